@@ -91,14 +91,16 @@ async fn without_a_gateway_the_command_sends_it_itself() -> anyhow::Result<()> {
     let sent = world.server.sent_messages();
     assert_eq!((ran.code, sent.len()), (Some(0), 1), "{ran:?}");
     assert_eq!(ran.json(), told(&sent[0]));
-    let denied = say(&world, &[&format!("telegram:{EVE}"), "hello", "--json"]);
-    assert_eq!((denied.code, denied.error().as_str()), (Some(1), "recipient_denied"), "{denied:?}");
+    for to in [format!("telegram:{EVE}"), format!("discord:{ANN}")] {
+        let denied = say(&world, &[&to, "hello", "--json"]);
+        assert_eq!((denied.code, denied.error().as_str()), (Some(1), "recipient_denied"), "{denied:?}");
+    }
     let mut bad = command(&world, &[&to, "x"]);
     let bad: Ran = bad.env("TELEGRAM_BOT_TOKEN", "7:refused-and-long-enough-000000000").output()?.into();
     assert_eq!(bad.code, Some(2), "{bad:?}");
     world.start()?;
     world.answer(&asked).await?;
-    assert_eq!(audited(&world).len(), 2);
+    assert_eq!(audited(&world).len(), 3);
     world.end(2)
 }
 

@@ -24,12 +24,15 @@ use tokio_util::sync::CancellationToken;
 /// What ends a `serve`: a token that is refused, a state that is unusable.
 pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: Message) -> anyhow::Result<Answer> {
     let named = message.say.to.split_once(':').map(|(channel, _)| channel.to_owned()).unwrap_or_default();
-    let telegram = config.telegram.as_ref().filter(|_| named == "telegram");
-    let discord = config.discord.as_ref().filter(|_| named == "discord");
-    let telegram = telegram.map(|section| Ok((section.clone(), section.token()?)));
-    let telegram = telegram.transpose().map_err(|error: cofferdam_telegram::ConfigError| error)?;
-    let discord = discord.map(|section| Ok((section.clone(), section.token()?)));
-    let discord = discord.transpose().map_err(|error: cofferdam_discord::ConfigError| error)?;
+    let telegram = match &config.telegram {
+        Some(section) if named == "telegram" => Some((section.clone(), section.token()?)),
+        _ => None,
+    };
+    let discord = match &config.discord {
+        Some(section) if named == "discord" => Some((section.clone(), section.token()?)),
+        _ => None,
+    };
+    let is_there = telegram.is_some() || discord.is_some();
     let opened = Channels { telegram, discord };
     gateway::confine(config, Readable::Listed(&[]))?;
     // Nobody is asked, so no key is needed.
@@ -60,7 +63,8 @@ pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: Message) -
         tokio::pin!(speaking);
         let said = tokio::select! {
             said = saying.say(message) => said,
-            ended = &mut speaking => {
+            // Of a channel that is not configured nobody waits for the end.
+            ended = &mut speaking, if is_there => {
                 ended?;
                 anyhow::bail!("the channel ended before the message was out; send it again");
             }

@@ -129,7 +129,7 @@ fn measure(
 }
 
 /// npm's server over a folder, where the tests' tools are.
-fn filesystem(folder: &Path) -> Option<impl Fn() -> Command> {
+fn filesystem(folder: &Path) -> Option<impl Fn() -> Command + use<>> {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/mcp");
     let libraries = std::fs::read_dir(tools.join("lib")).ok()?.flatten();
     let node: PathBuf =

@@ -31,7 +31,13 @@ pub struct Refusal {
     /// The request's.
     pub id: Option<RequestId>,
     /// As JSON-RPC tells it.
-    pub error: ErrorData,
+    pub error: Box<ErrorData>,
+}
+
+impl Refusal {
+    pub(crate) fn new(id: Option<RequestId>, error: ErrorData) -> Self {
+        Self { id, error: Box::new(error) }
+    }
 }
 
 /// The arguments of a call as the client wrote them: a JSON object as text.
@@ -90,11 +96,11 @@ pub fn read(bytes: &[u8]) -> Frame {
 }
 
 fn refuse(id: Option<RequestId>, error: ErrorData) -> Frame {
-    Frame::Refused(Refusal { id, error })
+    Frame::Refused(Refusal::new(id, error))
 }
 
 fn parse(text: &str) -> Result<Frame, Refusal> {
-    let without_id = |error| Refusal { id: None, error };
+    let without_id = |error| Refusal::new(None, error);
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|e| without_id(unreadable(text, &e)))?;
     let invalid = |said: &str| ErrorData::invalid_request(said.to_owned(), None);
     let id = match envelope.id {
@@ -103,7 +109,7 @@ fn parse(text: &str) -> Result<Frame, Refusal> {
             without_id(invalid("id must be a string or an integer; give each request one of its own"))
         })?),
     };
-    let refused = |error| Refusal { id: id.clone(), error };
+    let refused = |error| Refusal::new(id.clone(), error);
     if envelope.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
         return Err(refused(invalid(r#"write "jsonrpc": "2.0""#)));
     }

@@ -131,7 +131,7 @@ impl Stdio {
             Line::Whole(bytes) => bytes,
             Line::TooLong => {
                 let said = format!("a message has at most {LINE_BYTES_MAX} bytes; send less at once");
-                return Err(Refusal { id: None, error: ErrorData::invalid_request(said, None) });
+                return Err(Refusal::new(None, ErrorData::invalid_request(said, None)));
             }
         };
         let message = match read(&bytes) {
@@ -142,7 +142,7 @@ impl Stdio {
         match &message {
             JsonRpcMessage::Request(request) => {
                 let begun = self.requests().begin(&request.id);
-                begun.map_err(|error| Refusal { id: Some(request.id.clone()), error })?;
+                begun.map_err(|error| Refusal::new(Some(request.id.clone()), error))?;
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
@@ -194,7 +194,7 @@ impl Transport<RoleServer> for Stdio {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
                 Err(Refusal { id, error }) => {
-                    self.pending = line(&ServerJsonRpcMessage::error(error, id)).ok();
+                    self.pending = line(&ServerJsonRpcMessage::error(*error, id)).ok();
                 }
             }
         }

@@ -58,10 +58,9 @@ fn hints_follow_the_policy_and_not_the_tool() -> anyhow::Result<()> {
         ("hostile", "hostile", "file-read-write", hostile("side-effecting", write), (false, true)),
         ("hostile", "hostile", "file-read-write", hostile("privileged", below), (false, true)),
         ("hostile", "hostile", "file-read-write", hostile("side-effecting", read), (false, false)),
-        ("hostile", "hostile", "file-read-write", hostile("read-only", read), (true, false)),
         ("hello", "minimal", "file-read-only", hello("side-effecting", write), (false, false)),
         ("hello", "minimal", "file-read-write", hello("side-effecting", write), (false, true)),
-        ("hello", "minimal", "file-read-write", hello("read-only", "\"value\""), (true, false)),
+        ("hello", "minimal", "file-read-only", hello("read-only", "\"value\""), (true, false)),
     ] {
         let home = Home::new().tool(name, profile, guest, &policy);
         let mut server = Server::start(&home, json!({}))?;
@@ -77,7 +76,7 @@ fn hints_follow_the_policy_and_not_the_tool() -> anyhow::Result<()> {
 
 #[test]
 fn a_tool_that_does_not_load_is_not_offered_and_stderr_says_why() -> anyhow::Result<()> {
-    let home = Home::new().tool("nobody", "file-read-write", "hostile", "safety = \"read-only\"\n");
+    let home = Home::new().tool("nobody", "file-read-write", "hostile", "safety = \"side-effecting\"\n");
     let mut server = Server::start(&home, json!({}))?;
     let tools = tools(&mut server)?;
     ensure!(tools.len() == builtin_tools().len() && tools.iter().all(|tool| tool["name"] != "nobody"));

@@ -247,7 +247,7 @@ fn refuse(Refusal { id, error }: Refusal) -> Answer {
         ErrorCode::INVALID_PARAMS => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
-    let text = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
+    let text = serde_json::to_vec(&ServerJsonRpcMessage::error(*error, id)).unwrap_or_default();
     let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -32,8 +32,9 @@ cargo xtask COMMAND
   fuzz TARGET [SECONDS]
                libFuzzer on one of fuzz/fuzz_targets for 60 s or as long as said, from the committed
                corpus; `test` runs every target's check on the corpus without it
-  soak [telegram|discord|both] [TURNS [SEED]]
   soak workflows [RUNS [SEED]]
+               1000 runs that wait for people, with kills, days that go by and replies that come twice
+  soak [telegram|discord|both] [TURNS [SEED]]
                10 000 turns on each, or as many as said, with random faults: kills, a full disk, jumps of
                the clock, a network and a model that fail; `test` runs a short form with a seed of its own
   dist [ARCH]...

@@ -115,7 +115,6 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        begun(&context)?;
         if let Some(cursor) = request.and_then(|request| request.cursor) {
             let said = format!("no page {cursor:?}: all tools are on the first one; leave out the cursor");
             return Err(ErrorData::invalid_params(cofferdam_core::text::one_line(&said, 300), None));
@@ -137,7 +136,6 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        begun(&context)?;
         let _under_way = self.0.calls.token();
         self.0.call(request, context).await
     }
@@ -161,17 +159,6 @@ impl ServerHandler for Server {
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
     }
-}
-
-/// Refuses a request of which nobody can say what it speaks: it names no version, and no
-/// `initialize` came before it.
-fn begun(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
-    if context.protocol_version().is_some() {
-        return Ok(());
-    }
-    let said =
-        "send initialize first, or name the version in _meta[\"io.modelcontextprotocol/protocolVersion\"]";
-    Err(ErrorData::invalid_params(said, None))
 }
 
 /// Whether a request is one of the newer era.

@@ -58,7 +58,6 @@ fn hints_follow_the_policy_and_not_the_tool() -> anyhow::Result<()> {
         ("hostile", "hostile", "file-read-write", hostile("side-effecting", write), (false, true)),
         ("hostile", "hostile", "file-read-write", hostile("privileged", below), (false, true)),
         ("hostile", "hostile", "file-read-write", hostile("side-effecting", read), (false, false)),
-        ("hello", "minimal", "file-read-only", hello("side-effecting", write), (false, false)),
         ("hello", "minimal", "file-read-write", hello("side-effecting", write), (false, true)),
         ("hello", "minimal", "file-read-only", hello("read-only", "\"value\""), (true, false)),
     ] {

@@ -163,8 +163,8 @@ fn file(inode: u64) -> Seen {
 fn facts(there: &[(&str, Option<Seen>)], approved: &[&str]) -> Facts {
     Facts {
         there: there.iter().map(|(text, seen)| (path(text), seen.clone())).collect(),
-        found: Default::default(),
         approved: approved.iter().map(|text| path(text)).collect(),
+        ..Facts::default()
     }
 }
 

@@ -164,8 +164,8 @@ fn facts(there: &[(&str, Option<Seen>)], approved: &[&str]) -> Facts {
     Facts {
         asker: None,
         there: there.iter().map(|(text, seen)| (path(text), seen.clone())).collect(),
-        found: Default::default(),
         approved: approved.iter().map(|text| path(text)).collect(),
+        ..Facts::default()
     }
 }
 

@@ -21,7 +21,7 @@ fn skeletons(guest: &str) -> Vec<String> {
         let home = Home::new().policy("profiles/nothing.toml", nothing);
         let home = home.policy(&format!("tools/{tool}.toml"), policy);
         let component =
-            policy.split("file = \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a file");
+            policy.split("{ file = \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a file");
         std::fs::write(home.policies_dir().join("tools").join(component), guests::bytes(guest))
             .expect("writable");
         let checked = home.run(&["policy", "check"]);

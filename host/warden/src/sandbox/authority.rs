@@ -142,6 +142,14 @@ impl Authority {
         Ok(Body::File { path: path.to_string(), file, len })
     }
 
+    /// Refuses what a command does not do: it publishes its outputs, and changes no name.
+    fn may_change_names(&self) -> Result<(), ToolError> {
+        match self.permit.entry() {
+            Entry::Command(_) => Err(denied("a command renames and removes nothing; it has its outputs")),
+            Entry::Tool | Entry::Function(_) => Ok(()),
+        }
+    }
+
     /// A path that the judge named for writing.
     fn judged(&self, path: &str) -> Result<GuestPath, ToolError> {
         let path = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
@@ -360,6 +368,7 @@ impl Authority {
     }
 
     fn rename(&mut self, from: &str, to: &str, disposition: Disposition) -> Result<Planning, ToolError> {
+        self.may_change_names()?;
         let (from, to) = (self.judged(from)?, self.judged(to)?);
         self.may_go(&from)?;
         let disposition = self.as_approved(&to, disposition)?;
@@ -369,6 +378,7 @@ impl Authority {
     }
 
     fn remove(&mut self, path: &str, contents: Contents) -> Result<Planning, ToolError> {
+        self.may_change_names()?;
         let path = self.judged(path)?;
         self.may_go(&path)?;
         let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;

@@ -3,6 +3,7 @@
 //! again.
 
 use cofferdam_core::host_call::{FILES_MAX, Notification, ReplyFile, ReplySource, Request};
+use cofferdam_core::web::{HEADERS_MAX, HttpRequest};
 
 /// Reads a request, and a remark.
 pub fn host_calls(data: &[u8]) {
@@ -34,11 +35,16 @@ fn ask(data: &[u8]) -> Option<Understood> {
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let held = match &ask {
         Request::Attachments | Request::Attachment(_) | Request::Cancelled => 0,
-        Request::AppendAttachment { .. } | Request::Seal(_) => 0,
+        Request::AppendAttachment { .. } | Request::Seal(_) | Request::HttpRead(_) => 0,
         Request::Stage { path, .. } | Request::AppendFile { path, .. } | Request::Remove { path, .. } => {
             path.len()
         }
-        Request::Write { bytes, .. } => bytes.len(),
+        Request::Write { bytes, .. } | Request::HttpBody(bytes) => bytes.len(),
+        Request::HttpSend(HttpRequest { method, url, headers }) => {
+            assert!(headers.len() <= HEADERS_MAX, "{} headers", headers.len());
+            let headers = headers.iter().map(|(name, value)| 1 + name.len() + value.len());
+            method.len() + url.len() + headers.sum::<usize>()
+        }
         Request::Expect { sha256, .. } => sha256.len(),
         Request::Rename { from, to, .. } => from.len() + to.len(),
         Request::AddToReply(files, to) => {
@@ -58,7 +64,7 @@ fn ask(data: &[u8]) -> Option<Understood> {
 fn tell(data: &[u8]) -> Option<Understood> {
     let (tell, rest) = postcard::take_from_bytes::<Notification<'_>>(data).ok()?;
     let held = match &tell {
-        Notification::Discard(_) => 0,
+        Notification::Discard(_) | Notification::HttpClose(_) => 0,
         Notification::Report(text) | Notification::Log(text) => text.len(),
     };
     let written = postcard::to_stdvec(&tell).expect("what was read can be written");

@@ -6,10 +6,12 @@
 use super::super::clock::Clock;
 use super::answer::{Answer, HostCalls, converse};
 use cofferdam_core::host_call::{
-    AttachmentBytes, Notification, Planning, Reply, ReplySource, Request, StagedId, Taken,
+    AttachmentBytes, HttpId, Notification, Planning, Reply, ReplySource, Request, StagedId, Taken,
 };
+use cofferdam_core::web::{HttpHead, HttpRequest};
 use cofferdam_ipc::Socket;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use serde_bytes::ByteBuf;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -86,6 +88,13 @@ impl HostCalls for Counting {
             Request::Rename { from, to, .. } => (from.len() + to.len(), planned()),
             Request::Remove { path, .. } => (path.len(), planned()),
             Request::Cancelled => (0, Reply::Cancelled(false)),
+            Request::HttpBody(piece) => (piece.len(), Reply::Done),
+            Request::HttpSend(HttpRequest { method, url, headers }) => {
+                let headers = headers.iter().map(|(name, value)| name.len() + value.len());
+                let head = HttpHead { status: 200, headers: Vec::new() };
+                (method.len() + url.len() + headers.sum::<usize>(), Reply::HttpHead(HttpId(1), head))
+            }
+            Request::HttpRead(_) => (0, Reply::HttpPiece(ByteBuf::new())),
             Request::AddToReply(files, to) => {
                 let named = [to.session, to.request].map(|name| name.map_or(0, |name| name.len()));
                 let handed = files.iter().map(|file| match &file.source {
@@ -101,7 +110,7 @@ impl HostCalls for Counting {
 
     fn note(&mut self, notification: Notification<'_>) {
         self.count(match notification {
-            Notification::Discard(_) => 0,
+            Notification::Discard(_) | Notification::HttpClose(_) => 0,
             Notification::Report(text) | Notification::Log(text) => text.len(),
         });
     }

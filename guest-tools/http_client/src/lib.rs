@@ -65,7 +65,7 @@ impl Read for Response {
             Err(StreamError::Closed) => Ok(0),
             Err(StreamError::LastOperationFailed(error)) => {
                 let code = wasip2::http::types::http_error_code(&error);
-                Err(io::Error::other(code.map_or_else(|| error.to_debug_string(), |code| code.to_string())))
+                Err(io::Error::other(code.map_or_else(|| error.to_debug_string(), |code| said(&code))))
             }
         }
     }
@@ -121,6 +121,20 @@ fn write(body: &OutgoingBody, bytes: &[u8]) -> Result<(), ErrorCode> {
         stream.blocking_write_and_flush(piece).map_err(|e| failed(&e))?;
     }
     Ok(())
+}
+
+/// A failure in words, for people.
+pub fn said(code: &ErrorCode) -> String {
+    match code {
+        ErrorCode::InternalError(Some(said)) => said.clone(),
+        ErrorCode::HttpRequestDenied => "the request was refused".into(),
+        ErrorCode::HttpResponseBodySize(_) => "there is more than this call may take".into(),
+        ErrorCode::HttpRequestBodySize(_) => "more is sent than one request may have".into(),
+        ErrorCode::HttpResponseTimeout => "the server did not answer in time".into(),
+        ErrorCode::HttpResponseContentCoding(_) => "the answer is packed in a way that is not known".into(),
+        ErrorCode::DestinationNotFound => "the host is not found".into(),
+        other => format!("{other:?}"),
+    }
 }
 
 fn failed(error: &dyn std::fmt::Display) -> ErrorCode {

@@ -8,7 +8,7 @@ use cofferdam_sdk::reply::{self, CONTENTS_BYTES_MAX, ReplyFile};
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool};
-use http_client::{Request, Response, send};
+use http_client::{Request, Response, said, send};
 use std::io::Read;
 
 /// Bytes of text that are returned where nobody says.
@@ -85,7 +85,7 @@ impl Tool for WebFetch {
         let headers = [("accept", "text/html, text/plain;q=0.9, */*;q=0.5")];
         let request = Request { headers: &headers, ..Request::get(&url) };
         let mut response = send(&request).map_err(|code| {
-            ToolError::new(ErrorCode::NotFound, format!("The page was not fetched: {code}"))
+            ToolError::new(ErrorCode::NotFound, format!("The page was not fetched: {}", said(&code)))
         })?;
         let content_type = response.header("content-type").unwrap_or_default();
         let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

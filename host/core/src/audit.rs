@@ -4,8 +4,12 @@
 //! before (without its newline), so a reviewer needs no canonical form to check them: the bytes on
 //! disk are the canonical form.
 
+mod network;
+mod reload;
 mod workflow;
 
+pub use network::NetworkRequest;
+pub use reload::{Reload, ReloadState};
 pub use workflow::{Workflow, WorkflowAttachment, WorkflowState};
 
 use crate::id::{CallId, Caller, SessionId, TurnId};
@@ -215,41 +219,6 @@ pub struct Intent {
     pub files: Vec<Effect>,
 }
 
-/// A request of a guest to one host. A redirect that is followed is one of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetworkRequest {
-    /// The call.
-    pub call: CallId,
-    /// The turn it belongs to.
-    pub turn: TurnId,
-    /// Channel and sender.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The tool.
-    pub tool: String,
-    /// The method.
-    pub method: String,
-    /// The host, with its port unless that is the scheme's own; empty where there is none.
-    pub host: String,
-    /// The path without the query.
-    pub path: String,
-    /// What the server answered; absent where nothing was answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// Bytes of the bodies, sent and received, unpacked.
-    pub bytes: u64,
-    /// Written before it is sent, because it may change something there; another record tells what
-    /// came of it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub sending: bool,
-    /// The error code; absent unless it was refused or failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<ErrorCode>,
-    /// Why; one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
 /// A person is asked about a call, or what came of that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
@@ -342,34 +311,6 @@ pub enum VerdictKind {
     Permit,
     /// The call was refused.
     Deny,
-}
-
-/// A configuration that was read anew: in force for what began after this record, or refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reload {
-    /// What became of it.
-    pub reload: ReloadState,
-    /// SHA-256 of the configuration's file, lower-case hex; absent when there is none, or it could
-    /// not be understood.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config_sha256: Option<String>,
-    /// SHA-256 over the policies: of a line `<tool> <policy_sha256>` for each tool, in order of
-    /// their names; absent unless it is in force.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policies_sha256: Option<String>,
-    /// Why it was refused; one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// What became of a configuration that was read anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReloadState {
-    /// It is in force.
-    Applied,
-    /// It is not; the one before stays.
-    Refused,
 }
 
 /// A torn line, described so that verification accepts exactly it.

@@ -2,8 +2,10 @@
 //! failure is a value: the guest sees it as an error of `wasi:http`.
 
 use crate::network::Network;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_bytes::ByteBuf;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -30,7 +32,33 @@ pub struct HttpRequest {
     /// The whole address.
     pub url: String,
     /// What the guest wants to say; the gateway decides what is said.
+    #[serde(deserialize_with = "some_headers")]
     pub headers: Headers,
+}
+
+/// A header of no length takes 50 bytes of memory for two on the wire, so the list is bounded as it
+/// is read.
+fn some_headers<'de, D: Deserializer<'de>>(wire: D) -> Result<Headers, D::Error> {
+    struct Few;
+    impl<'de> Visitor<'de> for Few {
+        type Value = Headers;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {HEADERS_MAX} headers")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Headers, A::Error> {
+            let mut headers = Vec::new();
+            while let Some(header) = seq.next_element()? {
+                if headers.len() == HEADERS_MAX {
+                    return Err(A::Error::invalid_length(HEADERS_MAX + 1, &self));
+                }
+                headers.push(header);
+            }
+            Ok(headers)
+        }
+    }
+    wire.deserialize_seq(Few)
 }
 
 /// The beginning of an answer.
@@ -199,5 +227,31 @@ impl Web for NoWeb {
         let asked = Asked { method: request.method, host: String::new(), path: String::new() };
         witness(&asked, Fate::Failed(failure.clone()))?;
         Err(failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn headers_are_bounded_as_they_are_read() {
+        let request = |headers: usize| {
+            let headers: Vec<_> = (0..headers).map(|_| json!(["x", []])).collect();
+            serde_json::from_value::<HttpRequest>(json!({ "method": "GET", "url": "", "headers": headers }))
+        };
+        assert!(request(HEADERS_MAX).is_ok());
+        let refused = request(HEADERS_MAX + 1).expect_err("too many").to_string();
+        assert!(refused.contains("at most 64 headers"), "{refused}");
+    }
+
+    #[test]
+    fn an_allowance_that_was_exceeded_is_used_up() {
+        let allowance = Allowance::of(10);
+        assert_eq!((allowance.take(4), allowance.take(6)), (Ok(()), Ok(())));
+        assert_eq!(allowance.take(1).map_err(|failure| failure.kind), Err(FailureKind::TooLarge));
+        let allowance = Allowance::of(10);
+        assert!(allowance.take(11).is_err() && allowance.take(1).is_err());
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::host::HostPort;
 use crate::range::range_of;
-use crate::target::{HTTPS_PORT, Target};
+use crate::target::{HTTPS_PORT, Rules, Target};
 use cofferdam_core::text::is_deceptive;
 use url::Url;
 
@@ -25,7 +25,7 @@ pub(crate) fn addresses(data: &[u8]) {
     check(&target);
     assert_eq!(host_by_hand(first), Some(host_of(&target)), "another host than the text has: {first:?}");
     for location in lines.take(4) {
-        let next = match target.redirected(location, &named) {
+        let next = match target.redirected(location, Rules::of_attachments(&named)) {
             Ok(next) => next,
             Err(refused) => return assert_plain(&refused.to_string()),
         };

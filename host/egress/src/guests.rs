@@ -146,7 +146,11 @@ impl<'a> Way<'a> {
             witness(&self.asked(), Fate::Redirected(status))?;
             let from = self.target.shown();
             let next = self.target.redirected(location, self.web.rules());
-            self.target = next.map_err(|refused| denied(&format!("{from} redirects, and {refused}")))?;
+            let next = next.map_err(|refused| denied(&format!("{from} redirects, and {refused}")))?;
+            if next.name() != self.target.name() {
+                self.outgoing.for_another_host();
+            }
+            self.target = next;
             self.granted()?;
             if status == 303 && self.method != Method::HEAD {
                 self.method = granted_method("GET", self.terms)?;

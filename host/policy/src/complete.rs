@@ -8,6 +8,7 @@
 use super::effective::ToolPolicy;
 use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::capability::{Access, Grants};
+use cofferdam_core::network::Address;
 use cofferdam_core::path::GuestPath;
 use serde::Serialize;
 use serde_json::Value;
@@ -61,7 +62,6 @@ impl Completion {
 
     /// Why this completion of the argument at `at` could never do, with what to write instead.
     pub(super) fn problem(&self, at: &str, class: ArgumentClass, grants: &Grants) -> Option<String> {
-        let ArgumentClass::Path(how) = class else { return None };
         if self.is_empty() {
             return None;
         }
@@ -70,6 +70,11 @@ impl Completion {
                 "{at:?} is inside another argument, where nothing is completed; keep path alone"
             ));
         }
+        let how = match class {
+            ArgumentClass::Path(how) => how,
+            ArgumentClass::Url(_) => return self.unreachable(grants),
+            ArgumentClass::Value | ArgumentClass::Content => return None,
+        };
         if let Some(home) = &self.home {
             let mount = GuestPath::parse(home).ok().filter(GuestPath::is_mount);
             if mount.is_none_or(|mount| grants.access(mount.mount()).is_none()) {
@@ -94,5 +99,20 @@ impl Completion {
             }
             (Some(Access::AtomicWrite), _) => None,
         }
+    }
+
+    /// Why the address that is filled in could never be asked. Where nobody can be asked the tool
+    /// is off, whatever is filled in.
+    fn unreachable(&self, grants: &Grants) -> Option<String> {
+        let default = self.default.as_ref()?;
+        let address: Address = match default.parse() {
+            Ok(address) => address,
+            Err(bad) => return Some(format!("default: {bad}")),
+        };
+        let network = grants.network.as_ref().filter(|network| !network.hosts.is_empty())?;
+        (!network.allows(&address.host, address.port)).then(|| {
+            let host = address.pattern();
+            format!("default = {default:?} is at {host}, which the profile's network.hosts do not name; name it there")
+        })
     }
 }

@@ -12,7 +12,7 @@ use super::grant::NetworkTable;
 use super::limits_table::LimitsTable;
 use super::origin::{NetworkPlace, Origins, Place};
 use super::outputs::{self, OutputLine};
-use super::source::{PolicyProblem, Source, plain};
+use super::source::{PolicyProblem, Source, check_head, plain};
 use super::words::{ArgumentClass, Classified, ComponentSource, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant, ScratchGrant};
@@ -332,19 +332,4 @@ fn approvals(
         let at = source.place(&when);
         (about, Rule { when: when.into_inner(), at })
     })))
-}
-
-fn check_head(
-    source: &Source<'_>,
-    schema: &Spanned<u32>,
-    why: &Spanned<String>,
-) -> Result<(), PolicyProblem> {
-    if *schema.get_ref() != 1 {
-        return Err(source.at(schema.span().start, "this gateway reads schema = 1; write that: schema = 1"));
-    }
-    if why.get_ref().trim().is_empty() {
-        let problem = "why is empty; say in one sentence what this grant is for, e.g. why = \"saves what the user sent\"";
-        return Err(source.at(why.span().start, problem));
-    }
-    Ok(())
 }

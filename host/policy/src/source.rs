@@ -59,6 +59,22 @@ pub(super) fn plain(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// What every policy file begins with: the layout that is read, and a reason.
+pub(super) fn check_head(
+    source: &Source<'_>,
+    schema: &Spanned<u32>,
+    why: &Spanned<String>,
+) -> Result<(), PolicyProblem> {
+    if *schema.get_ref() != 1 {
+        return Err(source.at(schema.span().start, "this gateway reads schema = 1; write that: schema = 1"));
+    }
+    if why.get_ref().trim().is_empty() {
+        let problem = "why is empty; say in one sentence what this grant is for, e.g. why = \"saves what the user sent\"";
+        return Err(source.at(why.span().start, problem));
+    }
+    Ok(())
+}
+
 /// What to write where a field is missing.
 fn line_for(field: &str) -> Option<&'static str> {
     Some(match field {

@@ -60,6 +60,7 @@ impl<'de> Deserialize<'de> for Classified {
         #[serde(deny_unknown_fields)]
         struct UrlClass {
             url: UrlUse,
+            default: Option<String>,
         }
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -77,7 +78,10 @@ impl<'de> Deserialize<'de> for Classified {
             Ok(Written::Path(PathClass { path, default, home })) => {
                 Ok(Self { class: ArgumentClass::Path(path), completion: Completion { default, home } })
             }
-            Ok(Written::Url(UrlClass { url })) => Ok(plain(ArgumentClass::Url(url))),
+            Ok(Written::Url(UrlClass { url, default })) => {
+                let completion = Completion { default, home: None };
+                Ok(Self { class: ArgumentClass::Url(url), completion })
+            }
             Ok(Written::Word(word)) => Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}"))),
             Err(_) => Err(de::Error::custom(format_args!("not a class; {HOW}"))),
         }

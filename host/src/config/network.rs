@@ -10,6 +10,9 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Secrets that can be named: the process keeps so many more out of its log.
+const SECRETS_MAX: usize = 32;
+
 /// `[network]` as it is written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -65,6 +68,10 @@ impl Config {
             places.refuse("network.allowed_private_hosts", format!("allowed_private_hosts: {e}"))
         })?;
         let base = file.and_then(|file| std::path::absolute(file).ok()?.parent().map(Path::to_owned));
+        if secrets.len() > SECRETS_MAX {
+            let said = format!("{} secrets are named; at most {SECRETS_MAX} are taken", secrets.len());
+            return Err(places.refuse("secrets", said));
+        }
         let mut sources = BTreeMap::new();
         for (name, SecretTable { file, env }) in secrets {
             let shown = one_line(&name, 80);

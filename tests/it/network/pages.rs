@@ -62,7 +62,7 @@ fn a_page_is_read_as_markdown_text_or_raw_without_what_is_hidden() {
 fn an_image_goes_out_with_the_reply_and_bytes_that_are_nothing_do_not() {
     let png = crate::workflow::PNG;
     let server = Server::routing(move |path| match path {
-        "/a.png" => ok("Content-Type: image/png\r\n", png),
+        "/a.png?k=s3cret" => ok("Content-Type: image/png\r\n", png),
         "/large.pdf" => ok("Content-Type: application/pdf\r\n", &vec![b'x'; (1 << 20) + 1]),
         _ => ok("Content-Type: application/octet-stream\r\n", b"a\0b"),
     });
@@ -73,4 +73,46 @@ fn an_image_goes_out_with_the_reply_and_bytes_that_are_nothing_do_not() {
     assert_eq!(outcome["files"][0]["attached"], "a.png", "{outcome}");
     assert_eq!(home.call(&["web_fetch", &server.asks("/large.pdf")]).error(), "too_large");
     assert_eq!(home.call(&["web_fetch", &server.asks("/x")]).error(), "invalid_arguments");
+}
+
+#[test]
+fn a_search_asks_the_engine_that_the_policy_names() {
+    let results = r#"{"results":[{"title":"T","url":"https://a.example/","content":"E"},{"title":"U","url":"https://b.example/","content":"F"}]}"#;
+    let server = Server::saying(ok("Content-Type: application/json\r\n", results.as_bytes()));
+    let other = Server::saying(ok("", results.as_bytes()));
+    let home = Home::new().own_policies().config(&named(&[&server, &other]));
+    assert_eq!(home.call(&["web_search", "query=x"]).error(), "tool_unavailable", "it is off");
+    let change = |file: &str, from: &str, to: &str| {
+        let file = home.policies_dir().join(file);
+        let text = std::fs::read_to_string(&file).expect("there");
+        let changed = text.replace(from, to);
+        assert_ne!(text, changed, "{from}");
+        std::fs::write(file, changed).expect("writable");
+    };
+    change("profiles/web-search.toml", "hosts = []", &format!("hosts = [{:?}]", server.host()));
+    let ran = home.call(&["web_search", "query=x"]);
+    assert!(ran.message().contains("endpoint = { url = \"read\", default ="), "{ran:?}");
+    let line = "\nendpoint = { url = \"read\" }";
+    change(
+        "tools/web_search.toml",
+        line,
+        &format!("\nendpoint = {{ url = \"read\", default = {:?} }}", other.url("/search")),
+    );
+    let ran = home.run(&["policy", "check"]);
+    assert!(ran.code == Some(3) && ran.stdout.contains("network.hosts do not name"), "{ran:?}");
+    change("tools/web_search.toml", &other.host(), &server.host());
+    let ran = home.call(&["web_search", "query=a&b #c", "count=1"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        ran.json()["results"],
+        serde_json::json!([{ "title": "T", "url": "https://a.example/", "excerpt": "E" }])
+    );
+    assert_eq!(ran.json()["untrusted"], true);
+    assert_eq!(server.asked()[0].path(), "/search?q=a%26b%20%23c&format=json");
+    // The caller chooses no other engine.
+    let ran = home.call(&["web_search", "query=x", &format!("endpoint={}", other.url("/search"))]);
+    assert_eq!(ran.error(), "network_denied", "{ran:?}");
+    assert_eq!(home.call(&["web_search", "query= "]).error(), "invalid_arguments");
+    assert_eq!(home.call(&["web_search", "query=x", "count=21"]).error(), "invalid_arguments");
+    assert!(other.asked().is_empty());
 }

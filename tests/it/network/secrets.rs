@@ -153,4 +153,7 @@ fn secrets_are_configured_strictly() {
         assert_eq!(ran.code, Some(2), "{config}: {ran:?}");
         assert!(ran.stderr.contains(says) && !ran.stderr.contains("s3cret-value"), "{says:?}: {ran:?}");
     }
+    let many: String = (0..33).map(|n| format!("[secrets.KEY{n}]\nenv = \"B\"\n")).collect();
+    let ran = Home::new().config(&many).run(&["tools"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("at most 32"), "{ran:?}");
 }

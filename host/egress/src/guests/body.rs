@@ -8,11 +8,17 @@ use cofferdam_core::secret::Blanker;
 use cofferdam_core::web::{FailureKind, HttpBody, HttpFailure, PIECE_BYTES_MAX, Terms};
 use flate2::write::GzDecoder;
 use reqwest::Response;
+use std::future::poll_fn;
 use std::io::Write;
+use std::pin::pin;
+use std::task::Poll;
 use tokio::runtime::Runtime;
 
 /// Packed bytes that are unpacked at once: at most a thousand times as many come out.
 const STEP_BYTES: usize = 256;
+
+/// A piece, the end, or a failure.
+type Come = Result<Option<Bytes>, reqwest::Error>;
 
 /// A body whose bytes are still to come.
 pub(super) struct Unpacked {
@@ -24,6 +30,8 @@ pub(super) struct Unpacked {
     terms: Terms,
     /// What came and was not unpacked yet.
     input: Bytes,
+    /// What came while nobody waited for it.
+    ahead: Option<Come>,
     /// What can be handed out.
     output: Vec<u8>,
     state: State,
@@ -53,6 +61,7 @@ impl Unpacked {
             blanker,
             terms,
             input: Bytes::new(),
+            ahead: None,
             output: Vec::new(),
             state: State::Coming,
         }
@@ -62,7 +71,10 @@ impl Unpacked {
     fn step(&mut self) -> Result<(), HttpFailure> {
         if self.input.is_empty() {
             let Some(runtime) = &self.runtime else { return Ok(()) };
-            let piece = runtime.block_on(until(&self.terms, self.response.chunk()))?;
+            let piece = match self.ahead.take() {
+                Some(come) => come,
+                None => runtime.block_on(until(&self.terms, self.response.chunk()))?,
+            };
             let broken =
                 |e| HttpFailure::new(FailureKind::Broken, format!("the connection broke: {}", why(&e)));
             match piece.map_err(broken)? {
@@ -81,6 +93,26 @@ impl Unpacked {
         self.terms.allowance.take(plain.len() as u64)?;
         self.output.extend(self.blanker.take(&plain));
         Ok(())
+    }
+
+    /// Whether something has come that is not taken in yet. Waits for nothing.
+    fn has_more(&mut self) -> bool {
+        if self.input.is_empty()
+            && self.ahead.is_none()
+            && matches!(self.state, State::Coming)
+            && let Some(runtime) = &self.runtime
+        {
+            let at_once = runtime.block_on(async {
+                // Lets the connection read what is there.
+                tokio::task::yield_now().await;
+                let mut chunk = pin!(self.response.chunk());
+                poll_fn(|context| Poll::Ready(chunk.as_mut().poll(context))).await
+            });
+            if let Poll::Ready(come) = at_once {
+                self.ahead = Some(come);
+            }
+        }
+        !self.input.is_empty() || self.ahead.is_some()
     }
 
     fn end(&mut self) -> Result<(), HttpFailure> {
@@ -103,8 +135,8 @@ fn malformed() -> HttpFailure {
 
 impl HttpBody for Unpacked {
     fn next(&mut self) -> Result<Vec<u8>, HttpFailure> {
-        // As much as comes at once, and at least something.
-        while self.output.is_empty() || (!self.input.is_empty() && self.output.len() < PIECE_BYTES_MAX) {
+        // At least something, and as much as is there: a server may send byte by byte.
+        while self.output.is_empty() || (self.output.len() < PIECE_BYTES_MAX && self.has_more()) {
             match &self.state {
                 State::Ended => break,
                 State::Failed(failure) => return Err(failure.clone()),

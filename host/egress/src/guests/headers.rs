@@ -4,7 +4,8 @@ use cofferdam_core::secret::{Blanker, Secret};
 use cofferdam_core::text::one_line;
 use cofferdam_core::web::{FailureKind, HEADER_BYTES_MAX, HEADERS_MAX, Headers, HttpFailure};
 use reqwest::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName,
+    HeaderValue,
 };
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -113,6 +114,11 @@ impl Outgoing {
 
     pub(super) fn map(&self) -> HeaderMap {
         self.map.clone()
+    }
+
+    /// What a guest says to one host to be let in is not for another.
+    pub(super) fn for_another_host(&mut self) {
+        self.map.remove(AUTHORIZATION);
     }
 
     /// Says nothing of a body any more.

@@ -1,6 +1,8 @@
 //! Which addresses are contacted, as far as their text tells.
 
-use crate::{HostPort, Target};
+use crate::{HostPort, Ports, Rules, Target};
+use cofferdam_core::network::Address;
+use proptest::prelude::*;
 
 const NAMED: [&str; 3] = ["files.internal:8080", "10.0.0.5:443", "[fd00::1]:80"];
 
@@ -168,5 +170,23 @@ fn a_named_host_is_written_as_an_address_has_it() {
     ] {
         let refused = name.parse::<HostPort>().expect_err(name).to_string();
         assert!(refused.contains(said), "{name}: {refused}");
+    }
+}
+
+proptest! {
+    /// The judge's parser and the one that sends: what both take, they read alike; and what the judge
+    /// takes of a granted host is nobody else's.
+    #[test]
+    fn the_judge_and_the_sender_read_an_address_alike(
+        scheme in "https?|HTTPS|htt",
+        host in "([a-z0-9.%@\\[\\]:_-]{0,12}|[a-zA-Z]{1,4}\\.(com|test|127)|0x7f\\.1|127\\.[0-9.]{1,8}|\\[::ffff:[0-9.]{7,9}\\])",
+        tail in "(:[0-9]{0,5})?([/?#][a-z?#@/:\\\\.]{0,8})?",
+    ) {
+        let text = format!("{scheme}://{host}{tail}");
+        let rules = Rules { named: &[], section: "network", ports: Ports::Granted };
+        if let (Ok(judged), Ok(sent)) = (text.parse::<Address>(), Target::parse_under(&text, rules)) {
+            prop_assert_eq!(&judged.host, sent.name().host(), "{}", text);
+            prop_assert_eq!(judged.port, sent.name().port(), "{}", text);
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::show;
 use crate::config::Config;
 use crate::gateway::{self, GatewayError};
 use anyhow::Context;
-use cofferdam_agent::tools::Loaded;
+use cofferdam_agent::tools::Tool;
 use cofferdam_policy::{Place, Spelled, ToolPolicy};
 use cofferdam_review::report::{self, Page, Section, Table, approvals, arguments as told, grants, limits};
 use cofferdam_warden::sandbox::Binary;
@@ -63,14 +63,18 @@ fn page(config: &Config, arguments: &Arguments) -> anyhow::Result<Page> {
             page.problems.extend(why.problems());
         }
         if let Some(policy) = policies.get(name) {
-            page.tools.push(section(policy, loaded, dir));
+            page.tools.push(section(policy, loaded.as_ref().ok().map(|tool| &**tool), dir));
         }
     }
+    // One that is off says nothing of itself, and its grants are to be reviewed all the same.
+    for policy in registry.off().filter_map(|(name, _)| policies.get(name)) {
+        page.tools.push(section(policy, None, dir));
+    }
+    page.tools.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(page)
 }
 
-fn section(policy: &ToolPolicy, loaded: &Loaded, dir: Option<&Path>) -> Section {
-    let tool = loaded.as_ref().ok().map(|tool| &**tool);
+fn section(policy: &ToolPolicy, tool: Option<&Tool>, dir: Option<&Path>) -> Section {
     Section {
         name: policy.tool.to_string(),
         why: policy.why.clone(),

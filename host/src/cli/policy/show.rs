@@ -85,6 +85,10 @@ fn as_json(policy: &ToolPolicy) -> Value {
             .map(|(mount, at)| json!({ "guest": mount.guest, "access": mount.access, "at": at }))
             .collect::<Vec<_>>(),
         "interfaces": interfaces.map(|(name, at)| json!({ "name": name, "at": at })).collect::<Vec<_>>(),
+        "network": policy.grants.network.as_ref().zip(at.network.as_ref()).map(|(network, at)| json!({
+            "hosts": network.hosts, "methods": network.methods, "bytes": network.bytes, "headers": network.headers,
+            "at": at.whole,
+        })),
         "approval": policy.approval
             .iter()
             .map(|(about, rule)| json!({ "about": about, "when": rule.when, "at": rule.at }))
@@ -113,6 +117,12 @@ fn rows(policy: &ToolPolicy) -> Vec<(String, String)> {
     }
     for (interface, at) in policy.grants.interfaces.iter().zip(&at.interfaces) {
         rows.push((format!("  interface {}", interface.spelled()), at.to_string()));
+    }
+    if let (Some(network), Some(at)) = (&policy.grants.network, &at.network) {
+        rows.push((format!("  {}", text(&network.in_words())), at.whole.to_string()));
+        for (header, secret) in &network.headers {
+            rows.push((format!("    header {header} from the secret {secret}"), at.whole.to_string()));
+        }
     }
     for (place, class) in &policy.arguments {
         let line = policy.argument_line(place).unwrap_or(policy.arguments_line);

@@ -3,7 +3,7 @@
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool};
-use http_client::{Method, Request, Response, send};
+use http_client::{Method, Request, Response, said, send};
 use std::io::Read;
 
 #[derive(Deserialize, JsonSchema)]
@@ -99,7 +99,7 @@ fn read(response: &mut Response, piece: usize) -> Result<Seen, ToolError> {
 }
 
 fn failed(code: http_client::ErrorCode) -> ToolError {
-    ToolError::new(ErrorCode::WriteFailed, format!("nothing was answered: {code}"))
+    ToolError::new(ErrorCode::WriteFailed, format!("nothing was answered: {}", said(&code)))
 }
 
 export_tool!(Network);

@@ -32,6 +32,7 @@ fn argument(answer: &Answer, place: &Explained) -> Value {
         "mounts": mounts
             .map(|(guest, (access, at))| json!({ "guest": guest, "access": access, "at": at }))
             .collect::<Vec<_>>(),
+        "hosts": place.hosts.iter().map(|(host, at)| json!({ "host": host, "at": at })).collect::<Vec<_>>(),
         "denied": place
             .denials
             .iter()

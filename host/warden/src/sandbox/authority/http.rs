@@ -93,7 +93,7 @@ impl Exchanges {
             if self.ever == REQUESTS_MAX + 1 || self.ever <= REQUESTS_MAX {
                 self.note(Noted::failed(asked, failure.clone()))?;
             }
-            return Ok(Reply::HttpFailed(failure));
+            return Ok(Reply::HttpFailed(self.refused(failure)));
         }
         let Self { access: WebAccess { web, note }, terms, unaudited, .. } = self;
         let mut witness = |asked: &Asked, fate: Fate| {

@@ -73,7 +73,7 @@ impl Completion {
         let how = match class {
             ArgumentClass::Path(how) => how,
             ArgumentClass::Url(_) => return self.unreachable(grants),
-            ArgumentClass::Value | ArgumentClass::Content => return None,
+            ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient => return None,
         };
         if let Some(home) = &self.home {
             let mount = GuestPath::parse(home).ok().filter(GuestPath::is_mount);

@@ -301,6 +301,19 @@ impl Home {
 /// # Panics
 /// When the policies cannot be listed.
 pub fn builtin_tools() -> Vec<String> {
+    let mut names = builtin_policies();
+    names.retain(|name| !OFF.contains(&name.as_str()));
+    names
+}
+
+/// Tools whose profiles name no host yet.
+const OFF: [&str; 2] = ["web_fetch", "web_search"];
+
+/// The tools of all policies that are embedded, also of those that are off.
+///
+/// # Panics
+/// When the policies cannot be listed.
+pub fn builtin_policies() -> Vec<String> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/tools");
     let files = std::fs::read_dir(dir).expect("the policies are there").flatten();
     let mut names: Vec<_> =

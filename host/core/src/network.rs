@@ -3,10 +3,10 @@
 
 use crate::limits::ByteSize;
 use crate::text::{is_deceptive, one_line};
+use core::net::{Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// Hosts that one profile may name.

@@ -8,7 +8,6 @@ use serde_bytes::ByteBuf;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 /// Headers of one request; of more nothing is sent.
 pub const HEADERS_MAX: usize = 64;
@@ -146,9 +145,7 @@ pub struct Terms {
     pub network: Network,
     /// What is left of its bytes.
     pub allowance: Allowance,
-    /// The end of the call.
-    pub deadline: Instant,
-    /// Whether it has ended before that.
+    /// Whether the call has ended.
     pub stopped: Stopped,
 }
 

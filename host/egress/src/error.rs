@@ -30,7 +30,7 @@ pub enum Refused {
         /// The address.
         shown: String,
         /// Its host and port.
-        name: HostPort,
+        name: Box<HostPort>,
     },
     /// A scheme that is never contacted.
     #[error("the scheme {0} is not contacted; write an address with https://")]
@@ -49,7 +49,7 @@ pub enum Refused {
         /// The address.
         shown: String,
         /// Its host and port.
-        name: HostPort,
+        name: Box<HostPort>,
     },
     /// Not a public address.
     #[error(
@@ -66,7 +66,7 @@ pub enum Refused {
         /// What that belongs to.
         range: Range,
         /// Its host and port.
-        name: HostPort,
+        name: Box<HostPort>,
     },
     /// From https to http.
     #[error("{0} leads to plain http, which is not followed")]

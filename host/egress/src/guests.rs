@@ -26,7 +26,7 @@ use reqwest::header::LOCATION;
 use reqwest::{Method, Response};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 /// How often a wait for a server looks whether the call goes on.
@@ -271,14 +271,13 @@ async fn until<T>(terms: &Terms, work: impl Future<Output = T>) -> Result<T, Htt
     let late = || HttpFailure::new(FailureKind::Late, "the call ended before the server had answered");
     tokio::select! {
         biased;
-        () = over(terms.deadline, &terms.stopped) => Err(late()),
+        () = over(&terms.stopped) => Err(late()),
         done = work => Ok(done),
     }
 }
 
-async fn over(deadline: Instant, stopped: &Stopped) {
-    while Instant::now() < deadline && !stopped() {
-        let next = (Instant::now() + PATIENCE).min(deadline);
-        tokio::time::sleep_until(next.into()).await;
+async fn over(stopped: &Stopped) {
+    while !stopped() {
+        tokio::time::sleep(PATIENCE).await;
     }
 }

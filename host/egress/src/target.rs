@@ -107,10 +107,10 @@ impl Target {
     fn check_unnamed(&self, ports: Ports) -> Result<(), Refused> {
         let (section, shown, name) = (self.section, self.shown(), self.name.clone());
         if self.url.scheme() != "https" {
-            return Err(Refused::Scheme { section, shown, name });
+            return Err(Refused::Scheme { section, shown, name: Box::new(name) });
         }
         if ports == Ports::Https && self.name.port() != HTTPS_PORT {
-            return Err(Refused::Port { section, shown, name });
+            return Err(Refused::Port { section, shown, name: Box::new(name) });
         }
         match self.address() {
             Some(address) => self.check(address),
@@ -126,7 +126,7 @@ impl Target {
         match range_of(address) {
             Some(range) if !self.is_named => {
                 let (section, name) = (self.section, self.name.clone());
-                Err(Refused::NotPublic { section, shown: self.shown(), address, range, name })
+                Err(Refused::NotPublic { section, shown: self.shown(), address, range, name: Box::new(name) })
             }
             _ => Ok(()),
         }

@@ -83,10 +83,10 @@ fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
 }
 
 fn redact_items(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
-    let items = value.as_array().into_iter().flatten().take(ARGUMENTS_MAX).enumerate();
+    let items = value.as_array().into_iter().flatten().take(ARGUMENTS_MAX);
     match policy.map(|policy| policy.item_places(at)) {
-        Some(place) => items.map(|(index, v)| redact_at(&place(index), v, policy)).collect(),
-        None => items.map(|(_, v)| redact_at(&format!("{at}[]"), v, policy)).collect(),
+        Some(place) => items.enumerate().map(|(index, v)| redact_at(&place(index), v, policy)).collect(),
+        None => items.map(|v| redact_at(&format!("{at}[]"), v, policy)).collect(),
     }
 }
 

@@ -3,8 +3,9 @@
 use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
+use cofferdam_core::capability::Grants;
 use cofferdam_core::text::{spelled_out, spelled_out_json};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Write;
 
 pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
@@ -16,7 +17,7 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
             .map(|(name, tool)| match tool {
                 Ok(tool) => json!({
                     "name": name, "available": true, "summary": tool.description.summary,
-                    "profile": tool.policy.profile, "safety": tool.policy.safety, "grants": tool.policy.grants,
+                    "profile": tool.policy.profile, "safety": tool.policy.safety, "grants": granted(&tool.policy.grants),
                     "limits": tool.policy.limits, "why": tool.policy.why,
                     "component_sha256": tool.component.sha256(), "policy_sha256": tool.policy.sha256,
                     "arguments": tool.description.arguments, "result": tool.description.result }),
@@ -43,4 +44,13 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The grants as JSON, without what is not granted at all.
+fn granted(grants: &Grants) -> Value {
+    let mut shown = json!(grants);
+    if let Value::Object(shown) = &mut shown {
+        shown.retain(|_, grant| !grant.is_null());
+    }
+    shown
 }

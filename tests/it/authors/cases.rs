@@ -216,10 +216,17 @@ fn what_a_case_does_not_expect_to_be_sent_is_told() {
 fn a_tool_that_does_not_load_fails() {
     let home = Home::new();
     let case = [("a.json", r#"{ "expect": { "error": "tool_unavailable" } }"#)];
-    let ran = test(&home, "hostile", &case, &[]);
+    let text = std::fs::read_to_string(policy(&home)).expect("written");
+    let strict = text
+        .replace("why = ", "imports = \"strict\"\nwhy = ")
+        .replace("file-read-write", "file-read-only")
+        .replace("side-effecting", "read-only")
+        .replace("\"write\"", "\"read\"");
+    let strict = home.file("hostile.toml", strict.as_bytes());
+    let ran = test(&home, "hostile", &case, &["--policy", &strict]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
     told(&ran, &["the tool does not load: ", "interfaces = [\"turn-attachments\"]"]);
-    let json = test(&home, "hostile", &case, &["--json"]).json();
+    let json = test(&home, "hostile", &case, &["--policy", &strict, "--json"]).json();
     assert_eq!((&json["ok"], &json["passed"]), (&json!(false), &json!(0)));
     let file = home.file("no.wasm", b"no");
     let dir = folder(&home, &case);

@@ -54,7 +54,7 @@ fn each_mistake_is_told_with_tool_rule_and_line() {
     check(
         "profile = \"p\"",
         "profile = \"q\"",
-        &[":3: hello: no profile \"q\"", "write one of ", "file-read-only, file-read-write, p"],
+        &[":3: hello: no profile \"q\"", "write one of ", "file-read-only, file-read-write, messaging, p"],
     );
     check("\"read-only\"", "\"harmless\"", &[":5: ", "`harmless`", "`read-only`"]);
     check(

@@ -308,6 +308,12 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "cdn_url is for tests",
     ),
+    (
+        "COFFERDAM_NETWORK_ALLOWED_PRIVATE_HOSTS",
+        "nowhere",
+        |home, set| ran(home, set, &["tools"]),
+        "[network] allowed_private_hosts",
+    ),
 ];
 
 fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {

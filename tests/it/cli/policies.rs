@@ -85,7 +85,7 @@ fn a_read_only_mount_is_not_written() {
 
 #[test]
 fn under_a_read_only_profile_a_tool_that_writes_does_not_load() {
-    let policy = "schema = 1\ntool = \"file_write_bytes\"\nprofile = \"file-read-only\"\nwhy = \"a test\"\ncomponent = \"builtin\"\n\
+    let policy = "schema = 1\ntool = \"file_write_bytes\"\nprofile = \"file-read-only\"\nwhy = \"a test\"\ncomponent = \"builtin\"\nimports = \"strict\"\n\
                   safety = \"read-only\"\n[arguments]\npath = { path = \"read\" }\ncontent_base64 = \"content\"\n";
     let home = Home::new().policy("tools/file_write_bytes.toml", policy);
     let ran = home.call(&["file_write_bytes", "path=/shared/a", "content_base64=eA=="]);

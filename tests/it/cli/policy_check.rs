@@ -121,10 +121,10 @@ fn a_tools_policy_is_read_strictly() {
         "index = \"value\"",
         "index = \"values\"",
         9,
-        &["unknown class \"values\"", "write \"value\", \"content\" or { path = "],
+        &["unknown class \"values\"", "write \"value\", \"content\", \"recipient\", { path = "],
     );
     check("{ path = \"write\" }", "{ path = \"delete\" }", 10, &["\"read\" | \"write\" | \"write-below\""]);
-    check("{ path = \"write\" }", "{ file = \"write\" }", 10, &["write \"value\", \"content\" or"]);
+    check("{ path = \"write\" }", "{ file = \"write\" }", 10, &["write \"value\", \"content\","]);
     check("{ path = \"write\" }", "{ path = \"write\", why = \"\" }", 10, &["write \"value\""]);
     check("{ path = \"write\" }", "1", 10, &["write \"value\""]);
     check("schema = 1", "schema = 2", 1, &["this gateway reads schema = 1; write that"]);
@@ -360,7 +360,7 @@ fn sound_policies_are_told_with_their_grants() {
     let json = line(&home.run(&["policy", "check", "--json"]));
     let names: Vec<_> =
         json["tools"].as_array().expect("a list").iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(names, builtin_tools(), "without a folder, the embedded ones");
+    assert_eq!(names, builtin_tools(), "without a folder, the embedded ones that are on");
     assert!(!home.workspace().exists(), "looking makes no workspace");
 }
 

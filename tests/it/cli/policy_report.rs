@@ -99,7 +99,7 @@ fn the_imports_that_need_a_grant_are_named() {
     let home = Home::new();
     let page = report(&home, &["--format", "markdown"]).stdout;
     let imports: Vec<_> = page.lines().filter(|row| row.starts_with("| imports beyond")).collect();
-    let tools = support::home::builtin_tools();
+    let tools = support::home::builtin_policies();
     assert_eq!(imports.len(), tools.len(), "{page}");
     let of = |name: &str| imports[tools.iter().position(|tool| tool == name).expect("a tool")];
     let save = "cofferdam:tool/turn-attachments\\@0.1.0, cofferdam:tool/workspace-write\\@0.1.0";
@@ -109,7 +109,7 @@ fn the_imports_that_need_a_grant_are_named() {
 
 #[test]
 fn what_a_component_wants_and_does_not_get_is_shown_too() {
-    let policy = "safety = \"read-only\"\n[arguments]\nbehaviour = \"value\"\npath = { path = \"read\" }\nbytes = \"value\"\n";
+    let policy = "imports = \"strict\"\nsafety = \"read-only\"\n[arguments]\nbehaviour = \"value\"\npath = { path = \"read\" }\nbytes = \"value\"\n";
     let home = Home::new().tool("hostile", "file-read-only", "hostile", policy);
     let ran = report(&home, &["policies", "--format", "markdown"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");

@@ -355,7 +355,7 @@ fn the_host_looks_at_what_a_guest_brings() {
 
 #[test]
 fn a_profile_that_does_not_grant_it_does_not_load_the_tool() {
-    let policy = "safety = \"side-effecting\"\n[arguments]\nthen = \"value\"\npath = { path = \"read\" }\n\
+    let policy = "imports = \"strict\"\nsafety = \"side-effecting\"\n[arguments]\nthen = \"value\"\npath = { path = \"read\" }\n\
                   unjudged = \"value\"\ncomposed = \"value\"\nname = \"value\"\n";
     let home = Home::new().tool("careless", "file-read-only", "careless", policy);
     let ran = home.call(&["careless", "then=end"]);

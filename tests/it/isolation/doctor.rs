@@ -14,7 +14,7 @@ fn a_sound_installation_is_told_whole() {
     let (ran, value) = doctor(&home);
     assert_eq!((ran.code, ran.stderr.as_str(), &value["ok"]), (Some(0), "", &true.into()), "{ran:?}");
     let keys: Vec<_> = value.as_object().expect("an object").keys().map(String::as_str).collect();
-    let expected = "ok findings isolation kernel configuration places tenants people tools audit database leftovers network serve";
+    let expected = "ok findings isolation kernel configuration places tenants people tools audit database leftovers network voice serve";
     assert_eq!(keys.join(" "), expected);
     assert_eq!((&value["database"], &value["leftovers"]["staged"]), (&Value::Null, &0.into()));
     assert_eq!((&value["audit"]["ok"], &value["audit"]["records"]), (&true.into(), &1.into()));

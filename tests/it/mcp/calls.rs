@@ -124,7 +124,10 @@ fn every_builtin_succeeds_with_a_result_that_fits_its_schema() -> anyhow::Result
         called.push(tool.to_owned());
     }
     called.sort();
-    ensure!(called == builtin_tools(), "{called:?}");
+    // Writing to people is for chats.
+    let mut expected = builtin_tools();
+    expected.retain(|tool| tool != "message_send" && !tool.starts_with("workflow_"));
+    ensure!(called == expected, "{called:?}");
     ensure!(std::fs::read_to_string(home.host("/shared/e.txt"))? == "sent\n");
     server.end()
 }

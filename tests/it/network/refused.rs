@@ -113,7 +113,10 @@ fn a_component_that_asks_without_a_grant_does_not_load() {
         "network",
         "file-read-only",
         "network",
-        &super::TOOL.replace("{ url = \"read\" }", "\"value\"").replace("side-effecting", "read-only"),
+        &format!(
+            "imports = \"strict\"\n{}",
+            super::TOOL.replace("{ url = \"read\" }", "\"value\"").replace("side-effecting", "read-only")
+        ),
     );
     let ran = ask(&home, &["url=https://example.com/"]);
     assert_eq!(ran.error(), "tool_unavailable", "{ran:?}");

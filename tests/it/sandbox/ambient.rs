@@ -31,6 +31,8 @@ fn there_is_no_network() {
         let said = answered(&home, &[&format!("behaviour={behaviour}")]);
         assert_eq!(said["error"], "PermissionDenied", "{behaviour}: {said}");
     }
-    let said = answered(&home, &["behaviour=resolve"]);
-    assert!(said["error"].is_string() && said["addresses"].is_null(), "{said}");
+    // It has no error to return: the first call of it ends the guest.
+    let ran = home.call(&["hostile", "behaviour=resolve"]);
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "trapped"), "{ran:?}");
+    assert!(ran.message().contains("instance-network"), "{ran:?}");
 }

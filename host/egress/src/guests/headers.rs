@@ -135,7 +135,7 @@ pub(super) fn of_answer(map: &HeaderMap, blanker: &Blanker) -> Result<Headers, H
     let is_packed = map.contains_key(CONTENT_ENCODING);
     let heard = map
         .iter()
-        .filter(|(name, _)| !NOT_HEARD.contains(&name.as_str()) && !(is_packed && *name == CONTENT_LENGTH));
+        .filter(|(name, _)| !(NOT_HEARD.contains(&name.as_str()) || is_packed && *name == CONTENT_LENGTH));
     let blanked = |value: &HeaderValue| ByteBuf::from(blanker.whole(value.as_bytes()));
     let headers: Headers = heard.map(|(name, value)| (name.to_string(), blanked(value))).collect();
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();

@@ -47,14 +47,21 @@ fn terms(hosts: &[&str], time: Duration) -> Terms {
         headers: BTreeMap::new(),
     };
     let deadline = Instant::now() + time;
-    Terms { allowance: Allowance::of(network.bytes.0), network, deadline, stopped: Arc::new(|| false) }
+    Terms {
+        allowance: Allowance::of(network.bytes.0),
+        network,
+        stopped: Arc::new(move || Instant::now() >= deadline),
+    }
 }
 
 /// Far longer than anything here takes.
 const LATER: Duration = Duration::from_secs(60);
 
+/// The requests that were told, in order.
+type Witnessed = Vec<(Asked, Fate)>;
+
 /// The answer's body, and what was witnessed.
-fn ask(web: &GuestWeb, url: &str, terms: &Terms) -> (Result<Vec<u8>, HttpFailure>, Vec<(Asked, Fate)>) {
+fn ask(web: &GuestWeb, url: &str, terms: &Terms) -> (Result<Vec<u8>, HttpFailure>, Witnessed) {
     let request = HttpRequest { method: "GET".into(), url: url.into(), headers: Vec::new() };
     let mut seen = Vec::new();
     let answered = web.send(request, Vec::new(), terms, &mut |asked: &Asked, fate: Fate| {

@@ -192,7 +192,7 @@ impl Arguments<'_> {
         };
         // What is null counts as absent.
         let fits = |kind: &&str| types.contains(kind) || *kind == "null";
-        if written.is_empty() || !written.iter().all(|kind| fits(kind)) {
+        if written.is_empty() || !written.iter().all(fits) {
             let types = types.join("\" or \"");
             return Err(format!(
                 "argument {shown:?} stands where its type must be \"{types}\"; say so in its schema"

@@ -64,26 +64,34 @@ pub(in crate::cli) fn contract() -> impl Iterator<Item = (&'static str, &'static
 
 /// Whether the SDK is, or depends on, a crate of this name: cargo would have to tell the two apart.
 pub(super) fn is_dependency(name: &str) -> bool {
-    dependencies().iter().any(|taken| taken.replace('-', "_") == name)
+    dependencies().iter().any(|(taken, _)| taken.replace('-', "_") == name)
 }
 
-/// The SDK and every crate that it depends on, by name.
-fn dependencies() -> BTreeSet<String> {
+/// The SDK and every crate that it depends on, each with its version.
+fn dependencies() -> BTreeSet<(String, String)> {
     let whole: Table = toml::from_str(embedded::LOCK).unwrap_or_default();
     let packages = whole.get("package").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let named = |package: &Value| package.get("name").and_then(Value::as_str).map(str::to_owned);
     let (mut wanted, mut next) = (BTreeSet::new(), vec!["cofferdam-sdk".to_owned()]);
     while let Some(one) = next.pop() {
-        if !wanted.insert(one.clone()) {
-            continue;
-        }
-        for package in packages.iter().filter(|package| named(package).as_ref() == Some(&one)) {
+        // `name`, or `name version` where there are several.
+        let (name, version) = one.split_once(' ').map_or((&*one, None), |(name, v)| (name, Some(v)));
+        let is_it = |package: &&Value| {
+            let (found, its) = name_and_version(package);
+            found == name && version.is_none_or(|version| version == its)
+        };
+        let Some(package) = packages.iter().find(is_it) else { continue };
+        let (name, version) = name_and_version(package);
+        if wanted.insert((name.to_owned(), version.to_owned())) {
             let dependencies = package.get("dependencies").and_then(Value::as_array).into_iter().flatten();
-            // `name`, or `name version` where there are several.
-            next.extend(dependencies.filter_map(|d| d.as_str()?.split(' ').next().map(str::to_owned)));
+            next.extend(dependencies.filter_map(|d| d.as_str().map(str::to_owned)));
         }
     }
     wanted
+}
+
+fn name_and_version(package: &Value) -> (&str, &str) {
+    let text = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default();
+    (text("name"), text("version"))
 }
 
 /// The lock file of a crate that depends on the SDK alone, with the versions that the SDK is tested
@@ -95,10 +103,10 @@ fn lock(name: &str) -> Option<String> {
     let mut written = embedded::LOCK.split("[[package]]\n");
     let head = written.next()?;
     for block in written {
-        let package: Table = toml::from_str(block).ok()?;
-        let name = package.get("name")?.as_str()?;
-        if wanted.contains(name) {
-            blocks.push((name.to_owned(), format!("{}\n", block.trim_end())));
+        let package: Value = toml::from_str(block).ok()?;
+        let (name, version) = name_and_version(&package);
+        if wanted.contains(&(name.to_owned(), version.to_owned())) {
+            blocks.push((name.to_owned(), format!("{}\n", as_named(block.trim_end(), &wanted))));
         }
     }
     // Cargo's own order, so that it finds nothing to change. Versions of one name are in order
@@ -106,6 +114,16 @@ fn lock(name: &str) -> Option<String> {
     blocks.sort_by(|a, b| a.0.cmp(&b.0));
     let blocks: Vec<_> = blocks.into_iter().map(|(_, block)| format!("[[package]]\n{block}")).collect();
     Some(format!("{head}{}", blocks.join("\n")))
+}
+
+/// A block whose dependencies have a version only where there are several, as cargo writes them.
+fn as_named(block: &str, wanted: &BTreeSet<(String, String)>) -> String {
+    let several = |name: &str| wanted.iter().filter(|(other, _)| other == name).count() > 1;
+    let line = |line: &str| match line.strip_prefix(" \"").and_then(|one| one.split_once(' ')) {
+        Some((name, _)) if !several(name) => format!(" \"{name}\","),
+        _ => line.to_owned(),
+    };
+    block.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

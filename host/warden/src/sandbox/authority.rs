@@ -6,6 +6,7 @@
 
 pub(super) mod http;
 mod messaging;
+mod staging;
 
 pub use messaging::{MESSAGE_FILES_MAX, NOBODY_REACHED};
 
@@ -14,14 +15,14 @@ use super::clock::{Clock, Stopped};
 use super::workers::{Answer, HostCalls};
 use crate::attachments::outgoing::{Addition, Body, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::publish::{Budget, Plan, Planned, PublishError, STAGED_MAX, StagedFile, Stop, Summary, Workspace};
+use crate::publish::{Budget, Plan, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::entry::Entry;
 use cofferdam_core::host_call::{
-    AttachmentBytes, Contents, Disposition, LINE_OVERHEAD_BYTES, Notification, OUTPUT_BYTES_MAX, Planning,
-    Reply, ReplyFile, ReplySource, Request, StagedId, Taken,
+    AttachmentBytes, Disposition, Notification, OUTPUT_BYTES_MAX, Planning, Reply, ReplyFile, ReplySource,
+    Request, StagedId,
 };
-use cofferdam_core::message::{Address, OutgoingAttachment};
+use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::{Allowance, Terms};
@@ -209,7 +210,6 @@ fn exchanges(permit: &Permit, inputs: &mut Inputs, clock: &Clock) -> Option<Exch
     let terms = Terms {
         allowance: Allowance::of(network.bytes.0),
         network,
-        deadline: clock.deadline,
         stopped: Arc::new(move || watched.useless().is_some()),
     };
     Some(Exchanges::new(inputs.web.take()?, terms))
@@ -298,125 +298,6 @@ fn handed(blob: &Blob) -> Result<(AttachmentBytes, Option<OwnedFd>), ToolError> 
                 ToolError::new(ErrorCode::AttachmentUnavailable, said)
             };
             Ok((bytes(None), Some(readable.map_err(unreadable)?)))
-        }
-    }
-}
-
-impl Authority {
-    fn attachment(&self, index: u32) -> Result<Blob, ToolError> {
-        self.inputs.attachments.get(index).map(|(_, blob)| blob.clone())
-    }
-
-    fn stage(&mut self, path: &str, disposition: Disposition) -> Result<StagedId, ToolError> {
-        let path = self.judged(path)?;
-        let disposition = match self.permit.entry() {
-            // A command decides neither what is published nor over what.
-            Entry::Command(call) => {
-                let said = || denied(format!("{path} is the path of no output of this command"));
-                call.disposition(path.as_str()).ok_or_else(said)?
-            }
-            Entry::Tool | Entry::Function(_) => disposition,
-        };
-        let disposition = self.as_approved(&path, disposition)?;
-        if self.staged.len() >= STAGED_MAX {
-            return Err(PublishError::StagedCount { path, limit: STAGED_MAX }.into());
-        }
-        let mut file = self.workspace()?.stage(&path, disposition, &self.budget)?;
-        if let Expected::This(seen) = self.permit.expected(&path) {
-            file.expect_approved(seen.clone());
-        }
-        let id = StagedId(self.staged_ever);
-        self.staged_ever += 1;
-        self.staged.insert(id, file);
-        Ok(id)
-    }
-
-    fn write(&mut self, file: StagedId, bytes: &[u8]) -> Result<(), ToolError> {
-        Ok(self.file(file)?.write(bytes)?)
-    }
-
-    fn append_attachment(&mut self, file: StagedId, index: u32) -> Result<u64, ToolError> {
-        let blob = self.attachment(index)?;
-        let file = self.file(file)?;
-        match blob.bytes() {
-            BlobBytes::Memory(bytes) => file.append_bytes_known(bytes, blob.sha256()),
-            BlobBytes::File(source) => file.append_file_known(source, blob.len(), blob.sha256()),
-        }?;
-        Ok(blob.len())
-    }
-
-    fn append_file(&mut self, file: StagedId, path: &str) -> Result<Taken, ToolError> {
-        let path = self.readable(path)?;
-        let staged = self.staged.get_mut(&file).ok_or_else(no_such_file)?;
-        let facts = staged.append_file(&path, self.permit.expected_to_read(&path))?;
-        Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
-    }
-
-    fn expect(&mut self, file: StagedId, sha256: &str) -> Result<(), ToolError> {
-        let mut expected = [0; 32];
-        hex::decode_to_slice(sha256, &mut expected)
-            .map_err(|_| ToolError::new(ErrorCode::InvalidArguments, "what is expected is no SHA-256"))?;
-        self.file(file)?.expect(expected);
-        Ok(())
-    }
-
-    fn seal(&mut self, file: StagedId) -> Result<Taken, ToolError> {
-        let sealed = self.staged.remove(&file).ok_or_else(no_such_file)?.seal()?;
-        let facts = sealed.facts();
-        self.plan.extend(vec![Planned::Write(sealed)])?;
-        Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
-    }
-
-    fn rename(&mut self, from: &str, to: &str, disposition: Disposition) -> Result<Planning, ToolError> {
-        self.may_change_names()?;
-        let (from, to) = (self.judged(from)?, self.judged(to)?);
-        self.may_go(&from)?;
-        let disposition = self.as_approved(&to, disposition)?;
-        let (steps, summary) = self.workspace()?.plan_rename(&from, &to, disposition, &self.budget)?;
-        self.plan.extend(steps)?;
-        Ok(summary.into())
-    }
-
-    fn remove(&mut self, path: &str, contents: Contents) -> Result<Planning, ToolError> {
-        self.may_change_names()?;
-        let path = self.judged(path)?;
-        self.may_go(&path)?;
-        let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;
-        let summary = step.summary();
-        self.plan.extend(vec![Planned::Remove(step)])?;
-        Ok(summary.into())
-    }
-
-    fn add_to_reply(
-        &mut self,
-        files: Vec<ReplyFile>,
-        to: Address,
-    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
-        if !self.permit.grants().allows(Interface::ReplyAttachments) {
-            return Err(denied("nothing may be added to the reply here; the policy's profile grants it"));
-        }
-        if files.is_empty() {
-            return Err(ToolError::new(ErrorCode::InvalidArguments, "no file is named; name at least one"));
-        }
-        let mut reply = self.inputs.reply.take().ok_or_else(|| denied("there is no reply here"))?;
-        let added = reply.address(&to).and_then(|()| self.add(&mut reply, files));
-        self.inputs.reply = Some(reply);
-        added
-    }
-
-    fn log(&mut self, line: &str) {
-        // The guest's side counts too; this holds even if that side is not what it should be. An
-        // empty line is one more in the log.
-        match self.log_left.checked_sub(line.len() + LINE_OVERHEAD_BYTES) {
-            Some(left) => {
-                self.log_left = left;
-                if let Some(printed) = &self.inputs.printed {
-                    printed(&one_line(line, 1024));
-                }
-                // Not at the usual level: it may print what it reads.
-                tracing::debug!(tool = self.permit.call().tool.as_str(), "guest: {}", one_line(line, 1024));
-            }
-            None => self.log_left = 0,
         }
     }
 }

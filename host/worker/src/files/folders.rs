@@ -39,7 +39,10 @@ impl types::HostDirectoryEntryStream for Files<'_> {
     }
 
     fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {
-        if self.table().delete(Resource::<Listed>::new_own(stream.rep())).is_err() {
+        // Looked at first: a deletion under the wrong type deletes, and fails.
+        if self.table().get(&Resource::<Listed>::new_borrow(stream.rep())).is_ok() {
+            self.table().delete(Resource::<Listed>::new_own(stream.rep()))?;
+        } else {
             self.table().delete(Resource::<Entries>::new_own(stream.rep()))?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::publish::{self, TurnShare, Workspaces};
+use cofferdam_core::host_call::{Contents, LINE_OVERHEAD_BYTES};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::{DirectMessage, SentMessage};

@@ -108,7 +108,7 @@ fn an_address_is_read_strictly() {
         ("https://0x7f000001/", BadAddress::Host),
         ("https://0177.0.0.1/", BadAddress::Host),
         ("https://127.1/", BadAddress::Host),
-        ("https://[::ffff:7f00:1]x/", BadAddress::Host),
+        ("https://[::ffff:7f00:1]x/", BadAddress::Malformed),
         ("https://example.com./", BadAddress::Host),
         ("https://ex%61mple.com/", BadAddress::Host),
         ("https://münchen.example/", BadAddress::Host),

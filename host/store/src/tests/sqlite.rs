@@ -68,7 +68,8 @@ fn a_newer_version_is_refused_and_untouched() {
 }
 
 /// Takes away what later versions than the third have.
-const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usage; DROP TABLE approval;
+const TO_VERSION_3: &str =
+    "DROP TABLE spoken_to; DROP TABLE line; DROP TABLE attempt; DROP TABLE usage; DROP TABLE approval;
     DROP TABLE approved_path; DROP TABLE outgoing; ALTER TABLE journal DROP COLUMN attachments;
     DROP INDEX inbox_session; DROP INDEX inbox_request; ALTER TABLE inbox DROP COLUMN session;
     ALTER TABLE inbox DROP COLUMN sender; ALTER TABLE inbox DROP COLUMN request;

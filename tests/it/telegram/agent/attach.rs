@@ -102,7 +102,7 @@ async fn what_cannot_be_added_is_refused_and_nothing_of_it_goes_out() -> anyhow:
     refused(&at(&[&small, &small, &small], &own), "quota_exceeded", "one reply takes 2 files");
     refused(&at(&[&empty], &own), "invalid_arguments", "is empty");
     let many = vec![small.as_str(); 101];
-    refused(&at(&many, &own), "invalid_arguments", "name 1 to 100 files");
+    refused(&at(&many, &own), "invalid_arguments", "name at most 100 files");
     // Wrong on this side.
     let fifo = home.dir().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status()?.success());

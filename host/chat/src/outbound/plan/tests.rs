@@ -70,7 +70,8 @@ fn text_comes_before_voice_before_attachments() {
         ..OutgoingResponse::default()
     };
     let parts: Vec<_> = plan(response, &MANNERS, Opening::Fresh).iter().map(line).collect();
-    assert_eq!(parts, ["text: hi", "voice: spoken", "files: a as Document"]);
+    let voice = r#"voice: {"text":"spoken","is_shown":true}"#;
+    assert_eq!(parts, ["text: hi", voice, "files: a as Document"]);
 }
 
 #[test]

@@ -19,7 +19,6 @@ use crate::scratch::{Handle as ScratchHandle, Scratch};
 use beneath::{look, look_into, reopen};
 use entries::Entries;
 use facts::{hash_of, kind, stat, stat_of};
-use folders::Listed;
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;

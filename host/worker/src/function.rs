@@ -135,7 +135,7 @@ impl Callable {
         parameters: &[Datum],
     ) -> wasmtime::Result<Option<Datum>> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
-        let function = instance.get_func(&mut *store, &self.function);
+        let function = instance.get_func(&mut *store, self.function);
         let function = function.ok_or_else(|| wasmtime::Error::msg("its function is gone"))?;
         let shapes = self.shape.parameters.iter().map(|(_, shape)| shape);
         let parameters = shapes.zip(parameters).map(|(shape, datum)| val(shape, datum));

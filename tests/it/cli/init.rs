@@ -119,7 +119,7 @@ fn what_is_commented_out_is_understood_as_well() {
     assert_ne!(all, text);
     // A model's keys are refused without a model, and a key is in one place.
     let all = all.replace("kind = \"commands\"", "kind = \"openai-chat\"");
-    let all = all.replace("api_key_env = \"OPENAI_API_KEY\"\n", "");
+    let all = all.replacen("api_key_env = \"OPENAI_API_KEY\"\n", "", 1);
     fs::write(home.config_file(), &all).expect("writable");
     let shown = home.run(&["audit", "show"]);
     refused(&shown, &["/home/me/.local/state/cofferdam/audit.jsonl"]);

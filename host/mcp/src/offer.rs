@@ -81,7 +81,7 @@ fn may_replace(policy: &ToolPolicy) -> bool {
     policy.safety != Safety::ReadOnly && policy.grants.may_write() && policy.arguments.values().any(writes)
 }
 
-/// No profile grants a network.
-fn reaches_network(_: &ToolPolicy) -> bool {
-    false
+/// Whether the profile names hosts that its tools may ask.
+fn reaches_network(policy: &ToolPolicy) -> bool {
+    policy.grants.network.as_ref().is_some_and(|network| !network.hosts.is_empty())
 }

@@ -5,7 +5,7 @@ use super::finished;
 use std::path::PathBuf;
 use std::time::Instant;
 use support::guests;
-use support::home::{Home, Ran, builtin_tools};
+use support::home::{Home, Ran, builtin_policies};
 
 const POLICY: &str = "safety = \"read-only\"\n[arguments]\nname = \"value\"";
 
@@ -97,7 +97,7 @@ fn what_is_no_component_says_so_on_one_line() {
         let lines = home.run(&["policy", "check"]).stdout.lines().count();
         assert_eq!(
             lines,
-            builtin_tools().len() + 1 + 1,
+            builtin_policies().len() + 1 + 1,
             "the other tools, the problem, the number of problems"
         );
     }

@@ -33,7 +33,8 @@ fn tests() -> Result<String, String> {
     let skipped = skipped_tests();
     // Of an earlier run.
     let _ = std::fs::remove_file(&skipped);
-    let mut tests = cargo(&["test", "--locked", "--workspace"]);
+    // Every failure of a run is told, not only that of the first program.
+    let mut tests = cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]);
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         tests.env("RUST_TEST_THREADS", (2 * processors).to_string());

@@ -92,7 +92,14 @@ fn covered(found: &BTreeMap<String, Leaf>, at: &str, value: &Value, schema: &Val
     match value {
         Value::String(text) => panic!("{text:?} is let in at {at:?}, which is not classified: {schema}"),
         Value::Array(items) => {
-            items.iter().for_each(|item| covered(found, &format!("{at}[]"), item, schema));
+            for (index, item) in items.iter().enumerate() {
+                // A field of a tuple has a place of its own.
+                let own = format!("{at}[{index}]");
+                let is_field =
+                    found.range(own.clone()..).next().is_some_and(|(key, _)| key.starts_with(&own));
+                let at = if is_field { own } else { format!("{at}[]") };
+                covered(found, &at, item, schema);
+            }
         }
         Value::Object(fields) => {
             fields.iter().for_each(|(name, value)| covered(found, &format!("{at}.{name}"), value, schema));

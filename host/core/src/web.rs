@@ -11,6 +11,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Headers of one request; of more nothing is sent.
 pub const HEADERS_MAX: usize = 64;
+/// Headers of a request that are the gateway's own, or would make it keep a state: no guest says
+/// them, and no profile.
+pub const GATEWAY_HEADERS: &[&str] = &[
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+];
 /// Bytes of all names and values of headers, of a request and of an answer.
 pub const HEADER_BYTES_MAX: usize = 32 << 10;
 /// Bytes of the body of one request, which is held until it is sent.

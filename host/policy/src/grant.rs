@@ -5,33 +5,13 @@ use super::source::{PolicyProblem, Source};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::network::{HOSTS_MAX, HostPattern, METHODS, NETWORK_BYTES_MAX, Network};
 use cofferdam_core::text::one_line;
+use cofferdam_core::web::GATEWAY_HEADERS;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// Headers with secrets that one profile may name.
 const HEADERS_MAX: usize = 8;
-/// Headers that are the gateway's own, or that stand between it and the server.
-const RESERVED: &[&str] = &[
-    "accept-encoding",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "http2-settings",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-];
 
 /// `network = { hosts = […], methods = […], bytes = "…", headers = {…} }` as it is written.
 #[derive(Deserialize)]
@@ -130,7 +110,7 @@ impl NetworkTable {
             let (at, lower, secret) =
                 (entry.span().start, name.to_ascii_lowercase(), &entry.get_ref().secret);
             let shown = one_line(name, 80);
-            let problem = if !is_token(name) || RESERVED.contains(&lower.as_str()) {
+            let problem = if !is_token(name) || is_reserved(&lower) {
                 format!("network.headers: {shown:?} is no header that can be set; write e.g. Authorization")
             } else if !is_secret_name(secret) {
                 let secret = one_line(secret, 80);
@@ -180,4 +160,9 @@ pub(super) fn no_network(at: &str, profile: &str) -> String {
         "{at:?} is an address, but profile {profile} grants no network; write there: \
          network = {{ hosts = [\"example.com\"], methods = [\"GET\"], bytes = \"10 MiB\" }}"
     )
+}
+
+/// A header that is the gateway's own, or that says how the body is packed, by its lower-case name.
+fn is_reserved(name: &str) -> bool {
+    name == "content-encoding" || GATEWAY_HEADERS.contains(&name)
 }

@@ -2,7 +2,9 @@
 
 use cofferdam_core::secret::{Blanker, Secret};
 use cofferdam_core::text::one_line;
-use cofferdam_core::web::{FailureKind, HEADER_BYTES_MAX, HEADERS_MAX, Headers, HttpFailure};
+use cofferdam_core::web::{
+    FailureKind, GATEWAY_HEADERS, HEADER_BYTES_MAX, HEADERS_MAX, Headers, HttpFailure,
+};
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName,
     HeaderValue,
@@ -10,26 +12,6 @@ use reqwest::header::{
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 
-/// What a guest's word counts nothing for: it is the gateway's own, or would make it keep a state.
-const NOT_SAID: &[&str] = &[
-    "accept-encoding",
-    "connection",
-    "content-length",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "http2-settings",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-];
 /// What of an answer concerns the gateway alone.
 const NOT_HEARD: &[&str] = &[
     "connection",
@@ -77,7 +59,7 @@ impl Outgoing {
         let mut map = HeaderMap::new();
         for (name, value) in said {
             let lower = name.to_ascii_lowercase();
-            if NOT_SAID.contains(&lower.as_str()) || with_secrets.contains_key(&lower) {
+            if GATEWAY_HEADERS.contains(&lower.as_str()) || with_secrets.contains_key(&lower) {
                 continue;
             }
             let (Ok(name), Ok(value)) = (lower.parse::<HeaderName>(), HeaderValue::from_bytes(value)) else {

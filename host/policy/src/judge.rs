@@ -89,6 +89,8 @@ pub enum Cause {
     },
     /// Another call, or another state of things, was approved.
     NotApproved,
+    /// The policy is that of another tool: a fault of the gateway.
+    OtherTool,
 }
 
 impl From<Denial> for ToolError {
@@ -312,9 +314,13 @@ impl Ask {
 /// The verdict on `call` under `policy`.
 ///
 /// Fails closed: a string that no rule classifies, a path that does not parse, a mount that is not
-/// granted or not granted for this use, and a write by a read-only tool are each denied.
+/// granted or not granted for this use, a write by a read-only tool, and a call of another tool
+/// than the policy's are each denied.
 pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
-    debug_assert_eq!(call.tool, policy.tool, "a call is judged by its own tool's policy");
+    if call.tool != policy.tool {
+        let reason = format!("the policy of {} does not judge a call of {}", policy.tool, call.tool);
+        return Verdict::Deny(Denial { code: ErrorCode::Internal, reason, cause: Cause::OtherTool });
+    }
     policy.complete(&mut call.arguments);
     let (mut reads, mut writes, mut writes_below) = (Vec::new(), Vec::new(), Vec::new());
     let (mut recipients, mut reasons) = (Vec::new(), Vec::new());

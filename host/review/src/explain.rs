@@ -100,7 +100,8 @@ fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<Place> {
         | Cause::BadRecipient
         | Cause::MountItself
         | Cause::NoCommandArgument(_)
-        | Cause::NotApproved => None,
+        | Cause::NotApproved
+        | Cause::OtherTool => None,
     }
 }
 

@@ -64,6 +64,7 @@ pub fn remedy(denial: &Denial) -> Remedy {
             call("no policy permits such an argument of a command; write it as the reason says")
         }
         Cause::NotApproved => call("ask again"),
+        Cause::OtherTool => call("this is a fault of the gateway; report it"),
     }
 }
 

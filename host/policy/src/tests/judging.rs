@@ -1,9 +1,9 @@
 //! The judge in tables: what one call comes to under one profile, refusals first.
 
 use super::{MIXED, READING, WRITING, policies};
-use crate::{Call, GuestPath, PathUse, Safety, ToolPolicy, Verdict, judge};
+use crate::{Call, Cause, GuestPath, PathUse, Safety, ToolPolicy, Verdict, judge};
 use cofferdam_core::id::TurnId;
-use cofferdam_core::tool::ToolName;
+use cofferdam_core::tool::{ErrorCode, ToolName};
 use serde_json::{Value, json};
 
 /// What the judge says, on one line: `deny: CODE REASON`, or `permit` with the paths for writing.
@@ -46,6 +46,19 @@ fn profile(word: &str) -> ToolPolicy {
 fn check(word: &str, arguments: &str, expected: &str) {
     let value: Value = serde_json::from_str(arguments).expect("JSON");
     assert_eq!(said(&profile(word), &value), expected, "{word} {arguments}");
+}
+
+#[test]
+fn the_policy_of_another_tool_denies() {
+    let call = Call {
+        id: TurnId::new("turn").call(0),
+        tool: ToolName::parse("u").expect("a name"),
+        arguments: json!({}),
+    };
+    let Verdict::Deny(denial) = judge(call, &profile("nothing")) else {
+        panic!("another tool's policy permits")
+    };
+    assert_eq!((denial.code, denial.cause), (ErrorCode::Internal, Cause::OtherTool));
 }
 
 #[test]

@@ -73,9 +73,12 @@ pub struct Socket {
     end: End,
     /// The number of the call that messages belong to.
     call: u32,
-    /// What came and was not looked at yet begins at `read`.
+    /// Room for what comes. It is kept as it is between messages: zeroing it for each would cost
+    /// more than the message.
     inbox: Vec<u8>,
+    /// What came and was not looked at yet is `read..filled` of it.
     read: usize,
+    filled: usize,
     descriptors: VecDeque<OwnedFd>,
 }
 
@@ -91,7 +94,7 @@ impl Socket {
     }
 
     fn new(fd: OwnedFd, end: End) -> Self {
-        Self { fd, end, call: 0, inbox: Vec::new(), read: 0, descriptors: VecDeque::new() }
+        Self { fd, end, call: 0, inbox: Vec::new(), read: 0, filled: 0, descriptors: VecDeque::new() }
     }
 
     /// Begins another call: from now on messages carry its number, and those of the one before end
@@ -107,7 +110,7 @@ impl Socket {
     /// [`Broken::Closed`]; [`Broken::Malformed`] for a peer that spoke.
     pub fn is_quiet(&self) -> Result<(), Broken> {
         let spoke = Err(Broken::Malformed("it speaks without being asked"));
-        if self.read < self.inbox.len() {
+        if self.read < self.filled {
             return spoke;
         }
         match recv(&self.fd, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
@@ -243,11 +246,13 @@ impl Socket {
         let start = self.read + HEADER_BYTES;
         let taken = take(&self.inbox[start..start + length]);
         self.read = start + length;
-        if self.read == self.inbox.len() {
-            self.inbox.clear();
-            self.read = 0;
+        if self.read == self.filled {
+            (self.read, self.filled) = (0, 0);
             // A large message must not stay in memory while nothing happens.
-            self.inbox.shrink_to(PIECE_BYTES);
+            if self.inbox.len() > PIECE_BYTES {
+                self.inbox.truncate(PIECE_BYTES);
+                self.inbox.shrink_to_fit();
+            }
         }
         taken
     }
@@ -262,33 +267,33 @@ impl Socket {
 
     /// Waits until `bytes` of the message are there.
     fn fill(&mut self, bytes: usize, stop: &impl Fn() -> bool) -> Result<(), Broken> {
-        while self.inbox.len() - self.read < bytes {
+        while self.filled - self.read < bytes {
             if self.read > 0 {
-                self.inbox.drain(..self.read);
-                self.read = 0;
+                self.inbox.copy_within(self.read..self.filled, 0);
+                (self.read, self.filled) = (0, self.filled - self.read);
             }
-            let start = self.inbox.len();
-            let room = bytes.saturating_sub(start).clamp(PIECE_BYTES, 1 << 20);
-            self.inbox.resize(start + room, 0);
-            let received = self.receive_some(start);
-            self.inbox.truncate(start + *received.as_ref().unwrap_or(&0));
-            received?;
+            // No more than came is made room for: a peer must bring what it has announced.
+            let room = bytes.saturating_sub(self.filled).clamp(PIECE_BYTES, 1 << 20);
+            if self.inbox.len() == self.filled || self.inbox.len() < PIECE_BYTES {
+                self.inbox.resize(self.filled + room, 0);
+            }
+            self.filled += self.receive_some()?;
             // After a piece too: a peer that brings them one by one must not go on for ever.
-            if self.inbox.len() - self.read < bytes && stop() {
+            if self.filled - self.read < bytes && stop() {
                 return Err(Broken::Stopped);
             }
         }
         Ok(())
     }
 
-    fn receive_some(&mut self, start: usize) -> Result<usize, Broken> {
+    fn receive_some(&mut self) -> Result<usize, Broken> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let room = match self.end {
             End::Gateway => 0,
             End::Worker => space.len(),
         };
         let mut ancillary = RecvAncillaryBuffer::new(&mut space[..room]);
-        let pieces = &mut [IoSliceMut::new(&mut self.inbox[start..])];
+        let pieces = &mut [IoSliceMut::new(&mut self.inbox[self.filled..])];
         let received = match recvmsg(&self.fd, pieces, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
             Ok(received) => received,
             Err(Errno::INTR | Errno::AGAIN) => return Ok(0),

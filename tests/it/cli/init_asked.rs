@@ -15,6 +15,8 @@ use support::terminal::Terminal;
 const TOKEN: &str = "Token of the Telegram bot";
 const ID: &str = "Your numeric Telegram id";
 const DISCORD_TOKEN: &str = "Token of the Discord bot";
+/// Of the link by which the bot comes into a guild.
+const INVITATION: &str = "https://discord.com/oauth2/authorize?client_id=";
 const DISCORD_ID: &str = "Your numeric Discord id";
 const WHO: &str = "Who answers (";
 const ADDRESS: &str = "Address of its server";
@@ -146,6 +148,7 @@ async fn it_asks_about_discord_as_about_telegram() -> anyhow::Result<()> {
         terminal.until("Discord does not accept it.");
         terminal.answers(DISCORD_TOKEN, discord.token());
         terminal.until("It is the token of @");
+        terminal.until(INVITATION);
         terminal.answers(DISCORD_ID, "@ann");
         terminal.answers(DISCORD_ID, "1100000000000000001");
         terminal.answers(WHO, "");
@@ -180,6 +183,7 @@ async fn it_asks_about_discord_as_about_telegram() -> anyhow::Result<()> {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let said = format!("  discord: {} accepts the token of @", discord.api_url());
         assert!(ran.stdout.contains(&said), "{ran:?}");
+        assert!(ran.stdout.contains(&format!("; it is invited with {INVITATION}")), "{ran:?}");
         assert_eq!(ran.stdout.contains("  telegram: not configured"), !with_telegram, "{ran:?}");
         let serving = Serving::spawn(command(&["serve", "--config", "cofferdam.toml"]), "")?;
         let serving = serving.says("listening on Discord as @")?;

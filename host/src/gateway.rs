@@ -27,6 +27,7 @@ mod lock;
 mod ready;
 mod reload;
 mod serving;
+mod trust;
 mod watch;
 mod web;
 
@@ -35,6 +36,7 @@ pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use ready::{Purpose, look, review, try_tools};
 pub use reload::ReloadError;
 pub use serving::{holder, listens, serving, workers};
+pub use trust::{CA_FILE_BYTES_MAX, CaFileError, trust};
 pub use watch::{Watch, WatchedChannel, Watching, channels};
 
 mod builtin {

@@ -9,6 +9,7 @@ mod redirects;
 mod refused;
 mod secrets;
 mod server;
+mod trust;
 
 use serde_json::Value;
 use server::Server;
@@ -36,7 +37,10 @@ fn network(server: &Server) -> String {
 }
 
 fn named(servers: &[&Server]) -> String {
-    let hosts: Vec<_> = servers.iter().map(|server| server.host()).collect();
+    named_hosts(&servers.iter().map(|server| server.host()).collect::<Vec<_>>())
+}
+
+fn named_hosts(hosts: &[String]) -> String {
     format!("[network]\nallowed_private_hosts = {hosts:?}\n")
 }
 

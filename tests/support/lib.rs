@@ -24,6 +24,7 @@ pub mod samples;
 pub mod serving;
 pub mod telegram;
 pub mod terminal;
+pub mod tls;
 pub mod tracer;
 pub mod voice;
 pub mod workers;

@@ -14,6 +14,13 @@ pub(crate) const MAX_CONNECTIONS: usize = 256;
 /// The tasks of a listener; dropping them ends it and every connection.
 pub(crate) struct Tasks(AbortHandle);
 
+impl Tasks {
+    /// Those that end with this one.
+    pub(crate) fn of(all: AbortHandle) -> Self {
+        Self(all)
+    }
+}
+
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.0.abort();

@@ -2,7 +2,7 @@
 //! that wait.
 
 use super::turns::{Row, told};
-use super::{median, memory_of, watch};
+use super::{cpu_time_of, median, memory_of, watch};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -127,10 +127,12 @@ async fn waiting(turns: usize, runs: u32) -> Result<Vec<Row>> {
     let is_waiting = |sent: &SentMessage| sent.text.contains("waits for");
     platform.0.wait_for_message(PATIENCE, is_waiting).await?;
     let (one, reply_one) = cost(&platform, &serving, &people).await?;
+    let idle_one = idle(&serving).await?;
     serving.kill();
     multiply(&home.state().join("cofferdam.db"), runs)?;
     let serving = serve(&home, &platform)?;
     let (many, reply_many) = cost(&platform, &serving, &people).await?;
+    let idle_many = idle(&serving).await?;
     // The reply is found among all of them.
     let sent = platform.0.sent_count();
     let started = Instant::now();
@@ -153,6 +155,11 @@ async fn waiting(turns: usize, runs: u32) -> Result<Vec<Row>> {
             format!("update to reply with {runs} runs that wait"),
             "as with one",
             format!("{} (with one: {})", told(reply_many), told(reply_one)),
+        ),
+        (
+            format!("processor time a second while nobody writes, with {runs} runs that wait"),
+            "as with one",
+            format!("{idle_many:.2?} (with one: {idle_one:.2?})"),
         ),
         (
             format!("a reply to the end of its run, among {runs} that wait for the same person"),
@@ -179,4 +186,12 @@ async fn cost(platform: &Telegram, serving: &Serving, people: &[i64]) -> Result<
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     Ok((memory_of(&serving.pid().to_string(), "VmRSS:")?, times))
+}
+
+/// Processor time of a second in which nobody writes: of ten looks in five seconds.
+async fn idle(serving: &Serving) -> Result<Duration> {
+    let process = serving.pid().to_string();
+    let before = cpu_time_of(&process)?;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    Ok(cpu_time_of(&process)?.saturating_sub(before) / 5)
 }

@@ -4,6 +4,7 @@
 use crate::error::EgressError;
 use crate::resolve::Resolve;
 use crate::target::Target;
+use crate::trust::trusting;
 use reqwest::dns::{Addrs, Name, Resolving};
 use reqwest::{Client, redirect};
 use std::error::Error;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 /// A client of its own for each host.
 pub(crate) fn client(target: &Target, addresses: Vec<IpAddr>) -> Result<Client, reqwest::Error> {
-    Client::builder()
+    trusting(Client::builder())
         .no_proxy()
         .redirect(redirect::Policy::none())
         .referer(false)

@@ -8,7 +8,8 @@
 //!
 //! Guests ask by [`GuestWeb`], under the grant of their profile besides.
 //!
-//! What talks to a server that the operator configured (channels, models) does not come here.
+//! What talks to a server that the operator configured (channels, models) does not come here; what
+//! it trusts over TLS is the same, and said here ([`trusting`]).
 #![forbid(unsafe_code)]
 
 mod body;
@@ -24,6 +25,7 @@ mod resolve;
 mod target;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 pub use body::Body;
 pub use error::{EgressError, Refused};
@@ -33,3 +35,4 @@ pub use host::{BadHost, HostPort};
 pub use range::{Range, range_of};
 pub use resolve::{Resolve, SystemResolver};
 pub use target::{HTTPS_PORT, Ports, Rules, Target, URL_BYTES_MAX};
+pub use trust::{Authorities, BadAuthorities, trusting};

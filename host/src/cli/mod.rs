@@ -27,6 +27,7 @@ mod wit;
 mod workflow;
 
 use crate::config::{Config, Flags};
+use crate::gateway;
 use crate::log;
 use clap::{Args, Parser, Subcommand};
 use cofferdam_core::secret::Secret;
@@ -232,7 +233,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     log::configure(&config.log);
     // The same file, flags and environment, whatever else there may be by then.
     let load = move |config: &Config| Config::load_with(config.file.as_deref(), &flags, &environment);
-    let ran = command(cli.command, &config, Box::new(load));
+    let trusted = gateway::trust(&config).map_err(anyhow::Error::new);
+    let ran = trusted.and_then(|()| command(cli.command, &config, Box::new(load)));
     ran.map_err(|error| told::placed(&config, error))
 }
 

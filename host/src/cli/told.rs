@@ -2,7 +2,7 @@
 //! comes from.
 
 use crate::config::Config;
-use crate::gateway::GatewayError;
+use crate::gateway::{CaFileError, GatewayError};
 use cofferdam_agent::{llm, voice};
 use cofferdam_core::text::with_causes;
 use cofferdam_discord as discord;
@@ -52,6 +52,9 @@ fn key(config: &Config, error: &(dyn Error + 'static)) -> Option<String> {
     }
     if let Some(error) = error.downcast_ref::<voice::ConfigError>() {
         return Some(error.key().to_owned());
+    }
+    if error.downcast_ref::<CaFileError>().is_some() {
+        return Some("network.ca_file".to_owned());
     }
     let root = || format!("the workspace {}", config.workspace.root.display());
     let key = match error.downcast_ref()? {

@@ -77,6 +77,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("isolation.require", Kind::Boolean),
     ("metrics.listen", Kind::Text),
     ("network.allowed_private_hosts", Kind::Texts),
+    ("network.ca_file", Kind::Path),
     ("log.format", Kind::Text),
     ("log.filter", Kind::Text),
     ("workflows.dir", Kind::Path),

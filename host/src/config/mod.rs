@@ -308,6 +308,7 @@ impl Config {
             ("channels.telegram.token_file", self.telegram.as_ref().and_then(|t| t.token_file.as_ref())),
             ("provider.api_key_file", self.provider.api_key_file.as_ref()),
             ("provider.instructions_file", self.provider.instructions_file.as_ref()),
+            ("network.ca_file", self.network.ca_file.as_ref()),
         ];
         let secrets = self.network.files().map(|file| ("secrets.file", Some(file)));
         let kept: Vec<_> = kept.into_iter().chain(secrets).collect();

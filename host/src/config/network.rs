@@ -1,5 +1,5 @@
-//! `[network]` and `[secrets]`: whom guests may reach besides public hosts, and where the secrets
-//! are that profiles name. No secret is read here.
+//! `[network]` and `[secrets]`: whom guests may reach besides public hosts, whom every client trusts
+//! over TLS, and where the secrets are that profiles name. None of these files is read here.
 
 use super::ConfigError;
 use super::places::Places;
@@ -18,6 +18,7 @@ const SECRETS_MAX: usize = 32;
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Table {
     allowed_private_hosts: Vec<String>,
+    ca_file: Option<PathBuf>,
 }
 
 /// `[secrets.NAME]` as it is written.
@@ -33,6 +34,8 @@ pub(super) struct SecretTable {
 pub struct Config {
     /// Hosts that may be private, and asked over plain http, where a profile names them as well.
     pub private_hosts: Vec<HostPort>,
+    /// Whose certificates are trusted besides those of the public authorities, by every client.
+    pub ca_file: Option<PathBuf>,
     /// Where each secret is.
     pub secrets: BTreeMap<String, SecretSource>,
 }
@@ -88,6 +91,6 @@ impl Config {
             };
             sources.insert(name, source);
         }
-        Ok(Self { private_hosts, secrets: sources })
+        Ok(Self { private_hosts, ca_file: network.ca_file, secrets: sources })
     }
 }

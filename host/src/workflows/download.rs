@@ -4,7 +4,7 @@
 use super::gather::{Bytes, Gathered, Problem};
 use super::types::Limits;
 use cofferdam_core::limits::ByteSize;
-use cofferdam_core::tool::ErrorCode;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_egress::{self as egress, Egress, EgressError, Refused, Target};
 use cofferdam_warden::attachments::{Blob, BlobError, BlobStore, sniff};
 use cofferdam_workflow::attachment::{Source, Url};
@@ -27,7 +27,11 @@ impl Downloads<'_> {
             let Bytes::ToDownload(kind, url) = &one.bytes else { continue };
             let blob = self.one(url, held).await?;
             held += blob.len();
-            let mime_type = sniff(&mut blob.reader());
+            let (blob, mime_type) = aside(move || {
+                let mime_type = sniff(&mut blob.reader());
+                (blob, mime_type)
+            })
+            .await?;
             self.limits.check_type(*kind, &mime_type, &format!("`{}`", url.redacted()))?;
             tracing::info!(
                 url = url.redacted(),
@@ -61,10 +65,22 @@ impl Downloads<'_> {
                 );
                 return Err(Problem { code: ErrorCode::QuotaExceeded, message });
             }
-            writer.write(&piece).map_err(|error| not_held(url, &error))?;
+            let (back, written) = aside(move || {
+                let written = writer.write(&piece);
+                (writer, written)
+            })
+            .await?;
+            writer = back;
+            written.map_err(|error| not_held(url, &error))?;
         }
         Ok(writer.finish())
     }
+}
+
+/// Work with the disk, which may be slow: nobody else waits for it.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    let stopped = |_| Problem::from(ToolError::cancelled());
+    tokio::task::spawn_blocking(work).await.map_err(stopped)
 }
 
 fn not_held(url: &Url, error: &BlobError) -> Problem {

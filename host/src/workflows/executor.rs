@@ -33,6 +33,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 
 /// How often a run looks whether somebody has ended it.
@@ -282,13 +283,14 @@ impl Executor {
         let ready = run.plan.ready(work, outputs)?;
         let tools = AgentTools::new(self.toolbox.clone(), &agent.tools)?;
         let planned = ready.attachments.into_iter().map(|one| Planned::Ready(Box::new(one))).collect();
-        let mut gathered = self.gather(run, planned)?;
+        // Files may lie on a slow disk: nobody else waits for them.
+        let mut gathered = block_in_place(|| self.gather(run, planned))?;
         let downloads = Downloads { limits: &self.limits, blobs: &self.blobs };
         tokio::select! {
             downloaded = downloads.all(&mut gathered) => downloaded?,
             () = cancel.cancelled() => return Err(ToolError::cancelled().into()),
         }
-        let view = self.view(gathered)?;
+        let view = block_in_place(|| self.view(gathered))?;
         let event = Workflow { task: Some(task.to_owned()), attachments: Some(view.audited), ..about(run) };
         self.warden.note_workflow(event)?;
         let turn = Turn {

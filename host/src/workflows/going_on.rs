@@ -22,7 +22,7 @@ impl Serving {
         }
         for id in self.store().end_idle_turn_runs(now_ms()).await? {
             if let Some(kept) = self.store().kept_run(&id).await? {
-                self.note(&kept, WorkflowState::Done, None);
+                self.note_end(&kept).await?;
             }
         }
         Ok(())

@@ -15,6 +15,7 @@ mod going_on;
 mod in_turn;
 mod load;
 mod lock;
+mod noting;
 mod serving;
 mod shown;
 mod starter;

@@ -17,10 +17,11 @@ use cofferdam_core::tool::ErrorCode;
 use cofferdam_store::{
     AnswerTo, Ended, KeptRun, NewReply, NewRun, Owner, RunState, Store, StoreError, now_ms,
 };
+use cofferdam_warden::calls::Warden;
 use cofferdam_workflow::{Context, Plan, schedule};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -106,6 +107,15 @@ impl Serving {
         &self.0.store
     }
 
+    /// The trusted core, as it is configured now.
+    pub(super) fn warden(&self) -> Warden {
+        self.0.executors.borrow().warden.clone()
+    }
+
+    pub(super) fn state_dir(&self) -> &Path {
+        &self.0.state_dir
+    }
+
     /// Resolves when something went on from here.
     pub(super) fn progress(&self) -> watch::Receiver<()> {
         self.0.went_on.subscribe()
@@ -129,7 +139,7 @@ impl Serving {
     pub async fn run(self) {
         let stop = self.0.executors.borrow().stop.clone();
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
-        if let Err(error) = self.note_ends().await {
+        if let Err(error) = self.note_ends_before_a_crash().await {
             tracing::error!(%error, "what became of runs before a crash is not in the audit");
         }
         if let Err(error) = self.0.store.bound_waits(now_ms()).await {
@@ -187,6 +197,7 @@ impl Serving {
             }
         }
         self.look_at_turns().await?;
+        self.note_ends_of_others().await?;
         for id in self.0.store.unanswered_runs().await? {
             if let Some(kept) = self.0.store.kept_run(&id).await? {
                 self.answer(&kept).await?;
@@ -266,41 +277,6 @@ impl Serving {
         let error = json!({ "code": ErrorCode::Internal, "message": one_line(why, 500) });
         if self.0.store.end_run(&kept.new.run, Ended::Failed(error.to_string())).await? {
             self.note(kept, WorkflowState::Failed, None);
-        }
-        Ok(())
-    }
-
-    /// Writes down what became of a kept run; that it did is so whether or not it can be written.
-    pub(super) fn note(&self, kept: &KeptRun, state: WorkflowState, by: Option<&Caller>) {
-        let noted = self.0.executors.borrow().warden.note_workflow(event(&kept.new, state, by));
-        if let Err(error) = noted {
-            tracing::error!(%error, run = kept.new.run, "what became of a run is not in the audit");
-        }
-    }
-
-    /// Writes down the ends of runs whose process was killed before it had, and removes what lies
-    /// about of their locks. Where a kill comes in between, an end is written down twice.
-    async fn note_ends(&self) -> Result<(), StoreError> {
-        let dir = self.0.state_dir.clone();
-        let left = tokio::task::spawn_blocking(move || RunLock::left(&dir)).await.unwrap_or_default();
-        for (id, lock) in left {
-            if let Some(kept) = self.0.store.kept_run(&id).await? {
-                match kept.state {
-                    RunState::Running => {}
-                    RunState::Done => self.note(&kept, WorkflowState::Done, None),
-                    RunState::Failed => self.note(&kept, WorkflowState::Failed, None),
-                    RunState::Cancelled => self.note(&kept, WorkflowState::Cancelled, None),
-                }
-            }
-            lock.end(&self.0.state_dir, &id);
-        }
-        Ok(())
-    }
-
-    /// Ends a run that somebody does not want any more.
-    pub(super) async fn cancel(&self, kept: &KeptRun) -> Result<(), StoreError> {
-        if self.0.store.cancel_run(&kept.new.run).await? {
-            self.note(kept, WorkflowState::Cancelled, Some(&kept.new.by));
         }
         Ok(())
     }

@@ -5,104 +5,26 @@
 //! lock: each change here is one statement that says what must hold, and so of many who decide at
 //! once one does.
 
+mod due;
 mod kept;
 mod people;
 mod resolve;
+mod state;
 mod turns;
 
 use kept::kept;
 pub use people::{NewMessage, NewWait, Sent, Waited, plain};
 pub(super) use resolve::resolve;
+pub use state::{Owner, RunState, TaskState};
 pub use turns::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 
 use super::{Runs, Sqlite, StoreError, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::Caller;
 use rusqlite::{Transaction, params};
-use serde::Serialize;
 
 /// Runs that a listing has, the latest first.
 pub const RUNS_LISTED_MAX: u32 = 200;
-
-/// Where a run stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunState {
-    /// It is carried out, or was when its process ended.
-    Running,
-    /// All its tasks are done.
-    Done,
-    /// A task failed.
-    Failed,
-    /// Somebody ended it.
-    Cancelled,
-}
-
-/// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TaskState {
-    /// It has not begun.
-    Pending,
-    /// It has begun.
-    Running,
-    /// Its result is kept.
-    Done,
-    /// It ended the run.
-    Failed,
-    /// Somebody ended the run while it ran.
-    Cancelled,
-}
-
-macro_rules! words {
-    ($state:ident: $($variant:ident = $word:literal)+) => {
-        impl $state {
-            /// The word for it.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)+ }
-            }
-
-            fn read(word: &str) -> Result<Self, StoreError> {
-                match word {
-                    $($word => Ok(Self::$variant),)+
-                    other => Err(StoreError::Corrupt(format!("a state {other:?}"))),
-                }
-            }
-        }
-    };
-}
-
-words! { RunState: Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
-words! { TaskState: Pending = "pending" Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
-
-/// Who carries a run out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// The command that began it or had it go on.
-    Command,
-    /// The one `serve`.
-    Serve,
-    /// The turns of the request that began it.
-    Turn,
-}
-
-impl Owner {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Command => "cli",
-            Self::Serve => "serve",
-            Self::Turn => "turn",
-        }
-    }
-
-    fn read(word: &str) -> Self {
-        match word {
-            "serve" => Self::Serve,
-            "turn" => Self::Turn,
-            _ => Self::Command,
-        }
-    }
-}
 
 /// Where a run is answered when it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +71,10 @@ pub struct KeptRun {
     pub output: Option<String>,
     /// Why it failed, as JSON.
     pub error: Option<String>,
+    /// Who ended it, where somebody did, `CHANNEL:USER`.
+    pub ended_by: Option<String>,
+    /// Whether its end is still to be noted elsewhere.
+    pub is_unnoted: bool,
     /// Its tasks, in order.
     pub tasks: Vec<KeptTask>,
 }
@@ -251,6 +177,7 @@ impl Runs for Sqlite {
                  WHERE run = ?1 AND n = ?2 AND state IN ('running', 'cancelled')",
                 params![run, number(task), state, output, error],
             )?;
+            due::note(tx, &run)?;
             if let Ended::Failed(error) = &ended {
                 tx.execute(
                     "UPDATE run SET state = 'failed', error = ?2, ended_at = ?3 WHERE run = ?1 AND state = 'running'",
@@ -275,12 +202,13 @@ impl Runs for Sqlite {
         .await
     }
 
-    async fn cancel_run(&self, run: &str) -> Result<bool, StoreError> {
-        let run = run.to_owned();
+    async fn cancel_run(&self, run: &str, by: &Caller) -> Result<bool, StoreError> {
+        let (run, by) = (run.to_owned(), format!("{}:{}", by.channel, by.sender));
         self.write(move |tx| {
             let changed = tx.execute(
-                "UPDATE run SET state = 'cancelled', ended_at = ?2 WHERE run = ?1 AND state = 'running'",
-                params![run, now_ms()],
+                "UPDATE run SET state = 'cancelled', ended_at = ?2, ended_by = ?3, unnoted = 1
+                 WHERE run = ?1 AND state = 'running'",
+                params![run, now_ms(), by],
             )?;
             if changed == 1 {
                 tx.execute(
@@ -289,6 +217,24 @@ impl Runs for Sqlite {
                 )?;
             }
             Ok(changed == 1)
+        })
+        .await
+    }
+
+    async fn unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
+        self.ride(move |tx| {
+            let mut statement = tx.prepare_cached(due::UNNOTED)?;
+            let rows = statement.query_map([until], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    async fn end_noted(&self, run: &str) -> Result<(), StoreError> {
+        let run = run.to_owned();
+        self.write(move |tx| {
+            tx.execute("UPDATE run SET unnoted = 0 WHERE run = ?1", [run])?;
+            Ok(())
         })
         .await
     }
@@ -318,6 +264,7 @@ impl Runs for Sqlite {
                      AND EXISTS (SELECT 1 FROM part WHERE part.turn = run_message.turn AND part.state = 'failed')",
                     [&run],
                 )?;
+                due::note(tx, &run)?;
             }
             Ok(changed == 1)
         })

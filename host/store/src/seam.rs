@@ -9,19 +9,20 @@
 //! latest of it, never what came before something that is there. What rides says so; it is settled
 //! before anybody outside sees an effect of it, and everything else is settled when it is reported.
 
+mod runs;
 mod turn_runs;
 mod voices;
 mod waits;
 
+pub use runs::Runs;
 pub use turn_runs::TurnRuns;
 pub use voices::Voices;
 pub use waits::Waits;
 
 use super::{
-    AlbumPart, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Ended, Holder, KeptRun, Line,
-    ListedRun, NewApproval, NewPart, NewRecent, NewReply, NewRun, NewUpdate, Part, Persisted, Place,
-    Placeholder, Position, Queued, Recent, Reply, Steer, StoreError, Stream, TakeUp, TakenUp, Telling,
-    Update, Used, WhoseTurn,
+    AlbumPart, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Holder, Line, NewApproval,
+    NewPart, NewRecent, NewReply, NewUpdate, Part, Persisted, Place, Placeholder, Position, Queued, Recent,
+    Reply, Steer, StoreError, Stream, TakeUp, TakenUp, Telling, Update, Used, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -356,36 +357,6 @@ pub trait Blobs: Send + Sync {
 
     /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
     fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError>;
-}
-
-/// Runs of workflows. A task is its place in its run, from 0.
-#[async_trait]
-pub trait Runs: Send + Sync {
-    /// Keeps a run that begins, its tasks pending; false when `open_max` runs are open.
-    async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError>;
-
-    /// The run of this id.
-    async fn kept_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError>;
-
-    /// The latest runs, at most [`RUNS_LISTED_MAX`](super::RUNS_LISTED_MAX).
-    async fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError>;
-
-    /// Notes that a task begins; false when its run has ended, or the task has.
-    async fn begin_task(&self, run: &str, task: usize) -> Result<bool, StoreError>;
-
-    /// Keeps what a task that has begun came to; where it failed, the run has failed with it. False
-    /// when that is kept.
-    async fn end_task(&self, run: &str, task: usize, ended: Ended) -> Result<bool, StoreError>;
-
-    /// Ends a run that is open; false when it has ended.
-    async fn end_run(&self, run: &str, ended: Ended) -> Result<bool, StoreError>;
-
-    /// Ends a run that is open, and the task that it is at; false when it has ended.
-    async fn cancel_run(&self, run: &str) -> Result<bool, StoreError>;
-
-    /// Opens a run that failed or was cut off: its tasks that are not done are pending again; false
-    /// for any other.
-    async fn reopen_run(&self, run: &str) -> Result<bool, StoreError>;
 }
 
 /// What each person has used.

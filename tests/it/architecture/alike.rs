@@ -1,5 +1,5 @@
 //! What every channel does alike is there once: what it needs of the store, and the words that it
-//! is asked by, are named by its service and by nobody else.
+//! is asked by, are named by its service and by nobody else. So is whom clients trust over TLS.
 
 use super::{CRATES, Source, sources};
 
@@ -81,5 +81,21 @@ fn what_every_channel_uses_names_none() {
         for source in sources(&format!("host/{room}")) {
             assert!(!told(&source).to_lowercase().contains("telegram"), "{} names a channel", source.path);
         }
+    }
+}
+
+#[test]
+fn every_client_trusts_the_operators_authorities() {
+    let makes = |code: &str| code.contains("Client::new(") || code.contains("Client::builder(");
+    let mut makers: Vec<_> = CRATES.into_iter().flat_map(sources).filter(|one| makes(&told(one))).collect();
+    makers.sort_by(|a, b| a.path.cmp(&b.path));
+    let paths: Vec<_> = makers.iter().map(|source| source.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["host/agent/src/server/http.rs", "host/egress/src/hop.rs", "host/egress/src/trust.rs"],
+        "make clients by agent::server::client"
+    );
+    for source in makers.iter().filter(|source| !source.path.ends_with("/trust.rs")) {
+        assert!(told(source).contains("trusting(Client::builder())"), "{}", source.path);
     }
 }

@@ -314,6 +314,12 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "[network] allowed_private_hosts",
     ),
+    (
+        "COFFERDAM_NETWORK_CA_FILE",
+        "/nowhere.pem",
+        |home, set| ran(home, set, &["tools"]),
+        "ca_file /nowhere.pem",
+    ),
 ];
 
 fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {

@@ -9,14 +9,14 @@ use super::dialect::{Dialect, Heard};
 use super::events::Events;
 use super::failure::Failure;
 use super::patience::{Patience, REQUEST_ATTEMPTS_MAX};
-use crate::server::{Address, Backoff, Reach, http_date};
+use crate::server::{Address, Backoff, client, http_date};
 use crate::turn::{Delta, Deltas, ProviderError, Reply, Usage};
 use bytes::Bytes;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::secret::Secret;
 use cofferdam_core::standing::MODEL;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use reqwest::{Client, RequestBuilder, Response, redirect};
+use reqwest::{Client, RequestBuilder, Response};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, timeout};
 
@@ -58,16 +58,9 @@ impl Server {
         key: Option<Secret>,
         patience: Patience,
     ) -> Result<Self, reqwest::Error> {
-        let mut builder = Client::builder()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .connect_timeout(patience.connect)
-            .tcp_nodelay(true)
-            .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
-        if address.reach == Reach::Loopback {
-            builder = builder.no_proxy();
-        }
-        Ok(Self { client: builder.build()?, address, key, patience })
+        let builder = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
+        let client = builder.connect_timeout(patience.connect).build()?;
+        Ok(Self { client, address, key, patience })
     }
 
     /// The answer to a request.

@@ -9,6 +9,7 @@ use cofferdam_agent::server::SecretFileError;
 use cofferdam_chat::setup::{Answered, ProbeError, TokenError};
 use cofferdam_core::text::one_line;
 use cofferdam_discord::{self as discord, ConfigError as DiscordError, Found, Obstacle};
+use cofferdam_egress::Authorities;
 use cofferdam_telegram::{self as telegram, ConfigError as TelegramError};
 use serde::Serialize;
 use std::path::Path;
@@ -31,6 +32,9 @@ pub(super) enum Reach {
 pub(super) struct Network {
     /// Nobody was contacted.
     offline: bool,
+    /// How many authorities of the operator's own are trusted; not there without `ca_file`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    own_authorities: Option<usize>,
     /// None without such a channel, or offline.
     telegram: Option<Bot>,
     /// The same of Discord; not there without such a channel.
@@ -174,7 +178,8 @@ impl Asked {
             Bot { invite: found.invite, ..bot(found.answered, at, whence, findings) }
         });
         let model = answers.model.map(|(probed, _)| model(probed, config, findings));
-        Network { offline: self.offline, telegram, discord, model, clock_ahead_seconds }
+        let own_authorities = Authorities::trusted();
+        Network { offline: self.offline, own_authorities, telegram, discord, model, clock_ahead_seconds }
     }
 }
 
@@ -275,6 +280,9 @@ impl Network {
             return;
         }
         line("network:".to_owned());
+        if let Some(number) = self.own_authorities {
+            line(format!("  trusted besides the public authorities: {number} of [network] ca_file"));
+        }
         let discord = self.discord.iter().map(|bot| ("discord", Some(bot)));
         for (channel, bot) in std::iter::once(("telegram", self.telegram.as_ref())).chain(discord) {
             line(match bot {

@@ -82,25 +82,27 @@ pub(super) fn show(config: &Config, one: &One) -> anyhow::Result<Exit> {
 pub(super) fn cancel(config: &Config, one: &One) -> anyhow::Result<Exit> {
     let Some(store) = opened(config)? else { return Ok(no_such_run(&one.run)) };
     let audit = AuditLog::open_with(&gateway::audit_file(config), &config.audit)?;
-    let (cancelled, kept) = runtime()?.block_on(async {
-        let cancelled = store.cancel_run(&one.run).await?;
+    let runtime = runtime()?;
+    let (cancelled, kept) = runtime.block_on(async {
+        let cancelled = store.cancel_run(&one.run, &this_user("cli")).await?;
         Ok::<_, anyhow::Error>((cancelled, store.kept_run(&one.run).await?))
     })?;
     let Some(kept) = kept else { return Ok(no_such_run(&one.run)) };
-    if cancelled {
-        let by = this_user("cli");
+    // Also where whoever cancelled it before was killed here.
+    if kept.state == RunState::Cancelled && kept.is_unnoted {
         let event = Workflow {
             run: kept.new.run.clone(),
             workflow: kept.new.workflow.clone(),
             file_sha256: kept.new.file_sha256.clone(),
             state: Some(WorkflowState::Cancelled),
-            by: Some(format!("{}:{}", by.channel, by.sender)),
+            by: kept.ended_by.clone(),
             task: None,
             attachments: None,
             to: None,
             text_sha256: None,
         };
         audit.append(Event::Workflow(event), Durability::Synced)?;
+        runtime.block_on(store.end_noted(&one.run))?;
         // Nobody carries it out any more, unless its process is about to notice.
         if let Ok(Some(lock)) = RunLock::take(&config.state_dir, &one.run) {
             lock.end(&config.state_dir, &one.run);

@@ -6,7 +6,7 @@ use cofferdam_core::id::Caller;
 use rusqlite::{OptionalExtension, Row, Transaction};
 
 /// The columns of a run before their words are read.
-type Columns = (NewRun, String, Option<String>, Option<String>, i64);
+type Columns = (NewRun, String, Option<String>, Option<String>, i64, Option<String>, bool);
 /// Those of a task.
 type TaskColumns = (String, String, Option<String>, Option<String>, Option<(String, i64)>);
 
@@ -24,17 +24,19 @@ pub(super) fn kept(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, S
             answer_to: answer_to(row)?,
             answers: row.get(12)?,
         };
-        Ok((new, row.get(5)?, row.get(6)?, row.get(7)?, row.get(8)?))
+        Ok((new, row.get(5)?, row.get(6)?, row.get(7)?, row.get(8)?, row.get(13)?, row.get(14)?))
     };
     let found = tx
         .prepare_cached(
             "SELECT workflow, channel, sender, began_with, file_sha256, state, output, error, began_at, owner,
-                    answer_channel, answer_to, answers
+                    answer_channel, answer_to, answers, ended_by, unnoted
              FROM run WHERE run = ?1",
         )?
         .query_row([run], read)
         .optional()?;
-    let Some((mut new, state, output, error, began_at)) = found else { return Ok(None) };
+    let Some((mut new, state, output, error, began_at, ended_by, is_unnoted)) = found else {
+        return Ok(None);
+    };
     let mut statement = tx.prepare_cached(
         "SELECT id, state, output, error, waits_for, waits_until FROM run_task WHERE run = ?1 ORDER BY n",
     )?;
@@ -51,7 +53,8 @@ pub(super) fn kept(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, S
         tasks.push(KeptTask { id, state, output, error, waits });
     }
     new.tasks = tasks.iter().map(|task| task.id.clone()).collect();
-    Ok(Some(KeptRun { new, began_at, state: RunState::read(&state)?, output, error, tasks }))
+    let state = RunState::read(&state)?;
+    Ok(Some(KeptRun { new, began_at, state, output, error, ended_by, is_unnoted, tasks }))
 }
 
 fn answer_to(row: &Row<'_>) -> rusqlite::Result<Option<AnswerTo>> {

@@ -4,6 +4,7 @@
 //! A reply is noted in the transaction that keeps its update. Reply, timeout and the end of the run
 //! exclude each other by the `WHERE` of one `UPDATE`: of several at once one counts.
 
+use super::due;
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
 use crate::streams::said;
@@ -140,14 +141,7 @@ impl Waits for Sqlite {
 
     async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
         self.ride(move |tx| {
-            let mut statement = tx.prepare_cached(
-                "SELECT run FROM run WHERE state = 'running' AND owner = 'serve' AND NOT EXISTS (
-                     SELECT 1 FROM run_task AS task JOIN run_message AS message
-                     ON message.run = task.run AND message.n = task.waits_of
-                     WHERE task.run = run.run AND task.state = 'running' AND message.state = 'open'
-                     AND task.waits_until > ?1 AND run.began_at > ?1 - ?2)
-                 ORDER BY began_at, rowid",
-            )?;
+            let mut statement = tx.prepare_cached(due::TO_GO_ON)?;
             let rows = statement.query_map([now, deadline], |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
@@ -175,10 +169,7 @@ impl Waits for Sqlite {
 
     async fn unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
         self.ride(|tx| {
-            let mut statement = tx.prepare_cached(
-                "SELECT run FROM run WHERE ended_at IS NOT NULL AND answers = 1 AND answered_at IS NULL
-                 AND answer_to IS NOT NULL ORDER BY ended_at",
-            )?;
+            let mut statement = tx.prepare_cached(due::UNANSWERED)?;
             let rows = statement.query_map([], |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
@@ -216,7 +207,7 @@ impl Waits for Sqlite {
                 [by],
             )?;
             tx.execute(&format!("UPDATE run SET began_at = began_at + ?1 WHERE {served}"), [by])?;
-            Ok(())
+            due::note_all(tx)
         })
         .await
     }
@@ -224,11 +215,12 @@ impl Waits for Sqlite {
     async fn bound_waits(&self, now: i64) -> Result<(), StoreError> {
         self.write(move |tx| {
             tx.execute(
-                "UPDATE run_task SET waits_until = min(waits_until, ?1 + patience) WHERE state = 'running'",
+                "UPDATE run_task SET waits_until = ?1 + patience
+                 WHERE state = 'running' AND waits_until > ?1 + patience",
                 [now],
             )?;
-            tx.execute("UPDATE run SET began_at = min(began_at, ?1) WHERE state = 'running'", [now])?;
-            Ok(())
+            tx.execute("UPDATE run SET began_at = ?1 WHERE state = 'running' AND began_at > ?1", [now])?;
+            due::note_all(tx)
         })
         .await
     }
@@ -319,6 +311,7 @@ fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<Waited, StoreEr
             params![run, super::number(of)],
         )?;
     }
+    due::note(tx, run)?;
     let found = tx
         .query_row(
             "SELECT state, answer FROM run_message WHERE run = ?1 AND n = ?2",

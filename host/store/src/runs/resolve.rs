@@ -1,7 +1,7 @@
 //! Whether an update is the reply that a run waits for: by the id of the message that it replies
 //! to, and by its words where that id could not be noted.
 
-use super::plain;
+use super::{due, plain};
 use crate::{Answers, StoreError, now_ms};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::Value;
@@ -90,6 +90,7 @@ fn note(
          AND EXISTS (SELECT 1 FROM run WHERE run.run = ?1 AND run.state = 'running')",
         params![run, n, answers.reply, album, answers.files, now_ms()],
     )?;
+    due::note(tx, run)?;
     Ok(changed == 1)
 }
 

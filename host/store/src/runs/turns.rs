@@ -2,7 +2,7 @@
 //! goes on with the request.
 
 use super::people::keep;
-use super::{Ended, NewMessage, NewRun, columns, insert_run};
+use super::{Ended, NewMessage, NewRun, columns, due, insert_run};
 use crate::replies::{insert_reply, reply};
 use crate::streams::said;
 use crate::{
@@ -153,7 +153,7 @@ impl TurnRuns for Sqlite {
                  WHERE run = ?1 AND id = ?2 AND state IN ('running', 'cancelled')",
                 params![run, id, state, output, error],
             )?;
-            Ok(())
+            due::note(tx, &run)
         })
         .await
     }
@@ -164,16 +164,7 @@ impl TurnRuns for Sqlite {
 
     async fn due_waits(&self, now: i64, settled: i64) -> Result<Vec<DueWait>, StoreError> {
         self.ride(move |tx| {
-            let mut statement = tx.prepare_cached(
-                "SELECT task.run, task.n, task.waits_for, coalesce(task.patience, 0), message.state,
-                        message.answer, message.files
-                 FROM run JOIN run_task AS task ON task.run = run.run
-                 JOIN run_message AS message ON message.run = task.run AND message.n = task.waits_of
-                 WHERE run.state = 'running' AND run.owner = 'turn' AND task.state = 'running'
-                 AND ((message.state = 'replied' AND (message.album IS NULL OR message.replied_at <= ?1 - ?2))
-                      OR (message.state <> 'replied' AND task.waits_until <= ?1))
-                 ORDER BY run.began_at, task.n",
-            )?;
+            let mut statement = tx.prepare_cached(due::WAITS)?;
             let rows = statement.query_map([now, settled], |row| {
                 let is_replied = row.get::<_, String>(4)? == "replied";
                 Ok(DueWait {
@@ -270,7 +261,7 @@ fn begin_wait(
     )?;
     // Whoever ends the run by hand ends what was promised, and says so there.
     tx.execute("UPDATE run SET answers = 1 WHERE run = ?1", [run])?;
-    Ok(())
+    due::note(tx, run)
 }
 
 fn go_on(tx: &Transaction<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
@@ -308,6 +299,7 @@ fn go_on(tx: &Transaction<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreE
          WHERE run = ?1",
         params![going.run, format!("{}-{}", going.channel, going.update_id)],
     )?;
+    due::note(tx, &going.run)?;
     Ok(true)
 }
 
@@ -315,19 +307,9 @@ fn go_on(tx: &Transaction<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreE
 /// model, a person types each step.
 const UNUSED_MS: i64 = 60 * 60 * 1000;
 
-/// Runs of turns in which nothing is waited for, whose turn has ended; and whether they have had
-/// their time.
-const IDLE: &str = "SELECT run, began_at <= ?1 OR EXISTS (
-        SELECT 1 FROM run_task WHERE run_task.run = run.run AND waits_of IS NOT NULL)
-    FROM run WHERE owner = 'turn' AND state = 'running'
-    AND NOT EXISTS (SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
-                    AND waits_until IS NOT NULL)
-    AND NOT EXISTS (SELECT 1 FROM inbox WHERE done_at IS NULL
-                    AND (inbox.turn = run.turn OR inbox.channel || '-' || inbox.update_id = run.turn))";
-
 fn end_idle(tx: &Transaction<'_>, now: i64) -> Result<Vec<String>, StoreError> {
     let idle: Vec<(String, bool)> = tx
-        .prepare_cached(IDLE)?
+        .prepare_cached(due::IDLE)?
         .query_map([now - UNUSED_MS], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
     let mut ended = Vec::new();
@@ -349,8 +331,7 @@ fn end_idle(tx: &Transaction<'_>, now: i64) -> Result<Vec<String>, StoreError> {
         if !has_had_its_time {
             continue;
         }
-        let done =
-            "UPDATE run SET state = 'done', ended_at = ?2, answers = 0 WHERE run = ?1 AND state = 'running'";
+        let done = "UPDATE run SET state = 'done', ended_at = ?2, answers = 0, unnoted = 1 WHERE run = ?1 AND state = 'running'";
         tx.execute(done, params![run, now])?;
         ended.push(run);
     }

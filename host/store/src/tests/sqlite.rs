@@ -107,6 +107,25 @@ async fn a_database_of_the_third_version_is_taken_over() {
     assert_eq!(fixture.store.bound(CHANNEL).await.expect("it").len(), 1, "what was there stays");
 }
 
+/// Takes away what the last version has, and gives back what it took.
+const TO_VERSION_16: &str = "DROP INDEX run_due; DROP INDEX run_age; DROP INDEX run_unanswered;
+    DROP INDEX run_unnoted; ALTER TABLE run DROP COLUMN ended_by; ALTER TABLE run DROP COLUMN unnoted;
+    ALTER TABLE run DROP COLUMN due_at; CREATE INDEX run_open ON run (state) WHERE ended_at IS NULL;
+    PRAGMA user_version = 16;";
+
+#[tokio::test]
+async fn a_run_that_waits_in_a_database_of_the_release_before_still_waits() {
+    let hour = 3_600_000;
+    let fixture = conformance::waits::waiting::<Files>("w-1").await;
+    fixture.connection().execute_batch(TO_VERSION_16).expect("set");
+    let fixture = fixture.restart();
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), schema::VERSION);
+    let to_go_on = async |at| fixture.store.runs_to_go_on(at, 9 * hour).await.expect("asked");
+    assert!(to_go_on(now_ms()).await.is_empty(), "it waits");
+    assert_eq!(to_go_on(now_ms() + 2 * hour).await, ["w-1"], "its time is over");
+    assert_eq!(fixture.store.runs_to_go_on(now_ms() + hour / 2, 1).await.expect("asked"), ["w-1"]);
+}
+
 #[tokio::test]
 async fn what_was_said_is_forgotten_when_it_is_done() {
     let fixture = Fixture::<Files>::new();

@@ -184,7 +184,7 @@ async fn whoever_ends_the_run_ends_what_waits_and_has_it_told() {
     let world = World::waiting().await;
     world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
     let due = world.due(0).await;
-    assert!(world.store.cancel_run("turn-1").await.expect("ended"));
+    assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("ended"));
     assert!(!world.store.go_on(going(&due[0])).await.expect("asked") && world.due(0).await.is_empty());
     assert_eq!(world.store.unanswered_runs().await.expect("asked"), ["turn-1"]);
     assert_eq!(world.waits("wait-2", "77").await, TurnWaited::Ended);

@@ -1,6 +1,9 @@
 //! `kill -9` at each step of a wait: one message, one answer, whatever was under way.
 
-use super::{ANN, ASK, BEN, World};
+use super::{ANN, ASK, BEN, PATIENCE, World};
+use std::fs::File;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 use support::telegram::{Hold, Target};
 
 fn to(person: i64) -> Target {
@@ -44,7 +47,7 @@ async fn after_the_message_is_out_and_before_its_id_is_noted() -> anyhow::Result
         let first = world.said_to(BEN, "5000000001 asks: one").await?;
         if replies_before {
             let reply = world.reply(BEN, &first, "noon");
-            world.server.wait_until_confirmed(super::PATIENCE, reply.update_id).await?;
+            world.server.wait_until_confirmed(PATIENCE, reply.update_id).await?;
         }
         world.kill();
         gate.discard();
@@ -144,5 +147,49 @@ async fn while_a_file_goes_out_with_the_message() -> anyhow::Result<()> {
     world.reply(BEN, &question, "noon");
     answered(&world, &asked).await?;
     assert_eq!(world.texts_to(BEN).len(), 1);
+    Ok(())
+}
+
+/// While the audit can take nothing in, whoever cancels comes as far as the database and no further.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn between_a_cancel_and_its_record() -> anyhow::Result<()> {
+    for serves in [false, true] {
+        let mut world = World::running(&[ASK]).await?;
+        let asked = world.ask("/ask question=one");
+        world.said_to(BEN, "5000000001 asks: one").await?;
+        world.answer(&asked, "ask-colleague-").await?;
+        world.stands("waiting").await?;
+        if !serves {
+            world.kill();
+        }
+        let audit = File::open(world.home.state().join("audit.jsonl"))?;
+        audit.lock()?;
+        let mut cancelling = world.home.command(&["workflow", "cancel", &world.run_id()]);
+        let mut cancelling = cancelling.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        world.stands("cancelled").await?;
+        cancelling.kill()?;
+        cancelling.wait()?;
+        audit.unlock()?;
+        let ends = |world: &World| -> Vec<String> {
+            world.audited().into_iter().filter(|line| line.starts_with("cancelled")).collect()
+        };
+        assert!(ends(&world).is_empty(), "it was killed before");
+        if serves {
+            let began = Instant::now();
+            while ends(&world).is_empty() {
+                anyhow::ensure!(began.elapsed() < PATIENCE, "{}", world.log());
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        } else {
+            // Whoever does it again writes it down.
+            assert_eq!(world.cancel().code, Some(1), "it has ended already");
+            assert_eq!(ends(&world).len(), 1, "{:?}", world.audited());
+            world.start()?;
+        }
+        // Told after everything that was owed.
+        world.answer(&asked, "cancelled: ").await?;
+        let ends = ends(&world);
+        assert!(ends.len() == 1 && ends[0].starts_with("cancelled by cli:"), "{ends:?}");
+    }
     Ok(())
 }

@@ -46,7 +46,10 @@ pub(super) async fn a_run_goes_on_where_it_was_after_a_crash<E: Engine>() {
     assert!(store.end_task("w-1", 1, done("2")).await.expect("ended"));
     assert!(store.end_run("w-1", done("\"out\"")).await.expect("ended"));
     assert!(!store.end_run("w-1", failed("x")).await.expect("asked"), "once");
-    assert!(!store.cancel_run("w-1").await.expect("asked") && !store.reopen_run("w-1").await.expect("asked"));
+    assert!(
+        !store.cancel_run("w-1", &caller("ann")).await.expect("asked")
+            && !store.reopen_run("w-1").await.expect("asked")
+    );
     let fixture = fixture.restart();
     let kept = fixture.store.kept_run("w-1").await.expect("it").expect("there");
     assert_eq!(kept.new, new("w-1"));
@@ -83,7 +86,7 @@ pub(super) async fn of_many_who_end_a_run_at_once_one_does<E: Engine>() {
         let store = fixture.store.clone();
         tokio::spawn(async move {
             match n % 3 {
-                0 => store.cancel_run("w-1").await,
+                0 => store.cancel_run("w-1", &caller("ann")).await,
                 1 => store.end_run("w-1", done("1")).await,
                 _ => store.end_run("w-1", failed("1")).await,
             }
@@ -102,12 +105,27 @@ pub(super) async fn of_many_who_end_a_run_at_once_one_does<E: Engine>() {
     );
 }
 
+pub(super) async fn the_end_that_somebody_makes_is_to_be_noted_until_it_is<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    fixture.store.begin_run(new("w-1"), 9).await.expect("begun");
+    assert!(fixture.store.cancel_run("w-1", &caller("ann")).await.expect("cancelled"));
+    let fixture = fixture.restart();
+    let store = &fixture.store;
+    let kept = store.kept_run("w-1").await.expect("it").expect("there");
+    assert_eq!((kept.ended_by.as_deref(), kept.is_unnoted), (Some("telegram:ann"), true));
+    assert!(store.unnoted_runs(now_ms() - 60_000).await.expect("asked").is_empty(), "who ended it is at it");
+    assert_eq!(store.unnoted_runs(now_ms()).await.expect("asked"), ["w-1"]);
+    store.end_noted("w-1").await.expect("noted");
+    assert!(store.unnoted_runs(now_ms()).await.expect("asked").is_empty());
+    assert!(!store.kept_run("w-1").await.expect("it").expect("there").is_unnoted);
+}
+
 pub(super) async fn so_many_runs_are_open_and_no_more<E: Engine>() {
     let fixture = Fixture::<E>::new();
     for (run, begins) in [("w-1", true), ("w-2", true), ("w-3", false)] {
         assert_eq!(fixture.store.begin_run(new(run), 2).await.expect("asked"), begins, "{run}");
     }
-    assert!(fixture.store.cancel_run("w-1").await.expect("cancelled"));
+    assert!(fixture.store.cancel_run("w-1", &caller("ann")).await.expect("cancelled"));
     assert!(fixture.store.begin_run(new("w-3"), 2).await.expect("begun"));
     let listed: Vec<_> =
         fixture.store.listed_runs().await.expect("listed").into_iter().map(|run| run.run).collect();

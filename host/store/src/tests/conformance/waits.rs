@@ -51,7 +51,7 @@ fn answering(update_id: i64, sender: &str, message: &str, text: &str) -> NewUpda
 }
 
 /// A run whose message is out as 77, and that waits.
-async fn waiting<E: Engine>(id: &str) -> Fixture<E> {
+pub(in crate::tests) async fn waiting<E: Engine>(id: &str) -> Fixture<E> {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
     assert!(store.begin_run(run(id), 9).await.expect("begun"));
@@ -130,7 +130,7 @@ pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
     assert_eq!(pending(&fixture).await, [1], "too late");
 
     let fixture = waiting::<E>("w-2").await;
-    assert!(fixture.store.cancel_run("w-2").await.expect("cancelled"));
+    assert!(fixture.store.cancel_run("w-2", &caller("ann")).await.expect("cancelled"));
     fixture.store.persist(CHANNEL, vec![answering(1, "ben", "77", "When is it?")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "nobody waits");
 }

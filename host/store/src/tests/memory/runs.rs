@@ -14,7 +14,9 @@ impl Runs for Memory {
         let task = |id: &String| KeptTask { id: id.clone(), state, output: None, error: None, waits: None };
         let tasks = new.tasks.iter().map(task).collect();
         let (state, began_at) = (RunState::Running, now_ms());
-        held.runs.push((KeptRun { new, began_at, state, output: None, error: None, tasks }, began_at));
+        let (output, error, ended_by, is_unnoted) = (None, None, None, false);
+        held.runs
+            .push((KeptRun { new, began_at, state, output, error, ended_by, is_unnoted, tasks }, began_at));
         Ok(true)
     }
 
@@ -78,10 +80,21 @@ impl Runs for Memory {
         })
     }
 
-    async fn cancel_run(&self, run: &str) -> Result<bool, StoreError> {
+    async fn unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
+        let held = self.held();
+        let ended = held.runs.iter().filter(|(kept, _)| kept.is_unnoted && now_ms() <= until);
+        Ok(ended.map(|(kept, _)| kept.new.run.clone()).collect())
+    }
+
+    async fn end_noted(&self, run: &str) -> Result<(), StoreError> {
+        self.on_run(run, |kept| std::mem::take(&mut kept.is_unnoted)).map(drop)
+    }
+
+    async fn cancel_run(&self, run: &str, by: &Caller) -> Result<bool, StoreError> {
         self.on_run(run, |kept| {
             let may = kept.state == RunState::Running;
             if may {
+                (kept.ended_by, kept.is_unnoted) = (Some(format!("{}:{}", by.channel, by.sender)), true);
                 kept.state = RunState::Cancelled;
                 let running = kept.tasks.iter_mut().filter(|task| task.state == TaskState::Running);
                 running.for_each(|task| task.state = TaskState::Cancelled);

@@ -1,0 +1,86 @@
+//! Whose certificates are trusted besides those of the public authorities: what an operator behind
+//! a company's own authority names.
+//!
+//! Known to the whole process before any client is made, so that no edge can forget it. Names,
+//! times and chains are checked as ever.
+
+use reqwest::{Certificate, Client, ClientBuilder};
+use std::sync::OnceLock;
+
+static TRUSTED: OnceLock<Authorities> = OnceLock::new();
+
+/// Authorities of an operator's own.
+#[derive(Clone, Debug)]
+pub struct Authorities(Vec<Certificate>);
+
+/// Why a text names no authorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadAuthorities {
+    /// It has none.
+    #[error("it holds no certificate; write them in PEM, each from -----BEGIN CERTIFICATE-----")]
+    None,
+    /// One of them is none.
+    #[error("a certificate in it is malformed; write the authority's own, in PEM")]
+    Malformed,
+}
+
+impl Authorities {
+    /// Those of a text in PEM. What else is in it is left alone.
+    ///
+    /// # Errors
+    /// [`BadAuthorities`]: one that is malformed refuses all of them.
+    pub fn of_pem(pem: &[u8]) -> Result<Self, BadAuthorities> {
+        let found = Certificate::from_pem_bundle(pem).map_err(|_| BadAuthorities::Malformed)?;
+        if found.is_empty() {
+            return Err(BadAuthorities::None);
+        }
+        let authorities = Self(found);
+        // What is in them is looked at when a client is made, and no sooner.
+        authorities.trusted_by(Client::builder()).build().map_err(|_| BadAuthorities::Malformed)?;
+        Ok(authorities)
+    }
+
+    /// How many this process trusts; none where the operator names no file.
+    pub fn trusted() -> Option<usize> {
+        TRUSTED.get().map(|authorities| authorities.0.len())
+    }
+
+    /// Has every client that this process makes from here on trust them. Only the first time
+    /// counts.
+    pub fn trust(self) {
+        let _ = TRUSTED.set(self);
+    }
+
+    fn trusted_by(&self, builder: ClientBuilder) -> ClientBuilder {
+        self.0.iter().cloned().fold(builder, ClientBuilder::add_root_certificate)
+    }
+}
+
+/// A client that trusts the operator's authorities, if there are any, besides the public ones.
+#[must_use]
+pub fn trusting(builder: ClientBuilder) -> ClientBuilder {
+    match TRUSTED.get() {
+        Some(authorities) => authorities.trusted_by(builder),
+        None => builder,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_no_sound_certificate_is_refused() {
+        let wrapped =
+            |body: &str| format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n");
+        for (pem, said) in [
+            (String::new(), BadAuthorities::None),
+            ("no PEM at all".to_owned(), BadAuthorities::None),
+            ("-----BEGIN CERTIFICATE-----\n".to_owned(), BadAuthorities::Malformed),
+            (wrapped("!"), BadAuthorities::Malformed),
+            (wrapped("aGVsbG8="), BadAuthorities::Malformed),
+        ] {
+            assert_eq!(Authorities::of_pem(pem.as_bytes()).map(|_| ()), Err(said), "{pem:?}");
+        }
+    }
+}

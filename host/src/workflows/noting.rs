@@ -1,0 +1,84 @@
+//! What became of runs, in the audit: also where whoever ended one was killed before it had written
+//! that down.
+
+use super::in_turn::event;
+use super::lock::RunLock;
+use super::serving::Serving;
+use cofferdam_core::audit::WorkflowState;
+use cofferdam_core::id::Caller;
+use cofferdam_store::{KeptRun, RunState, StoreError, now_ms};
+
+/// Whoever has ended a run writes that down within so many milliseconds, or never.
+const OWN_TIME_MS: i64 = 10_000;
+
+impl Serving {
+    /// Writes down what became of a kept run; that it did is so whether or not it can be written.
+    pub(super) fn note(&self, kept: &KeptRun, state: WorkflowState, by: Option<&Caller>) {
+        if let Err(error) = self.warden().note_workflow(event(&kept.new, state, by)) {
+            tracing::error!(%error, run = kept.new.run, "what became of a run is not in the audit");
+        }
+    }
+
+    /// Writes down the end of a run, which is owed until it is written. Where a kill comes in
+    /// between, it is written down twice.
+    pub(super) async fn note_end(&self, kept: &KeptRun) -> Result<(), StoreError> {
+        let state = match kept.state {
+            RunState::Running => return Ok(()),
+            RunState::Done => WorkflowState::Done,
+            RunState::Failed => WorkflowState::Failed,
+            RunState::Cancelled => WorkflowState::Cancelled,
+        };
+        let by = kept.ended_by.as_deref().and_then(|by| by.split_once(':'));
+        let by = by.map(|(channel, sender)| Caller { channel: channel.into(), sender: sender.into() });
+        match self.warden().note_workflow(event(&kept.new, state, by.as_ref())) {
+            Ok(()) if kept.is_unnoted => self.store().end_noted(&kept.new.run).await,
+            Ok(()) => Ok(()),
+            Err(error) => {
+                tracing::error!(%error, run = kept.new.run, "the end of a run is not in the audit");
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes down the ends of runs whose process was killed before it had, and removes what lies
+    /// about of their locks.
+    pub(super) async fn note_ends_before_a_crash(&self) -> Result<(), StoreError> {
+        self.note_unnoted(now_ms()).await?;
+        let dir = self.state_dir().to_owned();
+        let left = tokio::task::spawn_blocking(move || RunLock::left(&dir)).await.unwrap_or_default();
+        for (id, lock) in left {
+            match self.store().kept_run(&id).await? {
+                // What somebody has ended is noted by now.
+                Some(kept) if kept.state != RunState::Cancelled => self.note_end(&kept).await?,
+                _ => {}
+            }
+            lock.end(self.state_dir(), &id);
+        }
+        Ok(())
+    }
+
+    /// The same for runs that other processes have ended meanwhile.
+    pub(super) async fn note_ends_of_others(&self) -> Result<(), StoreError> {
+        self.note_unnoted(now_ms() - OWN_TIME_MS).await
+    }
+
+    async fn note_unnoted(&self, until: i64) -> Result<(), StoreError> {
+        for id in self.store().unnoted_runs(until).await? {
+            if let Some(kept) = self.store().kept_run(&id).await? {
+                self.note_end(&kept).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a run that somebody does not want any more.
+    pub(super) async fn cancel(&self, kept: &KeptRun) -> Result<(), StoreError> {
+        let run = &kept.new.run;
+        if self.store().cancel_run(run, &kept.new.by).await?
+            && let Some(kept) = self.store().kept_run(run).await?
+        {
+            self.note_end(&kept).await?;
+        }
+        Ok(())
+    }
+}

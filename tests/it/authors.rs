@@ -49,7 +49,7 @@ fn hello_policy(profile: &str, rest: &str) -> String {
 
 /// A cargo or shell command in `dir`, with the built program on PATH, dependencies and intermediate
 /// files shared by all tests, and none of the test's own settings.
-fn author(dir: &Path, program: &str, arguments: &[&str]) -> Command {
+pub(crate) fn author(dir: &Path, program: &str, arguments: &[&str]) -> Command {
     let built = program::cofferdam();
     let bin = built.parent().expect("in a folder");
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -9,6 +9,7 @@ mod demo;
 mod dist;
 mod dist_check;
 mod fuzz;
+mod guests;
 mod setup;
 mod soak;
 mod steps;
@@ -27,8 +28,9 @@ cargo xtask COMMAND
   check [CRATE]...
                the fast loop: format, clippy and tests of what differs from the last commit, or of these
                crates, with clippy of what is built of them
-  bench [mcp]  the benchmarks behind docs/benchmarks.md, in release mode; mcp: a call beside npm's
-               server-filesystem
+  tools        installs into target/tools what some tests need and cargo does not bring, as `test` does
+  bench [mcp]  the benchmarks behind docs/benchmarks.md, in release mode; mcp: calls beside npm's
+               server-filesystem, and foreign guests beside native programs
   fuzz TARGET [SECONDS]
                libFuzzer on one of fuzz/fuzz_targets for 60 s or as long as said, from the committed
                corpus; `test` runs every target's check on the corpus without it
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
         ["check", rest @ ..] => check::run(rest),
+        ["tools"] => test::tools(),
         ["bench", rest @ ..] => test::bench(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["dist", "check", rest @ ..] => dist_check::run(rest),

@@ -81,9 +81,8 @@ pub(crate) fn target(target: &str) -> Result<(), String> {
     step("rustup target add", Command::new("rustup").args(["target", "add", target]))
 }
 
-/// A C compiler and archiver for another architecture and musl, from PyPI, as its checksum pins it,
-/// in `target/tools/zig`: Debian's cross compilers come with another C library.
-pub(crate) fn zig(arch: &str) -> Result<(PathBuf, PathBuf), String> {
+/// The Python that has Zig, from PyPI, as its checksum pins it, in `target/tools/zig`.
+pub(crate) fn zig_python(step: Step) -> Result<PathBuf, String> {
     let to = crate::steps::root().join("target/tools/zig");
     let python = to.join("bin/python");
     if output_of(&python.display().to_string(), &["-m", "ziglang", "version"]).is_none() {
@@ -91,11 +90,24 @@ pub(crate) fn zig(arch: &str) -> Result<(PathBuf, PathBuf), String> {
         let list = crate::steps::root().join("xtask/dist/zig.txt");
         let mut venv = Command::new("python3");
         step("python3 -m venv for zig (once)", venv.args(["-m", "venv", "--clear"]).arg(&to))?;
-        let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]);
-        pip.args(["--no-deps", "--only-binary", ":all:", "--requirement"]).arg(&list);
-        step("pip install of zig (once)", &mut pip)?;
+        step("pip install of zig (once)", &mut pip_install(&python, &list))?;
     }
+    Ok(python)
+}
+
+/// What a list pins, and nothing else, for this Python.
+fn pip_install(python: &Path, list: &Path) -> Command {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]);
+    pip.args(["--no-deps", "--only-binary", ":all:", "--requirement"]).arg(list);
+    pip
+}
+
+/// A C compiler and archiver for another architecture and musl, from PyPI, as its checksum pins it,
+/// in `target/tools/zig`: Debian's cross compilers come with another C library.
+pub(crate) fn zig(arch: &str) -> Result<(PathBuf, PathBuf), String> {
+    let python = zig_python(step)?;
+    let to = crate::steps::root().join("target/tools/zig");
     let (compiler, archiver) = (to.join(format!("{arch}-cc")), to.join("ar"));
     let filled = |text: &str| text.replace("PYTHON", &python.display().to_string()).replace("ARCH", arch);
     write_program(&compiler, &filled(ZIG_CC))?;
@@ -125,12 +137,12 @@ exec 'PYTHON' -m ziglang cc -target ARCH-linux-musl \"$@\"
 /// `target/tools/aimock` once. Without npm or the registry its test skips itself and says so; in CI
 /// that is a failure.
 pub(crate) fn aimock() {
-    npm_packages("aimock");
+    npm_packages("aimock", step);
 }
 
 /// Installs the packages of a lock file in `tests/` into a folder of `target/tools`, once for each
 /// lock file.
-fn npm_packages(name: &str) {
+pub(crate) fn npm_packages(name: &str, step: Step) {
     let root = crate::steps::root();
     let (from, to) = (root.join("tests").join(name), root.join("target/tools").join(name));
     let lock = |dir: &Path| std::fs::read(dir.join("package-lock.json")).ok();
@@ -156,7 +168,7 @@ fn npm_packages(name: &str) {
 /// failure.
 pub(crate) fn python_clients() {
     for name in ["aiogram", "discordpy"] {
-        python_client(name);
+        python_client(name, step);
     }
 }
 
@@ -164,11 +176,13 @@ pub(crate) fn python_clients() {
 /// same folder those of the npm registry. Where that cannot be done their tests skip themselves and
 /// say so; in CI that is a failure.
 pub(crate) fn mcp_clients() {
-    python_client("mcp");
-    npm_packages("mcp");
+    python_client("mcp", step);
+    npm_packages("mcp", step);
 }
 
-fn python_client(name: &str) {
+/// Installs the packages of a list in `tests/` into an environment of their own in `target/tools`, once
+/// for each list.
+pub(crate) fn python_client(name: &str, step: Step) {
     let root = crate::steps::root();
     let (from, to) = (root.join("tests").join(name), root.join("target/tools").join(name));
     let (python, whole) = (to.join("bin/python"), to.join("installed.txt"));
@@ -180,9 +194,7 @@ fn python_client(name: &str) {
     }
     let mut venv = Command::new("python3");
     venv.args(["-m", "venv", "--clear"]).arg(&to);
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]);
-    pip.args(["--no-deps", "--only-binary", ":all:", "--requirement"]).arg(&list);
+    let mut pip = pip_install(&python, &list);
     let installed = step(&format!("python3 -m venv for {name} (once)"), &mut venv)
         .and_then(|()| step(&format!("pip install of {name} (once)"), &mut pip))
         .and_then(|()| std::fs::write(&whole, wanted).map_err(|e| e.to_string()));
@@ -210,15 +222,19 @@ fn tool(name: &str, version: &str, step: Step) -> Result<PathBuf, String> {
     let tools = crate::steps::root().join("target/tools");
     let program = tools.join("bin").join(name);
     if !program.exists() {
-        let root = tools.display().to_string();
-        let arguments = ["install", "--locked", "--quiet", "--root", &root, name, "--version", version];
         // A profile of its own keeps the one-time build short; it is run for seconds.
-        let mut install = crate::steps::cargo(&arguments);
+        let mut install = cargo_install(&tools, name, version);
         install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_PROFILE_RELEASE_LTO", "off");
         install.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
         step(&format!("install {name} (once, a few minutes)"), &mut install)?;
     }
     Ok(program)
+}
+
+/// `cargo install` of a crate's version, with its own lock file, below a folder.
+pub(crate) fn cargo_install(root: &Path, name: &str, version: &str) -> Command {
+    let root = root.display().to_string();
+    crate::steps::cargo(&["install", "--locked", "--quiet", "--root", &root, name, "--version", version])
 }
 
 const DENY_VERSION: &str = "0.20.2";

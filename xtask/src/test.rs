@@ -1,21 +1,27 @@
 //! `cargo xtask test`: every check that CI makes, format first, the rest beside the tests.
 
 use crate::steps::{beside, cargo, root, step, target_dir};
-use crate::{demo, setup};
+use crate::{demo, guests, setup};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) fn run() -> Result<(), String> {
     setup::test_tools();
-    setup::aimock();
-    setup::python_clients();
-    setup::mcp_clients();
+    clients();
+    setup::guest_target()?;
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     for guests in ["guest-tools", "tests/guests", "fuzz", "host/worker"] {
         step(&format!("format of {guests}"), &mut in_guests(guests, &["fmt", "--all", "--check"]))?;
     }
-    demo::run()?;
-    step("build the tests", &mut cargo(&["test", "--locked", "--workspace", "--no-run"]))?;
+    let built = std::thread::scope(|scope| {
+        // Mostly downloads, and done before the build is.
+        let tools = scope.spawn(|| guests::install(beside));
+        let built = demo::run().and_then(|()| {
+            step("build the tests", &mut cargo(&["test", "--locked", "--workspace", "--no-run"]))
+        });
+        built.and(tools.join().map_err(|_| "installing the guests' tools panicked".to_owned()))
+    });
+    built?;
     // Most tests wait for processes, disks and clocks; what only needs processors runs beside them.
     let (tests, rest) = std::thread::scope(|scope| {
         let rest = scope.spawn(checks_beside);
@@ -26,6 +32,23 @@ pub(crate) fn run() -> Result<(), String> {
     println!("\nAll checks passed; {} tests were skipped.", skipped.lines().count());
     print!("{skipped}");
     Ok(())
+}
+
+/// Installs into `target/tools` what some tests need and cargo does not bring: for who runs them by
+/// `check` or by cargo.
+pub(crate) fn tools() -> Result<(), String> {
+    setup::test_tools();
+    clients();
+    setup::guest_target()?;
+    guests::install(step);
+    Ok(())
+}
+
+/// Clients and servers that nobody here wrote.
+fn clients() {
+    setup::aimock();
+    setup::python_clients();
+    setup::mcp_clients();
 }
 
 /// Runs every test of the workspace; those that were skipped, and why.
@@ -121,6 +144,10 @@ pub(crate) fn bench(rest: &[&str]) -> Result<(), String> {
     let (bench, rest) = match rest {
         ["mcp", rest @ ..] => {
             setup::mcp_clients();
+            guests::install(step);
+            if let Err(why) = guests::native_ripgrep(step) {
+                println!("    {why}; there is nothing to compare ripgrep with");
+            }
             ("mcp", rest)
         }
         rest => ("figures", rest),

@@ -10,6 +10,10 @@ pub(crate) const BYTES_MAX: usize = 8 << 10;
 const EPILOGUES: [&str; 2] =
     ["Python function threw an unexpected exception", "Redirecting call to abort() to mozalloc_abort"];
 
+/// What JavaScript's runtime says of whatever was thrown that is no failure of the contract; what the
+/// tool itself printed before says more.
+const THROWN: &str = "\"undefined\" is not one of the cases of error-code";
+
 /// The last lines.
 #[derive(Default)]
 pub(crate) struct LastWords {
@@ -50,7 +54,8 @@ impl LastWords {
                     && at > 0
                     && after.iter().all(|line| line.starts_with(char::is_whitespace)) =>
             {
-                lines[at - 1].to_owned()
+                let told = &lines[..at];
+                owned(told.iter().rfind(|line| **line != THROWN).or(told.last()))
             }
             _ => owned(lines.last()),
         }
@@ -114,7 +119,9 @@ mod tests {
         check("Traceback (most recent call last):\n  File", "  File");
         let stack = "Stack:\n  export_tool_0_1_0$call@initializer.js:2280:17";
         let abort = "Redirecting call to abort() to mozalloc_abort";
-        check(&format!("hello\n\"undefined\" is no case\n{stack}\n{abort}"), "\"undefined\" is no case");
+        check(&format!("hello\n\"x\" is no case\n{stack}\n{abort}"), "\"x\" is no case");
+        check(&format!("at\nError: a bug\n{THROWN}\n{stack}\n{abort}"), "Error: a bug");
+        check(&format!("{THROWN}\n{stack}\n{abort}"), THROWN);
         check(&format!("{stack}\n{abort}"), "  export_tool_0_1_0$call@initializer.js:2280:17");
         check(&format!("it\n{stack}\nlater"), "later");
     }

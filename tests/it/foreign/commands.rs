@@ -1,8 +1,9 @@
 //! WASI commands by policy file alone: what they are run with, what becomes of their streams and
 //! their status, and what does not load.
 
-use super::{does_not_load, told, tool};
+use super::{answers, does_not_load, ran, refused, told, tool};
 use serde_json::{Value, json};
+use std::fs::File;
 use support::home::{Home, Ran};
 
 const MOUNT: &str = r#"mounts = [ { guest = "/shared", access = "read-only" } ]"#;
@@ -44,28 +45,6 @@ fn plain(lines: &str) -> Home {
     command(r#"{ from = "what" }, { from = "number" }, { from = "text" }"#, lines)
 }
 
-fn ran(home: &Home, arguments: &Value) -> Ran {
-    let ran = home.call(&["foreign", "--args", &arguments.to_string()]);
-    let outcome = home.audit().pop().expect("the audit has records");
-    assert_eq!(outcome["code"].as_str().unwrap_or_default(), ran.error(), "{arguments}: {outcome}");
-    ran
-}
-
-#[track_caller]
-fn answers(home: &Home, arguments: Value, expected: Value) {
-    let ran = ran(home, &arguments);
-    assert_eq!(ran.json(), expected, "{arguments}: {ran:?}");
-}
-
-#[track_caller]
-fn refused(home: &Home, arguments: Value, code: &str, says: &str) {
-    let ran = ran(home, &arguments);
-    assert_eq!((ran.code, ran.error().as_str()), (Some(1), code), "{arguments}: {ran:?}");
-    let message = ran.message();
-    assert!(message.contains(says), "{arguments} does not say {says:?}: {message}");
-    assert!(message.len() <= 2048 && !message.contains(char::is_control), "{message:?}");
-}
-
 #[test]
 fn what_the_command_would_take_for_an_option_never_runs() {
     let home = command(r#"{ from = "what" }, { each = "more" }, "--", { from = "text" }"#, "");
@@ -94,16 +73,12 @@ fn options_and_flags_are_whole_elements() {
 #[test]
 fn a_mebibyte_of_arguments_is_taken_and_more_is_not() {
     let home = command(r#"{ from = "what" }, { each = "more" }"#, "");
-    let many =
-        |items: usize, bytes: usize| json!({ "what": "count", "more": vec!["x".repeat(bytes); items] });
-    let file = |arguments: &Value| {
-        let file = home.dir().join("arguments.json");
-        std::fs::write(&file, arguments.to_string()).expect("writable");
-        home.call(&["foreign", "--args", &format!("@{}", file.display())])
+    let many = |items: usize, bytes: usize| {
+        ran(&home, &json!({ "what": "count", "more": vec!["x".repeat(bytes); items] }))
     };
-    assert_eq!(file(&many(1, 1_000_000)).json(), json!({ "stdout": "3 1000013\n" }));
-    assert_eq!(file(&many(200_000, 1)).json(), json!({ "stdout": "200002 200013\n" }));
-    assert_eq!(file(&many(1, 1 << 20)).error(), "too_large");
+    assert_eq!(many(1, 1_000_000).json(), json!({ "stdout": "3 1000013\n" }));
+    assert_eq!(many(200_000, 1).json(), json!({ "stdout": "200002 200013\n" }));
+    assert_eq!(many(1, 1 << 20).error(), "too_large");
 }
 
 #[test]
@@ -126,6 +101,7 @@ fn an_exit_is_no_trap_and_a_crash_is_one() {
 #[test]
 fn standard_output_is_bounded_and_has_a_format() {
     refused(&plain(""), json!({ "what": "flood", "number": 100 }), "too_large", "at most 4 MiB");
+    answers(&plain(""), json!({ "what": "flood", "number": 1 }), json!({ "stdout": "x".repeat(1 << 20) }));
     answers(&plain(""), json!({ "what": "bytes" }), json!({ "stdout_base64": "//5h" }));
     let printer =
         |format: &str| command(r#"{ from = "what" }, { from = "text" }"#, &format!("stdout = {format:?}"));
@@ -149,6 +125,24 @@ fn standard_input_ends() {
     let home = command(r#"{ from = "what" }"#, "stdin = { from = \"text\" }");
     answers(&home, json!({ "what": "stdin", "text": "-\0ü" }), json!({ "stdout": "4:-\0ü" }));
     answers(&home, json!({ "what": "stdin" }), json!({ "stdout": "0:" }));
+    // The gateway's own is none of the command's, least of all one without an end.
+    for home in [plain(""), home] {
+        let mut call = home.command(&["call", "foreign", "what=stdin"]);
+        call.stdin(File::open("/dev/zero").expect("there"));
+        let ran = Ran::from(call.output().expect("the program starts"));
+        assert_eq!(ran.json(), json!({ "stdout": "0:" }), "{ran:?}");
+    }
+}
+
+#[test]
+fn one_that_never_ends_is_ended() {
+    let home = tool(
+        "commands",
+        MOUNT,
+        "safety = \"read-only\"\n[command]\nsummary = \"Never ends.\"\nargv = [\"commands\", \"spin\"]\n\
+         [limits]\ndeadline = \"1s\"\n",
+    );
+    refused(&home, json!({}), "timed_out", "1 s");
 }
 
 #[test]

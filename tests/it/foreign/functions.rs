@@ -1,9 +1,9 @@
 //! Functions that a component exports, by policy file alone: their types make the schema, and
 //! values go through JSON both ways.
 
-use super::{does_not_load, sha256, tool};
+use super::{answers, does_not_load, ran, ran_as, refused, sha256, tool};
 use serde_json::{Value, json};
-use support::home::{Home, Ran};
+use support::home::Home;
 
 const MOUNT: &str = r#"mounts = [ { guest = "/shared", access = "read-only" } ]"#;
 const GUEST: &str = "examples/functions";
@@ -20,23 +20,6 @@ fn function(export: &str, arguments: &str) -> Home {
 
 fn of_math(name: &str, arguments: &str) -> Home {
     function(&format!("acme:demo/math@1.2.0#{name}"), arguments)
-}
-
-fn ran(home: &Home, arguments: &Value) -> Ran {
-    home.call(&["foreign", "--args", &arguments.to_string()])
-}
-
-#[track_caller]
-fn answers(home: &Home, arguments: Value, expected: Value) {
-    let ran = ran(home, &arguments);
-    assert_eq!(ran.json(), expected, "{arguments}: {ran:?}");
-}
-
-#[track_caller]
-fn refused(home: &Home, arguments: Value, code: &str, says: &str) {
-    let ran = ran(home, &arguments);
-    assert_eq!((ran.code, ran.error().as_str()), (Some(1), code), "{arguments}: {ran:?}");
-    assert!(ran.message().contains(says), "{arguments} does not say {says:?}: {ran:?}");
 }
 
 #[test]
@@ -144,9 +127,7 @@ fn results_are_objects_or_failures() {
 fn a_long_list_of_bytes_is_taken() {
     let home = of_math("echo-bytes", "bytes = \"content\"");
     let bytes = "AAAA".repeat(100_000);
-    let file = home.dir().join("arguments.json");
-    std::fs::write(&file, json!({ "bytes": bytes }).to_string()).expect("writable");
-    let ran = home.call(&["foreign", "--args", &format!("@{}", file.display())]);
+    let ran = ran(&home, &json!({ "bytes": bytes }));
     assert_eq!(
         ran.json()["value"].as_str().map(str::len),
         Some(bytes.len()),
@@ -163,8 +144,7 @@ fn one_component_backs_many_tools() {
         policy("acme:demo/math@1.2.0#divide", "")
     );
     let home = function("read-file", "path = { path = \"read\" }").policy("tools/divider.toml", &second);
-    let ran = home.call(&["divider", "a=1", "b=2"]);
-    assert_eq!(ran.json(), json!({ "value": 0.5 }));
+    assert_eq!(ran_as(&home, "divider", &json!({ "a": 1, "b": 2 })).json(), json!({ "value": 0.5 }));
     refused(&home, json!({ "path": "/shared/none" }), "failed", "/shared/none");
     let cached = std::fs::read_dir(home.state().join("cache")).expect("there").flatten();
     let compiled = cached.filter(|entry| {

@@ -1,9 +1,9 @@
 //! Commands that write: a scratch folder of the call's own, and what of it is published at judged
 //! paths. Nothing is, after a failure.
 
-use super::{does_not_load, tool};
+use super::{answers, does_not_load, ran, tool};
 use serde_json::{Value, json};
-use support::home::{Home, Ran};
+use support::home::Home;
 
 const PROFILE: &str = r#"
 mounts = [ { guest = "/shared", access = "atomic-write" } ]
@@ -57,19 +57,12 @@ into = {{ path = "write-below" }}
 const FILE: &str = r#""out.txt" = { to = "path", replace = "overwrite" }"#;
 const FOLDER: &str = r#""out/" = { to = "into" }"#;
 
-fn ran(home: &Home, arguments: &Value) -> Ran {
-    let ran = home.call(&["foreign", "--args", &arguments.to_string()]);
-    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new(), "{arguments}");
-    ran
-}
-
+/// It is refused, and nothing below /shared has changed.
 #[track_caller]
 fn refused(home: &Home, arguments: Value, code: &str, says: &str) {
     let before = files(home);
-    let ran = ran(home, &arguments);
-    assert_eq!((ran.code, ran.error().as_str()), (Some(1), code), "{arguments}: {ran:?}");
-    assert!(ran.message().contains(says), "{arguments} does not say {says:?}: {ran:?}");
-    assert_eq!(files(home), before, "{arguments}: nothing is changed");
+    super::refused(home, arguments, code, says);
+    assert_eq!(files(home), before, "nothing is changed");
 }
 
 fn write(text: &str, path: &str) -> Value {
@@ -109,8 +102,7 @@ fn a_named_file_is_published_at_the_judged_path() {
         "/scratch/out.txt was not written",
     );
     refused(&home, write("x", "/etc/a"), "path_denied", "/etc/a");
-    let ran = ran(&home, &write("first", "/shared/a/b"));
-    assert_eq!(ran.json(), json!({ "stdout": "" }), "{ran:?}");
+    answers(&home, write("first", "/shared/a/b"), json!({ "stdout": "" }));
     has(&home, &[("a/b", "first")]);
     let outcome = home.audit().pop().expect("an outcome");
     assert_eq!(outcome["files"][0]["path"], "/shared/a/b", "{outcome}");
@@ -120,11 +112,11 @@ fn a_named_file_is_published_at_the_judged_path() {
     refused(&home, again, "already_exists", "/shared/a/b");
     let mut again = write("second", "/shared/a/b");
     again["overwrite"] = json!(true);
-    assert_eq!(self::ran(&home, &again).json(), json!({ "stdout": "" }));
+    answers(&home, again, json!({ "stdout": "" }));
     has(&home, &[("a/b", "second")]);
     // Without a path it goes nowhere; the next call finds the folder empty.
     let nowhere = json!({ "what": "write", "name": "/scratch/out.txt", "text": "x" });
-    assert_eq!(self::ran(&home, &nowhere).json(), json!({ "stdout": "" }));
+    answers(&home, nowhere, json!({ "stdout": "" }));
     refused(&home, json!({ "what": "read", "name": "/scratch/out.txt" }), "failed", "/scratch/out.txt");
     has(&home, &[("a/b", "second")]);
 }
@@ -141,9 +133,9 @@ fn a_folder_is_published_with_all_that_lies_in_it() {
     let home = writer(FOLDER);
     std::fs::create_dir_all(home.host("/shared")).expect("writable");
     std::fs::write(home.host("/shared/secret"), "s").expect("writable");
-    let told = ran(&home, &json!({ "what": "tree", "into": "/shared/dir" }));
     let said = r#"["a.txt", "sub"] "fIrst second" 12 false false false"#;
-    assert_eq!(told.json(), json!({ "stdout": format!("{said}\n") }), "{told:?}");
+    let told = json!({ "stdout": format!("{said}\n") });
+    answers(&home, json!({ "what": "tree", "into": "/shared/dir" }), told);
     let tree = [
         ("dir/a.txt", "fIrst second"),
         ("dir/sub/b.txt", "b"),
@@ -154,10 +146,7 @@ fn a_folder_is_published_with_all_that_lies_in_it() {
     refused(&home, json!({ "what": "tree", "into": "/shared/dir" }), "already_exists", "/shared/dir/a.txt");
     refused(&home, json!({ "what": "tree", "into": "/etc" }), "path_denied", "/etc");
     // A folder that nobody made has no file.
-    assert_eq!(
-        ran(&home, &json!({ "what": "args", "into": "/shared/none" })).json(),
-        json!({ "stdout": "" })
-    );
+    answers(&home, json!({ "what": "args", "into": "/shared/none" }), json!({ "stdout": "" }));
     has(&home, &tree);
 }
 
@@ -166,8 +155,7 @@ fn links_cannot_be_planted() {
     let home = writer(FILE);
     std::fs::create_dir_all(home.host("/shared")).expect("writable");
     std::fs::write(home.host("/shared/secret"), "s").expect("writable");
-    let planted = json!({ "what": "links" });
-    assert_eq!(ran(&home, &planted).json(), json!({ "stdout": "false false false\n" }));
+    answers(&home, json!({ "what": "links" }), json!({ "stdout": "false false false\n" }));
     refused(&home, json!({ "what": "links", "path": "/shared/a" }), "not_found", "was not written");
     has(&home, &[("secret", "s")]);
 }
@@ -183,7 +171,7 @@ fn too_many_files_bytes_or_changes_publish_nothing() {
     refused(&home, greedy(99), "quota_exceeded", "16");
     refused(&home, json!({ "what": "big", "number": 3 }), "quota_exceeded", "2 MiB");
     refused(&home, json!({ "what": "big", "number": 3, "path": "/shared/b" }), "quota_exceeded", "2 MiB");
-    assert_eq!(ran(&home, &json!({ "what": "big", "number": 2, "path": "/shared/b" })).code, Some(0));
+    answers(&home, json!({ "what": "big", "number": 2, "path": "/shared/b" }), json!({ "stdout": "" }));
     assert_eq!(std::fs::metadata(home.host("/shared/b")).expect("there").len(), 2 << 20);
 }
 
@@ -195,9 +183,14 @@ fn many_files_are_published_as_one_call() {
     let file = policy_home.policies_dir().join("tools/foreign.toml");
     let text = std::fs::read_to_string(&file).expect("there");
     std::fs::write(&file, format!("{text}\n[limits]\nchanges = 10000\ndeadline = \"60s\"\n")).expect("ours");
-    let ran = ran(&policy_home, &json!({ "what": "greedy", "number": 300, "into": "/shared/many" }));
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let greedy = |count: u32| json!({ "what": "greedy", "number": count });
+    let mut published = greedy(300);
+    published["into"] = json!("/shared/many");
+    answers(&policy_home, published, json!({ "stdout": "" }));
     assert_eq!(files(&policy_home).len(), 300);
+    // With their folder they are as many as a scratch folder may ever have.
+    answers(&policy_home, greedy(9_999), json!({ "stdout": "" }));
+    refused(&policy_home, greedy(10_000), "quota_exceeded", "10000 files and folders");
 }
 
 #[test]

@@ -28,7 +28,7 @@ const JS: &[(&str, &str)] = &[
 const C: &[(&str, &str)] = &[
     ("tool.c", include_str!("template/c/tool.c")),
     ("build.sh", include_str!("template/c/build.sh")),
-    (".gitignore", "/mine.*\n/mine_component_type.o\n/*.wasm\n"),
+    (".gitignore", "/venv\n/mine.*\n/mine_component_type.o\n/*.wasm\n"),
 ];
 /// What all of them have.
 const SHARED: &[(&str, &str)] = &[

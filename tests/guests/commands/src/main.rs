@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{Read, Write, stdin, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -34,6 +35,9 @@ fn main() -> ExitCode {
             Err(error) => return failed(&format!("{}: {error}", given(2))),
         },
         "write" => {
+            if let Some(folder) = Path::new(given(2)).parent() {
+                let _ = fs::create_dir_all(folder);
+            }
             if let Err(error) = fs::write(given(2), given(3)) {
                 return failed(&format!("{}: {error}", given(2)));
             }

@@ -26,6 +26,7 @@ mod isolation;
 mod lock;
 mod ready;
 mod reload;
+mod replaying;
 mod serving;
 mod watch;
 mod web;
@@ -34,6 +35,7 @@ pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use ready::{Purpose, look, review, try_tools};
 pub use reload::ReloadError;
+pub use replaying::policy_now;
 pub use serving::{holder, listens, serving, workers};
 pub use watch::{Watch, WatchedChannel, Watching, channels};
 

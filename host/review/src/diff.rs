@@ -4,6 +4,9 @@
 //! Errs on the side of "widens": what a reviewer must look at again is never called neutral.
 
 mod network;
+mod subject;
+
+pub use subject::Subject;
 
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
@@ -38,7 +41,8 @@ pub struct Change {
     /// The tool.
     pub tool: ToolName,
     /// What differs, e.g. `mount /vault` or `limit memory`.
-    pub what: String,
+    #[serde(rename = "what")]
+    pub subject: Subject,
     /// Before; none where it was not there.
     pub old: Option<String>,
     /// After; none where it is not there any more.
@@ -56,7 +60,7 @@ pub fn diff(old: &PolicySet, new: &PolicySet) -> Vec<Change> {
             (Some(old), Some(new)) => of.both(old, new),
             (old, new) => {
                 let direction = if new.is_some() { Direction::Widens } else { Direction::Narrows };
-                of.push(direction, "tool", old.map(in_words), new.map(in_words));
+                of.push(direction, Subject::Tool, old.map(in_words), new.map(in_words));
             }
         }
     }
@@ -78,8 +82,8 @@ impl Of<'_> {
     fn both(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         self.component(&old.component, &new.component);
         self.entry(old, new);
-        self.ranked("imports", old, new, |p| (p.imports == Imports::Stub, p.imports.spelled()));
-        self.ranked("safety", old, new, |p| (u8::MAX - p.safety as u8, p.safety.spelled()));
+        self.ranked(Subject::Imports, old, new, |p| (p.imports == Imports::Stub, p.imports.spelled()));
+        self.ranked(Subject::Safety, old, new, |p| (u8::MAX - p.safety as u8, p.safety.spelled()));
         self.mounts(old, new);
         self.interfaces(old, new);
         network::network(self, old, new);
@@ -90,20 +94,20 @@ impl Of<'_> {
             });
             let direction = if more { Direction::Widens } else { Direction::Narrows };
             let shown = |p: &ToolPolicy| scratch(p).map(|(bytes, files)| format!("{bytes}, {files} files"));
-            self.push(direction, "scratch", shown(old), shown(new));
+            self.push(direction, Subject::Scratch, shown(old), shown(new));
         }
         self.arguments(old, new);
         self.completions(old, new);
         self.approvals(old, new);
         self.limits(old, new);
-        for (what, old, new) in [
-            ("profile", &old.profile, &new.profile),
-            ("why", &old.why, &new.why),
-            ("why of the profile", &old.origins.profile_why, &new.origins.profile_why),
+        for (subject, old, new) in [
+            (Subject::Profile, &old.profile, &new.profile),
+            (Subject::Why, &old.why, &new.why),
+            (Subject::WhyOfProfile, &old.origins.profile_why, &new.origins.profile_why),
         ] {
             if old != new {
                 let shown = |text: &String| Some(one_line(text, 200));
-                self.push(Direction::Neutral, what, shown(old), shown(new));
+                self.push(Direction::Neutral, subject, shown(old), shown(new));
             }
         }
     }
@@ -111,7 +115,7 @@ impl Of<'_> {
     /// What is more the higher its rank, such as a limit.
     pub(super) fn ranked<R: Ord>(
         &mut self,
-        what: &str,
+        subject: Subject,
         old: &ToolPolicy,
         new: &ToolPolicy,
         rank: impl Fn(&ToolPolicy) -> (R, String),
@@ -119,7 +123,7 @@ impl Of<'_> {
         let ((before, old), (after, new)) = (rank(old), rank(new));
         if before != after {
             let direction = if after > before { Direction::Widens } else { Direction::Narrows };
-            self.push(direction, what, Some(old), Some(new));
+            self.push(direction, subject, Some(old), Some(new));
         }
     }
 
@@ -137,7 +141,7 @@ impl Of<'_> {
             // here.
             let same = sha256(old) == sha256(new);
             let direction = if same { Direction::Neutral } else { Direction::Widens };
-            self.push(direction, "component", Some(shown(old)), Some(shown(new)));
+            self.push(direction, Subject::Component, Some(shown(old)), Some(shown(new)));
         }
     }
 
@@ -148,14 +152,18 @@ impl Of<'_> {
                 let entry = serde_json::to_string(&policy.entry).unwrap_or_default();
                 Some(one_line(&entry, 400))
             };
-            self.push(Direction::Widens, "entry", shown(old), shown(new));
+            self.push(Direction::Widens, Subject::Entry, shown(old), shown(new));
         }
     }
 
     fn mounts(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         let all = old.grants.mounts.iter().chain(&new.grants.mounts).map(|mount| mount.guest.as_str());
         for mount in all.collect::<BTreeSet<_>>() {
-            self.granted(&format!("mount {mount}"), old.grants.access(mount), new.grants.access(mount));
+            self.granted(
+                Subject::Mount(mount.to_owned()),
+                old.grants.access(mount),
+                new.grants.access(mount),
+            );
         }
     }
 
@@ -163,15 +171,15 @@ impl Of<'_> {
         let all = old.grants.interfaces.iter().chain(&new.grants.interfaces).copied();
         for interface in all.collect::<BTreeSet<_>>() {
             let granted = |p: &ToolPolicy| p.grants.allows(interface).then_some(interface);
-            self.granted(&format!("interface {}", interface.spelled()), granted(old), granted(new));
+            self.granted(Subject::Interface(interface), granted(old), granted(new));
         }
     }
 
     /// A right that is there or not, more the higher it is.
-    fn granted<T: Copy + Ord + Spelled>(&mut self, what: &str, old: Option<T>, new: Option<T>) {
+    fn granted<T: Copy + Ord + Spelled>(&mut self, subject: Subject, old: Option<T>, new: Option<T>) {
         if old != new {
             let direction = if new > old { Direction::Widens } else { Direction::Narrows };
-            self.push(direction, what, old.map(|r| r.spelled()), new.map(|r| r.spelled()));
+            self.push(direction, subject, old.map(|r| r.spelled()), new.map(|r| r.spelled()));
         }
     }
 
@@ -189,8 +197,8 @@ impl Of<'_> {
                 // (nothing says any more what may stand there).
                 _ => Direction::Widens,
             };
-            let what = format!("argument {}", one_line(at, 200));
-            self.push(direction, &what, before.map(|c| c.spelled()), after.map(|c| c.spelled()));
+            let subject = Subject::Argument(at.clone());
+            self.push(direction, subject, before.map(|c| c.spelled()), after.map(|c| c.spelled()));
         }
     }
 
@@ -209,8 +217,8 @@ impl Of<'_> {
                 })
             });
             let direction = if fewer { Direction::Narrows } else { Direction::Widens };
-            let what = format!("completion of argument {}", one_line(at, 200));
-            self.push(direction, &what, before.map(Completion::spelled), after.map(Completion::spelled));
+            let subject = Subject::Completion(at.clone());
+            self.push(direction, subject, before.map(Completion::spelled), after.map(Completion::spelled));
         }
     }
 
@@ -229,15 +237,15 @@ impl Of<'_> {
             let (before, after) = (old.approval.when(about), new.approval.when(about));
             if before != after {
                 let shown = |when: Option<When>| when.map(|when| when.spelled());
-                let what = format!("approval {}", one_line(about, 200));
-                self.push(direction, &what, shown(before), shown(after));
+                let subject = Subject::Approval(about.to_owned());
+                self.push(direction, subject, shown(before), shown(after));
             }
         }
     }
 
     fn limits(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         for (at, row) in old.limits.rows().into_iter().enumerate() {
-            self.ranked(&format!("limit {}", row.name), old, new, |policy| {
+            self.ranked(Subject::Limit(row.name), old, new, |policy| {
                 let row = &policy.limits.rows()[at];
                 (row.amount, row.shown.clone())
             });
@@ -247,12 +255,12 @@ impl Of<'_> {
     pub(super) fn push(
         &mut self,
         direction: Direction,
-        what: &str,
+        subject: Subject,
         old: Option<String>,
         new: Option<String>,
     ) {
         let tool = self.tool.clone();
-        self.changes.push(Change { direction, tool, what: what.to_owned(), old, new });
+        self.changes.push(Change { direction, tool, subject, old, new });
     }
 }
 
@@ -285,6 +293,6 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let none = || "none".to_owned();
         let (old, new) = (self.old.clone().unwrap_or_else(none), self.new.clone().unwrap_or_else(none));
-        write!(f, "{}: {}: {}: {old} → {new}", plain(&self.direction), self.tool, self.what)
+        write!(f, "{}: {}: {}: {old} → {new}", plain(&self.direction), self.tool, self.subject)
     }
 }

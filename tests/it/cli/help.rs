@@ -66,6 +66,7 @@ fn every_commands_help_is_as_reviewed() {
         "policy show",
         "policy report",
         "audit verify",
+        "audit replay",
         "audit show",
     ] {
         assert!(names.iter().any(|name| name == expected), "{expected} in {names:?}");

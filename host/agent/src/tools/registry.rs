@@ -247,20 +247,18 @@ impl Registry {
 }
 
 impl Tool {
-    /// What loads and may still be a mistake: of the policy, and imports that refuse when they are
-    /// called.
-    pub fn warnings(&self) -> Vec<PolicyProblem> {
-        let mut warnings = self.policy.warnings(&self.description.arguments);
+    /// The imports that refuse when they are called.
+    pub fn stub_warnings(&self) -> Vec<PolicyProblem> {
         let (file, tool) = (&self.policy.file, &self.policy.tool);
-        warnings.extend(self.stubs.iter().map(|Import { name, needs }| {
+        let warning = |Import { name, needs }: &Import| {
             let grant = match needs {
                 Needs::Unknown => needs.to_string(),
                 _ => format!("to grant it, write in the profile {}: {needs}", self.policy.profile),
             };
             let problem = format!("{tool}: imports `{name}`, which refuses when it is called; {grant}");
             PolicyProblem { file: file.clone(), line: None, problem }
-        }));
-        warnings
+        };
+        self.stubs.iter().map(warning).collect()
     }
 
     /// Checks arguments against the tool's schema, in a bounded number of steps, until `stopped`

@@ -1,10 +1,11 @@
 //! The audit for people: which records are asked for, one record on one line, and what a check of
-//! the chain found.
+//! the chain found, and what a call came to when it was made again.
 //!
 //! Text from the log is told on one line without deceptive characters: a tool's caller chose it.
 
 mod filter;
 mod glob;
+mod replay;
 mod row;
 mod show;
 mod verify;
@@ -12,6 +13,7 @@ mod when;
 
 pub use filter::Filter;
 pub use glob::{BadPattern, PathPattern};
+pub use replay::{Rebuilt, Unreplayable, came, differences, rebuild};
 pub use row::row;
 pub use show::{entry_json, entry_text, show};
 pub use verify::{BadStatement, Signed, bad_json, bad_text, sound_json, sound_text, statements};

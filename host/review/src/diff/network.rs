@@ -1,6 +1,6 @@
 //! Grants of the network compared: hosts, methods, bytes, and the headers that carry secrets.
 
-use super::{Direction, Of};
+use super::{Direction, Of, Subject};
 use cofferdam_core::network::{HostPattern, Network};
 use cofferdam_policy::ToolPolicy;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ pub(super) fn network(of: &mut Of<'_>, old: &ToolPolicy, new: &ToolPolicy) {
     let granted = |network: Option<&Network>| network.map(|_| "granted".to_owned());
     if before.is_some() != after.is_some() {
         let direction = if after.is_some() { Direction::Widens } else { Direction::Narrows };
-        of.push(direction, "network", granted(before), granted(after));
+        of.push(direction, Subject::Network, granted(before), granted(after));
     }
     hosts(of, before, after);
     let methods = |network: Option<&Network>| -> BTreeSet<String> {
@@ -23,9 +23,9 @@ pub(super) fn network(of: &mut Of<'_>, old: &ToolPolicy, new: &ToolPolicy) {
     let (had, has) = (methods(before), methods(after));
     for method in had.symmetric_difference(&has) {
         let is_new = has.contains(method);
-        there_or_not(of, &format!("network method {method}"), is_new, "granted".into());
+        there_or_not(of, Subject::NetworkMethod(method.clone()), is_new, "granted".into());
     }
-    of.ranked("network bytes", old, new, |policy| {
+    of.ranked(Subject::NetworkBytes, old, new, |policy| {
         let bytes = policy.grants.network.as_ref().map(|network| network.bytes);
         (bytes, bytes.map_or_else(|| "none".to_owned(), |bytes| bytes.to_string()))
     });
@@ -42,12 +42,12 @@ fn hosts(of: &mut Of<'_>, before: Option<&Network>, after: Option<&Network>) {
     for host in has.difference(&had) {
         let covered = had.iter().any(|wide| wide.covers(host));
         let direction = if covered { Direction::Neutral } else { Direction::Widens };
-        of.push(direction, &format!("network host {host}"), None, Some("granted".into()));
+        of.push(direction, Subject::NetworkHost(host.to_string()), None, Some("granted".into()));
     }
     for host in had.difference(&has) {
         let covered = has.iter().any(|wide| wide.covers(host));
         let direction = if covered { Direction::Neutral } else { Direction::Narrows };
-        of.push(direction, &format!("network host {host}"), Some("granted".into()), None);
+        of.push(direction, Subject::NetworkHost(host.to_string()), Some("granted".into()), None);
     }
 }
 
@@ -61,14 +61,14 @@ fn headers(of: &mut Of<'_>, before: Option<&Network>, after: Option<&Network>) {
         let (old, new) = (secret(before, name), secret(after, name));
         if old != new {
             let direction = if new.is_some() { Direction::Widens } else { Direction::Narrows };
-            of.push(direction, &format!("network header {name}"), old, new);
+            of.push(direction, Subject::NetworkHeader(name.to_string()), old, new);
         }
     }
 }
 
-fn there_or_not(of: &mut Of<'_>, what: &str, is_new: bool, shown: String) {
+fn there_or_not(of: &mut Of<'_>, subject: Subject, is_new: bool, shown: String) {
     match is_new {
-        true => of.push(Direction::Widens, what, None, Some(shown)),
-        false => of.push(Direction::Narrows, what, Some(shown), None),
+        true => of.push(Direction::Widens, subject, None, Some(shown)),
+        false => of.push(Direction::Narrows, subject, Some(shown), None),
     }
 }

@@ -1,7 +1,7 @@
 //! Suggestions: each is applied as a program would, permits the call, and widens what it says and
 //! no more.
 
-use crate::diff::{Direction, diff};
+use crate::diff::{Direction, Subject, diff};
 use crate::edit::{Action, Edit};
 use crate::explain::explain;
 use crate::mend::{Suggestion, for_call, for_size};
@@ -94,8 +94,8 @@ fn a_suggestion_permits_the_call_however_the_profile_is_written() {
                 assert!(permitted(&new, &arguments), "{profile}: {edits:?}");
                 assert_eq!(diff(&set, &new), changes);
                 let only_mounts = changes.iter().all(|c| {
-                    c.direction == Direction::Widens && c.what.starts_with("mount ")
-                        || c.what.contains("profile")
+                    c.direction == Direction::Widens && matches!(c.subject, Subject::Mount(_))
+                        || matches!(c.subject, Subject::Profile | Subject::WhyOfProfile)
                 });
                 assert!(only_mounts, "{changes:?}");
             }
@@ -149,7 +149,10 @@ fn room_for_long_arguments_is_made_where_it_is_missing() {
         for Suggestion { edits, changes } in suggestions {
             let new = edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set)).expect("applies");
             assert!(new.get("t").expect("there").limits.arguments.0 >= bytes as u64);
-            assert_eq!(changes.iter().map(|c| c.what.as_str()).collect::<Vec<_>>(), ["limit arguments"]);
+            assert_eq!(
+                changes.iter().map(|c| c.subject.to_string()).collect::<Vec<_>>(),
+                ["limit arguments"]
+            );
         }
     };
     check("", "", 17 << 20, &[]);

@@ -1,5 +1,6 @@
 //! `cofferdam audit`: checking, reading and signing what was recorded.
 
+mod replay;
 mod show;
 mod sign;
 #[cfg(test)]
@@ -20,6 +21,9 @@ pub(super) enum Command {
     /// Shows the newest records, or those that match
     #[command(after_help = show::EXAMPLE)]
     Show(show::Arguments),
+    /// Makes an audited call again, in a workspace of its own, and compares what comes of it
+    #[command(after_help = replay::EXAMPLE)]
+    Replay(replay::Arguments),
     /// Signs the head of a sound chain, in one line of JSON
     #[command(after_help = sign::SIGN_EXAMPLE)]
     Sign(sign::SignArguments),
@@ -40,6 +44,9 @@ pub(super) fn newest(active: &Path, last: u64, output: Output, out: &mut dyn Wri
 
 pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     let active = crate::gateway::audit_file(config);
+    if let Command::Replay(arguments) = &command {
+        return replay::run(config, &active, arguments, &mut io::stdout().lock());
+    }
     let key = config.audit.sign_key_file.as_deref();
     run_on(&active, key, command, &mut io::stdout().lock(), &mut io::stderr())
 }
@@ -55,6 +62,8 @@ fn run_on(
     match command {
         Command::Verify(arguments) => verify::run(active, &arguments, out),
         Command::Show(arguments) => show::run(active, &arguments, out, notices),
+        // It needs more than the log.
+        Command::Replay(_) => Ok(Exit::Usage),
         Command::Sign(arguments) => sign::sign(active, key, &arguments, out),
         Command::Keygen(arguments) => sign::keygen(&arguments, out),
     }

@@ -1,67 +1,145 @@
 //! `cofferdam policy check`: whether a folder of policies is sound, each tool loaded as it would be
 //! served.
 
-use super::super::{Exit, Output};
+use super::super::Exit;
+use super::{Findings, Format, sarif};
 use crate::config::Config;
 use crate::gateway::{self, GatewayError};
+use cofferdam_agent::tools::{Registry, RegistryError};
+use cofferdam_policy::{PolicyProblem, PolicySet};
+use cofferdam_review::sarif::{Finding, Level, Rule};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 
+/// What a folder of policies comes to.
+#[derive(Default)]
+struct Checked {
+    /// Each tool that loads, with its profile and its grants in words.
+    tools: Vec<(String, String, String)>,
+    /// Each tool that is off, with what turns it on.
+    off: Vec<(String, String)>,
+    problems: Vec<(Rule, PolicyProblem)>,
+    warnings: Vec<(Rule, PolicyProblem)>,
+    /// The policies, where they are understood.
+    policies: Option<PolicySet>,
+}
+
 pub(super) fn run(
     config: &Config,
     dir: Option<&Path>,
-    output: Output,
+    output: Findings,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let (mut tools, mut problems, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
-    let mut off: Vec<(String, String)> = Vec::new();
-    match gateway::look(config, dir) {
-        Ok(registry) => {
-            off = registry.off().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
-            for (name, tool) in registry.iter() {
-                match tool {
-                    Ok(tool) => {
-                        let policy = &tool.policy;
-                        warnings.extend(tool.warnings());
-                        tools.push((name.to_owned(), policy.profile.clone(), policy.grants.in_words()));
-                    }
-                    Err(why) => problems.extend(why.problems()),
+    let checked = match gateway::review(config, dir) {
+        Ok((policies, registry)) => Checked { policies: Some(policies), ..Checked::of(&registry) },
+        Err(GatewayError::Policies(found)) => {
+            let problems = found.into_iter().map(|problem| (Rule::PolicyInvalid, problem)).collect();
+            Checked { problems, ..Checked::default() }
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match output.format() {
+        Format::Text => checked.tell(out)?,
+        Format::Json => checked.tell_json(out)?,
+        Format::Sarif => sarif::print(&checked.findings(), out)?,
+    }
+    Ok(if checked.problems.is_empty() { Exit::Done } else { Exit::ProblemFound })
+}
+
+impl Checked {
+    fn of(registry: &Registry) -> Self {
+        let off = registry.off().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
+        let mut checked = Self { off, ..Self::default() };
+        for (name, tool) in registry.iter() {
+            match tool {
+                Ok(tool) => {
+                    let policy = &tool.policy;
+                    let named = policy.warnings(&tool.description.arguments);
+                    checked.warnings.extend(named.into_iter().map(|w| (Rule::ArgumentNamedLikePath, w)));
+                    checked
+                        .warnings
+                        .extend(tool.stub_warnings().into_iter().map(|w| (Rule::ImportRefuses, w)));
+                    checked.tools.push((name.to_owned(), policy.profile.clone(), policy.grants.in_words()));
+                }
+                Err(why) => {
+                    let rule = rule_of(why);
+                    checked.problems.extend(why.problems().into_iter().map(|problem| (rule, problem)));
                 }
             }
         }
-        Err(GatewayError::Policies(found)) => problems = found,
-        Err(error) => return Err(error.into()),
+        checked
     }
-    if output.json {
-        let tools: Vec<_> = tools
-            .iter()
-            .map(|(name, profile, grants)| json!({ "name": name, "profile": profile, "grants": grants }))
-            .collect();
-        let ok = problems.is_empty();
-        let off: Vec<_> = off.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect();
-        writeln!(
-            out,
-            "{}",
-            json!({ "ok": ok, "tools": tools, "off": off, "problems": problems, "warnings": warnings })
-        )?;
-    } else {
-        for (name, profile, grants) in &tools {
+
+    fn tell(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        for (name, profile, grants) in &self.tools {
             writeln!(out, "{name}: profile {profile}: {grants}")?;
         }
-        for (name, why) in &off {
+        for (name, why) in &self.off {
             writeln!(out, "{name}: off: {why}")?;
         }
-        for problem in &problems {
+        for (_, problem) in &self.problems {
             writeln!(out, "problem: {problem}")?;
         }
-        for warning in &warnings {
+        for (_, warning) in &self.warnings {
             writeln!(out, "warning: {warning}")?;
         }
-        match problems.len() {
-            0 => writeln!(out, "policies ok: {} tools", tools.len())?,
-            n => writeln!(out, "{n} problem{}", if n == 1 { "" } else { "s" })?,
+        match self.problems.len() {
+            0 => writeln!(out, "policies ok: {} tools", self.tools.len()),
+            n => writeln!(out, "{n} problem{}", if n == 1 { "" } else { "s" }),
         }
     }
-    Ok(if problems.is_empty() { Exit::Done } else { Exit::ProblemFound })
+
+    fn tell_json(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        let tools = self
+            .tools
+            .iter()
+            .map(|(name, profile, grants)| json!({ "name": name, "profile": profile, "grants": grants }));
+        let off = self.off.iter().map(|(name, why)| json!({ "name": name, "why": why }));
+        let listed =
+            |found: &[(Rule, PolicyProblem)]| found.iter().map(|(_, p)| json!(p)).collect::<Vec<_>>();
+        let told = json!({
+            "ok": self.problems.is_empty(), "tools": tools.collect::<Vec<_>>(), "off": off.collect::<Vec<_>>(),
+            "problems": listed(&self.problems), "warnings": listed(&self.warnings),
+        });
+        writeln!(out, "{told}")
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let of =
+            |level: Level| move |(rule, problem): &(Rule, PolicyProblem)| self.finding(*rule, level, problem);
+        let off = self.off.iter().map(|(name, why)| {
+            let file = self.policies.as_ref().and_then(|set| set.get(name)).map(|policy| policy.file.clone());
+            let message = format!("{name} is off: {why}");
+            Finding {
+                rule: Rule::ToolOff,
+                level: Level::Note,
+                message,
+                file: file.unwrap_or_default(),
+                line: None,
+            }
+        });
+        let problems = self.problems.iter().map(of(Level::Error));
+        problems.chain(self.warnings.iter().map(of(Level::Warning))).chain(off).collect()
+    }
+
+    /// What lies in a component is shown at the line that names it.
+    fn finding(&self, rule: Rule, level: Level, problem: &PolicyProblem) -> Finding {
+        let policy =
+            self.policies.iter().flat_map(PolicySet::iter).find(|policy| policy.file == problem.file);
+        let line = problem.line.or_else(|| Some(policy?.origins.component.line));
+        Finding { rule, level, message: problem.problem.clone(), file: problem.file.clone(), line }
+    }
+}
+
+fn rule_of(why: &RegistryError) -> Rule {
+    match why {
+        RegistryError::NoBuiltin { .. } | RegistryError::Unreadable { .. } => Rule::ComponentMissing,
+        RegistryError::Mismatch { .. } => Rule::ComponentMismatch,
+        RegistryError::NotGranted { .. } => Rule::ImportsNotGranted,
+        RegistryError::Sandbox { .. } => Rule::ComponentRefused,
+        RegistryError::Misnamed { .. } => Rule::ComponentMisnamed,
+        RegistryError::Policy(_) => Rule::ArgumentsUnfit,
+        RegistryError::Schema { .. } => Rule::SchemaUnusable,
+    }
 }

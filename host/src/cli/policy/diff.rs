@@ -1,15 +1,17 @@
 //! `cofferdam policy diff`: what a new folder of policies allows beyond an old one. Loads no
 //! component: what is compared is what the policies say.
 
-use super::super::{Exit, Output};
+use super::super::Exit;
+use super::{Findings, Format, sarif};
 use crate::gateway;
-use cofferdam_policy::PolicyProblem;
-use cofferdam_review::diff::{diff, widens};
+use cofferdam_policy::{PolicyProblem, PolicySet};
+use cofferdam_review::diff::{Change, Direction, diff, widens};
+use cofferdam_review::sarif::{Finding, Level, Rule};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 
-pub(super) fn run(old: &Path, new: &Path, output: Output, out: &mut dyn Write) -> anyhow::Result<Exit> {
+pub(super) fn run(old: &Path, new: &Path, output: Findings, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let (old, new) = match (gateway::load_policies(Some(old)), gateway::load_policies(Some(new))) {
         (Ok(old), Ok(new)) => (old, new),
         (was, is) => {
@@ -19,34 +21,58 @@ pub(super) fn run(old: &Path, new: &Path, output: Output, out: &mut dyn Write) -
     };
     let changes = diff(&old, &new);
     let widens = widens(&changes);
-    if output.json {
-        writeln!(out, "{}", json!({ "widens": widens, "changes": changes }))?;
-    } else {
-        for change in &changes {
-            writeln!(out, "{change}")?;
+    match output.format() {
+        Format::Json => writeln!(out, "{}", json!({ "widens": widens, "changes": changes }))?,
+        Format::Sarif => {
+            let findings: Vec<_> = changes.iter().map(|change| finding(change, &old, &new)).collect();
+            sarif::print(&findings, out)?;
         }
-        if changes.is_empty() {
-            writeln!(out, "no difference in what is allowed")?;
+        Format::Text => {
+            for change in &changes {
+                writeln!(out, "{change}")?;
+            }
+            if changes.is_empty() {
+                writeln!(out, "no difference in what is allowed")?;
+            }
         }
     }
     Ok(if widens { Exit::ProblemFound } else { Exit::Done })
 }
 
+/// What widens is an error: the command exits with a problem because of it. It is shown in the new
+/// folder where that says it, else where the old one did.
+fn finding(change: &Change, old: &PolicySet, new: &PolicySet) -> Finding {
+    let level = match change.direction {
+        Direction::Widens => Level::Error,
+        Direction::Narrows | Direction::Neutral => Level::Note,
+    };
+    let tool = change.tool.as_str();
+    let place = new.get(tool).or_else(|| old.get(tool)).map(|policy| change.subject.place(policy));
+    let (file, line) = place.unwrap_or_default();
+    Finding { rule: Rule::of(&change.subject), level, message: change.to_string(), file, line }
+}
+
 /// Tells what is wrong with the folders that do not load; nothing is compared then.
 fn refuse(
     sides: &[(&str, &Path, Vec<PolicyProblem>)],
-    output: Output,
+    output: Findings,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let mut listed = Vec::new();
+    let (mut listed, mut findings) = (Vec::new(), Vec::new());
     for (side, dir, problems) in sides {
         for problem in problems {
             super::super::tell(&format!("{side} policies: {}/{problem}", dir.display()));
-            listed.push(json!({ "side": side, "file": problem.file, "line": problem.line, "problem": problem.problem }));
+            let PolicyProblem { file, line, problem } = problem;
+            listed.push(json!({ "side": side, "file": file, "line": line, "problem": problem }));
+            let message = format!("{side} policies: {problem}");
+            let (rule, level) = (Rule::PolicyInvalid, Level::Error);
+            findings.push(Finding { rule, level, message, file: file.clone(), line: *line });
         }
     }
-    if output.json {
-        writeln!(out, "{}", json!({ "problems": listed }))?;
+    match output.format() {
+        Format::Text => {}
+        Format::Json => writeln!(out, "{}", json!({ "problems": listed }))?,
+        Format::Sarif => sarif::print(&findings, out)?,
     }
     Ok(Exit::Usage)
 }

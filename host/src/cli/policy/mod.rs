@@ -6,6 +6,7 @@ mod diff;
 mod explain;
 mod export;
 mod report;
+mod sarif;
 mod show;
 
 use super::{Exit, Output};
@@ -29,7 +30,7 @@ pub(super) enum Command {
         /// policies]
         dir: Option<PathBuf>,
         #[command(flatten)]
-        output: Output,
+        output: Findings,
     },
     /// Says whether exactly this call would be permitted, by which lines, and what would have to
     /// change
@@ -43,7 +44,7 @@ pub(super) enum Command {
         /// The policies as they would be
         new: PathBuf,
         #[command(flatten)]
-        output: Output,
+        output: Findings,
     },
     /// Shows what each tool may do, with the line that says so
     #[command(after_help = "Example: cofferdam policy show file_read")]
@@ -64,6 +65,31 @@ pub(super) enum Command {
     /// Writes one page for a reviewer: every tool, its component, its grants, its limits, and why
     #[command(after_help = REPORT_EXAMPLE)]
     Report(report::Arguments),
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Findings {
+    /// How findings are printed; sarif is SARIF 2.1.0, for code scanning
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Print JSON for programs: the same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+/// The forms that findings have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Sarif,
+}
+
+impl Findings {
+    fn format(self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
 }
 
 /// Which policies a command looks at.

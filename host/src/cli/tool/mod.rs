@@ -12,6 +12,7 @@ mod run;
 mod template;
 mod test;
 
+pub(super) use places::Places;
 pub(super) use template::contract;
 
 use super::Exit;

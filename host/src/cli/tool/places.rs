@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A workspace and a state, and the temporary folder that holds what nobody named.
-pub(super) struct Places {
+pub(in crate::cli) struct Places {
     /// The configuration with these places in it.
-    pub(super) config: Config,
+    pub(in crate::cli) config: Config,
     _temporary: TempDir,
 }
 
@@ -20,7 +20,7 @@ impl Places {
     ///
     /// # Errors
     /// When there is no temporary folder to be had, or the state would lie where the tool writes.
-    pub(super) fn new(
+    pub(in crate::cli) fn new(
         config: &Config,
         workspace: Option<&Path>,
         state: Option<&Path>,

@@ -11,6 +11,9 @@ pub(super) const SESSIONS: &str = "sessions";
 /// Holds a folder for each user, laid out as the root is.
 pub(super) const USERS: &str = "users";
 
+/// The mount that is a session's own.
+pub(super) const TMP: &str = "/tmp";
+
 /// The folders of the root in which mounts lie.
 pub const HOLDERS: &[&str] = &[SESSIONS, USERS];
 
@@ -62,6 +65,12 @@ impl Place {
         self.session.as_ref().map(|session| hashed(session.as_str(), session.as_str()))
     }
 
+    /// The folder of a mount, such as `/tmp`, below the root.
+    pub fn mount_folder(&self, mount: &str) -> String {
+        let place = if mount == TMP { self.clone() } else { self.of_user() };
+        format!("{}{}", place.folder(), mount.trim_start_matches('/'))
+    }
+
     /// Its folder below the root, different for each place; empty for the usual one.
     pub(super) fn folder(&self) -> String {
         let user = self.user().map(|user| format!("{USERS}/{user}/"));
@@ -102,6 +111,14 @@ mod tests {
             user: user.map(|(channel, sender)| caller(channel, sender)),
             session: session.map(SessionId::new),
         }
+    }
+
+    #[test]
+    fn a_session_has_its_own_tmp_and_its_users_other_mounts() {
+        let place = place(Some(("telegram", "7")), Some("telegram-7:7/0"));
+        assert_eq!(place.mount_folder("/shared"), "users/telegram-7/shared");
+        assert_eq!(place.mount_folder("/tmp"), format!("{}tmp", place.folder()));
+        assert_eq!(Place::default().mount_folder("/vault"), "vault");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use super::identity::Identity;
 use super::open::{MOUNT_MODE, OpenError, Opening, make, open_root, private_folder, umask};
-use super::place::{Place, SESSIONS, USERS};
+use super::place::{Place, SESSIONS, TMP, USERS};
 use super::quota::Quota;
 use super::temp::{Mount, Technique};
 use super::{Config, Inner, SessionFolder, Workspace, resolve};
@@ -26,9 +26,6 @@ use std::time::{Duration, Instant};
 /// Places that stay open after their last call, the usual one apart; the least recently used goes
 /// first.
 pub const PLACES_OPEN_MAX: usize = 64;
-
-/// The mount that is a session's own.
-const TMP: &str = "/tmp";
 
 /// How often a folder that is being removed is asked for: its removal holds it for one rename.
 const ASK_EVERY: Duration = Duration::from_millis(1);

@@ -1,0 +1,118 @@
+//! Which call is meant, and whether it can be made again at all.
+
+use super::super::Named;
+use super::Arguments;
+use crate::config::Config;
+use crate::gateway;
+use anyhow::{Context, bail};
+use cofferdam_core::audit::{CallFacts, Event, Outcome, Record};
+use cofferdam_core::capability::Interface;
+use cofferdam_core::tool::ErrorCode;
+use cofferdam_policy::ToolPolicy;
+use cofferdam_warden::audit::{Entry, Span, Wanted, read_entries};
+use std::path::Path;
+
+/// The record that tells how the call ended, with its seq.
+///
+/// # Errors
+/// No such record, or none of a call that has ended.
+pub(super) fn find(active: &Path, arguments: &Arguments) -> anyhow::Result<(u64, Outcome)> {
+    let named = Named::new(active, arguments.log.as_slice());
+    let read = |wanted: Wanted| read_entries(named.source(), Span::All, Some(wanted));
+    let (call, seq) = match arguments.record.parse::<u64>() {
+        Err(_) => (arguments.record.clone(), None),
+        Ok(seq) => {
+            let record = records(read(Box::new(move |record| record.seq == seq))?)?.pop();
+            let record = record.context("the log has no record of this seq")?;
+            let facts = facts(&record).context("this record is not about a call of a tool")?;
+            (facts.call.as_str().to_owned(), Some(seq))
+        }
+    };
+    let of_call = move |record: &Record| matches!(&record.event, Event::Outcome(outcome) if outcome.facts.call.as_str() == call);
+    let mut ended: Vec<(u64, Outcome)> = Vec::new();
+    for record in records(read(Box::new(of_call))?)? {
+        if let Event::Outcome(outcome) = record.event {
+            ended.push((record.seq, outcome));
+        }
+    }
+    // A turn that is replayed after a crash ends its calls again.
+    let meant =
+        ended.iter().position(|(at, outcome)| Some(*at) == seq || (seq.is_some() && outcome.intent == seq));
+    let last = ended.len().checked_sub(1).context("the log has no outcome of such a call")?;
+    Ok(ended.swap_remove(meant.unwrap_or(last)))
+}
+
+fn records(entries: cofferdam_warden::audit::Entries) -> anyhow::Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for entry in entries {
+        if let Entry::Record { record, .. } = entry? {
+            records.push(*record);
+        }
+    }
+    Ok(records)
+}
+
+fn facts(record: &Record) -> Option<&CallFacts> {
+    match &record.event {
+        Event::Intent(intent) => Some(&intent.facts),
+        Event::Outcome(outcome) => Some(&outcome.facts),
+        Event::Approval(approval) => Some(&approval.facts),
+        Event::Message(_)
+        | Event::Access(_)
+        | Event::Reload(_)
+        | Event::Network(_)
+        | Event::Workflow(_)
+        | Event::Recovered(_) => None,
+    }
+}
+
+/// The policy of the tool now, if a call of it could come to the same.
+///
+/// # Errors
+/// Why it could not, whatever the tool does.
+pub(super) fn replayable(config: &Config, recorded: &Outcome, network: bool) -> anyhow::Result<ToolPolicy> {
+    if let Some(code) = recorded.code.filter(|code| is_from_outside(*code)) {
+        bail!("it ended with {code}, for which its arguments and files are not the reason");
+    }
+    let tool = &recorded.facts.tool;
+    let policy = gateway::policy_now(config, tool)?.with_context(|| {
+        format!("there is no policy for {tool:?}; --config names the configuration that has one")
+    })?;
+    if policy.grants.allows(Interface::Messaging) {
+        bail!("{tool} writes to people, and nobody is written to again");
+    }
+    if policy.grants.network.is_some() && !network {
+        bail!("{tool} reaches the network, whose answers the audit does not hold; --network asks anew");
+    }
+    Ok(policy)
+}
+
+/// Whether an end has its reason in people, the disk or the machine.
+fn is_from_outside(code: ErrorCode) -> bool {
+    use ErrorCode::{
+        ApprovalDenied, Cancelled, DurabilityUnknown, Internal, NoSpace, ToolUnavailable, WriteFailed,
+    };
+    [ApprovalDenied, Cancelled, DurabilityUnknown, Internal, NoSpace, ToolUnavailable, WriteFailed]
+        .contains(&code)
+}
+
+/// What of policy and component is not as it was, each on a line.
+///
+/// # Errors
+/// A component that cannot be had.
+pub(super) fn changes(
+    config: &Config,
+    policy: &ToolPolicy,
+    facts: &CallFacts,
+) -> anyhow::Result<Vec<String>> {
+    let component = gateway::component_bytes(policy, config.policies_dir.as_deref())?;
+    let hashes = [
+        ("policy", &facts.policy_sha256, policy.sha256.as_str()),
+        ("component", &facts.component_sha256, component.sha256()),
+    ];
+    let changed = hashes.into_iter().filter_map(|(what, recorded, now)| {
+        let recorded = recorded.as_deref().unwrap_or("none");
+        (recorded != now).then(|| format!("the {what} has changed: recorded sha256 {recorded}, now {now}"))
+    });
+    Ok(changed.collect())
+}

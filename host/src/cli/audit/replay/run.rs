@@ -1,0 +1,180 @@
+//! The call itself, in a workspace and a state that are gone at the end.
+
+use super::Arguments;
+use super::inputs::Inputs;
+use crate::cli::approving::AtOnce;
+use crate::cli::tool::Places;
+use crate::cli::{call, runtime, serve};
+use crate::config::Config;
+use crate::gateway::{Gateway, audit_file};
+use anyhow::Context;
+use cofferdam_agent::tools::{Approver, CallRequest};
+use cofferdam_core::audit::{Effect, Event, Outcome, Record};
+use cofferdam_core::json::parse_strict;
+use cofferdam_core::path::GuestPath;
+use cofferdam_core::tool::ErrorCode;
+use cofferdam_policy::{ArgumentClass, ToolPolicy};
+use cofferdam_warden::attachments::Attachments;
+use cofferdam_warden::audit::{Entry, Source, Span, read_entries};
+use cofferdam_warden::publish;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How a call is made again.
+pub(super) struct Again<'a> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) policy: &'a ToolPolicy,
+    /// Its arguments as JSON text.
+    pub(super) text: String,
+    pub(super) remarks: &'a mut Vec<String>,
+}
+
+/// Makes the call again and tells how it ended.
+///
+/// # Errors
+/// What keeps it from being made.
+pub(super) fn run(config: &Config, recorded: &Outcome, again: Again<'_>) -> anyhow::Result<Outcome> {
+    let Again { arguments, policy, text, remarks } = again;
+    let places = Places::new(config, None, None)?;
+    let root = &places.config.workspace.root;
+    let place = publish::Place::of(&recorded.facts);
+    let from = |mount: &str| match &arguments.files {
+        Some(dir) => dir.join(mount.trim_start_matches('/')),
+        None => config.workspace.root.join(place.mount_folder(mount)),
+    };
+    let paths = judged_paths(&text, policy);
+    let files = Files { recorded, from: &from, is_copy: arguments.files.is_some() };
+    files.copy(&paths, root, remarks)?;
+    let gateway = Gateway::to_replay(&places.config, policy, config.policies_dir.as_deref())?;
+    let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
+    make(&gateway, recorded, text, attachments)?;
+    ended(&audit_file(&places.config))
+}
+
+/// The call, with the names that it had, in no session: the copies are where it looks.
+fn make(gateway: &Gateway, recorded: &Outcome, text: String, attachments: Attachments) -> anyhow::Result<()> {
+    let facts = &recorded.facts;
+    let is_asked = recorded.code != Some(ErrorCode::ApprovalRequired);
+    runtime()?.block_on(async {
+        let request = CallRequest {
+            id: facts.call.clone(),
+            turn: facts.turn.clone(),
+            caller: facts.caller.clone(),
+            tool: facts.tool.clone(),
+            arguments: Ok(text),
+            attachments,
+            session: None,
+            recent: None,
+            report: None,
+            printed: None,
+            journal: None,
+            messaging: None,
+            // Somebody agreed then, or nobody was asked.
+            approver: is_asked.then(|| Arc::new(AtOnce) as Arc<dyn Approver>),
+            cancel: serve::cancelled_by_signals()?,
+        };
+        // Its outcome is read from the audit, as the recorded one was.
+        let _ = gateway.toolbox.call(request).await;
+        Ok(())
+    })
+}
+
+/// The outcome that this log ends with.
+fn ended(active: &Path) -> anyhow::Result<Outcome> {
+    let wanted = Box::new(|record: &Record| matches!(record.event, Event::Outcome(_)));
+    for entry in read_entries(Source::Log(active), Span::Last(1), Some(wanted))? {
+        if let Entry::Record { record, .. } = entry?
+            && let Event::Outcome(outcome) = record.event
+        {
+            return Ok(outcome);
+        }
+    }
+    anyhow::bail!("the call has left no outcome")
+}
+
+/// The paths among the arguments, completed as the policy says.
+fn judged_paths(text: &str, policy: &ToolPolicy) -> BTreeSet<GuestPath> {
+    let mut paths = BTreeSet::new();
+    // What is no JSON is refused by the call.
+    if let Ok(mut arguments) = parse_strict(text) {
+        policy.complete(&mut arguments);
+        collect("", &arguments, policy, &mut paths);
+    }
+    paths
+}
+
+fn collect(at: &str, value: &Value, policy: &ToolPolicy, paths: &mut BTreeSet<GuestPath>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let at = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+                collect(&at, value, policy, paths);
+            }
+        }
+        Value::Array(items) => {
+            for (n, item) in items.iter().enumerate() {
+                let own = format!("{at}[{n}]");
+                let at = if policy.class(&own).is_some() { own } else { format!("{at}[]") };
+                collect(&at, item, policy, paths);
+            }
+        }
+        Value::String(text) if matches!(policy.class(at), Some(ArgumentClass::Path(_))) => {
+            paths.extend(GuestPath::parse(text).ok());
+        }
+        _ => {}
+    }
+}
+
+/// Where a call finds its files.
+struct Files<'a> {
+    recorded: &'a Outcome,
+    from: &'a dyn Fn(&str) -> PathBuf,
+    /// Whether they are as they were, not as they are now.
+    is_copy: bool,
+}
+
+impl Files<'_> {
+    /// Copies the files of the call. Of those of now, what the call itself did is taken back as far
+    /// as that is known.
+    fn copy(&self, paths: &BTreeSet<GuestPath>, to: &Path, remarks: &mut Vec<String>) -> anyhow::Result<()> {
+        let effects = if self.is_copy { &[][..] } else { &self.recorded.files };
+        let (mut without, mut moved) = (BTreeSet::new(), Vec::new());
+        for effect in effects {
+            match effect {
+                Effect::Written(file) => {
+                    remarks.push(format!(
+                        "{} is as if it were not there: what the call found is not known",
+                        file.path
+                    ));
+                    without.insert(file.path.clone());
+                }
+                Effect::Moved(change) => {
+                    without.insert(change.path.clone());
+                    moved.push((change.path.clone(), change.moved_from.clone()));
+                }
+                Effect::Removed(gone) => {
+                    anyhow::bail!(
+                        "{} was removed by the call; give a copy of the files with --files DIR",
+                        gone.path
+                    )
+                }
+                // What the reply gets now says itself whether the file is as it was.
+                Effect::Attached(_) => {}
+            }
+        }
+        let mut inputs = Inputs::new(self.from, to, without);
+        for path in paths {
+            inputs.copy(path, path.as_str())?;
+        }
+        for (path, moved_from) in moved {
+            let path = GuestPath::parse(&path).context("the record names no path")?;
+            inputs.copy(&path, &moved_from)?;
+        }
+        if inputs.passed > 0 {
+            remarks.push(format!("{} links and other files were not copied", inputs.passed));
+        }
+        Ok(())
+    }
+}

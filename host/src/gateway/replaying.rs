@@ -1,0 +1,38 @@
+//! A gateway for one call that is made again: the policies and components as they are now, a
+//! workspace and a state of its own.
+
+use super::{Gateway, GatewayError, Role, cache_dir, sources};
+use crate::config::Config;
+use cofferdam_agent::tools::{Registry, component_bytes};
+use cofferdam_policy::{PolicySet, ToolPolicy};
+use std::path::Path;
+
+impl Gateway {
+    /// A gateway with this one tool, in the workspace and state of `scratch`. What it compiles is
+    /// kept there as well: nothing of the gateway that serves is written.
+    ///
+    /// # Errors
+    /// [`GatewayError`], and a component that cannot be had.
+    pub fn to_replay(
+        scratch: &Config,
+        policy: &ToolPolicy,
+        policies_dir: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let binary = component_bytes(policy, &sources(policies_dir))?;
+        let opened: Result<Self, GatewayError> =
+            Self::open_with(scratch, Role::Beside, &cache_dir(scratch), |sandbox| {
+                Registry::of_component(sandbox, policy, binary)
+            });
+        Ok(opened?)
+    }
+}
+
+/// The policy of a tool, as the gateway of this configuration has it now.
+///
+/// # Errors
+/// [`GatewayError::Policies`].
+pub fn policy_now(config: &Config, tool: &str) -> Result<Option<ToolPolicy>, GatewayError> {
+    let load = super::load_policies(config.policies_dir.as_deref());
+    let set: PolicySet = load.map_err(GatewayError::Policies)?;
+    Ok(set.get(tool).cloned())
+}

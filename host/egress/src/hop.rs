@@ -15,7 +15,6 @@ use std::sync::Arc;
 pub(crate) fn client(target: &Target, addresses: Vec<IpAddr>) -> Result<Client, reqwest::Error> {
     trusting(Client::builder())
         .no_proxy()
-        .redirect(redirect::Policy::none())
         .referer(false)
         .no_gzip()
         .no_brotli()
@@ -78,9 +77,19 @@ pub(crate) fn why(error: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Checked;
+    use super::{Checked, client};
+    use crate::target::Target;
     use reqwest::dns::{Name, Resolve};
     use std::net::IpAddr;
+
+    /// Whatever asks it: no redirect is followed that would have it leave https.
+    #[tokio::test]
+    async fn a_client_for_https_asks_nobody_in_the_clear() {
+        let target = Target::parse("https://files.test/a", &[]).expect("an address");
+        let client = client(&target, vec![IpAddr::from([127, 0, 0, 1])]).expect("a client");
+        let refused = client.get("http://files.test:9/a").send().await.expect_err("refused");
+        assert!(refused.is_builder(), "{refused:?}");
+    }
 
     #[tokio::test]
     async fn the_client_finds_the_checked_name_and_no_other() {

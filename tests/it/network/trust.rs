@@ -32,7 +32,8 @@ async fn a_download_is_taken_from_whoever_the_operators_authority_vouches_for_an
     let (ours, others) = (Authority::new()?, Authority::new()?);
     for (name, validity, trusted, refused) in [
         ("127.0.0.1", Validity::Good, None, Some("UnknownIssuer")),
-        ("127.0.0.1", Validity::Good, Some(&others), Some("UnknownIssuer")),
+        // It has the same name, and another key.
+        ("127.0.0.1", Validity::Good, Some(&others), Some("BadSignature")),
         ("127.0.0.2", Validity::Good, Some(&ours), Some("not valid for name")),
         ("files.test", Validity::Good, Some(&ours), Some("not valid for name")),
         ("127.0.0.1", Validity::Over, Some(&ours), Some("expired")),

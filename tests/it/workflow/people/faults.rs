@@ -4,7 +4,7 @@
 use super::super::PDF;
 use super::{ASK, BEN, PATIENCE, World};
 use crate::soak::clock::Clock;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::time::{Duration, Instant};
 use support::files::{Answer, FileServer};
 use support::llm::{Dialect, LlmServer, Turn};
@@ -101,6 +101,22 @@ async fn a_reply_waits_for_room_on_the_disk_and_counts_once() -> anyhow::Result<
     world.stands("done").await?;
     let resumed = world.audited().into_iter().filter(|line| line.starts_with("resumed")).count();
     assert_eq!(resumed, 1, "{:?}", world.audited());
+    Ok(())
+}
+
+/// Channels hold runs, and runs channels: a stop lets go of both, and so of the store, which then
+/// takes in its log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stop_closes_the_store_while_a_run_waits() -> anyhow::Result<()> {
+    let mut world = World::running(&[ASK]).await?;
+    world.ask("/ask question=one");
+    world.said_to(BEN, "5000000001 asks: one").await?;
+    world.stands("waiting").await?;
+    let log = world.home.state().join("cofferdam.db-wal");
+    assert!(log.exists(), "it is open");
+    let (status, _) = world.serving.take().expect("it runs").stop(Signal::TERM, PATIENCE)?;
+    assert!(status.success(), "{status}");
+    assert!(!log.exists(), "it is left open");
     Ok(())
 }
 

@@ -163,7 +163,8 @@ async fn between_a_cancel_and_its_record() -> anyhow::Result<()> {
             world.kill();
         }
         let audit = File::open(world.home.state().join("audit.jsonl"))?;
-        audit.lock()?;
+        // Shared, it can be opened beside.
+        audit.lock_shared()?;
         let mut cancelling = world.home.command(&["workflow", "cancel", &world.run_id()]);
         let mut cancelling = cancelling.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         world.stands("cancelled").await?;

@@ -59,7 +59,7 @@ fn they_are_reported() {
         let warned =
             |line: &String| line.starts_with("warning: ") && line.contains(&format!("imports `{import}"));
         assert!(said.iter().any(warned), "{import}: {said:?}");
-        let listed = |line: &str| line.contains(import) && line.contains("refuses when it is called");
+        let listed = |line: &str| line.contains(import) && line.contains("(refuses ");
         assert!(inspected.lines().any(listed), "{import}: {inspected}");
     }
     assert_eq!(home.run(&["policy", "check"]).code, Some(0), "it loads");

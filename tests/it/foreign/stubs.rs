@@ -45,7 +45,7 @@ fn http_and_configuration_refuse_when_they_are_called() {
     let says = format!("it called get of `{CONFIG}`, which is not granted to this tool");
     refused(&home, json!({ "city": "Delft" }), "failed", &says);
     let home = weather("mounts = []", "", "fetch", VALUE);
-    refused(&home, json!({ "url": "https://example.com/" }), "failed", "");
+    refused(&home, json!({ "url": "https://example.com/" }), "failed", "HeaderError::Forbidden");
     assert!(home.audit().iter().all(|record| record["event"] != "network"), "nobody was asked");
 }
 

@@ -142,7 +142,7 @@ fn one_that_never_ends_is_ended() {
         "safety = \"read-only\"\n[command]\nsummary = \"Never ends.\"\nargv = [\"commands\", \"spin\"]\n\
          [limits]\ndeadline = \"1s\"\n",
     );
-    refused(&home, json!({}), "timed_out", "1 s");
+    refused(&home, json!({}), "timed_out", "did not finish within 1s");
 }
 
 #[test]

@@ -159,7 +159,8 @@ impl Language {
         let home = self.built();
         let checked = home.run(&["policy", "check"]);
         assert_eq!(checked.code, Some(0), "{checked:?}");
-        let warned = "greeter imports `cofferdam:tool/workspace-write@0.1.0`";
+        let warned =
+            "greeter: imports `cofferdam:tool/workspace-write@0.1.0`, which refuses when it is called";
         let warned =
             checked.stdout.lines().any(|line| line.starts_with("warning: ") && line.contains(warned));
         assert!(warned, "{checked:?}");

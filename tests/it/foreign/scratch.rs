@@ -1,7 +1,7 @@
 //! Commands that write: a scratch folder of the call's own, and what of it is published at judged
 //! paths. Nothing is, after a failure.
 
-use super::{answers, does_not_load, ran, tool};
+use super::{answers, does_not_load, tool};
 use serde_json::{Value, json};
 use support::home::Home;
 
@@ -148,6 +148,22 @@ fn a_folder_is_published_with_all_that_lies_in_it() {
     // A folder that nobody made has no file.
     answers(&home, json!({ "what": "args", "into": "/shared/none" }), json!({ "stdout": "" }));
     has(&home, &tree);
+}
+
+#[test]
+fn names_are_judged_and_kinds_are_looked_at() {
+    let home = writer(&format!("{FOLDER}\n{FILE}"));
+    let write = |name: &str| json!({ "what": "write", "name": format!("/scratch/{name}"), "text": "x", "into": "/shared/dir" });
+    refused(&home, write("out/a\nb"), "path_denied", "control or invisible character");
+    refused(&home, write("out/.cofferdam-x"), "path_denied", "names starting with .cofferdam-");
+    refused(&home, write(&format!("out/{}", "x".repeat(256))), "failed", "commands: /scratch/out/xxx");
+    // A file where a folder is wanted, and a folder where a file is.
+    refused(&home, write("out"), "not_found", "/scratch/out/ is no folder");
+    let mut folder = write("out.txt/a");
+    folder["path"] = json!("/shared/file");
+    refused(&home, folder, "not_found", "/scratch/out.txt is a folder");
+    answers(&home, write("out/-x ü"), json!({ "stdout": "" }));
+    has(&home, &[("dir/-x ü", "x")]);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn http_and_configuration_refuse_when_they_are_called() {
     let says = format!("it called get of `{CONFIG}`, which is not granted to this tool");
     refused(&home, json!({ "city": "Delft" }), "failed", &says);
     let home = weather("mounts = []", "", "fetch", VALUE);
-    refused(&home, json!({ "url": "https://example.com/" }), "failed", "");
+    refused(&home, json!({ "url": "https://example.com/" }), "failed", "HeaderError::Forbidden");
     assert!(home.audit().iter().all(|record| record["event"] != "network"), "nobody was asked");
 }
 
@@ -59,7 +59,7 @@ fn they_are_reported() {
         let warned =
             |line: &String| line.starts_with("warning: ") && line.contains(&format!("imports `{import}"));
         assert!(said.iter().any(warned), "{import}: {said:?}");
-        let listed = |line: &str| line.contains(import) && line.contains("refuses when it is called");
+        let listed = |line: &str| line.contains(import) && line.contains("(refuses ");
         assert!(inspected.lines().any(listed), "{import}: {inspected}");
     }
     assert_eq!(home.run(&["policy", "check"]).code, Some(0), "it loads");

@@ -112,13 +112,23 @@ impl<'de> Deserialize<'de> for ComponentSource {
             sha256: String,
         }
         #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct InRegistry {
+            oci: String,
+        }
+        #[derive(Deserialize)]
         #[serde(untagged)]
         enum Written {
             Word(String),
             Pinned(Pinned),
+            InRegistry(InRegistry),
         }
         match Written::deserialize(d) {
             Ok(Written::Word(word)) if word == "builtin" => Ok(Self::Builtin),
+            Ok(Written::InRegistry(InRegistry { oci })) => Err(de::Error::custom(format_args!(
+                "components of OCI registries are not fetched; fetch {oci:?} by other means, put it beside the policy and \
+                 write component = {{ file = \"my.wasm\", sha256 = \"…\" }}"
+            ))),
             Ok(Written::Pinned(Pinned { file, sha256 })) => {
                 let hex = sha256.len() == 64
                     && sha256.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));

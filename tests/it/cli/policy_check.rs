@@ -107,6 +107,8 @@ fn a_tools_policy_is_read_strictly() {
     let check = |from, to, at, said: &[&str]| check(&home, "tools/t.toml", from, to, at, said);
     check("why = \"a test\"", "why = \"a test\"\nnetwork = true", 7, &["`network`", "`safety`"]);
     check("memory = ", "stack = ", 14, &["`stack`", "`memory`"]);
+    let oci = "component = { oci = \"registry.test/a@sha256:00\" }";
+    check("component = \"builtin\"", oci, 4, &["OCI registries are not fetched", "sha256 = "]);
     check("memory = \"32 MiB\"", "memory = \"32 MB\"", 14, &["\"32 MB\" is not a size", "e.g. \"32 MiB\""]);
     check("memory = \"32 MiB\"", "memory = 32", 14, &["string"]);
     check("memory = \"32 MiB\"", "deadline = \"60\"", 14, &["\"60\" is not a duration", "e.g. \"60s\""]);

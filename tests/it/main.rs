@@ -16,4 +16,5 @@ mod sandbox;
 mod soak;
 mod telegram;
 mod unrelated;
+mod vault;
 mod workflow;

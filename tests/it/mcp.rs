@@ -1,6 +1,7 @@
 //! `cofferdam mcp` as its clients meet it: over standard input and output, and over HTTP.
 
 mod approving;
+mod beside;
 mod calls;
 mod endings;
 mod eras;
@@ -8,6 +9,7 @@ mod frames;
 mod http;
 mod offer;
 mod outside;
+mod vault;
 mod world;
 
 use std::time::Duration;

@@ -49,7 +49,7 @@ pub(crate) fn calling(tool: &str, number: usize, of: usize) -> String {
         "file_read" | "file_list" | "file_info" => "reading".into(),
         "file_search" => "searching".into(),
         "file_write" | "file_write_bytes" | "file_edit" => "writing".into(),
-        "file_copy" => "copying".into(),
+        "file_copy" | "vault_copyto" => "copying".into(),
         "file_move" => "moving".into(),
         "file_delete" => "deleting".into(),
         other => cofferdam_core::text::one_line(other, 80),

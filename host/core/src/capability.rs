@@ -5,13 +5,55 @@ use crate::network::Network;
 use serde::{Deserialize, Serialize};
 
 /// What may be done in a mount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
+    /// Copying out the very files that the call names for reading. The host copies; the guest has no
+    /// such folder and sees no byte of it.
+    CopyOut,
+    /// Publishing whole files through `workspace-write`, without reading.
+    WriteOnly,
     /// Reading files and listing directories.
     ReadOnly,
     /// Reading, and publishing whole files through `workspace-write`.
     AtomicWrite,
+}
+
+impl Access {
+    /// Every one there is.
+    pub const ALL: [Self; 4] = [Self::CopyOut, Self::WriteOnly, Self::ReadOnly, Self::AtomicWrite];
+
+    /// The name, as policies write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CopyOut => "copy-out",
+            Self::WriteOnly => "write-only",
+            Self::ReadOnly => "read-only",
+            Self::AtomicWrite => "atomic-write",
+        }
+    }
+
+    /// Whether the guest opens files and lists directories there.
+    pub const fn may_open(self) -> bool {
+        matches!(self, Self::ReadOnly | Self::AtomicWrite)
+    }
+
+    /// Whether a path there may be judged for reading.
+    pub const fn may_read(self) -> bool {
+        !matches!(self, Self::WriteOnly)
+    }
+
+    /// Whether a path there may be judged for writing.
+    pub const fn may_write(self) -> bool {
+        matches!(self, Self::WriteOnly | Self::AtomicWrite)
+    }
+
+    /// Whether this right allows all that `other` allows.
+    pub const fn covers(self, other: Self) -> bool {
+        (self.may_open() || !other.may_open())
+            && (self.may_read() || !other.may_read())
+            && (self.may_write() || !other.may_write())
+    }
 }
 
 /// A directory of the workspace as a guest sees it.
@@ -41,7 +83,7 @@ pub const SCRATCH_BYTES_MAX: ByteSize = ByteSize::mib(64);
 /// Files and folders that one may have.
 pub const SCRATCH_FILES_MAX: u32 = 10_000;
 
-/// The mounts that a workspace has. `/vault` is there for profiles that an operator writes.
+/// The mounts that a workspace has. Of the builtin tools `vault_copyto` alone has `/vault`.
 pub const MOUNTS: &[&str] = &["/shared", "/tmp", "/vault"];
 
 /// A host interface that a profile names to grant it.
@@ -116,19 +158,20 @@ impl Grants {
         self.interfaces.contains(&interface)
     }
 
+    /// Whether the guest opens files of the mount of this guest name.
+    pub fn may_open(&self, mount: &str) -> bool {
+        self.access(mount).is_some_and(Access::may_open)
+    }
+
     /// Whether any mount may be written, which is what grants `workspace-write`.
     pub fn may_write(&self) -> bool {
-        self.mounts.iter().any(|m| m.access == Access::AtomicWrite)
+        self.mounts.iter().any(|m| m.access.may_write())
     }
 
     /// In words, for people: `/shared (atomic-write), /tmp (atomic-write); turn-attachments`.
     pub fn in_words(&self) -> String {
-        let right = |access| match access {
-            Access::ReadOnly => "read-only",
-            Access::AtomicWrite => "atomic-write",
-        };
         let mounts: Vec<_> =
-            self.mounts.iter().map(|m| format!("{} ({})", m.guest, right(m.access))).collect();
+            self.mounts.iter().map(|m| format!("{} ({})", m.guest, m.access.as_str())).collect();
         let scratch = self.scratch.iter();
         let scratch = scratch.map(|s| format!("{} (scratch, {}, {} files)", s.guest, s.bytes, s.files));
         let mounts: Vec<_> = mounts.into_iter().chain(scratch).collect();

@@ -175,3 +175,54 @@ fn question(approval: &Approval) -> ElicitRequestParams {
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::id::TurnId;
+
+    fn approval(n: usize) -> Approval {
+        let turn = TurnId::new(format!("turn-{n}"));
+        Approval {
+            call: turn.call(0),
+            turn,
+            caller: caller(),
+            tool: "t".to_owned(),
+            text: "what will happen".to_owned(),
+            sha256: format!("{n:064x}"),
+            remember: Vec::new(),
+        }
+    }
+
+    fn caller() -> Caller {
+        Caller { channel: "mcp".to_owned(), sender: "1".to_owned() }
+    }
+
+    fn answer(questions: &Questions, state: &str) -> Result<Option<TurnId>, i32> {
+        let returning = questions.returning(caller(), Some(state), None);
+        returning.map(|returning| returning.turn).map_err(|error| error.code.0)
+    }
+
+    #[test]
+    fn of_too_many_questions_the_oldest_is_asked_anew() {
+        let questions = Questions::new(Duration::from_secs(600));
+        let states: Vec<_> =
+            (0..=QUESTIONS_MAX).map(|n| questions.add(approval(n)).expect("randomness")).collect();
+        assert_eq!(answer(&questions, &states[0]), Err(-32602));
+        for n in [1, QUESTIONS_MAX] {
+            assert_eq!(answer(&questions, &states[n]), Ok(Some(TurnId::new(format!("turn-{n}")))));
+            assert_eq!(answer(&questions, &states[n]), Err(-32602), "answered once");
+        }
+        // There is room again.
+        let more = [0, 1].map(|n| questions.add(approval(n)).expect("randomness"));
+        assert!(more.iter().chain([&states[2]]).all(|state| answer(&questions, state).is_ok()));
+    }
+
+    #[test]
+    fn a_question_waits_no_longer_than_it_may() {
+        let questions = Questions::new(Duration::ZERO);
+        let state = questions.add(approval(0)).expect("randomness");
+        assert_eq!(answer(&questions, &state), Err(-32602));
+        assert_eq!(answer(&questions, "made up"), Err(-32602));
+    }
+}

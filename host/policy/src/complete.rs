@@ -7,7 +7,7 @@
 
 use super::effective::ToolPolicy;
 use super::words::{ArgumentClass, PathUse};
-use cofferdam_core::capability::{Access, Grants};
+use cofferdam_core::capability::Grants;
 use cofferdam_core::network::Address;
 use cofferdam_core::path::GuestPath;
 use serde::Serialize;
@@ -86,18 +86,23 @@ impl Completion {
             Ok(path) => path,
             Err(bad) => return Some(format!("default: {bad}")),
         };
-        match (grants.access(path.mount()), how) {
-            (None, _) => {
-                Some(format!("default = {default:?} is in no mount of the profile; choose one of its mounts"))
+        let Some(access) = grants.access(path.mount()) else {
+            return Some(format!(
+                "default = {default:?} is in no mount of the profile; choose one of its mounts"
+            ));
+        };
+        match how {
+            PathUse::Read if access.may_read() => None,
+            PathUse::Read => {
+                Some(format!("default = {default:?} is in a mount that may only be written; choose another"))
             }
-            (Some(_), PathUse::Read) => None,
-            (Some(Access::ReadOnly), _) => {
+            _ if !access.may_write() => {
                 Some(format!("default = {default:?} is in a mount that may only be read; choose another"))
             }
-            (Some(Access::AtomicWrite), PathUse::Write) if path.is_mount() => {
+            PathUse::Write if path.is_mount() => {
                 Some(format!("default = {default:?} is a mount, not a file; name a file below it"))
             }
-            (Some(Access::AtomicWrite), _) => None,
+            PathUse::Write | PathUse::WriteBelow => None,
         }
     }
 

@@ -76,6 +76,11 @@ pub enum Cause {
         /// The mount.
         mount: String,
     },
+    /// The profile grants this mount for writing alone.
+    WriteOnlyMount {
+        /// The mount.
+        mount: String,
+    },
     /// The mount itself was to be written, which nothing allows.
     MountItself,
     /// The argument at this place cannot become an argument of the command.
@@ -188,9 +193,9 @@ impl Permit {
         &self.found
     }
 
-    /// Whether this very path was judged for reading: what leaves with a reply is named in the
-    /// call.
-    pub fn may_attach(&self, path: &GuestPath) -> bool {
+    /// Whether this very path was judged for reading: what leaves with a reply, or is copied out of
+    /// a folder that the guest does not have, is named in the call.
+    pub fn may_take(&self, path: &GuestPath) -> bool {
         self.reads.contains(path)
     }
 

@@ -6,8 +6,9 @@
 use super::approval::Reason;
 use super::effective::ToolPolicy;
 use super::judge::{Cause, Denial};
+use super::spelling::Spelled;
 use super::words::{ArgumentClass, PathUse};
-use cofferdam_core::capability::Access;
+use cofferdam_core::capability::{Access, MountGrant};
 use cofferdam_core::network::Address;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
@@ -188,11 +189,22 @@ fn path(policy: &ToolPolicy, how: PathUse, text: &str) -> Result<GuestPath, Deni
         denied(Cause::NotGranted { mount: mount(), how }, reason)
     })?;
     if how == PathUse::Read {
-        return Ok(path);
-    }
-    if access != Access::AtomicWrite {
+        if access.may_read() {
+            return Ok(path);
+        }
         let usable = mounts(policy, how);
-        let reason = format!("{} is read-only under profile {profile}; write to {usable}", path.mount());
+        let reason = format!(
+            "{} is write-only under profile {profile}; read from {usable}{}",
+            path.mount(),
+            grant_line(policy, &path)
+        );
+        return Err(denied(Cause::WriteOnlyMount { mount: mount() }, reason));
+    }
+    if !access.may_write() {
+        let usable = mounts(policy, how);
+        let line = if access.may_open() { String::new() } else { grant_line(policy, &path) };
+        let reason =
+            format!("{} is read-only under profile {profile}; write to {usable}{line}", path.mount());
         return Err(denied(Cause::ReadOnlyMount { mount: mount() }, reason));
     }
     if how == PathUse::Write && path.is_mount() {
@@ -208,10 +220,17 @@ fn mounts(policy: &ToolPolicy, how: PathUse) -> String {
         .grants
         .mounts
         .iter()
-        .filter(|m| how == PathUse::Read || m.access == Access::AtomicWrite)
+        .filter(|m| if how == PathUse::Read { m.access.may_read() } else { m.access.may_write() })
         .map(|m| format!("{}/…", m.guest))
         .collect();
     if usable.is_empty() { "another tool: none is granted".into() } else { usable.join(" or ") }
+}
+
+/// The line that would grant the mount of `path` in full, where a profile grants a part of it.
+fn grant_line(policy: &ToolPolicy, path: &GuestPath) -> String {
+    let mount = MountGrant { guest: path.mount().to_owned(), access: Access::AtomicWrite };
+    let file = &policy.origins.mounts.file;
+    format!("; to allow it write in {file}: {}", mount.spelled())
 }
 
 /// Whether a text is `CHANNEL:USER`.

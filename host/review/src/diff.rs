@@ -159,11 +159,9 @@ impl Of<'_> {
     fn mounts(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         let all = old.grants.mounts.iter().chain(&new.grants.mounts).map(|mount| mount.guest.as_str());
         for mount in all.collect::<BTreeSet<_>>() {
-            self.granted(
-                Subject::Mount(mount.to_owned()),
-                old.grants.access(mount),
-                new.grants.access(mount),
-            );
+            let (old, new) = (old.grants.access(mount), new.grants.access(mount));
+            let narrower = old.is_some_and(|old| new.is_none_or(|new| old.covers(new)));
+            self.changed(Subject::Mount(mount.to_owned()), old, new, narrower);
         }
     }
 
@@ -171,14 +169,21 @@ impl Of<'_> {
         let all = old.grants.interfaces.iter().chain(&new.grants.interfaces).copied();
         for interface in all.collect::<BTreeSet<_>>() {
             let granted = |p: &ToolPolicy| p.grants.allows(interface).then_some(interface);
-            self.granted(Subject::Interface(interface), granted(old), granted(new));
+            let (old, new) = (granted(old), granted(new));
+            self.changed(Subject::Interface(interface), old, new, new.is_none());
         }
     }
 
-    /// A right that is there or not, more the higher it is.
-    fn granted<T: Copy + Ord + Spelled>(&mut self, subject: Subject, old: Option<T>, new: Option<T>) {
+    /// A right that is there or not; whether less is allowed where it differs.
+    fn changed<T: Copy + PartialEq + Spelled>(
+        &mut self,
+        subject: Subject,
+        old: Option<T>,
+        new: Option<T>,
+        narrower: bool,
+    ) {
         if old != new {
-            let direction = if new > old { Direction::Widens } else { Direction::Narrows };
+            let direction = if narrower { Direction::Narrows } else { Direction::Widens };
             self.push(direction, subject, old.map(|r| r.spelled()), new.map(|r| r.spelled()));
         }
     }

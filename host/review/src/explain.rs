@@ -88,7 +88,7 @@ fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<Place> {
     let origins = &policy.origins;
     match &denial.cause {
         Cause::NotGranted { .. } => Some(origins.mounts.clone()),
-        Cause::ReadOnlyMount { mount } => {
+        Cause::ReadOnlyMount { mount } | Cause::WriteOnlyMount { mount } => {
             let at = policy.grants.mounts.iter().position(|m| m.guest == *mount)?;
             origins.access.get(at).cloned()
         }

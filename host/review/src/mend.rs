@@ -50,7 +50,9 @@ pub fn remedy(denial: &Denial) -> Remedy {
             MOUNTS.join(", ")
         )),
         Cause::NotGranted { mount, how: PathUse::Read } => grant(mount, Access::ReadOnly),
-        Cause::NotGranted { mount, .. } | Cause::ReadOnlyMount { mount } => grant(mount, Access::AtomicWrite),
+        Cause::NotGranted { mount, .. }
+        | Cause::ReadOnlyMount { mount }
+        | Cause::WriteOnlyMount { mount } => grant(mount, Access::AtomicWrite),
         Cause::MountItself => call("no policy lets a mount itself be written; name a file below it"),
         Cause::BadRecipient => call("write CHANNEL:USER with the person's id, such as telegram:1002"),
         Cause::HostNotGranted { host } => Remedy::Host(host.clone()),
@@ -88,7 +90,9 @@ pub fn for_call(
             Remedy::ChangeCall(_) => return Vec::new(),
         };
         let granted = grants.entry(guest).or_insert(access);
-        *granted = access.max(*granted);
+        if access.covers(*granted) {
+            *granted = access;
+        }
     }
     let tool = policy.tool.as_str();
     let mounts = grants.into_iter().map(|(guest, access)| Wanted::Mount(MountGrant { guest, access }));

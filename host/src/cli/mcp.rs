@@ -89,7 +89,7 @@ fn listen(address: SocketAddr, arguments: &Arguments) -> anyhow::Result<(Listeni
     let token = token(arguments.token_file.as_deref())?;
     let sender = if token.is_some() { "token" } else { "loopback" };
     let hosts = arguments.allow_host.clone();
-    Ok((Listening::open(http::Config { address, token, hosts })?, sender))
+    Ok((Listening::open(http::Config { address, token, hosts, bounds: http::Bounds::default() })?, sender))
 }
 
 fn token(file: Option<&Path>) -> anyhow::Result<Option<Secret>> {

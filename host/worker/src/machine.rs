@@ -280,7 +280,7 @@ fn left(state: &State, call: &CommandCall, result: Result<String, ToolError>) ->
 /// What a call finds within reach: nothing but its grants.
 fn state_of(grants: &Grants, limits: &Limits, reach: Reach, wasi: WasiCtx) -> State {
     let Reach { mut mounts, gateway } = reach;
-    mounts.retain(|mount| grants.access(mount.guest()).is_some());
+    mounts.retain(|mount| grants.may_open(mount.guest()));
     let mut table = ResourceTable::new();
     table.set_max_capacity(HANDLES_MAX);
     let scratch = grants.scratch.as_ref().map(Scratch::new);

@@ -84,3 +84,17 @@ fn a_tool_that_does_not_load_is_not_offered_and_stderr_says_why() -> anyhow::Res
     super::world::refused(&called, "tool_unavailable")?;
     server.end()
 }
+
+#[test]
+fn a_profile_that_names_hosts_opens_the_world() -> anyhow::Result<()> {
+    let home = Home::new().own_policies();
+    let profile = home.policies_dir().join("profiles/web-fetch.toml");
+    let text = std::fs::read_to_string(&profile)?;
+    std::fs::write(&profile, text.replace("hosts = []", "hosts = [\"example.com\"]"))?;
+    let mut server = Server::start(&home, json!({}))?;
+    let tools = tools(&mut server)?;
+    let open: Vec<_> = tools.iter().filter(|tool| tool["annotations"]["openWorldHint"] == true).collect();
+    ensure!(open.len() == 1 && open[0]["name"] == "web_fetch", "{open:?}");
+    ensure!(open[0]["annotations"]["readOnlyHint"].is_boolean(), "{open:?}");
+    server.end()
+}

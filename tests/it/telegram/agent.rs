@@ -13,6 +13,7 @@ mod resume;
 mod secrets;
 mod spent;
 mod steer;
+mod vault;
 
 use super::world::{ANN, World};
 use serde_json::{Value, json};

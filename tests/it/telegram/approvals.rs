@@ -48,7 +48,7 @@ fn data(approval: &SentMessage, button: usize) -> String {
 }
 
 pub(super) const APPROVE: usize = 0;
-const DENY: usize = 1;
+pub(super) const DENY: usize = 1;
 
 pub(super) fn press(user: i64, approval: &SentMessage, button: usize) -> Incoming {
     Incoming::callback(user, &approval.message, &data(approval, button))

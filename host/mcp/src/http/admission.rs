@@ -114,6 +114,7 @@ fn is_of(origin: &HeaderValue, host: &Authority) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Bounds;
     use super::*;
 
     /// What becomes of a request with these headers, one `Name: value` a line.
@@ -121,7 +122,7 @@ mod tests {
         let address = "10.1.2.3:8000".parse().expect("an address");
         let hosts = vec!["Tools.Example".to_owned()];
         let token = headers.contains("Authorization").then(|| Secret::new("a-token-of-a-test"));
-        let admission = Admission::new(&Config { address, token, hosts });
+        let admission = Admission::new(&Config { address, token, hosts, bounds: Bounds::default() });
         let mut map = HeaderMap::new();
         for line in headers.lines() {
             let (name, value) = line.trim().split_once(": ").expect("a header");

@@ -10,8 +10,6 @@ use std::time::Duration;
 
 /// The longest body.
 pub const BODY_BYTES_MAX: usize = 8 << 20;
-/// A body that takes longer than this is not waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why a body is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +24,7 @@ impl Refused {
     pub(super) fn answer(self) -> Answer {
         let mut answer = match self {
             Self::TooLong => plain(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 8 MiB"),
-            Self::TooSlow => plain(StatusCode::REQUEST_TIMEOUT, "the body did not come within 60 s"),
+            Self::TooSlow => plain(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
             Self::Broken => plain(StatusCode::BAD_REQUEST, "the body cannot be read"),
         };
         answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -34,12 +32,13 @@ impl Refused {
     }
 }
 
-pub(super) async fn read(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refused> {
+/// The body, if it is short enough and has come within `patience`.
+pub(super) async fn read(headers: &HeaderMap, body: Incoming, patience: Duration) -> Result<Bytes, Refused> {
     let told = headers.get(header::CONTENT_LENGTH).and_then(|told| told.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|told| told > BODY_BYTES_MAX as u64) {
         return Err(Refused::TooLong);
     }
-    match tokio::time::timeout(PATIENCE, Limited::new(body, BODY_BYTES_MAX).collect()).await {
+    match tokio::time::timeout(patience, Limited::new(body, BODY_BYTES_MAX).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refused::TooLong),
         Ok(Err(_)) => Err(Refused::Broken),

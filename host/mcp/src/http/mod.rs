@@ -19,6 +19,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::ServerHandler;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, ServerJsonRpcMessage};
 use sessions::Sessions;
 use std::convert::Infallible;
@@ -38,6 +39,8 @@ pub const PATH: &str = "/mcp";
 pub const CONNECTIONS_MAX: usize = 1024;
 /// A connection that sends no whole head of a request for so long is closed.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// A body that takes longer than this is not waited for.
+const BODY_PATIENCE: Duration = Duration::from_secs(60);
 /// Calls that were cancelled get so long to end.
 const CALLS_END: Duration = Duration::from_secs(5);
 /// The methods of the path.
@@ -52,6 +55,33 @@ pub struct Config {
     pub token: Option<Secret>,
     /// Names under which clients may reach it, beside loopback's and the address itself.
     pub hosts: Vec<String>,
+    /// How many may come, and how long they may take.
+    pub bounds: Bounds,
+}
+
+/// How many clients there may be at once, and how long each may take; tests have smaller ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    connections: usize,
+    head: Duration,
+    body: Duration,
+    sessions: usize,
+    session_idle: Duration,
+    session_age: Duration,
+}
+
+impl Default for Bounds {
+    /// Those of `docs/limits.md`.
+    fn default() -> Self {
+        Self {
+            connections: CONNECTIONS_MAX,
+            head: HEAD_PATIENCE,
+            body: BODY_PATIENCE,
+            sessions: SESSIONS_MAX,
+            session_idle: SESSION_IDLE_MAX,
+            session_age: SESSION_AGE_MAX,
+        }
+    }
 }
 
 /// Why the server does not listen.
@@ -118,12 +148,20 @@ impl Listening {
     /// # Errors
     /// What the system says of the listener.
     pub async fn serve(self, server: Server, stop: CancellationToken) -> io::Result<()> {
+        self.accept(server.clone(), stop).await?;
+        server.ended(CALLS_END).await;
+        Ok(())
+    }
+
+    async fn accept<S: ServerHandler + Clone>(self, server: S, stop: CancellationToken) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
+        let bounds = self.config.bounds;
         let edge = Arc::new(Edge {
             admission: Admission::new(&self.config),
-            sessions: Sessions::new(server.clone(), stop.clone()),
+            sessions: Sessions::new(server, bounds, stop.clone()),
+            bounds,
         });
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let room = Arc::new(Semaphore::new(bounds.connections));
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -148,8 +186,6 @@ impl Listening {
                 drop(place);
             });
         }
-        drop(listener);
-        server.ended(CALLS_END).await;
         Ok(())
     }
 }
@@ -157,22 +193,24 @@ impl Listening {
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// What every connection shares.
-struct Edge {
+struct Edge<S> {
     admission: Admission,
-    sessions: Sessions,
+    sessions: Sessions<S>,
+    bounds: Bounds,
 }
 
-impl Edge {
+impl<S: ServerHandler + Clone> Edge<S> {
     async fn connection(self: Arc<Self>, stream: TcpStream) {
         let Ok(local) = stream.local_addr() else { return };
         // An answer is small and waited for.
         let _ = stream.set_nodelay(true);
+        let head = self.bounds.head;
         let service = service_fn(move |request| {
             let edge = self.clone();
             async move { Ok::<_, Infallible>(edge.answer(request, local.ip()).await) }
         });
         let mut connection = hyper::server::conn::http1::Builder::new();
-        connection.timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE);
+        connection.timer(TokioTimer::new()).header_read_timeout(head);
         if let Err(error) = connection.serve_connection(TokioIo::new(stream), service).await {
             tracing::debug!(%error, "a connection ended");
         }
@@ -209,7 +247,7 @@ impl Edge {
         if !is_json(head.headers.get(header::CONTENT_TYPE)) {
             return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
         }
-        let bytes = match body::read(&head.headers, body).await {
+        let bytes = match body::read(&head.headers, body, self.bounds.body).await {
             Ok(bytes) => bytes,
             Err(refused) => return refused.answer(),
         };
@@ -261,3 +299,6 @@ fn plain(status: StatusCode, said: &str) -> Answer {
     answer.headers_mut().insert(header::CONTENT_TYPE, text);
     answer
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,11 @@
 //! Sessions of the older era, bounded in number and age. Their ids are random and of 122 bits; the
 //! newer era has none.
 
-use super::{Answer, BODY_BYTES_MAX, plain};
-use crate::server::Server;
+use super::{Answer, BODY_BYTES_MAX, Bounds, plain};
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::Full;
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -23,17 +23,18 @@ pub const SESSION_IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 pub const SESSION_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 const ID: &str = "mcp-session-id";
 
-pub(super) struct Sessions {
-    service: StreamableHttpService<Server, LocalSessionManager>,
+pub(super) struct Sessions<S> {
+    service: StreamableHttpService<S, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
     /// When each began. Held while one begins, so that they are counted one after the other.
     began: Mutex<HashMap<Arc<str>, Instant>>,
+    bounds: Bounds,
 }
 
-impl Sessions {
-    pub(super) fn new(server: Server, stop: CancellationToken) -> Self {
+impl<S: ServerHandler + Clone> Sessions<S> {
+    pub(super) fn new(server: S, bounds: Bounds, stop: CancellationToken) -> Self {
         let mut manager = LocalSessionManager::default();
-        manager.session_config.keep_alive = Some(SESSION_IDLE_MAX);
+        manager.session_config.keep_alive = Some(bounds.session_idle);
         let manager = Arc::new(manager);
         let config = StreamableHttpServerConfig::default()
             // Both are looked at before a request gets here, for every path.
@@ -42,7 +43,7 @@ impl Sessions {
             .with_max_request_body_bytes(BODY_BYTES_MAX)
             .with_cancellation_token(stop);
         let service = StreamableHttpService::new(move || Ok(server.clone()), manager.clone(), config);
-        Self { service, manager, began: Mutex::default() }
+        Self { service, manager, began: Mutex::default(), bounds }
     }
 
     /// Answers a request that begins no session.
@@ -58,14 +59,14 @@ impl Sessions {
         let mut began = self.began.lock().await;
         let now = Instant::now();
         let old: Vec<_> =
-            began.iter().filter(|(_, at)| is_old(now, **at)).map(|(id, _)| id.clone()).collect();
+            began.iter().filter(|(_, at)| self.is_old(now, **at)).map(|(id, _)| id.clone()).collect();
         for id in old {
             self.end(&id).await;
         }
         {
             let open = self.manager.sessions.read().await;
             began.retain(|id, _| open.contains_key(id));
-            if open.len() >= SESSIONS_MAX {
+            if open.len() >= self.bounds.sessions {
                 let mut answer =
                     plain(StatusCode::SERVICE_UNAVAILABLE, "too many sessions; end one with DELETE");
                 answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
@@ -81,7 +82,7 @@ impl Sessions {
 
     async fn end_if_old(&self, id: &str) {
         let mut began = self.began.lock().await;
-        if began.get(id).is_some_and(|at| is_old(Instant::now(), *at)) {
+        if began.get(id).is_some_and(|at| self.is_old(Instant::now(), *at)) {
             began.remove(id);
             self.end(&id.into()).await;
         }
@@ -92,8 +93,8 @@ impl Sessions {
             tracing::debug!(%error, "a session that was too old did not end by itself");
         }
     }
-}
 
-fn is_old(now: Instant, began: Instant) -> bool {
-    now.duration_since(began) >= SESSION_AGE_MAX
+    fn is_old(&self, now: Instant, began: Instant) -> bool {
+        now.duration_since(began) >= self.bounds.session_age
+    }
 }

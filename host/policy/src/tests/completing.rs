@@ -101,6 +101,9 @@ fn a_completion_that_could_never_do_is_refused_with_its_line() {
         let said = refused(MIXED, line);
         assert!(said.contains(why), "{line}: {said}");
     }
+    let only_written = r#"{ guest = "/shared", access = "write-only" }"#;
+    let said = refused(only_written, r#"dir = { path = "read", default = "/shared/x" }"#);
+    assert!(said.contains("may only be written"), "{said}");
     let said = refused(READING, BOTH);
     assert!(said.contains("grants no mount for writing"), "{said}");
 }

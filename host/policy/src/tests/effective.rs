@@ -2,8 +2,9 @@
 //! one hash.
 
 use super::{READING, WRITING, policies};
-use crate::{PolicyProblem, PolicySet};
+use crate::{PolicyProblem, PolicySet, Spelled};
 use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::capability::Access;
 use cofferdam_core::limits::{ByteSize, Limits, Span};
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\n";
@@ -92,7 +93,12 @@ fn grants_are_the_profiles_and_told_in_words() {
     let words = |mounts: &str| policies(mounts, "").get("t").expect("there").grants.in_words();
     assert_eq!(words(""), "nothing");
     assert_eq!(words(READING), "/shared (read-only), /tmp (read-only)");
-    assert_eq!(words(r#"{ guest = "/vault", access = "atomic-write" }"#), "/vault (atomic-write)");
+    for access in Access::ALL {
+        let (spelled, name) = (access.spelled(), access.as_str());
+        assert_eq!(spelled, name);
+        let mount = format!("{{ guest = \"/vault\", access = \"{name}\" }}");
+        assert_eq!(words(&mount), format!("/vault ({name})"));
+    }
 }
 
 #[test]

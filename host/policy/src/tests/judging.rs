@@ -26,6 +26,10 @@ fn said(policy: &ToolPolicy, arguments: &Value) -> String {
     }
 }
 
+/// `/vault` is copied out of, the others are written alone.
+const VAULT: &str = r#"{ guest = "/vault", access = "copy-out" }, { guest = "/shared", access = "write-only" },
+{ guest = "/tmp", access = "write-only" }"#;
+
 /// The profile by a word, `read`, `write` and `below` being the classes of the arguments of that
 /// name.
 fn profile(word: &str) -> ToolPolicy {
@@ -34,6 +38,7 @@ fn profile(word: &str) -> ToolPolicy {
         "mixed" => (MIXED, "write = { path = \"write\" }\nbelow = { path = \"write-below\" }\n"),
         "file-read-write" => (WRITING, "write = { path = \"write\" }\nbelow = { path = \"write-below\" }\n"),
         "nothing" => ("", ""),
+        "vault" => (VAULT, "write = { path = \"write\" }\nbelow = { path = \"write-below\" }\n"),
         other => panic!("no profile {other}"),
     };
     let arguments = format!(
@@ -255,7 +260,40 @@ fn what_was_judged_for_reading_may_be_attached_and_nothing_else() {
         arguments: json!({ "one": ["/shared/a", "/tmp/b"], "write": "/shared/c" }),
     };
     let Verdict::Permit(permit) = judge(call, &policy) else { panic!("denied") };
-    let may = |path: &str| permit.may_attach(&GuestPath::parse(path).expect("a path"));
+    let may = |path: &str| permit.may_take(&GuestPath::parse(path).expect("a path"));
     assert!(may("/shared/a") && may("/tmp/b"));
     assert!(!may("/shared/c") && !may("/shared/a/b") && !may("/shared") && !may("/shared/b"));
+}
+
+#[test]
+fn what_is_copied_out_is_not_written_and_what_is_written_alone_not_read() {
+    let line = |mount: &str| {
+        format!(
+            "; to allow it write in profiles/p.toml: {{ guest = \"{mount}\", access = \"atomic-write\" }}"
+        )
+    };
+    let unread = |mount: &str| {
+        format!("deny: path_denied {mount} is write-only under profile p; read from /vault/…{}", line(mount))
+    };
+    let unwritten = format!(
+        "deny: path_denied /vault is read-only under profile p; write to /shared/… or /tmp/…{}",
+        line("/vault")
+    );
+    check("vault", r#"{"read":"/shared/a"}"#, &unread("/shared"));
+    check("vault", r#"{"read":"/tmp"}"#, &unread("/tmp"));
+    check("vault", r#"{"read":"/vault/a","write":"/vault/b"}"#, &unwritten);
+    check("vault", r#"{"below":"/vault"}"#, &unwritten);
+    check(
+        "vault",
+        r#"{"read":"/etc/a"}"#,
+        "deny: path_denied /etc/a is not in a mount of profile p; use /vault/…",
+    );
+    check(
+        "vault",
+        r#"{"write":"/etc/a"}"#,
+        "deny: path_denied /etc/a is not in a mount of profile p; use /shared/… or /tmp/…",
+    );
+    let call = r#"{"read":"/vault/a","write":"/shared/b"}"#;
+    let value: Value = serde_json::from_str(call).expect("JSON");
+    assert!(!said(&profile("vault"), &value).starts_with("deny"), "{call}");
 }

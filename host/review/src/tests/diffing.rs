@@ -185,7 +185,13 @@ struct Parts {
 }
 
 fn parts() -> impl Strategy<Value = Parts> {
-    let access = prop::sample::select(vec![None, Some("read-only"), Some("atomic-write")]);
+    let access = prop::sample::select(vec![
+        None,
+        Some("copy-out"),
+        Some("write-only"),
+        Some("read-only"),
+        Some("atomic-write"),
+    ]);
     let class = prop::sample::select(vec![
         None,
         Some("\"value\""),
@@ -217,7 +223,7 @@ impl Parts {
     fn set(&self) -> PolicySet {
         // What would not load: writing under a profile that does not, and harmlessness under one
         // that does.
-        let writes = self.mounts.contains(&Some("atomic-write"));
+        let writes = ["atomic-write", "write-only"].iter().any(|access| self.mounts.contains(&Some(access)));
         let safety = if writes { "side-effecting" } else { self.safety };
         let allowed = |class: &str| match writes {
             true => class.to_owned(),

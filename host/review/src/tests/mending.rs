@@ -77,6 +77,7 @@ fn a_suggestion_permits_the_call_however_the_profile_is_written() {
         "mounts = [{ guest = \"/tmp\",\n access = \"read-only\" }]",
         "[[mounts]]\nguest = \"/shared\"\naccess = \"atomic-write\"\n\n[[mounts]]\nguest = \"/tmp\"\naccess = \"read-only\"",
         "mounts = [ { guest = \"/shared\", access = \"atomic-write\" } ]\r\ninterfaces = []\r",
+        "mounts = [ { guest = \"/shared\", access = \"copy-out\" }, { guest = \"/tmp\", access = \"atomic-write\" } ]",
     ] {
         let set = set(profile);
         let reads = [json!({ "read": "/vault/a" })];
@@ -101,6 +102,17 @@ fn a_suggestion_permits_the_call_however_the_profile_is_written() {
             }
         }
     }
+}
+
+#[test]
+fn a_mount_that_is_written_alone_can_be_read_by_the_suggested_line() {
+    let set = set("mounts = [ { guest = \"/vault\", access = \"write-only\" } ]");
+    let arguments = json!({ "read": "/vault/a" });
+    let first = suggested(&set, &arguments).remove(0);
+    let new = first.edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set)).expect("applies");
+    assert!(permitted(&new, &arguments), "{first:?}");
+    let told: Vec<_> = first.changes.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["widens: t: mount /vault: write-only → atomic-write"]);
 }
 
 #[test]

@@ -50,8 +50,10 @@ const PRIVATE: Allowed = Allowed { forbidden: 0o077, chmod: "go=" };
 const UNWRITABLE: Allowed = Allowed { forbidden: 0o022, chmod: "go-w" };
 
 pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Vec<Place> {
+    let vault = config.workspace.root.join("vault");
     let places = [
         ("workspace", Some(config.workspace.root.as_path()), UNWRITABLE),
+        ("vault", Some(vault.as_path()), PRIVATE),
         ("state", Some(config.state_dir.as_path()), PRIVATE),
         ("policies", config.policies_dir.as_deref(), UNWRITABLE),
         ("configuration", config.file.as_deref(), UNWRITABLE),

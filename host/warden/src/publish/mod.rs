@@ -48,6 +48,7 @@ pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
 pub(crate) use budget::{Budget, Stop, TurnShare};
 pub(crate) use error::{PublishError, first_of, told};
 pub(crate) use plan::{Plan, Planned, Summary};
+pub(crate) use source::Links;
 pub(crate) use stage::StagedFile;
 
 use cap_std::fs::Dir;

@@ -155,15 +155,17 @@ pub(super) fn open_root(root: &Path) -> Result<OwnedFd, OpenError> {
 
 /// A directory of the root, open so that it can be listed, synced and staged in.
 fn open_mount(root: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    match mkdirat(root, name, MOUNT_MODE) {
+    match mkdirat(root, name, mount_mode(name)) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno),
     }
     folder(root, name)
 }
 
-/// The mode of a mount that is made.
-pub(super) const MOUNT_MODE: Mode = Mode::from_raw_mode(0o755);
+/// The mode of a mount that is made; that of secrets is its owner's alone.
+pub(super) fn mount_mode(name: &str) -> Mode {
+    if name == "vault" { Mode::RWXU } else { Mode::from_raw_mode(0o755) }
+}
 
 /// Makes a directory that is missing, durably.
 pub(super) fn make(parent: impl AsFd, name: &str, mode: Mode) -> rustix::io::Result<()> {

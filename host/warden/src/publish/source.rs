@@ -26,9 +26,18 @@ impl Workspace {
         path: &GuestPath,
         expected: Expected<'_>,
     ) -> std::result::Result<(File, u64), PublishError> {
-        let (file, stat) = open(self.inner.mount_of(path)?, path, expected)?;
+        let (file, stat) = open(self.inner.mount_of(path)?, path, Links::Follow, expected)?;
         Ok((file, u64::try_from(stat.st_size).unwrap_or(0)))
     }
+}
+
+/// Whether the way to a file that is read may lead through symbolic links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// Inside the mount.
+    Follow,
+    /// Not at all.
+    Refuse,
 }
 
 /// Opens the regular file at `path` as reading resolves it: its length is what it is at that
@@ -36,13 +45,23 @@ impl Workspace {
 pub(super) fn open(
     mount: &Mount,
     path: &GuestPath,
+    links: Links,
     expected: Expected<'_>,
 ) -> std::result::Result<(File, Stat), PublishError> {
     if path.is_mount() {
         return Err(PublishError::IsADirectory { path: path.clone() });
     }
     let failed = |errno| explain(path, errno);
-    let handle = resolve::open_following(&mount.dir, path.below_mount()).map_err(failed)?;
+    let handle = match links {
+        Links::Follow => resolve::open_following(&mount.dir, path.below_mount()).map_err(failed)?,
+        Links::Refuse => {
+            let found = resolve::handle(&mount.dir, path.below_mount()).map_err(|errno| match errno {
+                Errno::LOOP => resolve::explain(&mount.dir, path, errno),
+                errno => failed(errno),
+            })?;
+            found.ok_or_else(|| failed(Errno::NOENT))?.0
+        }
+    };
     match resolve::kind(&fstat(&handle).map_err(failed)?) {
         Entry::File(_) => {}
         Entry::Other(kind) => return Err(PublishError::NotARegularFile { path: path.clone(), kind }),

@@ -10,7 +10,7 @@ use super::error::PublishError;
 use super::land::SealedFile;
 use super::quota::Reservation;
 use super::resolve::{self, Entry};
-use super::source;
+use super::source::{self, Links};
 use super::temp::{Mount, TempName};
 use super::{Disposition, Inner};
 use cofferdam_core::audit::FileFacts;
@@ -157,8 +157,7 @@ impl StagedFile {
 
     /// Appends the workspace file `path`, as long as it is now, and returns what was appended.
     ///
-    /// The way there may lead through symbolic links inside its mount; whether that mount is
-    /// granted is for the caller to know. The hash is that of the bytes staged, whatever happens to
+    /// Whether that mount is granted is for the caller to know. The hash is that of the bytes staged, whatever happens to
     /// the source.
     ///
     /// # Errors
@@ -167,12 +166,13 @@ impl StagedFile {
     pub(crate) fn append_file(
         &mut self,
         path: &GuestPath,
+        links: Links,
         expected: Expected<'_>,
     ) -> Result<FileFacts, PublishError> {
         let mut appended = None;
         self.unless_failed(|staged| {
             let mount = staged.place.inner.mount_of(path)?;
-            let (file, stat) = source::open(mount, path, expected)?;
+            let (file, stat) = source::open(mount, path, links, expected)?;
             let bytes = u64::try_from(stat.st_size).unwrap_or(0);
             let sha256 = staged.append_unknown(&file, bytes)?;
             appended = Some(FileFacts { path: path.to_string(), bytes, sha256: hex::encode(sha256) });

@@ -6,7 +6,7 @@
 //! in.
 
 use super::identity::Identity;
-use super::open::{MOUNT_MODE, OpenError, Opening, make, open_root, private_folder, umask};
+use super::open::{OpenError, Opening, make, mount_mode, open_root, private_folder, umask};
 use super::place::{Place, SESSIONS, TMP, USERS};
 use super::quota::Quota;
 use super::temp::{Mount, Technique};
@@ -187,7 +187,7 @@ impl Workspaces {
     fn open_user(&self, place: &Place, name: &str) -> Result<Workspace, OpenError> {
         let base = self.base(place)?;
         for mount in MOUNTS.iter().map(|mount| mount.trim_start_matches('/')) {
-            let made = make(&base, mount, MOUNT_MODE);
+            let made = make(&base, mount, mount_mode(mount));
             made.map_err(|errno| self.opening.failed(&format!("{name}{mount}"), errno))?;
         }
         Ok(self.workspace(self.opening.mounts(&base, name)?, None))
@@ -200,7 +200,7 @@ impl Workspaces {
         let all = format!("{}{SESSIONS}", place.of_user().folder());
         let sessions = private_folder(self.base(place)?, SESSIONS).map_err(|errno| failed(&all, errno))?;
         let folder = hold(&sessions, session).map_err(|errno| failed(name, errno))?;
-        make(&folder, "tmp", MOUNT_MODE).map_err(|errno| failed(&format!("{name}tmp"), errno))?;
+        make(&folder, "tmp", mount_mode("tmp")).map_err(|errno| failed(&format!("{name}tmp"), errno))?;
         let tmp = self.opening.mount(&folder, TMP, name)?;
         let mount = |mount: &Arc<Mount>| if mount.guest == TMP { tmp.clone() } else { mount.clone() };
         let mounts = user.inner.mounts.iter().map(mount).collect();

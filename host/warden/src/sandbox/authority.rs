@@ -15,8 +15,8 @@ use super::clock::{Clock, Stopped};
 use super::workers::{Answer, HostCalls};
 use crate::attachments::outgoing::{Addition, Body, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::publish::{Budget, Plan, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
-use cofferdam_core::capability::Interface;
+use crate::publish::{Budget, Links, Plan, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
+use cofferdam_core::capability::{Access, Interface};
 use cofferdam_core::entry::Entry;
 use cofferdam_core::host_call::{
     AttachmentBytes, Disposition, Notification, OUTPUT_BYTES_MAX, Planning, Reply, ReplyFile, ReplySource,
@@ -134,7 +134,7 @@ impl Authority {
 
     fn named(&self, path: &str) -> Result<Body, ToolError> {
         let path = self.readable(path)?;
-        if !self.permit.may_attach(&path) {
+        if !self.permit.may_take(&path) {
             let said =
                 format!("{path} was not judged for reading in this call; use the path argument itself");
             return Err(denied(said));
@@ -164,10 +164,25 @@ impl Authority {
     /// A path on a mount that this call may read.
     fn readable(&self, path: &str) -> Result<GuestPath, ToolError> {
         let path = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
-        if self.permit.grants().access(path.mount()).is_some() {
+        if self.permit.grants().may_open(path.mount()) {
             return Ok(path);
         }
         Err(denied(format!("{path} is in no mount of this call; use a path below one that is granted")))
+    }
+
+    /// A path whose file the host may copy for this call, and whether links lead to it: of a mount
+    /// that the guest may not open, the very path that was judged, and no link.
+    fn copyable(&self, path: &str) -> Result<(GuestPath, Links), ToolError> {
+        let parsed = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
+        if self.permit.grants().access(parsed.mount()) == Some(Access::CopyOut) {
+            if self.permit.may_take(&parsed) {
+                return Ok((parsed, Links::Refuse));
+            }
+            let said =
+                format!("{parsed} was not judged for reading in this call; use the path argument itself");
+            return Err(denied(said));
+        }
+        self.readable(path).map(|path| (path, Links::Follow))
     }
 
     /// What becomes of what is at `path`, where the call was permitted for what was seen there.

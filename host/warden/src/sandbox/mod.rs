@@ -309,7 +309,8 @@ fn worker_key(
     grants: &Grants,
     workspace: &Workspace,
 ) -> WorkerKey {
-    let granted = MOUNTS.iter().filter(|guest| grants.access(guest).is_some());
+    // What the guest does not open never leaves the gateway.
+    let granted = MOUNTS.iter().filter(|guest| grants.may_open(guest));
     let folder = |guest: &&str| Some(((*guest).to_owned(), workspace.mount(guest)?.clone()));
     WorkerKey {
         sha256: component.sha256().to_owned(),

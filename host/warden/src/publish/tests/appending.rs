@@ -42,15 +42,53 @@ fn only_regular_files_within_the_mount_are_read() {
     ] {
         room.unchanged_by(code, || {
             staged(&room)
-                .append_file(&path(at), Expected::Anything)
+                .append_file(&path(at), Links::Follow, Expected::Anything)
                 .map(|_| Vec::new())
                 .map_err(ToolError::from)
         });
     }
     // What the links lead to is plain there.
     for at in ["/shared/file", "/shared/link-to-file"] {
-        let facts = staged(&room).append_file(&path(at), Expected::Anything).unwrap();
+        let facts = staged(&room).append_file(&path(at), Links::Follow, Expected::Anything).unwrap();
         assert_eq!((facts.bytes, facts.sha256), (3, sha256_hex(b"old")));
+    }
+}
+
+#[test]
+fn where_links_are_refused_none_leads_to_a_file() {
+    let room = Room::new(Technique::Unnamed);
+    fs::create_dir(room.host("/vault/dir")).unwrap();
+    fs::write(room.host("/vault/dir/file"), "key").unwrap();
+    fs::hard_link(room.host("/vault/dir/file"), room.host("/vault/other-name")).unwrap();
+    symlink("dir/file", room.host("/vault/link")).unwrap();
+    symlink("dir", room.host("/vault/link-to-dir")).unwrap();
+    symlink("../shared", room.host("/vault/link-outside")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        room.host("/vault/fifo"),
+        rustix::fs::FileType::Fifo,
+        Mode::RUSR | Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    for (at, code) in [
+        ("/vault", ErrorCode::IsADirectory),
+        ("/vault/dir", ErrorCode::IsADirectory),
+        ("/vault/none", ErrorCode::NotFound),
+        ("/vault/none/x", ErrorCode::NotFound),
+        ("/vault/dir/file/x", ErrorCode::NotFound),
+        ("/vault/fifo", ErrorCode::NotARegularFile),
+        ("/vault/link", ErrorCode::NotARegularFile),
+        ("/vault/link-to-dir", ErrorCode::NotARegularFile),
+        ("/vault/link-to-dir/file", ErrorCode::PathDenied),
+        ("/vault/link-outside/file", ErrorCode::PathDenied),
+    ] {
+        let failed = staged(&room).append_file(&path(at), Links::Refuse, Expected::Anything).unwrap_err();
+        assert_eq!(failed.code(), code, "{at}: {failed}");
+    }
+    for at in ["/vault/dir/file", "/vault/other-name"] {
+        let facts = staged(&room).append_file(&path(at), Links::Refuse, Expected::Anything).unwrap();
+        assert_eq!((facts.bytes, facts.sha256), (3, sha256_hex(b"key")));
     }
 }
 
@@ -65,7 +103,7 @@ fn the_hashes_are_those_of_what_was_staged() {
         let mut file = staged(&room);
         let source = path("/vault/source");
         for (from, expected) in [(&source, &bytes[..]), (&path("/vault/empty"), b""), (&source, &bytes)] {
-            let facts = file.append_file(from, Expected::Anything).unwrap();
+            let facts = file.append_file(from, Links::Follow, Expected::Anything).unwrap();
             assert_eq!((facts.bytes, facts.sha256), (expected.len() as u64, sha256_hex(expected)));
             file.write(b"-").unwrap();
         }
@@ -83,7 +121,7 @@ fn a_source_counts_against_both_quotas_before_a_byte_is_copied() {
     for (budget, said) in [(&share, "this call may write 3 KiB"), (&budget(), "the workspace may hold 6 KiB")]
     {
         let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, budget).unwrap();
-        let error = file.append_file(&path("/vault/source"), Expected::Anything).unwrap_err();
+        let error = file.append_file(&path("/vault/source"), Links::Follow, Expected::Anything).unwrap_err();
         assert_eq!(error.code(), ErrorCode::QuotaExceeded);
         assert!(error.to_string().contains(said), "{error}");
         assert_eq!(file.bytes(), 0);
@@ -99,7 +137,7 @@ fn a_stop_ends_a_long_copy() {
     let stop = move || (counter.fetch_add(1, Ordering::Relaxed) >= 6).then_some(Stop::Cancelled);
     let share = Arc::new(Budget::new(ByteSize::mib(50), stop));
     let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &share).unwrap();
-    let error = file.append_file(&path("/vault/source"), Expected::Anything).unwrap_err();
+    let error = file.append_file(&path("/vault/source"), Links::Follow, Expected::Anything).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Cancelled);
     assert!(asked.load(Ordering::Relaxed) <= 8, "it went on for long");
 }

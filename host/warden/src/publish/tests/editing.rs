@@ -145,7 +145,7 @@ fn of_two_gateways_that_append_at_once_none_loses_a_line() {
         let gateways = [room.workspace.clone(), room.reopened()];
         let append = |workspace: &Workspace, line: &str| -> Result<(), ToolError> {
             let mut staged = workspace.stage(&path("/shared/file"), Replace, &budget())?;
-            let read = staged.append_file(&path("/shared/file"), Expected::Anything)?;
+            let read = staged.append_file(&path("/shared/file"), Links::Follow, Expected::Anything)?;
             staged.write(line.as_bytes())?;
             staged.expect(hex::decode(read.sha256).unwrap().try_into().unwrap());
             workspace.publish(vec![staged.seal()?.into()])?;

@@ -25,7 +25,7 @@ use super::error::PublishFailure;
 use super::land::SealedFile;
 use super::quota::Quota;
 use super::temp::{Mount, Technique};
-use super::{Budget, Config, Contents, Disposition, Inner, Planned, Workspace, Workspaces};
+use super::{Budget, Config, Contents, Disposition, Inner, Links, Planned, Workspace, Workspaces};
 use cofferdam_core::audit::{Effect, EntryKind, FileFacts, Moved, Removed};
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::tool::{ErrorCode, ToolError};

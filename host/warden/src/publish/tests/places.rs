@@ -164,7 +164,7 @@ fn a_session_moves_files_to_its_tmp_and_back_and_nowhere_else() {
         assert_eq!(ann.look(&path(at)).unwrap(), None, "{at}");
         let mut copy = ann.stage(&path("/shared/copy"), CreateNew, &budget()).unwrap();
         assert_eq!(
-            copy.append_file(&path(at), Expected::Anything).unwrap_err().code(),
+            copy.append_file(&path(at), Links::Follow, Expected::Anything).unwrap_err().code(),
             ErrorCode::PathDenied,
             "{at}"
         );

@@ -57,9 +57,9 @@ impl Authority {
     }
 
     pub(super) fn append_file(&mut self, file: StagedId, path: &str) -> Result<Taken, ToolError> {
-        let path = self.readable(path)?;
+        let (path, links) = self.copyable(path)?;
         let staged = self.staged.get_mut(&file).ok_or_else(no_such_file)?;
-        let facts = staged.append_file(&path, self.permit.expected_to_read(&path))?;
+        let facts = staged.append_file(&path, links, self.permit.expected_to_read(&path))?;
         Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
     }
 

@@ -1,0 +1,204 @@
+//! The bounds on clients, small enough to be met: real connections to a server without a tool.
+
+use super::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinHandle;
+
+/// Longer than anything takes that is not stuck, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What a test waits out, and far longer than a turn of the runtime.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// A server that offers nothing.
+#[derive(Clone)]
+struct Empty;
+
+impl ServerHandler for Empty {}
+
+/// A server with these bounds.
+struct Serving {
+    port: u16,
+    stop: CancellationToken,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Serving {
+    fn start(bounds: Bounds) -> Self {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listening = Listening::open(Config { address, token: None, hosts: Vec::new(), bounds });
+        let listening = listening.expect("a free port");
+        let port = listening.address().expect("bound").port();
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(listening.accept(Empty, stop.clone()));
+        Self { port, stop, task }
+    }
+
+    async fn connect(&self) -> Client {
+        Client(TcpStream::connect(("127.0.0.1", self.port)).await.expect("it listens"))
+    }
+
+    /// The answer to one request on a connection of its own.
+    async fn ask(&self, method: &str, session: Option<&str>, body: &str) -> String {
+        let mut client = self.connect().await;
+        client.send(&request(method, session, "Connection: close\r\n", body)).await;
+        client.rest().await
+    }
+
+    /// Begins a session: its id, or the refusal.
+    async fn begin(&self) -> Result<String, String> {
+        let answer = self.ask("POST", None, INITIALIZE).await;
+        let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        id.map(str::to_owned).ok_or(answer)
+    }
+
+    /// The status of a request in a session.
+    async fn status(&self, session: &str) -> u16 {
+        status(&self.ask("POST", Some(session), INITIALIZED).await)
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        let ended = tokio::time::timeout(PATIENCE, self.task).await.expect("it ends");
+        ended.expect("no panic").expect("no failure");
+    }
+}
+
+struct Client(TcpStream);
+
+impl Client {
+    async fn send(&mut self, text: &str) {
+        self.0.write_all(text.as_bytes()).await.expect("it is open");
+    }
+
+    /// All that comes until the server closes the connection; nothing where it cuts it off.
+    async fn rest(mut self) -> String {
+        let mut bytes = Vec::new();
+        let read = tokio::time::timeout(PATIENCE, self.0.read_to_end(&mut bytes)).await;
+        match read.expect("the connection is closed") {
+            Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(_) => String::new(),
+        }
+    }
+
+    /// Waits for an answer, and leaves the connection open.
+    async fn answered(&mut self) {
+        let mut byte = [0];
+        let read = tokio::time::timeout(PATIENCE, self.0.read_exact(&mut byte)).await;
+        read.expect("in time").expect("an answer");
+    }
+}
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a test","version":"1"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+fn request(method: &str, session: Option<&str>, more: &str, body: &str) -> String {
+    let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
+    format!(
+        "{method} /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\n{session}{more}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn status(answer: &str) -> u16 {
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_come_closes_its_connection() {
+    let server = Serving::start(Bounds { head: SHORT, ..Bounds::default() });
+    for begun in ["", "POST /mcp HTTP/1.1\r\nHost: local"] {
+        let mut client = server.connect().await;
+        client.send(begun).await;
+        assert!(!client.rest().await.contains("200 OK"), "{begun:?}");
+    }
+    // One that was answered, and then says nothing more, is closed as well.
+    let mut client = server.connect().await;
+    client.send(&request("POST", None, "", INITIALIZE)).await;
+    assert_eq!(status(&client.rest().await), 200);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_408_and_its_connection_closed() {
+    let server = Serving::start(Bounds { body: SHORT, ..Bounds::default() });
+    let whole = request("POST", None, "", INITIALIZE);
+    for cut in [INITIALIZE.len(), 1] {
+        let mut client = server.connect().await;
+        client.send(&whole[..whole.len() - cut]).await;
+        let answer = client.rest().await;
+        assert_eq!(status(&answer), 408, "{answer}");
+        assert!(answer.to_lowercase().contains("connection: close"), "{answer}");
+    }
+    assert!(server.begin().await.is_ok());
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_closed_and_the_next_one_served_where_one_ended() {
+    let server = Serving::start(Bounds { connections: 2, ..Bounds::default() });
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let mut client = server.connect().await;
+        client.send(&request("PUT", None, "", "")).await;
+        client.answered().await;
+        kept.push(client);
+    }
+    for _ in 0..3 {
+        assert_eq!(server.connect().await.rest().await, "", "one too many");
+    }
+    drop(kept.pop());
+    // The server learns of the end in its own time.
+    let served = async {
+        while server.begin().await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, served).await.expect("there is room again");
+    drop(kept);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_session_too_many_waits_for_an_end() {
+    let server = Serving::start(Bounds { sessions: 2, ..Bounds::default() });
+    let (first, _) = (server.begin().await.expect("room"), server.begin().await.expect("room"));
+    let refused = server.begin().await.expect_err("one too many");
+    assert!(status(&refused) == 503 && refused.to_lowercase().contains("retry-after: 60"), "{refused}");
+    assert_eq!(server.status(&first).await, 202, "those that are there go on");
+    server.ask("DELETE", Some(&first), "").await;
+    assert!(server.begin().await.is_ok());
+    assert_eq!(server.status(&first).await, 404);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_session_ends_at_its_age_also_where_it_is_used() {
+    let server = Serving::start(Bounds { session_age: Duration::ZERO, sessions: 1, ..Bounds::default() });
+    let old = server.begin().await.expect("room");
+    assert_eq!(server.status(&old).await, 404);
+    // It takes nobody's place either.
+    for _ in 0..3 {
+        server.begin().await.expect("the one before is too old");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_uses_ends() {
+    let server = Serving::start(Bounds { session_idle: SHORT, ..Bounds::default() });
+    let session = server.begin().await.expect("room");
+    // Each look is a use; between them it is idle for longer than it may be.
+    let mut pause = SHORT * 2;
+    while server.status(&session).await != 404 {
+        assert!(pause < Duration::from_secs(1), "it does not end");
+        tokio::time::sleep(pause).await;
+        pause += SHORT;
+    }
+    let kept = Serving::start(Bounds::default());
+    let session = kept.begin().await.expect("room");
+    tokio::time::sleep(SHORT * 2).await;
+    assert_eq!(kept.status(&session).await, 202);
+    kept.end().await;
+    server.end().await;
+}

@@ -178,7 +178,10 @@ fn split_port(text: &str) -> Option<(&str, u16)> {
 fn is_host(text: &str) -> bool {
     let v6 = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     match v6 {
-        Some(v6) => v6.parse::<Ipv6Addr>().is_ok_and(|address| address.to_string() == v6),
+        // Of one that holds an IPv4 address there are two spellings, and the sender has the other.
+        Some(v6) => {
+            v6.parse::<Ipv6Addr>().is_ok_and(|address| address.to_string() == v6 && !v6.contains('.'))
+        }
         None => text.parse::<Ipv4Addr>().is_ok() || is_name(text),
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub(crate) fn client(target: &Target, addresses: Vec<IpAddr>) -> Result<Client, reqwest::Error> {
     trusting(Client::builder())
         .no_proxy()
+        .redirect(redirect::Policy::none())
         .referer(false)
         .no_gzip()
         .no_brotli()

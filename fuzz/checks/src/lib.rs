@@ -7,12 +7,14 @@
 
 mod addendum;
 mod arguments;
+mod argv;
 mod audit_lines;
 pub mod corpus;
 mod guest_paths;
 mod host_calls;
 mod oracle;
 mod policy_files;
+mod recipients;
 mod schemas;
 mod tree;
 mod wit_values;
@@ -22,10 +24,12 @@ mod workflow_templates;
 
 pub use addendum::addendum;
 pub use arguments::arguments;
+pub use argv::argv;
 pub use audit_lines::audit_lines;
 pub use guest_paths::guest_paths;
 pub use host_calls::host_calls;
 pub use policy_files::policy_files;
+pub use recipients::recipients;
 pub use schemas::schemas;
 pub use wit_values::wit_values;
 pub use workflow_files::workflow_files;
@@ -39,10 +43,12 @@ pub type Check = fn(&[u8]);
 pub const CHECKS: &[(&str, Check)] = &[
     ("addendum", addendum),
     ("arguments", arguments),
+    ("argv", argv),
     ("audit_lines", audit_lines),
     ("guest_paths", guest_paths),
     ("host_calls", host_calls),
     ("policy_files", policy_files),
+    ("recipients", recipients),
     ("schemas", schemas),
     ("wit_values", wit_values),
     ("workflow_files", workflow_files),

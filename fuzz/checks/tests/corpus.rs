@@ -21,6 +21,11 @@ fn arguments() {
 }
 
 #[test]
+fn argv() {
+    check("argv");
+}
+
+#[test]
 fn audit_lines() {
     check("audit_lines");
 }
@@ -38,6 +43,11 @@ fn host_calls() {
 #[test]
 fn policy_files() {
     check("policy_files");
+}
+
+#[test]
+fn recipients() {
+    check("recipients");
 }
 
 #[test]

@@ -36,7 +36,7 @@ async fn a_copy_that_a_model_wants_is_shown_and_done_after_a_yes() -> anyhow::Re
     assert_eq!(world.saved("/shared/key"), SECRET);
     assert_eq!(outcomes(&world, "vault_copyto"), [None]);
     let requests = llm.requests();
-    let result = shown(&requests[1].results()[0]);
+    let result = shown(&requests[1].results()[0])["result"].clone();
     assert_eq!((&result["copied"], &result["bytes"]), (&json!(true), &json!(18)));
     assert!(requests.iter().all(|request| !request.text().contains("a key of the vault")));
     end(world, &llm, 2)

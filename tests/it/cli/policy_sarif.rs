@@ -128,7 +128,12 @@ fn a_difference_is_an_error_where_it_widens_and_else_a_note() {
     };
     let save = "tools/attachment_save.toml";
     for expected in [
-        json!(["host-changed", "error", "profiles/web-fetch.toml", at("profiles/web-fetch.toml", "hosts")]),
+        json!([
+            "host-changed",
+            "error",
+            "profiles/web-fetch.toml",
+            at("profiles/web-fetch.toml", "hosts = [")
+        ]),
         json!(["limit-changed", "note", save, at(save, "memory")]),
         json!(["argument-changed", "error", save, at(save, "write-below")]),
         json!(["tool-changed", "note", "tools/file_read.toml", 1]),

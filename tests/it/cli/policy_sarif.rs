@@ -13,7 +13,9 @@ const SCHEMA: &str = include_str!("../../support/sarif-2.1.0.json");
 /// The results of a run; panics unless the log is valid.
 fn results(ran: &Ran) -> Vec<Value> {
     let log = ran.json();
-    let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+    // As published, one pattern (of a field that we have not) has a bracket too many.
+    let schema = SCHEMA.replace("[a-zA-Z]{2}]?$", "[a-zA-Z]{2}$");
+    let schema: Value = serde_json::from_str(&schema).expect("JSON");
     let schema = jsonschema::validator_for(&schema).expect("a schema");
     let wrong: Vec<_> = schema.iter_errors(&log).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert!(wrong.is_empty(), "{wrong:?} in {log:#}");
@@ -126,7 +128,12 @@ fn a_difference_is_an_error_where_it_widens_and_else_a_note() {
     };
     let save = "tools/attachment_save.toml";
     for expected in [
-        json!(["host-changed", "error", "profiles/web-fetch.toml", at("profiles/web-fetch.toml", "hosts")]),
+        json!([
+            "host-changed",
+            "error",
+            "profiles/web-fetch.toml",
+            at("profiles/web-fetch.toml", "hosts = [")
+        ]),
         json!(["limit-changed", "note", save, at(save, "memory")]),
         json!(["argument-changed", "error", save, at(save, "write-below")]),
         json!(["tool-changed", "note", "tools/file_read.toml", 1]),

@@ -57,7 +57,6 @@ impl Authorities {
 }
 
 /// A client that trusts the operator's authorities, if there are any, besides the public ones.
-#[must_use]
 pub fn trusting(builder: ClientBuilder) -> ClientBuilder {
     match TRUSTED.get() {
         Some(authorities) => authorities.trusted_by(builder),

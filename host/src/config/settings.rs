@@ -194,7 +194,7 @@ mod tests {
         check(&load(Some("/x")), "workspace.root", "\"/x\"", Origin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
-            let may_be_none = ["policies.dir", "workflows.dir", "audit.sign_key_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
+            let may_be_none = ["policies.dir", "workflows.dir", "audit.sign_key_file", "network.ca_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
                 // None of a model's settings has a value where there is no model.
                 || ["provider.", "transcription.", "speech."].iter().any(|of| setting.key.starts_with(of))
                 // Nor of a channel's where there is no channel.

@@ -4,6 +4,7 @@ use super::{bare, refused, run};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use support::home::Home;
+use support::tls::Authority;
 
 fn template(home: &Home) -> String {
     assert_eq!(home.run(&["init", "template.toml"]).code, Some(0));
@@ -121,6 +122,8 @@ fn what_is_commented_out_is_understood_as_well() {
     let all = all.replace("kind = \"commands\"", "kind = \"openai-chat\"");
     let all = all.replacen("api_key_env = \"OPENAI_API_KEY\"\n", "", 1);
     fs::write(home.config_file(), &all).expect("writable");
+    let authority = Authority::new().expect("a key");
+    fs::write(home.dir().join("company-ca.pem"), authority.pem()).expect("writable");
     let shown = home.run(&["audit", "show"]);
     refused(&shown, &["/home/me/.local/state/cofferdam/audit.jsonl"]);
 }

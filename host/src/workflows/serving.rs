@@ -247,10 +247,18 @@ impl Serving {
             return Ok(());
         };
         let kept = self.0.store.kept_run(id).await.map_err(|error| text(&error))?;
-        let Some(kept) = kept.filter(|kept| kept.state == RunState::Running) else { return Ok(()) };
+        let Some(kept) = kept.filter(|kept| kept.state == RunState::Running) else {
+            // Somebody ended it, and its lock, before it was taken here.
+            lock.end(&self.0.state_dir, id);
+            return Ok(());
+        };
         let run = match take_up(&kept) {
             Ok(run) => run,
-            Err(error) => return self.give_up(&kept, &error.to_string()).await.map_err(|error| text(&error)),
+            Err(error) => {
+                self.give_up(&kept, &error.to_string()).await.map_err(|error| text(&error))?;
+                lock.end(&self.0.state_dir, id);
+                return Ok(());
+            }
         };
         let mut executor = self.0.executors.borrow().clone();
         if let Some(to) = &kept.new.answer_to {

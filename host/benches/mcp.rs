@@ -1,6 +1,6 @@
-//! `cofferdam mcp` beside npm's `server-filesystem`: the same 4 KiB file read over standard input and
-//! output, the time to the first answer, and what each holds when idle. Then foreign guests beside native
-//! programs. Prints; asserts nothing by the clock.
+//! `cofferdam mcp` beside npm's `server-filesystem`: the same 4 KiB file read over standard input
+//! and output, the time to the first answer, and what each holds when idle. Then foreign guests
+//! beside native programs. Prints; asserts nothing by the clock.
 //!
 //! What is not installed is skipped, and said: `cargo xtask bench mcp` installs it.
 

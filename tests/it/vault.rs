@@ -1,4 +1,5 @@
-//! `vault_copyto`: the one builtin tool that has anything to do with `/vault`, and what it does there.
+//! `vault_copyto`: the one builtin tool that has anything to do with `/vault`, and what it does
+//! there.
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Certificates of an authority that lives as long as a test, and TLS before any server on loopback:
-//! what comes over TLS goes on in the clear.
+//! Certificates of an authority that lives as long as a test, and TLS before any server on
+//! loopback: what comes over TLS goes on in the clear.
 
 use crate::loopback::{Tasks, listen};
 use anyhow::Context;

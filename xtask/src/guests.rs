@@ -1,6 +1,6 @@
-//! What guests in other languages are made with, and ripgrep as a component, all pinned and installed
-//! into `target/tools` once. A test that misses one skips itself and says so; in CI that is a
-//! failure.
+//! What guests in other languages are made with, and ripgrep as a component, all pinned and
+//! installed into `target/tools` once. A test that misses one skips itself and says so; in CI that
+//! is a failure.
 
 use crate::setup::{cargo_install, npm_packages, python_client, zig_python};
 use crate::steps::{Step, root};

@@ -172,9 +172,9 @@ pub(crate) fn python_clients() {
     }
 }
 
-/// Installs the MCP clients that nobody here wrote: those of PyPI with a Node of its own, and in the
-/// same folder those of the npm registry. Where that cannot be done their tests skip themselves and
-/// say so; in CI that is a failure.
+/// Installs the MCP clients that nobody here wrote: those of PyPI with a Node of its own, and in
+/// the same folder those of the npm registry. Where that cannot be done their tests skip themselves
+/// and say so; in CI that is a failure.
 pub(crate) fn mcp_clients() {
     python_client("mcp", step);
     npm_packages("mcp", step);

@@ -1,5 +1,5 @@
-//! Recipients: any text is somebody who is written to, or nobody, by one simple rule; whom the judge
-//! lets a call write to is the very person who was named, and workflows read the same one.
+//! Recipients: any text is somebody who is written to, or nobody, by one simple rule; whom the
+//! judge lets a call write to is the very person who was named, and workflows read the same one.
 
 use crate::assert_plain;
 use cofferdam_core::id::TurnId;

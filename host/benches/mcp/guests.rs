@@ -1,5 +1,5 @@
-//! Foreign guests as tools: ripgrep beside the same version of this machine, a tool in Python, and a page
-//! from loopback by `web_fetch`. Each is called by an MCP client.
+//! Foreign guests as tools: ripgrep beside the same version of this machine, a tool in Python, and
+//! a page from loopback by `web_fetch`. Each is called by an MCP client.
 
 use super::server::Server;
 use super::{Rounds, Row, at, tools};

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
-    /// Copying out the very files that the call names for reading. The host copies; the guest has no
-    /// such folder and sees no byte of it.
+    /// Copying out the very files that the call names for reading. The host copies; the guest has
+    /// no such folder and sees no byte of it.
     CopyOut,
     /// Publishing whole files through `workspace-write`, without reading.
     WriteOnly,
@@ -136,8 +136,8 @@ impl Grants {
     pub const NOTHING: Self =
         Self { mounts: Vec::new(), interfaces: Vec::new(), network: None, scratch: None };
 
-    /// Every interface, every mount, to be written, and a network without anybody in it: what a component is linked with where
-    /// nothing runs under it.
+    /// Every interface, every mount, to be written, and a network without anybody in it: what a
+    /// component is linked with where nothing runs under it.
     pub fn everything() -> Self {
         let mount = |guest: &&str| MountGrant { guest: (*guest).to_owned(), access: Access::AtomicWrite };
         Self {

@@ -1,7 +1,7 @@
 //! What reviewers read: why a call is denied (`explain`) and what would permit it (`mend`, `edit`),
 //! what two sets of policies differ in (`diff`), a page about them all (`report`), findings for
-//! code scanning (`sarif`), what was recorded (`audit`), and what authors try (`tool`). Nothing here decides: what is told comes from
-//! the judge and the warden, or is tried on the judge.
+//! code scanning (`sarif`), what was recorded (`audit`), and what authors try (`tool`). Nothing
+//! here decides: what is told comes from the judge and the warden, or is tried on the judge.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "warden")]

@@ -1,5 +1,5 @@
-//! `[network]` and `[secrets]`: whom guests may reach besides public hosts, whom every client trusts
-//! over TLS, and where the secrets are that profiles name. None of these files is read here.
+//! `[network]` and `[secrets]`: whom guests may reach besides public hosts, whom every client
+//! trusts over TLS, and where the secrets are that profiles name. None of these files is read here.
 
 use super::ConfigError;
 use super::places::Places;

@@ -1,5 +1,5 @@
-//! Requests that go on: a run that a turn began waits in the database alone; once somebody has replied,
-//! or the time is over, its request is in the inbox again, once.
+//! Requests that go on: a run that a turn began waits in the database alone; once somebody has
+//! replied, or the time is over, its request is in the inbox again, once.
 
 use super::in_turn::{BeganInTurn, in_words};
 use super::serving::Serving;

@@ -168,8 +168,8 @@ pub trait Approvals: Send + Sync {
         by: Option<String>,
     ) -> Result<Option<Approval>, StoreError>;
 
-    /// Approvals of a channel that are over, and whose message may still show choices, oldest first;
-    /// at most [`OPEN_CHOICES_MAX`](super::OPEN_CHOICES_MAX).
+    /// Approvals of a channel that are over, and whose message may still show choices, oldest
+    /// first; at most [`OPEN_CHOICES_MAX`](super::OPEN_CHOICES_MAX).
     async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError>;
 
     /// Notes that the message of an approval shows no choices any more.

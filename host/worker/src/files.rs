@@ -4,8 +4,8 @@
 //! Stands in for the stock implementation, which would block on a FIFO, open devices, cross mounts
 //! and collect whole directories in memory. Every path is resolved by `openat2` beneath the mount,
 //! first as a bare handle (`O_PATH`), then looked at, and only then opened: there is nothing to
-//! race. Everything that would change something is refused; writing is `workspace-write`'s. A scratch
-//! folder alone may be changed, which is memory of this process.
+//! race. Everything that would change something is refused; writing is `workspace-write`'s. A
+//! scratch folder alone may be changed, which is memory of this process.
 
 mod beneath;
 mod entries;

@@ -1,5 +1,6 @@
-//! Guests in other languages, as `tool new --lang` begins them: built by the commands that its README
-//! names, after an addition such as its author makes, and called by a gateway. And a command in C.
+//! Guests in other languages, as `tool new --lang` begins them: built by the commands that its
+//! README names, after an addition such as its author makes, and called by a gateway. And a command
+//! in C.
 
 use crate::authors::author;
 use serde_json::{Value, json};
@@ -13,8 +14,8 @@ struct Language {
     name: &'static str,
     /// Of what the folder has after its set-up: the name there, and the folder in `target/tools`.
     links: &'static [(&'static str, &'static str)],
-    /// File, what is found there, and what takes its place: a function that is not granted is called
-    /// when the name is `stage`, and the tool crashes when it is `crash`.
+    /// File, what is found there, and what takes its place: a function that is not granted is
+    /// called when the name is `stage`, and the tool crashes when it is `crash`.
     additions: &'static [(&'static str, &'static str, &'static str)],
     /// A line of what is said of the crash.
     crash: &'static str,
@@ -104,7 +105,8 @@ fn there(test: &str, files: &[&str]) -> bool {
     needs::available(&format!("foreign::languages::{test}"), "the tools of `cargo xtask tools`", there)
 }
 
-/// A shell as an author has it, with the program, its configuration and the installed tools on PATH.
+/// A shell as an author has it, with the program, its configuration and the installed tools on
+/// PATH.
 fn shell(home: &Home, dir: &Path, script: &str) -> Command {
     let mut command = author(dir, "sh", &["-euc", script]);
     let node = std::fs::read_dir(tools().join("mcp/lib")).into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! ripgrep as a tool, with the policy of `docs/writing-a-tool.md`. Plain cargo builds its component,
-//! once, before the tests: `cargo xtask tools`.
+//! ripgrep as a tool, with the policy of `docs/writing-a-tool.md`. Plain cargo builds its
+//! component, once, before the tests: `cargo xtask tools`.
 
 use serde_json::{Value, json};
 use std::path::Path;

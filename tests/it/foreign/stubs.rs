@@ -24,7 +24,8 @@ fn strict_refuses_to_load() {
     does_not_load(&shell("imports = \"strict\""), "it imports `backdoor:host/shell@0.1.0`");
 }
 
-/// One in the style of wassette's examples: functions of the world that ask for configuration and pages.
+/// One in the style of wassette's examples: functions of the world that ask for configuration and
+/// pages.
 const WEATHER: &str = "examples/weather";
 const CONFIG: &str = "wasi:config/store@0.2.0-draft";
 

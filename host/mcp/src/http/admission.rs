@@ -1,6 +1,6 @@
 //! Who gets an answer: no page of a browser that came from elsewhere, nobody who was told another
-//! name for this machine, and with a token nobody without it. Looked at before anything of a request
-//! is read but its head.
+//! name for this machine, and with a token nobody without it. Looked at before anything of a
+//! request is read but its head.
 
 use super::{Answer, Config, plain};
 use cofferdam_core::secret::Secret;

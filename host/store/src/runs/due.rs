@@ -1,5 +1,5 @@
-//! When a run has something to do: noted beside it whenever that changes, so that nobody has to look
-//! at runs that wait.
+//! When a run has something to do: noted beside it whenever that changes, so that nobody has to
+//! look at runs that wait.
 
 use crate::StoreError;
 use rusqlite::{Transaction, params};

@@ -1,5 +1,5 @@
-//! Runs that a turn begins: messages under their calls, waits, and the one statement by which a reply
-//! goes on with the request.
+//! Runs that a turn begins: messages under their calls, waits, and the one statement by which a
+//! reply goes on with the request.
 
 use super::people::keep;
 use super::{Ended, NewMessage, NewRun, columns, due, insert_run};

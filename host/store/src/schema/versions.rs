@@ -312,8 +312,8 @@ ALTER TABLE run_message ADD COLUMN files      TEXT;
 ALTER TABLE run_message ADD COLUMN replied_at INTEGER;
 ";
 
-/// `attempt.transcript` is what was heard in the message of the turn; `spoken_to` who is answered by
-/// voice; `approval.has_choices` whether the message that shows it may have choices still.
+/// `attempt.transcript` is what was heard in the message of the turn; `spoken_to` who is answered
+/// by voice; `approval.has_choices` whether the message that shows it may have choices still.
 const VERSION_16: &str = "
 ALTER TABLE attempt ADD COLUMN transcript TEXT;
 
@@ -329,10 +329,10 @@ ALTER TABLE approval ADD COLUMN has_choices INTEGER NOT NULL DEFAULT 1;
 CREATE INDEX approval_choices ON approval (channel) WHERE has_choices = 1 AND state <> 'asked';
 ";
 
-/// `run.due_at` is when a run has something to do, unless somebody replies before: the end of what it
-/// waits for, and 0 where it does not wait. The indexes find what there is to do, however many runs
-/// wait; the one that goes could serve no query. `unnoted` is whether the end of a run is still to be
-/// written into the audit, `ended_by` who ended it.
+/// `run.due_at` is when a run has something to do, unless somebody replies before: the end of what
+/// it waits for, and 0 where it does not wait. The indexes find what there is to do, however many
+/// runs wait; the one that goes could serve no query. `unnoted` is whether the end of a run is
+/// still to be written into the audit, `ended_by` who ended it.
 const VERSION_17: &str = "
 DROP INDEX run_open;
 ALTER TABLE run ADD COLUMN ended_by TEXT;

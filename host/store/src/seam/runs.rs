@@ -26,12 +26,12 @@ pub trait Runs: Send + Sync {
     /// Ends a run that is open; false when it has ended.
     async fn end_run(&self, run: &str, ended: Ended) -> Result<bool, StoreError>;
 
-    /// Ends a run that is open, and the task that it is at; false when it has ended. Its end is to be
-    /// noted elsewhere.
+    /// Ends a run that is open, and the task that it is at; false when it has ended. Its end is to
+    /// be noted elsewhere.
     async fn cancel_run(&self, run: &str, by: &Caller) -> Result<bool, StoreError>;
 
-    /// The runs that ended up to `until` and whose end is to be noted elsewhere, in milliseconds since
-    /// 1970 UTC.
+    /// The runs that ended up to `until` and whose end is to be noted elsewhere, in milliseconds
+    /// since 1970 UTC.
     async fn unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError>;
 
     /// The end of a run is noted.

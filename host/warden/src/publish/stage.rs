@@ -157,8 +157,8 @@ impl StagedFile {
 
     /// Appends the workspace file `path`, as long as it is now, and returns what was appended.
     ///
-    /// Whether that mount is granted is for the caller to know. The hash is that of the bytes staged, whatever happens to
-    /// the source.
+    /// Whether that mount is granted is for the caller to know. The hash is that of the bytes
+    /// staged, whatever happens to the source.
     ///
     /// # Errors
     /// There is no such regular file, or it is not what is expected; and those of

@@ -1,5 +1,5 @@
-//! A component in the style of wassette's examples: plain functions at the root of its world, which ask
-//! for a key in `wasi:config` and for pages by `wasi:http`.
+//! A component in the style of wassette's examples: plain functions at the root of its world, which
+//! ask for a key in `wasi:config` and for pages by `wasi:http`.
 #![cfg_attr(
     target_family = "wasm",
     allow(unsafe_code, unreachable_pub, missing_docs, reason = "generated code")

@@ -150,7 +150,8 @@ async fn while_a_file_goes_out_with_the_message() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// While the audit can take nothing in, whoever cancels comes as far as the database and no further.
+/// While the audit can take nothing in, whoever cancels comes as far as the database and no
+/// further.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn between_a_cancel_and_its_record() -> anyhow::Result<()> {
     for serves in [false, true] {

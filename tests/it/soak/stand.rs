@@ -5,7 +5,7 @@ use super::faults::{Disk, Kills, Planned, Random, moment, plan};
 use super::gateway::Gateway;
 use super::growth::{self, Held};
 use super::people::{Outcome, PEOPLE, Question, model, users};
-use super::platforms::{Effect, Soaked};
+use super::platforms::{Effect, RequestRecord, Soaked};
 use super::rows;
 use super::told::Told;
 use anyhow::{Context, Result, ensure};
@@ -17,6 +17,8 @@ use support::platform::{Sent, Written};
 
 /// Longer than a wave takes that is not stuck: pauses between attempts add up.
 const PATIENCE: Duration = Duration::from_secs(180);
+/// A file is given up when it could not be fetched so often.
+const FETCHES: usize = 3;
 /// Long conversations are shortened; nobody has too little for a run. Anyone may look how it is.
 const CONFIG: &str = "[turns]\nhistory_tokens = 1500\nuser_tokens_per_day = 1000000000\n\
 [metrics]\nlisten = \"127.0.0.1:0\"\n";
@@ -125,12 +127,12 @@ impl<P: Soaked> Stand<P> {
         let all = |newest: &[Sent]| (first..).map(Question).zip(&asked).all(|one| is_answered(one, newest));
         self.platform.wait_for(PATIENCE, sent, all).await?;
         let held = self.gateway.rest().await?;
-        self.note_faults(request);
+        let fetches = self.note_faults(request);
         self.platform.clear_faults();
         let newest = self.platform.wait_for(PATIENCE, sent, |_| true).await?;
         let outcomes = self.answers.judge((&asked, first), (&newest, sent))?;
         let outcomes = outcomes.into_iter().map(|answered| answered.outcome);
-        self.believe((first..).map(Question).zip(outcomes), planned)?;
+        self.believe((first..).map(Question).zip(outcomes), planned, fetches)?;
         ensure!(self.llm.violations().is_empty(), "{:?}", self.llm.violations());
         self.llm.forget();
         self.gateway.has_not_panicked()?;
@@ -162,8 +164,9 @@ impl<P: Soaked> Stand<P> {
         Ok(())
     }
 
-    /// Notes what has become of the requests to the platform from this one on.
-    fn note_faults(&mut self, request: u64) {
+    /// Notes what has become of the requests to the platform from this one on; how many for files
+    /// went wrong.
+    fn note_faults(&mut self, request: u64) -> usize {
         let requests = self.platform.requests_since(request);
         for request in requests.iter().filter(|request| request.fault.is_some()) {
             let kind = match request.status {
@@ -176,6 +179,8 @@ impl<P: Soaked> Stand<P> {
             self.tally.unheard += usize::from(request.fault == Some(Effect::Taken));
         }
         self.answers.note::<P>(&requests, &self.questions);
+        let is_fetch = |one: &&RequestRecord| ["getFile", "download"].contains(&one.method.as_str());
+        requests.iter().filter(|request| request.fault.is_some()).filter(is_fetch).count()
     }
 
     /// Notes what the answers of a wave say, where they may say so.
@@ -183,6 +188,7 @@ impl<P: Soaked> Stand<P> {
         &mut self,
         answered: impl Iterator<Item = (Question, Outcome)>,
         planned: &Planned,
+        fetches: usize,
     ) -> Result<()> {
         let mut honest = 0;
         for (question, outcome) in answered {
@@ -190,7 +196,8 @@ impl<P: Soaked> Stand<P> {
                 Outcome::Done => {}
                 Outcome::Failed(code) => {
                     *self.tally.failed.entry(code.clone()).or_default() += 1;
-                    let may = planned.disk.is_some() && Disk::may_cause(code);
+                    let was_given_up = code == "attachment_unavailable" && fetches >= FETCHES;
+                    let may = was_given_up || (planned.disk.is_some() && Disk::may_cause(code));
                     ensure!(
                         may,
                         "{question:?} failed with {code}, though nothing was planned that does that"

@@ -185,12 +185,13 @@ impl Stand {
         Ok(())
     }
 
-    /// Updates whose numbers say another order than they come in.
+    /// Updates whose numbers say another order than they come in. All of them are above those of
+    /// before, as a platform's are: a poll confirms what is below what it asks for.
     fn push_reordered(&self, random: &mut Random, incoming: Vec<Incoming>) -> Vec<Pushed> {
         if incoming.is_empty() {
             return Vec::new();
         }
-        let base = 900_000_000 + i64::try_from(self.platform.next_request()).expect("few") * 1000;
+        let base = 800_000_000 + i64::try_from(self.platform.next_request()).expect("few") * 100;
         let shift = random.below(incoming.len() as u64) as usize;
         let ids: Vec<i64> = (base..).take(incoming.len()).collect();
         let shifted = ids.iter().cycle().skip(shift);

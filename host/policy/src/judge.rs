@@ -128,7 +128,7 @@ pub struct Permit {
 /// What must stand at a path for the permit to hold there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected<'a> {
-    /// Whatever it is.
+    /// Anything, or nothing.
     Anything,
     /// Nothing: nobody agreed to more.
     Nothing,

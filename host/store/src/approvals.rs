@@ -140,6 +140,13 @@ impl Approvals for Sqlite {
     async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
+            // Who waited was killed, and nobody goes on with a run that has ended.
+            tx.execute(
+                "UPDATE approval SET state = 'withdrawn' WHERE channel = ?1 AND state = 'asked' AND EXISTS (
+                     SELECT 1 FROM run WHERE run.state <> 'running'
+                     AND run.run = substr(approval.call_id, 1, instr(approval.call_id, '/') - 1))",
+                [&channel],
+            )?;
             let mut open = tx.prepare_cached(
                 "SELECT id, place, message, state, decided_by, expires_at FROM approval
                  WHERE channel = ?1 AND has_choices = 1 AND state <> 'asked' AND message IS NOT NULL

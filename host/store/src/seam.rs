@@ -169,7 +169,8 @@ pub trait Approvals: Send + Sync {
     ) -> Result<Option<Approval>, StoreError>;
 
     /// Approvals of a channel that are over, and whose message may still show choices, oldest
-    /// first; at most [`OPEN_CHOICES_MAX`](super::OPEN_CHOICES_MAX).
+    /// first; at most [`OPEN_CHOICES_MAX`](super::OPEN_CHOICES_MAX). Those of runs that have ended
+    /// are withdrawn first: nobody waits for them any more.
     async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError>;
 
     /// Notes that the message of an approval shows no choices any more.

@@ -22,6 +22,9 @@ const STOP_MAX: Duration = Duration::from_secs(10);
 /// Longer than it takes to come to rest after the last answer: what was said and not heard is said
 /// again.
 const REST_MAX: Duration = Duration::from_secs(60);
+/// A task that is more than before may be that of a connection which begins or ends: such a one is
+/// gone by then, and one that has leaked is not.
+const PASSING_MAX: Duration = Duration::from_secs(3);
 
 /// What lies in the state folder, compiled tools and filled files of the audit apart.
 const STATE: [&str; 11] = [
@@ -47,6 +50,8 @@ pub(super) struct Gateway {
     tokens: Vec<(&'static str, String)>,
     readies: Vec<&'static str>,
     tasks_max: u64,
+    /// The fewest tasks that it had at rest.
+    tasks_least: u64,
     running: Option<Running>,
     /// Of earlier runs, what is worth telling.
     log: String,
@@ -72,8 +77,9 @@ impl Gateway {
         let clock = Clock::make(home.dir())?;
         let (running, log, compiled) = (None, String::new(), BTreeSet::new());
         let (tokens, readies) = (platform.tokens(), P::readies());
-        let tasks_max = P::TASKS_MAX;
-        let mut gateway = Self { home, disks, clock, tokens, readies, tasks_max, running, log, compiled };
+        let (tasks_max, tasks_least) = (P::TASKS_MAX, u64::MAX);
+        let mut gateway =
+            Self { home, disks, clock, tokens, readies, tasks_max, tasks_least, running, log, compiled };
         gateway.launch()?;
         Ok(gateway)
     }
@@ -170,15 +176,22 @@ impl Gateway {
     /// # Errors
     /// When it does not come to rest, and why not.
     pub(super) async fn rest(&mut self) -> Result<Held> {
-        let started = Instant::now();
+        let (started, mut quiet) = (Instant::now(), None);
         loop {
             match self.look() {
-                Ok(held) => return Ok(held),
+                Ok(held) => {
+                    let since = *quiet.get_or_insert_with(Instant::now);
+                    if held.tasks() <= self.tasks_least || since.elapsed() > PASSING_MAX {
+                        self.tasks_least = self.tasks_least.min(held.tasks());
+                        return Ok(held);
+                    }
+                }
                 Err(error) if started.elapsed() > REST_MAX => {
                     return Err(error.context("it does not come to rest"));
                 }
-                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                Err(_) => {}
             }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 

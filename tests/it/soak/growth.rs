@@ -62,9 +62,14 @@ impl Held {
         ]))
     }
 
+    /// Tasks, connections apart.
+    pub(super) fn tasks(&self) -> u64 {
+        self.0[KINDS.len() - 1]
+    }
+
     /// Whether there are no more tasks than that.
     pub(super) fn has_tasks_of(&self, most: u64) -> Result<()> {
-        let tasks = self.0[KINDS.len() - 1];
+        let tasks = self.tasks();
         ensure!(tasks <= most, "{tasks} tasks, where {most} are the most");
         Ok(())
     }

@@ -259,3 +259,26 @@ async fn a_message_of_no_run_is_kept_once() {
     assert_eq!(store.keep_direct(new()).await.expect("asked"), None);
     assert_eq!(store.unsent(CHANNEL).await.expect("asked").len(), 1, "it is sent at the next start");
 }
+
+/// A run was ended while nobody served, or whoever waited was killed before it could say so.
+#[tokio::test]
+async fn nobody_is_asked_for_a_run_that_has_ended() {
+    let world = World::waiting().await;
+    let ask = |call: &str| NewApproval {
+        id: call.into(),
+        channel: CHANNEL.into(),
+        call: call.into(),
+        sha256: "a".into(),
+        place: "there".into(),
+        expires_at: now_ms() + HOUR,
+    };
+    for call in ["turn-1/keep/0", "turn-11/keep/0", "other/0"] {
+        world.store.ask(ask(call)).await.expect("asked");
+        world.store.approval_shown(call, "77").await.expect("noted");
+    }
+    assert_eq!(world.store.open_choices(CHANNEL).await.expect("read"), [], "it goes on");
+    assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("cancelled"));
+    let open = world.store.open_choices(CHANNEL).await.expect("read");
+    let open: Vec<_> = open.iter().map(|one| (one.id.as_str(), one.state)).collect();
+    assert_eq!(open, [("turn-1/keep/0", ApprovalState::Withdrawn)]);
+}

@@ -21,7 +21,7 @@ fn main() {
     embed(&worker, &out);
 }
 
-/// Optimized, whatever the gateway's profile is, and for the machine that the gateway is built for:
+/// Optimized under every profile of the gateway, and for the machine that the gateway is built for:
 /// one worker for debug and release, a smaller one for `dist`. Linkers and C compilers of another
 /// target come from the environment.
 fn build(worker: &Path, target_dir: &Path, profile: &str) -> PathBuf {

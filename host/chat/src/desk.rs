@@ -5,7 +5,7 @@
 //! ```text
 //! call ─► asking ─► board: shows the question, changes it        a channel's own, one for each turn
 //!            ▲
-//!          store ◄─ press: who says what about which question    whatever a channel takes for an answer
+//!          store ◄─ press: who says what about which question    what a channel takes for an answer
 //! ```
 //!
 //! Nothing here believes a press: it counts once it is in the store, where one step decides.
@@ -42,7 +42,7 @@ pub struct Desk {
 /// Who decides, and until when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Who may decide, by the channel's immutable ids of them; empty: whoever asked.
+    /// Who may decide, by the channel's immutable ids of them; empty: the person who asked.
     pub approvers: Vec<String>,
     /// How long an approval waits.
     pub expires: Duration,
@@ -80,7 +80,7 @@ impl Desk {
         Self { store, keeper, stop, channel, rules, decided: watch::Sender::new(()) }
     }
 
-    /// The same under other rules; whoever waits is woken by either.
+    /// The same under other rules; a call that waits is woken by either.
     #[must_use]
     pub fn renewed(&self, rules: Rules) -> Self {
         Self { rules, ..self.clone() }
@@ -92,7 +92,7 @@ impl Desk {
         self.renewed(Rules { approvers: vec![person.to_owned()], expires, are_named: true })
     }
 
-    /// Has whoever waits look again: a chat has moved, or somebody is not served any more.
+    /// Has those who wait look again: a chat has moved, or somebody is not served any more.
     pub fn look_again(&self) {
         self.decided.send_replace(());
     }

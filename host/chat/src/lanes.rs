@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! arrivals ─► queue ─► worker     a few units of each lane are in memory. What is beyond them waits in the inbox,
-//!               ▲                 where it is anyway, and is read once its lane has run dry. Whoever brings work
+//!               ▲                 where it is anyway, and is read once its lane has run dry. The channel
 //!    inbox ─────┘                 never waits: a press or a stop behind it gets through.
 //! ```
 

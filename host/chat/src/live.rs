@@ -1,5 +1,5 @@
-//! Shows what a turn has to show, by whoever knows how, at a pace of its own: always the newest,
-//! and nothing any more once it is ended.
+//! Shows what a turn has to show, by a screen that knows how, at a pace of its own: always the
+//! newest, and nothing any more once it is ended.
 
 use crate::{Newest, Patience, Sight, Watcher};
 use async_trait::async_trait;

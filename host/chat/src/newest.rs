@@ -1,6 +1,6 @@
-//! The newest that a turn has to show, for whoever shows it at a pace of its own: the words of the
-//! newest call, how far several of them have come, or what a model has said so far. It keeps that
-//! and no history, however much comes.
+//! The newest that a turn has to show, for the code that shows it at a pace of its own: the words
+//! of the newest call, how far several of them have come, or what a model has said so far. It keeps
+//! that and no history, however much comes.
 
 use crate::words;
 use cofferdam_agent::turn::{Progress, Step};

@@ -1,5 +1,5 @@
 //! What runs of workflows need of channels, and channels of them: messages to people and questions
-//! to them, whichever channel they are on; commands that begin runs.
+//! to them, on any channel; commands that begin runs.
 
 pub use crate::answering::Resumed;
 
@@ -45,7 +45,7 @@ pub trait Messenger: Send + Sync {
     /// The messages that a response becomes.
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart>;
 
-    /// Has a stored message sent, once, whatever is under way where it is said.
+    /// Has a stored message sent, once, beside what is under way where it is said.
     async fn send(&self, message: Reply);
 
     /// Has a stored answer sent, once, behind what is said there before it.
@@ -213,7 +213,7 @@ impl<C: Welcomes> Reaching<C> {
 }
 
 fn slot(base: &Base) -> Arc<Slot> {
-    // Whoever waits here holds no place among the turns.
+    // A turn that waits here holds no place among the turns.
     Slot::among(&base.places)
 }
 

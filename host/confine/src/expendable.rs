@@ -31,7 +31,7 @@ pub fn spawn_expendable<T>(spawn: impl FnOnce() -> T) -> T {
     let raised = file.write_at(SCORE, 0).is_ok();
     let spawned = spawn();
     if raised && let Err(error) = file.write_at(usual, 0) {
-        // Allowed to whoever could raise it; no reason is known why it should fail.
+        // Allowed to all who could raise it; no reason is known why it should fail.
         debug_assert!(false, "the score stays raised: {error}");
     }
     spawned

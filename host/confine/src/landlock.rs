@@ -1,4 +1,4 @@
-//! Landlock: which files and TCP ports a process reaches, whatever its descriptors and paths say.
+//! Landlock: which files and TCP ports a process reaches, by any descriptor or path.
 //!
 //! Every right that the kernel knows is handled, so what no rule grants is refused. It does not
 //! cover stat, chmod and UDP, nor what is open already.

@@ -55,8 +55,8 @@ fn keep(kept: CapabilitySet) -> Result<(), ConfineError> {
     set_no_new_privs(true).map_err(|e| ConfineError::refused("set no_new_privs", e))
 }
 
-/// Closes every descriptor but the standard three: whoever started the gateway may have left some
-/// open that were passed on and on.
+/// Closes every descriptor but the standard three: the process that started the gateway may have
+/// left some open that were passed on and on.
 ///
 /// Legal as the first thing that a process does: nothing in it may hold one.
 #[allow(unsafe_code, reason = "no library closes descriptors that nobody owns; see SAFETY")]

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Calls that a worker makes with whatever arguments.
+/// Calls that a worker makes with any arguments.
 const WORKER: &[libc::c_long] = &[
     // Its socket, its mounts, machine code. Not `sendmsg`: it hands out no descriptor and no
     // datagram.
@@ -110,7 +110,7 @@ const WORKER_OF_THIS_MACHINE: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const WORKER_OF_THIS_MACHINE: &[libc::c_long] = &[];
 
-/// Calls that a gateway never makes, whatever it is asked.
+/// Calls that a gateway never makes.
 const GATEWAY_NEVER: &[libc::c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,

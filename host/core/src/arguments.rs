@@ -15,7 +15,7 @@ pub enum BadArguments {
     /// A quote without its end.
     #[error("a quote is not closed; write path=\"/shared/my photo.jpg\"")]
     OpenQuote,
-    /// Whoever wrote them came to the end of what it may write before the end of the arguments.
+    /// Their writer came to the end of what it may write before the end of the arguments.
     #[error("the arguments were cut off at the limit of the model's output; make a call with shorter ones")]
     CutOff,
 }

@@ -3,7 +3,7 @@
 use crate::text::{about, one_line};
 use serde::{Deserialize, Serialize};
 
-/// One attachment of a turn. Its index is its place in the turn, from 0, whatever became of its
+/// One attachment of a turn. Its index is its place in the turn, from 0, also without its
 /// bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachmentInfo {
@@ -51,7 +51,7 @@ impl AttachmentInfo {
 
 /// What the provider is told when, and only when, a turn has attachments (R-002-8).
 ///
-/// Two lines, whatever the number; built from detected types and sizes alone, so no name and no
+/// Two lines for any number; built from detected types and sizes alone, so no name and no
 /// declared type can speak to a model here.
 pub fn addendum(attachments: &[AttachmentInfo]) -> Option<String> {
     if attachments.is_empty() {

@@ -13,7 +13,7 @@ pub enum Spoken {
     Plain(String),
 }
 
-/// Words to the gateway itself, in whatever case they are typed: no tool is meant by them.
+/// Words to the gateway itself, in upper or lower case: no tool is meant by them.
 const WORDS: [&str; 6] = ["new", "retry", "cancel", "help", "start", "steer"];
 
 /// What `text` is to the bot of this user name.

@@ -1,5 +1,5 @@
 //! What this process has done so far, in numbers, and how it stands now: counted where it happens,
-//! read by whoever watches the process. Nothing is decided by them, and no person, path or text is
+//! read by those who watch the process. Nothing is decided by them, and no person, path or text is
 //! in them.
 //!
 //! The sets of words that numbers are kept for are fixed, apart from the tools' names, which are
@@ -91,7 +91,7 @@ pub struct Workers {
 pub struct Loading {
     /// All of them; zero before the first.
     pub tools: Number,
-    /// Those that are done with, whatever came of them.
+    /// Those that are done with, in success or failure.
     pub ready: Number,
 }
 

@@ -1,7 +1,7 @@
 //! What a running guest can ask of the gateway, as plain values: the words that cross where a guest
 //! runs in a process of its own.
 //!
-//! They grant nothing: whoever answers holds them against the call's permit.
+//! They grant nothing: the gateway holds them against the call's permit.
 
 use crate::attachment::AttachmentInfo;
 use crate::audit::EntryKind;

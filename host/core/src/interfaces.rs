@@ -11,7 +11,7 @@ use std::fmt;
 
 /// The contract's package, whose 0.1.x are compatible.
 const CONTRACT: (&str, &str) = ("cofferdam:tool/", "0.1.");
-/// Linked for every guest: values, and a word to whoever waits. Neither reaches anything.
+/// Linked for every guest: values, and a word to the caller who waits. Neither reaches anything.
 const ALWAYS: &[&str] = &["types", "progress"];
 /// Follows from a mount that may be written; see [`Interface`].
 const WORKSPACE_WRITE: &str = "workspace-write";

@@ -48,7 +48,7 @@ pub trait Journal: Send + Sync {
         written_bytes: u64,
     ) -> Result<(), JournalError>;
 
-    /// Hands files to another request, once: whatever else comes of it, that request sends them.
+    /// Hands files to another request, once: that request sends them in every case.
     ///
     /// # Errors
     /// [`JournalError`]; then nothing is handed over.

@@ -109,7 +109,7 @@ impl HostPattern {
         self.port
     }
 
-    /// Whether whatever `other` stands for, this one stands for, too.
+    /// Whether this one stands for all that `other` stands for.
     pub fn covers(&self, other: &Self) -> bool {
         match other.below {
             false => self.matches(&other.host, other.port),

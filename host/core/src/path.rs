@@ -63,7 +63,7 @@ impl GuestPath {
     /// The checked path.
     ///
     /// # Errors
-    /// [`BadPath`] for whatever does not look like a plain absolute path.
+    /// [`BadPath`] for text that does not look like a plain absolute path.
     pub fn parse(text: &str) -> Result<Self, BadPath> {
         if text.len() > Self::BYTES_MAX {
             return Err(BadPath::TooLong(text.len()));

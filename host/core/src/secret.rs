@@ -1,17 +1,17 @@
 //! A text that must not be shown, such as a token or a key: it prints as `***`, and is taken out of
-//! whatever might repeat it.
+//! all that might repeat it.
 //!
-//! Whatever becomes a [`Secret`] is known to [`redact`] from then on, for as long as the process
-//! runs: a log that passes every line through it cannot be told one by a library, an error or a
-//! forgotten place. It takes out the text as it is, percent-encoded as in URLs, and escaped as in
-//! JSON; no other disguise of it.
+//! A value that becomes a [`Secret`] is known to [`redact`] from then on, for as long as the
+//! process runs: a log that passes every line through it cannot be told one by a library, an error
+//! or a forgotten place. It takes out the text as it is, percent-encoded as in URLs, and escaped as
+//! in JSON; no other disguise of it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-/// What stands in for a secret wherever text is shown.
+/// What stands in for a secret where text is shown.
 const HIDDEN: &str = "***";
 /// Secrets that [`redact`] knows at once: a token, a key, and those that a reload has brought; of
 /// more, the oldest are forgotten.

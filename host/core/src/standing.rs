@@ -1,8 +1,8 @@
 //! How that on which the gateway depends fared last: the model's server and the store. Noted where
-//! it is used, read by whoever watches the process.
+//! it is used, read by those who watch the process.
 //!
-//! A reason is one line for the operator, without secrets; whoever notes it has taken them out.
-//! Nothing is decided by it.
+//! A reason is one line for the operator, without secrets; the code that notes it has taken them
+//! out. Nothing is decided by it.
 
 use crate::secret::redact;
 use crate::text::one_line;

@@ -1,5 +1,5 @@
-//! Requests over HTTP as guests make them, as plain values, and the seam to whoever sends them. A
-//! failure is a value: the guest sees it as an error of `wasi:http`.
+//! Requests over HTTP as guests make them, as plain values, and the seam to the code that sends
+//! them. A failure is a value: the guest sees it as an error of `wasi:http`.
 
 use crate::network::Network;
 use serde::de::{Error, SeqAccess, Visitor};

@@ -1,5 +1,5 @@
 //! One connection to the gateway, from its hello to its end: heartbeats, identify or resume, and
-//! events in order. It reads whatever comes at once, however long events take to be kept; what a
+//! events in order. It reads at once what comes, however long events take to be kept; what a
 //! number was seen as is told by `taken`.
 
 use super::socket::Socket;
@@ -25,7 +25,7 @@ const HELLO_MAX: Duration = Duration::from_secs(20);
 pub(super) const EVENTS_MAX: usize = 4096;
 /// A close that keeps the session: neither 1000 nor 1001.
 const KEEPS_SESSION: u16 = 4900;
-/// Between two heartbeats at least, whatever hello says.
+/// Between two heartbeats at least, also where hello says less.
 const INTERVAL_MIN: Duration = Duration::from_millis(20);
 
 /// What a connection begins with.

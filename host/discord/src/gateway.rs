@@ -1,5 +1,5 @@
 //! The gateway's life: connections one after the other, each resumed where the last one ended,
-//! until the stop. Whatever goes wrong is waited out; only what would go wrong again ends it.
+//! until the stop. A failure is waited out; only one that would come again ends it.
 
 use super::address;
 use super::api::{AGENT, Carried};

@@ -104,7 +104,7 @@ pub enum ServeError {
     Store(#[from] StoreError),
 }
 
-/// Serves until `stop`, then returns within 10 s, whatever the network does.
+/// Serves until `stop`, then returns within 10 s, in any state of the network.
 ///
 /// `announce` gets one line, when events come. `renewals` bring configurations that come into force
 /// meanwhile.

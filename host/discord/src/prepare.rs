@@ -34,7 +34,7 @@ pub(super) fn is_for_us(message: &Message, rules: &Rules) -> bool {
     }
     let to_us = match &message.replied {
         Replied::Message(to) => to.author.id == rules.me.id,
-        // A reply that pings counts as a mention, whatever has become of what it replies to.
+        // A reply that pings counts as a mention, also where what it replies to is gone.
         Replied::Unknown => message.mentions.contains(&rules.me.id),
         Replied::Nothing => false,
     };

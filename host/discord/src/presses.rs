@@ -1,6 +1,6 @@
-//! Presses of buttons below approvals: decided by the desk as they come, whoever's turn it is; and
-//! what strangers are told who use a command. The number of whoever it is is looked at before
-//! anything else.
+//! Presses of buttons below approvals: decided by the desk as they come, in anybody's turn; and
+//! what strangers are told who use a command. The person's number is looked at before anything
+//! else.
 
 use super::acks::ANSWER_MAX;
 use super::api::{Carried, Haste};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// Answers that are under way at once; more presses are not answered, and count all the same.
 pub(super) const ANSWERS_AT_ONCE_MAX: usize = 64;
-/// Seen by whoever it answers alone.
+/// Seen by the person whom it answers alone.
 const EPHEMERAL: u64 = 1 << 6;
 
 /// Decides what a press asks for, and says so. When it returns, that is on disk.
@@ -36,7 +36,7 @@ pub(super) async fn take(bot: &Bot, press: Press) -> Flow {
     Flow::Goes
 }
 
-/// Tells a stranger who uses a command their id, whoever else is there.
+/// Tells a stranger who uses a command their id; nobody else sees it.
 pub(super) fn tell_stranger(bot: &Bot, interaction: Interaction, stranger: i64) {
     say(bot, interaction, told(&to_stranger(PLATFORM, stranger, None)));
 }

@@ -209,8 +209,7 @@ fn form(outgoing: &Outgoing, payload: &Value, bundle: &Bundle) -> Result<Form, F
     Ok(form)
 }
 
-/// The id in a message that Discord has taken: it is out whatever the rest of the answer looks
-/// like.
+/// The id in a message that Discord has taken: it is out; the rest does not matter.
 pub(super) fn sent_id(message: &Value) -> String {
     id(&message["id"]).map_or_else(|| "unknown".to_owned(), |id| id.to_string())
 }

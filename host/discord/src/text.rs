@@ -1,4 +1,4 @@
-//! Text with styles as Discord's Markdown. Every mark is this file's own, and closed; whatever else
+//! Text with styles as Discord's Markdown. Every mark is this file's own, and closed; all else that
 //! Discord would take for one is escaped, so that people read what was said, character for
 //! character.
 

@@ -1,4 +1,4 @@
-//! The bot's token: a secret that prints as `***` and is taken out of whatever might repeat it.
+//! The bot's token: a secret that prints as `***` and is taken out of all that might repeat it.
 
 use cofferdam_core::secret::Secret;
 

@@ -23,7 +23,7 @@ pub(super) struct Message {
     /// Absent in private.
     pub(super) guild: Option<Id>,
     pub(super) author: User,
-    /// Sent by a webhook, whoever is behind it.
+    /// Sent by a webhook of anybody.
     pub(super) webhook: bool,
     pub(super) kind: Kind,
     /// Absent where Discord says nothing of it, as in some updates.

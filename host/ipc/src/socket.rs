@@ -34,7 +34,7 @@ pub enum Broken {
     /// The other side ended.
     #[error("the other side ended")]
     Closed,
-    /// Whoever waits has no more time.
+    /// The caller who waits has no more time.
     #[error("the time is over")]
     Stopped,
     /// A message is longer than any may be.
@@ -210,7 +210,7 @@ impl Socket {
         self.receive_of(Some(self.call), bytes_max, stop, take)
     }
 
-    /// The next message of whatever call: from now on that is the one that answers belong to.
+    /// The next message of any call: from now on that is the one that answers belong to.
     ///
     /// # Errors
     /// [`Broken`].

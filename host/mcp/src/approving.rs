@@ -154,7 +154,7 @@ impl Questions {
     }
 }
 
-/// Whoever answers is the person at the client: accepting is approving, and nothing else is.
+/// The person at the client answers: accepting is approving, and nothing else is.
 fn decision(answer: &ElicitResult, caller: &Caller) -> Decision {
     match answer.action {
         ElicitationAction::Accept => Decision::Approved(caller.clone()),

@@ -1,5 +1,5 @@
 //! One message of a client, from its bytes. What is no message of the protocol is told from what is
-//! one here, before the library sees it: it answers with the request's id wherever that is readable.
+//! one here, before the library sees it: it answers with the request's id where that is readable.
 //!
 //! The arguments of a call stay text, as the client wrote them: a key that is given twice is still
 //! there to be refused.

@@ -166,7 +166,7 @@ pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-/// The arguments of a call as its client wrote them, by whichever transport they came.
+/// The arguments of a call as its client wrote them, by either transport.
 pub(crate) fn raw_arguments(context: &RequestContext<RoleServer>) -> Option<RawArguments> {
     let over_http = || context.extensions.get::<::http::request::Parts>()?.extensions.get::<RawArguments>();
     context.extensions.get::<RawArguments>().or_else(over_http).cloned()

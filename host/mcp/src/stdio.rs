@@ -85,7 +85,7 @@ struct Stdio {
     coming: Receiver<Line>,
     messages: Option<Sender<Vec<u8>>>,
     requests: Arc<Mutex<Requests>>,
-    /// An answer that is still to be written: whoever waits for a message may stop waiting.
+    /// An answer that is still to be written: the reader who waits for a message may stop waiting.
     pending: Option<Vec<u8>>,
 }
 

@@ -110,8 +110,8 @@ impl Approvals {
 
     /// Why the path given at a place must be approved; nothing where it need not.
     ///
-    /// A rule about what lies below the path speaks too, unless it is an exception: whoever removes
-    /// or moves a folder does so with all that it holds.
+    /// A rule about what lies below the path speaks too, unless it is an exception: a call that
+    /// removes or moves a folder does so with all that it holds.
     pub(super) fn of_path(&self, at: &str, how: PathUse, path: &GuestPath) -> Vec<Reason> {
         let decides = self
             .classes()

@@ -107,7 +107,7 @@ impl Completion {
     }
 
     /// Why the address that is filled in could never be asked. Where nobody can be asked the tool
-    /// is off, whatever is filled in.
+    /// is off, with any value.
     fn unreachable(&self, grants: &Grants) -> Option<String> {
         let default = self.default.as_ref()?;
         let address: Address = match default.parse() {

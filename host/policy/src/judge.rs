@@ -48,7 +48,7 @@ pub struct Denial {
     pub code: ErrorCode,
     /// What was refused and what to do instead; one line, virtual paths only.
     pub reason: String,
-    /// The rule that decided, for whoever asks what would have to change.
+    /// The rule that decided, for those who ask what would have to change.
     pub cause: Cause,
 }
 
@@ -128,7 +128,7 @@ pub struct Permit {
 /// What must stand at a path for the permit to hold there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected<'a> {
-    /// Whatever it is.
+    /// Anything, or nothing.
     Anything,
     /// Nothing: nobody agreed to more.
     Nothing,
@@ -187,8 +187,7 @@ impl Permit {
         Expected::of(&self.found, path)
     }
 
-    /// What must be found at the paths that the call reads, for whoever looks again once it has
-    /// ended.
+    /// What must be found at the paths that the call reads, for the check once it has ended.
     pub fn found(&self) -> &[(GuestPath, Option<Seen>)] {
         &self.found
     }
@@ -297,7 +296,7 @@ impl Ask {
         sha256_hex(format!("{id}\n{tool}\n{policy}\n{arguments}\n{there:?}\n{found:?}\n{shown}").as_bytes())
     }
 
-    /// The permit, for whoever holds the name of this very call as it was approved. It holds as
+    /// The permit, for the holder of the name of this very call as it was approved. It holds as
     /// long as what was seen at its paths stands there.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Where in the policy files each part of an effective policy stands, so that whoever asks why gets
-//! a file and a line, and whoever asks what to change gets the exact line to write.
+//! Where in the policy files each part of an effective policy stands, so that the question why gets
+//! a file and a line, and the question what to change gets the exact line to write.
 
 use cofferdam_core::limits::Limits;
 use serde::{Serialize, Serializer, ser::SerializeStruct};

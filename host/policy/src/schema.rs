@@ -1,6 +1,6 @@
 //! Which places of a tool's arguments can hold text, read from the JSON Schema.
 //!
-//! Errs on the side of "can": whatever this does not understand can hold text, and a schema that
+//! Errs on the side of "can": what this does not understand can hold text, and a schema that
 //! lets properties in which it does not name is refused, because nobody could classify them.
 
 use serde_json::Value;

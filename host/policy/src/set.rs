@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct PolicySet {
     tools: BTreeMap<ToolName, ToolPolicy>,
-    /// Kept for whoever asks what a change would come to.
+    /// Kept for those who ask what a change would come to.
     files: BTreeMap<String, String>,
     profiles: Vec<String>,
 }

@@ -24,7 +24,7 @@ pub(super) fn admit(message: &Message, allowed: &BTreeSet<i64>, members: Members
     match (message.chat.kind, from.kind, message.on_behalf) {
         (ChatKind::Other, ..) => Admission::Ignore("not a private chat or group"),
         (_, UserKind::Bot, _) => Admission::Ignore("a bot"),
-        // Whoever is behind it cannot be told from others.
+        // The person behind it cannot be told from others.
         (_, _, OnBehalf::Chat) => Admission::Ignore("sent in the name of a chat"),
         (_, _, OnBehalf::Account) => Admission::Ignore("written by a bot in somebody's name"),
         // A private chat has the number of its person; in any other the answer would reach somebody

@@ -98,7 +98,7 @@ impl Api {
         result_of(status, &String::from_utf8_lossy(&answer.ok_or_else(too_long)?), &self.token)
     }
 
-    /// Begins the download of a `file_path`: the answer's head, whatever its status.
+    /// Begins the download of a `file_path`: the answer's head, of any status.
     ///
     /// # Errors
     /// [`Failure::Refused`] for a path that would lead elsewhere; [`Failure::Unreachable`].

@@ -1,5 +1,5 @@
-//! What a message says besides its words: who wrote it, whom it mentions, what it quotes, whence it
-//! was forwarded. All of it is information from outside; nothing of it decides who is served.
+//! What a message says besides its words: who wrote it, whom it mentions, what it quotes, where it
+//! was forwarded from. All of it is information from outside; nothing of it decides who is served.
 
 use cofferdam_core::text::one_line;
 use serde_json::Value;
@@ -52,7 +52,7 @@ fn mentions(message: &Value) -> Vec<i64> {
         .collect()
 }
 
-/// Whoever it comes from, and also where that is of a kind that nobody knows: words count as the
+/// Who it was forwarded from, also where that is of a kind that nobody knows: words count as the
 /// sender's own only where nothing says otherwise.
 fn forwarded(message: &Value) -> Option<String> {
     let text = |value: &Value| one_line(value.as_str().unwrap_or_default().trim(), PERSON_BYTES_MAX);

@@ -29,7 +29,8 @@ pub struct Config {
     /// Numeric ids of the people who are served; empty: nobody.
     #[serde(deserialize_with = "allowed")]
     pub allowed_users: Vec<i64>,
-    /// Numeric ids of those of them who may approve calls; empty: whoever asked for the call.
+    /// Numeric ids of those of them who may approve calls; empty: the person who asked for the
+    /// call.
     #[serde(deserialize_with = "approving")]
     pub approvers: Vec<i64>,
     /// Whether a stranger in private is told a one-time code by which the operator may let them in.

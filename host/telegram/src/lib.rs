@@ -102,7 +102,7 @@ pub enum ServeError {
     Store(#[from] StoreError),
 }
 
-/// Serves until `stop`, then returns within 10 s, whatever the network does.
+/// Serves until `stop`, then returns within 10 s, in any state of the network.
 ///
 /// `announce` gets one line, when polling begins. `renewals` bring configurations that come into
 /// force meanwhile.

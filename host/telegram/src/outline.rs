@@ -22,7 +22,7 @@ pub(super) fn find_update_id(text: &str) -> Option<i64> {
     rest[..end].parse().ok()
 }
 
-/// Whatever is not named here is skipped without being looked at.
+/// All that is not named here is skipped without being looked at.
 #[derive(Deserialize)]
 struct Outline {
     update_id: i64,

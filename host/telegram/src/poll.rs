@@ -1,5 +1,5 @@
-//! Long polling: persist a batch, then confirm it, for as long as the program runs. Whatever goes
-//! wrong is waited out; only a refused token ends it.
+//! Long polling: persist a batch, then confirm it, for as long as the program runs. A failure is
+//! waited out; only a refused token ends it.
 
 use super::PULSE;
 use super::admit::{Admission, admit};

@@ -207,7 +207,7 @@ impl Api {
             id(target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
         message.link_preview_options = Some(NO_PREVIEW);
         let result = self.call(&message, REQUEST_MAX).await?;
-        // The message is out whatever the rest of the answer looks like.
+        // The message is out; the rest of the answer does not matter.
         Ok(sent_id(&serde_json::from_str(result.get()).unwrap_or_default()))
     }
 }

@@ -74,7 +74,7 @@ async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle
     let patience = bundle.patience();
     let result = timeout(patience, api.upload(method, addressed(form, target))).await;
     let result = result.map_err(|_| Failure::TooSlow(patience))??;
-    // The message is out whatever the rest of the answer looks like.
+    // The message is out; the rest of the answer does not matter.
     let sent: Value = serde_json::from_str(result.get()).unwrap_or_default();
     Ok(match sent.as_array() {
         Some(messages) => messages.iter().map(sent_id).collect::<Vec<_>>().join(","),

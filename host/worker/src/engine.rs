@@ -19,8 +19,8 @@ const STACK_BYTES_MAX: usize = 512 << 10;
 const FIBER_STACK_BYTES: usize = 2 << 20;
 
 /// What a machine must have to run the code: that of x86-64-v2, which all have since about 2009; of
-/// aarch64 the base. Code that is embedded or cached runs on any of them, whatever it was compiled
-/// on.
+/// aarch64 the base. Code that is embedded or cached runs on any of them, no matter where it was
+/// compiled.
 #[cfg(target_arch = "x86_64")]
 const FEATURES: &[&str] =
     &["has_cmpxchg16b", "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];

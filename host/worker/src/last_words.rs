@@ -10,7 +10,7 @@ pub(crate) const BYTES_MAX: usize = 8 << 10;
 const EPILOGUES: [&str; 2] =
     ["Python function threw an unexpected exception", "Redirecting call to abort() to mozalloc_abort"];
 
-/// What JavaScript's runtime says of whatever was thrown that is no failure of the contract; what
+/// What JavaScript's runtime says of a thrown value that is no failure of the contract; what
 /// the tool itself printed before says more.
 const THROWN: &str = "\"undefined\" is not one of the cases of error-code";
 

@@ -10,7 +10,7 @@ pub enum Reach {
     /// No further: its own request alone.
     #[default]
     Own,
-    /// Every request that the same person has begun, in whatever conversation.
+    /// Every request that the same person has begun, in any conversation.
     Person,
     /// Every request.
     Everyone,

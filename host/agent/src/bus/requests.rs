@@ -1,5 +1,5 @@
 //! The requests that are being answered now. A call names one by its id or by its session, or none
-//! and means its own; whoever it does not reach looks to it as if they were not there.
+//! and means its own; a request that it does not reach looks to it as if it were not there.
 
 use super::Reach;
 use cofferdam_core::id::{Caller, SessionId, TurnId};

@@ -1,4 +1,4 @@
-//! An answer as it grows from the pieces of a stream, whatever the dialect. It refuses to grow
+//! An answer as it grows from the pieces of a stream, in any dialect. It refuses to grow
 //! without bounds.
 
 use super::failure::Failure;

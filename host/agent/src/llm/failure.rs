@@ -1,8 +1,8 @@
 //! How a request to a model fails, sorted by what helps; what the user is told, and what the
 //! operator.
 //!
-//! The text of a failure is for the operator's log and holds a server's words, bounded; whoever
-//! logs it takes the key out. What the user is told holds nothing of it.
+//! The text of a failure is for the operator's log and holds a server's words, bounded; the code
+//! that logs it takes the key out. What the user is told holds nothing of it.
 
 use crate::turn::ProviderError;
 use cofferdam_core::text::one_line;
@@ -53,7 +53,7 @@ pub(super) enum Failure {
     /// The conversation does not fit.
     #[error("the conversation is too long for it ({0})")]
     TooLong(String),
-    /// The request does not fit, whatever it is that makes it so large.
+    /// The request does not fit, for any reason.
     #[error("the request is too large for it ({0})")]
     TooLarge(String),
     /// The model sees no files of such a kind.

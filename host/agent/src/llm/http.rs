@@ -86,7 +86,7 @@ impl Server {
                 Err(failure) => failure,
             };
             let said = self.scrub(&failure);
-            // Whatever else came of the attempt, it is paid for.
+            // Every attempt is paid for.
             let lost = telling.lost.and(answer.cost());
             telling.lost = lost;
             if answer.has_begun() {
@@ -249,7 +249,7 @@ async fn refusal(mut response: Response, left: Duration) -> Failure {
     }
 }
 
-/// The pause that a server asks for, in whatever form: milliseconds, seconds, or a date.
+/// The pause that a server asks for, in any form: milliseconds, seconds, or a date.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.parse().ok()) {

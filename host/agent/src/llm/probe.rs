@@ -165,7 +165,7 @@ impl Asking {
         self.path.ends_with(&format!("/{}", self.model))
     }
 
-    /// Whether the server has no such page, of whatever model.
+    /// Whether the server has no such page, of any model.
     fn has_no_page_of_one(&self, page: &Page) -> bool {
         self.is_page_of_one() && matches!(page.status, 404 | 405) && !names(&page.body, &self.model)
     }

@@ -1,5 +1,6 @@
-//! A server outside, for whoever speaks to one: which addresses may be contacted, how long to pause
-//! before the next attempt, the time by its clock, and the file of the secret that it asks for.
+//! A server outside, for the code that speaks to one: which addresses may be contacted, how long to
+//! pause before the next attempt, the time by its clock, and the file of the secret that it asks
+//! for.
 
 mod address;
 mod backoff;

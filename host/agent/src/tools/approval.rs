@@ -57,7 +57,7 @@ pub trait Approver: Send + Sync {
     /// block.
     fn approved_before(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath>;
 
-    /// What whoever asked for the turn's calls is called, by their own words, if that is known.
+    /// The name of the person who asked for the turn's calls, by their own words, if that is known.
     fn asker_called(&self) -> Option<String> {
         None
     }

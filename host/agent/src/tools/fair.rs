@@ -1,8 +1,9 @@
 //! The order of service among sessions: each in its turn, none beyond its share. Pure: no lock, no
 //! thread.
 //!
-//! Whoever has something to run stands in one circle. Its first is taken one job, and goes to the
-//! end of the circle if it may run another one now. Every step costs the same, however many wait.
+//! Sessions that have something to run stand in one circle. The first is taken one job, and goes to
+//! the end of the circle if it may run another one now. Every step costs the same, however many
+//! wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -35,7 +36,7 @@ pub(super) enum Full {
 pub(super) enum Taken {
     /// As soon as somebody is free.
     Ready,
-    /// When one of its session's is done: whoever finishes that finds it.
+    /// When one of its session's is done: the thread that finishes that finds it.
     Held,
 }
 

@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 pub(super) type Next = (Handle, Runnable);
 
 thread_local! {
-    /// Set while the end of a call is told: whoever is woken by that follows on this thread.
+    /// Set while the end of a call is told: a turn that is woken by that follows on this thread.
     static ENDING: Cell<bool> = const { Cell::new(false) };
     static NEXT: RefCell<Option<Next>> = const { RefCell::new(None) };
     /// Set while a turn runs here: this thread takes the next job as soon as that waits for it.
@@ -44,7 +44,7 @@ pub fn follow_calls<T: Send + 'static>(
     running
 }
 
-/// Tells that a call is over; whoever waits for it follows on this thread.
+/// Tells that a call is over; a turn that waits for it follows on this thread.
 pub(super) fn end_call(tell: impl FnOnce()) {
     ENDING.set(true);
     tell();

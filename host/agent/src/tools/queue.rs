@@ -20,7 +20,7 @@ pub(super) enum AfterJob {
     End,
 }
 
-/// Jobs that wait, by whoever asked for them.
+/// Jobs that wait, by who asked for them.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
@@ -63,7 +63,7 @@ impl Queue {
             if let Some(next) = waiting.jobs.pop() {
                 return Some(next);
             }
-            // What is held is found by whoever runs for its session.
+            // What is held is found by the thread that runs for its session.
             if waiting.closed {
                 return None;
             }

@@ -199,8 +199,8 @@ impl Registry {
         Self { tools: tools.collect(), off }
     }
 
-    /// The one tool of this component under a policy, whatever component the policy pins: for an
-    /// author who tries what was just built. Nothing else about loading differs.
+    /// The one tool of this component under a policy, and not of the one that the policy pins: for
+    /// an author who tries what was just built. Nothing else about loading differs.
     pub fn of_component(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Self {
         let tools = BTreeMap::from([(policy.tool.to_string(), load_binary(sandbox, policy, binary))]);
         Self { tools, off: BTreeMap::new() }

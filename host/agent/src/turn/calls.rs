@@ -132,7 +132,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// Why a tool may not be called by this turn, wherever that is.
+    /// Why a tool may not be called by this turn where it runs.
     fn not_here(&self, tool: &str) -> Option<ToolError> {
         let profiles = self.around.turn.profiles.as_deref()?;
         let refused = || ToolError::new(ErrorCode::ToolUnavailable, words::not_here(tool, profiles));

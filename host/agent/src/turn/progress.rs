@@ -1,4 +1,5 @@
-//! What a turn is doing, for whoever shows it: a typing action, a line in the terminal, the demo.
+//! What a turn is doing, for the code that shows it: a typing action, a line in the terminal, the
+//! demo.
 
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::CallId;
@@ -36,8 +37,8 @@ pub enum Step {
         call: CallId,
     },
     /// A call tells what it is doing now: the tool's own words, which the sandbox has made one
-    /// short line. They may come thousands of times a second; whoever shows them shows the newest,
-    /// and not too often.
+    /// short line. They may come thousands of times a second; the code that shows them shows the
+    /// newest, and not too often.
     Report {
         /// The call.
         call: CallId,

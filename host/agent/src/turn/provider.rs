@@ -143,8 +143,8 @@ pub struct ToolCall {
 pub enum Delta {
     /// More text.
     Text(String),
-    /// What the request has cost so far, in place of what was told before: whoever stops the answer
-    /// pays for that. 0 read where the server has not said.
+    /// What the request has cost so far, in place of what was told before: the person who stops the
+    /// answer pays for that. 0 read where the server has not said.
     Spent(Usage),
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Rounds<'a> {
     pub(super) parts: Parts<'a>,
     pub(super) around: Circumstances,
     pub(super) talk: Talk,
-    /// Ends what is under way, for whatever reason.
+    /// Ends what is under way, for any reason.
     pub(super) stop: CancellationToken,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Rounds<'a> {
         self.parts.provider.memory() == Memory::Conversation
     }
 
-    /// Whether the turn is to go no further. Without a model results are told, whatever they are.
+    /// Whether the turn is to go no further. Without a model all results are told.
     pub(super) fn is_stopped(&self) -> bool {
         self.remembers() && self.stop.is_cancelled()
     }

@@ -67,7 +67,7 @@ pub struct Runner {
 /// Whose a conversation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// A session's: whoever speaks in it is heard together.
+    /// A session's: all who speak in it are heard together.
     Session,
     /// One person's in a session: what one is told of their files is shown to nobody else's turns.
     Person,
@@ -303,8 +303,8 @@ impl Runner {
     /// it.
     async fn reopen(&self, mut turn: Turn, session: SessionId) -> Opened {
         let kept = self.history.load(&session, &turn.id).await.map_err(|error| lost(&error))?;
-        // What a turn does it does for whoever began it, so nobody has another person's request
-        // done.
+        // What a turn does it does for the person who began it, so nobody has another person's
+        // request done.
         let last = kept.iter().rfind(|kept| matches!(kept.entry, Entry::User { .. }));
         match last.map(|last| &last.asker) {
             Some(Some(asker)) if *asker != turn.caller => return Err(words::NOT_YOURS.into()),

@@ -1,5 +1,5 @@
 //! What a model is shown of a tool's result: a JSON object that says whose words these are.
-//! Whatever a file or a guest has written stands inside a JSON string, so nothing in it can close
+//! What a file or a guest has written stands inside a JSON string, so nothing in it can close
 //! the frame or pass for anybody else's words.
 
 use cofferdam_core::tool::ToolError;

@@ -138,7 +138,7 @@ pub fn reply<C: Channel>(channel: &C, reply: Reply) -> Arrival {
 }
 
 /// A message of the gateway's own. It waits for nothing that is under way in its session: a turn
-/// there may itself wait for such a message, to whoever has this one sent.
+/// there may itself wait for such a message, to the person who has this one sent.
 pub fn message<C: Channel>(channel: &C, reply: Reply) -> Arrival {
     let session = session(channel, C::target(&reply.target));
     Arrival::Reply(SessionId::new(format!("{session}#messages")), reply)

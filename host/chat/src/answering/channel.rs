@@ -31,11 +31,11 @@ pub trait Channel: Fetcher + Router + Sized {
     /// What these updates, a message or an album, ask for by the rules of now.
     fn read(&self, updates: &[Update], standing: Standing) -> Todo<Self::Target, Self::File>;
 
-    /// Where the answer to an update would go, whoever has sent it; `None` where it is none that
+    /// Where the answer to an update of any sender would go; `None` where it is none that
     /// can be answered.
     fn target_of(&self, update: &Update) -> Option<Self::Target>;
 
-    /// The file in an update, whoever has sent it; of a channel that has albums.
+    /// The file in an update of any sender; of a channel that has albums.
     fn file_of(&self, update: &Update) -> Option<Self::File>;
 
     /// Whether a question may be worked on now: asked each time right before. One that may not is
@@ -117,7 +117,7 @@ pub enum Todo<T, F> {
 pub struct Question<T, F> {
     /// Where it was said.
     pub target: T,
-    /// The channel's immutable id of whoever said it.
+    /// The channel's immutable id of the person who said it.
     pub sender: String,
     /// What they may stop.
     pub power: By,

@@ -80,8 +80,8 @@ impl<C: Channel> Mailbox<C> {
         }
     }
 
-    /// Whether whoever began the turn speaks to it; an edit may have made a message of its own of
-    /// what did.
+    /// Whether the person who began the turn speaks to it; an edit may have made a message of its
+    /// own of what did.
     fn is_to_it(&self, asked: &Asked<C>) -> bool {
         asked.sender == self.sender && asked.queue == Queue::Steer
     }

@@ -25,7 +25,7 @@ pub trait Board: Send + Sync + 'static {
     /// here.
     fn approvers(&self, named: Vec<String>) -> Vec<String>;
 
-    /// Whether whoever asked is served still: what was removed meanwhile gets nothing.
+    /// Whether the person who asked is served still: one who was removed meanwhile gets nothing.
     fn serves_asker(&self) -> bool;
 
     /// What somebody is called, by their own words, if that is known: one short line that proves

@@ -1,9 +1,9 @@
-//! What is said of an approval, whichever channel shows it.
+//! What is said of an approval, on every channel.
 
 use cofferdam_agent::tools::person;
 use cofferdam_store::ApprovalState;
 
-/// To a call that was to be approved, once whoever asked for it is not served any more.
+/// To a call that was to be approved, once the person who asked for it is not served any more.
 pub(super) const ASKER_REMOVED: &str = "whoever asked for it is not served any more";
 
 /// To a call that must be approved, in a private chat where nobody may.
@@ -26,7 +26,7 @@ pub(super) fn for_others(approvers: &[String]) -> String {
     }
 }
 
-/// What became of an approval, below the call and to whoever pressed.
+/// What became of an approval, below the call and to the person who pressed.
 ///
 /// `called` says what people call themselves.
 pub(super) fn settled(

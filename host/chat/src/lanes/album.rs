@@ -10,7 +10,7 @@ use tokio::time::Instant;
 pub struct Window {
     /// An album is complete when no part has come for so long.
     pub silence: Duration,
-    /// An album is complete after so long, whatever comes.
+    /// An album is complete after so long, also if more comes.
     pub cap: Duration,
 }
 

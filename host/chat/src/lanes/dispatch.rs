@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// Arrivals between whoever brings them and the lanes.
+/// Arrivals between the channel that brings them and the lanes.
 pub const ARRIVALS_MAX: usize = 16;
 
 /// Messages that asked to stop something and are answered at once, beside the lanes. One more stops
@@ -57,7 +57,7 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// Runs until the arrivals end or the program stops. Whatever arrives is taken at once.
+    /// Runs until the arrivals end or the program stops. What arrives is taken at once.
     pub async fn run(self, mut arrivals: mpsc::Receiver<Arrival>) {
         let mut queue = Queue::new(self.patience.albums);
         let (mut tasks, mut reads) = (JoinSet::new(), JoinSet::new());

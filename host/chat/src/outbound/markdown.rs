@@ -1,6 +1,6 @@
-//! Markdown, as models write it, becomes text with styles. Whatever is written comes out as
-//! something sound: what is not finished, or no Markdown, is shown as it stands, and so is HTML. A
-//! link leads only to where a browser goes without doing anything else.
+//! Markdown, as models write it, becomes text with styles. Every text comes out as something sound:
+//! what is not finished, or no Markdown, is shown as it stands, and so is HTML. A link leads only
+//! to where a browser goes without doing anything else.
 
 mod table;
 

@@ -123,7 +123,7 @@ pub trait Welcomes: Channel {
     ) -> impl Future<Output = Result<(Self::Target, Option<Place>), Unreached>> + Send;
 }
 
-/// Tells people that they were let in, takes out old codes, and wakes whoever waits for somebody
+/// Tells people that they were let in, takes out old codes, and wakes those who wait for somebody
 /// who was removed; until the bot stops.
 pub async fn watch<C: Welcomes>(channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
     let mut before: Arc<Listed> = Arc::default();

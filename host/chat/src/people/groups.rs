@@ -1,5 +1,5 @@
-//! What holds in a group that the operator names: a chat of several people, or whatever a platform
-//! calls it. Pure.
+//! What holds in a group that the operator names: a chat of several people, under any name of a
+//! platform. Pure.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ pub enum Members {
     /// Those who are served anyway.
     #[default]
     Allowed,
-    /// Whoever writes there.
+    /// All who write there.
     All,
     /// Nobody.
     None,
@@ -108,7 +108,7 @@ impl Group {
         &USUAL
     }
 
-    /// Whether whoever writes there gets every tool, which no configuration may say.
+    /// Whether all who write there get every tool, which no configuration may say.
     pub fn is_wide_open(&self) -> bool {
         self.members == Members::All && self.profiles.is_none()
     }

@@ -19,7 +19,7 @@ pub enum UsersError {
     /// Somebody who is not served.
     #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
     Approver(i64),
-    /// Whoever adds the bot to a group would be served.
+    /// All who add the bot to a group would be served.
     #[error(
         "other_{1}s = \"all\" would serve whoever adds the bot to a {1}; write \"allowed\" or \"none\", and name the {1} in [{0}.{1}s]"
     )]

@@ -10,7 +10,7 @@ pub struct MenuEntry {
     /// One sentence.
     pub summary: String,
     /// What it is, if it is a tool; absent for a word to the gateway itself, which is there
-    /// wherever the bot is.
+    /// in every chat of the bot.
     pub tool: Option<MenuTool>,
 }
 

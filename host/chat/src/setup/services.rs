@@ -1,4 +1,4 @@
-//! What every channel is given by whoever composes the program.
+//! What every channel is given by the code that composes the program.
 
 use crate::answering::Base;
 use crate::desk::{Desk, Rules};

@@ -11,7 +11,7 @@ const fn refused(name: &'static str, deed: fn(&Scene) -> io::Result<()>) -> Tria
     Trial { name, expected: Expected::Refused, deed }
 }
 
-/// A system call that must be refused whatever its arguments are.
+/// A system call that must be refused with any arguments.
 macro_rules! never {
     ($($call:ident)*) => {
         [$(refused(concat!("system call ", stringify!($call)), |_| deeds::call(libc::$call, [0; 3]))),*]

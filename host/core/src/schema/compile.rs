@@ -1,5 +1,5 @@
-//! From a schema's JSON to nodes, each place once, without recursion. Whatever is not read refuses
-//! to load.
+//! From a schema's JSON to nodes, each place once, without recursion. A keyword that is not read
+//! refuses to load.
 
 use super::here::{Here, Refused};
 use super::keywords::{ANNOTATIONS, instead_of};

@@ -1,4 +1,4 @@
-//! Numbers as JSON Schema compares them: by value, whatever they were written as.
+//! Numbers as JSON Schema compares them: by value, in any notation.
 
 use serde_json::Number;
 use std::cmp::Ordering;

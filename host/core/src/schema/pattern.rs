@@ -359,7 +359,7 @@ impl Reader<'_> {
     }
 }
 
-/// A character that stands for itself, wherever it stands.
+/// A character that stands for itself in every place.
 fn literal(out: &mut String, c: char) {
     if c.is_ascii_alphanumeric() || !c.is_ascii() {
         out.push(c);

@@ -20,7 +20,7 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    /// The connection is closed: whatever else comes on it is the rest of that body.
+    /// The connection is closed: all else that comes on it is the rest of that body.
     pub(super) fn answer(self) -> Answer {
         let mut answer = match self {
             Self::TooLong => plain(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 8 MiB"),

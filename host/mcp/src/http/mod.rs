@@ -87,7 +87,7 @@ impl Default for Bounds {
 /// Why the server does not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Whoever reaches a machine's address would be served.
+    /// All who reach a machine's address would be served.
     #[error(
         "{0} is reached from other machines, so a token is needed: set {TOKEN_VARIABLE} or give --token-file FILE, or \
          listen on 127.0.0.1"

@@ -155,7 +155,7 @@ fn what_no_rule_classifies_is_denied_and_never_taken_for_harmless() {
     check("mixed", r#"{"read":1}"#, &unclassified("read"));
     check("mixed", r#"{"write":true}"#, &unclassified("write"));
     check("mixed", r#"{"deep":"x"}"#, &unclassified("deep"));
-    // The name is shown on one line, whatever it holds.
+    // Every name is shown on one line.
     check("mixed", "{\"a\\nb\\u202e\":\"x\"}", &unclassified("a b "));
     let not_an_object =
         "deny: invalid_arguments the arguments are not a JSON object; give {\"name\": value, …}";

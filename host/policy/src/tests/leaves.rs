@@ -1,4 +1,4 @@
-//! Schemas against random ones: whatever string a valid call can carry lies at a place that the
+//! Schemas against random ones: each string that a valid call can carry lies at a place that the
 //! policy must classify, so no path goes by unjudged.
 
 use super::{READING, TOOL, policies};

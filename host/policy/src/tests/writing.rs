@@ -1,5 +1,5 @@
-//! People who are written to: who is one, when whoever the call is for is asked, and what does not
-//! load.
+//! People who are written to: who is one, when the person whom the call is for is asked, and what
+//! does not load.
 
 use super::{READING, TOOL};
 use crate::{Ask, Call, Facts, PolicySet, Verdict, judge};

@@ -25,7 +25,7 @@ pub(super) enum Body {
     File(File),
 }
 
-/// Where a blob's bytes are, for whoever can do better than copying them.
+/// Where a blob's bytes are, for code that can do better than copying them.
 #[derive(Clone, Copy)]
 pub enum BlobBytes<'a> {
     /// In memory; a clone shares them.

@@ -1,6 +1,6 @@
 //! Builds a turn's attachments, in order, under the limits of a message.
 //!
-//! Every item keeps its index whatever happens to it; one that fails says why in a short sentence.
+//! Every item keeps its index; one that fails says why in a short sentence.
 //! What was declared decides only whether a download begins: what arrives is counted, hashed and
 //! sniffed.
 

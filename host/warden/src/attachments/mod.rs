@@ -1,7 +1,7 @@
 //! The bytes that came with a message: held once, outside every conversation, for as long as a turn
 //! needs them.
 //!
-//! A turn owns an ordered list of them; each has its index whatever became of its bytes. An intake
+//! A turn owns an ordered list of them; each has its index, also without its bytes. An intake
 //! builds the list under limits, a store holds the bytes, and sniffing says what they are. What
 //! goes out with replies is held beside. Nothing here knows where bytes come from or trusts what
 //! was said about them.

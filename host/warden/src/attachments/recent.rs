@@ -15,7 +15,7 @@ pub trait RecentAttachments: Send + Sync {
     async fn recent(&self) -> Attachments;
 
     /// Those of these attachments of earlier messages that can be had again, in any order; they are
-    /// told by their source, so whoever asks compares the bytes. Dropping the future ends it.
+    /// told by their source, so the caller compares the bytes. Dropping the future ends it.
     async fn again(&self, wanted: &[AttachmentInfo]) -> Attachments;
 }
 

@@ -109,7 +109,7 @@ fn cannot_be_text(mime: &str) -> bool {
     (binary_family && !TEXTUAL.contains(&mime)) || NEVER_TEXT.contains(&mime)
 }
 
-/// Types that a browser, or whoever shows things inline, could take for a page after all.
+/// Types that a browser, or a client that shows things inline, could take for a page after all.
 fn may_be_active(mime: &str) -> bool {
     mime.starts_with("image/")
         || mime.ends_with("+xml")

@@ -19,7 +19,7 @@ pub(super) fn decode(head: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 /// What a browser would make of the beginning of a file: an HTML page or an SVG image that can run
-/// scripts. Whatever else the file also is, it must not be shown inline.
+/// scripts. It must not be shown inline, also if it is something else as well.
 pub(super) fn active(head: &[u8]) -> Option<&'static str> {
     const MARKERS: [(&[u8], &str); 4] = [
         (b"<!doctype html", "text/html"),

@@ -62,7 +62,7 @@ impl Checkpoint {
         Ok(matches.then_some(self.offset + line.len + 1))
     }
 
-    /// Replaces the file at `path` in one step; whoever reads it finds the old one or this one.
+    /// Replaces the file at `path` in one step; a reader finds the old one or this one.
     pub(super) fn store(&self, path: &Path) -> Result<(), AuditError> {
         let text = serde_json::to_vec(self).map_err(AuditError::Encode)?;
         let new = path.with_extension("checkpoint-new");

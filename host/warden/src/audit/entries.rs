@@ -49,7 +49,7 @@ pub enum Entry {
 /// Whether a record is wanted.
 pub type Wanted = Box<dyn Fn(&Record) -> bool>;
 
-/// The entries of a log, newest last. One line is in memory at a time, whatever is wanted.
+/// The entries of a log, newest last. One line is in memory at a time, for any selection.
 pub struct Entries {
     files: Files,
     wanted: Option<Wanted>,

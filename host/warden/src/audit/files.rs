@@ -75,7 +75,7 @@ impl Files {
                     let Ok(Some(newest)) = newest(active) else {
                         return Err(AuditError::Open { source, path });
                     };
-                    // Whoever rotates holds this lock until there is an active file again.
+                    // A process that rotates holds this lock until there is an active file again.
                     open::settled_length(&open::for_reading(&newest)?)?;
                 }
                 Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! The lines of a part of a file, one at a time, in bounded memory whatever the file holds.
+//! The lines of a part of a file, one at a time, in bounded memory for any file.
 
 use super::{AuditError, LINE_BYTES_MAX};
 use sha2::{Digest, Sha256};

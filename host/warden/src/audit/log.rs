@@ -247,7 +247,7 @@ impl AuditLog {
         if *confirmed >= seq {
             return Ok(());
         }
-        // Whoever rotates synchronizes first, so this file is all that the disk may lack.
+        // A rotation synchronizes first, so this file is all that the disk may lack.
         let (file, written) = {
             let current = relock(&self.current);
             (current.file.clone(), current.tail.head.seq)

@@ -1,11 +1,11 @@
 //! Rotation: the full active file gets another name, and a new one goes on with the chain.
 //!
 //! Three steps, all under the lock of the old file: the seal, the rename, the new file. The seal is
-//! a bit of the file's mode, so that whoever has the file open sees it with its length. Killed
-//! after it, a file that is sealed and still has its name is rotated by the next append; killed
-//! after the rename, there is no active file, and whoever opens the log next makes it. It never
-//! renames over a file, and it never fails an append: a log that cannot be rotated goes on in the
-//! file that it has.
+//! a bit of the file's mode, so that a process that has the file open sees it with its length.
+//! Killed after it, a file that is sealed and still has its name is rotated by the next append;
+//! killed after the rename, there is no active file, and the next process that opens the log makes
+//! it. It never renames over a file, and it never fails an append: a log that cannot be rotated
+//! goes on in the file that it has.
 
 use super::lines::Lines;
 use super::log::Current;

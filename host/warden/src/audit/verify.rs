@@ -74,7 +74,7 @@ pub struct Kept {
 /// Who says that a head was there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
-    /// Whoever kept it elsewhere.
+    /// The person who kept it elsewhere.
     Person,
     /// A signed statement.
     Statement {
@@ -153,7 +153,7 @@ pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditEr
     if let Some(fault) = expected.missing() {
         return bad(chain.cut(fault));
     }
-    // Whoever rotates synchronizes first, so this file is all that the disk may lack.
+    // A rotation synchronizes first, so this file is all that the disk may lack.
     if let Some(file) = last {
         open::confirm_read(&file)?;
     }
@@ -204,7 +204,7 @@ impl<'k> Expected<'k> {
     }
 }
 
-/// Counted, not listed: a chain is checked in the same memory whatever it holds.
+/// Counted, not listed: a chain of any content is checked in the same memory.
 #[derive(Default)]
 struct Counts {
     records: u64,

@@ -31,7 +31,7 @@ pub fn unjournaled(said: &str, error: &JournalError) -> ToolError {
     }
 }
 
-/// Not the workspace's disk, which whoever calls could make room on.
+/// Not the workspace's disk, which the caller could make room on.
 fn no_space(said: &str) -> ToolError {
     let why = "the gateway's own disk is full, and its operator must free space in its state directory";
     ToolError::new(ErrorCode::NoSpace, format!("{said}: {why}"))

@@ -33,7 +33,7 @@ pub struct Expired {
 impl Workspaces {
     /// Removes the `/tmp` of each session that was not used for the configured time before `now`.
     ///
-    /// Used is when its last call began, by the folder's time. Whatever the clock says, one that a
+    /// Used is when its last call began, by the folder's time. On any clock, one that a
     /// call is using, or that this process used within that time, stays. What cannot be removed is
     /// tried again in the next round.
     pub fn expire(&self, now: SystemTime) -> Expired {

@@ -167,7 +167,8 @@ impl SealedFile {
     /// The step goes through a temporary name in the mount's root, whose removal is not synced:
     /// should a power loss bring it back, the next start sweeps it.
     fn take_over_name(&mut self, parent: &OwnedFd, old: &Stat) -> Result<Tried, PublishError> {
-        // Held until the name is taken over: whoever expects the old file does not get in between.
+        // Held until the name is taken over: a process that expects the old file does not get in
+        // between.
         let Some(_held) = self.hold_old(parent, old)? else { return Ok(Tried::Changed) };
         self.set_mode(Mode::from_raw_mode(old.st_mode & 0o777))?;
         if self.temp.is_none() {

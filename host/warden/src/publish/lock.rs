@@ -58,7 +58,7 @@ pub(super) fn hold(
             return Ok(Hold::Stopped(stop));
         }
     }
-    // Whoever held it may have replaced it.
+    // Its holder may have replaced it.
     let now = resolve::handle(parent, leaf)?;
     Ok(match now {
         Some((_, now)) if Identity::of(&now) == Identity::of(old) => Hold::Taken(file),

@@ -66,7 +66,7 @@ fn mended(source: &io::Error) -> &'static str {
     }
 }
 
-/// How the folders of a workspace are opened, whichever place they belong to.
+/// How the folders of a workspace are opened, for every place.
 pub(super) struct Opening {
     /// The root's path, for messages to the operator.
     pub(super) root: PathBuf,
@@ -119,7 +119,7 @@ impl Opening {
         let failed = |source| OpenError::Root { root: self.root.clone(), source };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = match openat(CWD, &self.root, flags, Mode::empty()) {
-            // Made at a start, by whoever knows whether it may be.
+            // Made at a start, by the code that knows whether it may be.
             Err(Errno::NOENT) => return Ok(()),
             opened => opened.map_err(|errno| failed(errno.into()))?,
         };

@@ -69,7 +69,7 @@ fn make<'a>(
         dir = match resolve::directory(&dir, name.as_bytes()) {
             Ok(next) => next,
             Err(Errno::NOENT) => {
-                // First, so that what is made can be unmade whatever fails from then on.
+                // First, so that what is made can be unmade after any failure from then on.
                 made.start_in(&dir).map_err(failed)?;
                 match mkdirat(&dir, name, mode) {
                     Ok(()) => made.names.push(name.to_owned()),

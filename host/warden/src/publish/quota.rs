@@ -121,7 +121,7 @@ impl Quota {
         Ok(())
     }
 
-    /// Measures, or waits for whoever is measuring.
+    /// Measures, or waits for the thread that is measuring.
     fn measure<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,

@@ -214,7 +214,7 @@ impl PlannedRemove {
     fn remove_tree(&self, parent: &OwnedFd, leaf: &str) -> Result<Landed, PublishError> {
         let failed = |errno| PublishError::from_io(&self.path, "removing it", errno);
         let dir = resolve::directory(&self.handle, b"").map_err(failed)?;
-        // Under this lock another process's sweep spares it. Whoever else holds it keeps a sweep
+        // Under this lock another process's sweep spares it. Any other holder keeps a sweep
         // off too.
         let _ = flock(&dir, FlockOperation::NonBlockingLockExclusive);
         let temp = self.hide(parent, leaf)?;

@@ -224,8 +224,8 @@ impl PlannedRename {
         self.outcome(renamed, source, target, replaced.map_or(0, walk::freed))
     }
 
-    /// Locks the file that moves and the one that it replaces, so that whoever expects one of them
-    /// does not get in between. `None`: a name stands for something else now.
+    /// Locks the file that moves and the one that it replaces, so that a process that expects one
+    /// of them does not get in between. `None`: a name stands for something else now.
     fn hold(&self, source: &OwnedFd, target: &OwnedFd, old: Option<&Stat>) -> Option<[Option<File>; 2]> {
         let Ok(moving) = fstat(&self.handle) else { return Some([None, None]) };
         if self.identity.kind() != EntryKind::File {

@@ -39,7 +39,8 @@ pub(super) struct Place {
     pub(super) expected: Option<[u8; 32]>,
     /// What was approved to be replaced.
     pub(super) approved: Option<Box<Seen>>,
-    /// The mode it shall have, whatever was there; for the copy of a file that moves.
+    /// The mode that it shall have, and not that of what was there; for the copy of a file that
+    /// moves.
     pub(super) mode: Option<Mode>,
 }
 
@@ -158,7 +159,7 @@ impl StagedFile {
     /// Appends the workspace file `path`, as long as it is now, and returns what was appended.
     ///
     /// Whether that mount is granted is for the caller to know. The hash is that of the bytes
-    /// staged, whatever happens to the source.
+    /// staged, also when the source changes.
     ///
     /// # Errors
     /// There is no such regular file, or it is not what is expected; and those of
@@ -193,7 +194,8 @@ impl StagedFile {
         body.digest.update_and_hash(&job, &body.file, before..body.bytes)
     }
 
-    /// Gives it the mode and the times of the file that moves here, whatever it replaces.
+    /// Gives it the mode and the times of the file that moves here, not of the one that it
+    /// replaces.
     pub(super) fn take_after(&mut self, stat: &Stat) -> Result<(), PublishError> {
         self.place.mode = Some(Mode::from_raw_mode(stat.st_mode & 0o777));
         #[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]

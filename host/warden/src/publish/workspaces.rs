@@ -106,7 +106,7 @@ impl Workspaces {
         self.quota.limit()
     }
 
-    /// Changes the quota, for whatever is written from here on.
+    /// Changes the quota, for all that is written from here on.
     pub fn set_max_bytes(&self, limit: ByteSize) {
         self.quota.set_limit(limit);
     }

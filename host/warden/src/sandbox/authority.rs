@@ -1,8 +1,8 @@
 //! The authority of one call, in the gateway: its permit, the turn's attachments, and the
 //! publisher.
 //!
-//! Takes exactly the paths of the permit, whatever the guest asks for. It publishes nothing: the
-//! plan that it gathers is carried out by somebody else, after the call succeeded.
+//! Takes exactly the paths of the permit, and no other that the guest asks for. It publishes
+//! nothing: the plan that it gathers is carried out by somebody else, after the call succeeded.
 
 pub(super) mod http;
 mod messaging;

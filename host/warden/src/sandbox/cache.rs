@@ -194,7 +194,7 @@ fn exposure(path: &Path, meta: &fs::Metadata) -> String {
     format!("{shown} belongs to user {owner}, who could make the gateway run their code; {mend}")
 }
 
-/// All of the state, since whoever made the cache made more of it.
+/// All of the state, since those who made the cache made more of it.
 fn taking_over(path: &Path) -> String {
     let us = rustix::process::geteuid().as_raw();
     let state = word(path.parent().unwrap_or(path));

@@ -249,7 +249,7 @@ impl Sandbox {
         self.pool.start_ahead(&component.binary, key);
     }
 
-    /// Has a process ready for whichever worker is wanted next, whoever it will serve.
+    /// Has a process ready for the next worker, which may serve anybody.
     pub fn keep_spare(&self) {
         self.pool.keep_spare();
     }

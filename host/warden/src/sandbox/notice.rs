@@ -1,4 +1,4 @@
-//! Tells whoever waits that components are being compiled, and how long each took: that can take a
+//! Tells those who wait that components are being compiled, and how long each took: that can take a
 //! minute, and nothing else would be seen meanwhile. It says nothing as long as all of it was
 //! quick.
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-/// A bare handle (`O_PATH`) on whatever lies at `path` beneath `dir`.
+/// A bare handle (`O_PATH`) on what lies at `path` beneath `dir`.
 pub(crate) fn look(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
     let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
     beneath(dir, path, OFlags::PATH | leaf)

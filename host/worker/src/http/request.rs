@@ -130,7 +130,7 @@ impl types::HostOutgoingRequest for State {
     }
 
     fn set_path_with_query(&mut self, this: Resource<OutgoingRequest>, path: Option<String>) -> Set {
-        // Whatever stood there instead would be a part of the host.
+        // Anything else there would be a part of the host.
         if path.as_ref().is_some_and(|path| !path.is_empty() && !path.starts_with(['/', '?'])) {
             return Ok(Err(()));
         }

@@ -139,8 +139,8 @@ async fn what_a_server_has_counted_is_paid_for_though_nothing_came_of_it() {
     assert!(matches!(down, ProviderError::Unavailable(_)), "{down:?}");
 }
 
-/// Whoever stops an answer drops it with its cost: that is told before, of arguments too, which
-/// nobody is shown.
+/// A person who stops an answer drops it with its cost: that is told before, of arguments too,
+/// which nobody is shown.
 #[tokio::test]
 async fn what_an_answer_costs_is_told_while_it_comes() {
     let llm = server().await;

@@ -1,4 +1,4 @@
-//! Streams with bytes changed, lost and doubled: whatever comes of them, nothing panics, and an
+//! Streams with bytes changed, lost and doubled: in every case nothing panics, and an
 //! answer that is taken for whole has heard an end.
 
 use super::heard;

@@ -124,7 +124,7 @@ impl Words<'_> {
     fn place(&mut self, at: &Spot, value: &Value) {
         match (self.policy.class(&at.class), value) {
             (_, Value::Null) => {}
-            // Whoever agrees to words in another one's name reads all of them.
+            // A person who agrees to words in another one's name reads all of them.
             (Some(ArgumentClass::Content), _) if self.writes_to_people() => self.value(at, value),
             (Some(ArgumentClass::Content), Value::String(text)) => self.content(at, text),
             (Some(ArgumentClass::Content), other) => self.content(at, &other.to_string()),

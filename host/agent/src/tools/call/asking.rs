@@ -162,7 +162,7 @@ impl Toolbox {
     /// Asks, and waits for the answer off all threads.
     ///
     /// # Errors
-    /// Whatever is not an approval; it is in the audit.
+    /// All that is not an approval; it is in the audit.
     pub(super) async fn decided(&self, asked: &Arc<Asked>, waiting: Waiting) -> Result<Approved, ToolError> {
         let request = &asked.request;
         let decision = match &request.approver {

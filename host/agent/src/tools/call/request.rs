@@ -88,7 +88,7 @@ impl CallRequest {
     }
 }
 
-/// A request, and whether the audit has its outcome: written once, by whoever answers.
+/// A request, and whether the audit has its outcome: written once, by the side that answers.
 pub(super) struct Asked {
     pub(super) request: CallRequest,
     pub(super) told: Arc<AtomicBool>,

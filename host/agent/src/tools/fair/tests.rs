@@ -43,7 +43,7 @@ fn one_session_is_served_in_its_order() {
 #[test]
 fn sessions_are_served_in_turns() {
     check(9, "a a a b b c . . . . . .", "a1 b1 c1 a2 b2 a3");
-    // Whoever comes later is next in the circle, not behind everything that waits.
+    // A session that comes later is next in the circle, not behind everything that waits.
     check(9, "a a a a . b . . .", "a1 a2 b1 a3");
 }
 
@@ -95,7 +95,7 @@ fn what_is_held_is_told_apart_from_what_is_ready() {
     assert_eq!(fair.push(&'b', 0), Ok(Taken::Ready));
 }
 
-/// Against whatever comes: nobody above the share, nobody passed over twice, nothing lost.
+/// In any order of arrival: nobody above the share, nobody passed over twice, nothing lost.
 #[test]
 fn nobody_starves_whatever_the_others_do() {
     let mut fair = Fair::new(Shares { running: 2, waiting: 50, waiting_in_all: 150 });

@@ -62,7 +62,7 @@ impl History for InMemory {
         Ok(())
     }
 
-    /// Nothing waits where nothing is kept: whoever offers it has it in hand.
+    /// Nothing waits where nothing is kept: the caller who offers it has it in hand.
     async fn take_up(
         &self,
         whose: &WhoseTurn,

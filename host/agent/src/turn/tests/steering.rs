@@ -1,4 +1,5 @@
-//! What is said to a turn that runs: heard before the next step, once, wherever a crash comes.
+//! What is said to a turn that runs: heard before the next step, once, through a crash at any
+//! point.
 
 use super::resume::{Crash, Dying};
 use super::*;

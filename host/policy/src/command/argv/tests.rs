@@ -47,7 +47,7 @@ fn a_value_that_begins_with_a_dash_is_refused_where_it_could_be_an_option() {
         refused(&[name.clone(), each("a")], json!({ "a": ["x", value] }), dash);
     }
     refused(&[name.clone(), from("a")], json!({ "a": -5 }), dash);
-    // The command's own name is no option, whatever it looks like.
+    // The command's own name is no option, also if it looks like one.
     for first in ["--", "-e"] {
         refused(&[literal(first), from("a")], json!({ "a": "-x" }), dash);
     }

@@ -178,7 +178,7 @@ impl Addition {
     /// Has what is added go to the request that is meant. All of a call's files go to one request.
     ///
     /// # Errors
-    /// Whatever the address finds; `invalid_arguments` where something was added elsewhere.
+    /// What the address finds; `invalid_arguments` where something was added elsewhere.
     pub fn address(&mut self, to: &Address) -> Result<(), ToolError> {
         let turn = (self.resolve)(to)?;
         if turn != self.turn && !self.files.is_empty() {

@@ -123,7 +123,7 @@ impl Addition {
         }
         sources.iter().try_for_each(|source| source.check(&limits))?;
         let bytes = sources.iter().fold(0, |sum: u64, source| sum.saturating_add(source.len()));
-        // Whatever it has added before counts as well.
+        // What it has added before counts as well.
         let added = self.files.iter().fold(bytes, |sum, (_, file)| sum.saturating_add(file.bytes));
         if added > limits.max_call_bytes.0 {
             return Err(OutgoingError::CallBytes { limit: limits.max_call_bytes });

@@ -1,7 +1,6 @@
 //! A statement about a head: one line of JSON, in one form only, and what its signature covers.
 //!
-//! A statement that differs in a byte from what was signed and written is refused, whatever the
-//! byte.
+//! A statement that differs in a byte from what was signed and written is refused.
 
 use super::super::Head;
 use super::super::lines::Lines;

@@ -1,4 +1,4 @@
-//! Reading records back: the last ones exactly, whatever the lengths of lines.
+//! Reading records back: the last ones exactly, for lines of any length.
 
 use super::*;
 use crate::audit::{Entry, LINE_BYTES_MAX, Span, Wanted, read_entries};

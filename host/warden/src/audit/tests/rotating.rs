@@ -1,4 +1,5 @@
-//! Rotation: the chain goes on in the next file, whoever appends and wherever a crash cuts in.
+//! Rotation: the chain goes on in the next file, with any number of writers and at any point of a
+//! crash.
 
 use super::*;
 use crate::audit::{Entry, Landed, Span, read_entries};
@@ -73,7 +74,7 @@ fn others_notice_that_their_file_was_rotated_away() {
     append_some(&two, 1);
     assert_eq!((fixture.sound().records, two.head()), (12, fixture.sound().head));
     assert!(fixture.names().len() >= 3);
-    // A log that is opened later finds the head in whatever file it is.
+    // A log that is opened later finds the head in any file.
     assert_eq!(fixture.log().head(), two.head());
 }
 
@@ -146,7 +147,7 @@ fn a_kill_at_any_step_loses_and_doubles_nothing() {
             .flat_map(|n| fs::read(fixture.dir.path().join(n)).expect("reads"))
             .collect();
 
-        // Sound as it is, found by whoever looks, continued by who had it open and by who opens it.
+        // Sound as it is, found by all who look, continued by who had it open and by who opens it.
         assert!(fixture.sound().records >= 5, "{what}");
         let found =
             fixture.log().open_intents(NOW).expect("scans").intents().map(|(seq, _)| seq).collect::<Vec<_>>();

@@ -102,7 +102,7 @@ fn is_known(error: &ToolError) -> bool {
         || error.message.contains("kept changing meanwhile, so nothing was changed")
 }
 
-/// Removes whatever has the name, without following it.
+/// Removes what has the name, without following it.
 fn clear(at: &Path) {
     match fs::symlink_metadata(at) {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(at).unwrap(),

@@ -110,7 +110,7 @@ fn each_session_has_its_tmp_and_all_share_the_rest() {
     }
     save(&one, "/shared/all", b"x").unwrap();
     assert_eq!((bytes_of(&other, "/shared/all"), bytes_of(&none, "/shared/all")), (Some(1), Some(1)));
-    // Whoever asks in the session: it is a conversation's, not a person's.
+    // For all who ask in the session: it is a conversation's, not a person's.
     assert_eq!(bytes_of(&house.at("2", "a:1/0"), "/tmp/same"), Some(1));
     assert!(house.root().join("tmp/same").exists() && house.root().join("shared/all").exists());
     let folder = house.folder("1", "a:1/0");
@@ -307,7 +307,7 @@ fn a_users_sessions_go_and_the_user_s_files_stay() {
 fn a_call_keeps_its_files_however_often_others_remove_what_is_unused() {
     let house = House::new(Users::Shared);
     let another = house.another();
-    /// Ends the other thread whatever happens here.
+    /// Ends the other thread, also after a panic here.
     struct Done<'a>(&'a AtomicBool);
     impl Drop for Done<'_> {
         fn drop(&mut self) {
@@ -331,7 +331,7 @@ fn a_call_keeps_its_files_however_often_others_remove_what_is_unused() {
             assert_eq!(bytes_of(&workspace, &at), Some(1));
             assert!(house.folder("1", "busy").join("tmp").join(n.to_string()).exists(), "under its name");
             drop(workspace);
-            // Closed, it is there for whoever removes.
+            // Closed, it is there to be removed.
             house.workspaces.close_unused(&place(&house.workspaces, "1", "busy").folder(), Duration::ZERO);
         }
     });

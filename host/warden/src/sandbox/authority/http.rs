@@ -1,5 +1,5 @@
-//! The network of one call: requests as the guest makes them, held against the grant by whoever
-//! sends them, each one in the audit, and the answers that are still being read.
+//! The network of one call: requests as the guest makes them, held against the grant by the code
+//! that sends them, each one in the audit, and the answers that are still being read.
 
 use cofferdam_core::host_call::{HttpId, Reply};
 use cofferdam_core::tool::{ErrorCode, ToolError};

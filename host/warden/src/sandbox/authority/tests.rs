@@ -1,5 +1,5 @@
-//! A permit that was given for what lay on disk changes nothing else, whatever the guest asks for
-//! and whatever comes to lie there meanwhile; and no worker fills the log.
+//! A permit that was given for what lay on disk changes nothing else, for anything that the guest
+//! asks for or that comes to lie there meanwhile; and no worker fills the log.
 
 use super::*;
 use crate::publish::{self, TurnShare, Workspaces};
@@ -249,7 +249,7 @@ fn a_report_is_one_short_line_whatever_a_guest_says() {
     assert!(!seen[1].contains(['\n', '\u{202e}']), "{}", seen[1]);
 }
 
-/// Takes messages, for whoever is asked about.
+/// Takes messages, for anybody who is asked about.
 #[derive(Default)]
 struct Postbox(Mutex<Vec<String>>);
 

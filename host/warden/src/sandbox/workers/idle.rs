@@ -1,4 +1,4 @@
-//! Workers that wait for a call: a bounded number in all, whomever they serve, and none for long.
+//! Workers that wait for a call: a bounded number for all that they serve, and none for long.
 //!
 //! It starts and ends none: it says which is surplus.
 

@@ -2,7 +2,7 @@
 //!
 //! A worker is a program of its own (`host/worker`), embedded in this one and started with a socket
 //! and nothing else; it confines itself before it is handed anything of a guest. A call that is
-//! over its time ends with its process, whatever it was stuck in.
+//! over its time ends with its process, in any state.
 
 mod answer;
 mod code;

@@ -89,7 +89,7 @@ impl Pool {
         Ok(Self { starter, code: CodeStore::new(cache, compile_time), idle })
     }
 
-    /// Has a process ready for whichever worker is wanted next.
+    /// Has a process ready for the next worker that is wanted.
     pub(in crate::sandbox) fn keep_spare(&self) {
         self.starter.keep_spare();
     }

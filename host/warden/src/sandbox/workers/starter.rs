@@ -54,7 +54,7 @@ impl Starter {
         Ok(Self(send))
     }
 
-    /// Has a process ready for the next worker, whomever that will serve.
+    /// Has a process ready for the next worker, which may serve anybody.
     pub(super) fn keep_spare(&self) {
         // A thread that is gone starts no worker either, which is told when one is wanted.
         let _ = self.0.send(Message::KeepSpare);
@@ -93,7 +93,7 @@ fn run(messages: &Receiver<Message>, isolation: confine::Config, idle: &Weak<Mut
             Ok(Message::Start(spec, give)) => {
                 let ahead =
                     idle.upgrade().and_then(|idle| lock(&idle).take(|worker| worker.is_new_for(&spec)));
-                // Whoever gave up waiting has it ended.
+                // Its caller gave up waiting and has it ended.
                 let _ = give.send(ahead.map_or_else(|| start(&mut spare, spec, isolation, &reaper), Ok));
             }
             Ok(Message::Ahead(spec)) => match (start(&mut spare, spec, isolation, &reaper), idle.upgrade()) {
@@ -147,7 +147,7 @@ impl Spare {
         }
     }
 
-    /// After whoever waits was served.
+    /// After those who wait were served.
     fn refill(&mut self) {
         if self.is_kept && self.process.is_none() {
             // What fails now is tried, and told, when a worker is wanted.

@@ -1,6 +1,6 @@
 //! What an edit changes: the lines of both texts without those that they begin and end with alike.
 
-/// The lines that go, and those that come. Whatever differs between the texts is in them, line ends
+/// The lines that go, and those that come. All that differs between the texts is in them, line ends
 /// included.
 pub(super) fn differing<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
     let (mut old, mut new) = (lines(old), lines(new));

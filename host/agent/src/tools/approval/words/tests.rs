@@ -1,5 +1,5 @@
-//! Whatever a call holds is shown to whoever approves it, whole or with how much more there is; or
-//! the call is refused.
+//! All that a call holds is shown to the person who approves it, whole or with how much more there
+//! is; or the call is refused.
 
 use super::*;
 use cofferdam_core::id::TurnId;

@@ -1,5 +1,5 @@
 //! A hostile worker at the other end: it gets the answers of its call's authority and no more, and
-//! whatever it does the conversation ends.
+//! the conversation ends in every case.
 
 use super::*;
 use crate::attachments::Attachments;

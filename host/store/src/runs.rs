@@ -257,11 +257,20 @@ impl Runs for Sqlite {
                     "UPDATE run_message SET state = 'open' WHERE run = ?1 AND state = 'timed_out'",
                     [&run],
                 )?;
-                // What could not be sent is sent anew.
+                // What could not be sent is sent anew: nothing of it is known any more.
                 tx.execute(
-                    "DELETE FROM run_message WHERE run = ?1 AND n IN (
-                         SELECT n FROM run_task WHERE run_task.run = ?1 AND run_task.state <> 'done')
-                     AND EXISTS (SELECT 1 FROM part WHERE part.turn = run_message.turn AND part.state = 'failed')",
+                    "DELETE FROM reply WHERE finished_at IS NOT NULL AND turn IN (
+                         SELECT message.turn FROM run_message AS message
+                         JOIN run_task AS task ON task.run = message.run AND task.n = message.n
+                         WHERE message.run = ?1 AND task.state <> 'done')
+                     AND EXISTS (SELECT 1 FROM part WHERE part.turn = reply.turn AND part.state = 'failed')",
+                    [&run],
+                )?;
+                tx.execute(
+                    "DELETE FROM run_message WHERE run = ?1
+                     AND NOT EXISTS (SELECT 1 FROM reply WHERE reply.turn = run_message.turn)
+                     AND EXISTS (SELECT 1 FROM run_task AS task
+                                 WHERE task.run = ?1 AND task.n = run_message.n AND task.state <> 'done')",
                     [&run],
                 )?;
                 due::note(tx, &run)?;

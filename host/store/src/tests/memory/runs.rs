@@ -104,17 +104,25 @@ impl Runs for Memory {
     }
 
     async fn reopen_run(&self, run: &str) -> Result<bool, StoreError> {
-        self.on_run(run, |kept| {
+        let mut left = Vec::new();
+        let reopened = self.on_run(run, |kept| {
             let may = matches!(kept.state, RunState::Running | RunState::Failed);
             if may {
                 (kept.state, kept.error) = (RunState::Running, None);
                 kept.new.owner = Owner::Command;
-                for task in kept.tasks.iter_mut().filter(|task| task.state != TaskState::Done) {
-                    (task.state, task.error, task.waits) = (TaskState::Pending, None, None);
+                for (n, task) in kept.tasks.iter_mut().enumerate() {
+                    if task.state != TaskState::Done {
+                        (task.state, task.error, task.waits) = (TaskState::Pending, None, None);
+                        left.push(n);
+                    }
                 }
             }
             may
-        })
+        })?;
+        if reopened {
+            self.held().say_again(run, &left);
+        }
+        Ok(reopened)
     }
 }
 

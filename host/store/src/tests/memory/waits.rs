@@ -123,7 +123,8 @@ impl Waits for Memory {
 
     async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
         let mut held = self.held();
-        for (run, began_at) in held.runs.iter_mut().filter(|(run, _)| run.new.owner == Owner::Serve) {
+        let is_served = |run: &KeptRun| run.new.owner == Owner::Serve && run.state == RunState::Running;
+        for (run, began_at) in held.runs.iter_mut().filter(|(run, _)| is_served(run)) {
             *began_at += by;
             run.began_at += by;
             run.tasks.iter_mut().filter_map(|task| task.waits.as_mut()).for_each(|waits| waits.until += by);
@@ -157,6 +158,23 @@ impl Waits for Memory {
 }
 
 impl Held {
+    /// A run is opened again, of which these tasks are left: who was late may reply, and what could
+    /// not be sent was never said.
+    pub(super) fn say_again(&mut self, run: &str, left: &[usize]) {
+        let of_run = |said: &Said| said.new.run == run;
+        for said in self.messages.iter_mut().filter(|said| of_run(said) && said.state == "timed_out") {
+            said.state = "open";
+        }
+        let failed = |stored: &Stored| stored.done && stored.reply.last_sent.is_none();
+        let again = |said: &Said| of_run(said) && left.contains(&said.new.task);
+        let turns: Vec<_> =
+            self.messages.iter().filter(|said| again(said)).map(|said| said.new.turn.clone()).collect();
+        self.replies.retain(|stored| !(failed(stored) && turns.contains(&stored.reply.turn)));
+        let replies = &self.replies;
+        let is_kept = |said: &Said| replies.iter().any(|stored| stored.reply.turn == said.new.turn);
+        self.messages.retain(|said| !again(said) || is_kept(said));
+    }
+
     /// Whether an update is the reply that a run waits for.
     pub(super) fn resolve(&mut self, channel: &str, headers: &Headers, album: Option<&str>) -> bool {
         let Some(answers) = &headers.answers else { return false };

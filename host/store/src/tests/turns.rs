@@ -181,7 +181,8 @@ async fn of_a_reply_and_the_end_of_the_time_one_counts() {
 
 #[tokio::test]
 async fn whoever_ends_the_run_ends_what_waits_and_has_it_told() {
-    let world = World::waiting().await;
+    let world = World::two().await;
+    assert!(!world.store.reopen_run("turn-1").await.expect("asked"), "it goes on by itself alone");
     world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
     let due = world.due(0).await;
     assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("ended"));
@@ -189,7 +190,7 @@ async fn whoever_ends_the_run_ends_what_waits_and_has_it_told() {
     assert_eq!(world.store.unanswered_runs().await.expect("asked"), ["turn-1"]);
     assert_eq!(world.waits("wait-2", "77").await, TurnWaited::Ended);
     assert_eq!(world.store.keep_turn_message("send-2", message("turn-1/send-2")).await.expect("asked"), None);
-    assert!(!world.store.reopen_run("turn-1").await.expect("asked"), "it goes on by itself alone");
+    assert!(!world.store.reopen_run("turn-1").await.expect("asked"));
 }
 
 #[tokio::test]

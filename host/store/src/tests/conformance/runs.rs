@@ -218,7 +218,7 @@ pub(super) async fn what_is_done_to_a_run_leaves_another_one_as_it_is<E: Engine>
     }
 }
 
-/// What comes too late changes nothing.
+/// What comes too late changes nothing, whatever else is open.
 pub(super) async fn what_has_ended_stays_as_it_ended<E: Engine>() {
     use Step::{Begin, Cancel, Done, End, Fail, HandOver, Reopen};
     for (ends, late) in [
@@ -234,7 +234,9 @@ pub(super) async fn what_has_ended_stays_as_it_ended<E: Engine>() {
     ] {
         let fixture = Fixture::<E>::new();
         let kept = async || fixture.store.kept_run("w-1").await.expect("asked").expect("there");
-        assert!(fixture.store.begin_run(new("w-1"), 9).await.expect("begun"));
+        for run in ["w-0", "w-1", "w-2"] {
+            assert!(fixture.store.begin_run(new(run), 9).await.expect("begun"));
+        }
         for step in ends {
             assert!(take(&fixture.store, "w-1", *step).await, "{step:?}");
         }

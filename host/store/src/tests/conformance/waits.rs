@@ -129,10 +129,12 @@ pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
     store.persist(CHANNEL, vec![answering(1, "ben", "77", "When is it?")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "too late");
 
-    let fixture = waiting::<E>("w-2").await;
+    let fixture = two::<E>().await;
     assert!(fixture.store.cancel_run("w-2", &caller("ann")).await.expect("cancelled"));
-    fixture.store.persist(CHANNEL, vec![answering(1, "ben", "77", "When is it?")]).await.expect("kept");
+    fixture.store.persist(CHANNEL, vec![answering(1, "ben", "78", "When is it?")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "nobody waits");
+    let more = NewMessage { task: 1, turn: TurnId::new("w-2/more"), ..message("w-2") };
+    assert_eq!(fixture.store.keep_message(more).await.expect("asked"), None, "it says nothing more");
 }
 
 pub(super) async fn a_wait_follows_a_clock_that_is_set<E: Engine>() {
@@ -279,34 +281,45 @@ pub(super) async fn schedules_are_looked_at_one_by_one<E: Engine>() {
 pub(super) async fn what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_again<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
-    for id in ["w-1", "w-2"] {
+    let sent = async |id: &str| store.message_sent(&TurnId::new(format!("{id}/ask"))).await.expect("asked");
+    // Refused; refused as well; refused in part, and the rest is on its way; out.
+    for (id, refused, out) in [("w-1", 2, 0), ("w-2", 2, 0), ("w-3", 1, 0), ("w-4", 0, 2)] {
         assert!(store.begin_run(run(id), 9).await.expect("begun"));
         store.begin_task(id, 0).await.expect("begun");
-        let kept = store.keep_message(message(id)).await.expect("kept").expect("the first time");
-        store.part_failed(&kept.turn, 0, "blocked", Vec::new()).await.expect("noted");
-        let sent = store.message_sent(&kept.turn).await.expect("asked");
-        assert!(matches!(sent, Sent::Failed(_)), "{sent:?}");
-        store.end_task(id, 0, Ended::Failed("{}".into())).await.expect("ended");
+        let mut new = message(id);
+        new.reply.parts.extend(new.reply.parts.clone());
+        let kept = store.keep_message(new).await.expect("kept").expect("the first time");
+        for n in 0..refused {
+            store.part_failed(&kept.turn, n, "blocked", Vec::new()).await.expect("noted");
+        }
+        for n in 0..out {
+            store.part_sent(&kept.turn, n, "77").await.expect("noted");
+        }
     }
-    assert!(store.reopen_run("w-1").await.expect("reopened"));
-    let turn = TurnId::new("w-1/ask");
-    assert_eq!(store.message_sent(&turn).await.expect("asked"), Sent::Unknown);
-    let other = store.message_sent(&TurnId::new("w-2/ask")).await.expect("asked");
-    assert!(matches!(other, Sent::Failed(_)), "nobody has opened that one again: {other:?}");
+    for id in ["w-1", "w-3", "w-4"] {
+        assert!(store.reopen_run(id).await.expect("reopened"));
+    }
+    assert_eq!(sent("w-1").await, Sent::Unknown);
+    for id in ["w-2", "w-3"] {
+        assert!(!matches!(sent(id).await, Sent::Unknown | Sent::Out(_)), "{id}");
+    }
+    assert!(matches!(sent("w-4").await, Sent::Out(_)), "what is out is out");
     store.begin_task("w-1", 0).await.expect("begun");
     let kept = store.keep_message(message("w-1")).await.expect("kept").expect("anew");
     assert_eq!(kept.parts.len(), 1);
-    store.part_sent(&kept.turn, 0, "77").await.expect("noted");
-    assert_eq!(store.message_sent(&turn).await.expect("asked"), Sent::Out(vec!["77".into()]));
+    store.part_sent(&kept.turn, 0, "78").await.expect("noted");
+    assert_eq!(sent("w-1").await, Sent::Out(vec!["78".into()]));
+    assert_eq!(store.keep_message(message("w-4")).await.expect("asked"), None, "kept once");
 }
 
 pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_said<E: Engine>() {
     let fixture = two::<E>().await;
     let store = &fixture.store;
     let later = now_ms() + 3 * HOUR;
-    for id in ["w-1", "w-2"] {
+    let otherwise = Ended::Done("{}".into());
+    for (id, ended) in [("w-1", Ended::Failed("{}".into())), ("w-2", otherwise)] {
         assert_eq!(store.wait(wait(id), later).await.expect("asked"), Waited::TimedOut);
-        store.end_task(id, 1, Ended::Failed("{}".into())).await.expect("ended");
+        store.end_task(id, 1, ended).await.expect("ended");
     }
     assert!(store.reopen_run("w-1").await.expect("reopened"));
     let sent = store.message_sent(&TurnId::new("w-1/ask")).await.expect("asked");
@@ -315,7 +328,7 @@ pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_sa
         .persist(CHANNEL, vec![answering(1, "ben", "77", "x"), answering(2, "ben", "78", "x")])
         .await
         .expect("kept");
-    assert_eq!(pending(&fixture).await, [2], "that one has failed");
+    assert_eq!(pending(&fixture).await, [2], "that one goes on without a reply");
     assert!(
         store.hand_over_run("w-1").await.expect("asked") && store.begin_task("w-1", 1).await.expect("begun")
     );

@@ -104,23 +104,19 @@ impl Runs for Memory {
     }
 
     async fn reopen_run(&self, run: &str) -> Result<bool, StoreError> {
-        let mut left = Vec::new();
         let reopened = self.on_run(run, |kept| {
             let may = matches!(kept.state, RunState::Running | RunState::Failed);
             if may {
                 (kept.state, kept.error) = (RunState::Running, None);
                 kept.new.owner = Owner::Command;
-                for (n, task) in kept.tasks.iter_mut().enumerate() {
-                    if task.state != TaskState::Done {
-                        (task.state, task.error, task.waits) = (TaskState::Pending, None, None);
-                        left.push(n);
-                    }
+                for task in kept.tasks.iter_mut().filter(|task| task.state != TaskState::Done) {
+                    (task.state, task.error, task.waits) = (TaskState::Pending, None, None);
                 }
             }
             may
         })?;
         if reopened {
-            self.held().say_again(run, &left);
+            self.held().say_again(run);
         }
         Ok(reopened)
     }

@@ -158,21 +158,20 @@ impl Waits for Memory {
 }
 
 impl Held {
-    /// A run is opened again, of which these tasks are left: who was late may reply, and what could
-    /// not be sent was never said.
-    pub(super) fn say_again(&mut self, run: &str, left: &[usize]) {
+    /// A run is opened again: who was late may reply, and what was refused was never said.
+    pub(super) fn say_again(&mut self, run: &str) {
         let of_run = |said: &Said| said.new.run == run;
         for said in self.messages.iter_mut().filter(|said| of_run(said) && said.state == "timed_out") {
             said.state = "open";
         }
-        let failed = |stored: &Stored| stored.done && stored.reply.last_sent.is_none();
-        let again = |said: &Said| of_run(said) && left.contains(&said.new.task);
-        let turns: Vec<_> =
-            self.messages.iter().filter(|said| again(said)).map(|said| said.new.turn.clone()).collect();
-        self.replies.retain(|stored| !(failed(stored) && turns.contains(&stored.reply.turn)));
-        let replies = &self.replies;
-        let is_kept = |said: &Said| replies.iter().any(|stored| stored.reply.turn == said.new.turn);
-        self.messages.retain(|said| !again(said) || is_kept(said));
+        let refused = |stored: &Stored| stored.done && stored.reply.last_sent.is_none();
+        let turns: Vec<_> = self.replies.iter().filter(|stored| refused(stored)).collect();
+        let turns: Vec<_> = turns.into_iter().map(|stored| stored.reply.turn.clone()).collect();
+        let again = |said: &Said| of_run(said) && turns.contains(&said.new.turn);
+        let messages = &self.messages;
+        let is_again = |turn: &TurnId| messages.iter().any(|said| again(said) && said.new.turn == *turn);
+        self.replies.retain(|stored| !is_again(&stored.reply.turn));
+        self.messages.retain(|said| !again(said));
     }
 
     /// Whether an update is the reply that a run waits for.

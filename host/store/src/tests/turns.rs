@@ -286,13 +286,19 @@ impl World {
 
     /// Turn 1's run waits for the reply to 77; so does one of turn 9, to 78.
     async fn two() -> Self {
-        let world = Self::waiting().await;
+        let world = Self::sent().await;
         world.store.persist(CHANNEL, vec![new(9, None)]).await.expect("it");
         let turn = world.store.claim(CHANNEL, Claim::Update(9)).await.expect("it").expect("bound").turn;
         let second = NewRun { run: "turn-2".into(), ..run() };
-        let first = world.kept("turn-1").await;
         assert!(world.store.begin_turn_run(second, turn, 9).await.expect("begun"));
+        // The first one has sent more, and nobody has noted yet what came of that.
+        world.sends("turn-1", "send-2", "79").await;
         world.sends("turn-2", "send-1", "78").await;
+        let second = world.kept("turn-2").await;
+        world.ends("turn-1", "send-1", Ended::Done("{}".into())).await;
+        assert_eq!(world.waits("wait-1", "77").await, TurnWaited::Begun);
+        assert_eq!(world.kept("turn-2").await, second);
+        let first = world.kept("turn-1").await;
         world.ends("turn-2", "send-1", Ended::Done("{}".into())).await;
         let wait = NewTurnWait { run: "turn-2".into(), patience: 2 * HOUR, ..wait("wait-1", "78") };
         assert_eq!(world.store.wait_in_turn(wait, now_ms()).await.expect("asked"), TurnWaited::Begun);
@@ -351,6 +357,8 @@ async fn a_run_is_idle_by_its_own_turn_alone() {
     world.end_turn(-5).await;
     assert_eq!(world.idle(2 * HOUR).await, ["turn-1"]);
     assert_eq!(world.kept("turn-2").await.state, RunState::Running, "it waits");
+    let late = world.due(2 * HOUR + 1).await;
+    assert!(world.store.go_on(GoingOn { update_id: -6, ..going(&late[0]) }).await.expect("kept"));
 }
 
 #[tokio::test]

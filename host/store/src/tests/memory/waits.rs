@@ -44,7 +44,8 @@ impl Waits for Memory {
         let Some((run, _)) = held.runs.iter_mut().find(|(run, _)| run.new.run == new.run) else {
             return Ok(Waited::TimedOut);
         };
-        let Some(task) = run.tasks.get_mut(new.task) else { return Ok(Waited::TimedOut) };
+        let running = |task: &&mut KeptTask| task.state == TaskState::Running;
+        let Some(task) = run.tasks.get_mut(new.task).filter(running) else { return Ok(Waited::TimedOut) };
         let begins = task.waits.is_none();
         let waits = WaitsFor { from: new.from, until: now.saturating_add(new.patience) };
         let until = task.waits.get_or_insert(waits).until;
@@ -189,9 +190,15 @@ impl Held {
             self.messages.iter().position(|said| to(said) && id_of(said).as_ref() == Some(&answers.message));
         let text = plain(&answers.text);
         let replies = &self.replies;
-        let is_noted = replies.iter().any(|stored| stored.reply.last_sent.as_ref() == Some(&answers.message));
-        let is_copy =
-            |said: &Said| to(said) && said.state == "open" && said.new.texts.contains(&text) && !is_noted;
+        let is_noted = |said: &Said| {
+            replies.iter().any(|stored| {
+                stored.reply.target == said.new.reply.target
+                    && stored.reply.last_sent.as_ref() == Some(&answers.message)
+            })
+        };
+        let is_copy = |said: &Said| {
+            to(said) && said.state == "open" && said.new.texts.contains(&text) && !is_noted(said)
+        };
         let by_text = || self.messages.iter().rposition(is_copy);
         let Some(at) = by_id.or_else(by_text) else { return false };
         let run = self.messages[at].new.run.clone();

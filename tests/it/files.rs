@@ -42,6 +42,6 @@ mod start;
 mod targets;
 mod tool_change;
 mod torn;
-mod tracer;
+pub(crate) mod tracer;
 mod write;
 mod write_bytes;

@@ -200,3 +200,28 @@ fn late(carried: &Carried<'_>, limit: Duration) -> Failure {
         _ => Failure::Unreachable(format!("Discord has not answered within {} s", limit.as_secs())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::route::EDIT_ANSWER;
+    use super::super::wire::Interaction;
+    use super::*;
+    use cofferdam_agent::server::Reach;
+
+    /// Who has the token of an interaction answers in the bot's name, and it is in the address.
+    #[tokio::test]
+    async fn a_request_that_reaches_nobody_tells_no_token() {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", closed.local_addr().expect("bound"));
+        drop(closed);
+        let address = Address { url: url.parse().expect("an address"), reach: Reach::Loopback };
+        let token = Token::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
+        let api = Api::new(address, token, CancellationToken::new()).expect("a client");
+        let of = Interaction { id: 5, application: 6, token: "s3cret".into(), acknowledged: false };
+        for route in [Route::answer(&of), Route::on_answer(EDIT_ANSWER, &of)] {
+            let failure = api.call(&route, Carried::Nothing).await.expect_err("nobody listens");
+            assert!(matches!(failure, Failure::Unreachable(_)), "{failure}");
+            assert!(!format!("{failure:?}").contains("s3cret"), "{failure}");
+        }
+    }
+}

@@ -32,6 +32,7 @@ pub use gather::{Bytes, Gather, Gathered, ITEMS_MAX, Planned, Problem};
 pub use in_turn::{MESSAGE_TEXT_BYTES_MAX, SUMMARY_BYTES_MAX};
 pub use load::{LoadError, Loaded, load};
 pub use lock::RunLock;
+pub use noting::end_of;
 pub use serving::{Given, Serving};
 pub use shown::TEXT_BYTES_MAX;
 pub use types::{AllowedTypes, BadPattern, Limits};

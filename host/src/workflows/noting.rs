@@ -4,12 +4,23 @@
 use super::in_turn::event;
 use super::lock::RunLock;
 use super::serving::Serving;
-use cofferdam_core::audit::WorkflowState;
+use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::id::Caller;
 use cofferdam_store::{KeptRun, RunState, StoreError, now_ms};
 
 /// Whoever has ended a run writes that down within so many milliseconds, or never.
 const OWN_TIME_MS: i64 = 10_000;
+
+/// What the audit has of the end of a run; none while it goes on.
+pub fn end_of(kept: &KeptRun) -> Option<Workflow> {
+    let state = match kept.state {
+        RunState::Running => return None,
+        RunState::Done => WorkflowState::Done,
+        RunState::Failed => WorkflowState::Failed,
+        RunState::Cancelled => WorkflowState::Cancelled,
+    };
+    Some(Workflow { by: kept.ended_by.clone(), ..event(&kept.new, state, None) })
+}
 
 impl Serving {
     /// Writes down what became of a kept run; that it did is so whether or not it can be written.
@@ -22,15 +33,8 @@ impl Serving {
     /// Writes down the end of a run, which is owed until it is written. Where a kill comes in
     /// between, it is written down twice.
     pub(super) async fn note_end(&self, kept: &KeptRun) -> Result<(), StoreError> {
-        let state = match kept.state {
-            RunState::Running => return Ok(()),
-            RunState::Done => WorkflowState::Done,
-            RunState::Failed => WorkflowState::Failed,
-            RunState::Cancelled => WorkflowState::Cancelled,
-        };
-        let by = kept.ended_by.as_deref().and_then(|by| by.split_once(':'));
-        let by = by.map(|(channel, sender)| Caller { channel: channel.into(), sender: sender.into() });
-        match self.warden().note_workflow(event(&kept.new, state, by.as_ref())) {
+        let Some(ended) = end_of(kept) else { return Ok(()) };
+        match self.warden().note_workflow(ended) {
             Ok(()) if kept.is_unnoted => self.store().end_noted(&kept.new.run).await,
             Ok(()) => Ok(()),
             Err(error) => {

@@ -257,13 +257,7 @@ impl Runs for Sqlite {
                     "UPDATE run_message SET state = 'open' WHERE run = ?1 AND state = 'timed_out'",
                     [&run],
                 )?;
-                // What could not be sent is sent anew.
-                tx.execute(
-                    "DELETE FROM run_message WHERE run = ?1 AND n IN (
-                         SELECT n FROM run_task WHERE run_task.run = ?1 AND run_task.state <> 'done')
-                     AND EXISTS (SELECT 1 FROM part WHERE part.turn = run_message.turn AND part.state = 'failed')",
-                    [&run],
-                )?;
+                forget_refused(tx, &run)?;
                 due::note(tx, &run)?;
             }
             Ok(changed == 1)
@@ -304,6 +298,24 @@ fn insert_run(tx: &Transaction<'_>, new: &NewRun, open_max: u32) -> Result<bool,
         )?;
     }
     Ok(true)
+}
+
+/// What a platform has refused is sent anew: nothing of it is known any more. What is still on its
+/// way is left alone.
+fn forget_refused(tx: &Transaction<'_>, run: &str) -> Result<(), StoreError> {
+    let refused: Vec<String> = tx
+        .prepare_cached(
+            "SELECT message.turn FROM run_message AS message JOIN reply ON reply.turn = message.turn
+             WHERE message.run = ?1 AND reply.finished_at IS NOT NULL
+             AND EXISTS (SELECT 1 FROM part WHERE part.turn = message.turn AND part.state = 'failed')",
+        )?
+        .query_map([run], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for turn in refused {
+        tx.execute("DELETE FROM reply WHERE turn = ?1", [&turn])?;
+        tx.execute("DELETE FROM run_message WHERE turn = ?1", [&turn])?;
+    }
+    Ok(())
 }
 
 fn number(task: usize) -> i64 {

@@ -132,7 +132,7 @@ impl Seen {
 
 /// Has a tracer leave what it traces. A signal that comes just before it begins to wait is not seen
 /// by it.
-fn interrupt(tracer: &mut Child) {
+pub(crate) fn interrupt(tracer: &mut Child) {
     workers::until("a tracer that leaves", || {
         kill_process(Pid::from_child(tracer), Signal::INT).expect("ours");
         tracer.try_wait().expect("ours").is_some()
@@ -140,7 +140,7 @@ fn interrupt(tracer: &mut Child) {
 }
 
 /// Whether there is a tracer that may join a running program.
-pub(super) fn available(test: &str) -> bool {
+pub(crate) fn available(test: &str) -> bool {
     let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let may_join = needs::root() || matches!(yama.trim(), "" | "0");
     needs::available(test, "strace, and the right to trace", needs::program("strace") && may_join)

@@ -99,6 +99,11 @@ fn what_is_wrong_on_paper_begins_nothing() {
     refused_on_paper(&home.run(&["workflow", "check", &named]), "ends with .yaml, .yml or .json");
     let large = put(&home, "large.yaml", &vec![b'#'; (256 << 10) + 1]);
     refused_on_paper(&home.run(&["workflow", "check", &large]), "at most 256 KiB");
+    let latin = put(&home, "latin.yaml", b"workflow: w\xe9\n");
+    refused_on_paper(
+        &home.run(&["workflow", "check", &latin]),
+        "latin.yaml: stream did not contain valid UTF-8",
+    );
     let sound = put(&home, "sound.yaml", format!("workflow: w\n{tasks}").as_bytes());
     refused_on_paper(&home.run(&["workflow", "check", &sound, &large]), "large.yaml:1:1");
 }
@@ -241,6 +246,8 @@ fn limits_are_set_by_file_environment_and_flag() {
         ("[attachments]\nallowed_mime_types = { movie = [\"a/b\"] }\n", "unknown field `movie`"),
         ("[workflows]\nenv = [\"MY_API_KEY\"]\n", "MY_API_KEY ends in _KEY"),
         ("[workflows]\nenv = [\"bot_token\"]\n", "bot_token ends in _TOKEN"),
+        ("[workflows]\nenv = [\"MY_SECRET\"]\n", "MY_SECRET ends in _SECRET"),
+        ("[workflows]\nenv = [\"db_password\"]\n", "db_password ends in _PASSWORD"),
         ("[workflows]\nenv = [\"A B\"]\n", "is not the name of a variable"),
         ("[workflows]\nmax_open = 0\n", "max_open = 0 is not from 1 to 10000"),
         ("[workflows]\nrun_deadline = \"10ms\"\n", "is not from 1s to 366d"),

@@ -1,7 +1,7 @@
 //! The limits of a task, each tripped.
 
 use super::{PNG, put, refused_on_paper};
-use support::home::Home;
+use support::home::{Home, Ran};
 use support::llm::{Dialect, LlmServer, Turn};
 
 fn with(home: &Home, attachments: &str) -> String {
@@ -62,6 +62,13 @@ fn an_input_is_so_long_and_no_longer() {
     };
     assert_eq!(check(1 << 20).code, Some(0));
     refused_on_paper(&check((1 << 20) + 1), "--args has more than 1048576 bytes");
+    let piped = |text: &str| -> Ran {
+        let input = std::fs::File::open(put(&home, "piped.json", text.as_bytes())).expect("there");
+        let mut command = home.command(&["workflow", "check", &file, "--args", "-"]);
+        command.stdin(input).output().expect("it runs").into()
+    };
+    assert_eq!(piped("{\"x\":\"a\"}").code, Some(0));
+    refused_on_paper(&piped("{\"y\":1}"), "y is unknown");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

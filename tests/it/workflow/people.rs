@@ -2,9 +2,11 @@
 //! each once, through `kill -9`.
 
 mod approve;
+mod began;
 mod discord;
 mod examples;
 mod faults;
+mod holding;
 mod in_turn;
 mod kill;
 mod schedule;
@@ -69,6 +71,11 @@ impl World {
         assert!(self.serving.is_none(), "it runs already");
         self.serving = Some(Serving::start(&self.home, self.server.token())?);
         Ok(())
+    }
+
+    /// Its folder, and the gateway that serves.
+    fn served(&self) -> (&Home, &Serving) {
+        (&self.home, self.serving.as_ref().expect("it runs"))
     }
 
     fn kill(&mut self) {

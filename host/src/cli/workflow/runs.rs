@@ -6,9 +6,9 @@ use crate::cli::run::no_such_run;
 use crate::cli::{Exit, Output, runtime};
 use crate::config::Config;
 use crate::gateway;
-use crate::workflows::{RunLock, trigger_of};
+use crate::workflows::{RunLock, end_of, trigger_of};
 use anyhow::Context as _;
-use cofferdam_core::audit::{Event, Workflow, WorkflowState};
+use cofferdam_core::audit::Event;
 use cofferdam_core::text::{one_line, spelled_out_json};
 use cofferdam_store::{self as store, KeptRun, Owner, RunState, Store};
 use cofferdam_warden::audit::{AuditLog, Durability};
@@ -89,19 +89,9 @@ pub(super) fn cancel(config: &Config, one: &One) -> anyhow::Result<Exit> {
     })?;
     let Some(kept) = kept else { return Ok(no_such_run(&one.run)) };
     // Also where whoever cancelled it before was killed here.
-    if kept.state == RunState::Cancelled && kept.is_unnoted {
-        let event = Workflow {
-            run: kept.new.run.clone(),
-            workflow: kept.new.workflow.clone(),
-            file_sha256: kept.new.file_sha256.clone(),
-            state: Some(WorkflowState::Cancelled),
-            by: kept.ended_by.clone(),
-            task: None,
-            attachments: None,
-            to: None,
-            text_sha256: None,
-        };
-        audit.append(Event::Workflow(event), Durability::Synced)?;
+    let ended = end_of(&kept).filter(|_| kept.state == RunState::Cancelled && kept.is_unnoted);
+    if let Some(ended) = ended {
+        audit.append(Event::Workflow(ended), Durability::Synced)?;
         runtime.block_on(store.end_noted(&one.run))?;
         // Nobody carries it out any more, unless its process is about to notice.
         if let Ok(Some(lock)) = RunLock::take(&config.state_dir, &one.run) {

@@ -7,6 +7,7 @@ mod inbox;
 mod lines;
 mod outbox;
 mod runs;
+mod several;
 mod steering;
 mod streams;
 mod voices;
@@ -97,6 +98,8 @@ macro_rules! conformance {
                 the_end_that_somebody_makes_is_to_be_noted_until_it_is
                 so_many_runs_are_open_and_no_more
                 so_many_runs_are_listed_and_no_more
+                what_is_done_to_a_run_leaves_another_one_as_it_is
+                what_has_ended_stays_as_it_ended
             }
             waits {
                 a_reply_resolves_a_wait_once_and_is_answered_by_nobody
@@ -105,6 +108,18 @@ macro_rules! conformance {
                 of_a_reply_a_timeout_and_an_end_one_counts
                 a_wait_follows_a_clock_that_is_set
                 the_end_of_a_run_is_told_once_where_that_was_promised
+                times_follow_the_clock_of_what_waits_in_serve_alone
+                schedules_are_looked_at_one_by_one
+            }
+            several {
+                of_two_runs_that_ask_the_same_each_has_its_own_reply
+                of_two_runs_that_wait_each_has_its_own_end
+                a_promise_is_of_one_run_alone
+                what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_again
+                a_wait_is_of_one_task_that_runs
+                a_run_that_is_opened_again_waits_again_and_keeps_what_was_said
+                a_reply_is_of_its_channel_and_its_place
+                an_album_is_of_its_person_and_channel
             }
             lines {
                 lines_come_back_in_order_after_a_restart_and_each_once

@@ -181,7 +181,8 @@ async fn of_a_reply_and_the_end_of_the_time_one_counts() {
 
 #[tokio::test]
 async fn whoever_ends_the_run_ends_what_waits_and_has_it_told() {
-    let world = World::waiting().await;
+    let world = World::two().await;
+    assert!(!world.store.reopen_run("turn-1").await.expect("asked"), "it goes on by itself alone");
     world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
     let due = world.due(0).await;
     assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("ended"));
@@ -189,7 +190,7 @@ async fn whoever_ends_the_run_ends_what_waits_and_has_it_told() {
     assert_eq!(world.store.unanswered_runs().await.expect("asked"), ["turn-1"]);
     assert_eq!(world.waits("wait-2", "77").await, TurnWaited::Ended);
     assert_eq!(world.store.keep_turn_message("send-2", message("turn-1/send-2")).await.expect("asked"), None);
-    assert!(!world.store.reopen_run("turn-1").await.expect("asked"), "it goes on by itself alone");
+    assert!(!world.store.reopen_run("turn-1").await.expect("asked"));
 }
 
 #[tokio::test]
@@ -281,4 +282,131 @@ async fn nobody_is_asked_for_a_run_that_has_ended() {
     let open = world.store.open_choices(CHANNEL).await.expect("read");
     let open: Vec<_> = open.iter().map(|one| (one.id.as_str(), one.state)).collect();
     assert_eq!(open, [("turn-1/keep/0", ApprovalState::Withdrawn)]);
+}
+
+impl World {
+    async fn kept(&self, run: &str) -> KeptRun {
+        self.store.kept_run(run).await.expect("asked").expect("there")
+    }
+
+    /// A message of a run to Ben that is out under this id, and whose task still runs.
+    async fn sends(&self, run: &str, id: &str, message: &str) {
+        let turn = TurnId::new(format!("{run}/{id}"));
+        let new = NewMessage { run: run.into(), ..self::message(turn.as_str()) };
+        self.store.keep_turn_message(id, new).await.expect("kept").expect("the first time");
+        self.store.part_sent(&turn, 0, message).await.expect("noted");
+        assert_eq!(self.store.message_sent(&turn).await.expect("asked"), Sent::Out(vec![message.into()]));
+    }
+
+    async fn ends(&self, run: &str, id: &str, ended: Ended) {
+        self.store.end_turn_task(run, id, ended).await.expect("kept");
+    }
+
+    /// The runs whose wait is over then.
+    async fn runs_due(&self, later: i64) -> Vec<String> {
+        self.due(later).await.into_iter().map(|due| due.run).collect()
+    }
+
+    /// Turn 1's run waits for the reply to 77; so does one of turn 9, to 78.
+    async fn two() -> Self {
+        let world = Self::sent().await;
+        world.store.persist(CHANNEL, vec![new(9, None)]).await.expect("it");
+        let turn = world.store.claim(CHANNEL, Claim::Update(9)).await.expect("it").expect("bound").turn;
+        let second = NewRun { run: "turn-2".into(), ..run() };
+        assert!(world.store.begin_turn_run(second, turn, 9).await.expect("begun"));
+        // The first one has sent more, and nobody has noted yet what came of that.
+        world.sends("turn-1", "send-2", "79").await;
+        world.sends("turn-2", "send-1", "78").await;
+        let second = world.kept("turn-2").await;
+        world.ends("turn-1", "send-1", Ended::Done("{}".into())).await;
+        assert_eq!(world.waits("wait-1", "77").await, TurnWaited::Begun);
+        assert_eq!(world.kept("turn-2").await, second);
+        let first = world.kept("turn-1").await;
+        world.ends("turn-2", "send-1", Ended::Done("{}".into())).await;
+        let wait = NewTurnWait { run: "turn-2".into(), patience: 2 * HOUR, ..wait("wait-1", "78") };
+        assert_eq!(world.store.wait_in_turn(wait, now_ms()).await.expect("asked"), TurnWaited::Begun);
+        assert_eq!(world.kept("turn-1").await, first);
+        world
+    }
+}
+
+fn replies_to(message: &str, update_id: i64) -> NewUpdate {
+    let mut update = replies(update_id, None, "[1]");
+    if let Fate::Pending(Headers { answers: Some(answers), .. }) = &mut update.fate {
+        (answers.message, answers.text) = (message.into(), "Edited".into());
+    }
+    update
+}
+
+#[tokio::test]
+async fn of_two_runs_that_wait_each_goes_on_by_itself() {
+    let world = World::two().await;
+    assert_eq!(world.runs_due(HOUR + 1).await, ["turn-1"]);
+    let second = world.kept("turn-2").await;
+    let late = world.due(HOUR + 1).await;
+    assert!(world.store.go_on(going(&late[0])).await.expect("kept"));
+    assert_eq!(world.kept("turn-2").await, second);
+    // The end of the first one's time is none of the second one's.
+    world.store.persist(CHANNEL, vec![replies_to("78", 2)]).await.expect("kept");
+    assert_eq!(world.pending().await, [-5], "it begins no turn of its own");
+    let due = world.due(0).await;
+    assert_eq!((due.len(), due[0].run.as_str(), due[0].reply.is_some()), (1, "turn-2", true));
+    // It was promised that the second one is told of, and no longer that the first one is.
+    for run in ["turn-1", "turn-2"] {
+        assert!(world.store.cancel_run(run, &caller("ann")).await.expect("ended"));
+    }
+    assert_eq!(world.store.unanswered_runs().await.expect("asked"), ["turn-2"]);
+}
+
+#[tokio::test]
+async fn a_run_is_idle_by_its_own_turn_alone() {
+    let world = World::sent().await;
+    world.store.persist(CHANNEL, vec![new(9, None)]).await.expect("it");
+    let turn = world.store.claim(CHANNEL, Claim::Update(9)).await.expect("it").expect("bound").turn;
+    let second = NewRun { run: "turn-2".into(), ..run() };
+    assert!(world.store.begin_turn_run(second, turn, 9).await.expect("begun"));
+    world.end_turn(1).await;
+    assert_eq!(world.idle(HOUR + 60_000).await, ["turn-1"]);
+    assert_eq!(world.kept("turn-2").await.state, RunState::Running, "its turn runs");
+    // A wait keeps its own run open, and no other one.
+    let world = World::two().await;
+    world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
+    let due = world.due(0).await;
+    assert!(world.store.go_on(going(&due[0])).await.expect("kept"));
+    for turn in [1, 9] {
+        world.end_turn(turn).await;
+    }
+    world.store.claim(CHANNEL, Claim::Update(-5)).await.expect("it").expect("bound");
+    world.end_turn(-5).await;
+    assert_eq!(world.idle(2 * HOUR).await, ["turn-1"]);
+    assert_eq!(world.kept("turn-2").await.state, RunState::Running, "it waits");
+    let late = world.due(2 * HOUR + 1).await;
+    assert!(world.store.go_on(GoingOn { update_id: -6, ..going(&late[0]) }).await.expect("kept"));
+}
+
+#[tokio::test]
+async fn of_a_runs_messages_and_waits_each_is_its_own() {
+    let world = World::sent().await;
+    world.sends("turn-1", "send-2", "79").await;
+    assert_eq!(world.waits("wait-1", "77").await, TurnWaited::Begun);
+    let waits = |kept: &KeptRun| kept.tasks.iter().map(|task| task.waits.is_some()).collect::<Vec<_>>();
+    let kept = world.kept("turn-1").await;
+    assert_eq!(waits(&kept), [false, false, true], "{kept:?}");
+    world.ends("turn-1", "send-2", Ended::Done("{}".into())).await;
+    // What is done stays so.
+    let kept = world.kept("turn-1").await;
+    world.ends("turn-1", "send-2", Ended::Failed("{}".into())).await;
+    assert_eq!(world.kept("turn-1").await, kept);
+    assert_eq!(waits(&kept), [false, false, true], "{kept:?}");
+    let longer = NewTurnWait { patience: 3 * HOUR, ..wait("wait-2", "79") };
+    assert_eq!(world.store.wait_in_turn(longer, now_ms()).await.expect("asked"), TurnWaited::Begun);
+    let late = world.due(HOUR + 1).await;
+    assert_eq!(late.len(), 1, "{late:?}");
+    assert!(world.store.go_on(going(&late[0])).await.expect("kept"));
+    world.store.persist(CHANNEL, vec![replies_to("79", 2)]).await.expect("kept");
+    let due = world.due(0).await;
+    assert_eq!((due.len(), due[0].reply.is_some()), (1, true), "the other one waits on, and is replied to");
+    // What still waits was promised.
+    assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("ended"));
+    assert_eq!(world.store.unanswered_runs().await.expect("asked"), ["turn-1"]);
 }

@@ -172,6 +172,62 @@ fn attachments_expand_in_order_and_pass_the_same_checks_after_phase_two() {
     }
 }
 
+/// Each text that may be a template, by the input in phase one and by a task's output in phase two.
+#[test]
+fn each_text_of_a_file_is_rendered_in_either_phase() {
+    let text = r#"workflow: w
+input: { additionalProperties: true }
+agents:
+  - id: g
+    instructions: "i {{ ROOT.v }}"
+    attachments:
+      - { type: "{{ ROOT.kind }}", url: "https://e.example/{{ ROOT.v }}", name: "n {{ ROOT.v }}", mime: "image/{{ ROOT.v }}", meta: { deep: ["{{ ROOT.v }}"] } }
+      - { type: pdf, urls: ["https://e.example/{{ ROOT.v }}.pdf"] }
+    actions:
+      - { id: x, prompt: "p {{ ROOT.v }}", attachments: [{ type: file, path: "{{ ROOT.v }}.txt" }, { type: image, paths: ["{{ ROOT.v }}/*.png"] }] }
+tasks:
+  - { id: a, tool: t }
+  - { id: b, agent: g, action: x }
+  - { id: c, send: { to: "telegram:{{ ROOT.n }}", text: "s {{ ROOT.v }}", files: ["/shared/{{ ROOT.v }}"] } }
+  - { id: d, wait: { reply_to: c, timeout: "{{ ROOT.n }}h", otherwise: "o {{ ROOT.v }}" } }
+  - { id: e, approve: { from: "discord:{{ ROOT.n }}", text: "q {{ ROOT.v }}", timeout: "{{ ROOT.n }}m" } }
+"#;
+    let values = json!({ "v": "x", "n": "7", "kind": "image" });
+    for root in ["input", "tasks.a.output"] {
+        let plan = plan(&text.replace("ROOT", root), values.clone()).expect(root);
+        let done = outputs(&[("a", values.clone())]);
+        let work = |n: usize| &plan.tasks[n].work;
+        let (PlannedWork::Agent(asked), PlannedWork::Send(send)) = (work(1), work(2)) else {
+            panic!("{root}")
+        };
+        let (PlannedWork::Wait(wait), PlannedWork::Approve(approve)) = (work(3), work(4)) else {
+            panic!("{root}")
+        };
+        let ready = plan.ready(asked, &done).expect(root);
+        assert_eq!((ready.instructions.as_str(), ready.prompt.as_str()), ("i x", "p x"), "{root}");
+        let shown = ready.attachments.iter().map(|one| match &one.item.source {
+            Source::Url(url) => format!("{} {}", one.item.kind.name(), url.as_written()),
+            Source::Local(LocalPath::File(path)) => format!("{} {path}", one.item.kind.name()),
+            Source::Local(LocalPath::Pattern(pattern)) => format!("{} {pattern}", one.item.kind.name()),
+            Source::Local(LocalPath::Workspace(path)) => panic!("{path}"),
+        });
+        let expected =
+            ["image https://e.example/x", "pdf https://e.example/x.pdf", "file x.txt", "image x/*.png"];
+        assert_eq!(shown.collect::<Vec<_>>(), expected, "{root}");
+        let first = &ready.attachments[0].item;
+        assert_eq!((first.name.as_deref(), first.mime.as_deref()), (Some("n x"), Some("image/x")), "{root}");
+        assert_eq!(first.meta.clone().map(Value::Object), Some(json!({ "deep": ["x"] })), "{root}");
+        let message = plan.message(send, &done).expect(root);
+        assert_eq!((message.to.channel.as_str(), message.to.user.as_str()), ("telegram", "7"), "{root}");
+        assert_eq!((message.text.as_str(), message.files), ("s x", vec!["/shared/x".to_owned()]), "{root}");
+        let waits = plan.wait(wait, &done).expect(root);
+        assert_eq!((waits.timeout.to_string(), waits.otherwise), ("7h".to_owned(), Some("o x".to_owned())));
+        let asks = plan.question(approve, &done).expect(root);
+        assert_eq!(asks.from.map(|from| from.user).as_deref(), Some("7"), "{root}");
+        assert_eq!((asks.text.as_str(), asks.timeout.to_string().as_str()), ("q x", "7m"), "{root}");
+    }
+}
+
 #[test]
 fn agents_of_files_have_their_own_folder() {
     let text = "workflow: w\nagents: [{ file: team/a.yaml }]\ntasks: [{ id: t, agent: a, action: x, attachments: [{ type: file, path: own.txt }] }]\n";

@@ -52,6 +52,9 @@ fn bounds_of_a_file_are_told() {
     let column = 4 + NODE_DEPTH_MAX - 1;
     check(&deep, &format!("1:{column} nest deeper than 32"));
     check(&format!("a: [{}]", "1,".repeat(NODES_MAX)), "1 more than 20000 values");
+    let named = |n: usize| format!("workflow: w\ntasks: [{{ id: {}, tool: x }}]\n", "a".repeat(n));
+    assert!(load(&named(64)).is_ok());
+    check(&named(65), "2 at most 64");
     let tasks = |n: usize| {
         let tasks: String = (0..n).map(|n| format!("  - {{ id: t{n}, tool: file_list }}\n")).collect();
         format!("workflow: w\ntasks:\n{tasks}")

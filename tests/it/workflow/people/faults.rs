@@ -2,18 +2,34 @@
 //! done twice, and it goes on by itself.
 
 use super::super::PDF;
-use super::{ASK, BEN, PATIENCE, World};
+use super::holding::Holding;
+use super::{ANN, ASK, BEN, CAT, PATIENCE, World};
 use crate::soak::clock::Clock;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::time::{Duration, Instant};
 use support::files::{Answer, FileServer};
 use support::llm::{Dialect, LlmServer, Turn};
 use support::serving::Serving;
+use support::telegram::Incoming;
 
 /// Over its limit a process is killed, unless it ignores the signal: then writing fails.
 const IGNORING: [&str; 4] = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"];
 
 impl World {
+    /// One that shows an agent a PDF file of this server at `/look`, not started yet.
+    async fn downloading(llm: &LlmServer, files: &FileServer) -> anyhow::Result<Self> {
+        let look = format!(
+            "workflow: look\non: {{ command: look }}\nagents: [{{ id: a, actions: [{{ id: b, prompt: c, \
+             attachments: [{{ type: pdf, url: {:?} }}] }}] }}]\ntasks: [{{ id: t, agent: a, action: b }}]\n",
+            files.url("/a.pdf")
+        );
+        let mut world = Self::stopped(&[&look]).await?;
+        let accepts = "accepts = [\"application/pdf\"]\n";
+        let named = format!("[attachments]\nallowed_private_hosts = [{:?}]\n", files.host());
+        world.home = std::mem::take(&mut world.home).model(llm, Dialect::Anthropic, accepts).config(&named);
+        Ok(world)
+    }
+
     fn launch(&mut self, wrapper: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
         let serving = Serving::launch(&self.home, self.server.token(), wrapper, environment)?;
         self.serving = Some(serving.polling()?);
@@ -123,15 +139,7 @@ async fn a_stop_closes_the_store_while_a_run_waits() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_download_that_finds_no_room_fails_its_task_and_leaves_nothing() -> anyhow::Result<()> {
     let (llm, files) = (LlmServer::start().await?, FileServer::start().await?);
-    let look = format!(
-        "workflow: look\non: {{ command: look }}\nagents: [{{ id: a, actions: [{{ id: b, prompt: c, \
-         attachments: [{{ type: pdf, url: {:?} }}] }}] }}]\ntasks: [{{ id: t, agent: a, action: b }}]\n",
-        files.url("/a.pdf")
-    );
-    let mut world = World::stopped(&[&look]).await?;
-    let accepts = "accepts = [\"application/pdf\"]\n";
-    let named = format!("[attachments]\nallowed_private_hosts = [{:?}]\n", files.host());
-    world.home = std::mem::take(&mut world.home).model(&llm, Dialect::Anthropic, accepts).config(&named);
+    let mut world = World::downloading(&llm, &files).await?;
     // Held in memory it would need no room.
     files.answer("/a.pdf", Answer::Bytes([PDF, &[b'x'; 6 << 20]].concat()));
     world.launch(&IGNORING, &[])?;
@@ -147,5 +155,59 @@ async fn a_download_that_finds_no_room_fails_its_task_and_leaves_nothing() -> an
     llm.script([Turn::say("seen")]);
     let again = world.ask("/look");
     world.answer(&again, "{\"text\":\"seen\"}").await?;
+    Ok(())
+}
+
+/// As many downloads as the runtime has threads, on a disk that answers none of them for now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_disk_under_downloads_keeps_nobody_else_waiting() -> anyhow::Result<()> {
+    let (llm, files) = (LlmServer::start().await?, FileServer::start().await?);
+    let mut world = World::downloading(&llm, &files).await?;
+    files.answer("/a.pdf", Answer::Bytes([PDF, &[b'x'; 1 << 20]].concat()));
+    world.start()?;
+    let spool = world.home.state().join("blobs");
+    let test = "workflow::people::faults::a_slow_disk_under_downloads_keeps_nobody_else_waiting";
+    let Some(disk) = Holding::calls(test, world.served(), "openat", &spool) else { return Ok(()) };
+    let looking = [ANN, BEN].map(|person| world.server.push(Incoming::private(person).text("/look")));
+    disk.holds(looking.len(), PATIENCE).await?;
+    let asked = world.server.push(Incoming::private(CAT).text("/help file_read"));
+    world.answer(&asked, "").await?;
+    assert!(disk.holds_all() && llm.requests().is_empty(), "nothing was held");
+    llm.script([Turn::say("seen"), Turn::say("seen")]);
+    drop(disk);
+    for looking in &looking {
+        world.answer(looking, "{\"text\":\"seen\"}").await?;
+    }
+    let left: Vec<_> = std::fs::read_dir(spool)?.collect();
+    assert!(left.is_empty(), "{left:?}");
+    Ok(())
+}
+
+/// Somebody ends a run when its reply has come and before its lock is taken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_that_is_ended_before_it_goes_on_leaves_no_lock() -> anyhow::Result<()> {
+    let world = World::running(&[ASK]).await?;
+    let asked = world.ask("/ask question=one");
+    let question = world.said_to(BEN, "5000000001 asks: one").await?;
+    world.answer(&asked, "ask-colleague-").await?;
+    world.stands("waiting").await?;
+    let lock = world.home.state().join("runs").join(format!("{}.lock", world.run_id()));
+    let test = "workflow::people::faults::a_run_that_is_ended_before_it_goes_on_leaves_no_lock";
+    let Some(taking) = Holding::calls(test, world.served(), "flock", &lock) else { return Ok(()) };
+    world.reply(BEN, &question, "noon");
+    taking.holds(1, PATIENCE).await?;
+    assert_eq!(world.cancel().code, Some(0));
+    assert!(!lock.exists(), "who ends it removes it");
+    drop(taking);
+    world.answer(&asked, "cancelled: ").await?;
+    // It is made anew by who takes it, and goes again.
+    let other = world.ask("/ask question=two");
+    world.said_to(BEN, "5000000001 asks: two").await?;
+    world.answer(&other, "ask-colleague-").await?;
+    let began = Instant::now();
+    while lock.exists() {
+        anyhow::ensure!(began.elapsed() < PATIENCE, "{} is left", lock.display());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     Ok(())
 }

@@ -144,3 +144,36 @@ async fn what_cannot_be_shown_or_read_fails_the_task() -> anyhow::Result<()> {
     assert_eq!(ran.json()["tasks"][0]["output"], json!({ "text": "yes" }), "{ran:?}");
     Ok(())
 }
+
+/// Two names of one file, which an earlier task makes, are one attachment; the agent's tools have it
+/// as the files of a turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_tasks_name_alike_is_one_attachment_and_its_agents_tools_have_it() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    let home = Home::new().model(&llm, Dialect::Chat, "");
+    put(&home, "note.txt", b"a note");
+    let text = "workflow: w\nagents:\n  - id: a\n    tools: [attachment_save]\n\
+        \x20   attachments: [{ type: file, path: /shared/made.txt, name: Last }, { type: file, path: note.txt }]\n\
+        \x20   actions: [{ id: b, prompt: c }]\ntasks:\n\
+        \x20 - { id: make, tool: file_write, with: { path: /shared/made.txt, content: made } }\n\
+        \x20 - id: t\n    agent: a\n    action: b\n    attachments:\n\
+        \x20     - { type: file, path: \"{{ tasks.make.output.path }}\", name: First, meta: { n: \"{{ tasks.make.output.path }}\" } }\n";
+    let save = |index: u32, path: &str| Call::new("attachment_save", json!({ "index": index, "path": path }));
+    llm.script([Turn::calls([save(0, "/shared/0.txt"), save(1, "/shared/1.txt")]), Turn::say("saved")]);
+    let ran = run(&home, text, &[]);
+    assert_eq!((ran.code, states(&ran.json())), (Some(0), "done done".to_owned()), "{ran:?}");
+    let list = parts(&llm.requests()[0])
+        .iter()
+        .filter_map(|part| part["text"].as_str().map(str::to_owned))
+        .find(|text| text.starts_with("{\"index\":0,\"type\""))
+        .expect("a list");
+    let lines: Vec<Value> = list.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let file = |index: u32, bytes: u32| json!({ "index": index, "type": "file", "mime_type": "text/plain", "bytes": bytes });
+    let mut first = file(0, 4);
+    (first["name"], first["meta"]) = (json!("Last"), json!({ "n": "/shared/made.txt" }));
+    assert_eq!(lines, [first, file(1, 6)]);
+    for (path, bytes) in [("/shared/0.txt", "made"), ("/shared/1.txt", "a note")] {
+        assert_eq!(std::fs::read_to_string(home.host(path))?, bytes);
+    }
+    Ok(())
+}

@@ -146,3 +146,111 @@ pub(super) async fn so_many_runs_are_listed_and_no_more<E: Engine>() {
         (RUNS_LISTED_MAX as usize, format!("w-{RUNS_LISTED_MAX}").as_str())
     );
 }
+
+/// What somebody does to a run.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Begin(usize),
+    Done(usize),
+    Fail(usize),
+    HandOver,
+    End,
+    Cancel,
+    Noted,
+    Reopen,
+}
+
+/// Does it; whether it counts.
+async fn take(store: &Store, run: &str, step: Step) -> bool {
+    let taken = match step {
+        Step::Begin(task) => store.begin_task(run, task).await,
+        Step::Done(task) => store.end_task(run, task, done("1")).await,
+        Step::Fail(task) => store.end_task(run, task, failed("{}")).await,
+        Step::HandOver => store.hand_over_run(run).await,
+        Step::End => store.end_run(run, done("2")).await,
+        Step::Cancel => store.cancel_run(run, &caller("ann")).await,
+        Step::Noted => store.end_noted(run).await.map(|()| true),
+        Step::Reopen => store.reopen_run(run).await,
+    };
+    taken.expect("asked")
+}
+
+/// Each step of one of two runs that stand alike, and how it stands then.
+pub(super) async fn what_is_done_to_a_run_leaves_another_one_as_it_is<E: Engine>() {
+    use Step::{Begin, Cancel, Done, End, Fail, HandOver, Noted, Reopen};
+    for steps in [
+        &[
+            (Begin(0), "running: running pending"),
+            (Done(0), "running: done pending"),
+            (Begin(1), "running: done running"),
+            (Fail(1), "failed: done failed"),
+            (Reopen, "running: done pending"),
+            (Begin(1), "running: done running"),
+            (HandOver, "running: done running"),
+            (Done(1), "running: done done"),
+            (End, "done: done done"),
+        ][..],
+        &[
+            (Begin(0), "running: running pending"),
+            (Done(0), "running: done pending"),
+            (Begin(1), "running: done running"),
+            (Cancel, "cancelled: done cancelled"),
+            (Noted, "cancelled: done cancelled"),
+        ],
+        &[(Begin(0), "running: running pending"), (Cancel, "cancelled: cancelled pending")],
+    ] {
+        let fixture = Fixture::<E>::new();
+        let kept = async |run: &str| fixture.store.kept_run(run).await.expect("asked").expect("there");
+        for run in ["w-1", "w-2"] {
+            assert!(fixture.store.begin_run(new(run), 9).await.expect("begun"));
+        }
+        for (step, stands) in steps {
+            let other = kept("w-2").await;
+            assert!(take(&fixture.store, "w-1", *step).await, "{step:?}");
+            assert_eq!(
+                (states(&fixture, "w-1").await.as_str(), kept("w-2").await),
+                (*stands, other),
+                "{step:?}"
+            );
+            assert!(take(&fixture.store, "w-2", *step).await, "{step:?}");
+            assert_eq!(states(&fixture, "w-2").await, *stands, "{step:?}");
+        }
+    }
+}
+
+/// What comes too late changes nothing, whatever else is open.
+pub(super) async fn what_has_ended_stays_as_it_ended<E: Engine>() {
+    use Step::{Begin, Cancel, Done, End, Fail, HandOver, Reopen};
+    for (ends, late) in [
+        (
+            &[Begin(0), Done(0), End][..],
+            &[Begin(0), Begin(1), Done(0), Fail(0), HandOver, Cancel, End, Reopen][..],
+        ),
+        (&[Begin(0), Fail(0)], &[Begin(0), Begin(1), Done(0), HandOver, Cancel, End]),
+        (
+            &[Begin(0), Done(0), Cancel],
+            &[Begin(0), Begin(1), Done(0), Done(1), Fail(1), HandOver, Cancel, End, Reopen],
+        ),
+    ] {
+        let fixture = Fixture::<E>::new();
+        let kept = async || fixture.store.kept_run("w-1").await.expect("asked").expect("there");
+        for run in ["w-0", "w-1", "w-2"] {
+            assert!(fixture.store.begin_run(new(run), 9).await.expect("begun"));
+        }
+        for step in ends {
+            assert!(take(&fixture.store, "w-1", *step).await, "{step:?}");
+        }
+        let ended = kept().await;
+        for step in late {
+            assert!(!take(&fixture.store, "w-1", *step).await, "{step:?} of {ended:?}");
+            assert_eq!(kept().await, ended, "{step:?}");
+        }
+    }
+    // A task whose run somebody ended meanwhile fails for itself alone.
+    let fixture = Fixture::<E>::new();
+    fixture.store.begin_run(new("w-1"), 9).await.expect("begun");
+    for step in [Begin(0), Cancel, Fail(0)] {
+        assert!(take(&fixture.store, "w-1", step).await, "{step:?}");
+    }
+    assert_eq!(states(&fixture, "w-1").await, "cancelled: failed pending");
+}

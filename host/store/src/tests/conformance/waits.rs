@@ -2,9 +2,9 @@
 
 use super::*;
 
-const HOUR: i64 = 3_600_000;
+pub(super) const HOUR: i64 = 3_600_000;
 
-fn run(id: &str) -> NewRun {
+pub(super) fn run(id: &str) -> NewRun {
     NewRun {
         owner: Owner::Serve,
         answer_to: Some(AnswerTo { channel: CHANNEL.into(), target: "there".into() }),
@@ -12,7 +12,7 @@ fn run(id: &str) -> NewRun {
     }
 }
 
-fn message(id: &str) -> NewMessage {
+pub(super) fn message(id: &str) -> NewMessage {
     NewMessage {
         run: id.into(),
         task: 0,
@@ -27,19 +27,19 @@ fn message(id: &str) -> NewMessage {
     }
 }
 
-fn reply() -> NewReply {
+pub(super) fn reply() -> NewReply {
     NewReply {
         target: "ben".into(),
         parts: vec![NewPart { kind: PartKind::Text, body: "When is it?".into() }],
     }
 }
 
-fn wait(id: &str) -> NewWait {
+pub(super) fn wait(id: &str) -> NewWait {
     NewWait { run: id.into(), task: 1, of: Some(0), from: "paper:ben".into(), patience: HOUR }
 }
 
 /// A message that replies to another one.
-fn answering(update_id: i64, sender: &str, message: &str, text: &str) -> NewUpdate {
+pub(super) fn answering(update_id: i64, sender: &str, message: &str, text: &str) -> NewUpdate {
     let answers = Answers {
         message: message.into(),
         text: text.into(),
@@ -68,7 +68,7 @@ pub(in crate::tests) async fn waiting<E: Engine>(id: &str) -> Fixture<E> {
     fixture
 }
 
-async fn pending<E: Engine>(fixture: &Fixture<E>) -> Vec<i64> {
+pub(super) async fn pending<E: Engine>(fixture: &Fixture<E>) -> Vec<i64> {
     ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it"))
 }
 
@@ -129,10 +129,12 @@ pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
     store.persist(CHANNEL, vec![answering(1, "ben", "77", "When is it?")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "too late");
 
-    let fixture = waiting::<E>("w-2").await;
+    let fixture = several::two::<E>().await;
     assert!(fixture.store.cancel_run("w-2", &caller("ann")).await.expect("cancelled"));
-    fixture.store.persist(CHANNEL, vec![answering(1, "ben", "77", "When is it?")]).await.expect("kept");
+    fixture.store.persist(CHANNEL, vec![answering(1, "ben", "78", "When is it?")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "nobody waits");
+    let more = NewMessage { task: 1, turn: TurnId::new("w-2/more"), ..message("w-2") };
+    assert_eq!(fixture.store.keep_message(more).await.expect("asked"), None, "it says nothing more");
 }
 
 pub(super) async fn a_wait_follows_a_clock_that_is_set<E: Engine>() {
@@ -173,4 +175,38 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").is_empty());
     assert!(store.hand_over_run("w-3").await.expect("asked"));
     assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked"), ["w-3"]);
+}
+
+pub(super) async fn times_follow_the_clock_of_what_waits_in_serve_alone<E: Engine>() {
+    let fixture = waiting::<E>("w-1").await;
+    let store = &fixture.store;
+    store.begin_run(runs::new("w-2"), 9).await.expect("begun");
+    store.begin_run(run("w-3"), 9).await.expect("begun");
+    assert!(store.end_run("w-3", Ended::Done("1".into())).await.expect("ended"));
+    let kept = async |id: &str| store.kept_run(id).await.expect("asked").expect("there");
+    let (of_command, ended, waiting) = (kept("w-2").await, kept("w-3").await, kept("w-1").await);
+    store.shift_waits(HOUR).await.expect("shifted");
+    assert_eq!(kept("w-1").await.began_at, waiting.began_at + HOUR);
+    assert_eq!((kept("w-2").await, kept("w-3").await), (of_command, ended), "nobody waits there");
+    // What waits for less than it may is left alone.
+    store.shift_waits(-2 * HOUR).await.expect("shifted");
+    let before = kept("w-1").await;
+    store.bound_waits(before.began_at + HOUR).await.expect("bounded");
+    assert_eq!(kept("w-1").await, before);
+    // Nor is what has ended.
+    let ended = kept("w-3").await;
+    store.bound_waits(ended.began_at - HOUR).await.expect("bounded");
+    assert_eq!(kept("w-3").await, ended);
+}
+
+pub(super) async fn schedules_are_looked_at_one_by_one<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    for workflow in ["daily", "weekly"] {
+        assert_eq!(store.schedule_looked(workflow, 100).await.expect("asked"), 100);
+    }
+    store.schedule_done("daily", 200).await.expect("noted");
+    let fixture = fixture.restart();
+    let looked = async |workflow| fixture.store.schedule_looked(workflow, 300).await.expect("asked");
+    assert_eq!((looked("daily").await, looked("weekly").await), (200, 100));
 }

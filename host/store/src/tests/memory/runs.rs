@@ -104,7 +104,7 @@ impl Runs for Memory {
     }
 
     async fn reopen_run(&self, run: &str) -> Result<bool, StoreError> {
-        self.on_run(run, |kept| {
+        let reopened = self.on_run(run, |kept| {
             let may = matches!(kept.state, RunState::Running | RunState::Failed);
             if may {
                 (kept.state, kept.error) = (RunState::Running, None);
@@ -114,7 +114,11 @@ impl Runs for Memory {
                 }
             }
             may
-        })
+        })?;
+        if reopened {
+            self.held().say_again(run);
+        }
+        Ok(reopened)
     }
 }
 

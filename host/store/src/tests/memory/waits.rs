@@ -44,7 +44,8 @@ impl Waits for Memory {
         let Some((run, _)) = held.runs.iter_mut().find(|(run, _)| run.new.run == new.run) else {
             return Ok(Waited::TimedOut);
         };
-        let Some(task) = run.tasks.get_mut(new.task) else { return Ok(Waited::TimedOut) };
+        let running = |task: &&mut KeptTask| task.state == TaskState::Running;
+        let Some(task) = run.tasks.get_mut(new.task).filter(running) else { return Ok(Waited::TimedOut) };
         let begins = task.waits.is_none();
         let waits = WaitsFor { from: new.from, until: now.saturating_add(new.patience) };
         let until = task.waits.get_or_insert(waits).until;
@@ -123,7 +124,8 @@ impl Waits for Memory {
 
     async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
         let mut held = self.held();
-        for (run, began_at) in held.runs.iter_mut().filter(|(run, _)| run.new.owner == Owner::Serve) {
+        let is_served = |run: &KeptRun| run.new.owner == Owner::Serve && run.state == RunState::Running;
+        for (run, began_at) in held.runs.iter_mut().filter(|(run, _)| is_served(run)) {
             *began_at += by;
             run.began_at += by;
             run.tasks.iter_mut().filter_map(|task| task.waits.as_mut()).for_each(|waits| waits.until += by);
@@ -157,6 +159,22 @@ impl Waits for Memory {
 }
 
 impl Held {
+    /// A run is opened again: who was late may reply, and what was refused was never said.
+    pub(super) fn say_again(&mut self, run: &str) {
+        let of_run = |said: &Said| said.new.run == run;
+        for said in self.messages.iter_mut().filter(|said| of_run(said) && said.state == "timed_out") {
+            said.state = "open";
+        }
+        let refused = |stored: &Stored| stored.done && stored.reply.last_sent.is_none();
+        let turns: Vec<_> = self.replies.iter().filter(|stored| refused(stored)).collect();
+        let turns: Vec<_> = turns.into_iter().map(|stored| stored.reply.turn.clone()).collect();
+        let again = |said: &Said| of_run(said) && turns.contains(&said.new.turn);
+        let messages = &self.messages;
+        let is_again = |turn: &TurnId| messages.iter().any(|said| again(said) && said.new.turn == *turn);
+        self.replies.retain(|stored| !is_again(&stored.reply.turn));
+        self.messages.retain(|said| !again(said));
+    }
+
     /// Whether an update is the reply that a run waits for.
     pub(super) fn resolve(&mut self, channel: &str, headers: &Headers, album: Option<&str>) -> bool {
         let Some(answers) = &headers.answers else { return false };
@@ -172,9 +190,15 @@ impl Held {
             self.messages.iter().position(|said| to(said) && id_of(said).as_ref() == Some(&answers.message));
         let text = plain(&answers.text);
         let replies = &self.replies;
-        let is_noted = replies.iter().any(|stored| stored.reply.last_sent.as_ref() == Some(&answers.message));
-        let is_copy =
-            |said: &Said| to(said) && said.state == "open" && said.new.texts.contains(&text) && !is_noted;
+        let is_noted = |said: &Said| {
+            replies.iter().any(|stored| {
+                stored.reply.target == said.new.reply.target
+                    && stored.reply.last_sent.as_ref() == Some(&answers.message)
+            })
+        };
+        let is_copy = |said: &Said| {
+            to(said) && said.state == "open" && said.new.texts.contains(&text) && !is_noted(said)
+        };
         let by_text = || self.messages.iter().rposition(is_copy);
         let Some(at) = by_id.or_else(by_text) else { return false };
         let run = self.messages[at].new.run.clone();

@@ -1,0 +1,100 @@
+//! What a run of a chat knows, whom it reaches, and that its agents hear of nothing else.
+
+use super::{ANN, ASK, BEN, EVE, World};
+use serde_json::{Value, json};
+use support::llm::{Dialect, LlmServer, Turn};
+use support::telegram::{Fault, Incoming, Media, Target};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_began_a_run_is_known_to_its_templates() -> anyhow::Result<()> {
+    let text = "workflow: told\non: { command: tell-me }\ninput: { properties: { x: { type: string } } }\n\
+        tasks: [{ id: a, tool: file_list, with: { path: /shared } }]\noutput:\n\
+        \x20 { kind: \"{{ trigger.kind }}\", channel: \"{{ trigger.channel }}\", sender: \"{{ trigger.sender }}\",\n\
+        \x20   session: \"{{ trigger.session }}\", request: \"{{ trigger.request }}\", text: \"{{ trigger.text }}\",\n\
+        \x20   files: \"{{ trigger.files }}\", first: \"{{ trigger.files[0] }}\", run: \"{{ workflow.run }}\" }\n";
+    let world = World::running(&[text]).await?;
+    let document = Media::with_content("plan", "the plan").name("plan.txt");
+    let asked = world.server.push(Incoming::private(ANN).document(document).caption("/tell-me x=\"a b\""));
+    let told: Value = serde_json::from_str(&world.answer(&asked, "{").await?.text)?;
+    let shown = world.stands("done").await?;
+    let expected = json!({
+        "kind": "command", "channel": "telegram", "sender": ANN.to_string(), "session": shown["session"],
+        "request": shown["request"], "text": "/tell-me x=\"a b\"", "files": ["plan.txt"], "first": "plan.txt",
+        "run": shown["run"],
+    });
+    assert_eq!(told, expected);
+    assert!(shown["session"].is_string() && shown["request"].is_string(), "{shown}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_agent_hears_nothing_of_other_conversations() -> anyhow::Result<()> {
+    let text = "workflow: look\non: { command: look }\nagents: [{ id: a, actions: [{ id: b, prompt: \"Say it.\" }] }]\n\
+        tasks: [{ id: one, agent: a, action: b }, { id: two, agent: a, action: b }]\n";
+    let llm = LlmServer::start().await?;
+    llm.script(["Noted.", "the first", "the second", "It is hunter2."].map(Turn::say));
+    let mut world = World::stopped(&[text]).await?;
+    world.home = std::mem::take(&mut world.home).model(&llm, Dialect::Chat, "");
+    world.start()?;
+    let told = world.ask("the password is hunter2");
+    world.answer(&told, "Noted.").await?;
+    let asked = world.ask("/look");
+    world.answer(&asked, "{\"text\":\"the second\"}").await?;
+    let later = world.ask("what is it?");
+    world.answer(&later, "It is hunter2.").await?;
+    let said: Vec<String> = llm.requests().iter().map(|request| request.text()).collect();
+    assert_eq!(said.len(), 4);
+    for of_agent in &said[1..3] {
+        assert!(of_agent.contains("Say it."), "{of_agent}");
+        for other in ["hunter2", "/look", "the first"] {
+            assert!(!of_agent.contains(other), "{other}: {of_agent}");
+        }
+    }
+    assert!(said[3].contains("hunter2") && !said[3].contains("Say it."), "{}", said[3]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_run_may_not_send_or_ask_is_refused() -> anyhow::Result<()> {
+    let send = |files: &str| format!("send: {{ to: \"telegram:{BEN}\", text: hi, files: [{files}] }}");
+    for (task, said) in [
+        (send("/vault/key"), "path_denied: "),
+        (send("/etc/passwd"), "path_denied: "),
+        (send("../key"), "path_denied: "),
+        (send("/shared/none"), "not_found: "),
+        (format!("approve: {{ from: \"telegram:{EVE}\", text: ok, timeout: 1h }}"), "recipient_denied: "),
+        ("approve: { from: \"discord:1\", text: ok, timeout: 1h }".to_owned(), "recipient_denied: "),
+    ] {
+        let world =
+            World::running(&[&format!("workflow: w\non: {{ command: w }}\ntasks: [{{ id: a, {task} }}]\n")])
+                .await?;
+        world.server.open_chat(EVE);
+        let asked = world.ask("/w");
+        world.answer(&asked, said).await?;
+        let others = world.server.sent_messages().into_iter().filter(|sent| sent.chat_id != ANN);
+        assert_eq!(others.count(), 0, "{task}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_message_that_is_refused_fails_its_task_and_goes_out_when_the_run_is_resumed() -> anyhow::Result<()>
+{
+    let world = World::running(&[ASK]).await?;
+    let to_ben = Target::method("sendMessage").with("chat_id", BEN);
+    world.server.fault(to_ben, usize::MAX, Fault::blocked_by_user());
+    let asked = world.ask("/ask question=one");
+    world.answer(&asked, "send_failed: ").await?;
+    let failed = world.stands("failed").await?;
+    assert_eq!((&failed["error"]["code"], &failed["error"]["task"]), (&json!("send_failed"), &json!("ask")));
+    assert_eq!(failed["tasks"][1]["state"], "pending");
+    world.server.clear_faults();
+    let resumed = world.home.run(&["workflow", "resume", &world.run_id(), "--json"]);
+    assert_eq!((resumed.code, &resumed.json()["state"]), (Some(4), &json!("waiting")), "{resumed:?}");
+    let question = world.said_to(BEN, "5000000001 asks: one").await?;
+    world.reply(BEN, &question, "noon");
+    let done = world.stands("done").await?;
+    assert_eq!(done["output"], "They say: noon");
+    assert_eq!(world.texts_to(BEN).len(), 1, "{:?}", world.texts_to(BEN));
+    Ok(())
+}

@@ -10,6 +10,7 @@
 pub mod approval;
 mod command;
 mod complete;
+mod component;
 mod effective;
 mod file;
 mod function;
@@ -40,4 +41,5 @@ pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
 pub use set::PolicySet;
 pub use source::PolicyProblem;
 pub use spelling::{Spelled, plain};
-pub use words::{ArgumentClass, ComponentSource, Imports, PathUse, Safety, UrlUse};
+pub use component::ComponentSource;
+pub use words::{ArgumentClass, Imports, PathUse, Safety, UrlUse};

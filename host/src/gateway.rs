@@ -33,8 +33,8 @@ mod trust;
 mod watch;
 mod web;
 
-pub use components::{component_bytes, fetched, fetched_to_write};
 use components::sources;
+pub use components::{component_bytes, fetched, fetched_to_write};
 pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use ready::{Purpose, look, review, try_tools};

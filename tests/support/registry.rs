@@ -262,7 +262,8 @@ impl State {
             return (self.token(request, query), None);
         }
         let Some(path) = path.strip_prefix("/v2/") else { return (status(404), None) };
-        let name = ["/manifests/", "/blobs/", "/referrers/"].iter().find_map(|at| Some(path.split_once(at)?.0));
+        let name =
+            ["/manifests/", "/blobs/", "/referrers/"].iter().find_map(|at| Some(path.split_once(at)?.0));
         let name = name.unwrap_or_default();
         if !self.may_read(request, name) {
             let service = &self.host;
@@ -270,7 +271,9 @@ impl State {
             let asks = match self.access {
                 Access::User => "Basic realm=\"a registry\"".to_owned(),
                 Access::Strange => "Negotiate".to_owned(),
-                _ => format!("Bearer realm=\"{realm}\",service=\"{service}\",scope=\"repository:{name}:pull\""),
+                _ => {
+                    format!("Bearer realm=\"{realm}\",service=\"{service}\",scope=\"repository:{name}:pull\"")
+                }
             };
             return (head(401, &format!("WWW-Authenticate: {asks}\r\nContent-Length: 0\r\n")), None);
         }

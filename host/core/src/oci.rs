@@ -81,7 +81,9 @@ pub enum BadReference {
     #[error("does not begin with the registry's host; write e.g. ghcr.io/acme/tool@sha256:…")]
     NoRegistry,
     /// A host or port that no registry has.
-    #[error("has a registry that is no host; write e.g. ghcr.io or registry.example.com:5000, in small letters")]
+    #[error(
+        "has a registry that is no host; write e.g. ghcr.io or registry.example.com:5000, in small letters"
+    )]
     Registry,
     /// A repository that no registry has.
     #[error(
@@ -150,11 +152,13 @@ impl Serialize for ImageReference {
 /// `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`.
 fn is_registry(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, rest)) if address.parse::<std::net::Ipv6Addr>().is_ok() => match rest.strip_prefix(':') {
-            Some(port) => ("v6", Some(port)),
-            None if rest.is_empty() => ("v6", None),
-            None => return false,
-        },
+        Some((address, rest)) if address.parse::<std::net::Ipv6Addr>().is_ok() => {
+            match rest.strip_prefix(':') {
+                Some(port) => ("v6", Some(port)),
+                None if rest.is_empty() => ("v6", None),
+                None => return false,
+            }
+        }
         Some(_) => return false,
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };

@@ -71,10 +71,19 @@ mod tests {
             (&["Bearer realm=\"auth.test/token\""], None),
             (&["Bearer service=\"registry.test\""], None),
             (&["Basic realm=\"a\""], Some(Challenge::Basic)),
-            (&["Bearer realm=\"https://auth.test/token\",service=\"registry.test\",scope=\"*:*:*\""], bearer.clone()),
+            (
+                &["Bearer realm=\"https://auth.test/token\",service=\"registry.test\",scope=\"*:*:*\""],
+                bearer.clone(),
+            ),
             (&["bearer Realm=\"https://auth.test/token\", service=registry.test"], bearer.clone()),
-            (&["Basic realm=\"a\"", "Bearer realm=\"https://auth.test/token\",service=\"registry.test\""], bearer.clone()),
-            (&["Basic realm=\"a\", Bearer realm=\"https://auth.test/token\", service=\"registry.test\""], bearer),
+            (
+                &["Basic realm=\"a\"", "Bearer realm=\"https://auth.test/token\",service=\"registry.test\""],
+                bearer.clone(),
+            ),
+            (
+                &["Basic realm=\"a\", Bearer realm=\"https://auth.test/token\", service=\"registry.test\""],
+                bearer,
+            ),
         ] {
             assert_eq!(challenge(texts), found, "{texts:?}");
         }

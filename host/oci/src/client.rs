@@ -196,7 +196,12 @@ impl<'s> Repository<'s> {
     }
 
     /// The same from a server that the registry refers to.
-    async fn elsewhere(&self, url: &Url, wanted: &mut Wanted<'_>, shown: &str) -> Result<Vec<u8>, FetchError> {
+    async fn elsewhere(
+        &self,
+        url: &Url,
+        wanted: &mut Wanted<'_>,
+        shown: &str,
+    ) -> Result<Vec<u8>, FetchError> {
         let max = wanted.bytes_max;
         let refused = |error| FetchError::elsewhere(error, shown, max);
         let mut body = self.egress(max).get(url.as_str()).await.map_err(refused)?;
@@ -222,11 +227,12 @@ impl<'s> Repository<'s> {
     async fn authenticate(&mut self, response: &Response, shown: &str) -> Result<(), FetchError> {
         let basic = self.settings.credentials.as_ref().map(basic);
         let challenge = Challenge::of(response.headers(), &self.repository);
-        self.authorization = match challenge.ok_or_else(|| FetchError::Challenge { shown: shown.to_owned() })? {
-            Challenge::Bearer(realm) => Some(self.token(&realm, basic.as_ref()).await?),
-            Challenge::Basic if basic.is_some() => basic,
-            Challenge::Basic => return Err(FetchError::Denied { shown: shown.to_owned(), status: 401 }),
-        };
+        self.authorization =
+            match challenge.ok_or_else(|| FetchError::Challenge { shown: shown.to_owned() })? {
+                Challenge::Bearer(realm) => Some(self.token(&realm, basic.as_ref()).await?),
+                Challenge::Basic if basic.is_some() => basic,
+                Challenge::Basic => return Err(FetchError::Denied { shown: shown.to_owned(), status: 401 }),
+            };
         Ok(())
     }
 

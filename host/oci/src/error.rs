@@ -32,7 +32,9 @@ pub enum FetchError {
         status: u16,
     },
     /// It asks who asks in a way that is not understood.
-    #[error("{shown} wants to know who asks, neither by a token nor by a password; this registry cannot be used")]
+    #[error(
+        "{shown} wants to know who asks, neither by a token nor by a password; this registry cannot be used"
+    )]
     Challenge {
         /// What was asked for.
         shown: String,
@@ -89,7 +91,9 @@ pub enum FetchError {
         wanted: u64,
     },
     /// Other bytes.
-    #[error("{what} has {found}, and not {wanted}; nothing of it is kept, and the registry is not to be trusted")]
+    #[error(
+        "{what} has {found}, and not {wanted}; nothing of it is kept, and the registry is not to be trusted"
+    )]
     Digest {
         /// What differs.
         what: String,

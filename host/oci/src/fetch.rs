@@ -162,15 +162,16 @@ impl Fetching<'_> {
         };
         let Some(index) = index else { return Ok(Vec::new()) };
         let malformed = |e: serde_json::Error| BadManifest::Malformed(one_line(&e.to_string(), 200));
-        let index: Index =
-            serde_json::from_slice(&index).map_err(|e| self.not_a_component(malformed(e)))?;
+        let index: Index = serde_json::from_slice(&index).map_err(|e| self.not_a_component(malformed(e)))?;
         let is_bundle = |kind: &str| kind.starts_with(BUNDLE);
         let of_bundles = index.manifests.iter().filter(|m| m.artifact_type.as_deref().is_some_and(is_bundle));
         let mut found = Vec::new();
         for descriptor in of_bundles.take(SIGNATURES_MAX) {
             let bytes = self.pinned(&descriptor.digest).await?;
             let manifest = Manifest::parse(&bytes).map_err(|cause| self.not_a_component(cause))?;
-            let Some(layer) = manifest.layers.iter().find(|layer| is_bundle(&layer.media_type)) else { continue };
+            let Some(layer) = manifest.layers.iter().find(|layer| is_bundle(&layer.media_type)) else {
+                continue;
+            };
             found.extend(Signature::of_bundle(&self.small(layer).await?));
         }
         found.truncate(SIGNATURES_MAX);

@@ -129,7 +129,11 @@ mod tests {
         let descriptor =
             |media: &str| format!(r#"{{"mediaType":"{media}","digest":"sha256:{HEX}","size":10}}"#);
         let layers: Vec<_> = layers.iter().map(|media| descriptor(media)).collect();
-        format!(r#"{{"schemaVersion":2,{kind}"config":{},"layers":[{}]}}"#, descriptor(config), layers.join(","))
+        format!(
+            r#"{{"schemaVersion":2,{kind}"config":{},"layers":[{}]}}"#,
+            descriptor(config),
+            layers.join(",")
+        )
     }
 
     #[test]
@@ -140,16 +144,31 @@ mod tests {
             ("{}".to_owned(), "no OCI image manifest: missing field `schemaVersion`"),
             ("[]".to_owned(), "no OCI image manifest"),
             (String::new(), "no OCI image manifest"),
-            (good.replace("\"schemaVersion\":2,\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\"", "\"schemaVersion\":1"), "schemaVersion is not 2"),
+            (
+                good.replace(
+                    "\"schemaVersion\":2,\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\"",
+                    "\"schemaVersion\":1",
+                ),
+                "schemaVersion is not 2",
+            ),
             (good.replace("\"size\":10", "\"size\":-1"), "no OCI image manifest"),
             (good.replace("sha256:", "sha512:"), "a digest is not sha256"),
             (good.replace("\"layers\":", "\"layers\":[],\"layers\":"), "duplicate field `layers`"),
             (manifest(&kind(INDEX), WASM_CONFIG, &[WASM_LAYER]), "an index of several manifests"),
-            (manifest(&kind("application/vnd.docker.distribution.manifest.v2+json"), WASM_CONFIG, &[]), "it is application/vnd.docker"),
-            (manifest("", "application/vnd.oci.image.config.v1+json", &[WASM_LAYER]), "its configuration is application/vnd.oci.image.config"),
+            (
+                manifest(&kind("application/vnd.docker.distribution.manifest.v2+json"), WASM_CONFIG, &[]),
+                "it is application/vnd.docker",
+            ),
+            (
+                manifest("", "application/vnd.oci.image.config.v1+json", &[WASM_LAYER]),
+                "its configuration is application/vnd.oci.image.config",
+            ),
             (manifest("", WASM_CONFIG, &[]), "it has 0 layers"),
             (manifest("", WASM_CONFIG, &[WASM_LAYER, WASM_LAYER]), "it has 2 layers"),
-            (manifest("", WASM_CONFIG, &["application/octet-stream"]), "its layer is application/octet-stream"),
+            (
+                manifest("", WASM_CONFIG, &["application/octet-stream"]),
+                "its layer is application/octet-stream",
+            ),
             (good.replace("\"size\":10", "\"size\":11"), "its component has 11 bytes, and at most 10"),
         ] {
             let found = Manifest::parse(text.as_bytes()).and_then(|m| m.component(10).cloned());

@@ -33,7 +33,9 @@ pub enum StoreError {
     #[error("{0} was not fetched yet, and nothing is fetched when tools load; run: cofferdam tool fetch {0}")]
     NotFetched(ImageReference),
     /// What is kept is not what was fetched.
-    #[error("what is kept of {reference} was changed: {what} does not have its digest; run: cofferdam tool fetch {reference}")]
+    #[error(
+        "what is kept of {reference} was changed: {what} does not have its digest; run: cofferdam tool fetch {reference}"
+    )]
     Changed {
         /// The reference.
         reference: ImageReference,
@@ -59,7 +61,9 @@ pub enum StoreError {
         cause: BadManifest,
     },
     /// No signature of the signer that the policy names is kept.
-    #[error("{reference} was fetched without a signature of the key {key}; run: cofferdam tool fetch {reference}")]
+    #[error(
+        "{reference} was fetched without a signature of the key {key}; run: cofferdam tool fetch {reference}"
+    )]
     NotSigned {
         /// The reference.
         reference: ImageReference,
@@ -93,7 +97,8 @@ impl Store {
             self.check_signed(reference, signer)?;
         }
         let file = self.file(reference.digest());
-        let unreadable = |cause| StoreError::Unreadable { reference: reference.clone(), file: file.clone(), cause };
+        let unreadable =
+            |cause| StoreError::Unreadable { reference: reference.clone(), file: file.clone(), cause };
         let bytes = read(&file, layer.size).map_err(unreadable)?;
         if ContentDigest::of(&bytes) != layer.digest {
             return Err(StoreError::Changed { reference: reference.clone(), what: "the component" });
@@ -125,9 +130,10 @@ impl Store {
     }
 
     fn check_signed(&self, reference: &ImageReference, signer: &SignerKey) -> Result<(), StoreError> {
-        let signed = self.signatures(reference.digest()).iter().any(|signature| {
-            signature.verify(signer, reference.digest()).is_ok()
-        });
+        let signed = self
+            .signatures(reference.digest())
+            .iter()
+            .any(|signature| signature.verify(signer, reference.digest()).is_ok());
         let key = || signer.fingerprint()[..12].to_owned();
         if signed { Ok(()) } else { Err(StoreError::NotSigned { reference: reference.clone(), key: key() }) }
     }
@@ -149,8 +155,9 @@ impl Store {
     /// What the system says.
     pub fn writing(&self) -> io::Result<Writing<'_>> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-        let lock = File::options().create(true).truncate(false).write(true).mode(0o600);
-        let lock = lock.open(self.dir.join("lock"))?;
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let lock = options.open(self.dir.join("lock"))?;
         flock(&lock, FlockOperation::LockExclusive)?;
         for entry in std::fs::read_dir(&self.dir)? {
             let path = entry?.path();

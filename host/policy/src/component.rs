@@ -3,9 +3,8 @@
 
 use cofferdam_core::oci::{ImageReference, SignerKey};
 use cofferdam_core::text::one_line;
-use serde::de::{Error, IgnoredAny};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::BTreeMap;
 
 /// Where a tool's component comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,13 +54,7 @@ impl<'de> Deserialize<'de> for ComponentSource {
         #[serde(deny_unknown_fields)]
         struct InRegistry {
             oci: String,
-            signer: Option<Signer>,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Signer {
-            Key(String),
-            Identity(BTreeMap<String, IgnoredAny>),
+            signer: Option<toml::Value>,
         }
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -77,10 +70,10 @@ impl<'de> Deserialize<'de> for ComponentSource {
                 let oci = oci.parse().map_err(|why| Error::custom(format_args!("oci = {shown:?} {why}")))?;
                 let signer = match signer {
                     None => None,
-                    Some(Signer::Key(key)) => {
+                    Some(toml::Value::String(key)) => {
                         Some(key.parse().map_err(|why| Error::custom(format_args!("signer {why}")))?)
                     }
-                    Some(Signer::Identity(_)) => return Err(Error::custom(NO_IDENTITY)),
+                    Some(_) => return Err(Error::custom(NO_IDENTITY)),
                 };
                 Ok(Self::Fetched { oci, signer })
             }
@@ -101,5 +94,5 @@ impl<'de> Deserialize<'de> for ComponentSource {
     }
 }
 
-const NO_IDENTITY: &str = "signer names an identity, and identities of certificates are not verified; write the public key \
+const NO_IDENTITY: &str = "signer is no key, and identities of certificates are not verified; write the public key \
                            of whoever signs, in PEM";

@@ -3,11 +3,11 @@
 use super::approval::Approvals;
 use super::command::CommandPolicy;
 use super::complete::Completion;
+use super::component::ComponentSource;
 use super::function::FunctionPolicy;
 use super::origin::Origins;
 use super::schema;
 use super::source::PolicyProblem;
-use super::component::ComponentSource;
 use super::words::{ArgumentClass, Imports, Safety};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;

@@ -300,7 +300,9 @@ fn component_direction(old: &ComponentSource, new: &ComponentSource) -> Directio
     use ComponentSource::{Fetched, File};
     match (old, new) {
         (File { sha256: old, .. }, File { sha256: new, .. }) if old == new => Direction::Neutral,
-        (Fetched { oci: old, signer: was }, Fetched { oci: new, signer: is }) if old.digest() == new.digest() => {
+        (Fetched { oci: old, signer: was }, Fetched { oci: new, signer: is })
+            if old.digest() == new.digest() =>
+        {
             match (was, is) {
                 _ if was == is => Direction::Neutral,
                 (None, Some(_)) => Direction::Narrows,

@@ -106,7 +106,16 @@ impl Candidate {
         let is_other = !is_tool(&interfaces) && !is_command(&interfaces);
         let functions = is_other.then(|| sandbox.functions(&binary).ok()).flatten().unwrap_or_default();
         let description = described.map_err(|e| why_undescribed(&interfaces, &e));
-        Ok(Self { file: file.to_owned(), binary, interfaces, description, functions, sandbox, cache, fetched: fetched(config) })
+        Ok(Self {
+            file: file.to_owned(),
+            binary,
+            interfaces,
+            description,
+            functions,
+            sandbox,
+            cache,
+            fetched: fetched(config),
+        })
     }
 
     /// What it could be: a tool of the contract, a command, functions.

@@ -12,11 +12,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`GatewayError`], and a component that cannot be had.
-    pub fn to_replay(
-        scratch: &Config,
-        policy: &ToolPolicy,
-        serving: &Config,
-    ) -> anyhow::Result<Self> {
+    pub fn to_replay(scratch: &Config, policy: &ToolPolicy, serving: &Config) -> anyhow::Result<Self> {
         let binary = component_bytes(serving, policy, serving.policies_dir.as_deref())?;
         let opened: Result<Self, GatewayError> =
             Self::open_with(scratch, Role::Beside, &cache_dir(scratch), |sandbox| {

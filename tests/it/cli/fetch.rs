@@ -76,7 +76,11 @@ async fn what_is_not_the_pinned_component_is_refused_and_nothing_is_kept() -> an
         (&manifest, Fault::Status(403), "is refused (403)"),
         (&manifest, Fault::Status(429), "answered with status 429"),
         (&manifest, Fault::Status(500), "answered with status 500"),
-        (&manifest, Fault::Bytes(b"{}".to_vec()), "has sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a, and not"),
+        (
+            &manifest,
+            Fault::Bytes(b"{}".to_vec()),
+            "has sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a, and not",
+        ),
         (&manifest, Fault::Endless, "has more than 4194304 bytes"),
         (&manifest, Fault::Redirect(format!("/v2/{manifest}")), "leads on and on"),
         (&blob, Fault::Status(404), "is not there (404)"),
@@ -84,7 +88,11 @@ async fn what_is_not_the_pinned_component_is_refused_and_nothing_is_kept() -> an
         (&blob, Fault::Short, &format!("of {} bytes; try again", bytes.len())),
         (&blob, Fault::Breaks, "cannot be read: "),
         (&blob, Fault::Endless, &format!("has more than {} bytes", bytes.len())),
-        (&blob, Fault::Redirect("http://127.0.0.1:1/b".to_owned()), "[network] allowed_private_hosts = [\"127.0.0.1:1\"]"),
+        (
+            &blob,
+            Fault::Redirect("http://127.0.0.1:1/b".to_owned()),
+            "[network] allowed_private_hosts = [\"127.0.0.1:1\"]",
+        ),
         (&blob, Fault::Redirect("https://169.254.169.254/b".to_owned()), "which is not public"),
         (&blob, Fault::Redirect("file:///etc/passwd".to_owned()), "the scheme file is not contacted"),
     ] {
@@ -101,16 +109,17 @@ async fn what_is_not_the_pinned_component_is_refused_and_nothing_is_kept() -> an
 async fn what_is_no_component_is_refused_by_its_manifest() -> anyhow::Result<()> {
     let registry = Registry::start().await?;
     let (bytes, module) = (guests::bytes("minimal"), b"\0asm\x01\0\0\0".as_slice());
-    let layer = |kind: &str, bytes: &[u8]| {
-        json!({ "mediaType": kind, "digest": registry.blob(NAME, bytes), "size": bytes.len() })
-    };
+    let layer = |kind: &str, bytes: &[u8]| json!({ "mediaType": kind, "digest": registry.blob(NAME, bytes), "size": bytes.len() });
     let wasm = layer("application/wasm", &bytes);
     let config = "application/vnd.wasm.config.v0+json";
     let huge = json!({ "mediaType": "application/wasm", "digest": digest(b""), "size": (96 << 20) + 1 });
     let index = json!({ "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [] });
     let index = registry.manifest(NAME, None, "application/vnd.oci.image.index.v1+json", &index);
     for (reference, said) in [
-        (registry.push_layers(NAME, "application/vnd.oci.image.config.v1+json", &[wasm.clone()]), "it is no component"),
+        (
+            registry.push_layers(NAME, "application/vnd.oci.image.config.v1+json", &[wasm.clone()]),
+            "it is no component",
+        ),
         (registry.push_layers(NAME, config, &[]), "it has 0 layers"),
         (registry.push_layers(NAME, config, &[wasm.clone(), wasm]), "it has 2 layers"),
         (registry.push_layers(NAME, config, &[layer("text/plain", &bytes)]), "its layer is text/plain"),
@@ -155,12 +164,20 @@ async fn a_fetched_component_loads_and_runs_without_any_network() -> anyhow::Res
     let ran = fetch(&home, &["--json"]);
     let sha256 = guests::sha256(&bytes);
     let one = &ran.json()["components"][0];
-    assert_eq!((ran.code, &one["fetched"], &one["sha256"]), (Some(0), &true.into(), &sha256.as_str().into()), "{ran:?}");
+    assert_eq!(
+        (ran.code, &one["fetched"], &one["sha256"]),
+        (Some(0), &true.into(), &sha256.as_str().into()),
+        "{ran:?}"
+    );
     assert_eq!(one["oci"], reference);
     assert_eq!(kept(&home).len(), 3);
     let asked = registry.requests().len();
     let again = fetch(&home, &["--json"]);
-    assert_eq!((again.code, &again.json()["components"][0]["fetched"]), (Some(0), &false.into()), "{again:?}");
+    assert_eq!(
+        (again.code, &again.json()["components"][0]["fetched"]),
+        (Some(0), &false.into()),
+        "{again:?}"
+    );
     assert_eq!(registry.requests().len(), asked, "what is there is not asked for");
 
     drop(registry);
@@ -240,7 +257,8 @@ async fn who_asks_is_told_to_the_registry_alone_and_as_it_wants_it() -> anyhow::
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_server_that_the_registry_names_is_asked_under_the_rules_for_others() -> anyhow::Result<()> {
-    let (registry, files, tokens) = (Registry::start().await?, FileServer::start().await?, FileServer::start().await?);
+    let (registry, files, tokens) =
+        (Registry::start().await?, FileServer::start().await?, FileServer::start().await?);
     let bytes = guests::bytes("minimal");
     let reference = registry.push(NAME, &bytes);
     registry.access(Access::Token);
@@ -251,8 +269,14 @@ async fn another_server_that_the_registry_names_is_asked_under_the_rules_for_oth
     files.answer("/bytes", Answer::Chunks(bytes.clone()));
 
     let home = unsigned(&reference);
-    not_fetched(&home, &fetch(&home, &[]), &format!("[network] allowed_private_hosts = [{:?}]", tokens.host()));
-    let allowed = |hosts: &[&str]| unsigned(&reference).config(&format!("[network]\nallowed_private_hosts = {hosts:?}\n"));
+    not_fetched(
+        &home,
+        &fetch(&home, &[]),
+        &format!("[network] allowed_private_hosts = [{:?}]", tokens.host()),
+    );
+    let allowed = |hosts: &[&str]| {
+        unsigned(&reference).config(&format!("[network]\nallowed_private_hosts = {hosts:?}\n"))
+    };
     let home = allowed(&[tokens.host()]);
     let ran = fetch(&home, &[]);
     not_fetched(&home, &ran, &format!("[network] allowed_private_hosts = [{:?}]", files.host()));
@@ -261,7 +285,10 @@ async fn another_server_that_the_registry_names_is_asked_under_the_rules_for_oth
     let mut command = home.command(&["tool", "fetch", "--plain-http", "--credentials-env", "REGISTRY_USER"]);
     let ran = Ran::from(command.env("REGISTRY_USER", USER).output()?);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(tokens.requests().iter().any(|r| r.contains("authorization: basic")), "whom the registry names for it");
+    assert!(
+        tokens.requests().iter().any(|r| r.contains("authorization: basic")),
+        "whom the registry names for it"
+    );
     assert!(!files.requests().is_empty() && files.requests().iter().all(|r| !r.contains("authorization")));
     for (answer, said) in [
         (Answer::Bytes(b"{}".to_vec()), "gave no token"),
@@ -309,12 +336,19 @@ async fn what_its_signer_did_not_sign_is_refused_and_nothing_is_kept() -> anyhow
     registry.sign(NAME, &this, &other, &ours);
     not_fetched(&home, &fetch(&home, &[]), "was made with this key, of another component");
     registry.sign_by_bundle(NAME, &this, &others);
-    not_fetched(&home, &fetch(&home, &[]), "it has 2 signatures, and the nearest was made with this key, of another");
+    not_fetched(
+        &home,
+        &fetch(&home, &[]),
+        "it has 2 signatures, and the nearest was made with this key, of another",
+    );
     // One who need not have signed it does not help, and neither does one who is named besides.
     registry.sign(NAME, &this, &this, &ours);
     let besides = home.file("others.pub", key().public_key_pem().as_bytes());
     not_fetched(&home, &fetch(&home, &[&reference, "--signer", &besides]), "is not signed by the key");
-    assert!(!registry.requests().iter().any(|r| r.contains(&at_blob(&guests::bytes("minimal")))), "never asked for");
+    assert!(
+        !registry.requests().iter().any(|r| r.contains(&at_blob(&guests::bytes("minimal")))),
+        "never asked for"
+    );
     Ok(())
 }
 
@@ -364,10 +398,14 @@ async fn a_signer_that_a_policy_names_later_must_have_signed_what_is_kept() -> a
     let text = std::fs::read_to_string(&policy)?.replace(" }", &format!(", {signer}"));
     std::fs::write(&policy, text)?;
     let checked = home.run(&["policy", "check"]);
-    assert!(checked.code == Some(3) && checked.stdout.contains("without a signature of the key"), "{checked:?}");
+    assert!(
+        checked.code == Some(3) && checked.stdout.contains("without a signature of the key"),
+        "{checked:?}"
+    );
     assert_eq!(fetch(&home, &[&reference]).code, Some(0), "the policy's signer is asked for");
     assert_eq!(home.run(&["policy", "check"]).code, Some(0));
-    let signatures = home.state().join("components").join(this.replace(':', "-")).with_extension("signatures");
+    let signatures =
+        home.state().join("components").join(this.replace(':', "-")).with_extension("signatures");
     std::fs::remove_file(signatures)?;
     assert_eq!(home.run(&["policy", "check"]).code, Some(3), "it is looked for at every load");
     Ok(())
@@ -384,7 +422,8 @@ async fn what_is_fetched_by_name_comes_with_the_line_for_a_policy() -> anyhow::R
     let file = bare.file("cosign.pub", ours.public_key_pem().as_bytes());
     let ran = fetch(&bare, &[&reference, "--signer", &file]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let line = ran.stdout.lines().find_map(|line| line.split_once("component = ")).expect("a line to paste").1;
+    let line =
+        ran.stdout.lines().find_map(|line| line.split_once("component = ")).expect("a line to paste").1;
     let home = home(line);
     assert_eq!(fetch(&home, &[]).code, Some(0));
     assert_eq!(home.call(&["hello", "name=Ada"]).code, Some(0));

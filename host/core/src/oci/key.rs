@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn what_is_no_such_public_key_is_refused() {
-        let pem = |label: &str, body: &str| format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n");
+        let pem =
+            |label: &str, body: &str| format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n");
         let point = [&[4][..], &[7; 64]].concat();
         let good = der(&P256, &point);
         for (text, said) in [

@@ -6,11 +6,15 @@ use base64::engine::general_purpose::STANDARD;
 use cofferdam_core::oci::{ContentDigest, SignerKey};
 
 const EC: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEpCYaa5NwW6RycStpeB/1NdSq2Y9xhf3Iv234Y1mTQATjQNzQu0t8ujOhQCUsBwsINdgKuF/JNGfweOt0Uqdj/A==";
-const EC_SIMPLE: &str = "MEUCIQD+d4xZ6pKrNKfEB1YtkBcjyD09Wi7Uhms9w1s8z/al9QIgGvXBL+z2DVSd+eKKTKH4jJdw5+u7Z+Gk9vBJJZAp1tg=";
-const EC_DSSE: &str = "MEQCIGC9YXNNBDzEZv7QGG0wJZntIyImlPCyhHs9CKQglz/6AiBxqS2ygLsvH6g1WiNU1WK8Z/qIZ7f7+xSHajr9DJAFIw==";
+const EC_SIMPLE: &str =
+    "MEUCIQD+d4xZ6pKrNKfEB1YtkBcjyD09Wi7Uhms9w1s8z/al9QIgGvXBL+z2DVSd+eKKTKH4jJdw5+u7Z+Gk9vBJJZAp1tg=";
+const EC_DSSE: &str =
+    "MEQCIGC9YXNNBDzEZv7QGG0wJZntIyImlPCyhHs9CKQglz/6AiBxqS2ygLsvH6g1WiNU1WK8Z/qIZ7f7+xSHajr9DJAFIw==";
 const ED: &str = "MCowBQYDK2VwAyEA/tGy7H8V0yQZeFijAIa7I1YdMfoSSVNj6ObHFa61GX0=";
-const ED_SIMPLE: &str = "rhZhWj7J1jsrHDr3tSrDSNpdz/rD5kPFdQYXntVhM0khwm5X6nsX0Cv3VX74rO11tUD642Me7N7xfELvEMFDCA==";
-const ED_DSSE: &str = "c/r9R0r5pfNlcXAXLfyHzDKMcmNwnl+LhXM97LSwamMkUmB4YPO+TJ2LPaaCeSQ/S59ZRTt/0AJbgwOQ6sLRBg==";
+const ED_SIMPLE: &str =
+    "rhZhWj7J1jsrHDr3tSrDSNpdz/rD5kPFdQYXntVhM0khwm5X6nsX0Cv3VX74rO11tUD642Me7N7xfELvEMFDCA==";
+const ED_DSSE: &str =
+    "c/r9R0r5pfNlcXAXLfyHzDKMcmNwnl+LhXM97LSwamMkUmB4YPO+TJ2LPaaCeSQ/S59ZRTt/0AJbgwOQ6sLRBg==";
 
 /// What was signed: a component whose manifest has no bytes.
 const SIMPLE: &str = r#"{"critical":{"identity":{"docker-reference":"ghcr.io/acme/tool"},"image":{"docker-manifest-digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},"type":"cosign container image signature"},"optional":null}"#;
@@ -85,10 +89,20 @@ fn another_statement_of_the_same_signer_does_not_count() {
         STATEMENT.replace("\"subject\"", "\"predicateType\":\"a\",\"subject\""),
         String::new(),
     ] {
-        assert_eq!(super::check_statement(payload.as_bytes(), &this), Err(Unverified::OtherStatement), "{payload}");
+        assert_eq!(
+            super::check_statement(payload.as_bytes(), &this),
+            Err(Unverified::OtherStatement),
+            "{payload}"
+        );
     }
-    for payload in [SIMPLE.replace("cosign container", "other"), SIMPLE.replace("\"image\"", "\"x\""), "[]".into()] {
-        assert_eq!(super::check_simple(payload.as_bytes(), &this), Err(Unverified::OtherStatement), "{payload}");
+    for payload in
+        [SIMPLE.replace("cosign container", "other"), SIMPLE.replace("\"image\"", "\"x\""), "[]".into()]
+    {
+        assert_eq!(
+            super::check_simple(payload.as_bytes(), &this),
+            Err(Unverified::OtherStatement),
+            "{payload}"
+        );
     }
 }
 

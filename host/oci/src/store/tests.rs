@@ -113,7 +113,10 @@ fn a_signer_whom_the_policy_names_must_have_signed_what_is_kept() {
         fetched.signatures = signatures;
         keep(&fetched);
         let why = store.component(&reference, Some(&ours)).expect_err("not signed").to_string();
-        assert!(why.contains("without a signature of the key") && why.contains(&ours.fingerprint()[..12]), "{why}");
+        assert!(
+            why.contains("without a signature of the key") && why.contains(&ours.fingerprint()[..12]),
+            "{why}"
+        );
         assert_eq!(store.component(&reference, None).expect("whole"), COMPONENT);
     }
     fetched.signatures = vec![by_us];

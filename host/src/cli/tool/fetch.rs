@@ -75,12 +75,18 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let policies = gateway::load_policies(dir).map_err(gateway::GatewayError::Policies)?;
     let wanted = wanted(arguments, &policies)?;
     if wanted.is_empty() {
-        tell("no policy names a component of a registry; write component = { oci = \"REGISTRY/NAME@sha256:…\" }");
+        tell(
+            "no policy names a component of a registry; write component = { oci = \"REGISTRY/NAME@sha256:…\" }",
+        );
     }
     let settings = Settings {
         named: config.network.private_hosts.clone(),
         plain_http: arguments.plain_http,
-        credentials: arguments.credentials_env.as_deref().map(|name| credentials(name, &wanted)).transpose()?,
+        credentials: arguments
+            .credentials_env
+            .as_deref()
+            .map(|name| credentials(name, &wanted))
+            .transpose()?,
         time_max: arguments.timeout.0,
         component_bytes_max: COMPONENT_BYTES_MAX as u64,
     };
@@ -225,13 +231,19 @@ impl Done<'_> {
         let mut lines = vec![
             format!("{what} {}", self.reference),
             format!("  component sha256 {sha256}, {signed}"),
-            format!("  look at it: cofferdam tool inspect {}", self.store.file(self.reference.digest()).display()),
+            format!(
+                "  look at it: cofferdam tool inspect {}",
+                self.store.file(self.reference.digest()).display()
+            ),
         ];
         let names = |source: &ComponentSource| matches!(source, ComponentSource::Fetched { oci, .. } if oci == self.reference);
         if !self.policies.iter().any(|policy| names(&policy.component)) {
             let signer = self.signers.iter().next().map(|key| format!(", signer = \"{key}\""));
             let signer = signer.unwrap_or_default();
-            lines.push(format!("  have it in a policy: component = {{ oci = \"{}\"{signer} }}", self.reference));
+            lines.push(format!(
+                "  have it in a policy: component = {{ oci = \"{}\"{signer} }}",
+                self.reference
+            ));
         }
         lines
     }

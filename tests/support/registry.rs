@@ -172,8 +172,8 @@ impl Registry {
         format!("{}/{name}@{digest}", self.host)
     }
 
-    /// Signs as cosign does at its tag, a component of this digest; `about` is the digest that is
-    /// signed.
+    /// Signs as cosign does at its tag, a component of this digest, besides who signed it already;
+    /// `about` is the digest that is signed.
     pub fn sign(&self, name: &str, digest: &str, about: &str, key: &KeyPair) {
         let payload = json!({
             "critical": {
@@ -191,16 +191,20 @@ impl Registry {
             "size": payload.len(),
             "annotations": { "dev.cosignproject.cosign/signature": signature },
         });
-        let manifest = json!({
+        let mut manifest = json!({
             "schemaVersion": 2,
             "mediaType": MANIFEST,
             "config": {
                 "mediaType": "application/vnd.oci.image.config.v1+json",
                 "digest": self.blob(name, b"{}"), "size": 2,
             },
-            "layers": [layer],
+            "layers": [],
         });
         let tag = format!("{}.sig", digest.replace(':', "-"));
+        if let Some((_, there)) = self.state().served.get(&format!("{name}/manifests/{tag}")) {
+            manifest = serde_json::from_slice(there).expect("JSON");
+        }
+        manifest["layers"].as_array_mut().expect("layers").push(layer);
         self.manifest(name, Some(&tag), MANIFEST, &manifest);
     }
 

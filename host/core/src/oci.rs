@@ -149,19 +149,9 @@ impl Serialize for ImageReference {
     }
 }
 
-/// `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`.
+/// `HOST` or `HOST:PORT`, a name or an IPv4 address.
 fn is_registry(text: &str) -> bool {
-    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, rest)) if address.parse::<std::net::Ipv6Addr>().is_ok() => {
-            match rest.strip_prefix(':') {
-                Some(port) => ("v6", Some(port)),
-                None if rest.is_empty() => ("v6", None),
-                None => return false,
-            }
-        }
-        Some(_) => return false,
-        None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
-    };
+    let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
     let is_label = |label: &str| {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         !label.is_empty() && label.bytes().all(plain) && !label.starts_with('-') && !label.ends_with('-')
@@ -204,8 +194,7 @@ mod tests {
             (at("ghcr.io:+5/acme"), BadReference::Registry),
             (at("ghcr.io:99999/acme"), BadReference::Registry),
             (at("me:secret@ghcr.io/acme"), BadReference::NoRegistry),
-            (at("[::1/acme"), BadReference::Registry),
-            (at("[::1]5000/acme"), BadReference::Registry),
+            (at("[::1]:5000/acme"), BadReference::Registry),
             (at("ghcr.io/"), BadReference::Repository),
             (at("ghcr.io/Acme"), BadReference::Repository),
             (at("ghcr.io/acme//tool"), BadReference::Repository),
@@ -233,8 +222,6 @@ mod tests {
             "localhost/a",
             "localhost:5000/a",
             "127.0.0.1:5000/a/b/c",
-            "[::1]:5000/a",
-            "[::1]/a",
             "registry.example.com/a-b/c__d/e.f/g---h",
         ] {
             let text = format!("{name}@sha256:{HEX}");

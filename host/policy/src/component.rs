@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for ComponentSource {
                 Ok(Self::File { file, sha256 })
             }
             _ => Err(Error::custom(
-                r#"no component is named; write "builtin", { file = "my.wasm", sha256 = "…" } (both are needed) or { oci = "ghcr.io/acme/tool@sha256:…" }, e.g. component = "builtin""#,
+                r#"no component is named; write "builtin" or { file = "my.wasm", sha256 = "…" } (both are needed), or { oci = "ghcr.io/acme/tool@sha256:…" }, e.g. component = "builtin""#,
             )),
         }
     }

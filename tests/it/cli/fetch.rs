@@ -187,6 +187,8 @@ async fn a_fetched_component_loads_and_runs_without_any_network() -> anyhow::Res
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let last = home.audit().pop().expect("a record");
     assert!(last.to_string().contains(&sha256), "the audit names what ran: {last}");
+    let replayed = home.run(&["audit", "replay", &last["seq"].to_string()]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
     let shown = home.run(&["policy", "show", "hello"]);
     assert!(shown.stdout.contains(&format!("component {reference} sha256 {sha256}")), "{shown:?}");
     let seen = home.run(&["tool", "inspect", one["file"].as_str().expect("a file"), "--policy", "policies"]);
@@ -290,6 +292,15 @@ async fn another_server_that_the_registry_names_is_asked_under_the_rules_for_oth
         "whom the registry names for it"
     );
     assert!(!files.requests().is_empty() && files.requests().iter().all(|r| !r.contains("authorization")));
+    // A redirect is not told who asks.
+    tokens.answer("/elsewhere", Answer::Bytes(token.to_string().into_bytes()));
+    tokens.answer("/token", Answer::Redirect(tokens.url("/elsewhere")));
+    let home = allowed(&[tokens.host(), files.host()]);
+    let mut command = home.command(&["tool", "fetch", "--plain-http", "--credentials-env", "REGISTRY_USER"]);
+    let ran = Ran::from(command.env("REGISTRY_USER", USER).output()?);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let last = tokens.requests().pop().expect("asked");
+    assert!(last.starts_with("get /elsewhere") && !last.contains("authorization"), "{last}");
     for (answer, said) in [
         (Answer::Bytes(b"{}".to_vec()), "gave no token"),
         (Answer::Bytes(b"{\"token\": \"a\\nb\"}".to_vec()), "gave no token"),
@@ -334,13 +345,10 @@ async fn what_its_signer_did_not_sign_is_refused_and_nothing_is_kept() -> anyhow
     registry.sign(NAME, &this, &this, &others);
     not_fetched(&home, &fetch(&home, &[]), "its one signature was not made with this key");
     registry.sign(NAME, &this, &other, &ours);
-    not_fetched(&home, &fetch(&home, &[]), "was made with this key, of another component");
+    let nearest = "it has 2 signatures, and the nearest was made with this key, of another component";
+    not_fetched(&home, &fetch(&home, &[]), nearest);
     registry.sign_by_bundle(NAME, &this, &others);
-    not_fetched(
-        &home,
-        &fetch(&home, &[]),
-        "it has 2 signatures, and the nearest was made with this key, of another",
-    );
+    not_fetched(&home, &fetch(&home, &[]), "it has 3 signatures");
     // One who need not have signed it does not help, and neither does one who is named besides.
     registry.sign(NAME, &this, &this, &ours);
     let besides = home.file("others.pub", key().public_key_pem().as_bytes());
@@ -378,6 +386,30 @@ async fn what_its_signer_signed_loads_in_either_format_and_with_either_kind_of_k
         drop(registry);
         assert_eq!(home.run(&["policy", "check"]).code, Some(0));
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_signatures_and_longer_ones_than_anybody_makes_are_not_looked_at() -> anyhow::Result<()> {
+    let registry = Registry::start().await?;
+    let (ours, others) = (key(), key());
+    let reference = registry.push(NAME, &guests::bytes("minimal"));
+    let this = sha256_of(&reference).to_owned();
+    let home = signed_by(&reference, &ours);
+    for _ in 0..32 {
+        registry.sign(NAME, &this, &this, &others);
+    }
+    registry.sign(NAME, &this, &this, &ours);
+    not_fetched(
+        &home,
+        &fetch(&home, &[]),
+        "it has 32 signatures, and the nearest was not made with this key",
+    );
+    let registry = Registry::start().await?;
+    let reference = registry.push(NAME, &guests::bytes("minimal"));
+    registry.sign(NAME, &this, &"x".repeat(257 << 10), &ours);
+    let home = signed_by(&reference, &ours);
+    not_fetched(&home, &fetch(&home, &[]), "has more than 262144 bytes");
     Ok(())
 }
 

@@ -31,7 +31,7 @@ pub(in crate::cli) struct Arguments {
     /// The policies that name components and signers [default: the configured ones]
     #[arg(long, value_name = "DIR")]
     policies: Option<PathBuf>,
-    /// The variable that holds USER:PASSWORD for the registry [default: nobody in particular asks]
+    /// The variable that holds USER:PASSWORD for the registry [default: it is asked anonymously]
     #[arg(long, value_name = "VAR")]
     credentials_env: Option<String>,
     /// Ask registries on this machine over plain http; no others

@@ -4,9 +4,9 @@
 use crate::config::Config;
 use cofferdam_agent::bus::Requests;
 use cofferdam_agent::llm::Answering;
-use cofferdam_agent::tools::{CallThreads, Registry, RegistryError, Sources, Toolbox, read_policy};
+use cofferdam_agent::tools::{CallThreads, Registry, Toolbox, read_policy};
 use cofferdam_agent::turn::{History, Runner, Whose};
-use cofferdam_policy::{PolicyProblem, PolicySet, ToolPolicy};
+use cofferdam_policy::{PolicyProblem, PolicySet};
 use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::audit::{AuditError, AuditLog};
@@ -21,6 +21,7 @@ use std::time::Duration;
 
 pub mod attaching;
 pub mod candidate;
+mod components;
 mod expire;
 mod isolation;
 mod lock;
@@ -32,6 +33,8 @@ mod trust;
 mod watch;
 mod web;
 
+use components::sources;
+pub use components::{component_bytes, fetched, fetched_to_write};
 pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use ready::{Purpose, look, review, try_tools};
@@ -122,7 +125,7 @@ impl Gateway {
     pub fn open(config: &Config, role: Role) -> Result<Self, GatewayError> {
         let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
         Self::open_with(config, role, &cache_dir(config), |sandbox| {
-            Registry::load(sandbox, &policies, &sources(config.policies_dir.as_deref()))
+            Registry::load(sandbox, &policies, &sources(config, config.policies_dir.as_deref()))
         })
     }
 
@@ -217,18 +220,6 @@ fn sandbox(config: &Config, role: Role, cache: &Path) -> Result<(Sandbox, CallTh
     let threads = CallThreads::start(threads)
         .map_err(|cause| GatewayError::State { what: "cannot start threads for calls".into(), cause })?;
     Ok((sandbox, threads))
-}
-
-/// The bytes of the component that a policy of this folder names, as pinned.
-///
-/// # Errors
-/// Why they cannot be had.
-pub fn component_bytes(policy: &ToolPolicy, policies_dir: Option<&Path>) -> Result<Binary, RegistryError> {
-    cofferdam_agent::tools::component_bytes(policy, &sources(policies_dir))
-}
-
-fn sources(policies_dir: Option<&Path>) -> Sources {
-    Sources { builtins: builtin_component, policies_dir: policies_dir.map(Path::to_owned) }
 }
 
 /// The component of a builtin tool, as the build made it.

@@ -15,6 +15,7 @@ mod doctor;
 mod doctor_serve;
 mod environment;
 mod exit_codes;
+mod fetch;
 mod first_bot;
 pub(crate) mod help;
 mod init;

@@ -18,6 +18,7 @@ pub mod needs;
 pub mod platform;
 pub mod program;
 pub mod prometheus;
+pub mod registry;
 pub mod running;
 pub mod runs;
 pub mod samples;

@@ -19,6 +19,7 @@ pub mod json;
 pub mod limits;
 pub mod message;
 pub mod network;
+pub mod oci;
 pub mod path;
 pub mod schema;
 pub mod secret;

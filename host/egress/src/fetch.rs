@@ -5,9 +5,10 @@ use crate::error::EgressError;
 use crate::hop::{addresses, client, why};
 use crate::host::HostPort;
 use crate::resolve::{Resolve, SystemResolver};
-use crate::target::{Rules, Target};
+use crate::target::{Ports, Rules, Target};
+use cofferdam_core::secret::Secret;
 use reqwest::Response;
-use reqwest::header::LOCATION;
+use reqwest::header::{AUTHORIZATION, LOCATION};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -23,6 +24,8 @@ pub struct Limits {
     pub redirects_max: u32,
     /// Hosts that may be private, and plain http.
     pub named: Vec<HostPort>,
+    /// The section of the configuration that names them.
+    pub section: &'static str,
 }
 
 /// Fetches addresses under limits.
@@ -51,19 +54,32 @@ impl Egress {
     /// # Errors
     /// [`EgressError`].
     pub async fn get(&self, url: &str) -> Result<Body, EgressError> {
+        self.get_as(url, None).await
+    }
+
+    /// The same with an `Authorization`, which no redirect is told.
+    ///
+    /// # Errors
+    /// [`EgressError`].
+    pub async fn get_as(&self, url: &str, authorization: Option<&Secret>) -> Result<Body, EgressError> {
         let max = self.limits.time_max;
         let deadline = Instant::now() + max;
-        let first = Target::parse(url, &self.limits.named)?;
+        let first = Target::parse_under(url, self.rules())?;
         let late = |_| EgressError::TimedOut { shown: first.shown(), max };
-        let (target, response) = timeout_at(deadline, self.follow(first.clone())).await.map_err(late)??;
+        let followed = self.follow(first.clone(), authorization);
+        let (target, response) = timeout_at(deadline, followed).await.map_err(late)??;
         Body::new(response, target.shown(), (deadline, max), self.limits.bytes_max)
     }
 
     /// The last target of a row of redirects, and its answer.
-    async fn follow(&self, first: Target) -> Result<(Target, Response), EgressError> {
+    async fn follow(
+        &self,
+        first: Target,
+        mut authorization: Option<&Secret>,
+    ) -> Result<(Target, Response), EgressError> {
         let mut target = first;
         for _ in 0..=self.limits.redirects_max {
-            let response = self.ask(&target).await?;
+            let response = self.ask(&target, authorization.take()).await?;
             let status = response.status().as_u16();
             if status == 200 {
                 return Ok((target, response));
@@ -74,17 +90,26 @@ impl Egress {
             };
             let from = target.shown();
             target = target
-                .redirected(location, Rules::of_attachments(&self.limits.named))
+                .redirected(location, self.rules())
                 .map_err(|refused| EgressError::Redirected { from, refused })?;
         }
         Err(EgressError::Redirects { shown: target.shown(), max: self.limits.redirects_max })
     }
 
     /// Resolves, checks and asks one host.
-    async fn ask(&self, target: &Target) -> Result<Response, EgressError> {
+    async fn ask(&self, target: &Target, authorization: Option<&Secret>) -> Result<Response, EgressError> {
         let addresses = addresses(target, &*self.resolver).await?;
         let broken = |error: reqwest::Error| EgressError::Broken { shown: target.shown(), why: why(&error) };
         let client = client(target, addresses).map_err(broken)?;
-        client.get(target.url().clone()).send().await.map_err(broken)
+        let mut request = client.get(target.url().clone());
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, authorization.reveal());
+        }
+        request.send().await.map_err(broken)
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        let Limits { named, section, .. } = &self.limits;
+        Rules { named, section, ports: Ports::Https }
     }
 }

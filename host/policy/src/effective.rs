@@ -3,11 +3,12 @@
 use super::approval::Approvals;
 use super::command::CommandPolicy;
 use super::complete::Completion;
+use super::component::ComponentSource;
 use super::function::FunctionPolicy;
 use super::origin::Origins;
 use super::schema;
 use super::source::PolicyProblem;
-use super::words::{ArgumentClass, ComponentSource, Imports, Safety};
+use super::words::{ArgumentClass, Imports, Safety};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::limits::Limits;

@@ -6,6 +6,7 @@
 
 use super::approval::{self, Approvals, Rule, When};
 use super::command::CommandTable;
+use super::component::ComponentSource;
 use super::effective::{EntryPolicy, ToolPolicy};
 use super::function::FunctionTable;
 use super::grant::NetworkTable;
@@ -13,7 +14,7 @@ use super::limits_table::LimitsTable;
 use super::origin::{NetworkPlace, Origins, Place};
 use super::outputs::{self, OutputLine};
 use super::source::{PolicyProblem, Source, check_head, plain};
-use super::words::{ArgumentClass, Classified, ComponentSource, Imports, PathUse, Safety};
+use super::words::{ArgumentClass, Classified, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant, ScratchGrant};
 use cofferdam_core::limits::Limits;

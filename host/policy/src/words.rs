@@ -1,5 +1,4 @@
-//! The words of a policy file that need reading of their own: argument classes, component sources,
-//! safety.
+//! The words of a policy file that need reading of their own: argument classes, safety.
 
 use super::complete::Completion;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -84,64 +83,6 @@ impl<'de> Deserialize<'de> for Classified {
             }
             Ok(Written::Word(word)) => Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}"))),
             Err(_) => Err(de::Error::custom(format_args!("not a class; {HOW}"))),
-        }
-    }
-}
-
-/// Where a tool's component comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ComponentSource {
-    /// Embedded in the binary under the tool's name.
-    Builtin,
-    /// A file, relative to the policy file, whose SHA-256 is checked at every load.
-    File {
-        /// The path as written.
-        file: String,
-        /// Lower-case hex.
-        sha256: String,
-    },
-}
-
-impl<'de> Deserialize<'de> for ComponentSource {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Pinned {
-            file: String,
-            sha256: String,
-        }
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct InRegistry {
-            oci: String,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Word(String),
-            Pinned(Pinned),
-            InRegistry(InRegistry),
-        }
-        match Written::deserialize(d) {
-            Ok(Written::Word(word)) if word == "builtin" => Ok(Self::Builtin),
-            Ok(Written::InRegistry(InRegistry { oci })) => Err(de::Error::custom(format_args!(
-                "components of OCI registries are not fetched; fetch {oci:?} by other means, put it beside the policy and \
-                 write component = {{ file = \"my.wasm\", sha256 = \"…\" }}"
-            ))),
-            Ok(Written::Pinned(Pinned { file, sha256 })) => {
-                let hex = sha256.len() == 64
-                    && sha256.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-                if !hex {
-                    return Err(de::Error::custom(
-                        "sha256 is not 64 lower-case hex digits; write what sha256sum prints",
-                    ));
-                }
-                Ok(Self::File { file, sha256 })
-            }
-            _ => Err(de::Error::custom(
-                r#"no component is named; write "builtin" or { file = "my.wasm", sha256 = "…" } (both are needed), e.g. component = "builtin""#,
-            )),
         }
     }
 }

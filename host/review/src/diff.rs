@@ -128,20 +128,12 @@ impl Of<'_> {
     }
 
     fn component(&mut self, old: &ComponentSource, new: &ComponentSource) {
-        let sha256 = |source: &ComponentSource| match source {
-            ComponentSource::Builtin => None,
-            ComponentSource::File { sha256, .. } => Some(sha256.clone()),
-        };
         let shown = |source: &ComponentSource| match source {
-            ComponentSource::Builtin => "builtin".to_owned(),
-            ComponentSource::File { file, sha256 } => format!("{} sha256 {sha256}", one_line(file, 200)),
+            ComponentSource::File { sha256, .. } => format!("{} sha256 {sha256}", source.shown()),
+            ComponentSource::Builtin | ComponentSource::Fetched { .. } => source.shown(),
         };
         if old != new {
-            // The same bytes under another name; anything else is code that nobody has reviewed
-            // here.
-            let same = sha256(old) == sha256(new);
-            let direction = if same { Direction::Neutral } else { Direction::Widens };
-            self.push(direction, Subject::Component, Some(shown(old)), Some(shown(new)));
+            self.push(component_direction(old, new), Subject::Component, Some(shown(old)), Some(shown(new)));
         }
     }
 
@@ -299,5 +291,24 @@ impl fmt::Display for Change {
         let none = || "none".to_owned();
         let (old, new) = (self.old.clone().unwrap_or_else(none), self.new.clone().unwrap_or_else(none));
         write!(f, "{}: {}: {}: {old} → {new}", plain(&self.direction), self.tool, self.subject)
+    }
+}
+
+/// The same bytes under another name are nothing new; anything else is code that nobody has
+/// reviewed here. A signer is one more who must have agreed to it.
+fn component_direction(old: &ComponentSource, new: &ComponentSource) -> Direction {
+    use ComponentSource::{Fetched, File};
+    match (old, new) {
+        (File { sha256: old, .. }, File { sha256: new, .. }) if old == new => Direction::Neutral,
+        (Fetched { oci: old, signer: was }, Fetched { oci: new, signer: is })
+            if old.digest() == new.digest() =>
+        {
+            match (was, is) {
+                _ if was == is => Direction::Neutral,
+                (None, Some(_)) => Direction::Narrows,
+                _ => Direction::Widens,
+            }
+        }
+        _ => Direction::Widens,
     }
 }

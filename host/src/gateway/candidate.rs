@@ -9,13 +9,14 @@ mod skeleton;
 pub use skeleton::Skeleton;
 
 use super::ready::Cache;
-use super::{Gateway, GatewayError, Role, builtin, builtin_component, load_policies, sandbox};
+use super::{Gateway, GatewayError, Role, builtin, builtin_component, fetched, load_policies, sandbox};
 use crate::config::Config;
 use cofferdam_agent::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
+use cofferdam_oci::Store;
 use cofferdam_policy::{ComponentSource, EntryPolicy, Imports, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Interfaces, NotAComponent, interfaces};
 use cofferdam_warden::sandbox::{Binary, Functions, Sandbox, SandboxError, loading};
@@ -37,6 +38,8 @@ pub struct Candidate {
     sandbox: Sandbox,
     /// Where its machine code is kept.
     cache: Cache,
+    /// What policies may pin of registries.
+    fetched: Store,
 }
 
 /// Why a file is not looked at further.
@@ -103,7 +106,16 @@ impl Candidate {
         let is_other = !is_tool(&interfaces) && !is_command(&interfaces);
         let functions = is_other.then(|| sandbox.functions(&binary).ok()).flatten().unwrap_or_default();
         let description = described.map_err(|e| why_undescribed(&interfaces, &e));
-        Ok(Self { file: file.to_owned(), binary, interfaces, description, functions, sandbox, cache })
+        Ok(Self {
+            file: file.to_owned(),
+            binary,
+            interfaces,
+            description,
+            functions,
+            sandbox,
+            cache,
+            fetched: fetched(config),
+        })
     }
 
     /// What it could be: a tool of the contract, a command, functions.
@@ -202,8 +214,7 @@ impl Candidate {
             Some(dir) => load_policies(Some(dir)).map_err(told)?,
         };
         let is_of_it = |policy: &&ToolPolicy| {
-            let pins = |source: &ComponentSource| matches!(source, ComponentSource::File { sha256, .. } if sha256 == self.binary.sha256());
-            policy.entry != EntryPolicy::Tool && (set.iter().count() == 1 || pins(&policy.component))
+            policy.entry != EntryPolicy::Tool && (set.iter().count() == 1 || self.is_pinned_by(policy))
         };
         set.iter().find(is_of_it).cloned().ok_or_else(undescribed)
     }
@@ -233,7 +244,12 @@ impl Candidate {
     pub fn unpinned(&self, policy: &ToolPolicy) -> Option<String> {
         let (file, tool) = (policy.file.clone(), policy.tool.to_string());
         match &policy.component {
-            ComponentSource::File { sha256, .. } if *sha256 == self.binary.sha256() => None,
+            _ if self.is_pinned_by(policy) => None,
+            ComponentSource::Fetched { oci, .. } => Some(format!(
+                "{file}: {tool}: the policy takes {oci}, not this file; for this one write: component = {{ file = \
+                 \"{tool}.wasm\", sha256 = \"{}\" }}",
+                self.binary.sha256()
+            )),
             ComponentSource::File { file: component, sha256: pinned } => {
                 let (component, pinned, found) =
                     (component.clone(), pinned.clone(), self.binary.sha256().to_owned());
@@ -249,6 +265,17 @@ impl Candidate {
                         self.binary.sha256()
                     )
                 })
+            }
+        }
+    }
+
+    /// Whether a policy pins these very bytes; what it takes from a registry has been fetched then.
+    fn is_pinned_by(&self, policy: &ToolPolicy) -> bool {
+        match &policy.component {
+            ComponentSource::Builtin => false,
+            ComponentSource::File { sha256, .. } => *sha256 == self.binary.sha256(),
+            ComponentSource::Fetched { oci, .. } => {
+                self.fetched.component_digest(oci).is_ok_and(|digest| digest.hex() == self.binary.sha256())
             }
         }
     }

@@ -84,7 +84,8 @@ fn components(config: &Config, policies: &PolicySet) -> Vec<PathBuf> {
     let Some(dir) = config.policies_dir.as_deref() else { return Vec::new() };
     let file = |policy: &ToolPolicy| match &policy.component {
         ComponentSource::File { file, .. } => Some(dir.join(&policy.file).parent()?.join(file)),
-        ComponentSource::Builtin => None,
+        // What was fetched lies in the state.
+        ComponentSource::Builtin | ComponentSource::Fetched { .. } => None,
     };
     policies.iter().filter_map(file).collect()
 }

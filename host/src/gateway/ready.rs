@@ -93,7 +93,7 @@ fn load(
     let cache = Cache::to_look(config)?;
     let (sandbox, _) = sandbox(config, Role::Serve, cache.path())?;
     try_sandbox(&sandbox)?;
-    let registry = Registry::load(&sandbox, &policies, &sources(policies_dir));
+    let registry = Registry::load(&sandbox, &policies, &sources(config, policies_dir));
     Ok((policies, registry))
 }
 

@@ -86,7 +86,7 @@ impl Gateway {
         if !isolation::reaches(&policies) {
             return Err(ReloadError::NeedsRestart(vec!["a port that a profile's network names"]));
         }
-        let registry = Registry::load(self.warden.sandbox(), &policies, &sources(dir));
+        let registry = Registry::load(self.warden.sandbox(), &policies, &sources(new, dir));
         let gone = gone(self.toolbox.registry(), &registry);
         if !gone.is_empty() {
             return Err(ReloadError::ToolsGone(gone));

@@ -1,24 +1,19 @@
 //! A gateway for one call that is made again: the policies and components as they are now, a
 //! workspace and a state of its own.
 
-use super::{Gateway, GatewayError, Role, cache_dir, sources};
+use super::{Gateway, GatewayError, Role, cache_dir, component_bytes};
 use crate::config::Config;
-use cofferdam_agent::tools::{Registry, component_bytes};
+use cofferdam_agent::tools::Registry;
 use cofferdam_policy::{PolicySet, ToolPolicy};
-use std::path::Path;
 
 impl Gateway {
-    /// A gateway with this one tool, in the workspace and state of `scratch`. What it compiles is
-    /// kept there as well: nothing of the gateway that serves is written.
+    /// A gateway with this one tool of the gateway that serves, in the workspace and state of
+    /// `scratch`. What it compiles is kept there as well: nothing of the other is written.
     ///
     /// # Errors
     /// [`GatewayError`], and a component that cannot be had.
-    pub fn to_replay(
-        scratch: &Config,
-        policy: &ToolPolicy,
-        policies_dir: Option<&Path>,
-    ) -> anyhow::Result<Self> {
-        let binary = component_bytes(policy, &sources(policies_dir))?;
+    pub fn to_replay(scratch: &Config, policy: &ToolPolicy, serving: &Config) -> anyhow::Result<Self> {
+        let binary = component_bytes(serving, policy, serving.policies_dir.as_deref())?;
         let opened: Result<Self, GatewayError> =
             Self::open_with(scratch, Role::Beside, &cache_dir(scratch), |sandbox| {
                 Registry::of_component(sandbox, policy, binary)

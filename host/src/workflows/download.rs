@@ -52,6 +52,7 @@ impl Downloads<'_> {
             time_max: self.limits.download_timeout.0,
             redirects_max: self.limits.max_redirects,
             named: self.limits.private_hosts.clone(),
+            section: "attachments",
         });
         let mut body = egress.get(url.as_written()).await?;
         let mut writer = self.blobs.writer(ByteSize(self.limits.max_bytes));

@@ -102,13 +102,39 @@ fn check(home: &Home, file: &str, from: &str, to: &str, at: usize, said: &[&str]
 }
 
 #[test]
+fn a_component_of_a_registry_is_named_by_digest_and_key() {
+    let home = Home::new();
+    let hex = "0".repeat(64);
+    for (more, said) in [
+        ("a.test/a:1.0\"".to_owned(), "oci = \"a.test/a:1.0\" names no digest"),
+        ("a.test/a@sha256:00\"".to_owned(), "not 64 lower-case hex digits"),
+        (format!("a@sha256:{hex}\""), "does not begin with the registry's host"),
+        (format!("a.test/a@sha256:{hex}\", signer = \"cosign.pub\""), "signer is no public key"),
+        (
+            format!(
+                "a.test/a@sha256:{hex}\", signer = {{ identity = \"a@b.test\", issuer = \"https://b.test\" }}"
+            ),
+            "identities of certificates are not verified",
+        ),
+        (format!("a.test/a@sha256:{hex}\", sha256 = \"{hex}\""), "no component is named"),
+    ] {
+        check(
+            &home,
+            "tools/t.toml",
+            "component = \"builtin\"",
+            &format!("component = {{ oci = \"{more} }}"),
+            4,
+            &[said],
+        );
+    }
+}
+
+#[test]
 fn a_tools_policy_is_read_strictly() {
     let home = Home::new();
     let check = |from, to, at, said: &[&str]| check(&home, "tools/t.toml", from, to, at, said);
     check("why = \"a test\"", "why = \"a test\"\nnetwork = true", 7, &["`network`", "`safety`"]);
     check("memory = ", "stack = ", 14, &["`stack`", "`memory`"]);
-    let oci = "component = { oci = \"registry.test/a@sha256:00\" }";
-    check("component = \"builtin\"", oci, 4, &["OCI registries are not fetched", "sha256 = "]);
     check("memory = \"32 MiB\"", "memory = \"32 MB\"", 14, &["\"32 MB\" is not a size", "e.g. \"32 MiB\""]);
     check("memory = \"32 MiB\"", "memory = 32", 14, &["string"]);
     check("memory = \"32 MiB\"", "deadline = \"60\"", 14, &["\"60\" is not a duration", "e.g. \"60s\""]);

@@ -9,6 +9,7 @@ mod judging;
 mod queue;
 mod reading;
 mod registry;
+mod sources;
 mod threads;
 
 pub use approval::{Approval, Approver, Decision, SHOWN_UNITS_MAX, person};
@@ -19,5 +20,6 @@ pub use config::{Config, EXPIRES_MAX};
 pub use following::follow_calls;
 pub use judging::{Judged, Refused};
 pub use reading::{POLICY_BYTES_MAX, read_component, read_policy};
-pub use registry::{Loaded, Registry, RegistryError, Sources, Tool, component_bytes, not_granted};
+pub use registry::{Loaded, Registry, RegistryError, Tool, not_granted};
+pub use sources::{FetchedComponents, Sources, component_bytes};
 pub use threads::{CallThreads, Handover};

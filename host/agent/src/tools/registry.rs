@@ -1,18 +1,17 @@
 //! The tools a gateway has: each policy with its component and its schema, or the
 //! reason why the tool does not load.
 
-use super::reading::read_component;
+use super::sources::{Sources, component_bytes};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::schema::{Budget, Finding, Problem, Refusal, Schema, SchemaError};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
-use cofferdam_policy::{ArgumentClass, ComponentSource, Imports, PolicyProblem, PolicySet, ToolPolicy};
+use cofferdam_policy::{ArgumentClass, Imports, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Import, Needs};
 use cofferdam_warden::sandbox::{Binary, Component, Sandbox, SandboxError, loading};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A tool that can be called.
@@ -78,6 +77,16 @@ pub enum RegistryError {
         /// What the file has.
         found: String,
     },
+    /// The component of a registry is not kept, or not as it was fetched.
+    #[error("{file}: {tool}: {cause}")]
+    NotFetched {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+        /// What is wrong with what is kept.
+        cause: String,
+    },
     /// It imports what its profile does not grant, and its policy says `imports = "strict"`.
     #[error("{file}: {tool}: the component does not load: {}", wanted(.profile, .imports))]
     NotGranted {
@@ -136,6 +145,7 @@ impl RegistryError {
             Self::NoBuiltin { file, .. }
             | Self::Unreadable { file, .. }
             | Self::Mismatch { file, .. }
+            | Self::NotFetched { file, .. }
             | Self::Sandbox { file, .. }
             | Self::Misnamed { file, .. }
             | Self::Schema { file, .. }
@@ -167,14 +177,6 @@ fn wanted(profile: &str, imports: &[Import]) -> String {
 
 fn join(problems: &[PolicyProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// Where components come from.
-pub struct Sources {
-    /// Builtin components by tool name.
-    pub builtins: fn(&str) -> Option<Binary>,
-    /// The folder that policy files, and so component files, are relative to.
-    pub policies_dir: Option<PathBuf>,
 }
 
 /// All tools of a gateway, by name.
@@ -347,40 +349,4 @@ pub fn not_granted(policy: &ToolPolicy, binary: &Binary) -> Option<RegistryError
     let (file, tool) = (policy.file.clone(), policy.tool.to_string());
     let profile = policy.profile.clone();
     (!missing.is_empty()).then_some(RegistryError::NotGranted { file, tool, profile, imports: missing })
-}
-
-/// The component that a policy names, as pinned.
-///
-/// # Errors
-/// The builtin that is missing, the file that cannot be read, or the SHA-256 that differs.
-pub fn component_bytes(policy: &ToolPolicy, sources: &Sources) -> Result<Binary, RegistryError> {
-    match &policy.component {
-        ComponentSource::Builtin => (sources.builtins)(policy.tool.as_str()).ok_or_else(|| {
-            RegistryError::NoBuiltin { file: policy.file.clone(), tool: policy.tool.to_string() }
-        }),
-        ComponentSource::File { file: component, sha256: pinned } => {
-            let unreadable = |cause: String| RegistryError::Unreadable {
-                file: policy.file.clone(),
-                tool: policy.tool.to_string(),
-                component: component.clone(),
-                cause,
-            };
-            let dir = sources.policies_dir.as_deref().unwrap_or(Path::new("."));
-            let base = dir.join(&policy.file);
-            let path = base.parent().unwrap_or(dir).join(component);
-            let bytes = read_component(&path).map_err(|e| unreadable(e.to_string()))?;
-            let binary = Binary::new(bytes);
-            if binary.sha256() == pinned {
-                Ok(binary)
-            } else {
-                Err(RegistryError::Mismatch {
-                    file: policy.file.clone(),
-                    tool: policy.tool.to_string(),
-                    component: component.clone(),
-                    pinned: pinned.clone(),
-                    found: binary.sha256().to_owned(),
-                })
-            }
-        }
-    }
 }

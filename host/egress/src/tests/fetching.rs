@@ -93,6 +93,7 @@ fn limits(named: &[String]) -> Limits {
         time_max: Duration::from_secs(20),
         redirects_max: 2,
         named: named.iter().map(parse).collect(),
+        section: "attachments",
     }
 }
 

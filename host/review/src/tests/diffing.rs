@@ -124,6 +124,37 @@ fn each_change_is_told_on_one_line_with_its_direction() {
 }
 
 #[test]
+fn a_component_of_a_registry_is_compared_by_digest_and_signer() {
+    const PINNED: &str = "{ file = \"t.wasm\", sha256 = \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\" }";
+    const KEYS: [&str; 2] = [
+        "MCowBQYDK2VwAyEA/tGy7H8V0yQZeFijAIa7I1YdMfoSSVNj6ObHFa61GX0=",
+        "MCowBQYDK2VwAyEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+    ];
+    let of = |name: &str, digit: &str, key: Option<usize>| {
+        let signer = key.map(|key| format!(", signer = {:?}", KEYS[key])).unwrap_or_default();
+        format!("{{ oci = \"a.test/{name}@sha256:{}\"{signer} }}", digit.repeat(64))
+    };
+    let a = |key| of("t", "a", key);
+    for (from, to, direction) in [
+        (PINNED.to_owned(), a(None), "widens"),
+        (a(None), PINNED.to_owned(), "widens"),
+        (a(None), "\"builtin\"".to_owned(), "widens"),
+        (a(None), of("t", "b", None), "widens"),
+        (a(Some(0)), of("t", "b", Some(0)), "widens"),
+        (a(Some(0)), a(None), "widens"),
+        (a(Some(0)), a(Some(1)), "widens"),
+        (a(None), a(Some(0)), "narrows"),
+        (a(None), of("u", "a", None), "neutral"),
+        (a(Some(0)), of("u", "a", Some(0)), "neutral"),
+    ] {
+        let set = |component: &str| set(PROFILE, &TOOL.replace(PINNED, component));
+        let told: Vec<_> = diff(&set(&from), &set(&to)).iter().map(ToString::to_string).collect();
+        let [told] = &told[..] else { panic!("{from} → {to}: {told:?}") };
+        assert!(told.starts_with(&format!("{direction}: t: component: ")), "{direction}: {told}");
+    }
+}
+
+#[test]
 fn each_use_of_a_path_lets_through_something_that_the_others_do_not() {
     let uses = ["read", "write", "write-below"];
     for (from, to) in

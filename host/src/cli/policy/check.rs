@@ -134,7 +134,9 @@ impl Checked {
 
 fn rule_of(why: &RegistryError) -> Rule {
     match why {
-        RegistryError::NoBuiltin { .. } | RegistryError::Unreadable { .. } => Rule::ComponentMissing,
+        RegistryError::NoBuiltin { .. }
+        | RegistryError::Unreadable { .. }
+        | RegistryError::NotFetched { .. } => Rule::ComponentMissing,
         RegistryError::Mismatch { .. } => Rule::ComponentMismatch,
         RegistryError::NotGranted { .. } => Rule::ImportsNotGranted,
         RegistryError::Sandbox { .. } => Rule::ComponentRefused,

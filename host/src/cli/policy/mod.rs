@@ -115,7 +115,7 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
         Command::Explain(arguments) => explain::run(config, &arguments, &mut out),
         Command::Diff { old, new, output } => diff::run(&old, &new, output, &mut out),
         Command::Show { tool, from, output } => {
-            show::run(&load(from.dir(config))?, tool.as_deref(), output, &mut out)
+            show::run(config, &load(from.dir(config))?, tool.as_deref(), output, &mut out)
         }
         Command::Export { dir } => export::run(&dir, &mut out),
         Command::Report(arguments) => report::run(config, &arguments, &mut out),

@@ -63,23 +63,23 @@ fn page(config: &Config, arguments: &Arguments) -> anyhow::Result<Page> {
             page.problems.extend(why.problems());
         }
         if let Some(policy) = policies.get(name) {
-            page.tools.push(section(policy, loaded.as_ref().ok().map(|tool| &**tool), dir));
+            page.tools.push(section(config, policy, loaded.as_ref().ok().map(|tool| &**tool), dir));
         }
     }
     // One that is off says nothing of itself, and its grants are to be reviewed all the same.
     for policy in registry.off().filter_map(|(name, _)| policies.get(name)) {
-        page.tools.push(section(policy, None, dir));
+        page.tools.push(section(config, policy, None, dir));
     }
     page.tools.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(page)
 }
 
-fn section(policy: &ToolPolicy, tool: Option<&Tool>, dir: Option<&Path>) -> Section {
+fn section(config: &Config, policy: &ToolPolicy, tool: Option<&Tool>, dir: Option<&Path>) -> Section {
     Section {
         name: policy.tool.to_string(),
         why: policy.why.clone(),
         summary: tool.map(|tool| tool.description.summary.clone()),
-        tables: [facts(policy, dir), grants(policy), told(policy)]
+        tables: [facts(config, policy, dir), grants(policy), told(policy)]
             .into_iter()
             .chain(approvals(policy))
             .chain([limits(policy)])
@@ -87,9 +87,9 @@ fn section(policy: &ToolPolicy, tool: Option<&Tool>, dir: Option<&Path>) -> Sect
     }
 }
 
-fn facts(policy: &ToolPolicy, dir: Option<&Path>) -> Table {
+fn facts(config: &Config, policy: &ToolPolicy, dir: Option<&Path>) -> Table {
     // A component that does not load is described too, as long as it is the one that is pinned.
-    let binary = gateway::component_bytes(policy, dir).ok();
+    let binary = gateway::component_bytes(config, policy, dir).ok();
     let of_binary = |said: &dyn Fn(&Binary) -> Option<String>| {
         binary.as_ref().and_then(said).unwrap_or_else(|| "unknown: it cannot be read as pinned".to_owned())
     };
@@ -99,14 +99,14 @@ fn facts(policy: &ToolPolicy, dir: Option<&Path>) -> Table {
         let names: Vec<_> = imports.into_iter().map(|import| import.name).collect();
         Some(if names.is_empty() { "none".to_owned() } else { names.join(", ") })
     });
-    let sha256 = show::component_sha256(policy).unwrap_or_else(|| "unknown: this binary has none".to_owned());
+    let sha256 = show::component_sha256(config, policy).unwrap_or_else(|| show::unknown_sha256(policy));
     let row = |name: &str, value: String, at: &Place| vec![name.to_owned(), value, at.to_string()];
     let (at, component) = (&policy.origins, &policy.origins.component);
     let rows = vec![
         row("safety", policy.safety.spelled(), &at.safety),
         row("profile", policy.profile.clone(), &at.profile),
         row("why of the profile", at.profile_why.clone(), &at.profile_why_at),
-        row("component", show::component_source(policy), component),
+        row("component", policy.component.shown(), component),
         row("component sha256", sha256, component),
         row("component size", size, component),
         row("imports beyond the baseline", imports, component),

@@ -2,6 +2,7 @@
 //! so.
 
 use super::super::{Exit, Output};
+use crate::config::Config;
 use crate::gateway;
 use anyhow::bail;
 use cofferdam_core::text::one_line;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 
 pub(super) fn run(
+    config: &Config,
     policies: &PolicySet,
     tool: Option<&str>,
     output: Output,
@@ -26,30 +28,36 @@ pub(super) fn run(
         },
     };
     if output.json {
-        let tools: Vec<_> = shown.iter().map(|policy| as_json(policy)).collect();
+        let tools: Vec<_> = shown.iter().map(|policy| as_json(config, policy)).collect();
         writeln!(out, "{}", json!({ "policies_sha256": policies.sha256(), "tools": tools }))?;
         return Ok(Exit::Done);
     }
     for policy in shown {
-        write_rows(&rows(policy), out)?;
+        write_rows(&rows(config, policy), out)?;
     }
     writeln!(out, "policies sha256 {}", policies.sha256())?;
     Ok(Exit::Done)
 }
 
-/// SHA-256 of the component as the policy names it; none for a builtin that this binary lacks.
-pub(super) fn component_sha256(policy: &ToolPolicy) -> Option<String> {
+/// SHA-256 of the component that the policy names; none for a builtin that this binary lacks, and
+/// for what was not fetched yet.
+pub(super) fn component_sha256(config: &Config, policy: &ToolPolicy) -> Option<String> {
     match &policy.component {
-        ComponentSource::Builtin => Some(gateway::component_bytes(policy, None).ok()?.sha256().to_owned()),
+        ComponentSource::Builtin => {
+            Some(gateway::component_bytes(config, policy, None).ok()?.sha256().to_owned())
+        }
         ComponentSource::File { sha256, .. } => Some(sha256.clone()),
+        ComponentSource::Fetched { oci, .. } => {
+            Some(gateway::fetched(config).component_digest(oci).ok()?.hex().to_owned())
+        }
     }
 }
 
-/// Where the component comes from, e.g. `builtin` or `hello.wasm`.
-pub(super) fn component_source(policy: &ToolPolicy) -> String {
-    match &policy.component {
-        ComponentSource::Builtin => "builtin".to_owned(),
-        ComponentSource::File { file, .. } => one_line(file, 200),
+/// Why there is no SHA-256 to show.
+pub(super) fn unknown_sha256(policy: &ToolPolicy) -> String {
+    match policy.component {
+        ComponentSource::Fetched { .. } => "unknown: it was not fetched yet".to_owned(),
+        _ => "unknown: this binary has none".to_owned(),
     }
 }
 
@@ -62,7 +70,7 @@ pub(super) fn owner(policy: &ToolPolicy, place: Option<&Place>) -> &'static str 
     }
 }
 
-fn as_json(policy: &ToolPolicy) -> Value {
+fn as_json(config: &Config, policy: &ToolPolicy) -> Value {
     let at = &policy.origins;
     let mounts = policy.grants.mounts.iter().zip(&at.access);
     let interfaces = policy.grants.interfaces.iter().zip(&at.interfaces);
@@ -79,7 +87,7 @@ fn as_json(policy: &ToolPolicy) -> Value {
         "tool": policy.tool,
         "why": { "text": policy.why, "at": at.why },
         "safety": { "value": policy.safety, "at": at.safety },
-        "component": { "source": component_source(policy), "sha256": component_sha256(policy), "at": at.component },
+        "component": { "source": policy.component.shown(), "sha256": component_sha256(config, policy), "at": at.component },
         "profile": { "name": policy.profile, "at": at.profile, "why": { "text": at.profile_why, "at": at.profile_why_at } },
         "mounts": mounts
             .map(|(mount, at)| json!({ "guest": mount.guest, "access": mount.access, "at": at }))
@@ -100,15 +108,15 @@ fn as_json(policy: &ToolPolicy) -> Value {
 }
 
 /// Lines of text, each with its origin.
-fn rows(policy: &ToolPolicy) -> Vec<(String, String)> {
+fn rows(config: &Config, policy: &ToolPolicy) -> Vec<(String, String)> {
     let at = &policy.origins;
     let text = |text: &str| one_line(text, 400);
-    let sha256 = component_sha256(policy).unwrap_or_else(|| "unknown: this binary has none".to_owned());
+    let sha256 = component_sha256(config, policy).unwrap_or_else(|| unknown_sha256(policy));
     let mut rows = vec![
         (policy.tool.to_string(), policy.file.clone()),
         (format!("  why {}", text(&policy.why)), at.why.to_string()),
         (format!("  safety {}", policy.safety.spelled()), at.safety.to_string()),
-        (format!("  component {} sha256 {sha256}", component_source(policy)), at.component.to_string()),
+        (format!("  component {} sha256 {sha256}", policy.component.shown()), at.component.to_string()),
         (format!("  profile {}", text(&policy.profile)), at.profile.to_string()),
         (format!("    why {}", text(&at.profile_why)), at.profile_why_at.to_string()),
     ];

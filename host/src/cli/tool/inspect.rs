@@ -81,9 +81,10 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 fn pin(candidate: &Candidate, policy: &ToolPolicy, file: &Path) -> anyhow::Result<()> {
     let ComponentSource::File { file: component, sha256 } = &policy.component else {
         bail!(
-            "{}: {} takes the builtin component; write: component = {{ file = \"{1}.wasm\", sha256 = \"{}\" }}",
+            "{}: {} takes the component {}, not a file; write: component = {{ file = \"{1}.wasm\", sha256 = \"{}\" }}",
             file.display(),
             policy.tool,
+            policy.component.shown(),
             candidate.binary.sha256()
         );
     };

@@ -3,6 +3,7 @@
 
 mod adapt;
 mod case;
+mod fetch;
 mod inspect;
 mod languages;
 mod new;
@@ -28,6 +29,8 @@ pub(super) enum Command {
     Inspect(inspect::Arguments),
     /// Makes a component of a module for wasm32-wasip1
     Adapt(adapt::Arguments),
+    /// Fetches components of registries by their digests, for policies that name them
+    Fetch(fetch::Arguments),
     /// Makes one call of a component in the real sandbox, beside any gateway
     Run(run::Arguments),
     /// Runs a tool's cases in the real sandbox; exit 1 when one fails
@@ -40,7 +43,7 @@ impl Command {
         match self {
             Self::New(arguments) => Some(new::run(arguments)),
             Self::Adapt(arguments) => Some(adapt::run(arguments)),
-            Self::Inspect(_) | Self::Run(_) | Self::Test(_) => None,
+            Self::Inspect(_) | Self::Fetch(_) | Self::Run(_) | Self::Test(_) => None,
         }
     }
 }
@@ -50,6 +53,7 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
         Command::New(arguments) => new::run(&arguments),
         Command::Adapt(arguments) => adapt::run(&arguments),
         Command::Inspect(arguments) => inspect::run(config, &arguments),
+        Command::Fetch(arguments) => fetch::run(config, &arguments),
         Command::Run(arguments) => run::run(config, arguments),
         Command::Test(arguments) => test::run(config, &arguments),
     }

@@ -29,7 +29,9 @@ fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
     };
     let sandbox = Arc::new(Sandbox::new(&config).expect("a sandbox"));
     let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
-    let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });
+    let sources =
+        Sources { builtins: |_| None, policies_dir: None, fetched: Box::new(|_, _| Err(String::new())) };
+    let registry = Registry::load(&sandbox, &policies, &sources);
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
     let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
     let warden = Warden::new(

@@ -105,7 +105,7 @@ pub(super) fn changes(
     policy: &ToolPolicy,
     facts: &CallFacts,
 ) -> anyhow::Result<Vec<String>> {
-    let component = gateway::component_bytes(policy, config.policies_dir.as_deref())?;
+    let component = gateway::component_bytes(config, policy, config.policies_dir.as_deref())?;
     let hashes = [
         ("policy", &facts.policy_sha256, policy.sha256.as_str()),
         ("component", &facts.component_sha256, component.sha256()),

@@ -47,7 +47,7 @@ pub(super) fn run(config: &Config, recorded: &Outcome, again: Again<'_>) -> anyh
     let paths = judged_paths(&text, policy);
     let files = Files { recorded, from: &from, is_copy: arguments.files.is_some() };
     files.copy(&paths, root, remarks)?;
-    let gateway = Gateway::to_replay(&places.config, policy, config.policies_dir.as_deref())?;
+    let gateway = Gateway::to_replay(&places.config, policy, config)?;
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     make(&gateway, recorded, text, attachments)?;
     ended(&audit_file(&places.config))

@@ -1,0 +1,295 @@
+//! One repository of one registry, asked over HTTPS: manifests and blobs, each within a bound.
+//!
+//! The registry is the operator's to name. A server that it refers to (for tokens, for the bytes)
+//! is contacted under the rules for addresses of others, and is never sent what the registry is.
+//!
+//! <https://github.com/opencontainers/distribution-spec/blob/main/spec.md>
+
+use crate::challenge::Challenge;
+use crate::error::FetchError;
+use crate::manifest::{Descriptor, INDEX, MANIFEST, MANIFEST_BYTES_MAX};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cofferdam_agent::server::{Address, Reach, client};
+use cofferdam_core::oci::{ContentDigest, ImageReference};
+use cofferdam_core::secret::Secret;
+use cofferdam_core::text::{one_line, with_causes};
+use cofferdam_egress::{Egress, HostPort, Limits};
+use reqwest::header::{ACCEPT, AUTHORIZATION, LOCATION};
+use reqwest::{Client, Response};
+use serde::Deserialize;
+use std::time::Duration;
+use tokio::time::Instant;
+use url::Url;
+
+/// Redirects that are followed for one thing.
+pub const REDIRECTS_MAX: u32 = 3;
+/// A longer answer holds no token.
+const TOKEN_BYTES_MAX: u64 = 64 << 10;
+
+/// How registries are asked.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Hosts that may be private, and plain http, where a registry refers to them.
+    pub named: Vec<HostPort>,
+    /// Whether a registry on loopback is asked over plain http.
+    pub plain_http: bool,
+    /// `USER:PASSWORD`.
+    pub credentials: Option<Secret>,
+    /// From the first request for one component to its last byte.
+    pub time_max: Duration,
+    /// Bytes of a component.
+    pub component_bytes_max: u64,
+}
+
+/// One repository.
+pub(crate) struct Repository<'s> {
+    settings: &'s Settings,
+    /// As it is written.
+    name: String,
+    base: Address,
+    repository: String,
+    http: Client,
+    /// The value of the header, once the registry has asked for one.
+    authorization: Option<Secret>,
+    deadline: Instant,
+}
+
+/// What is asked for.
+struct Wanted<'w> {
+    /// Below the repository, such as `manifests/sha256:…`.
+    path: String,
+    accept: &'w str,
+    bytes_max: u64,
+    /// Called with the bytes so far.
+    came: &'w mut dyn FnMut(u64),
+}
+
+impl<'s> Repository<'s> {
+    /// That of a reference.
+    pub(crate) fn of(
+        reference: &ImageReference,
+        settings: &'s Settings,
+        deadline: Instant,
+    ) -> Result<Self, FetchError> {
+        let registry = reference.registry();
+        let refused = || FetchError::Registry(registry.to_owned());
+        // Its API has another name than its references.
+        let host = if registry == "docker.io" { "registry-1.docker.io" } else { registry };
+        let address = |scheme: &str| Address::parse(&format!("{scheme}://{host}"));
+        let mut base = address("https").map_err(|_| refused())?;
+        if settings.plain_http && base.reach == Reach::Loopback {
+            base = address("http").map_err(|_| refused())?;
+        }
+        let http = client(base.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();
+        Ok(Self {
+            settings,
+            name: format!("{registry}/{}", reference.repository()),
+            base,
+            repository: reference.repository().to_owned(),
+            http: http.map_err(|_| refused())?,
+            authorization: None,
+            deadline,
+        })
+    }
+
+    /// A manifest by digest or tag; none where there is none.
+    pub(crate) async fn manifest(&mut self, reference: &str) -> Result<Option<Vec<u8>>, FetchError> {
+        let accept = &[MANIFEST, INDEX].join(", ");
+        let path = format!("manifests/{reference}");
+        self.get(Wanted { path, accept, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} }).await
+    }
+
+    /// What refers to a manifest, as an index; none where the registry does not know.
+    pub(crate) async fn referrers(&mut self, digest: &ContentDigest) -> Result<Option<Vec<u8>>, FetchError> {
+        let path = format!("referrers/{digest}");
+        let wanted = Wanted { path, accept: INDEX, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} };
+        match self.get(wanted).await {
+            // Older registries have no such address, and say so in many ways.
+            Err(FetchError::Status { .. }) => Ok(None),
+            other => other,
+        }
+    }
+
+    /// The bytes that a descriptor names, verified.
+    pub(crate) async fn blob(
+        &mut self,
+        descriptor: &Descriptor,
+        came: &mut dyn FnMut(u64),
+    ) -> Result<Vec<u8>, FetchError> {
+        let what = format!("{} of {}", descriptor.digest, self.name);
+        let path = format!("blobs/{}", descriptor.digest);
+        let wanted = Wanted { path, accept: "*/*", bytes_max: descriptor.size, came };
+        let bytes = self.get(wanted).await?.ok_or_else(|| FetchError::Missing { shown: what.clone() })?;
+        let (length, found) = (bytes.len() as u64, ContentDigest::of(&bytes));
+        if length < descriptor.size {
+            return Err(FetchError::TooShort { what, bytes: length, wanted: descriptor.size });
+        }
+        if found != descriptor.digest {
+            let (wanted, found) = (descriptor.digest.to_string(), found.to_string());
+            return Err(FetchError::Digest { what, wanted, found });
+        }
+        Ok(bytes)
+    }
+
+    /// What is asked for; none where it is not there.
+    async fn get(&mut self, mut wanted: Wanted<'_>) -> Result<Option<Vec<u8>>, FetchError> {
+        let shown = format!("{}/{}", self.name, wanted.path);
+        let mut url = self.base.below(&format!("v2/{}/{}", self.repository, wanted.path));
+        let (mut redirects, mut was_asked) = (0, false);
+        loop {
+            let response = self.send(&url, wanted.accept, &shown).await?;
+            match response.status().as_u16() {
+                200 => return self.read(response, &mut wanted, &shown).await.map(Some),
+                404 => return Ok(None),
+                // Once for each thing: a token may have come to its end.
+                401 if !was_asked => {
+                    was_asked = true;
+                    self.authenticate(&response, &shown).await?;
+                }
+                status @ (401 | 403) => return Err(FetchError::Denied { shown, status }),
+                301 | 302 | 303 | 307 | 308 => {
+                    let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+                    let next = location.and_then(|to| url.join(to).ok());
+                    redirects += 1;
+                    let Some(next) = next.filter(|_| redirects <= REDIRECTS_MAX) else {
+                        return Err(FetchError::Redirects { shown });
+                    };
+                    if next.origin() != self.base.url.origin() {
+                        return self.elsewhere(&next, &mut wanted, &shown).await.map(Some);
+                    }
+                    url = next;
+                }
+                status => return Err(FetchError::Status { shown, status }),
+            }
+        }
+    }
+
+    async fn send(&self, url: &Url, accept: &str, shown: &str) -> Result<Response, FetchError> {
+        let mut request = self.http.get(url.clone()).header(ACCEPT, accept);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.reveal());
+        }
+        request.send().await.map_err(|error| self.broken(error, shown))
+    }
+
+    async fn read(
+        &self,
+        mut response: Response,
+        wanted: &mut Wanted<'_>,
+        shown: &str,
+    ) -> Result<Vec<u8>, FetchError> {
+        let max = wanted.bytes_max;
+        let too_long = || FetchError::TooLong { what: shown.to_owned(), max };
+        if response.content_length().is_some_and(|bytes| bytes > max) {
+            return Err(too_long());
+        }
+        let mut bytes = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(|error| self.broken(error, shown))? {
+            if (bytes.len() + piece.len()) as u64 > max {
+                return Err(too_long());
+            }
+            bytes.extend_from_slice(&piece);
+            (wanted.came)(bytes.len() as u64);
+        }
+        Ok(bytes)
+    }
+
+    /// The same from a server that the registry refers to.
+    async fn elsewhere(
+        &self,
+        url: &Url,
+        wanted: &mut Wanted<'_>,
+        shown: &str,
+    ) -> Result<Vec<u8>, FetchError> {
+        let max = wanted.bytes_max;
+        let refused = |error| FetchError::elsewhere(error, shown, max);
+        let mut body = self.egress(max).get(url.as_str()).await.map_err(refused)?;
+        let mut bytes = Vec::new();
+        while let Some(piece) = body.next().await.map_err(refused)? {
+            bytes.extend_from_slice(&piece);
+            (wanted.came)(bytes.len() as u64);
+        }
+        Ok(bytes)
+    }
+
+    fn egress(&self, bytes_max: u64) -> Egress {
+        Egress::new(Limits {
+            bytes_max,
+            time_max: self.deadline.saturating_duration_since(Instant::now()),
+            redirects_max: REDIRECTS_MAX,
+            named: self.settings.named.clone(),
+            section: "network",
+        })
+    }
+
+    /// Does what the registry asks for, so that the same can be asked for again.
+    async fn authenticate(&mut self, response: &Response, shown: &str) -> Result<(), FetchError> {
+        let basic = self.settings.credentials.as_ref().map(basic);
+        let challenge = Challenge::of(response.headers(), &self.repository);
+        self.authorization =
+            match challenge.ok_or_else(|| FetchError::Challenge { shown: shown.to_owned() })? {
+                Challenge::Bearer(realm) => Some(self.token(&realm, basic.as_ref()).await?),
+                Challenge::Basic if basic.is_some() => basic,
+                Challenge::Basic => return Err(FetchError::Denied { shown: shown.to_owned(), status: 401 }),
+            };
+        Ok(())
+    }
+
+    /// A token for reading this repository, as a header's value.
+    async fn token(&self, realm: &Url, basic: Option<&Secret>) -> Result<Secret, FetchError> {
+        #[derive(Deserialize)]
+        struct Token {
+            token: Option<String>,
+            access_token: Option<String>,
+        }
+        let shown = without_query(realm);
+        let mut bytes = Vec::new();
+        if realm.origin() == self.base.url.origin() {
+            let mut request = self.http.get(realm.clone());
+            if let Some(basic) = basic {
+                request = request.header(AUTHORIZATION, basic.reveal());
+            }
+            let response = request.send().await.map_err(|error| self.broken(error, &shown))?;
+            match response.status().as_u16() {
+                200 => {}
+                status @ (401 | 403) => return Err(FetchError::Denied { shown, status }),
+                status => return Err(FetchError::Status { shown, status }),
+            }
+            let mut wanted =
+                Wanted { path: String::new(), accept: "", bytes_max: TOKEN_BYTES_MAX, came: &mut |_| {} };
+            bytes = self.read(response, &mut wanted, &shown).await?;
+        } else {
+            let refused = |error| FetchError::elsewhere(error, &shown, TOKEN_BYTES_MAX);
+            let asked = self.egress(TOKEN_BYTES_MAX).get_as(realm.as_str(), basic).await;
+            let mut body = asked.map_err(refused)?;
+            while let Some(piece) = body.next().await.map_err(refused)? {
+                bytes.extend_from_slice(&piece);
+            }
+        }
+        let token = serde_json::from_slice::<Token>(&bytes).ok();
+        let token = token.and_then(|said| said.token.or(said.access_token));
+        let plain = |token: &String| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic());
+        let token = token.filter(plain).ok_or(FetchError::NoToken { shown })?;
+        Ok(Secret::new(format!("Bearer {}", Secret::new(token).reveal())))
+    }
+
+    fn broken(&self, error: reqwest::Error, shown: &str) -> FetchError {
+        let may_be_plain = self.base.reach == Reach::Loopback && self.base.url.scheme() == "https";
+        let hint = if may_be_plain { "; if it speaks plain http, add --plain-http" } else { "" };
+        let why = one_line(&with_causes(&error.without_url()), 300);
+        FetchError::Broken { shown: shown.to_owned(), why, hint }
+    }
+}
+
+fn basic(credentials: &Secret) -> Secret {
+    let encoded = Secret::new(STANDARD.encode(credentials.reveal()));
+    Secret::new(format!("Basic {}", encoded.reveal()))
+}
+
+fn without_query(url: &Url) -> String {
+    let mut plain = url.clone();
+    plain.set_query(None);
+    plain.set_fragment(None);
+    one_line(plain.as_str(), 400)
+}

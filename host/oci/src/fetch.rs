@@ -1,0 +1,189 @@
+//! One component fetched: its manifest, who signed it, its bytes, in this order. What comes back is
+//! verified whole; nothing is kept here.
+
+use crate::client::{Repository, Settings};
+use crate::error::FetchError;
+use crate::manifest::{BadManifest, Descriptor, Index, Manifest};
+use crate::signature::Signature;
+use cofferdam_core::oci::{ContentDigest, ImageReference, SignerKey};
+use cofferdam_core::text::one_line;
+use std::collections::BTreeSet;
+use tokio::time::{Instant, timeout_at};
+
+/// Signatures of one component that are looked at, in either format.
+pub const SIGNATURES_MAX: usize = 32;
+/// A longer payload or bundle is not read.
+const SIGNATURE_BYTES_MAX: u64 = 256 << 10;
+
+const SIMPLE_LAYER: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
+const SIMPLE_ANNOTATION: &str = "dev.cosignproject.cosign/signature";
+const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
+
+/// A component, verified: by its digests, and by the signatures that were asked for.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// What it was fetched by.
+    pub reference: ImageReference,
+    /// The bytes whose digest is that of the reference.
+    pub manifest: Vec<u8>,
+    /// The component.
+    pub component: Vec<u8>,
+    /// One of each signer that was asked for.
+    pub signatures: Vec<Signature>,
+}
+
+/// How far a fetch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the component so far.
+    pub bytes: u64,
+    /// All of them.
+    pub of: u64,
+}
+
+/// The component of a reference, signed by each of `signers`.
+///
+/// # Errors
+/// [`FetchError`].
+pub async fn fetch(
+    reference: &ImageReference,
+    signers: &BTreeSet<SignerKey>,
+    settings: &Settings,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Fetched, FetchError> {
+    let max = settings.time_max;
+    let deadline = Instant::now() + max;
+    let repository = Repository::of(reference, settings, deadline)?;
+    let fetched = Fetching { repository, reference }.run(signers, settings.component_bytes_max, progress);
+    let late = |_| FetchError::TimedOut { shown: reference.to_string(), max };
+    timeout_at(deadline, fetched).await.map_err(late)?
+}
+
+struct Fetching<'f> {
+    repository: Repository<'f>,
+    reference: &'f ImageReference,
+}
+
+impl Fetching<'_> {
+    async fn run(
+        mut self,
+        signers: &BTreeSet<SignerKey>,
+        bytes_max: u64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Fetched, FetchError> {
+        let reference = self.reference.clone();
+        let manifest = self.pinned(reference.digest()).await?;
+        let parsed = Manifest::parse(&manifest).and_then(|parsed| parsed.component(bytes_max).cloned());
+        let layer = parsed.map_err(|cause| self.not_a_component(cause))?;
+        let signatures = self.signatures(signers).await?;
+        progress(Progress { bytes: 0, of: layer.size });
+        let mut came = |bytes| progress(Progress { bytes, of: layer.size });
+        let component = self.repository.blob(&layer, &mut came).await?;
+        Ok(Fetched { reference, manifest, component, signatures })
+    }
+
+    /// The manifest of this digest.
+    async fn pinned(&mut self, digest: &ContentDigest) -> Result<Vec<u8>, FetchError> {
+        let what = format!("{}/{}@{digest}", self.reference.registry(), self.reference.repository());
+        let bytes = self.repository.manifest(&digest.to_string()).await?;
+        let bytes = bytes.ok_or_else(|| FetchError::Missing { shown: what.clone() })?;
+        let found = ContentDigest::of(&bytes);
+        if found != *digest {
+            let (wanted, found) = (digest.to_string(), found.to_string());
+            return Err(FetchError::Digest { what, wanted, found });
+        }
+        Ok(bytes)
+    }
+
+    fn not_a_component(&self, cause: BadManifest) -> FetchError {
+        FetchError::Manifest { shown: self.reference.to_string(), cause }
+    }
+
+    /// One signature of each signer.
+    async fn signatures(&mut self, signers: &BTreeSet<SignerKey>) -> Result<Vec<Signature>, FetchError> {
+        let digest = self.reference.digest();
+        let all_by = |found: &[Signature]| -> Option<Vec<Signature>> {
+            let by = |key| found.iter().find(|signature| signature.verify(key, digest).is_ok()).cloned();
+            signers.iter().map(by).collect()
+        };
+        let mut found = Vec::new();
+        if let Some(signatures) = all_by(&found) {
+            return Ok(signatures);
+        }
+        found.extend(self.simple().await?);
+        if let Some(signatures) = all_by(&found) {
+            return Ok(signatures);
+        }
+        found.extend(self.bundles().await?);
+        match all_by(&found) {
+            Some(signatures) => Ok(signatures),
+            None => Err(self.not_signed(signers, &found)),
+        }
+    }
+
+    fn not_signed(&self, signers: &BTreeSet<SignerKey>, found: &[Signature]) -> FetchError {
+        let digest = self.reference.digest();
+        let is_missing = |key: &&SignerKey| !found.iter().any(|found| found.verify(key, digest).is_ok());
+        let key = signers.iter().find(is_missing);
+        let why = |found: &Signature| key.and_then(|key| found.verify(key, digest).err());
+        // The nearest to being right is what helps.
+        let nearest = found.iter().filter_map(why).max();
+        let found = match nearest {
+            None => "it has no signature".to_owned(),
+            Some(why) if found.len() == 1 => format!("its one signature {why}"),
+            Some(why) => format!("it has {} signatures, and the nearest {why}", found.len()),
+        };
+        let key = key.map(|key| key.fingerprint()[..12].to_owned()).unwrap_or_default();
+        FetchError::NotSigned { shown: self.reference.to_string(), key, found }
+    }
+
+    /// Those of simple signing, at the tag that cosign gives them.
+    async fn simple(&mut self) -> Result<Vec<Signature>, FetchError> {
+        let tag = format!("sha256-{}.sig", self.reference.digest().hex());
+        let Some(bytes) = self.repository.manifest(&tag).await? else { return Ok(Vec::new()) };
+        let manifest = Manifest::parse(&bytes).map_err(|cause| self.not_a_component(cause))?;
+        let mut found = Vec::new();
+        let layers = manifest.layers.iter().filter(|layer| layer.media_type == SIMPLE_LAYER);
+        for layer in layers.take(SIGNATURES_MAX) {
+            let Some(signature) = layer.annotations.get(SIMPLE_ANNOTATION) else { continue };
+            let payload = self.small(layer).await?;
+            found.extend(Signature::simple(payload, signature));
+        }
+        Ok(found)
+    }
+
+    /// Those in bundles that refer to the component.
+    async fn bundles(&mut self) -> Result<Vec<Signature>, FetchError> {
+        let digest = self.reference.digest().clone();
+        let index = match self.repository.referrers(&digest).await? {
+            Some(index) => Some(index),
+            // Where the registry does not keep track, whoever refers to something does.
+            None => self.repository.manifest(&format!("sha256-{}", digest.hex())).await?,
+        };
+        let Some(index) = index else { return Ok(Vec::new()) };
+        let malformed = |e: serde_json::Error| BadManifest::Malformed(one_line(&e.to_string(), 200));
+        let index: Index = serde_json::from_slice(&index).map_err(|e| self.not_a_component(malformed(e)))?;
+        let is_bundle = |kind: &str| kind.starts_with(BUNDLE);
+        let of_bundles = index.manifests.iter().filter(|m| m.artifact_type.as_deref().is_some_and(is_bundle));
+        let mut found = Vec::new();
+        for descriptor in of_bundles.take(SIGNATURES_MAX) {
+            let bytes = self.pinned(&descriptor.digest).await?;
+            let manifest = Manifest::parse(&bytes).map_err(|cause| self.not_a_component(cause))?;
+            let Some(layer) = manifest.layers.iter().find(|layer| is_bundle(&layer.media_type)) else {
+                continue;
+            };
+            found.extend(Signature::of_bundle(&self.small(layer).await?));
+        }
+        found.truncate(SIGNATURES_MAX);
+        Ok(found)
+    }
+
+    /// A payload or a bundle.
+    async fn small(&mut self, descriptor: &Descriptor) -> Result<Vec<u8>, FetchError> {
+        if descriptor.size > SIGNATURE_BYTES_MAX {
+            let what = format!("a signature of {}", self.reference);
+            return Err(FetchError::TooLong { what, max: SIGNATURE_BYTES_MAX });
+        }
+        self.repository.blob(descriptor, &mut |_| {}).await
+    }
+}

@@ -1,0 +1,187 @@
+//! Signatures of components as cosign makes them with a key, in both of its formats: the payload
+//! of simple signing, and a statement in a DSSE envelope.
+//!
+//! Identities of certificates (keyless signing) are not verified: what has no key of the operator's
+//! is no signature here.
+//!
+//! <https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md>,
+//! <https://github.com/secure-systems-lab/dsse/blob/master/protocol.md>
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cofferdam_core::oci::{ContentDigest, KeyKind, SignerKey};
+use ring::signature::{ECDSA_P256_SHA256_ASN1, ED25519, UnparsedPublicKey};
+use serde::{Deserialize, Serialize};
+
+/// What a payload of simple signing says it is.
+const SIMPLE: &str = "cosign container image signature";
+/// The type of a statement in an envelope.
+const STATEMENT: &str = "application/vnd.in-toto+json";
+/// What such a statement says of a component: that it was signed, and no more.
+const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
+
+/// How what is signed is spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Format {
+    /// JSON that is signed as it is.
+    SimpleSigning,
+    /// A statement, signed with its type and length before it.
+    Dsse,
+}
+
+/// A signature, not verified until [`Signature::verify`] says so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signature {
+    format: Format,
+    #[serde(with = "as_base64")]
+    payload: Vec<u8>,
+    #[serde(with = "as_base64")]
+    signature: Vec<u8>,
+}
+
+/// Why a signature does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Unverified {
+    /// It was made by somebody else, or what was signed was changed since.
+    #[error("was not made with this key")]
+    OtherKey,
+    /// The signer means something else.
+    #[error("was made with this key, of another component")]
+    OtherComponent,
+    /// The signer says something else of it.
+    #[error("was made with this key, and says something else than that the component is signed")]
+    OtherStatement,
+}
+
+impl Signature {
+    /// A payload of simple signing, and its signature in base64; none where that is malformed.
+    pub(crate) fn simple(payload: Vec<u8>, signature: &str) -> Option<Self> {
+        let signature = STANDARD.decode(signature).ok()?;
+        Some(Self { format: Format::SimpleSigning, payload, signature })
+    }
+
+    /// The signatures of a bundle of Sigstore's with an envelope; none where it has none.
+    pub(crate) fn of_bundle(bundle: &[u8]) -> Vec<Self> {
+        #[derive(Deserialize)]
+        struct Bundle {
+            #[serde(rename = "dsseEnvelope")]
+            envelope: Envelope,
+        }
+        #[derive(Deserialize)]
+        struct Envelope {
+            #[serde(with = "as_base64")]
+            payload: Vec<u8>,
+            #[serde(rename = "payloadType")]
+            payload_type: String,
+            signatures: Vec<Sig>,
+        }
+        #[derive(Deserialize)]
+        struct Sig {
+            #[serde(with = "as_base64")]
+            sig: Vec<u8>,
+        }
+        let Ok(Bundle { envelope }) = serde_json::from_slice(bundle) else { return Vec::new() };
+        if envelope.payload_type != STATEMENT {
+            return Vec::new();
+        }
+        let payload = envelope.payload;
+        let of = |Sig { sig }| Self { format: Format::Dsse, payload: payload.clone(), signature: sig };
+        envelope.signatures.into_iter().map(of).collect()
+    }
+
+    /// Whether `key` signed the component whose manifest has this digest.
+    ///
+    /// # Errors
+    /// [`Unverified`].
+    pub fn verify(&self, key: &SignerKey, digest: &ContentDigest) -> Result<(), Unverified> {
+        let algorithm: &dyn ring::signature::VerificationAlgorithm = match key.kind() {
+            KeyKind::EcdsaP256 => &ECDSA_P256_SHA256_ASN1,
+            KeyKind::Ed25519 => &ED25519,
+        };
+        // The signature comes first: what is not the signer's is not even parsed.
+        let verified = UnparsedPublicKey::new(algorithm, key.raw()).verify(&self.signed(), &self.signature);
+        verified.map_err(|_| Unverified::OtherKey)?;
+        match self.format {
+            Format::SimpleSigning => check_simple(&self.payload, digest),
+            Format::Dsse => check_statement(&self.payload, digest),
+        }
+    }
+
+    /// The bytes that were signed.
+    fn signed(&self) -> Vec<u8> {
+        match self.format {
+            Format::SimpleSigning => self.payload.clone(),
+            Format::Dsse => {
+                let head = format!("DSSEv1 {} {STATEMENT} {} ", STATEMENT.len(), self.payload.len());
+                [head.as_bytes(), &self.payload].concat()
+            }
+        }
+    }
+}
+
+fn check_simple(payload: &[u8], digest: &ContentDigest) -> Result<(), Unverified> {
+    #[derive(Deserialize)]
+    struct Payload {
+        critical: Critical,
+    }
+    #[derive(Deserialize)]
+    struct Critical {
+        image: Image,
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    #[derive(Deserialize)]
+    struct Image {
+        #[serde(rename = "docker-manifest-digest")]
+        digest: String,
+    }
+    let payload: Payload = serde_json::from_slice(payload).map_err(|_| Unverified::OtherStatement)?;
+    if payload.critical.kind != SIMPLE {
+        return Err(Unverified::OtherStatement);
+    }
+    let same = payload.critical.image.digest == digest.to_string();
+    if same { Ok(()) } else { Err(Unverified::OtherComponent) }
+}
+
+fn check_statement(payload: &[u8], digest: &ContentDigest) -> Result<(), Unverified> {
+    #[derive(Deserialize)]
+    struct Statement {
+        #[serde(rename = "_type")]
+        kind: String,
+        #[serde(rename = "predicateType")]
+        predicate_type: String,
+        subject: Vec<Subject>,
+    }
+    #[derive(Deserialize)]
+    struct Subject {
+        digest: Digests,
+    }
+    #[derive(Deserialize)]
+    struct Digests {
+        sha256: String,
+    }
+    let statement: Statement = serde_json::from_slice(payload).map_err(|_| Unverified::OtherStatement)?;
+    if statement.kind != "https://in-toto.io/Statement/v1" || statement.predicate_type != SIGNED {
+        return Err(Unverified::OtherStatement);
+    }
+    let same = statement.subject.iter().any(|subject| subject.digest.sha256 == digest.hex());
+    if same { Ok(()) } else { Err(Unverified::OtherComponent) }
+}
+
+mod as_base64 {
+    use super::{Engine, STANDARD};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u8>, D::Error> {
+        STANDARD.decode(String::deserialize(d)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -117,7 +117,11 @@ async fn what_is_no_component_is_refused_by_its_manifest() -> anyhow::Result<()>
     let index = registry.manifest(NAME, None, "application/vnd.oci.image.index.v1+json", &index);
     for (reference, said) in [
         (
-            registry.push_layers(NAME, "application/vnd.oci.image.config.v1+json", &[wasm.clone()]),
+            registry.push_layers(
+                NAME,
+                "application/vnd.oci.image.config.v1+json",
+                std::slice::from_ref(&wasm),
+            ),
             "it is no component",
         ),
         (registry.push_layers(NAME, config, &[]), "it has 0 layers"),

@@ -245,6 +245,28 @@ fn a_sweep_that_begins_during_another_looks_at_what_that_left() {
     assert!(f.names().is_empty(), "{:?}", f.names());
 }
 
+/// The sweep has asked what is in use before the store keeps a reply; then its turn lets go.
+#[test]
+fn what_a_turn_hands_over_during_a_sweep_stays() {
+    let f = Fixture::new();
+    let blob = f.add(&turn(1), &[("a", "x")]).expect("taken").remove(0).sha256;
+    let again = f.outgoing.clone();
+    let mut released = None;
+    let swept = f.outgoing.sweep(|| {
+        let release = std::thread::spawn(move || again.release(&turn(1)));
+        // It has ended if it does not wait for the sweep.
+        let asked = std::time::Instant::now();
+        while !release.is_finished() && asked.elapsed() < std::time::Duration::from_millis(100) {
+            std::thread::yield_now();
+        }
+        released = Some(release);
+        Ok::<_, Infallible>(BTreeSet::new())
+    });
+    swept.expect("nothing fails");
+    released.expect("begun").join().expect("no panic");
+    assert!(f.outgoing.holds(&blob), "{:?}", f.names());
+}
+
 #[test]
 fn a_turn_that_runs_again_has_its_files_back_or_runs_the_call_again() {
     let f = Fixture::new();

@@ -6,6 +6,7 @@ use super::{cpu_time_of, median, memory_of, watch};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::process::Command;
 use std::time::{Duration, Instant};
 use support::home::Home;
 use support::platform::{Message, Platform, Telegram};
@@ -126,11 +127,14 @@ async fn waiting(turns: usize, runs: u32) -> Result<Vec<Row>> {
     let question = platform.0.wait_for_message(PATIENCE, asks).await?;
     let is_waiting = |sent: &SentMessage| sent.text.contains("waits for");
     platform.0.wait_for_message(PATIENCE, is_waiting).await?;
+    // Neither is the process that has just carried the run out.
+    serving.kill();
+    let serving = serve_quietly(&home, &platform)?;
     let (one, reply_one) = cost(&platform, &serving, &people).await?;
     let idle_one = idle(&serving).await?;
     serving.kill();
     multiply(&home.state().join("cofferdam.db"), runs)?;
-    let serving = serve(&home, &platform)?;
+    let serving = serve_quietly(&home, &platform)?;
     let (many, reply_many) = cost(&platform, &serving, &people).await?;
     let idle_many = idle(&serving).await?;
     // The reply is found among all of them.
@@ -167,6 +171,12 @@ async fn waiting(turns: usize, runs: u32) -> Result<Vec<Row>> {
             format!("{resumed:.1?}"),
         ),
     ])
+}
+
+/// Once the disk has all that was written: a commit would wait for that too.
+fn serve_quietly(home: &Home, platform: &Telegram) -> Result<Serving> {
+    ensure!(Command::new("sync").status()?.success(), "sync failed");
+    serve(home, platform)
 }
 
 fn serve(home: &Home, platform: &Telegram) -> Result<Serving> {

@@ -11,7 +11,7 @@ use support::home::Home;
 pub(crate) struct Chat {
     child: Child,
     answers: Receiver<String>,
-    /// What it logs; nothing where it logs nowhere.
+    /// What it says beside its answers.
     log: Receiver<String>,
 }
 
@@ -21,23 +21,19 @@ impl Chat {
     }
 
     /// Starts this command, which is to be `chat`.
-    pub(crate) fn spawn(command: Command) -> Self {
-        Self::spawned(command, Stdio::null())
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let answers = lines(child.stdout.take().expect("piped"));
+        let log = lines(child.stderr.take().expect("piped"));
+        Self { child, answers, log }
     }
 
     /// The same with a log of these parts of the program, for [`Chat::logs`].
     pub(crate) fn logging(home: &Home, filter: &str) -> Self {
         let mut command = home.command(&["chat"]);
         command.env("COFFERDAM_LOG", filter);
-        Self::spawned(command, Stdio::piped())
-    }
-
-    fn spawned(mut command: Command, stderr: Stdio) -> Self {
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
-        let mut child = command.spawn().expect("the program starts");
-        let answers = lines(child.stdout.take().expect("piped"));
-        let log = child.stderr.take().map_or_else(|| channel().1, lines);
-        Self { child, answers, log }
+        Self::spawn(command)
     }
 
     /// Waits for the next line of the log that says this.
@@ -60,7 +56,11 @@ impl Chat {
 
     /// The answer to the line that was said first of those that have none.
     pub(crate) fn answer(&self) -> String {
-        self.answers.recv_timeout(SOON).expect("an answer")
+        let told = |error| {
+            let said: Vec<_> = self.log.try_iter().collect();
+            panic!("no answer: {error}; beside that it said {said:#?}")
+        };
+        self.answers.recv_timeout(SOON).unwrap_or_else(told)
     }
 
     /// Its process.

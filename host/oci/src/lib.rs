@@ -3,7 +3,7 @@
 //! What is pinned is the digest of a manifest; the manifest names the digest of the component.
 //! Both are verified when they are fetched, before anything is kept, and again whenever the
 //! component is read from the [`Store`], and so is the signature of whoever is named as its signer.
-//! Reading asks nobody: only [`fetch`] has a network.
+//! Reading asks nobody: only [`fetch()`] has a network.
 //!
 //! The registry is a server that the operator names. What it names itself (a server of tokens, one
 //! that has the bytes) is contacted under the rules for addresses of others.

@@ -4,8 +4,10 @@
 //! The peer may be hostile: a length over the bound, a message that does not decode or belongs to
 //! another call, and a descriptor that nobody expects end the conversation.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{Errno, IoSlice, IoSliceMut};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recv, recvmsg, send, sendmsg,
@@ -73,6 +75,8 @@ pub struct Socket {
     end: End,
     /// The number of the call that messages belong to.
     call: u32,
+    /// How long a wait lasts before it is asked whether to go on.
+    patience: Option<Timespec>,
     /// Room for what comes. It is kept as it is between messages: zeroing it for each would cost
     /// more than the message.
     inbox: Vec<u8>,
@@ -94,7 +98,8 @@ impl Socket {
     }
 
     fn new(fd: OwnedFd, end: End) -> Self {
-        Self { fd, end, call: 0, inbox: Vec::new(), read: 0, filled: 0, descriptors: VecDeque::new() }
+        let descriptors = VecDeque::new();
+        Self { fd, end, call: 0, patience: None, inbox: Vec::new(), read: 0, filled: 0, descriptors }
     }
 
     /// Begins another call: from now on messages carry its number, and those of the one before end
@@ -188,11 +193,9 @@ impl Socket {
     ///
     /// # Errors
     /// What the system says.
-    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        use rustix::net::sockopt::{Timeout, set_socket_timeout};
-        for direction in [Timeout::Recv, Timeout::Send] {
-            set_socket_timeout(&self.fd, direction, Some(patience))?;
-        }
+    pub fn set_patience(&mut self, patience: Duration) -> io::Result<()> {
+        self.patience = Some(Timespec::try_from(patience).map_err(io::Error::other)?);
+        set_socket_timeout(&self.fd, Timeout::Send, Some(patience))?;
         Ok(())
     }
 
@@ -287,6 +290,12 @@ impl Socket {
     }
 
     fn receive_some(&mut self) -> Result<usize, Broken> {
+        // A thread that waits in `recvmsg` is woken whenever the peer takes what was sent to it.
+        match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], self.patience.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => return Ok(0),
+            Ok(_) => {}
+            Err(errno) => return Err(errno.into()),
+        }
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let room = match self.end {
             End::Gateway => 0,
@@ -294,7 +303,8 @@ impl Socket {
         };
         let mut ancillary = RecvAncillaryBuffer::new(&mut space[..room]);
         let pieces = &mut [IoSliceMut::new(&mut self.inbox[self.filled..])];
-        let received = match recvmsg(&self.fd, pieces, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let received = match recvmsg(&self.fd, pieces, &mut ancillary, flags) {
             Ok(received) => received,
             Err(Errno::INTR | Errno::AGAIN) => return Ok(0),
             Err(errno) => return Err(errno.into()),

@@ -296,6 +296,8 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
+        // A turn that follows its call may be the one that starts a thread.
+        .on_thread_start(cofferdam_warden::sandbox::workers::run_anywhere)
         .enable_all()
         .build()?)
 }

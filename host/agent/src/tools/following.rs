@@ -160,19 +160,63 @@ mod tests {
     }
 
     /// The second job wakes another thread, and the share of a call that is over is free.
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn calls_side_by_side_run_side_by_side() {
-        let calls = calls(3);
-        // Each thread has had a call, and sleeps: none is about to look for one by itself.
+    fn another(n: usize) -> Caller {
+        Caller { channel: "test".into(), sender: format!("another {n}") }
+    }
+
+    /// Each of three threads has had a call, and sleeps: none is about to look for one by itself.
+    async fn all_sleep(calls: &CallThreads) {
         let all = Arc::new(std::sync::Barrier::new(3));
         let meet = |n: usize| {
-            let (calls, all) = (calls.clone(), all.clone());
-            let session = Caller { channel: "test".into(), sender: n.to_string() };
-            async move { calls.run(&session, LONG, move |_| Ok(all.wait().is_leader())).await }
+            let all = all.clone();
+            async move { calls.run(&another(n), LONG, move |_| Ok(all.wait().is_leader())).await }
         };
         let (first, second, third) = tokio::join!(meet(1), meet(2), meet(3));
         assert!(first.is_ok() && second.is_ok() && third.is_ok());
         tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn what_a_turn_asks_for_runs_beside_what_its_call_held_up() {
+        let calls = calls(3);
+        all_sleep(&calls).await;
+        let (busy, is_busy) = oneshot::channel();
+        let (end, ends) = mpsc::channel::<()>();
+        let (begin, began) = oneshot::channel();
+        let (go, goes) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let session = one();
+        let first = calls.run(&session, LONG, move |_| {
+            let _ = busy.send(());
+            Ok(ends.recv_timeout(LONG).is_ok())
+        });
+        let in_turn = calls.clone();
+        let turn = follow_calls(async move {
+            let session = one();
+            let went = in_turn.run(&session, LONG, move |_| {
+                let _ = begin.send(());
+                Ok(goes.recv_timeout(LONG).is_ok())
+            });
+            assert_eq!(went.await, Ok(true));
+            in_turn.run(&another(1), LONG, move |_| Ok(tell.send(()).is_ok())).await
+        });
+        let third = async {
+            // The session has its share, so this one is held until the turn's call is over.
+            is_busy.await.expect("it runs");
+            began.await.expect("it runs");
+            let held = calls.run(&session, LONG, move |_| Ok(told.recv_timeout(LONG / 6).is_ok()));
+            let (held, went) = tokio::join!(held, async { go.send(()) });
+            assert!(went.is_ok() && end.send(()).is_ok());
+            held
+        };
+        let (first, turn, third) = tokio::join!(first, turn, third);
+        assert_eq!((first, turn.expect("no panic"), third), (Ok(true), Ok(true), Ok(true)));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn calls_side_by_side_run_side_by_side() {
+        let calls = calls(3);
+        all_sleep(&calls).await;
         let turn = follow_calls(async move {
             // Until it follows: a call may end before its turn waits for it.
             while thread_of_call(&calls).await != current().id() {}

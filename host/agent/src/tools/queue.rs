@@ -20,6 +20,17 @@ pub(super) enum AfterJob {
     End,
 }
 
+/// What a thread did before it asks for a job.
+pub(super) enum Done {
+    /// Nothing that anybody waits for.
+    Nothing,
+    /// A job of this session: what that held up is found by this thread, so nobody else is woken.
+    Job(Caller),
+    /// A turn, before which a job was [`Queue::done`]: what it held up may be more than one thread
+    /// can run.
+    Turn,
+}
+
 /// Jobs that wait, by who asked for them.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
@@ -52,15 +63,19 @@ impl Queue {
     }
 
     /// The next job; waits for one. None once the queue is closed and has nothing ready. `done` is
-    /// the session of the job that the thread has run: what it held up is found here, so nobody
-    /// else is woken for it.
-    pub(super) fn pop(&self, done: Option<&Caller>) -> Option<(Caller, Job)> {
+    /// what the thread did before.
+    pub(super) fn pop(&self, done: Done) -> Option<(Caller, Job)> {
         let mut waiting = self.lock();
-        if let Some(session) = done {
+        if let Done::Job(session) = &done {
             waiting.jobs.done(session);
         }
         loop {
             if let Some(next) = waiting.jobs.pop() {
+                let others = matches!(done, Done::Turn) && waiting.jobs.is_ready();
+                drop(waiting);
+                if others {
+                    self.changed.notify_one();
+                }
                 return Some(next);
             }
             // What is held is found by the thread that runs for its session.
@@ -71,8 +86,12 @@ impl Queue {
         }
     }
 
-    /// A job of the session is over and its thread does not look for another one now, or it was
-    /// given up: another one may run in its place.
+    /// A job of the session is over, and its thread asks for another one soon.
+    pub(super) fn done(&self, session: &Caller) {
+        self.lock().jobs.done(session);
+    }
+
+    /// A job of the session was given up: another one may run in its place.
     pub(super) fn end(&self, session: &Caller) {
         let mut waiting = self.lock();
         waiting.jobs.done(session);

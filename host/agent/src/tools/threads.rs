@@ -6,7 +6,7 @@
 
 use super::fair::{Full, Shares};
 use super::following;
-use super::queue::{AfterJob, Job, Queue};
+use super::queue::{AfterJob, Done, Job, Queue};
 use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -104,18 +104,19 @@ impl CallThreads {
     fn spawn(&self) -> std::io::Result<()> {
         let queue = self.queue.clone();
         std::thread::Builder::new().name("call".into()).spawn(move || {
-            let mut done: Option<Caller> = None;
-            while let Some((session, job)) = queue.pop(done.as_ref()) {
+            let mut done = Done::Nothing;
+            while let Some((session, job)) = queue.pop(done) {
                 done = match job() {
-                    AfterJob::Next => Some(session),
-                    AfterJob::NextOfLost => None,
+                    AfterJob::Next => Done::Job(session),
+                    AfterJob::NextOfLost => Done::Nothing,
                     AfterJob::End => return,
                 };
                 if let Some(turn) = following::take_next() {
                     // Before the turn asks for another call: that may need the share of the one
                     // that is over.
-                    if let Some(session) = done.take() {
-                        queue.end(&session);
+                    if let Done::Job(session) = &done {
+                        queue.done(session);
+                        done = Done::Turn;
                     }
                     following::run(turn);
                 }

@@ -10,7 +10,7 @@ use std::thread;
 /// Our end, which looks up now and then, and the peer's.
 fn pair() -> (Socket, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("a pair");
-    let socket = Socket::of_worker(ours.into());
+    let mut socket = Socket::of_worker(ours.into());
     socket.set_patience(Duration::from_millis(5)).expect("it has timeouts");
     (socket, theirs)
 }

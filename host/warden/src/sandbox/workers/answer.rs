@@ -4,11 +4,13 @@
 //! The worker is not trusted: what it sends is decoded under bounds and reaches [`HostCalls`]
 //! alone.
 
+use super::processor::SharedProcessor;
 use crate::sandbox::clock::Clock;
 use cofferdam_core::host_call::{Notification, Reply, Request};
 use cofferdam_core::tool::ToolError;
 use cofferdam_ipc::{Broken, FromWorker, REQUEST_BYTES_MAX, Socket, decode};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -36,6 +38,7 @@ pub(in crate::sandbox) trait HostCalls {
 }
 
 /// Answers until the call is over. `result_bytes_max` bounds the guest's text, which is returned.
+/// The processor is shared until the guest asks for something, or the call is no short one.
 ///
 /// # Errors
 /// [`Broken`]: the worker is of no use any more.
@@ -44,8 +47,17 @@ pub(super) fn converse(
     calls: &mut dyn HostCalls,
     clock: &Clock,
     result_bytes_max: usize,
+    shared: Option<SharedProcessor<'_>>,
 ) -> Result<Result<String, ToolError>, Broken> {
-    let late = || clock.stop().is_some() && clock.over_for() >= KILL_GRACE;
+    let shared = Cell::new(shared);
+    let release_if = |is_due: fn(&SharedProcessor<'_>) -> bool| match shared.take() {
+        Some(processor) if is_due(&processor) => processor.release(),
+        kept => shared.set(kept),
+    };
+    let late = || {
+        release_if(|processor| processor.is_late());
+        clock.stop().is_some() && clock.over_for() >= KILL_GRACE
+    };
     let bytes_max = REQUEST_BYTES_MAX + result_bytes_max;
     loop {
         // Here too, or a guest that never stops asking would never be late.
@@ -54,7 +66,11 @@ pub(super) fn converse(
         }
         let next = socket.receive(bytes_max, late, |bytes| {
             Ok(match decode(bytes)? {
-                FromWorker::Request(request) => Next::Answer(calls.handle(request)),
+                FromWorker::Request(request) => {
+                    // The answer may start threads, which would be restricted as this one is.
+                    release_if(|_| true);
+                    Next::Answer(calls.handle(request))
+                }
                 FromWorker::Notification(notification) => {
                     calls.note(notification);
                     Next::Go

@@ -35,7 +35,7 @@ pub(crate) fn conversation(data: &[u8]) {
     std::thread::scope(|scope| {
         scope.spawn(|| worker(theirs.into(), data));
         // What comes of it is the pool's business; that something comes is ours.
-        let _ = converse(&mut socket, &mut calls, &clock, RESULT_BYTES_MAX);
+        let _ = converse(&mut socket, &mut calls, &clock, RESULT_BYTES_MAX, None);
         drop(socket);
     });
     assert!(calls.asked <= data.len() / 10, "{} requests in {} bytes", calls.asked, data.len());
@@ -149,7 +149,7 @@ mod tests {
             let clock = Clock::new(Instant::now() + Duration::from_secs(600), CancellationToken::new());
             let ended = std::thread::scope(|scope| {
                 scope.spawn(|| worker(theirs.into(), data));
-                let ended = converse(&mut socket, &mut calls, &clock, RESULT_BYTES_MAX);
+                let ended = converse(&mut socket, &mut calls, &clock, RESULT_BYTES_MAX, None);
                 drop(socket);
                 ended
             });

@@ -12,6 +12,7 @@ mod fuzzing;
 mod idle;
 mod pool;
 mod process;
+mod processor;
 mod program;
 mod starter;
 
@@ -21,6 +22,7 @@ pub use code::CODE_BYTES_MAX;
 pub use idle::{IDLE_TIME_MAX, IDLE_WORKERS_MAX};
 pub use pool::CALLS_PER_WORKER_MAX;
 pub(super) use pool::{Pool, WorkerKey};
+pub use processor::run_anywhere;
 pub use program::{WORKER_SHA256, worker_bytes};
 
 use super::SandboxError;

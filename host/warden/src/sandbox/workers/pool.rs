@@ -231,9 +231,11 @@ fn call_in(
     let left = clock.deadline.saturating_duration_since(Instant::now());
     let asked = ToWorker::Call { job: Cow::Borrowed(job), time_ms: millis(left) };
     let result_bytes_max = usize::try_from(job.limits.result.0).unwrap_or(usize::MAX);
+    // Before the worker is woken.
+    let shared = worker.placement.share();
     worker.socket.begin_call();
     worker.socket.send(&asked, &[], || clock.stop().is_some())?;
-    converse(&mut worker.socket, calls, clock, result_bytes_max)
+    converse(&mut worker.socket, calls, clock, result_bytes_max, shared)
 }
 
 fn millis(time: Duration) -> u64 {

@@ -1,11 +1,13 @@
 //! One worker process as the gateway holds it: started with nothing but a socket, and killed when
 //! it is of no use any more.
 
+use super::processor::Placement;
 use super::program;
 use super::starter::WorkerSpec;
 use cofferdam_confine as confine;
 use cofferdam_ipc::{Broken, Hello, Ready, Socket, StartError, decode};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -26,6 +28,7 @@ pub(super) struct Worker {
     /// Taken when it is dropped.
     child: Option<Child>,
     pub(super) socket: Socket,
+    pub(super) placement: Placement,
     /// Calls that it has run.
     pub(super) calls: u32,
     /// What it was started for.
@@ -73,8 +76,9 @@ impl Worker {
     ) -> io::Result<Self> {
         let SpareWorker { child, socket } = spare;
         // From here on dropping it ends the process.
+        let placement = Placement::of(Pid::from_child(&child));
         let (child, reaper, served) = (Some(child), reaper.clone(), Instant::now());
-        let mut worker = Self { child, socket, calls: 0, spec, served, reaper };
+        let mut worker = Self { child, socket, placement, calls: 0, spec, served, reaper };
         worker.socket.set_patience(PATIENCE)?;
         let late = || served.elapsed() >= START_MAX;
         let (hello, handed) = match &worker.spec {

@@ -1,6 +1,7 @@
 //! A hostile worker at the other end: it gets the answers of its call's authority and no more, and
 //! the conversation ends in every case.
 
+use super::super::processor::{Placement, run_anywhere};
 use super::*;
 use crate::attachments::Attachments;
 use crate::publish::{self, TurnShare, Workspaces};
@@ -11,6 +12,8 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::{Call, Permit, PolicySet, Verdict, judge};
+use rustix::process::Pid;
+use rustix::thread::sched_getaffinity;
 use serde_bytes::{ByteBuf, Bytes};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -21,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 /// Our end, which looks up now and then, and the peer's.
 fn pair() -> (Socket, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("a pair");
-    let socket = Socket::of_gateway(ours.into());
+    let mut socket = Socket::of_gateway(ours.into());
     socket.set_patience(Duration::from_millis(5)).expect("it has timeouts");
     (socket, theirs)
 }
@@ -88,7 +91,7 @@ fn asked(requests: &[Request<'_>]) -> Vec<String> {
     let (mut ours, theirs) = pair();
     let mut peer = Socket::of_worker(theirs.into());
     thread::scope(|scope| {
-        let conversation = scope.spawn(move || converse(&mut ours, &mut authority, &later(), 100));
+        let conversation = scope.spawn(move || converse(&mut ours, &mut authority, &later(), 100, None));
         let said = requests
             .iter()
             .map(|request| {
@@ -185,7 +188,7 @@ fn a_file_is_sealed_once() {
 fn with(peer: impl FnOnce(UnixStream) + Send + 'static) -> String {
     let (mut ours, theirs) = pair();
     let hostile = thread::spawn(move || peer(theirs));
-    let ended = match converse(&mut ours, &mut Nothing, &soon(), 100) {
+    let ended = match converse(&mut ours, &mut Nothing, &soon(), 100, None) {
         Ok(_) => "an end".to_owned(),
         Err(broken) => broken.to_string(),
     };
@@ -274,7 +277,7 @@ fn answered_after(over_for: Duration) -> Result<Result<String, ToolError>, Broke
     let (mut ours, theirs) = pair();
     let mut peer = Socket::of_worker(theirs.into());
     peer.send(&FromWorker::Ended(Ok(Cow::Borrowed("{}"))), &[], || false).expect("there is room");
-    converse(&mut ours, &mut Nothing, &Clock::until(Instant::now() - over_for), 100)
+    converse(&mut ours, &mut Nothing, &Clock::until(Instant::now() - over_for), 100, None)
 }
 
 #[test]
@@ -285,6 +288,35 @@ fn a_worker_may_answer_for_a_moment_after_the_end_and_no_longer() {
     // A silent one is waited for until then, and given up.
     let (mut ours, _silent) = pair();
     let end = Instant::now();
-    let ended = converse(&mut ours, &mut Nothing, &Clock::until(end), 100);
+    let ended = converse(&mut ours, &mut Nothing, &Clock::until(end), 100, None);
     assert!(matches!(ended, Err(Broken::Stopped)) && end.elapsed() >= KILL_GRACE);
+}
+
+/// How many processors a call's thread and its worker may use after these messages of it.
+fn processors_after(said: &[FromWorker<'_>]) -> (u32, u32) {
+    let processors = |pid| sched_getaffinity(pid).expect("asked").count();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
+    let pid = Pid::from_child(&child);
+    let mut placement = Placement::of(pid);
+    let (mut ours, theirs) = pair();
+    let mut peer = Socket::of_worker(theirs.into());
+    let shared = placement.share();
+    assert!(shared.is_some() || processors(None) == 1);
+    for message in said {
+        peer.send(message, &[], || false).expect("sent");
+    }
+    peer.send(&FromWorker::Ended(Ok(Cow::Borrowed("{}"))), &[], || false).expect("sent");
+    let ended = converse(&mut ours, &mut Nothing, &later(), 100, shared);
+    assert!(matches!(ended, Ok(Ok(_))));
+    let counts = (processors(None), processors(Some(pid)));
+    child.kill().and_then(|()| child.wait()).expect("ours");
+    run_anywhere();
+    counts
+}
+
+#[test]
+fn what_a_guest_asks_for_may_start_threads_that_run_anywhere() {
+    let all = sched_getaffinity(None).expect("asked").count();
+    assert_eq!(processors_after(&[]), (1, 1));
+    assert_eq!(processors_after(&[FromWorker::Request(Request::Cancelled)]), (all, all));
 }

@@ -7,6 +7,7 @@ use crate::workflows::{People, reached, sent};
 use cofferdam_chat::outbound::Bundle;
 use cofferdam_chat::runs::Private;
 use cofferdam_core::audit::{Attached, CallFacts, Effect, Event, Outcome, VerdictKind, sha256_hex};
+use cofferdam_core::id::Caller;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
@@ -14,7 +15,6 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewPart, NewReply, PartKind, Sent, Storage, Store, StoreError, Telling};
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, Source};
 use cofferdam_warden::audit::{AuditError, AuditLog, Durability};
-use cofferdam_workflow::Person;
 use serde_json::json;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -57,7 +57,7 @@ impl Saying {
     /// `recipient_denied`, `too_large`, `send_failed`; `timed_out` for one that is kept and goes
     /// out later.
     pub async fn say(&self, message: Message) -> Result<Said, ToolError> {
-        let Some(to) = Person::parse(&message.say.to) else {
+        let Some(to) = Caller::parse(&message.say.to) else {
             let to = one_line(&message.say.to, 80);
             let said = format!("{to} is no person; write CHANNEL:USER, e.g. telegram:123456789");
             return Err(ToolError::new(ErrorCode::InvalidArguments, said));
@@ -98,7 +98,7 @@ impl Saying {
     async fn keep(
         &self,
         message: Message,
-        to: Person,
+        to: Caller,
         turn: &TurnId,
         cancel: &CancellationToken,
     ) -> Result<Private, ToolError> {
@@ -110,7 +110,7 @@ impl Saying {
                 return Err(error);
             }
         };
-        let private = reached(|| messenger.open(&to.user), cancel).await?;
+        let private = reached(|| messenger.open(&to.sender), cancel).await?;
         let store = self.store()?;
         if store.message_sent(turn).await.map_err(|error| lost(&error))? != Sent::Unknown {
             return Ok(private);

@@ -2,10 +2,9 @@
 //! judge lets a call write to is the very person who was named, and workflows read the same one.
 
 use crate::assert_plain;
-use cofferdam_core::id::TurnId;
+use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::{Call, PolicySet, Verdict, judge};
-use cofferdam_workflow::Person;
 use serde_json::{Value, json};
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = []\n";
@@ -42,8 +41,8 @@ pub fn recipients(data: &[u8]) {
         }
     }
     // A workflow's person comes apart and together again, and is whom the judge knows.
-    match Person::parse(text) {
-        Some(Person { channel, user }) => assert_eq!(format!("{channel}:{user}"), text),
+    match Caller::parse(text) {
+        Some(person) => assert_eq!(person.to_string(), text),
         None => assert!(!named, "{text:?} is somebody to the judge alone"),
     }
     nobody_else(policy, text);

@@ -47,7 +47,7 @@ async fn measure_on<P: Platform>(turns: usize, at_once: usize) -> Result<Vec<Row
         let stand = Stand::<P>::start(model).await?;
         let (reactions, replies) = stand.one_by_one(turns).await?;
         row(reaction, "", told(reactions));
-        row(reply, if model == Model::Null { "p50 ≤ 5 ms" } else { "p50 ≤ 3 ms" }, told(replies));
+        row(reply, if model == Model::Null { "p50 ≤ 2.5 ms" } else { "p50 ≤ 3 ms" }, told(replies));
         row(many, "", stand.at_once(at_once).await?);
     }
     watch::part("memory of sessions");

@@ -279,8 +279,7 @@ impl<C: Welcomes> Messenger for Reaching<C> {
 
 /// What somebody has replied, as a run is told: `files` are told by name and type.
 pub fn reply_of_run(from: &Caller, text: &str, message: &str, files: &[Value]) -> String {
-    let from = format!("{}:{}", from.channel, from.sender);
-    json!({ "text": text, "from": from, "messageId": message, "files": files }).to_string()
+    json!({ "text": text, "from": from.to_string(), "messageId": message, "files": files }).to_string()
 }
 
 /// The files of a reply, by which their bytes are fetched; none where it has none.

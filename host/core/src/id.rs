@@ -91,3 +91,20 @@ pub struct Caller {
     /// Telegram: the numeric user id. Terminal and command line: the numeric uid.
     pub sender: String,
 }
+
+impl Caller {
+    /// The person that `CHANNEL:USER` names: what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (channel, user) = text.split_once(':')?;
+        let is_channel = (1..=32).contains(&channel.len()) && channel.bytes().all(|b| b.is_ascii_lowercase());
+        let is_user = (1..=64).contains(&user.len())
+            && user.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        (is_channel && is_user).then(|| Self { channel: channel.to_owned(), sender: user.to_owned() })
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.channel, self.sender)
+    }
+}

@@ -9,6 +9,7 @@ use super::judge::{Cause, Denial};
 use super::spelling::Spelled;
 use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::capability::{Access, MountGrant};
+use cofferdam_core::id::Caller;
 use cofferdam_core::network::Address;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
@@ -112,7 +113,7 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
             let at = format!("{at}[]");
             return items.iter().try_for_each(|item| self.place(&at, item));
         }
-        let ruling = match value.as_str().filter(|to| is_recipient(to)) {
+        let ruling = match value.as_str().filter(|to| Caller::parse(to).is_some()) {
             Some(to) => Ok(Ruling {
                 class: Some(ArgumentClass::Recipient),
                 path: None,
@@ -231,18 +232,6 @@ fn grant_line(policy: &ToolPolicy, path: &GuestPath) -> String {
     let mount = MountGrant { guest: path.mount().to_owned(), access: Access::AtomicWrite };
     let file = &policy.origins.mounts.file;
     format!("; to allow it write in {file}: {}", mount.spelled())
-}
-
-/// Whether a text is `CHANNEL:USER`.
-fn is_recipient(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(channel, user)| {
-        let is_name = |c: u8| c.is_ascii_lowercase();
-        let is_id = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'-';
-        (1..=32).contains(&channel.len())
-            && channel.bytes().all(is_name)
-            && (1..=64).contains(&user.len())
-            && user.bytes().all(is_id)
-    })
 }
 
 fn unclassified(at: &str) -> Denial {

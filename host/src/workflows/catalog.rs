@@ -188,7 +188,7 @@ impl Catalog {
             {
                 return Err(CatalogError::Channel {
                     file: one.file.display().to_string(),
-                    to: format!("{}:{}", to.channel, to.user),
+                    to: to.to_string(),
                     channel: to.channel.clone(),
                 });
             }

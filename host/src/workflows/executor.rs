@@ -151,11 +151,7 @@ impl Executor {
     /// # Errors
     /// [`ExecuteError::Audit`].
     pub fn note(&self, run: &Run, state: WorkflowState, by: Option<&Caller>) -> Result<(), ExecuteError> {
-        let event = Workflow {
-            state: Some(state),
-            by: by.map(|by| format!("{}:{}", by.channel, by.sender)),
-            ..about(run)
-        };
+        let event = Workflow { state: Some(state), by: by.map(Caller::to_string), ..about(run) };
         self.warden.note_workflow(event).map_err(ExecuteError::Audit)
     }
 

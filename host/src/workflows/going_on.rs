@@ -71,10 +71,8 @@ impl Serving {
         };
         let is_late = going.is_late;
         if self.store().go_on(going).await? {
-            let replied = due.from.split_once(':').filter(|_| !is_late);
-            let who =
-                replied.map(|(channel, sender)| Caller { channel: channel.into(), sender: sender.into() });
-            self.note(kept, WorkflowState::Resumed, who.as_ref());
+            let replied = Caller::parse(&due.from).filter(|_| !is_late);
+            self.note(kept, WorkflowState::Resumed, replied.as_ref());
             messenger.arrive(session, update_id).await;
         }
         Ok(())

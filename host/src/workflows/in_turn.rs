@@ -9,7 +9,7 @@ mod run;
 
 pub(super) use run::{BeganInTurn, event, in_words};
 
-use super::executor::people::{lost, named, reached};
+use super::executor::people::{lost, reached};
 use super::gather::Problem;
 use cofferdam_chat::runs::Asking;
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
@@ -22,7 +22,6 @@ use cofferdam_store::{
 };
 use cofferdam_warden::attachments::outgoing::{Addition, Source};
 use cofferdam_warden::messaging::{Message, Messaging};
-use cofferdam_workflow::Person;
 use run::{WORKFLOW, new_run};
 use serde_json::json;
 use std::time::Duration;
@@ -56,7 +55,7 @@ impl Messaging for InTurn {
             return Err(denied(to));
         }
         match people.runs.messenger(&person.channel) {
-            Some(messenger) if !messenger.serves(&person.user) => Err(denied(to)),
+            Some(messenger) if !messenger.serves(&person.sender) => Err(denied(to)),
             // A channel that is not up yet says so when it is.
             _ => Ok(()),
         }
@@ -112,7 +111,7 @@ impl InTurn {
         let (Some(asking), Some(people)) = (&self.asking, &self.executor.people) else { return Ok(()) };
         match people.runs.messenger(&asking.by.channel) {
             Some(messenger) if !messenger.serves(&asking.by.sender) => {
-                let by = format!("{}:{}", asking.by.channel, asking.by.sender);
+                let by = asking.by.to_string();
                 let said = format!(
                     "{} is not served in private, so nobody is written to for them",
                     one_line(&by, 80)
@@ -139,18 +138,18 @@ impl InTurn {
         };
         let messenger = executor.messenger(&to, cancel).await?;
         self.may_write()?;
-        let id = name_of("send", of, &[&named(&to), &text]);
+        let id = name_of("send", of, &[&to.to_string(), &text]);
         let turn = match &run {
             Some(run) => TurnId::new(format!("{}/{id}", run.new.run)),
             None => TurnId::new(format!("{}/{id}", of.call)),
         };
-        let private = reached(|| messenger.open(&to.user), cancel).await?;
+        let private = reached(|| messenger.open(&to.sender), cancel).await?;
         if executor.store.message_sent(&turn).await.map_err(lost)? == Sent::Unknown {
             let taken = self.held(files, &turn)?;
             let files = taken.as_ref().map(Addition::attachments).unwrap_or_default();
             executor.warden.note_message(audit::Message {
                 facts: of.clone(),
-                to: named(&to),
+                to: to.to_string(),
                 text_sha256: sha256_hex(text.as_bytes()),
                 files: taken.as_ref().map(Addition::effects).unwrap_or_default(),
                 run: run.as_ref().map(|run| run.new.run.clone()),
@@ -171,7 +170,7 @@ impl InTurn {
                         run: run.new.run.clone(),
                         task: 0,
                         channel,
-                        recipient: to.user.clone(),
+                        recipient: to.sender.clone(),
                         turn: turn.clone(),
                         texts: super::executor::people::texts(&reply),
                         is_awaited: true,
@@ -336,8 +335,8 @@ fn name_of(what: &str, of: &CallFacts, parts: &[&str]) -> String {
     format!("{what}-{}", &sha256_hex(all.as_bytes())[..12])
 }
 
-fn person(text: &str) -> Result<Person, ToolError> {
-    Person::parse(text).ok_or_else(|| denied(text))
+fn person(text: &str) -> Result<Caller, ToolError> {
+    Caller::parse(text).ok_or_else(|| denied(text))
 }
 
 fn denied(to: &str) -> ToolError {

@@ -324,7 +324,7 @@ impl Serving {
             // A clock that was set back makes nothing due twice.
             let Some(due) = schedule::latest(times, before, now) else { continue };
             let Some(messenger) = self.0.runs.messenger(&to.channel) else { continue };
-            let target = match messenger.open(&to.user).await {
+            let target = match messenger.open(&to.sender).await {
                 Ok(private) => private.target,
                 Err(error) => {
                     tracing::warn!(%error, workflow = of.workflow.id, "who is answered cannot be reached");
@@ -333,7 +333,7 @@ impl Serving {
             };
             let id = format!("{}-at-{:x}", of.workflow.id, due / 1000);
             if self.0.store.kept_run(&id).await?.is_none() {
-                let by = Caller { channel: to.channel.clone(), sender: to.user.clone() };
+                let by = to.clone();
                 let trigger = json!({
                     "kind": "schedule", "channel": by.channel, "sender": by.sender, "files": [],
                 });

@@ -22,7 +22,7 @@ pub mod template;
 mod tests;
 
 pub use file::{AGENT_FILES_MAX, TASKS_MAX};
-pub use file::{Action, Agent, Input, InputError, On, Person, SourceFile, Task, Workflow};
+pub use file::{Action, Agent, Input, InputError, On, SourceFile, Task, Workflow};
 pub use graph::mermaid;
 pub use node::{FILE_BYTES_MAX, NODE_DEPTH_MAX, NODES_MAX};
 pub use plan::{AgentWork, Arguments, Context, Plan, PlanError};

@@ -6,7 +6,7 @@
 
 use super::{Asked, Base, Channel, Files, Question, Todo};
 use crate::lanes::By;
-use cofferdam_core::id::TurnId;
+use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::{Queue, Update};
 use cofferdam_warden::attachments::Attachments;
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ impl Resumed {
     }
 
     fn is_of<C: Channel>(&self) -> bool {
-        self.from.split_once(':').is_some_and(|(platform, _)| platform == C::NAME)
+        Caller::parse(&self.from).is_some_and(|from| from.channel == C::NAME)
     }
 
     /// The files of the reply: those that came on this channel are here already.

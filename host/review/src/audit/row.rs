@@ -33,7 +33,7 @@ fn access_row(Access { person, access, by }: &Access) -> String {
         AccessChange::Allowed => "allowed",
         AccessChange::Removed => "removed",
     };
-    let who = one_line(&format!("{}:{}", person.channel, person.sender), 200);
+    let who = one_line(&person.to_string(), 200);
     format!("access   {who} {what} by {}", one_line(by, 80))
 }
 

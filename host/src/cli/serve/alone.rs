@@ -13,6 +13,7 @@ use cofferdam_agent::llm;
 use cofferdam_agent::voice::Voice;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::Services;
+use cofferdam_core::id::Caller;
 use cofferdam_store::people::People;
 use cofferdam_store::{self as store, Presence};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 /// # Errors
 /// What ends a `serve`: a token that is refused, a state that is unusable.
 pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: Message) -> anyhow::Result<Answer> {
-    let named = message.say.to.split_once(':').map(|(channel, _)| channel.to_owned()).unwrap_or_default();
+    let named = Caller::parse(&message.say.to).map(|to| to.channel).unwrap_or_default();
     let telegram = match &config.telegram {
         Some(section) if named == "telegram" => Some((section.clone(), section.token()?)),
         _ => None,

@@ -112,7 +112,7 @@ pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> 
     if output.json {
         let mut line = line(kept, is_held);
         let by = &kept.new.by;
-        line["by"] = format!("{}:{}", by.channel, by.sender).into();
+        line["by"] = by.to_string().into();
         line["channel"] = by.channel.clone().into();
         line["file_sha256"] = kept.new.file_sha256.clone().into();
         let trigger = trigger_of(kept);

@@ -13,7 +13,7 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewMessage, NewReply, NewWait, Sent, Store, StoreError, Waited};
 use cofferdam_store::{now_ms, plain};
 use cofferdam_warden::attachments::outgoing::{Body, Source};
-use cofferdam_workflow::{ApproveWork, Person, PlannedWork, ReadySend, SendWork, WaitWork};
+use cofferdam_workflow::{ApproveWork, PlannedWork, ReadySend, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,10 +49,6 @@ fn cancelled() -> Problem {
     ToolError::cancelled().into()
 }
 
-pub(in crate::workflows) fn named(person: &Person) -> String {
-    format!("{}:{}", person.channel, person.user)
-}
-
 impl People {
     /// Who reaches a person; waits for a channel that is not up yet.
     ///
@@ -60,18 +56,18 @@ impl People {
     /// `recipient_denied` for somebody who is not served.
     pub async fn messenger(
         &self,
-        person: &Person,
+        person: &Caller,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Messenger>, ToolError> {
         if !self.channels.iter().any(|channel| *channel == person.channel) {
-            return Err(denied(&named(person)));
+            return Err(denied(&person.to_string()));
         }
         loop {
             if let Some(messenger) = self.runs.messenger(&person.channel) {
-                return if messenger.serves(&person.user) {
+                return if messenger.serves(&person.sender) {
                     Ok(messenger)
                 } else {
-                    Err(denied(&named(person)))
+                    Err(denied(&person.to_string()))
                 };
             }
             tokio::select! {
@@ -110,10 +106,10 @@ pub async fn sent(
 impl Executor {
     pub(in crate::workflows) async fn messenger(
         &self,
-        person: &Person,
+        person: &Caller,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Messenger>, Problem> {
-        let people = self.people.as_ref().ok_or_else(|| denied(&named(person)))?;
+        let people = self.people.as_ref().ok_or_else(|| denied(&person.to_string()))?;
         Ok(people.messenger(person, cancel).await?)
     }
 
@@ -129,7 +125,7 @@ impl Executor {
         let ready = run.plan.message(work, outputs)?;
         let messenger = self.messenger(&ready.to, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
-        let private = reached(|| messenger.open(&ready.to.user), cancel).await?;
+        let private = reached(|| messenger.open(&ready.to.sender), cancel).await?;
         if self.store.message_sent(&turn).await.map_err(lost)? == Sent::Unknown {
             let files = self.files(run, &ready, &turn)?;
             let response =
@@ -137,7 +133,7 @@ impl Executor {
             let reply = NewReply { target: private.target, parts: messenger.parts(response) };
             let event = Workflow {
                 task: Some(run.plan.tasks[n].id.clone()),
-                to: Some(named(&ready.to)),
+                to: Some(ready.to.to_string()),
                 text_sha256: Some(sha256_hex(ready.text.as_bytes())),
                 ..about(run)
             };
@@ -146,7 +142,7 @@ impl Executor {
                 run: run.id.clone(),
                 task: n,
                 channel: messenger.channel(),
-                recipient: ready.to.user.clone(),
+                recipient: ready.to.sender.clone(),
                 turn: turn.clone(),
                 texts: texts(&reply),
                 is_awaited: is_awaited(run, n),
@@ -216,7 +212,7 @@ impl Executor {
             Ok(both) => both,
             Err(error) => return self.end(run, n, Err(error.into())).await,
         };
-        let from = named(&sent.to);
+        let from = sent.to.to_string();
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
         let of = Some(work.reply_to);
         let new = NewWait { run: run.id.clone(), task: n, of, from: from.clone(), patience };
@@ -228,7 +224,7 @@ impl Executor {
                 Ok(Went::Waits)
             }
             Waited::Replied(reply) => {
-                let by = Caller { channel: sent.to.channel, sender: sent.to.user };
+                let by = sent.to;
                 self.note(run, WorkflowState::Resumed, Some(&by))?;
                 self.end(run, n, Ok(serde_json::from_str(&reply).unwrap_or_default())).await
             }
@@ -255,7 +251,7 @@ impl Executor {
         cancel: &CancellationToken,
     ) -> Result<Value, Problem> {
         let ready = run.plan.question(work, outputs)?;
-        let who_began = || Person { channel: run.by.channel.clone(), user: run.by.sender.clone() };
+        let who_began = || run.by.clone();
         let from = ready.from.unwrap_or_else(who_began);
         let messenger = self.messenger(&from, cancel).await?;
         if ready.text.encode_utf16().count() > SHOWN_UNITS_MAX {
@@ -264,11 +260,11 @@ impl Executor {
             return Err(Problem { code: ErrorCode::TooLarge, message });
         }
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
-        let new = NewWait { run: run.id.clone(), task: n, of: None, from: named(&from), patience };
+        let new = NewWait { run: run.id.clone(), task: n, of: None, from: from.to_string(), patience };
         let left = self.begin_question(run, new).await?;
-        let approver = reached(|| messenger.approver(&from.user, left), cancel).await?;
+        let approver = reached(|| messenger.approver(&from.sender, left), cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
-        let told = json!([named(&from), ready.text]).to_string();
+        let told = json!([from.to_string(), ready.text]).to_string();
         let approval = Approval {
             call: turn.call(0),
             turn,
@@ -286,16 +282,13 @@ impl Executor {
         self.note(run, WorkflowState::Resumed, by).map_err(failed)?;
         let refused = |code: ErrorCode, message: String| Err(Problem { code, message });
         match decision {
-            Decision::Approved(by) => {
-                Ok(json!({ "approved": true, "by": format!("{}:{}", by.channel, by.sender) }))
-            }
+            Decision::Approved(by) => Ok(json!({ "approved": true, "by": by.to_string() })),
             Decision::Denied(by) => {
                 refused(ErrorCode::ApprovalDenied, format!("{}:{} denied it", by.channel, by.sender))
             }
-            Decision::Expired => refused(
-                ErrorCode::TimedOut,
-                format!("{} did not decide within {}", named(&from), ready.timeout),
-            ),
+            Decision::Expired => {
+                refused(ErrorCode::TimedOut, format!("{from} did not decide within {}", ready.timeout))
+            }
             Decision::Withdrawn => {
                 refused(ErrorCode::ApprovalDenied, "the question was withdrawn".to_owned())
             }

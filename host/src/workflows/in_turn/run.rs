@@ -76,7 +76,7 @@ pub(in crate::workflows) fn event(new: &NewRun, state: WorkflowState, by: Option
         workflow: new.workflow.clone(),
         file_sha256: new.file_sha256.clone(),
         state: Some(state),
-        by: by.map(|by| format!("{}:{}", by.channel, by.sender)),
+        by: by.map(Caller::to_string),
         task: None,
         attachments: None,
         to: None,

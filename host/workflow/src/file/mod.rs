@@ -19,6 +19,7 @@ pub(crate) use text::{Line, Rendering, Text, Tree};
 
 use crate::attachment::{FolderPath, Url};
 use crate::problem::{FileProblem, Mark};
+use cofferdam_core::id::Caller;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::schema::Schema;
 use serde_json::{Value, json};
@@ -65,16 +66,7 @@ pub struct On {
     /// `/NAME` in a chat.
     pub command: Option<String>,
     /// Times of UTC, and who is answered.
-    pub schedule: Option<(String, Person)>,
-}
-
-/// A person on a channel: `telegram:1002`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Person {
-    /// The channel.
-    pub channel: String,
-    /// The channel's own id of them.
-    pub user: String,
+    pub schedule: Option<(String, Caller)>,
 }
 
 /// Who is asked by tasks.

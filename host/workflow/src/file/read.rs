@@ -1,11 +1,12 @@
 //! The file as a whole, key by key.
 
-use super::{AGENT_FILES_MAX, Input, On, Person, SourceFile, TASKS_MAX, Tree, Workflow};
+use super::{AGENT_FILES_MAX, Input, On, SourceFile, TASKS_MAX, Tree, Workflow};
 use super::{agents, references, tasks};
 use crate::attachment::FolderPath;
 use crate::node::{Fields, Node};
 use crate::problem::{Fault, quoted};
 use crate::schedule;
+use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ToolName, wire_name};
 
 /// The keys of a workflow.
@@ -107,17 +108,6 @@ pub(super) fn one_line(node: &Node, what: &str) -> Result<String, Fault> {
     Ok(text.to_owned())
 }
 
-impl Person {
-    /// The person that `CHANNEL:USER` names.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (channel, user) = text.split_once(':')?;
-        let is_channel = !channel.is_empty() && channel.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-        let is_user = (1..=64).contains(&user.len())
-            && user.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        (is_channel && is_user).then(|| Self { channel: channel.to_owned(), user: user.to_owned() })
-    }
-}
-
 pub(crate) fn not_a_person(text: &str) -> String {
     format!("{} is no person; write CHANNEL:USER, e.g. \"telegram:1002\"", quoted(text))
 }
@@ -137,7 +127,7 @@ fn on(node: &Node) -> Result<On, Fault> {
     schedule::check(times).map_err(|problem| Fault::new(schedule.mark, format!("`schedule`: {problem}")))?;
     let to = fields.need("to", "\"telegram:1002\"")?;
     let text = to.text("`to`")?;
-    let person = Person::parse(text).ok_or_else(|| Fault::new(to.mark, not_a_person(text)))?;
+    let person = Caller::parse(text).ok_or_else(|| Fault::new(to.mark, not_a_person(text)))?;
     Ok(On { command, schedule: Some((times.to_owned(), person)) })
 }
 

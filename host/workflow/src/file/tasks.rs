@@ -3,9 +3,10 @@
 use super::attachments;
 use super::read::{id, not_a_person, tool};
 use super::text::{Text, Tree};
-use super::{Agent, Person, Task, Work};
+use super::{Agent, Task, Work};
 use crate::node::{Fields, Node};
 use crate::problem::{Fault, quoted};
+use cofferdam_core::id::Caller;
 use cofferdam_core::limits::Span;
 use serde_json::{Map, Value};
 
@@ -120,7 +121,7 @@ fn approve(node: &Node) -> Result<Work, Fault> {
 fn person(node: &Node, what: &str) -> Result<Text, Fault> {
     let text = Text::read(node, what)?;
     match text.template.literal() {
-        Some(plain) if Person::parse(plain).is_none() => Err(text.refuse(not_a_person(plain))),
+        Some(plain) if Caller::parse(plain).is_none() => Err(text.refuse(not_a_person(plain))),
         _ => Ok(text),
     }
 }

@@ -1,8 +1,9 @@
 //! Tasks that reach people: whom, with which words, and until when.
 
-use crate::file::{Line, Person, Text, Work};
+use crate::file::{Line, Text, Work};
 use crate::problem::Fault;
 use crate::template::{Scope, Template};
+use cofferdam_core::id::Caller;
 use cofferdam_core::limits::Span;
 use cofferdam_core::tool::ErrorCode;
 
@@ -35,7 +36,7 @@ pub struct ApproveWork {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadySend {
     /// Who gets it.
-    pub to: Person,
+    pub to: Caller,
     /// What it says.
     pub text: String,
     /// Paths of the workspace.
@@ -55,7 +56,7 @@ pub struct ReadyWait {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyApprove {
     /// Who is asked; none: who began the run.
-    pub from: Option<Person>,
+    pub from: Option<Caller>,
     /// What they are asked.
     pub text: String,
     /// How long at most.
@@ -79,10 +80,10 @@ impl Whom {
         }
     }
 
-    fn finish(&self, scope: &Scope) -> Result<Person, Fault> {
+    fn finish(&self, scope: &Scope) -> Result<Caller, Fault> {
         let written = self.1.finish(scope)?;
         let refuse = || self.0.refuse(crate::file::not_a_person(&written)).coded(ErrorCode::RecipientDenied);
-        Person::parse(&written).ok_or_else(refuse)
+        Caller::parse(&written).ok_or_else(refuse)
     }
 }
 

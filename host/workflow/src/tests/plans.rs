@@ -218,12 +218,12 @@ tasks:
         assert_eq!((first.name.as_deref(), first.mime.as_deref()), (Some("n x"), Some("image/x")), "{root}");
         assert_eq!(first.meta.clone().map(Value::Object), Some(json!({ "deep": ["x"] })), "{root}");
         let message = plan.message(send, &done).expect(root);
-        assert_eq!((message.to.channel.as_str(), message.to.user.as_str()), ("telegram", "7"), "{root}");
+        assert_eq!((message.to.channel.as_str(), message.to.sender.as_str()), ("telegram", "7"), "{root}");
         assert_eq!((message.text.as_str(), message.files), ("s x", vec!["/shared/x".to_owned()]), "{root}");
         let waits = plan.wait(wait, &done).expect(root);
         assert_eq!((waits.timeout.to_string(), waits.otherwise), ("7h".to_owned(), Some("o x".to_owned())));
         let asks = plan.question(approve, &done).expect(root);
-        assert_eq!(asks.from.map(|from| from.user).as_deref(), Some("7"), "{root}");
+        assert_eq!(asks.from.map(|from| from.sender).as_deref(), Some("7"), "{root}");
         assert_eq!((asks.text.as_str(), asks.timeout.to_string().as_str()), ("q x", "7m"), "{root}");
     }
 }

@@ -124,7 +124,7 @@ impl Parts {
     /// not is refused, and that is written down too.
     fn settled(&self, asked: &Asked, waiting: Waiting, decision: Decision) -> Result<Approved, ToolError> {
         let Waiting { approval, facts } = waiting;
-        let who = |by: &cofferdam_core::id::Caller| one_line(&format!("{}:{}", by.channel, by.sender), 80);
+        let who = |by: &cofferdam_core::id::Caller| one_line(&by.to_string(), 80);
         let (state, by, refused) = match &decision {
             Decision::Approved(by) => (ApprovalState::Approved, Some(who(by)), None),
             Decision::Denied(by) => {

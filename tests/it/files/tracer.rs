@@ -33,8 +33,11 @@ pub(super) struct Seen {
 }
 
 /// What a worker says, hears and looks at.
-const TRACED_IN_WORKERS: &str = "trace=sendto,recvmsg,openat,openat2,read,pread64,preadv,close,fstat,statx,\
-    ?newfstatat,readlinkat,getdents64,lseek";
+const TRACED_IN_WORKERS: &str = "trace=sendto,ppoll,recvmsg,openat,openat2,read,pread64,preadv,close,fstat,\
+    statx,?newfstatat,readlinkat,getdents64,lseek";
+
+/// In what a worker waits for the gateway.
+const WAIT: &str = "ppoll";
 
 /// What a traced call came to.
 pub(super) struct Traced {
@@ -89,7 +92,7 @@ impl AtWorkers {
         command.args(met.iter().flat_map(|met| ["-e", met]));
         let tracer = Self { tracer: joined(&mut command), log };
         // Each was interrupted and waits anew: from here on what is counted belongs to the call.
-        let waiting = || counted(&tracer.log()).iter().filter(|seen| seen.name == "recvmsg").count();
+        let waiting = || counted(&tracer.log()).iter().filter(|seen| seen.name == WAIT).count();
         workers::until("workers that wait under the tracer", || waiting() == workers.len());
         tracer
     }
@@ -102,7 +105,7 @@ impl AtWorkers {
             all = counted(&self.log());
             let ran = all.iter().find(|seen| seen.name == "sendto").map(|seen| seen.thread.clone());
             all.retain(|seen| Some(&seen.thread) == ran.as_ref());
-            all.last().is_some_and(|last| last.name == "recvmsg")
+            all.last().is_some_and(|last| last.name == WAIT)
         });
         self.leave();
         all

@@ -141,9 +141,10 @@ fn text(fetched: &mut Fetched, response: &mut Response, format: Format, most: u6
         Format::Raw => source,
         _ if !is_page => source,
         Format::Markdown | Format::Text => {
-            let read = page::read(&source, format == Format::Markdown);
-            fetched.title = read.title;
-            read.text
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            let page = page::read(&source, format == Format::Markdown, most);
+            fetched.title = page.title;
+            page.text
         }
     };
     let (content, cut) = decode::within(content, most);

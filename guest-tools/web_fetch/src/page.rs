@@ -4,7 +4,10 @@
 use htmd::HtmlToMarkdown;
 use htmd::element_handler::{HandlerResult, Handlers};
 use htmd::options::{LinkStyle, Options};
-use markup5ever_rcdom::{Node, NodeData};
+use html5ever::tendril::TendrilSink;
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
+use markup5ever_rcdom::{Node, NodeData, RcDom};
 use std::rc::Rc;
 
 /// What a page says.
@@ -15,6 +18,8 @@ pub(crate) struct Page {
 
 /// Elements that are nested deeper are dropped: no page that somebody reads has them.
 const DEPTH_MAX: usize = 200;
+/// Bytes of a page that are parsed before it is asked whether its text is long enough.
+const PIECE_BYTES: usize = 64 << 10;
 /// Elements that say nothing to a reader.
 const UNSEEN: &[&str] = &[
     "script", "style", "noscript", "template", "head", "iframe", "object", "embed", "svg", "canvas", "math",
@@ -28,21 +33,48 @@ pub(crate) fn looks_like_one(text: &str) -> bool {
     begin.starts_with("<!doctype html") || begin.starts_with("<html")
 }
 
-/// Reads a page.
-pub(crate) fn read(html: &str, with_links: bool) -> Page {
+/// Reads a page: its whole text, or more than `most` bytes of it.
+pub(crate) fn read(html: &str, with_links: bool, most: usize) -> Page {
     let options = Options { link_style: LinkStyle::Inlined, ..Options::default() };
-    let converter = HtmlToMarkdown::builder().options(options).scripting_enabled(false);
+    let converter = HtmlToMarkdown::builder().options(options);
     let converter = match with_links {
         true => converter.build(),
         false => converter.add_handler(vec!["a"], inner).add_handler(vec!["img"], nothing).build(),
     };
-    let Ok(tree) = converter.html_to_tree(html) else {
-        return Page { title: None, text: String::new() };
-    };
+    let tree = parse(html, most);
     let title = title(&tree, 0);
     prune(&tree, 0);
-    let text = converter.tree_to_markdown(&tree);
-    Page { title, text: plain(&text) }
+    let text = plain(&converter.tree_to_markdown(&tree));
+    // All memory ends with the call: to free a tree node by node would take time for nothing.
+    std::mem::forget(tree);
+    Page { title, text }
+}
+
+/// Parses a page until more than `most` bytes of its text are there.
+fn parse(html: &str, most: usize) -> Rc<Node> {
+    let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+    let options = ParseOpts { tree_builder, ..ParseOpts::default() };
+    let mut parser = parse_document(RcDom::default(), options);
+    let mut parsed = 0;
+    while parsed < html.len() && seen_bytes(&parser.tokenizer.sink.sink.document, 0) <= most {
+        // Longer with each, so that all the counting takes no more than parsing does.
+        let end = html.floor_char_boundary(parsed + PIECE_BYTES.max(parsed / 2));
+        parser.process(html[parsed..end].into());
+        parsed = end;
+    }
+    parser.finish().document
+}
+
+/// How many letters and digits a reader sees: those that every form of the text has.
+fn seen_bytes(node: &Node, depth: usize) -> usize {
+    if let NodeData::Text { contents } = &node.data {
+        return contents.borrow().bytes().filter(u8::is_ascii_alphanumeric).count();
+    }
+    if depth == DEPTH_MAX {
+        return 0;
+    }
+    let children = node.children.borrow();
+    children.iter().filter(|child| is_seen(child)).map(|child| seen_bytes(child, depth + 1)).sum()
 }
 
 /// The words of a link without its address.
@@ -56,7 +88,7 @@ fn nothing(_: &dyn Handlers, _: htmd::Element<'_>) -> Option<HandlerResult> {
 
 /// Without characters that are shown as nothing: a text in them is hidden as well.
 fn plain(text: &str) -> String {
-    let seen = |c: &char| *c == '\n' || *c == '\t' || !cofferdam_sdk::text::is_deceptive(*c);
+    let seen = |c: &char| matches!(c, ' '..='~' | '\n' | '\t') || !cofferdam_sdk::text::is_deceptive(*c);
     let mut plain = String::with_capacity(text.len());
     let mut ends = 0;
     for c in text.chars().filter(seen) {
@@ -92,7 +124,7 @@ fn prune(node: &Rc<Node>, depth: usize) {
     }
 }
 
-fn is_seen(node: &Rc<Node>) -> bool {
+fn is_seen(node: &Node) -> bool {
     let NodeData::Element { name, attrs, .. } = &node.data else {
         return !matches!(node.data, NodeData::Comment { .. } | NodeData::ProcessingInstruction { .. });
     };
@@ -133,7 +165,7 @@ mod tests {
     use super::*;
 
     fn markdown(html: &str) -> String {
-        read(html, true).text
+        read(html, true, 100_000).text
     }
 
     #[test]
@@ -142,6 +174,7 @@ mod tests {
             "<!doctype html><html><head><title> A \n page </title></head><body><h1>Head</h1>\
              <p>One <a href=\"https://a.example/x\">link</a> and <b>more</b>.</p><ul><li>x</li><li>y</li></ul></body></html>",
             true,
+            100_000,
         );
         assert_eq!(page.title.as_deref(), Some("A page"));
         assert!(
@@ -150,7 +183,9 @@ mod tests {
             page.text
         );
         assert!(page.text.contains('x') && page.text.contains('y'), "{}", page.text);
-        let text = read("<p>One <a href=\"https://a.example/x\">link</a><img src=x alt=pic></p>", false).text;
+        let text =
+            read("<p>One <a href=\"https://a.example/x\">link</a><img src=x alt=pic></p>", false, 100_000)
+                .text;
         assert_eq!(text, "One link");
     }
 
@@ -186,5 +221,15 @@ mod tests {
         let deep = format!("{}x{}", "<div>".repeat(20_000), "</div>".repeat(20_000));
         let text = markdown(&format!("<p>seen</p>{deep}"));
         assert_eq!(text, "seen");
+    }
+
+    #[test]
+    fn no_more_of_a_page_is_parsed_than_is_wanted() {
+        let hidden = format!("<p hidden>{}</p>", "EVIL ".repeat(PIECE_BYTES));
+        let html = format!("{hidden}{}", "<p>some wörds</p>\n".repeat(100_000));
+        let (whole, part) = (read(&html, true, html.len()), read(&html, true, 1000));
+        assert_eq!(whole.text.len(), 100_000 * "some wörds\n\n".len() - 2);
+        assert!(part.text.len() > 1000 && part.text.len() < whole.text.len() / 2, "{}", part.text.len());
+        assert!(whole.text.starts_with(&part.text[..1000]));
     }
 }

@@ -9,6 +9,7 @@ mod sandbox {
     pub mod workers {
         mod answer;
         pub mod fuzzing;
+        mod processor;
     }
 }
 

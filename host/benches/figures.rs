@@ -13,7 +13,7 @@ use cofferdam::config::Config;
 use cofferdam::gateway::{Gateway, Role};
 use cofferdam_agent::tools::{CallRequest, follow_calls};
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_warden::attachments::{Attachments, Declared, Intake};
+use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -365,7 +365,7 @@ impl Bench {
 
     fn attachment(&self, bytes: &[u8]) -> Attachments {
         let mut intake = Intake::new(&self.gateway.blobs, &self.config.attachments);
-        intake.read(Declared::default(), &mut &*bytes);
+        intake.read(DeclaredFile::default(), &mut &*bytes);
         intake.finish()
     }
 

@@ -5,7 +5,7 @@ use crate::config::Config;
 use cofferdam_agent::bus::Requests;
 use cofferdam_agent::llm::Answering;
 use cofferdam_agent::tools::{CallThreads, Registry, Toolbox, read_policy};
-use cofferdam_agent::turn::{History, Runner, Whose};
+use cofferdam_agent::turn::{History, Runner, ConversationOwner};
 use cofferdam_policy::{PolicyProblem, PolicySet};
 use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::attachments::outgoing::Outgoing;
@@ -35,9 +35,9 @@ mod web;
 
 use components::sources;
 pub use components::{component_bytes, fetched, fetched_to_write};
-pub use isolation::{Readable, confine, own_folder};
+pub use isolation::{ReadScope, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
-pub use ready::{Purpose, look, review, try_tools};
+pub use ready::{PreparePurpose, look, review, try_tools};
 pub use reload::ReloadError;
 pub use replaying::policy_now;
 pub use serving::{holder, listens, serving, workers};
@@ -172,7 +172,7 @@ impl Gateway {
         let Answering { provider, commands, instructions, clock } = answering;
         // The workspace's own: what holds for files holds for what is said of them, and neither is
         // reloaded.
-        let whose = if self.warden.workspaces().per_user() { Whose::Person } else { Whose::Session };
+        let whose = if self.warden.workspaces().per_user() { ConversationOwner::Person } else { ConversationOwner::Session };
         Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions)
             .with_commands(commands)
             .by(clock)

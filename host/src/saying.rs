@@ -2,18 +2,18 @@
 //! task of a workflow would. Each is in the audit before anybody sees it, is kept before it is sent
 //! and is sent once under its name.
 
-use crate::gateway::attaching::{Answer, Message, Said, Say, Speaks};
-use crate::workflows::{People, reached, sent};
-use cofferdam_chat::outbound::Bundle;
-use cofferdam_chat::runs::Private;
-use cofferdam_core::audit::{Attached, CallFacts, Effect, Event, Outcome, VerdictKind, sha256_hex};
+use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SentNotice, SayRequest, SendsMessages};
+use crate::workflows::{ChannelPeople, reached, sent};
+use cofferdam_chat::outbound::FileBundle;
+use cofferdam_chat::runs::PrivateChat;
+use cofferdam_core::audit::{AttachRecord, CallFacts, Effect, AuditEvent, CallOutcome, VerdictKind, sha256_hex};
 use cofferdam_core::id::Caller;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{NewPart, NewReply, PartKind, Sent, Storage, Store, StoreError, Telling};
-use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, Source};
+use cofferdam_store::{NewPart, NewReply, PartKind, SendState, Storage, Store, StoreError, NewTelling};
+use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingFile};
 use cofferdam_warden::audit::{AuditError, AuditLog, Durability};
 use serde_json::json;
 use std::sync::{Arc, Weak};
@@ -29,8 +29,8 @@ const COMMAND: &str = "cmd.message.send";
 
 /// Sends messages of the operator's. Clones share it.
 #[derive(Clone)]
-pub struct Saying {
-    people: People,
+pub struct MessageSender {
+    people: ChannelPeople,
     /// Not held open from here: `serve` closes it when it ends.
     store: Weak<dyn Storage>,
     outgoing: Outgoing,
@@ -39,10 +39,10 @@ pub struct Saying {
     runtime: Handle,
 }
 
-impl Saying {
+impl MessageSender {
     /// What sends to these people, keeps messages in this store and has the bytes of their files.
     pub fn new(
-        people: People,
+        people: ChannelPeople,
         store: &Store,
         (outgoing, audit): (Outgoing, Arc<AuditLog>),
         runtime: Handle,
@@ -56,7 +56,7 @@ impl Saying {
     /// # Errors
     /// `recipient_denied`, `too_large`, `send_failed`; `timed_out` for one that is kept and goes
     /// out later.
-    pub async fn say(&self, message: Message) -> Result<Said, ToolError> {
+    pub async fn say(&self, message: OperatorMessage) -> Result<SentNotice, ToolError> {
         let Some(to) = Caller::parse(&message.say.to) else {
             let to = one_line(&message.say.to, 80);
             let said = format!("{to} is no person; write CHANNEL:USER, e.g. telegram:123456789");
@@ -85,7 +85,7 @@ impl Saying {
             return Err(ToolError::new(ErrorCode::TimedOut, said));
         };
         let message_id = ids?.into_iter().next().unwrap_or_default();
-        Ok(Said { channel, channel_id: private.chat, message_id })
+        Ok(SentNotice { channel, channel_id: private.chat, message_id })
     }
 
     fn store(&self) -> Result<Store, ToolError> {
@@ -97,25 +97,25 @@ impl Saying {
     /// Keeps a message and has it sent, unless it is kept; where it goes.
     async fn keep(
         &self,
-        message: Message,
+        message: OperatorMessage,
         to: Caller,
         turn: &TurnId,
         cancel: &CancellationToken,
-    ) -> Result<Private, ToolError> {
+    ) -> Result<PrivateChat, ToolError> {
         let began = Instant::now();
         let messenger = match self.people.messenger(&to, cancel).await {
             Ok(messenger) => messenger,
             Err(error) => {
-                self.note(&message, turn, Noted { began, refused: Some(&error), files: Vec::new() })?;
+                self.note(&message, turn, MessageState { began, refused: Some(&error), files: Vec::new() })?;
                 return Err(error);
             }
         };
         let private = reached(|| messenger.open(&to.sender), cancel).await?;
         let store = self.store()?;
-        if store.message_sent(turn).await.map_err(|error| lost(&error))? != Sent::Unknown {
+        if store.message_sent(turn).await.map_err(|error| lost(&error))? != SendState::Unknown {
             return Ok(private);
         }
-        let Message { say, text, files, by } = message;
+        let OperatorMessage { say, text, files, by } = message;
         let addition = self.take(files, turn).await?;
         let attachments = addition.attachments();
         let text = Some(text).filter(|text| !text.is_empty());
@@ -127,12 +127,12 @@ impl Saying {
                 format!("a file is too large to be sent: {why}"),
             ));
         }
-        let noted = Noted { began, refused: None, files: addition.effects() };
+        let noted = MessageState { began, refused: None, files: addition.effects() };
         let text = response.text.unwrap_or_default();
-        self.note(&Message { say, text, files: Vec::new(), by }, turn, noted)?;
+        self.note(&OperatorMessage { say, text, files: Vec::new(), by }, turn, noted)?;
         let reply = NewReply { target: private.target.clone(), parts };
         let telling =
-            Telling { turn: turn.clone(), reply, files: response.attachments, place: private.place.clone() };
+            NewTelling { turn: turn.clone(), reply, files: response.attachments, place: private.place.clone() };
         let told = store.tell_noting(&messenger.channel(), telling).await.map_err(|error| lost(&error))?;
         addition.keep();
         // From here on the store says which blobs are needed.
@@ -144,7 +144,7 @@ impl Saying {
     }
 
     /// The files of a message, held until it is kept.
-    async fn take(&self, files: Vec<Source>, turn: &TurnId) -> Result<Addition, ToolError> {
+    async fn take(&self, files: Vec<OutgoingFile>, turn: &TurnId) -> Result<Addition, ToolError> {
         let mut addition = self.outgoing.addition(turn);
         if files.is_empty() {
             return Ok(addition);
@@ -166,25 +166,25 @@ impl Saying {
     }
 
     /// What cannot be written down does not happen.
-    fn note(&self, message: &Message, turn: &TurnId, noted: Noted<'_>) -> Result<(), ToolError> {
+    fn note(&self, message: &OperatorMessage, turn: &TurnId, noted: MessageState<'_>) -> Result<(), ToolError> {
         let unwritten =
             |error: AuditError| ToolError::new(ErrorCode::Internal, format!("the audit: {error}"));
         self.audit.append(outcome(message, turn, noted), Durability::Synced).map(drop).map_err(unwritten)
     }
 }
 
-impl Speaks for Saying {
-    fn speak(&self, message: Message, answer: Box<dyn FnOnce(Answer) + Send>) {
+impl SendsMessages for MessageSender {
+    fn speak(&self, message: OperatorMessage, answer: Box<dyn FnOnce(AttachAnswer) + Send>) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             let said = format!("{SAYING_MAX} messages are on their way already; send it again later");
-            return answer(Answer::Refused { error: ToolError::new(ErrorCode::QuotaExceeded, said) });
+            return answer(AttachAnswer::Refused { error: ToolError::new(ErrorCode::QuotaExceeded, said) });
         };
         let this = self.clone();
         self.runtime.spawn(async move {
             let said = this.say(message).await;
             let answered = match said {
-                Ok(said) => Answer::Said(said),
-                Err(error) => Answer::Refused { error },
+                Ok(said) => AttachAnswer::Said(said),
+                Err(error) => AttachAnswer::Refused { error },
             };
             drop(place);
             // It writes to whoever waits, who may be slow.
@@ -194,7 +194,7 @@ impl Speaks for Saying {
 }
 
 /// What became of a message before it was sent.
-struct Noted<'a> {
+struct MessageState<'a> {
     began: Instant,
     refused: Option<&'a ToolError>,
     files: Vec<Effect>,
@@ -206,11 +206,11 @@ fn lost(error: &StoreError) -> ToolError {
 
 /// Why a part was refused when it was planned.
 fn refused(part: &NewPart) -> Option<String> {
-    Bundle::read(&part.body)?.refused
+    FileBundle::read(&part.body)?.refused
 }
 
 /// Names a message for ever: one that is sent again under its key is the same one.
-fn name_of(say: &Say) -> TurnId {
+fn name_of(say: &SayRequest) -> TurnId {
     let name = match &say.key {
         Some(key) => sha256_hex(json!([say.to, key]).to_string().as_bytes())[..32].to_owned(),
         None => {
@@ -222,8 +222,8 @@ fn name_of(say: &Say) -> TurnId {
 }
 
 /// What the audit has of it: the words by length and SHA-256 alone.
-fn outcome(message: &Message, turn: &TurnId, noted: Noted<'_>) -> Event {
-    let Message { say, text, by, .. } = message;
+fn outcome(message: &OperatorMessage, turn: &TurnId, noted: MessageState<'_>) -> AuditEvent {
+    let OperatorMessage { say, text, by, .. } = message;
     let words = json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) });
     let arguments = json!({ "to": one_line(&say.to, 80), "text": words, "key": say.key });
     let facts = CallFacts {
@@ -242,10 +242,10 @@ fn outcome(message: &Message, turn: &TurnId, noted: Noted<'_>) -> Event {
     let verdict = if noted.refused.is_some() { VerdictKind::Deny } else { VerdictKind::Permit };
     let without_path = |effect| match effect {
         // It lies nowhere in the workspace.
-        Effect::Attached(attached) => Effect::Attached(Attached { path: None, ..attached }),
+        Effect::Attached(attached) => Effect::Attached(AttachRecord { path: None, ..attached }),
         other => other,
     };
-    Event::Outcome(Outcome {
+    AuditEvent::Outcome(CallOutcome {
         facts,
         verdict,
         reason: noted.refused.map(|error| error.message.clone()),
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_key_names_one_message_to_one_person() {
         let say = |to: &str, key: Option<&str>| {
-            name_of(&Say { to: to.into(), text_bytes: 1, key: key.map(str::to_owned), patience_ms: 1 })
+            name_of(&SayRequest { to: to.into(), text_bytes: 1, key: key.map(str::to_owned), patience_ms: 1 })
         };
         assert_eq!(say("telegram:1", Some("a")), say("telegram:1", Some("a")));
         assert_ne!(say("telegram:1", Some("a")), say("telegram:1", Some("b")));
@@ -282,18 +282,18 @@ mod tests {
         let audit = AuditLog::open_with(&dir.path().join("audit.jsonl"), &config).expect("opened");
         let outgoing = Outgoing::beside(&dir.path().join("outgoing"), Default::default()).expect("opened");
         // A channel that is configured and not up: each waits for it.
-        let people = People { runs: Runs::default(), channels: vec!["telegram"] };
-        let saying = Saying::new(people, &store, (outgoing, Arc::new(audit)), Handle::current());
+        let people = ChannelPeople { runs: Runs::default(), channels: vec!["telegram"] };
+        let saying = MessageSender::new(people, &store, (outgoing, Arc::new(audit)), Handle::current());
         let (tell, told) = std::sync::mpsc::channel();
         for _ in 0..=SAYING_MAX {
-            let say = Say { to: "telegram:1".into(), text_bytes: 1, key: None, patience_ms: 3_600_000 };
+            let say = SayRequest { to: "telegram:1".into(), text_bytes: 1, key: None, patience_ms: 3_600_000 };
             let by = Caller { channel: "cli".into(), sender: "1".into() };
             let tell = tell.clone();
-            let message = Message { say, text: "x".into(), files: Vec::new(), by };
+            let message = OperatorMessage { say, text: "x".into(), files: Vec::new(), by };
             saying.speak(message, Box::new(move |answer| tell.send(answer).expect("heard")));
         }
         let answer = told.try_recv().expect("one more than wait is refused at once");
-        let Answer::Refused { error } = answer else { panic!("{answer:?}") };
+        let AttachAnswer::Refused { error } = answer else { panic!("{answer:?}") };
         assert_eq!((error.code, told.try_recv().is_err()), (ErrorCode::QuotaExceeded, true));
     }
 }

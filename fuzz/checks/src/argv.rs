@@ -4,11 +4,11 @@
 //! The bytes are elements by one letter each, a NUL, and the arguments as JSON.
 
 use crate::assert_plain;
-use cofferdam_core::entry::Entry;
+use cofferdam_core::entry::EntryCall;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_policy::{Call, PolicySet, Verdict, judge};
+use cofferdam_policy::{JudgedCall, PolicySet, Verdict, judge};
 use serde_json::Value;
 
 /// Elements after the command's own name.
@@ -40,10 +40,10 @@ pub fn argv(data: &[u8]) {
         .unwrap_or_else(|problems| panic!("{problems:?} in {tool}"));
     let policy = set.get("t").expect("there");
     let call =
-        Call { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments: arguments.clone() };
+        JudgedCall { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments: arguments.clone() };
     match judge(call, policy) {
         Verdict::Permit(permit) => {
-            let Entry::Command(run) = permit.entry() else { panic!("{:?} is no command", permit.entry()) };
+            let EntryCall::Command(run) = permit.entry() else { panic!("{:?} is no command", permit.entry()) };
             assert_eq!(Some(&run.argv), expected(&specs, &arguments).as_ref(), "{arguments}");
             assert!(run.argv.iter().all(|element| !element.contains('\0')), "{:?}", run.argv);
             assert_eq!(run.stdin, text_of(&arguments["text"]));

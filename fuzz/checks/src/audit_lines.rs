@@ -1,7 +1,7 @@
 //! Lines of the audit: whatever is in one, reading it ends; what is a record stays one when it is
 //! written again.
 
-use cofferdam_core::audit::{Event, Record};
+use cofferdam_core::audit::{AuditEvent, Record};
 use cofferdam_core::json::parse_strict;
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub fn audit_lines(data: &[u8]) {
         let again = Record::deserialize(&value).expect("what was written is a record");
         assert_eq!(again, record, "{written}");
         assert_eq!(serde_json::to_string(&again).expect("again"), written);
-        if let Event::Intent(intent) = &record.event {
+        if let AuditEvent::Intent(intent) = &record.event {
             for path in intent.files.iter().filter_map(|effect| effect.path()) {
                 assert!(written.contains(&Value::from(path).to_string()), "{written}");
             }

@@ -9,7 +9,7 @@ use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::Limits;
 use cofferdam_policy::{
-    ArgumentClass, Call, PathUse, PolicyProblem, PolicySet, Safety, Spelled, ToolPolicy, Verdict, judge,
+    ArgumentClass, JudgedCall, PathUse, PolicyProblem, PolicySet, Safety, Spelled, ToolPolicy, Verdict, judge,
 };
 use cofferdam_review::diff::{Direction, diff, widens};
 use cofferdam_review::explain::explain;
@@ -92,7 +92,7 @@ fn consistent(policy: &ToolPolicy, files: &[(&str, &str)]) {
 fn defaults_pass(policy: &ToolPolicy) {
     let mut arguments = json!({});
     policy.complete(&mut arguments);
-    let call = Call { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments };
+    let call = JudgedCall { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments };
     let verdict = judge(call, policy);
     assert!(
         !matches!(verdict, Verdict::Deny(_)),
@@ -134,7 +134,7 @@ fn mended(set: &PolicySet, policy: &ToolPolicy) {
         let edited = edited.expect("an edit that is suggested can be made");
         let policy = edited.get(policy.tool.as_str()).expect("the tool is still there");
         let call =
-            Call { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments: arguments.clone() };
+            JudgedCall { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments: arguments.clone() };
         assert!(!matches!(judge(call, policy), Verdict::Deny(_)), "a suggestion does not help");
         assert!(widens(&suggestion.changes));
     }

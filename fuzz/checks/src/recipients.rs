@@ -4,7 +4,7 @@
 use crate::assert_plain;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_policy::{Call, PolicySet, Verdict, judge};
+use cofferdam_policy::{JudgedCall, PolicySet, Verdict, judge};
 use serde_json::{Value, json};
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = []\n";
@@ -21,7 +21,7 @@ pub fn recipients(data: &[u8]) {
     let named = is_named(text);
     for arguments in [json!({ "to": text }), json!({ "to": [OTHER, text] })] {
         let alone = arguments["to"].is_string();
-        let call = Call { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments };
+        let call = JudgedCall { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments };
         match judge(call, policy) {
             Verdict::Permit(permit) => {
                 assert!(named, "{text:?} is nobody");
@@ -52,7 +52,7 @@ pub fn recipients(data: &[u8]) {
 fn nobody_else(policy: &cofferdam_policy::ToolPolicy, text: &str) {
     for odd in [json!({ "name": text }), json!([[text]]), json!(1), json!(true)] {
         let arguments: Value = json!({ "to": odd });
-        let call = Call { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments };
+        let call = JudgedCall { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments };
         assert!(matches!(judge(call, policy), Verdict::Deny(_)), "{odd}");
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::assert_plain;
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::schema::{Budget, Refusal, Schema};
+use cofferdam_core::schema::{StepBudget, ValueRefusal, Schema};
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::schema::{Leaf, leaves};
 use cofferdam_policy::{ArgumentClass, ToolPolicy};
@@ -50,7 +50,7 @@ pub fn schemas(data: &[u8]) {
     classified(&found, &schema);
     let Ok(ours) = Schema::compile(&schema) else { return };
     let Ok(arguments) = parse_strict(arguments) else { return };
-    let checked = ours.check(&arguments, Budget::steps(STEPS));
+    let checked = ours.check(&arguments, StepBudget::steps(STEPS));
     if let Err(refusal) = &checked {
         assert_plain(&refusal.to_string());
     }
@@ -62,10 +62,10 @@ pub fn schemas(data: &[u8]) {
     }
     let Ok(theirs) = jsonschema::draft202012::new(&schema) else { return };
     match checked {
-        Ok(()) | Err(Refusal::Unfit(_)) => {
+        Ok(()) | Err(ValueRefusal::Unfit(_)) => {
             assert_eq!(checked.is_ok(), theirs.is_valid(&arguments), "{arguments} by {schema}: {checked:?}");
         }
-        Err(Refusal::TooCostly | Refusal::TooDeep | Refusal::Stopped) => {}
+        Err(ValueRefusal::TooCostly | ValueRefusal::TooDeep | ValueRefusal::Stopped) => {}
     }
 }
 

@@ -5,7 +5,7 @@
 //! A first line `#json` makes the rest JSON.
 
 use crate::assert_plain;
-use cofferdam_workflow::{Context, FileProblem, Plan, PlannedWork, Workflow, mermaid};
+use cofferdam_workflow::{Context, FileProblem, RunPlan, PlannedWork, Workflow, mermaid};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn began(workflow: &Arc<Workflow>, text: &str) {
         trigger: json!({ "kind": "cli", "text": EVIL, "sender": "1" }),
         tools: Map::new(),
     };
-    let plan = match Plan::begin(workflow.clone(), &context) {
+    let plan = match RunPlan::begin(workflow.clone(), &context) {
         Ok(plan) => plan,
         Err(error) => return placed(&error.problem, "w.yaml", text),
     };

@@ -4,7 +4,7 @@
 //! The bytes are lines: a pattern, then paths.
 
 use crate::assert_plain;
-use cofferdam_workflow::attachment::{FolderPath, LocalPath, Pattern, Segment};
+use cofferdam_workflow::attachment::{FolderPath, LocalPath, Pattern, PatternSegment};
 
 /// Reads the pattern and matches the paths both ways.
 pub fn workflow_patterns(data: &[u8]) {
@@ -43,7 +43,7 @@ fn matched(pattern: &Pattern, written: &str, path: &FolderPath) {
         return;
     }
     assert_eq!(
-        pattern.segments().iter().filter(|s| matches!(s, Segment::AnyDepth)).count() > 0,
+        pattern.segments().iter().filter(|s| matches!(s, PatternSegment::AnyDepth)).count() > 0,
         parts.contains(&"**")
     );
     let names: Vec<&str> = path.names().iter().map(String::as_str).collect();

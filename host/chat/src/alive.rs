@@ -2,7 +2,7 @@
 //! seconds, however long a request about it takes, but while a person is asked; and for an album
 //! that still arrives before its turn runs.
 
-use crate::lanes::Slot;
+use crate::lanes::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_core::id::SessionId;
 use std::collections::HashMap;
@@ -21,30 +21,30 @@ const END_MAX: Duration = Duration::from_secs(1);
 
 /// How a channel shows that something goes on, such as "typing…".
 #[async_trait]
-pub trait Sign: Send + Sync + 'static {
+pub trait ActivityIndicator: Send + Sync + 'static {
     /// Shows it once; failures are of no consequence. Returns the pause that the platform asks for,
     /// or none.
     async fn show(&self) -> Duration;
 }
 
 /// A sign that is shown while this lives, or until it is ended.
-pub struct Alive {
+pub struct ShownActivity {
     task: JoinHandle<()>,
     end: CancellationToken,
 }
 
-impl Alive {
+impl ShownActivity {
     /// Begins to show that a turn is worked on, but while it waits for a person.
-    pub fn working(sign: impl Sign, slot: Arc<Slot>) -> Self {
+    pub fn working(sign: impl ActivityIndicator, slot: Arc<TurnSlot>) -> Self {
         Self::showing(Duration::ZERO, sign, Some(slot))
     }
 
     /// Shows that a message is on its way, once that takes long.
-    pub fn sending(sign: impl Sign) -> Self {
+    pub fn sending(sign: impl ActivityIndicator) -> Self {
         Self::showing(SENDING_PATIENCE, sign, None)
     }
 
-    fn showing(first: Duration, sign: impl Sign, slot: Option<Arc<Slot>>) -> Self {
+    fn showing(first: Duration, sign: impl ActivityIndicator, slot: Option<Arc<TurnSlot>>) -> Self {
         let end = CancellationToken::new();
         let ended = end.clone();
         let task = tokio::spawn(async move {
@@ -74,7 +74,7 @@ impl Alive {
     }
 }
 
-impl Drop for Alive {
+impl Drop for ShownActivity {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -100,19 +100,19 @@ where
 /// sees nothing else of it. There is one a session at most, so no more than lanes; it goes on as
 /// that of the turn.
 #[derive(Default)]
-pub struct Arriving(Mutex<HashMap<SessionId, Working>>);
+pub struct ArrivingAlbums(Mutex<HashMap<SessionId, WorkingTurn>>);
 
 /// A sign, and the place among the turns that are worked on at once that its turn takes.
-pub struct Working {
+pub struct WorkingTurn {
     /// The place.
-    pub slot: Arc<Slot>,
+    pub slot: Arc<TurnSlot>,
     /// The sign.
-    pub alive: Alive,
+    pub alive: ShownActivity,
 }
 
-impl Arriving {
+impl ArrivingAlbums {
     /// Shows one for a session, unless one is shown already.
-    pub fn show(&self, session: &SessionId, begin: impl FnOnce() -> Option<Working>) {
+    pub fn show(&self, session: &SessionId, begin: impl FnOnce() -> Option<WorkingTurn>) {
         let mut signs = self.signs();
         if !signs.contains_key(session)
             && let Some(sign) = begin()
@@ -122,11 +122,11 @@ impl Arriving {
     }
 
     /// The sign of a session whose work begins.
-    pub fn take(&self, session: &SessionId) -> Option<Working> {
+    pub fn take(&self, session: &SessionId) -> Option<WorkingTurn> {
         self.signs().remove(session)
     }
 
-    fn signs(&self) -> MutexGuard<'_, HashMap<SessionId, Working>> {
+    fn signs(&self) -> MutexGuard<'_, HashMap<SessionId, WorkingTurn>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use crate::words;
 use cofferdam_agent::tools::follow_calls;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{Keeper, Store};
+use cofferdam_store::{StoreRetry, Store};
 
 /// A turn that was begun so often and never ended is not run any more. A message that kills the
 /// gateway cannot be told from one that was under way whenever something else did, so the number is
@@ -18,7 +18,7 @@ pub const ATTEMPTS_MAX: u32 = 16;
 /// The work is a task of its own: should anything in it panic, the person is told, and the gateway
 /// goes on.
 pub async fn attempt<F>(
-    (store, keeper): (&Store, &Keeper),
+    (store, keeper): (&Store, &StoreRetry),
     turn: &TurnId,
     caller: &Caller,
     work: F,

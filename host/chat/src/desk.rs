@@ -16,11 +16,11 @@ mod press;
 mod tests;
 mod words;
 
-pub use asking::{Attempt, Board, Changing, NotShown, change_message, until_shown};
-pub use press::{Said, Verb};
+pub use asking::{ShowAttempt, ApprovalDisplay, Changing, NotShown, change_message, until_shown};
+pub use press::{PressAnswer, Verb};
 
 use crate::lanes::Stop;
-use cofferdam_store::{Approval, Approvals, Keeper};
+use cofferdam_store::{ApprovalRow, ApprovalStore, StoreRetry};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +29,8 @@ use tokio::sync::watch;
 /// What the approvals of all turns of a channel share. Clones wake each other.
 #[derive(Clone)]
 pub struct Desk {
-    store: Arc<dyn Approvals>,
-    keeper: Keeper,
+    store: Arc<dyn ApprovalStore>,
+    keeper: StoreRetry,
     stop: Stop,
     /// What is this channel's in the store.
     channel: String,
@@ -72,8 +72,8 @@ struct Place {
 impl Desk {
     /// The desk of a channel that ends with `stop`.
     pub fn new(
-        store: Arc<dyn Approvals>,
-        (keeper, stop): (Keeper, Stop),
+        store: Arc<dyn ApprovalStore>,
+        (keeper, stop): (StoreRetry, Stop),
         channel: String,
         rules: Rules,
     ) -> Self {
@@ -99,7 +99,7 @@ impl Desk {
 }
 
 /// The chat that an approval is shown in, in the channel's own words.
-pub fn chat_of(approval: &Approval) -> Option<String> {
+pub fn chat_of(approval: &ApprovalRow) -> Option<String> {
     Place::read(&approval.place).map(|place| place.chat)
 }
 

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
 use cofferdam_core::limits::ByteSize;
-use cofferdam_warden::attachments::{Download, Settled};
+use cofferdam_warden::attachments::{Download, IntakeResult};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -50,7 +50,7 @@ pub enum Unavailable {
 
 /// What helps after a failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum RetryAdvice {
     /// Nothing.
     Final(Unavailable),
     /// Another attempt, after this pause if the platform asks for one.
@@ -58,26 +58,26 @@ pub enum Trouble {
 }
 
 /// Another attempt may help.
-pub fn again(why: Unavailable) -> Trouble {
-    Trouble::Again(why, None)
+pub fn again(why: Unavailable) -> RetryAdvice {
+    RetryAdvice::Again(why, None)
 }
 
 /// Where one file is asked for.
 #[async_trait]
-pub trait Source: Send {
+pub trait DownloadSource: Send {
     /// Brings it, or what is missing of it.
-    async fn bring(&mut self, item: &mut Download) -> Result<(), Trouble>;
+    async fn bring(&mut self, item: &mut Download) -> Result<(), RetryAdvice>;
 }
 
 /// Fetches a file and ends its download.
-pub async fn fetch(mut source: impl Source, mut item: Download) -> Settled {
+pub async fn fetch(mut source: impl DownloadSource, mut item: Download) -> IntakeResult {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
     let mut attempt = 1;
     let why = loop {
         let (why, pause) = match source.bring(&mut item).await {
             Ok(()) => return item.finish(),
-            Err(Trouble::Final(why)) => break why,
-            Err(Trouble::Again(why, pause)) => (why, pause),
+            Err(RetryAdvice::Final(why)) => break why,
+            Err(RetryAdvice::Again(why, pause)) => (why, pause),
         };
         if attempt == ATTEMPTS_MAX || pause.is_some_and(|pause| pause > ASKED_PAUSE_MAX) {
             break why;
@@ -92,12 +92,12 @@ pub async fn fetch(mut source: impl Source, mut item: Download) -> Settled {
 
 /// The body of an answer, piece by piece.
 #[async_trait]
-pub trait Body: Send {
+pub trait DownloadBody: Send {
     /// A piece of it.
     type Piece: AsRef<[u8]> + Send;
 
     /// The next one; `None` at the end.
-    async fn next(&mut self) -> Result<Option<Self::Piece>, Trouble>;
+    async fn next(&mut self) -> Result<Option<Self::Piece>, RetryAdvice>;
 }
 
 /// When a download of so many bytes is given up.
@@ -111,11 +111,11 @@ pub fn deadline(bytes: u64) -> Instant {
 /// # Errors
 /// [`Trouble`]
 pub async fn read_body(
-    body: &mut impl Body,
+    body: &mut impl DownloadBody,
     item: &mut Download,
     stall: Duration,
     deadline: Instant,
-) -> Result<(), Trouble> {
+) -> Result<(), RetryAdvice> {
     let mut known = item.taken();
     loop {
         let patience = stall.min(deadline.saturating_duration_since(Instant::now()));
@@ -125,7 +125,7 @@ pub async fn read_body(
         let passed = usize::try_from(known).unwrap_or(usize::MAX).min(piece.len());
         known -= passed as u64;
         if let Some(new) = piece.get(passed..).filter(|new| !new.is_empty()) {
-            item.write(new).map_err(|error| Trouble::Final(Unavailable::Because(error.to_string())))?;
+            item.write(new).map_err(|error| RetryAdvice::Final(Unavailable::Because(error.to_string())))?;
         }
     }
 }

@@ -16,14 +16,14 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub use album::Window;
-pub use dispatch::{ARRIVALS_MAX, Lanes, STOPS_AT_ONCE_MAX, Worker};
+pub use album::AlbumWindow;
+pub use dispatch::{ARRIVALS_MAX, SessionQueues, STOPS_AT_ONCE_MAX, TurnWorker};
 pub use queue::{LANE_UNITS_MAX, LANES_MAX};
-pub use running::{By, Run, Running, Stopped};
-pub use slot::{Slot, TURNS_AT_ONCE_MAX};
+pub use running::{StopPower, RunningTurn, RunningTurns, StopResult};
+pub use slot::{TurnSlot, TURNS_AT_ONCE_MAX};
 
 use cofferdam_core::id::SessionId;
-use cofferdam_store::{BoundTurn, Claim, Queued, Reply};
+use cofferdam_store::{BoundTurn, UpdateClaim, QueuedUpdate, StoredReply};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -31,11 +31,11 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug)]
 pub enum Arrival {
     /// A reply with something left to send.
-    Reply(SessionId, Reply),
+    Reply(SessionId, StoredReply),
     /// A turn that a crash cut off.
     Bound(SessionId, BoundTurn),
     /// A message that the inbox has.
-    Message(SessionId, Queued),
+    Message(SessionId, QueuedUpdate),
     /// Somebody waits for the answer to an album of which a part has come.
     Awaited(Awaited),
     /// A message that asks to stop what runs.
@@ -64,7 +64,7 @@ pub struct Stopping {
     /// The update that said so.
     pub update_id: i64,
     /// Who said so.
-    pub by: By,
+    pub by: StopPower,
     /// Where it is answered, in the channel's own words.
     pub target: String,
 }
@@ -73,20 +73,20 @@ pub struct Stopping {
 #[derive(Debug)]
 pub enum Unit {
     /// Send what is left of a reply.
-    Reply(Reply),
+    Reply(StoredReply),
     /// Run a turn again that a crash cut off.
     Bound(BoundTurn),
     /// Answer a message, or an album that is complete. There may be nothing left of it to answer.
-    Message(Claim),
+    Message(UpdateClaim),
     /// Answer the message that stopped a turn, or found none.
-    Stop(Stopping, Stopped),
+    Stop(Stopping, StopResult),
 }
 
 /// What the lanes wait for.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// Further parts of albums.
-    pub albums: Window,
+    pub albums: AlbumWindow,
     /// How long the work under way may go on after a stop.
     pub grace: Duration,
 }

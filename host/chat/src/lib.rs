@@ -26,9 +26,9 @@ pub mod setup;
 mod trouble;
 pub mod words;
 
-pub use alive::{AGAIN, Alive, Arriving, Sign, Working};
+pub use alive::{AGAIN, ShownActivity, ArrivingAlbums, ActivityIndicator, WorkingTurn};
 pub use attempt::{ATTEMPTS_MAX, attempt};
-pub use live::{Live, Screen};
-pub use newest::{Newest, Patience, Sight, Watcher};
-pub use placeholder::{Draft, Edited, Left, Placeholder, StandIn};
-pub use trouble::Trouble;
+pub use live::{LiveStatus, TurnDisplay};
+pub use newest::{LatestStep, StatusDelays, StatusText, StatusWatcher};
+pub use placeholder::{EditableMessage, EditResult, PlaceholderEnd, Placeholder, PlaceholderRef};
+pub use trouble::RetryPauses;

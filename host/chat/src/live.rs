@@ -1,9 +1,9 @@
 //! Shows what a turn has to show, by a screen that knows how, at a pace of its own: always the
 //! newest, and nothing any more once it is ended.
 
-use crate::{Newest, Patience, Sight, Watcher};
+use crate::{LatestStep, StatusDelays, StatusText, StatusWatcher};
 use async_trait::async_trait;
-use cofferdam_agent::turn::Progress;
+use cofferdam_agent::turn::StepListener;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Where a turn is shown: a message that is edited, a line on a terminal.
 #[async_trait]
-pub trait Screen: Send + 'static {
+pub trait TurnDisplay: Send + 'static {
     /// Before anything else.
     async fn begin(&mut self) {}
 
@@ -21,26 +21,26 @@ pub trait Screen: Send + 'static {
     async fn room(&mut self);
 
     /// Shows it in the place of what was shown before; how long that is left so.
-    async fn show(&mut self, sight: Sight) -> Duration;
+    async fn show(&mut self, sight: StatusText) -> Duration;
 }
 
 /// A turn that is shown until this is ended.
-pub struct Live<S> {
-    newest: Arc<Newest>,
+pub struct LiveStatus<S> {
+    newest: Arc<LatestStep>,
     task: JoinHandle<S>,
     end: CancellationToken,
 }
 
-impl<S: Screen> Live<S> {
+impl<S: TurnDisplay> LiveStatus<S> {
     /// Waits for something to show that has been going on for as long as `patience` says.
-    pub fn start(screen: S, patience: Patience) -> Self {
-        let (newest, watcher) = Newest::new();
+    pub fn start(screen: S, patience: StatusDelays) -> Self {
+        let (newest, watcher) = LatestStep::new();
         let end = CancellationToken::new();
         Self { newest, task: tokio::spawn(run(screen, watcher, patience, end.clone())), end }
     }
 
     /// Takes what is to be shown.
-    pub fn progress(&self) -> Arc<dyn Progress> {
+    pub fn progress(&self) -> Arc<dyn StepListener> {
         self.newest.clone()
     }
 
@@ -52,16 +52,16 @@ impl<S: Screen> Live<S> {
     }
 }
 
-impl<S> Drop for Live<S> {
+impl<S> Drop for LiveStatus<S> {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn run<S: Screen>(
+async fn run<S: TurnDisplay>(
     mut screen: S,
-    mut watcher: Watcher,
-    patience: Patience,
+    mut watcher: StatusWatcher,
+    patience: StatusDelays,
     end: CancellationToken,
 ) -> S {
     let mut pause = Duration::ZERO;

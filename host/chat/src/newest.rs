@@ -3,7 +3,7 @@
 //! that and no history, however much comes.
 
 use crate::words;
-use cofferdam_agent::turn::{Progress, Step};
+use cofferdam_agent::turn::{StepListener, TurnStep};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -14,19 +14,19 @@ const SAID_BYTES_MAX: usize = 32 << 10;
 
 /// Takes the steps of a turn and keeps the newest that can be shown.
 #[derive(Debug)]
-pub struct Newest(watch::Sender<State>);
+pub struct LatestStep(watch::Sender<StatusState>);
 
 /// Sees what [`Newest`] keeps.
 #[derive(Debug)]
-pub struct Watcher {
-    state: watch::Receiver<State>,
+pub struct StatusWatcher {
+    state: watch::Receiver<StatusState>,
     /// The number of what was returned last.
     returned: u64,
 }
 
 /// What there is to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum StatusText {
     /// What the turn is doing, on one line.
     Doing(String),
     /// What the model has said so far of its answer, as it writes.
@@ -35,7 +35,7 @@ pub enum Sight {
 
 /// How old something must be to be worth a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct StatusDelays {
     /// What is done.
     pub doing: Duration,
     /// What is said.
@@ -43,14 +43,14 @@ pub struct Patience {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    now: Now,
+struct StatusState {
+    now: CurrentStep,
     /// Counts what can be shown.
     number: u64,
 }
 
 #[derive(Debug, Default)]
-enum Now {
+enum CurrentStep {
     #[default]
     Nothing,
     Fetching {
@@ -58,7 +58,7 @@ enum Now {
         done: usize,
         of: usize,
     },
-    Calling(Calls),
+    Calling(CallSteps),
     Saying {
         since: Instant,
         text: String,
@@ -67,7 +67,7 @@ enum Now {
 
 /// The calls of a step.
 #[derive(Debug)]
-struct Calls {
+struct CallSteps {
     /// When the first of them began.
     since: Instant,
     /// When the newest began.
@@ -83,68 +83,68 @@ struct Calls {
     of: usize,
 }
 
-impl Newest {
+impl LatestStep {
     /// For one turn.
-    pub fn new() -> (Arc<Self>, Watcher) {
-        let (sender, state) = watch::channel(State::default());
-        (Arc::new(Self(sender)), Watcher { state, returned: 0 })
+    pub fn new() -> (Arc<Self>, StatusWatcher) {
+        let (sender, state) = watch::channel(StatusState::default());
+        (Arc::new(Self(sender)), StatusWatcher { state, returned: 0 })
     }
 }
 
-impl Progress for Newest {
-    fn step(&self, step: Step) {
+impl StepListener for LatestStep {
+    fn step(&self, step: TurnStep) {
         self.0.send_if_modified(|state| {
             let shown = state.now.step(step);
-            if shown == Shown::Newly {
+            if shown == StatusChange::Newly {
                 state.number += 1;
             }
-            shown == Shown::Newly
+            shown == StatusChange::Newly
         });
     }
 }
 
 /// Whether a step changes what can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum StatusChange {
     Newly,
     AsBefore,
 }
 
-impl Now {
-    fn step(&mut self, step: Step) -> Shown {
+impl CurrentStep {
+    fn step(&mut self, step: TurnStep) -> StatusChange {
         match step {
-            Step::Attachments(_) => return Shown::AsBefore,
-            Step::Asking => *self = Self::Nothing,
-            Step::Fetching { done, of } => {
+            TurnStep::Attachments(_) => return StatusChange::AsBefore,
+            TurnStep::Asking => *self = Self::Nothing,
+            TurnStep::Fetching { done, of } => {
                 let since = match self {
                     Self::Fetching { since, .. } => *since,
                     _ => Instant::now(),
                 };
                 *self = Self::Fetching { since, done, of };
             }
-            Step::Text(piece) => {
+            TurnStep::Text(piece) => {
                 if !matches!(self, Self::Saying { .. }) {
                     *self = Self::Saying { since: Instant::now(), text: String::new() };
                 }
-                let Self::Saying { text, .. } = self else { return Shown::AsBefore };
+                let Self::Saying { text, .. } = self else { return StatusChange::AsBefore };
                 let room = SAID_BYTES_MAX - text.len();
                 let fits = &piece[..piece.floor_char_boundary(room)];
                 text.push_str(fits);
                 if fits.is_empty() {
-                    return Shown::AsBefore;
+                    return StatusChange::AsBefore;
                 }
             }
-            Step::Calling { tool, number, of, .. } => self.calling(tool, number, of),
-            Step::Called { .. } => {
-                let Self::Calling(calls) = self else { return Shown::AsBefore };
+            TurnStep::Calling { tool, number, of, .. } => self.calling(tool, number, of),
+            TurnStep::Called { .. } => {
+                let Self::Calling(calls) = self else { return StatusChange::AsBefore };
                 (calls.running, calls.ended) = (calls.running.saturating_sub(1), calls.ended + 1);
             }
-            Step::Report { message, .. } => {
-                let Self::Calling(calls) = self else { return Shown::AsBefore };
+            TurnStep::Report { message, .. } => {
+                let Self::Calling(calls) = self else { return StatusChange::AsBefore };
                 calls.said = Some(message);
             }
         }
-        Shown::Newly
+        StatusChange::Newly
     }
 
     fn calling(&mut self, tool: String, number: usize, of: usize) {
@@ -159,7 +159,7 @@ impl Now {
             }
             _ => {
                 let (since, newest) = (now, now);
-                *self = Self::Calling(Calls {
+                *self = Self::Calling(CallSteps {
                     since,
                     newest,
                     tool,
@@ -174,7 +174,7 @@ impl Now {
     }
 
     /// When it is worth a word; none when there is nothing to show.
-    fn due(&self, patience: Patience) -> Option<Instant> {
+    fn due(&self, patience: StatusDelays) -> Option<Instant> {
         match self {
             Self::Nothing => None,
             Self::Fetching { since, of, .. } => (*of > 1).then(|| *since + patience.doing),
@@ -184,17 +184,17 @@ impl Now {
         }
     }
 
-    fn sight(&self) -> Option<Sight> {
+    fn sight(&self) -> Option<StatusText> {
         Some(match self {
             Self::Nothing => return None,
-            Self::Fetching { done, of, .. } => Sight::Doing(words::fetching((done + 1).min(*of), *of)),
-            Self::Calling(calls) => Sight::Doing(calls.words()?),
-            Self::Saying { text, .. } => Sight::Saying(text.clone()),
+            Self::Fetching { done, of, .. } => StatusText::Doing(words::fetching((done + 1).min(*of), *of)),
+            Self::Calling(calls) => StatusText::Doing(calls.words()?),
+            Self::Saying { text, .. } => StatusText::Saying(text.clone()),
         })
     }
 }
 
-impl Calls {
+impl CallSteps {
     fn words(&self) -> Option<String> {
         if self.of < 2 {
             return self.said.clone();
@@ -207,12 +207,12 @@ impl Calls {
     }
 }
 
-impl Watcher {
+impl StatusWatcher {
     /// Waits for something that was not returned before and has been going on for as long as
     /// `patience` says; returns the newest. `None` when the turn is over.
     ///
     /// Dropping the future loses nothing. What is over before it is worth a word stays unmentioned.
-    pub async fn next(&mut self, patience: Patience) -> Option<Sight> {
+    pub async fn next(&mut self, patience: StatusDelays) -> Option<StatusText> {
         loop {
             let due = {
                 let state = self.state.borrow_and_update();
@@ -231,7 +231,7 @@ impl Watcher {
     }
 
     /// What there is to show now, whether it was returned before or not; none between two things.
-    pub fn newest(&mut self) -> Option<Sight> {
+    pub fn newest(&mut self) -> Option<StatusText> {
         let state = self.state.borrow();
         self.returned = state.number;
         state.now.sight()
@@ -243,36 +243,36 @@ mod tests {
     use super::*;
     use cofferdam_core::id::TurnId;
 
-    const NONE: Patience = Patience { doing: Duration::ZERO, saying: Duration::ZERO };
-    const HOUR: Patience = Patience { doing: Duration::from_secs(3600), saying: Duration::from_secs(3600) };
+    const NONE: StatusDelays = StatusDelays { doing: Duration::ZERO, saying: Duration::ZERO };
+    const HOUR: StatusDelays = StatusDelays { doing: Duration::from_secs(3600), saying: Duration::from_secs(3600) };
 
-    fn calling(newest: &Newest, tool: &str, number: usize, of: usize) {
-        newest.step(Step::Calling { call: TurnId::new("t").call(number), tool: tool.into(), number, of });
+    fn calling(newest: &LatestStep, tool: &str, number: usize, of: usize) {
+        newest.step(TurnStep::Calling { call: TurnId::new("t").call(number), tool: tool.into(), number, of });
     }
 
-    fn called(newest: &Newest) {
-        newest.step(Step::Called { call: TurnId::new("t").call(0) });
+    fn called(newest: &LatestStep) {
+        newest.step(TurnStep::Called { call: TurnId::new("t").call(0) });
     }
 
-    fn report(newest: &Newest, message: &str) {
-        newest.step(Step::Report { call: TurnId::new("t").call(0), message: message.into() });
+    fn report(newest: &LatestStep, message: &str) {
+        newest.step(TurnStep::Report { call: TurnId::new("t").call(0), message: message.into() });
     }
 
     /// Whether there is nothing to say yet.
-    async fn is_quiet(watcher: &mut Watcher, patience: Patience) -> bool {
+    async fn is_quiet(watcher: &mut StatusWatcher, patience: StatusDelays) -> bool {
         tokio::time::timeout(Duration::from_millis(1), watcher.next(patience)).await.is_err()
     }
 
-    async fn doing(watcher: &mut Watcher) -> String {
+    async fn doing(watcher: &mut StatusWatcher) -> String {
         match watcher.next(NONE).await {
-            Some(Sight::Doing(words)) => words,
+            Some(StatusText::Doing(words)) => words,
             other => panic!("{other:?}"),
         }
     }
 
     #[tokio::test]
     async fn the_newest_words_come_once() {
-        let (newest, mut watcher) = Newest::new();
+        let (newest, mut watcher) = LatestStep::new();
         calling(&newest, "x", 1, 1);
         for n in 0..10_000 {
             report(&newest, &n.to_string());
@@ -288,7 +288,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_is_young_or_over_is_not_worth_a_word() {
-        let (newest, mut watcher) = Newest::new();
+        let (newest, mut watcher) = LatestStep::new();
         calling(&newest, "x", 1, 1);
         report(&newest, "first");
         assert!(is_quiet(&mut watcher, HOUR).await);
@@ -301,7 +301,7 @@ mod tests {
 
     #[tokio::test]
     async fn several_calls_are_counted_one_after_the_other_and_side_by_side() {
-        let (newest, mut watcher) = Newest::new();
+        let (newest, mut watcher) = LatestStep::new();
         calling(&newest, "attachment_save", 1, 5);
         assert!(is_quiet(&mut watcher, HOUR).await);
         assert_eq!(doing(&mut watcher).await, "saving 1 of 5");
@@ -319,34 +319,34 @@ mod tests {
         called(&newest);
         assert_eq!(doing(&mut watcher).await, "reading 5 of 5");
         called(&newest);
-        newest.step(Step::Asking);
+        newest.step(TurnStep::Asking);
         assert!(is_quiet(&mut watcher, NONE).await, "the step is over");
     }
 
     #[tokio::test]
     async fn files_that_come_in_are_counted_and_a_single_one_is_not() {
-        let (newest, mut watcher) = Newest::new();
-        newest.step(Step::Fetching { done: 0, of: 1 });
+        let (newest, mut watcher) = LatestStep::new();
+        newest.step(TurnStep::Fetching { done: 0, of: 1 });
         assert!(is_quiet(&mut watcher, NONE).await);
-        newest.step(Step::Fetching { done: 0, of: 3 });
+        newest.step(TurnStep::Fetching { done: 0, of: 3 });
         assert_eq!(doing(&mut watcher).await, "fetching 1 of 3");
-        newest.step(Step::Fetching { done: 3, of: 3 });
+        newest.step(TurnStep::Fetching { done: 3, of: 3 });
         assert_eq!(doing(&mut watcher).await, "fetching 3 of 3");
     }
 
     #[tokio::test]
     async fn what_is_said_grows_within_bounds_and_begins_anew_with_each_step() {
-        let (newest, mut watcher) = Newest::new();
+        let (newest, mut watcher) = LatestStep::new();
         for piece in ["Hel", "lo"] {
-            newest.step(Step::Text(piece.into()));
+            newest.step(TurnStep::Text(piece.into()));
         }
         assert!(is_quiet(&mut watcher, HOUR).await);
-        assert_eq!(watcher.next(NONE).await, Some(Sight::Saying("Hello".into())));
-        newest.step(Step::Asking);
-        newest.step(Step::Text("é".repeat(SAID_BYTES_MAX)));
-        let Some(Sight::Saying(said)) = watcher.next(NONE).await else { panic!("nothing is said") };
+        assert_eq!(watcher.next(NONE).await, Some(StatusText::Saying("Hello".into())));
+        newest.step(TurnStep::Asking);
+        newest.step(TurnStep::Text("é".repeat(SAID_BYTES_MAX)));
+        let Some(StatusText::Saying(said)) = watcher.next(NONE).await else { panic!("nothing is said") };
         assert_eq!(said.len(), SAID_BYTES_MAX);
-        newest.step(Step::Text("more".into()));
+        newest.step(TurnStep::Text("more".into()));
         assert!(is_quiet(&mut watcher, NONE).await, "nothing of it would be seen");
     }
 }

@@ -2,8 +2,8 @@
 //! what a long call is doing, how far several have come, what a model has said so far. One a turn
 //! at most; the answer takes its place. Nothing about it can fail a turn.
 
-use crate::outbound::{Opening, Rich, markdown, split};
-use crate::{Live, Patience, Screen, Sight};
+use crate::outbound::{FirstMessage, StyledText, markdown, split};
+use crate::{LiveStatus, StatusDelays, TurnDisplay, StatusText};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, Store};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What is over sooner needs no word: a sign of life is enough.
-const PATIENCE: Patience = Patience { doing: Duration::from_secs(2), saying: Duration::from_secs(1) };
+const PATIENCE: StatusDelays = StatusDelays { doing: Duration::from_secs(2), saying: Duration::from_secs(1) };
 /// Between two edits that tell what is done.
 const DOING_EVERY: Duration = Duration::from_secs(3);
 /// Between two edits that tell what is said, in a chat of two.
@@ -24,7 +24,7 @@ const GOES_ON: &str = " …";
 
 /// A message that can be changed, where a turn is answered.
 #[async_trait]
-pub trait Draft: Send + Sync + 'static {
+pub trait EditableMessage: Send + Sync + 'static {
     /// Whether a message that is sent again is there once.
     const IS_SENT_ONCE: bool;
     /// How much text it holds, as [`split`] counts.
@@ -40,15 +40,15 @@ pub trait Draft: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why nobody knows whether it is there, for the log.
-    async fn send(&self, text: &Rich) -> Result<String, String>;
+    async fn send(&self, text: &StyledText) -> Result<String, String>;
 
     /// Gives it another text.
-    async fn edit(&self, id: &str, text: &Rich) -> Edited;
+    async fn edit(&self, id: &str, text: &StyledText) -> EditResult;
 }
 
 /// What came of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edited {
+pub enum EditResult {
     /// It is done, or will be left out.
     Settled,
     /// The message is not there any more.
@@ -62,12 +62,12 @@ pub struct Placeholder<D> {
     store: Store,
     turn: TurnId,
     draft: D,
-    state: State,
+    state: PlaceholderState,
 }
 
 /// What there is of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum PlaceholderState {
     /// Nothing yet.
     None,
     /// It was begun, and is there once however often it is sent.
@@ -83,7 +83,7 @@ enum State {
 
 /// What is to become of the message that stood for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum PlaceholderEnd {
     /// The answer takes its place.
     Standing(String),
     /// An edit of it may still be on its way, and would overtake the answer.
@@ -93,130 +93,130 @@ pub enum Left {
 /// The same by the platform's number of the message, as a target keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StandIn {
+pub enum PlaceholderRef {
     /// The first text takes its place.
     Edit(i64),
     /// It goes.
     Delete(i64),
 }
 
-impl StandIn {
+impl PlaceholderRef {
     /// What stands there for a reply, and so what the reply's first message is.
-    pub fn of<D: Draft>(shown: Option<Placeholder<D>>) -> (Option<Self>, Opening) {
+    pub fn of<D: EditableMessage>(shown: Option<Placeholder<D>>) -> (Option<Self>, FirstMessage) {
         let left = shown.and_then(Placeholder::left).and_then(|left| match left {
-            Left::Standing(id) => id.parse().ok().map(Self::Edit),
-            Left::Doubtful(id) => id.parse().ok().map(Self::Delete),
+            PlaceholderEnd::Standing(id) => id.parse().ok().map(Self::Edit),
+            PlaceholderEnd::Doubtful(id) => id.parse().ok().map(Self::Delete),
         });
         let opening = match left {
-            Some(Self::Edit(_)) => Opening::Standing,
-            Some(Self::Delete(_)) | None => Opening::Fresh,
+            Some(Self::Edit(_)) => FirstMessage::Standing,
+            Some(Self::Delete(_)) | None => FirstMessage::Fresh,
         };
         (left, opening)
     }
 }
 
-impl<D: Draft> Placeholder<D> {
+impl<D: EditableMessage> Placeholder<D> {
     /// Shows a turn until it is ended. `before` is what an earlier run of the same turn has left.
-    pub fn start(store: Store, turn: TurnId, draft: D, before: Option<store::Placeholder>) -> Live<Self> {
+    pub fn start(store: Store, turn: TurnId, draft: D, before: Option<store::Placeholder>) -> LiveStatus<Self> {
         let state = match before {
-            None => State::None,
-            Some(store::Placeholder::Unknown) if D::IS_SENT_ONCE => State::Begun,
-            Some(store::Placeholder::Unknown) => State::Over,
-            Some(store::Placeholder::Sent(id)) => State::Shown(id),
+            None => PlaceholderState::None,
+            Some(store::Placeholder::Unknown) if D::IS_SENT_ONCE => PlaceholderState::Begun,
+            Some(store::Placeholder::Unknown) => PlaceholderState::Over,
+            Some(store::Placeholder::Sent(id)) => PlaceholderState::Shown(id),
         };
-        Live::start(Self { store, turn, draft, state }, PATIENCE)
+        LiveStatus::start(Self { store, turn, draft, state }, PATIENCE)
     }
 
     /// What is to become of the message. No request about it is under way any more: one that
     /// overtook the answer would take its place.
-    pub fn left(self) -> Option<Left> {
+    pub fn left(self) -> Option<PlaceholderEnd> {
         match self.state {
-            State::Shown(id) => Some(Left::Standing(id)),
-            State::Doubtful(id) => Some(Left::Doubtful(id)),
-            State::None | State::Begun | State::Over => None,
+            PlaceholderState::Shown(id) => Some(PlaceholderEnd::Standing(id)),
+            PlaceholderState::Doubtful(id) => Some(PlaceholderEnd::Doubtful(id)),
+            PlaceholderState::None | PlaceholderState::Begun | PlaceholderState::Over => None,
         }
     }
 }
 
 #[async_trait]
-impl<D: Draft> Screen for Placeholder<D> {
+impl<D: EditableMessage> TurnDisplay for Placeholder<D> {
     /// Finds the message that an earlier run may have sent: it must not stand there for ever.
     async fn begin(&mut self) {
-        if self.state == State::Begun {
-            self.state = self.sent(&Rich::plain("⏳ …")).await;
+        if self.state == PlaceholderState::Begun {
+            self.state = self.sent(&StyledText::plain("⏳ …")).await;
         }
     }
 
     async fn room(&mut self) {
         match self.state {
-            State::None | State::Begun | State::Shown(_) => self.draft.room().await,
-            State::Doubtful(_) | State::Over => std::future::pending().await,
+            PlaceholderState::None | PlaceholderState::Begun | PlaceholderState::Shown(_) => self.draft.room().await,
+            PlaceholderState::Doubtful(_) | PlaceholderState::Over => std::future::pending().await,
         }
     }
 
-    async fn show(&mut self, sight: Sight) -> Duration {
+    async fn show(&mut self, sight: StatusText) -> Duration {
         self.state = self.shown(&seen::<D>(&sight)).await;
         match sight {
             _ if self.draft.is_in_group() => GROUP_EVERY,
-            Sight::Doing(_) => DOING_EVERY,
-            Sight::Saying(_) => SAYING_EVERY,
+            StatusText::Doing(_) => DOING_EVERY,
+            StatusText::Saying(_) => SAYING_EVERY,
         }
     }
 }
 
-impl<D: Draft> Placeholder<D> {
+impl<D: EditableMessage> Placeholder<D> {
     /// Sends or edits; returns what there is then.
-    async fn shown(&self, text: &Rich) -> State {
+    async fn shown(&self, text: &StyledText) -> PlaceholderState {
         match &self.state {
-            State::None | State::Begun => self.send(text).await,
-            State::Shown(id) => match self.draft.edit(id, text).await {
-                Edited::Settled => self.state.clone(),
-                Edited::Gone => State::Over,
-                Edited::Doubtful => State::Doubtful(id.clone()),
+            PlaceholderState::None | PlaceholderState::Begun => self.send(text).await,
+            PlaceholderState::Shown(id) => match self.draft.edit(id, text).await {
+                EditResult::Settled => self.state.clone(),
+                EditResult::Gone => PlaceholderState::Over,
+                EditResult::Doubtful => PlaceholderState::Doubtful(id.clone()),
             },
-            State::Doubtful(_) | State::Over => self.state.clone(),
+            PlaceholderState::Doubtful(_) | PlaceholderState::Over => self.state.clone(),
         }
     }
 
     /// Sends it, if it can be written down before: a turn that runs again must not send a second
     /// one.
-    async fn send(&self, text: &Rich) -> State {
+    async fn send(&self, text: &StyledText) -> PlaceholderState {
         if let Err(error) = self.store.placeholder_begun(&self.turn).await {
             tracing::debug!(turn = %self.turn, %error, "nothing is shown of a turn");
-            return State::Over;
+            return PlaceholderState::Over;
         }
         self.sent(text).await
     }
 
-    async fn sent(&self, text: &Rich) -> State {
+    async fn sent(&self, text: &StyledText) -> PlaceholderState {
         let sent = match self.draft.send(text).await {
             Ok(sent) => sent,
             Err(failure) => {
                 tracing::debug!(turn = %self.turn, %failure, "nothing is shown of a turn");
-                return State::Over;
+                return PlaceholderState::Over;
             }
         };
         if let Err(error) = self.store.placeholder_sent(&self.turn, &sent).await {
             tracing::warn!(turn = %self.turn, %error, "a placeholder would be forgotten by a crash now");
         }
-        State::Shown(sent)
+        PlaceholderState::Shown(sent)
     }
 }
 
 /// In place of an answer that is not there yet: what is done, or what is said so far.
-fn seen<D: Draft>(sight: &Sight) -> Rich {
+fn seen<D: EditableMessage>(sight: &StatusText) -> StyledText {
     match sight {
-        Sight::Doing(words) => Rich::plain(format!("⏳ {words}")),
-        Sight::Saying(text) => so_far(text, D::TEXT_UNITS_MAX),
+        StatusText::Doing(words) => StyledText::plain(format!("⏳ {words}")),
+        StatusText::Saying(text) => so_far(text, D::TEXT_UNITS_MAX),
     }
 }
 
 /// As much of an answer as one message holds, and a sign that it goes on.
-fn so_far(text: &str, text_units_max: usize) -> Rich {
+fn so_far(text: &str, text_units_max: usize) -> StyledText {
     let all = markdown(text);
     let first = split(&all.text, text_units_max - GOES_ON.len()).first().map_or(0, |piece| piece.len());
     let mut head = all.slice(0..first).bounded();
-    head.push(Rich::plain(GOES_ON));
+    head.push(StyledText::plain(GOES_ON));
     head
 }
 

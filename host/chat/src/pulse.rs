@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// What is known of the loop of one channel in this process.
-pub struct Pulse {
-    beats: Mutex<Beats>,
+pub struct LoopHealth {
+    beats: Mutex<LoopBeats>,
     /// Holds that the platform has answered, until it is waited for.
     polled: Notify,
 }
 
-struct Beats {
+struct LoopBeats {
     /// When the platform last answered.
     answered: Option<Instant>,
     /// By when the loop takes its next step; none while there is no loop.
@@ -25,7 +25,7 @@ struct Beats {
 
 tokio::task_local! {
     /// Set in the loop of a channel alone: what it runs is also run by others, who have no pulse.
-    static OWN: &'static Pulse;
+    static OWN: &'static LoopHealth;
 }
 
 /// The loop that this is called from takes its next step after this at the latest.
@@ -33,16 +33,16 @@ pub fn goes_on_within(longest: Duration) {
     let _ = OWN.try_with(|pulse| pulse.change(|beats| beats.due = Some(Instant::now() + longest)));
 }
 
-impl Default for Pulse {
+impl Default for LoopHealth {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Pulse {
+impl LoopHealth {
     /// Of a channel that has not begun.
     pub const fn new() -> Self {
-        Self { beats: Mutex::new(Beats { answered: None, due: None }), polled: Notify::const_new() }
+        Self { beats: Mutex::new(LoopBeats { answered: None, due: None }), polled: Notify::const_new() }
     }
 
     /// Runs the channel's loop.
@@ -80,11 +80,11 @@ impl Pulse {
         self.read(|beats| beats.due).map_or(Duration::ZERO, |due| due.elapsed())
     }
 
-    fn change(&self, change: impl FnOnce(&mut Beats)) {
+    fn change(&self, change: impl FnOnce(&mut LoopBeats)) {
         change(&mut self.beats.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Beats) -> T) -> T {
+    fn read<T>(&self, read: impl FnOnce(&LoopBeats) -> T) -> T {
         read(&self.beats.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -93,8 +93,8 @@ impl Pulse {
 mod tests {
     use super::*;
 
-    static PULSE: Pulse = Pulse::new();
-    static OTHER: Pulse = Pulse::new();
+    static PULSE: LoopHealth = LoopHealth::new();
+    static OTHER: LoopHealth = LoopHealth::new();
 
     #[tokio::test]
     async fn a_loop_alone_has_a_pulse_and_only_where_it_must_go_on() {

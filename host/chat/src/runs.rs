@@ -1,17 +1,17 @@
 //! What runs of workflows need of channels, and channels of them: messages to people and questions
 //! to them, on any channel; commands that begin runs.
 
-pub use crate::answering::Resumed;
+pub use crate::answering::ResumedTurn;
 
-use crate::answering::{Base, Flow, arrivals, fetched, hand_on};
-use crate::lanes::{Arrival, Slot};
-use crate::outbound::{Opening, plan};
-use crate::people::Welcomes;
+use crate::answering::{ChannelServices, IntakeState, arrivals, fetched, hand_on};
+use crate::lanes::{Arrival, TurnSlot};
+use crate::outbound::{FirstMessage, plan};
+use crate::people::AdmitsPeople;
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, NewPart, Place, Queued, Reply};
+use cofferdam_store::{AnswerTo, NewPart, ReplyPlace, QueuedUpdate, StoredReply};
 use cofferdam_warden::attachments::{Attachments, SentFile};
 use cofferdam_warden::messaging::Messaging;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub trait Messenger: Send + Sync {
     ///
     /// # Errors
     /// [`Unreached`].
-    async fn open(&self, person: &str) -> Result<Private, Unreached>;
+    async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason>;
 
     /// Fetches files that somebody has sent on this channel, as [`files_of_run`] has them.
     async fn fetch(&self, files: &str) -> Attachments;
@@ -46,16 +46,16 @@ pub trait Messenger: Send + Sync {
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart>;
 
     /// Has a stored message sent, once, beside what is under way where it is said.
-    async fn send(&self, message: Reply);
+    async fn send(&self, message: StoredReply);
 
     /// Has a stored answer sent, once, behind what is said there before it.
-    async fn answer(&self, reply: Reply);
+    async fn answer(&self, reply: StoredReply);
 
     /// Asks somebody in private, who alone decides, for so long.
     ///
     /// # Errors
     /// [`Unreached`].
-    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, Unreached>;
+    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, UnreachableReason>;
 
     /// Asks below the message that is answered there, as its turn would; none where that place is
     /// unreadable.
@@ -64,18 +64,18 @@ pub trait Messenger: Send + Sync {
 
 /// Somebody's private chat.
 #[derive(Clone, Debug)]
-pub struct Private {
+pub struct PrivateChat {
     /// To be kept, in the channel's own words.
     pub target: String,
     /// The platform's id of the chat.
     pub chat: String,
     /// What is to be noted so that nothing is missed there, where a channel needs that.
-    pub place: Option<Place>,
+    pub place: Option<ReplyPlace>,
 }
 
 /// Why somebody cannot be written to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreached {
+pub enum UnreachableReason {
     /// Time may heal it.
     #[error("{0}")]
     Now(String),
@@ -86,7 +86,7 @@ pub enum Unreached {
 
 /// A message that may begin a run.
 #[derive(Clone, Debug)]
-pub struct Trigger {
+pub struct RunTrigger {
     /// The turn that answers it.
     pub turn: TurnId,
     /// Its session.
@@ -105,21 +105,21 @@ pub struct Trigger {
 
 /// Begins runs for messages.
 #[async_trait]
-pub trait Starter: Send + Sync {
+pub trait RunStarter: Send + Sync {
     /// Whether a message is a command of a workflow.
     fn is_command(&self, text: &str) -> bool;
 
     /// Begins its run, or goes on with it; the answer once the run has ended or waits. `None`: the
     /// program stops, and the turn is run again.
-    async fn run(&self, trigger: Trigger, cancel: &CancellationToken) -> Option<OutgoingResponse>;
+    async fn run(&self, trigger: RunTrigger, cancel: &CancellationToken) -> Option<OutgoingResponse>;
 
     /// Writes to people for the calls of a turn.
-    fn messaging(&self, asking: Asking) -> Arc<dyn Messaging>;
+    fn messaging(&self, asking: CallingTurn) -> Arc<dyn Messaging>;
 }
 
 /// A turn whose calls may write to people.
 #[derive(Clone, Debug)]
-pub struct Asking {
+pub struct CallingTurn {
     /// The turn.
     pub turn: TurnId,
     /// The request that it answers: its own, or the one that it goes on with.
@@ -136,12 +136,12 @@ pub struct Asking {
 
 /// Where channels and runs find each other. Clones share it.
 #[derive(Clone, Default)]
-pub struct Runs(Arc<Mutex<Known>>);
+pub struct Runs(Arc<Mutex<ReachableChannels>>);
 
 #[derive(Default)]
-struct Known {
+struct ReachableChannels {
     messengers: BTreeMap<&'static str, Arc<dyn Messenger>>,
-    starter: Option<Arc<dyn Starter>>,
+    starter: Option<Arc<dyn RunStarter>>,
 }
 
 impl Runs {
@@ -151,7 +151,7 @@ impl Runs {
     }
 
     /// Has messages begin runs.
-    pub fn begin_with(&self, starter: Arc<dyn Starter>) {
+    pub fn begin_with(&self, starter: Arc<dyn RunStarter>) {
         self.known().starter = Some(starter);
     }
 
@@ -164,61 +164,61 @@ impl Runs {
     }
 
     /// Writes to people for the calls of a turn; none where nobody does.
-    pub(crate) fn messaging(&self, asking: Asking) -> Option<Arc<dyn Messaging>> {
+    pub(crate) fn messaging(&self, asking: CallingTurn) -> Option<Arc<dyn Messaging>> {
         let starter = self.known().starter.clone()?;
         Some(starter.messaging(asking))
     }
 
     /// Who begins a run for this message, if it is for one.
-    pub(crate) fn starter(&self, text: &str) -> Option<Arc<dyn Starter>> {
+    pub(crate) fn starter(&self, text: &str) -> Option<Arc<dyn RunStarter>> {
         let starter = self.known().starter.clone();
         starter.filter(|starter| starter.is_command(text))
     }
 
     /// The channel is up, and sends what it is handed.
-    pub(crate) fn is_up<C: Welcomes>(&self, channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
-        self.known().messengers.insert(C::NAME, Arc::new(Reaching { channels, lanes }));
+    pub(crate) fn is_up<C: AdmitsPeople>(&self, channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
+        self.known().messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, lanes }));
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, ReachableChannels> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A channel that is up, as it is configured at the moment.
-struct Reaching<C> {
+struct ReachableChannel<C> {
     channels: watch::Receiver<Arc<C>>,
     lanes: mpsc::Sender<Arrival>,
 }
 
-impl<C: Welcomes> Reaching<C> {
+impl<C: AdmitsPeople> ReachableChannel<C> {
     fn now(&self) -> Arc<C> {
         self.channels.borrow().clone()
     }
 
     async fn hand_on(&self, channel: &C, arrival: Arrival) {
-        if hand_on(channel.base(), &self.lanes, arrival).await == Flow::Stops {
+        if hand_on(channel.base(), &self.lanes, arrival).await == IntakeState::Stops {
             tracing::debug!("a message of a run waits for the next start");
         }
     }
 
-    async fn private(&self, person: &str) -> Result<(Arc<C>, C::Target, Option<Place>), Unreached> {
+    async fn private(&self, person: &str) -> Result<(Arc<C>, C::Target, Option<ReplyPlace>), UnreachableReason> {
         let channel = self.now();
         let Ok(number) = person.parse() else {
-            return Err(Unreached::Ever(format!("{person} is no number of a person")));
+            return Err(UnreachableReason::Ever(format!("{person} is no number of a person")));
         };
         let (target, place) = channel.open_private(number).await?;
         Ok((channel, target, place))
     }
 }
 
-fn slot(base: &Base) -> Arc<Slot> {
+fn slot(base: &ChannelServices) -> Arc<TurnSlot> {
     // A turn that waits here holds no place among the turns.
-    Slot::among(&base.places)
+    TurnSlot::among(&base.places)
 }
 
 #[async_trait]
-impl<C: Welcomes> Messenger for Reaching<C> {
+impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
     fn channel(&self) -> String {
         self.now().base().channel.clone()
     }
@@ -227,10 +227,10 @@ impl<C: Welcomes> Messenger for Reaching<C> {
         person.parse().is_ok_and(|person| self.now().door().allows(person))
     }
 
-    async fn open(&self, person: &str) -> Result<Private, Unreached> {
+    async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason> {
         let (channel, target, place) = self.private(person).await?;
-        let chat = crate::desk::Board::chat(&channel.board(&target, person));
-        Ok(Private { target: C::answered(&target, None).0, chat, place })
+        let chat = crate::desk::ApprovalDisplay::chat(&channel.board(&target, person));
+        Ok(PrivateChat { target: C::answered(&target, None).0, chat, place })
     }
 
     async fn fetch(&self, files: &str) -> Attachments {
@@ -243,27 +243,27 @@ impl<C: Welcomes> Messenger for Reaching<C> {
     }
 
     async fn arrive(&self, session: SessionId, update_id: i64) {
-        let message = Arrival::Message(session, Queued { update_id, album: None });
-        if hand_on(self.now().base(), &self.lanes, message).await == Flow::Stops {
+        let message = Arrival::Message(session, QueuedUpdate { update_id, album: None });
+        if hand_on(self.now().base(), &self.lanes, message).await == IntakeState::Stops {
             tracing::debug!("a request goes on at the next start");
         }
     }
 
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart> {
-        plan(said, C::MANNERS, Opening::Fresh)
+        plan(said, C::MANNERS, FirstMessage::Fresh)
     }
 
-    async fn send(&self, message: Reply) {
+    async fn send(&self, message: StoredReply) {
         let channel = self.now();
         self.hand_on(&channel, arrivals::message(&*channel, message)).await;
     }
 
-    async fn answer(&self, reply: Reply) {
+    async fn answer(&self, reply: StoredReply) {
         let channel = self.now();
         self.hand_on(&channel, arrivals::reply(&*channel, reply)).await;
     }
 
-    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, Unreached> {
+    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, UnreachableReason> {
         let (channel, target, _) = self.private(person).await?;
         let base = channel.base();
         let desk = base.desk.of_one(person, patience);

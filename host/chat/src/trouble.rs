@@ -4,14 +4,14 @@ use cofferdam_agent::server::Backoff;
 use std::time::Duration;
 
 /// Pauses, and one line in the log for each change for the worse or the better.
-pub struct Trouble {
+pub struct RetryPauses {
     /// What fails.
     what: &'static str,
     backoff: Backoff,
     said: Option<String>,
 }
 
-impl Trouble {
+impl RetryPauses {
     /// All is well. Pauses from about `first`, doubling up to `longest`.
     pub fn new(what: &'static str, first: Duration, longest: Duration) -> Self {
         Self { what, backoff: Backoff::new(first, longest), said: None }

@@ -53,9 +53,9 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
             | AccessFs::MakeFifo
             | AccessFs::MakeSock);
     let grants = [
-        (&paths.read_write, write, Needed::Yes),
-        (&paths.read_only, read, Needed::No),
-        (&paths.execute, AccessFs::Execute | AccessFs::ReadFile, Needed::No),
+        (&paths.read_write, write, Presence::Yes),
+        (&paths.read_only, read, Presence::No),
+        (&paths.execute, AccessFs::Execute | AccessFs::ReadFile, Presence::No),
     ];
     for (places, access, needed) in grants {
         for place in places {
@@ -70,7 +70,7 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
     for (device, access) in
         [("/dev/null", AccessFs::ReadFile | AccessFs::WriteFile), ("/dev/urandom", AccessFs::ReadFile.into())]
     {
-        if let Some(fd) = open(Path::new(device), Needed::No)? {
+        if let Some(fd) = open(Path::new(device), Presence::No)? {
             rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(refused)?;
         }
     }
@@ -83,16 +83,16 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
 
 /// Whether a place that is not there is an error.
 #[derive(Clone, Copy, PartialEq)]
-enum Needed {
+enum Presence {
     Yes,
     No,
 }
 
-fn open(path: &Path, needed: Needed) -> Result<Option<OwnedFd>, ConfineError> {
+fn open(path: &Path, needed: Presence) -> Result<Option<OwnedFd>, ConfineError> {
     use rustix::fs::{Mode, OFlags};
     match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(fd) => Ok(Some(fd)),
-        Err(_) if needed == Needed::No => Ok(None),
+        Err(_) if needed == Presence::No => Ok(None),
         Err(e) => Err(ConfineError::Place { path: path.display().to_string(), cause: e.into() }),
     }
 }

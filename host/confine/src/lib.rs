@@ -18,7 +18,7 @@ pub mod trial;
 
 pub use expendable::spawn_expendable;
 pub use privileges::close_inherited;
-pub use report::{Capabilities, Confined, LANDLOCK_ABI_MIN, Landlock, Missing, NotWhole, Report, Seccomp};
+pub use report::{Capabilities, ConfinementMode, LANDLOCK_ABI_MIN, Landlock, MissingControl, IncompleteError, Report, Seccomp};
 pub use rlimits::{COMPILE_CPU_SECONDS, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
 
 use serde::Deserialize;
@@ -39,9 +39,9 @@ impl Config {
     ///
     /// # Errors
     /// [`NotWhole`], which names what is missing and how to mend it.
-    pub fn demand(&self, report: &Report) -> Result<(), NotWhole> {
+    pub fn demand(&self, report: &Report) -> Result<(), IncompleteError> {
         let missing = report.missing();
-        if !self.require || missing.is_empty() { Ok(()) } else { Err(NotWhole { who: report.who, missing }) }
+        if !self.require || missing.is_empty() { Ok(()) } else { Err(IncompleteError { who: report.who, missing }) }
     }
 }
 
@@ -123,7 +123,7 @@ impl ConfineError {
 /// [`ConfineError`]: the process is half confined and must exit.
 pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, ConfineError> {
     status::single_threaded()?;
-    let status = status::Status::open()?;
+    let status = status::StatusFile::open()?;
     privileges::drop_all()?;
     privileges::hide_and_die_with_parent()?;
     let rlimits = rlimits::worker(kind)?;
@@ -131,8 +131,8 @@ pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, Con
     // Last: it forbids what the steps above use.
     let filtered = seccomp::worker(kind)?;
     let who = match kind {
-        WorkerKind::Call => Confined::CallWorker,
-        WorkerKind::Compile { .. } => Confined::CompileWorker,
+        WorkerKind::Call => ConfinementMode::CallWorker,
+        WorkerKind::Compile { .. } => ConfinementMode::CompileWorker,
     };
     status.report(who, landlock, filtered, rlimits)
 }
@@ -146,13 +146,13 @@ pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, Con
 /// [`ConfineError`]: the process is half confined and must exit.
 pub fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Report, ConfineError> {
     status::single_threaded()?;
-    let status = status::Status::open()?;
+    let status = status::StatusFile::open()?;
     expendable::prepare();
     privileges::keep_file_capabilities()?;
     let rlimits = rlimits::gateway()?;
     let landlock = landlock::gateway(paths, ports)?;
     let filtered = seccomp::gateway()?;
-    status.report(Confined::Gateway, landlock, filtered, rlimits)
+    status.report(ConfinementMode::Gateway, landlock, filtered, rlimits)
 }
 
 /// The program itself, its loader (to be executed) and its libraries' folders (to be read), for

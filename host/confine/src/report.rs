@@ -13,7 +13,7 @@ pub const LANDLOCK_ABI_MIN: u32 = 4;
 /// Which confinement was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Confined {
+pub enum ConfinementMode {
     /// The gateway's.
     Gateway,
     /// A worker's that runs calls.
@@ -27,7 +27,7 @@ pub enum Confined {
 #[serde(deny_unknown_fields)]
 pub struct Report {
     /// Whose confinement it is.
-    pub who: Confined,
+    pub who: ConfinementMode,
     /// Whether programs that it starts gain nothing.
     pub no_new_privs: bool,
     /// Its capabilities.
@@ -88,7 +88,7 @@ pub enum Seccomp {
 
 /// Something that `[isolation] require` asks for and that is not in force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
+pub enum MissingControl {
     /// No `no_new_privs`.
     #[error("no_new_privs is not in force; run on Linux 3.5 or newer")]
     NoNewPrivs,
@@ -118,35 +118,35 @@ pub enum Missing {
     "[isolation] require = true, and in the {who} {}. Without require = true it starts with what there is.",
     listed(.missing)
 )]
-pub struct NotWhole {
+pub struct IncompleteError {
     /// Whose it is.
-    pub who: Confined,
+    pub who: ConfinementMode,
     /// What is not in force; never empty.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingControl>,
 }
 
-fn listed(missing: &[Missing]) -> String {
+fn listed(missing: &[MissingControl]) -> String {
     missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and ")
 }
 
 impl Report {
     /// What of a complete isolation is not in force; empty when all is.
-    pub fn missing(&self) -> Vec<Missing> {
+    pub fn missing(&self) -> Vec<MissingControl> {
         let mut missing = Vec::new();
         if !self.no_new_privs {
-            missing.push(Missing::NoNewPrivs);
+            missing.push(MissingControl::NoNewPrivs);
         }
         let Capabilities { effective, permitted, inheritable, ambient, bounding: _ } = self.capabilities;
-        if self.who != Confined::Gateway && effective | permitted | inheritable | ambient != 0 {
-            missing.push(Missing::Capabilities);
+        if self.who != ConfinementMode::Gateway && effective | permitted | inheritable | ambient != 0 {
+            missing.push(MissingControl::Capabilities);
         }
         if !matches!(self.seccomp, Seccomp::Filter { .. }) {
-            missing.push(Missing::Seccomp);
+            missing.push(MissingControl::Seccomp);
         }
         match &self.landlock {
-            None => missing.push(Missing::Landlock),
+            None => missing.push(MissingControl::Landlock),
             Some(landlock) if landlock.abi < LANDLOCK_ABI_MIN => {
-                missing.push(Missing::LandlockAbi(landlock.abi));
+                missing.push(MissingControl::LandlockAbi(landlock.abi));
             }
             Some(_) => {}
         }
@@ -154,7 +154,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Confined {
+impl fmt::Display for ConfinementMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gateway => "gateway",

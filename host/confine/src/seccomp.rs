@@ -206,7 +206,7 @@ const NOT_A_THREAD: u64 = (libc::CLONE_NEWNS
 
 /// Whether the kernel took a filter. A container's own filter is none of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum FilterResult {
     /// It is in force.
     Yes,
     /// The kernel has no filters.
@@ -215,7 +215,7 @@ pub(super) enum Taken {
 
 /// Leaves a worker its list. One that compiles may start threads, one that runs guests has the one
 /// it has.
-pub(super) fn worker(kind: WorkerKind) -> Result<Taken, ConfineError> {
+pub(super) fn worker(kind: WorkerKind) -> Result<FilterResult, ConfineError> {
     // glibc then falls back to clone, whose flags can be seen; and wasmtime copies where it would
     // share memory files, which no limit of memory counts.
     let absent = [libc::SYS_clone3, libc::SYS_memfd_create];
@@ -234,7 +234,7 @@ pub(super) fn worker(kind: WorkerKind) -> Result<Taken, ConfineError> {
 }
 
 /// Takes from the gateway what it never does.
-pub(super) fn gateway() -> Result<Taken, ConfineError> {
+pub(super) fn gateway() -> Result<FilterResult, ConfineError> {
     let never = [GATEWAY_NEVER, GATEWAY_NEVER_ON_THIS_MACHINE].concat();
     install(everywhere(&never), SeccompAction::Errno(libc::EPERM as u32))
 }
@@ -304,7 +304,7 @@ fn everywhere(calls: &[libc::c_long]) -> Rules {
 }
 
 /// Answers the calls with `action`, and lets the others be.
-fn install(rules: Rules, action: SeccompAction) -> Result<Taken, ConfineError> {
+fn install(rules: Rules, action: SeccompAction) -> Result<FilterResult, ConfineError> {
     compile_and_apply(rules, SeccompAction::Allow, action)
 }
 
@@ -312,14 +312,14 @@ fn compile_and_apply(
     rules: Rules,
     otherwise: SeccompAction,
     action: SeccompAction,
-) -> Result<Taken, ConfineError> {
+) -> Result<FilterResult, ConfineError> {
     let machine = std::env::consts::ARCH.try_into().map_err(failed)?;
     let filter = SeccompFilter::new(rules, otherwise, action, machine).map_err(failed)?;
     let program: seccompiler::BpfProgram = filter.try_into().map_err(failed)?;
     match apply_filter(&program) {
-        Ok(()) => Ok(Taken::Yes),
+        Ok(()) => Ok(FilterResult::Yes),
         Err(Error::Seccomp(e)) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => {
-            Ok(Taken::No)
+            Ok(FilterResult::No)
         }
         Err(e) => Err(failed(e)),
     }

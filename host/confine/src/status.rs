@@ -1,8 +1,8 @@
 //! What `/proc/self` says of this process: its threads, its privileges as measured, its own
 //! program.
 
-use super::report::{Capabilities, Confined, Landlock, Report, Seccomp};
-use super::seccomp::Taken;
+use super::report::{Capabilities, ConfinementMode, Landlock, Report, Seccomp};
+use super::seccomp::FilterResult;
 use super::{ConfineError, GatewayPaths};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,9 +20,9 @@ pub(super) fn single_threaded() -> Result<(), ConfineError> {
 }
 
 /// The status file, opened while it can be and read once all is in force.
-pub(super) struct Status(File);
+pub(super) struct StatusFile(File);
 
-impl Status {
+impl StatusFile {
     pub(super) fn open() -> Result<Self, ConfineError> {
         File::open(STATUS).map(Self).map_err(failed)
     }
@@ -30,9 +30,9 @@ impl Status {
     /// What is in force, as the kernel tells it.
     pub(super) fn report(
         &self,
-        who: Confined,
+        who: ConfinementMode,
         landlock: Option<Landlock>,
-        filtered: Taken,
+        filtered: FilterResult,
         rlimits: BTreeMap<String, u64>,
     ) -> Result<Report, ConfineError> {
         let mut bytes = [0; 8192];
@@ -55,7 +55,7 @@ impl Status {
             },
             landlock,
             seccomp: match number("Seccomp") {
-                Some(2) if filtered == Taken::Yes => {
+                Some(2) if filtered == FilterResult::Yes => {
                     Seccomp::Filter { filters: number("Seccomp_filters").unwrap_or(1) }
                 }
                 Some(_) => Seccomp::Off,

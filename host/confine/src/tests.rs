@@ -4,7 +4,7 @@
 use super::*;
 use std::collections::BTreeMap;
 
-fn report(who: Confined) -> Report {
+fn report(who: ConfinementMode) -> Report {
     Report {
         who,
         no_new_privs: true,
@@ -33,31 +33,31 @@ fn a_process_with_threads_is_refused() {
 
 #[test]
 fn what_is_missing_is_named() {
-    let check = |change: &dyn Fn(&mut Report), expected: &[Missing]| {
-        let mut report = report(Confined::CallWorker);
+    let check = |change: &dyn Fn(&mut Report), expected: &[MissingControl]| {
+        let mut report = report(ConfinementMode::CallWorker);
         change(&mut report);
         assert_eq!(report.missing(), expected);
     };
     check(&|_| {}, &[]);
-    check(&|r| r.no_new_privs = false, &[Missing::NoNewPrivs]);
-    check(&|r| r.capabilities.permitted = 1, &[Missing::Capabilities]);
-    check(&|r| r.capabilities.ambient = 1, &[Missing::Capabilities]);
+    check(&|r| r.no_new_privs = false, &[MissingControl::NoNewPrivs]);
+    check(&|r| r.capabilities.permitted = 1, &[MissingControl::Capabilities]);
+    check(&|r| r.capabilities.ambient = 1, &[MissingControl::Capabilities]);
     check(&|r| r.capabilities.bounding = 1, &[]);
-    check(&|r| r.seccomp = Seccomp::Off, &[Missing::Seccomp]);
-    check(&|r| r.seccomp = Seccomp::Unsupported, &[Missing::Seccomp]);
-    check(&|r| r.landlock = None, &[Missing::Landlock]);
+    check(&|r| r.seccomp = Seccomp::Off, &[MissingControl::Seccomp]);
+    check(&|r| r.seccomp = Seccomp::Unsupported, &[MissingControl::Seccomp]);
+    check(&|r| r.landlock = None, &[MissingControl::Landlock]);
     let old = |abi| move |r: &mut Report| r.landlock.as_mut().expect("set").abi = abi;
     check(&old(LANDLOCK_ABI_MIN), &[]);
-    check(&old(LANDLOCK_ABI_MIN - 1), &[Missing::LandlockAbi(3)]);
+    check(&old(LANDLOCK_ABI_MIN - 1), &[MissingControl::LandlockAbi(3)]);
     // A gateway of root keeps its rights over other people's files.
-    let mut gateway = report(Confined::Gateway);
+    let mut gateway = report(ConfinementMode::Gateway);
     gateway.capabilities.permitted = 3;
     assert_eq!(gateway.missing(), []);
 }
 
 #[test]
 fn a_report_survives_the_socket_and_is_one_line() {
-    let report = report(Confined::CompileWorker);
+    let report = report(ConfinementMode::CompileWorker);
     let json = serde_json::to_string(&report).expect("plain data");
     assert_eq!(serde_json::from_str::<Report>(&json).expect("the same"), report);
     assert!(serde_json::from_str::<Report>(&json.replace("\"who\"", "\"more\":1,\"who\"")).is_err());

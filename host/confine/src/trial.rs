@@ -4,7 +4,7 @@
 //!
 //! It proves nothing in a process that is not confined, and there it may do what it tries.
 
-use super::{COMPILE_CPU_SECONDS, ConfineError, Confined, GatewayPaths, Report, WorkerKind};
+use super::{COMPILE_CPU_SECONDS, ConfineError, ConfinementMode, GatewayPaths, Report, WorkerKind};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub use table::{GATEWAY, WORKER};
 /// What must become of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Expected {
+pub enum ExpectedResult {
     /// It works.
     Done,
     /// The kernel refuses it, or ends the process.
@@ -34,14 +34,14 @@ pub struct Trial {
     /// What is tried, in a few words; unique in its table.
     pub name: &'static str,
     /// What must become of it.
-    pub expected: Expected,
-    deed: fn(&Scene) -> io::Result<()>,
+    pub expected: ExpectedResult,
+    deed: fn(&TrialFolder) -> io::Result<()>,
 }
 
 /// What became of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum TrialResult {
     /// It worked.
     Done,
     /// It failed with an error number that confinement answers with.
@@ -52,7 +52,7 @@ pub enum Outcome {
     Killed(i32),
 }
 
-impl Outcome {
+impl TrialResult {
     fn of(done: io::Result<()>) -> Self {
         const REFUSALS: [Errno; 7] = [
             Errno::ACCESS,
@@ -72,10 +72,10 @@ impl Outcome {
     }
 
     /// Whether it is what the table expects.
-    pub fn is(self, expected: Expected) -> bool {
+    pub fn is(self, expected: ExpectedResult) -> bool {
         match expected {
-            Expected::Done => self == Self::Done,
-            Expected::Refused => {
+            ExpectedResult::Done => self == Self::Done,
+            ExpectedResult::Refused => {
                 matches!(self, Self::Refused(_) | Self::Killed(libc::SIGSYS | libc::SIGXFSZ))
             }
         }
@@ -85,16 +85,16 @@ impl Outcome {
 /// The table for a kind of process. A compiling worker has no mounts, so that what reads them is
 /// refused there, and may start threads. Its filter is the other worker's, so that single system
 /// calls are not tried again.
-pub fn table(who: Confined) -> Vec<Trial> {
+pub fn table(who: ConfinementMode) -> Vec<Trial> {
     let compiles = |trial: &Trial| match trial.name {
-        "start a thread" => Trial { expected: Expected::Done, ..*trial },
-        name if name.starts_with("read ") => Trial { expected: Expected::Refused, ..*trial },
+        "start a thread" => Trial { expected: ExpectedResult::Done, ..*trial },
+        name if name.starts_with("read ") => Trial { expected: ExpectedResult::Refused, ..*trial },
         _ => *trial,
     };
     match who {
-        Confined::Gateway => GATEWAY.to_vec(),
-        Confined::CallWorker => WORKER.to_vec(),
-        Confined::CompileWorker => {
+        ConfinementMode::Gateway => GATEWAY.to_vec(),
+        ConfinementMode::CallWorker => WORKER.to_vec(),
+        ConfinementMode::CompileWorker => {
             let own = WORKER.iter().filter(|trial| !trial.name.starts_with("system call "));
             own.map(compiles).collect()
         }
@@ -102,7 +102,7 @@ pub fn table(who: Confined) -> Vec<Trial> {
 }
 
 /// A folder with everything that trials touch.
-pub struct Scene {
+pub struct TrialFolder {
     root: PathBuf,
     mount: OwnedFd,
     cache: OwnedFd,
@@ -116,7 +116,7 @@ pub struct Scene {
     program: PathBuf,
 }
 
-impl Scene {
+impl TrialFolder {
     /// Makes the files of a scene in an empty folder.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Scene {
     ///
     /// # Errors
     /// When something of it cannot be opened.
-    pub fn open(root: &Path, who: Confined) -> io::Result<Self> {
+    pub fn open(root: &Path, who: ConfinementMode) -> io::Result<Self> {
         let folder = |path: PathBuf| -> io::Result<OwnedFd> {
             Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
         };
@@ -151,8 +151,8 @@ impl Scene {
             socket: std::os::unix::net::UnixStream::pair()?.0,
             // A worker is started by a gateway that cannot listen.
             listeners: match who {
-                Confined::Gateway => vec![deeds::listen()?, deeds::listen()?],
-                Confined::CallWorker | Confined::CompileWorker => Vec::new(),
+                ConfinementMode::Gateway => vec![deeds::listen()?, deeds::listen()?],
+                ConfinementMode::CallWorker | ConfinementMode::CompileWorker => Vec::new(),
             },
             parent: rustix::process::getppid(),
             program: std::env::current_exe()?,
@@ -164,25 +164,25 @@ impl Scene {
     ///
     /// # Errors
     /// [`ConfineError`].
-    pub fn confine(&self, who: Confined) -> Result<Report, ConfineError> {
+    pub fn confine(&self, who: ConfinementMode) -> Result<Report, ConfineError> {
         match who {
-            Confined::Gateway => {
+            ConfinementMode::Gateway => {
                 let mut paths: GatewayPaths = super::own_program()?;
                 paths.read_write.extend([self.root.join("mount"), self.root.join("state")]);
                 paths.read_only.extend([self.root.join("cache"), "/etc".into(), "/proc".into()]);
                 let granted = self.port(0).map_err(|e| ConfineError::refused("ask for a port", e))?;
                 super::gateway(&paths, Some(&[granted]))
             }
-            Confined::CallWorker => super::worker(WorkerKind::Call, &[self.mount.as_fd()]),
-            Confined::CompileWorker => {
+            ConfinementMode::CallWorker => super::worker(WorkerKind::Call, &[self.mount.as_fd()]),
+            ConfinementMode::CompileWorker => {
                 super::worker(WorkerKind::Compile { cpu_seconds: COMPILE_CPU_SECONDS }, &[])
             }
         }
     }
 
     /// Tries one thing in this confined process.
-    pub fn attempt(&self, trial: &Trial) -> Outcome {
-        Outcome::of((trial.deed)(self))
+    pub fn attempt(&self, trial: &Trial) -> TrialResult {
+        TrialResult::of((trial.deed)(self))
     }
 
     /// The port of a listener, or one that nobody needs to listen on.

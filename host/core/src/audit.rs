@@ -34,21 +34,21 @@ pub struct Record {
     pub prev: String,
     /// What happened.
     #[serde(flatten)]
-    pub event: Event,
+    pub event: AuditEvent,
 }
 
 /// What a record tells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum AuditEvent {
     /// A side effect is about to happen; durable on disk before it does.
     Intent(Intent),
     /// A call ended: done, failed, or refused.
-    Outcome(Outcome),
+    Outcome(CallOutcome),
     /// A person was asked about a call, or what came of that.
-    Approval(Approval),
+    Approval(ApprovalRecord),
     /// The operator let somebody in, or did not any more.
-    Access(Access),
+    Access(AccessKind),
     /// The configuration was read anew while the gateway ran.
     Reload(Reload),
     /// A guest asked a server for something, or was kept from it.
@@ -56,14 +56,14 @@ pub enum Event {
     /// A run of a workflow began, ended or went on, or asked an agent.
     Workflow(Workflow),
     /// A call is about to write to somebody; durable on disk before it does.
-    Message(Message),
+    Message(MessageRecord),
     /// The line before this one was cut by a crash; this continues the chain without hiding it.
     Recovered(Recovered),
 }
 
 /// A message that a call writes to somebody.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Message {
+pub struct MessageRecord {
     /// The call.
     #[serde(flatten)]
     pub facts: CallFacts,
@@ -131,19 +131,19 @@ pub struct FileFacts {
 #[serde(untagged)]
 pub enum Effect {
     /// A file or directory has another name now.
-    Moved(Moved),
+    Moved(MoveRecord),
     /// A name is gone, with what lay below it.
-    Removed(Removed),
+    Removed(RemoveRecord),
     /// The bytes of a file, or bytes that the call composed, are part of the reply. The file itself
     /// stays as it is.
-    Attached(Attached),
+    Attached(AttachRecord),
     /// A file has these bytes.
     Written(FileFacts),
 }
 
 /// A rename.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Moved {
+pub struct MoveRecord {
     /// The virtual path it has now.
     pub path: String,
     /// The virtual path it had.
@@ -156,7 +156,7 @@ pub struct Moved {
 
 /// A removal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Removed {
+pub struct RemoveRecord {
     /// The virtual path that is gone.
     pub path: String,
     /// What was removed.
@@ -167,7 +167,7 @@ pub struct Removed {
 
 /// A file that goes out with a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Attached {
+pub struct AttachRecord {
     /// The virtual path that the bytes were read from; none where the call composed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -221,7 +221,7 @@ pub struct Intent {
 
 /// A person is asked about a call, or what came of that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Approval {
+pub struct ApprovalRecord {
     /// The call.
     #[serde(flatten)]
     pub facts: CallFacts,
@@ -256,7 +256,7 @@ pub enum ApprovalState {
 
 /// The operator let somebody in, or did not any more; on disk before it holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Access {
+pub struct AccessKind {
     /// Who is served, or is not any more.
     #[serde(flatten)]
     pub person: Caller,
@@ -278,7 +278,7 @@ pub enum AccessChange {
 
 /// A call ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct CallOutcome {
     /// The call.
     #[serde(flatten)]
     pub facts: CallFacts,
@@ -336,13 +336,13 @@ mod tests {
         let sha256 = "ab".repeat(32);
         let attached = |path: Option<&str>| {
             let (path, sha256) = (path.map(str::to_owned), sha256.clone());
-            Effect::Attached(Attached { path, attached: "a".into(), bytes: 1, sha256 })
+            Effect::Attached(AttachRecord { path, attached: "a".into(), bytes: 1, sha256 })
         };
         for effect in [
             attached(Some("/shared/a")),
             attached(None),
             Effect::Written(FileFacts { path: "/shared/a".into(), bytes: 1, sha256: sha256.clone() }),
-            Effect::Removed(Removed { path: "/shared/a".into(), removed: EntryKind::File, entries: 1 }),
+            Effect::Removed(RemoveRecord { path: "/shared/a".into(), removed: EntryKind::File, entries: 1 }),
         ] {
             let text = serde_json::to_string(&effect).expect("plain data");
             assert_eq!(serde_json::from_str::<Effect>(&text).expect("as it was"), effect);

@@ -4,7 +4,7 @@
 
 /// What a text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spoken {
+pub enum CommandLine {
     /// A command for this bot, as the provider knows it: without `@botname`, `/start` as `/help`.
     Command(String),
     /// A command for another bot.
@@ -20,24 +20,24 @@ const WORDS: [&str; 6] = ["new", "retry", "cancel", "help", "start", "steer"];
 ///
 /// A command is `/` and letters, digits or `_`, before anything but blanks, perhaps `@` and a bot's
 /// name, then the end or a blank: `/shared/a.txt` is none.
-pub fn spoken(text: &str, bot_name: Option<&str>) -> Spoken {
+pub fn spoken(text: &str, bot_name: Option<&str>) -> CommandLine {
     let text = text.trim_start();
     let Some(typed) = typed(text).filter(|typed| typed.is_plain()) else {
-        return Spoken::Plain(text.to_owned());
+        return CommandLine::Plain(text.to_owned());
     };
     match typed.bot {
-        Some(bot) if !bot_name.is_some_and(|name| name.eq_ignore_ascii_case(bot)) => Spoken::ForAnother,
+        Some(bot) if !bot_name.is_some_and(|name| name.eq_ignore_ascii_case(bot)) => CommandLine::ForAnother,
         _ => match typed.word() {
             // What follows `/start` is a link's parameter, which nothing here uses.
-            Some("start") => Spoken::Command("/help".into()),
-            word => Spoken::Command(format!("/{}{}", word.unwrap_or(typed.name), typed.rest)),
+            Some("start") => CommandLine::Command("/help".into()),
+            word => CommandLine::Command(format!("/{}{}", word.unwrap_or(typed.name), typed.rest)),
         },
     }
 }
 
 /// A command in its parts, as it was typed: `/name@bot rest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Typed<'t> {
+pub struct TypedCommand<'t> {
     /// What stands between `/` and the end, a blank, or `@`; never empty.
     pub name: &'t str,
     /// The bot that it is for, where one is named.
@@ -47,17 +47,17 @@ pub struct Typed<'t> {
 }
 
 /// The parts of a text that begins with `/` and something, blanks before it apart.
-pub fn typed(text: &str) -> Option<Typed<'_>> {
+pub fn typed(text: &str) -> Option<TypedCommand<'_>> {
     let text = text.trim_start().strip_prefix('/')?;
     let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
     let (name, bot) = match word.split_once('@') {
         Some((name, bot)) => (name, Some(bot)),
         None => (word, None),
     };
-    (!name.is_empty()).then_some(Typed { name, bot, rest })
+    (!name.is_empty()).then_some(TypedCommand { name, bot, rest })
 }
 
-impl<'t> Typed<'t> {
+impl<'t> TypedCommand<'t> {
     /// Whether the name is letters, digits and `_`: nobody means anything else by it than a
     /// command.
     pub fn is_plain(&self) -> bool {
@@ -83,7 +83,7 @@ pub fn steered(command: &str) -> Option<&str> {
 
 /// What a word asks for. It counts only when it is the whole message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum ControlWord {
     /// Forget the conversation.
     New,
     /// Answer the last request again.
@@ -95,12 +95,12 @@ pub enum Word {
 }
 
 /// The word that a message is, if it is one.
-pub fn word(text: &str) -> Option<Word> {
+pub fn word(text: &str) -> Option<ControlWord> {
     match typed(text).filter(|typed| typed.arguments().is_empty())?.word()? {
-        "new" => Some(Word::New),
-        "retry" => Some(Word::Retry),
-        "cancel" => Some(Word::Cancel),
-        "help" | "start" => Some(Word::Help),
+        "new" => Some(ControlWord::New),
+        "retry" => Some(ControlWord::Retry),
+        "cancel" => Some(ControlWord::Cancel),
+        "help" | "start" => Some(ControlWord::Help),
         _ => None,
     }
 }
@@ -109,13 +109,13 @@ pub fn word(text: &str) -> Option<Word> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Spoken) {
+    fn check(text: &str, expected: CommandLine) {
         assert_eq!(spoken(text, Some("Our_bot")), expected, "{text:?}");
     }
 
     #[test]
     fn commands_for_this_bot_lose_its_name() {
-        let command = |text: &str| Spoken::Command(text.into());
+        let command = |text: &str| CommandLine::Command(text.into());
         check("/file_read path=/shared/a", command("/file_read path=/shared/a"));
         check("/file_read@our_BOT  path=a@b", command("/file_read  path=a@b"));
         check("/file_read\n{\"a\":1}", command("/file_read\n{\"a\":1}"));
@@ -158,20 +158,20 @@ mod tests {
 
     #[test]
     fn the_rest_is_not_ours() {
-        check("/file_read@other_bot x", Spoken::ForAnother);
-        assert_eq!(spoken("/x@our_bot", None), Spoken::ForAnother);
+        check("/file_read@other_bot x", CommandLine::ForAnother);
+        assert_eq!(spoken("/x@our_bot", None), CommandLine::ForAnother);
         for text in ["", "hello", "/", "/ x", "/shared/a.txt", "see /help", "/é", "/@our_bot"] {
-            check(text, Spoken::Plain(text.into()));
+            check(text, CommandLine::Plain(text.into()));
         }
     }
 
     #[test]
     fn a_word_is_the_whole_message() {
-        assert_eq!(word(" /new\n"), Some(Word::New));
-        assert_eq!((word("/retry"), word("/cancel")), (Some(Word::Retry), Some(Word::Cancel)));
-        assert_eq!((word("/help"), word("/start")), (Some(Word::Help), Some(Word::Help)));
-        assert_eq!((word("/NEW"), word("/Cancel")), (Some(Word::New), Some(Word::Cancel)));
-        assert_eq!(word("/help@our_bot"), Some(Word::Help));
+        assert_eq!(word(" /new\n"), Some(ControlWord::New));
+        assert_eq!((word("/retry"), word("/cancel")), (Some(ControlWord::Retry), Some(ControlWord::Cancel)));
+        assert_eq!((word("/help"), word("/start")), (Some(ControlWord::Help), Some(ControlWord::Help)));
+        assert_eq!((word("/NEW"), word("/Cancel")), (Some(ControlWord::New), Some(ControlWord::Cancel)));
+        assert_eq!(word("/help@our_bot"), Some(ControlWord::Help));
         for text in ["", "new", "/new page", "please /new", "/newer", "/steer", "/help me"] {
             assert_eq!(word(text), None, "{text:?}");
         }

@@ -22,34 +22,34 @@ pub const OTHER: &str = "other";
 #[derive(Debug)]
 pub struct Counts {
     /// Tool calls that ended.
-    pub calls: Calls,
+    pub calls: CallCounts,
     /// Turns by how they ended.
-    pub turns: Words<3>,
+    pub turns: LabelCounts<3>,
     /// What models were asked.
-    pub model: Model,
+    pub model: ModelCounts,
     /// Messages of replies.
-    pub sends: Sends,
+    pub sends: SendCounts,
     /// Updates that a channel brought, unread ones included.
-    pub updates: Number,
+    pub updates: Counter,
     /// Work that a channel holds: messages that wait or are answered.
-    pub held: Number,
+    pub held: Counter,
     /// Worker processes that were started, and those that died or were killed during a call.
-    pub workers: Workers,
+    pub workers: WorkerCounts,
     /// Records that were appended to the audit.
-    pub audit_records: Number,
+    pub audit_records: Counter,
     /// Whether configurations that were read anew came into force.
-    pub reloads: Reloads,
+    pub reloads: ReloadCounts,
     /// Tools that are being loaded, or were loaded last.
-    pub loading: Loading,
+    pub loading: LoadCounts,
 }
 
 /// A number.
 #[derive(Debug)]
-pub struct Number(AtomicU64);
+pub struct Counter(AtomicU64);
 
 /// A number for each of a few words, and one for all others.
 #[derive(Debug)]
-pub struct Words<const N: usize> {
+pub struct LabelCounts<const N: usize> {
     words: [&'static str; N],
     counts: [AtomicU64; N],
     other: AtomicU64,
@@ -57,49 +57,49 @@ pub struct Words<const N: usize> {
 
 /// Requests to models.
 #[derive(Debug)]
-pub struct Model {
+pub struct ModelCounts {
     /// By what came of them.
-    pub requests: Words<3>,
+    pub requests: LabelCounts<3>,
     /// Attempts after the first.
-    pub retries: Number,
+    pub retries: Counter,
     /// As far as the servers say.
-    pub tokens: Words<2>,
+    pub tokens: LabelCounts<2>,
 }
 
 /// Messages of replies, by kind.
 #[derive(Debug)]
-pub struct Sends {
+pub struct SendCounts {
     /// Those that are out.
-    pub sent: Words<3>,
+    pub sent: LabelCounts<3>,
     /// Those that could not be sent.
-    pub failed: Words<3>,
+    pub failed: LabelCounts<3>,
 }
 
 /// Worker processes.
 #[derive(Debug)]
-pub struct Workers {
+pub struct WorkerCounts {
     /// Started.
-    pub started: Number,
+    pub started: Counter,
     /// Died or killed during a call.
-    pub killed: Number,
+    pub killed: Counter,
     /// Whether the last one that was wanted did not start.
     pub fail: AtomicBool,
 }
 
 /// Tools that are loaded one after the other, and compiled where they never were.
 #[derive(Debug)]
-pub struct Loading {
+pub struct LoadCounts {
     /// All of them; zero before the first.
-    pub tools: Number,
+    pub tools: Counter,
     /// Those that are done with, in success or failure.
-    pub ready: Number,
+    pub ready: Counter,
 }
 
 /// Configurations that were read anew.
 #[derive(Debug)]
-pub struct Reloads {
+pub struct ReloadCounts {
     /// By what came of them.
-    pub ended: Words<2>,
+    pub ended: LabelCounts<2>,
     /// Whether the last one was refused.
     pub refused_last: AtomicBool,
 }
@@ -109,45 +109,45 @@ pub const DURATIONS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0,
 
 /// Tool calls by tool and code, and how long they took.
 #[derive(Debug)]
-pub struct Calls {
+pub struct CallCounts {
     ended: Mutex<BTreeMap<(String, &'static str), u64>>,
     /// Up to each bound and beyond the last one, each call once.
     durations: [AtomicU64; DURATIONS.len() + 1],
-    microseconds: Number,
+    microseconds: Counter,
 }
 
 impl Counts {
     const fn new() -> Self {
         Self {
-            calls: Calls {
+            calls: CallCounts {
                 ended: Mutex::new(BTreeMap::new()),
                 durations: [const { AtomicU64::new(0) }; DURATIONS.len() + 1],
-                microseconds: Number::new(),
+                microseconds: Counter::new(),
             },
-            turns: Words::new(["answered", "limited", "open"]),
-            model: Model {
-                requests: Words::new(["answered", "broke_off", "failed"]),
-                retries: Number::new(),
-                tokens: Words::new(["input", "output"]),
+            turns: LabelCounts::new(["answered", "limited", "open"]),
+            model: ModelCounts {
+                requests: LabelCounts::new(["answered", "broke_off", "failed"]),
+                retries: Counter::new(),
+                tokens: LabelCounts::new(["input", "output"]),
             },
-            sends: Sends {
-                sent: Words::new(["text", "voice", "attachment"]),
-                failed: Words::new(["text", "voice", "attachment"]),
+            sends: SendCounts {
+                sent: LabelCounts::new(["text", "voice", "attachment"]),
+                failed: LabelCounts::new(["text", "voice", "attachment"]),
             },
-            updates: Number::new(),
-            held: Number::new(),
-            workers: Workers { started: Number::new(), killed: Number::new(), fail: AtomicBool::new(false) },
-            audit_records: Number::new(),
-            reloads: Reloads {
-                ended: Words::new(["applied", "refused"]),
+            updates: Counter::new(),
+            held: Counter::new(),
+            workers: WorkerCounts { started: Counter::new(), killed: Counter::new(), fail: AtomicBool::new(false) },
+            audit_records: Counter::new(),
+            reloads: ReloadCounts {
+                ended: LabelCounts::new(["applied", "refused"]),
                 refused_last: AtomicBool::new(false),
             },
-            loading: Loading { tools: Number::new(), ready: Number::new() },
+            loading: LoadCounts { tools: Counter::new(), ready: Counter::new() },
         }
     }
 }
 
-impl Number {
+impl Counter {
     const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -168,7 +168,7 @@ impl Number {
     }
 }
 
-impl<const N: usize> Words<N> {
+impl<const N: usize> LabelCounts<N> {
     const fn new(words: [&'static str; N]) -> Self {
         Self { words, counts: [const { AtomicU64::new(0) }; N], other: AtomicU64::new(0) }
     }
@@ -187,7 +187,7 @@ impl<const N: usize> Words<N> {
     }
 }
 
-impl Calls {
+impl CallCounts {
     /// A call ended: of a tool that there is, else `None`.
     pub fn ended(&self, tool: Option<&str>, code: Option<ErrorCode>, microseconds: u64) {
         let code = code.map_or("ok", ErrorCode::as_str);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn words_are_of_their_set_or_others() {
-        let words = Words::new(["a", "b"]);
+        let words = LabelCounts::new(["a", "b"]);
         words.add("b", 2);
         assert_eq!(words.each(), [("a", 0), ("b", 2)]);
         words.add("who knows", 1);

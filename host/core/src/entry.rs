@@ -17,7 +17,7 @@ pub enum EntryPoint {
 
 /// One call of an entry point, with what it needs besides the arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Entry {
+pub enum EntryCall {
     /// `cofferdam:tool/tool`, which is given the arguments as they are.
     Tool,
     /// `wasi:cli/run`.
@@ -26,7 +26,7 @@ pub enum Entry {
     Function(String),
 }
 
-impl Entry {
+impl EntryCall {
     /// What of the component it calls.
     pub fn point(&self) -> EntryPoint {
         match self {

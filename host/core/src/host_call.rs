@@ -41,7 +41,7 @@ pub enum Contents {
 
 /// Length and SHA-256 of bytes that were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
+pub struct ContentHash {
     /// Length in bytes.
     pub bytes: u64,
     /// SHA-256, lower-case hex.
@@ -225,7 +225,7 @@ pub enum Reply {
     /// To [`Request::AppendAttachment`]: its length in bytes.
     Appended(u64),
     /// To [`Request::AppendFile`] and [`Request::Seal`].
-    Taken(Taken),
+    Taken(ContentHash),
     /// To [`Request::Rename`] and [`Request::Remove`].
     Planned(Planning),
     /// To [`Request::Cancelled`].

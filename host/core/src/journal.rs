@@ -1,13 +1,13 @@
 //! The seam through which a durable turn remembers what its calls did.
 
 use crate::message::Delivery;
-use crate::tool::Answer;
+use crate::tool::ToolAnswer;
 
 /// What a durable turn did before a call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Earlier {
+pub struct JournalState {
     /// The answer recorded for this very call.
-    pub answer: Option<Answer>,
+    pub answer: Option<ToolAnswer>,
     /// Bytes that the other calls of its turn have published.
     pub written_bytes: u64,
 }
@@ -33,7 +33,7 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// [`JournalError`]; the call is then refused before it changes anything.
-    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, JournalError>;
+    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError>;
 
     /// Records an answer, and the bytes that the call publishes with it. The blobs of its files are
     /// in use from here on.
@@ -44,7 +44,7 @@ pub trait Journal: Send + Sync {
         &self,
         call: &str,
         arguments_sha256: &str,
-        answer: &Answer,
+        answer: &ToolAnswer,
         written_bytes: u64,
     ) -> Result<(), JournalError>;
 

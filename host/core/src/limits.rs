@@ -61,9 +61,9 @@ impl<'de> Deserialize<'de> for ByteSize {
 
 /// A span of time, written `"60s"` (ms, s, m, h, d) in configuration and policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span(pub Duration);
+pub struct TimeSpan(pub Duration);
 
-impl Span {
+impl TimeSpan {
     const UNITS: [(&'static str, u64); 5] =
         [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
@@ -94,7 +94,7 @@ impl Span {
 }
 
 /// In the largest unit that divides it: `7d`, not `604800s`.
-impl fmt::Display for Span {
+impl fmt::Display for TimeSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.0.as_millis();
         let divides = |(_, factor): &(&str, u64)| ms > 0 && ms.is_multiple_of(u128::from(*factor));
@@ -103,13 +103,13 @@ impl fmt::Display for Span {
     }
 }
 
-impl Serialize for Span {
+impl Serialize for TimeSpan {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Self::parse(&String::deserialize(d)?).map_err(de::Error::custom)
     }
@@ -124,7 +124,7 @@ pub struct Limits {
     /// Linear memory of the guest.
     pub memory: ByteSize,
     /// Wall-clock time from the start of the call to its result, host calls included.
-    pub deadline: Span,
+    pub deadline: TimeSpan,
     /// Bytes staged in all.
     pub written_bytes: ByteSize,
     /// Files written, renames and removals planned in all.
@@ -139,7 +139,7 @@ impl Limits {
     /// What a tool gets when neither its policy nor its profile says anything.
     pub const DEFAULT: Self = Self {
         memory: ByteSize::mib(32),
-        deadline: Span::seconds(30),
+        deadline: TimeSpan::seconds(30),
         written_bytes: ByteSize::mib(50),
         changes: 16,
         arguments: ByteSize::mib(1),
@@ -150,7 +150,7 @@ impl Limits {
     /// interpreter in it.
     pub const DESCRIBE: Self = Self {
         memory: ByteSize::mib(128),
-        deadline: Span::seconds(10),
+        deadline: TimeSpan::seconds(10),
         written_bytes: ByteSize(0),
         changes: 0,
         arguments: ByteSize(0),
@@ -160,7 +160,7 @@ impl Limits {
     /// What no profile may exceed: the sandbox reserves address space and threads for this much.
     pub const CEILING: Self = Self {
         memory: ByteSize::mib(256),
-        deadline: Span::seconds(600),
+        deadline: TimeSpan::seconds(600),
         written_bytes: ByteSize(4 << 30),
         changes: 10_000,
         arguments: ByteSize::mib(16),
@@ -208,7 +208,7 @@ mod tests {
             assert!(ByteSize::parse(text).is_err(), "{text}");
         }
         for text in ["", "s", "60", "-1s", "1.5s", "1w", "d", "99999999999999999999s"] {
-            assert!(Span::parse(text).is_err(), "{text}");
+            assert!(TimeSpan::parse(text).is_err(), "{text}");
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
             ("7d", "7d"),
             ("0h", "0s"),
         ] {
-            assert_eq!(Span::parse(text).map(|s| s.to_string()), Ok(shown.to_owned()));
+            assert_eq!(TimeSpan::parse(text).map(|s| s.to_string()), Ok(shown.to_owned()));
         }
     }
 }

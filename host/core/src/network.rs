@@ -66,7 +66,7 @@ pub struct HostPattern {
 
 /// Why a text is no host that can be granted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadPattern {
+pub enum BadHostPattern {
     /// Neither a name nor an address.
     #[error(
         "{0:?} is no host; write a name in small letters, an address, or all names below one: \"api.example.com\", \
@@ -123,20 +123,20 @@ impl HostPattern {
 }
 
 impl FromStr for HostPattern {
-    type Err = BadPattern;
+    type Err = BadHostPattern;
 
-    fn from_str(text: &str) -> Result<Self, BadPattern> {
-        let malformed = || BadPattern::Malformed(one_line(text, 200));
+    fn from_str(text: &str) -> Result<Self, BadHostPattern> {
+        let malformed = || BadHostPattern::Malformed(one_line(text, 200));
         let (host, port) = split_port(text).ok_or_else(malformed)?;
         let Some(name) = host.strip_prefix('*') else {
             return if is_host(host) { Ok(Self::exactly(host, port)) } else { Err(malformed()) };
         };
         if name.is_empty() {
-            return Err(BadPattern::TooWide(one_line(text, 200)));
+            return Err(BadHostPattern::TooWide(one_line(text, 200)));
         }
         let name = name.strip_prefix('.').filter(|name| is_name(name)).ok_or_else(malformed)?;
         if !name.contains('.') {
-            return Err(BadPattern::TooWide(one_line(text, 200)));
+            return Err(BadHostPattern::TooWide(one_line(text, 200)));
         }
         Ok(Self { below: true, host: name.to_owned(), port })
     }

@@ -169,17 +169,17 @@ impl fmt::Debug for Blanker {
     }
 }
 
-static KNOWN: RwLock<Known> = RwLock::new(Known { secrets: VecDeque::new(), forms: Vec::new() });
+static KNOWN: RwLock<KnownSecrets> = RwLock::new(KnownSecrets { secrets: VecDeque::new(), forms: Vec::new() });
 
 /// The secrets of a process.
-struct Known {
+struct KnownSecrets {
     /// The oldest first.
     secrets: VecDeque<String>,
     /// How they may be written, the longest first: one may be a part of another.
     forms: Vec<String>,
 }
 
-impl Known {
+impl KnownSecrets {
     fn learn(&mut self, secret: &str) {
         if secret.len() < KNOWN_BYTES_MIN || self.secrets.iter().any(|known| known == secret) {
             return;
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn no_part_of_a_secret_is_shown_of_a_text_that_comes_in_pieces() {
-        let mut known = Known { secrets: VecDeque::new(), forms: Vec::new() };
+        let mut known = KnownSecrets { secrets: VecDeque::new(), forms: Vec::new() };
         for secret in ["abcabd", "token", "tokens-of-it"] {
             known.learn(secret);
         }
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn what_is_no_secret_of_anybodys_takes_nothing_out() {
-        let mut known = Known { secrets: VecDeque::new(), forms: Vec::new() };
+        let mut known = KnownSecrets { secrets: VecDeque::new(), forms: Vec::new() };
         for short in ["", "a", "abc"] {
             known.learn(short);
         }

@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The model's server.
-pub static MODEL: Standing = Standing::new();
+pub static MODEL: ServiceHealth = ServiceHealth::new();
 /// The store.
-pub static STORE: Standing = Standing::new();
+pub static STORE: ServiceHealth = ServiceHealth::new();
 
 /// A reason is cut here.
 const REASON_BYTES_MAX: usize = 300;
 
 /// How one of them stands.
 #[derive(Debug)]
-pub struct Standing(Mutex<Fared>);
+pub struct ServiceHealth(Mutex<HealthHistory>);
 
 /// How it has fared so far. Times are milliseconds since 1970 UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fared {
+pub struct HealthHistory {
     /// When an attempt succeeded last.
     pub succeeded_at: Option<i64>,
     /// When one failed last.
@@ -34,9 +34,9 @@ pub struct Fared {
     pub failing_since: Option<i64>,
 }
 
-impl Standing {
+impl ServiceHealth {
     const fn new() -> Self {
-        Self(Mutex::new(Fared { succeeded_at: None, failed_at: None, reason: None, failing_since: None }))
+        Self(Mutex::new(HealthHistory { succeeded_at: None, failed_at: None, reason: None, failing_since: None }))
     }
 
     /// An attempt succeeded at `now`, in milliseconds since 1970 UTC as all times here.
@@ -65,16 +65,16 @@ impl Standing {
     }
 
     /// How it has fared so far.
-    pub fn look(&self) -> Fared {
+    pub fn look(&self) -> HealthHistory {
         self.fared().clone()
     }
 
-    fn fared(&self) -> MutexGuard<'_, Fared> {
+    fn fared(&self) -> MutexGuard<'_, HealthHistory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Fared {
+impl HealthHistory {
     /// Whether the last attempt failed.
     pub fn is_failing(&self) -> bool {
         self.failing_since.is_some()
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn it_fails_while_the_last_attempt_did_and_keeps_the_reason() {
-        let standing = Standing::new();
-        assert_eq!(standing.look(), Fared::default());
+        let standing = ServiceHealth::new();
+        assert_eq!(standing.look(), HealthHistory::default());
         standing.failed(1, "not found (HTTP status 404)\nmore");
         let failed = standing.look();
         assert!(
@@ -130,19 +130,19 @@ mod tests {
 
     #[test]
     fn an_earlier_run_is_told_of_where_this_one_has_nothing_to_tell() {
-        let before = Fared {
+        let before = HealthHistory {
             succeeded_at: Some(1),
             failed_at: Some(2),
             reason: Some("x".into()),
             failing_since: Some(2),
         };
-        let told = Fared::default().after(&before);
-        assert_eq!(told, Fared { failing_since: None, ..before.clone() });
-        let own = Fared {
+        let told = HealthHistory::default().after(&before);
+        assert_eq!(told, HealthHistory { failing_since: None, ..before.clone() });
+        let own = HealthHistory {
             failed_at: Some(3),
             reason: Some("y".into()),
             failing_since: Some(3),
-            ..Fared::default()
+            ..HealthHistory::default()
         };
         let told = own.after(&before);
         assert_eq!(

@@ -71,7 +71,7 @@ pub struct Description {
 
 /// What a call that succeeded came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ToolAnswer {
     /// The tool's JSON object.
     pub result: Value,
     /// Files that go out with the turn's reply, in order.
@@ -80,7 +80,7 @@ pub struct Answer {
     pub delivery: Option<Delivery>,
 }
 
-impl From<Value> for Answer {
+impl From<Value> for ToolAnswer {
     /// An answer without files.
     fn from(result: Value) -> Self {
         Self { result, attachments: Vec::new(), delivery: None }

@@ -59,8 +59,8 @@ pub struct HttpRequest {
 /// A header of no length takes 50 bytes of memory for two on the wire, so the list is bounded as it
 /// is read.
 fn some_headers<'de, D: Deserializer<'de>>(wire: D) -> Result<Headers, D::Error> {
-    struct Few;
-    impl<'de> Visitor<'de> for Few {
+    struct SmallHeaders;
+    impl<'de> Visitor<'de> for SmallHeaders {
         type Value = Headers;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +78,7 @@ fn some_headers<'de, D: Deserializer<'de>>(wire: D) -> Result<Headers, D::Error>
             Ok(headers)
         }
     }
-    wire.deserialize_seq(Few)
+    wire.deserialize_seq(SmallHeaders)
 }
 
 /// The beginning of an answer.
@@ -172,7 +172,7 @@ pub struct Terms {
 
 /// One request to one host, for the audit: a redirect that is followed is one of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestRecord {
     /// The method; of a request that is refused for it, as the guest spells it.
     pub method: String,
     /// The host, with its port unless that is the scheme's own; empty where there is none.
@@ -183,7 +183,7 @@ pub struct Asked {
 
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum RequestFate {
     /// It is about to be sent, and may change something there.
     Sending,
     /// It was answered with a redirect, which is followed.
@@ -193,12 +193,12 @@ pub enum Fate {
 }
 
 /// Is told of each request as it happens. An error keeps it from being sent.
-pub type Witness<'a> = &'a mut dyn FnMut(&Asked, Fate) -> Result<(), HttpFailure>;
+pub type Witness<'a> = &'a mut dyn FnMut(&RequestRecord, RequestFate) -> Result<(), HttpFailure>;
 
 /// An answer, whose body is still to come.
-pub struct Answered {
+pub struct HttpAnswer {
     /// Who answered.
-    pub asked: Asked,
+    pub asked: RequestRecord,
     /// How the answer begins.
     pub head: HttpHead,
     /// The rest.
@@ -226,7 +226,7 @@ pub trait Web: Send + Sync {
         body: Vec<u8>,
         terms: &Terms,
         witness: Witness<'_>,
-    ) -> Result<Answered, HttpFailure>;
+    ) -> Result<HttpAnswer, HttpFailure>;
 }
 
 /// Sends nothing: where there is no network.
@@ -240,10 +240,10 @@ impl Web for NoWeb {
         _: Vec<u8>,
         _: &Terms,
         witness: Witness<'_>,
-    ) -> Result<Answered, HttpFailure> {
+    ) -> Result<HttpAnswer, HttpFailure> {
         let failure = HttpFailure::new(FailureKind::Denied, "there is no network here");
-        let asked = Asked { method: request.method, host: String::new(), path: String::new() };
-        witness(&asked, Fate::Failed(failure.clone()))?;
+        let asked = RequestRecord { method: request.method, host: String::new(), path: String::new() };
+        witness(&asked, RequestFate::Failed(failure.clone()))?;
         Err(failure)
     }
 }

@@ -12,8 +12,8 @@ mod schema;
 mod tests;
 mod to_json;
 
-pub use from_json::Unfit;
-pub use to_json::Failure;
+pub use from_json::ShapeMismatch;
+pub use to_json::FunctionFailure;
 
 /// The parameters and the result of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]

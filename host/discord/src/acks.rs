@@ -2,13 +2,13 @@
 //! soon as the command is kept, however long it waits for its turn; and again by the next start,
 //! where nobody knows whether it was given.
 
-use super::api::{Api, Carried, Haste};
-use super::bot::Bot;
-use super::failure::{Failure, codes};
-use super::route::{Id, Route};
+use super::api::{DiscordApi, RequestBody, BucketWait};
+use super::bot::DiscordBot;
+use super::failure::{ApiFailure, codes};
+use super::route::{Snowflake, Route};
 use super::wire::Interaction;
 use cofferdam_agent::server::Backoff;
-use cofferdam_chat::answering::Begins;
+use cofferdam_chat::answering::StartDecision;
 use cofferdam_store::NewUpdate;
 use serde_json::json;
 use std::collections::HashMap;
@@ -24,12 +24,12 @@ pub(super) const ACKS_MAX: usize = 1024;
 
 /// Those that are under way or were given. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Acks(Arc<Mutex<HashMap<Id, JoinHandle<Begins>>>>);
+pub(super) struct Acks(Arc<Mutex<HashMap<Snowflake, JoinHandle<StartDecision>>>>);
 
 impl Acks {
     /// Begins to tell Discord that an answer to a command comes, which is kept by now; `noted` is
     /// how it is kept once that is told.
-    pub(super) fn begin(&self, bot: &Bot, interaction: Interaction, noted: NewUpdate) {
+    pub(super) fn begin(&self, bot: &DiscordBot, interaction: Interaction, noted: NewUpdate) {
         let (api, base) = (bot.api.clone(), bot.base.clone());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !make_room(&mut known) {
@@ -41,7 +41,7 @@ impl Acks {
         let id = interaction.id;
         let telling = async move {
             let told = tell(&api, &interaction, &base.stop.soon).await;
-            if told == Begins::Now {
+            if told == StartDecision::Now {
                 let note = || base.store.persist(&base.channel, vec![noted.clone()]);
                 base.stored("note that a command was acknowledged", note).await;
             }
@@ -53,54 +53,54 @@ impl Acks {
     /// Whether the command is to run: not before the answer is given, nor where it came too late.
     pub(super) async fn given(
         &self,
-        api: &Api,
+        api: &DiscordApi,
         interaction: &Interaction,
         stop: &CancellationToken,
-    ) -> Begins {
+    ) -> StartDecision {
         if interaction.acknowledged {
-            return Begins::Now;
+            return StartDecision::Now;
         }
         let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&interaction.id);
         match begun {
-            Some(begun) => begun.await.unwrap_or(Begins::Later),
+            Some(begun) => begun.await.unwrap_or(StartDecision::Later),
             None => tell(api, interaction, stop).await,
         }
     }
 }
 
 /// Whether one more can be remembered; those that were given are forgotten for it.
-fn make_room(known: &mut HashMap<Id, JoinHandle<Begins>>) -> bool {
+fn make_room(known: &mut HashMap<Snowflake, JoinHandle<StartDecision>>) -> bool {
     if known.len() >= ACKS_MAX {
         known.retain(|_, ack| !ack.is_finished());
     }
     known.len() < ACKS_MAX
 }
 
-async fn tell(api: &Api, interaction: &Interaction, stop: &CancellationToken) -> Begins {
+async fn tell(api: &DiscordApi, interaction: &Interaction, stop: &CancellationToken) -> StartDecision {
     let route = Route::answer(interaction);
     // An answer is to come, and everybody there sees it.
     let deferred = json!({ "type": 5 });
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     loop {
-        let told = api.call_within(&route, Carried::Json(&deferred), (ANSWER_MAX, Haste::Waits));
+        let told = api.call_within(&route, RequestBody::Json(&deferred), (ANSWER_MAX, BucketWait::Waits));
         let failure = tokio::select! {
             told = told => match told {
-                Ok(_) => return Begins::Now,
+                Ok(_) => return StartDecision::Now,
                 Err(failure) => failure,
             },
-            () = stop.cancelled() => return Begins::Later,
+            () = stop.cancelled() => return StartDecision::Later,
         };
         match &failure {
-            failure if failure.is_code(codes::ACKNOWLEDGED) => return Begins::Now,
-            Failure::Refused { .. } => {
+            failure if failure.is_code(codes::ACKNOWLEDGED) => return StartDecision::Now,
+            ApiFailure::Refused { .. } => {
                 tracing::warn!(interaction = interaction.id, %failure, "a command is not run: its sender was told that it failed");
-                return Begins::Never;
+                return StartDecision::Never;
             }
             _ => tracing::debug!(%failure, "a command is not acknowledged yet"),
         }
         tokio::select! {
             () = tokio::time::sleep(backoff.pause()) => {}
-            () = stop.cancelled() => return Begins::Later,
+            () = stop.cancelled() => return StartDecision::Later,
         }
     }
 }
@@ -117,7 +117,7 @@ mod tests {
             known.insert(id, tokio::spawn(std::future::pending()));
         }
         assert!(!make_room(&mut known), "nobody has heard of any of them");
-        let given = tokio::spawn(std::future::ready(Begins::Now));
+        let given = tokio::spawn(std::future::ready(StartDecision::Now));
         while !given.is_finished() {
             tokio::task::yield_now().await;
         }

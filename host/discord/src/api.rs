@@ -1,10 +1,10 @@
 //! Requests to Discord's REST API: the one place that knows the bot's token. It follows no
 //! redirect, sends no Referer, bounds what it reads, and keeps to the buckets.
 
-use super::buckets::{Buckets, Limited};
-use super::failure::Failure;
+use super::buckets::{Buckets, RateLimit};
+use super::failure::ApiFailure;
 use super::route::{Authority, Route};
-use super::token::Token;
+use super::token::BotToken;
 use cofferdam_agent::server::{Address, client, http_date, read_whole};
 use reqwest::header::{AUTHORIZATION, DATE};
 use reqwest::multipart::Form;
@@ -16,10 +16,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// The REST API behind one token.
-pub(super) struct Api {
+pub(super) struct DiscordApi {
     client: Client,
     base: Url,
-    token: Token,
+    token: BotToken,
     buckets: Buckets,
     /// What waits then is left for the next start.
     stop: CancellationToken,
@@ -38,31 +38,31 @@ pub(super) const AGENT: &str =
     concat!("DiscordBot (https://github.com/cofferdam, ", env!("CARGO_PKG_VERSION"), ")");
 
 /// What a request carries.
-pub(super) enum Carried<'a> {
+pub(super) enum RequestBody<'a> {
     Nothing,
     Json(&'a Value),
     /// Parameters in the address.
     Query(&'a [(&'a str, String)]),
     /// Files, made anew for each attempt.
-    Files(&'a (dyn Fn() -> Result<Form, Failure> + Sync)),
+    Files(&'a (dyn Fn() -> Result<Form, ApiFailure> + Sync)),
 }
 
 /// Whether a request waits for its bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Haste {
+pub(super) enum BucketWait {
     /// Until there is room, or the program stops.
     Waits,
     /// It could be left out as well.
     Now,
 }
 
-impl Api {
+impl DiscordApi {
     /// A client for a server and a token. Contacts nothing.
     ///
     /// # Errors
     /// When the TLS library does not start.
-    pub(super) fn new(address: Address, token: Token, stop: CancellationToken) -> Result<Self, Failure> {
-        let client = client(address.reach, AGENT).build().map_err(|error| Failure::network(error, &token))?;
+    pub(super) fn new(address: Address, token: BotToken, stop: CancellationToken) -> Result<Self, ApiFailure> {
+        let client = client(address.reach, AGENT).build().map_err(|error| ApiFailure::network(error, &token))?;
         Ok(Self {
             client,
             base: address.url,
@@ -79,8 +79,8 @@ impl Api {
     ///
     /// # Errors
     /// [`Failure`].
-    pub(super) async fn call(&self, route: &Route, carried: Carried<'_>) -> Result<Value, Failure> {
-        self.call_within(route, carried, (REQUEST_MAX, Haste::Waits)).await
+    pub(super) async fn call(&self, route: &Route, carried: RequestBody<'_>) -> Result<Value, ApiFailure> {
+        self.call_within(route, carried, (REQUEST_MAX, BucketWait::Waits)).await
     }
 
     /// The same, answered within a time.
@@ -90,9 +90,9 @@ impl Api {
     pub(super) async fn call_within(
         &self,
         route: &Route,
-        carried: Carried<'_>,
-        (limit, haste): (Duration, Haste),
-    ) -> Result<Value, Failure> {
+        carried: RequestBody<'_>,
+        (limit, haste): (Duration, BucketWait),
+    ) -> Result<Value, ApiFailure> {
         loop {
             let mut turn = match route.authority {
                 Authority::Callback => None,
@@ -108,8 +108,8 @@ impl Api {
             let all = self.buckets.all_held().filter(|_| route.authority == Authority::Bot);
             let held = turn.as_ref().and_then(|turn| turn.empty_until()).max(all);
             if let Some(until) = held {
-                if haste == Haste::Now {
-                    return Err(Failure::TooMany(until.saturating_duration_since(Instant::now())));
+                if haste == BucketWait::Now {
+                    return Err(ApiFailure::TooMany(until.saturating_duration_since(Instant::now())));
                 }
                 tokio::select! {
                     () = sleep_until(until) => continue,
@@ -118,13 +118,13 @@ impl Api {
             }
             let (status, headers, body) =
                 timeout(limit, self.send(route, &carried)).await.map_err(|_| late(&carried, limit))??;
-            let limited = (status == 429).then(|| Limited::read(&headers, &body));
+            let limited = (status == 429).then(|| RateLimit::read(&headers, &body));
             if let Some(turn) = &mut turn {
                 self.buckets.note(turn, &headers, limited).await;
             }
             drop(turn);
             match (status, limited) {
-                (_, Some(limited)) if haste == Haste::Now => return Err(Failure::TooMany(limited.wait)),
+                (_, Some(limited)) if haste == BucketWait::Now => return Err(ApiFailure::TooMany(limited.wait)),
                 (_, Some(limited)) => {
                     tracing::debug!(route = route.name, ?limited, "Discord asks for a pause");
                     // No bucket says so for the callbacks.
@@ -135,10 +135,10 @@ impl Api {
                 (200..=299, None) => return Ok(serde_json::from_slice(&body).unwrap_or_default()),
                 (401, None) if route.authority == Authority::Bot => {
                     self.unauthorized.cancel();
-                    return Err(Failure::Unauthorized);
+                    return Err(ApiFailure::Unauthorized);
                 }
                 (status, None) => {
-                    return Err(Failure::of(status, &body, |said| route.scrub(&self.token.scrub(said))));
+                    return Err(ApiFailure::of(status, &body, |said| route.scrub(&self.token.scrub(said))));
                 }
             }
         }
@@ -147,18 +147,18 @@ impl Api {
     async fn send(
         &self,
         route: &Route,
-        carried: &Carried<'_>,
-    ) -> Result<(u16, reqwest::header::HeaderMap, Vec<u8>), Failure> {
+        carried: &RequestBody<'_>,
+    ) -> Result<(u16, reqwest::header::HeaderMap, Vec<u8>), ApiFailure> {
         let request = self.client.request(route.verb.clone(), route.below(&self.base));
         let request = match route.authority {
             Authority::Bot => self.authorized(request),
             Authority::Interaction | Authority::Callback => request,
         };
         let request = match carried {
-            Carried::Nothing => request,
-            Carried::Json(body) => request.json(body),
-            Carried::Query(parameters) => request.query(parameters),
-            Carried::Files(form) => request.multipart(form()?),
+            RequestBody::Nothing => request,
+            RequestBody::Json(body) => request.json(body),
+            RequestBody::Query(parameters) => request.query(parameters),
+            RequestBody::Files(form) => request.multipart(form()?),
         };
         let response = request.send().await.map_err(|error| self.network(error))?;
         let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
@@ -167,7 +167,7 @@ impl Api {
         }
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let answer = read_whole(response, ANSWER_BYTES_MAX).await.map_err(|error| self.network(error))?;
-        let too_long = || Failure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
+        let too_long = || ApiFailure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
         Ok((status, headers, answer.ok_or_else(too_long)?))
     }
 
@@ -181,23 +181,23 @@ impl Api {
     }
 
     /// The token, for the gateway.
-    pub(super) fn token(&self) -> &Token {
+    pub(super) fn token(&self) -> &BotToken {
         &self.token
     }
 
-    fn network(&self, error: reqwest::Error) -> Failure {
-        Failure::network(error, &self.token)
+    fn network(&self, error: reqwest::Error) -> ApiFailure {
+        ApiFailure::network(error, &self.token)
     }
 }
 
-fn stops() -> Failure {
-    Failure::Unreachable("the program stops".into())
+fn stops() -> ApiFailure {
+    ApiFailure::Unreachable("the program stops".into())
 }
 
-fn late(carried: &Carried<'_>, limit: Duration) -> Failure {
+fn late(carried: &RequestBody<'_>, limit: Duration) -> ApiFailure {
     match carried {
-        Carried::Files(_) => Failure::TooSlow(limit),
-        _ => Failure::Unreachable(format!("Discord has not answered within {} s", limit.as_secs())),
+        RequestBody::Files(_) => ApiFailure::TooSlow(limit),
+        _ => ApiFailure::Unreachable(format!("Discord has not answered within {} s", limit.as_secs())),
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
     use super::super::route::EDIT_ANSWER;
     use super::super::wire::Interaction;
     use super::*;
-    use cofferdam_agent::server::Reach;
+    use cofferdam_agent::server::ServerScope;
 
     /// Who has the token of an interaction answers in the bot's name, and it is in the address.
     #[tokio::test]
@@ -214,13 +214,13 @@ mod tests {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", closed.local_addr().expect("bound"));
         drop(closed);
-        let address = Address { url: url.parse().expect("an address"), reach: Reach::Loopback };
-        let token = Token::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
-        let api = Api::new(address, token, CancellationToken::new()).expect("a client");
+        let address = Address { url: url.parse().expect("an address"), reach: ServerScope::Loopback };
+        let token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
+        let api = DiscordApi::new(address, token, CancellationToken::new()).expect("a client");
         let of = Interaction { id: 5, application: 6, token: "s3cret".into(), acknowledged: false };
         for route in [Route::answer(&of), Route::on_answer(EDIT_ANSWER, &of)] {
-            let failure = api.call(&route, Carried::Nothing).await.expect_err("nobody listens");
-            assert!(matches!(failure, Failure::Unreachable(_)), "{failure}");
+            let failure = api.call(&route, RequestBody::Nothing).await.expect_err("nobody listens");
+            assert!(matches!(failure, ApiFailure::Unreachable(_)), "{failure}");
             assert!(!format!("{failure:?}").contains("s3cret"), "{failure}");
         }
     }

@@ -1,32 +1,32 @@
 //! Approvals in a channel: a message with two buttons. Who may decide, and what came of it, is the
 //! desk's to know; a press is handed to it by [`super::presses`].
 
-use super::api::Carried;
-use super::bot::Bot;
-use super::failure::Failure;
-use super::route::{self, Id, Route};
+use super::api::RequestBody;
+use super::bot::DiscordBot;
+use super::failure::ApiFailure;
+use super::route::{self, Snowflake, Route};
 use super::send::{MANNERS, message, nonce, payload};
-use super::target::Target;
+use super::target::ReplyTarget;
 use async_trait::async_trait;
-use cofferdam_agent::tools::Approval;
-use cofferdam_chat::desk::{Attempt, Board, Changing, NotShown, Verb, change_message, until_shown};
-use cofferdam_chat::outbound::{Rich, in_pieces};
+use cofferdam_agent::tools::ApprovalRequest;
+use cofferdam_chat::desk::{ShowAttempt, ApprovalDisplay, Changing, NotShown, Verb, change_message, until_shown};
+use cofferdam_chat::outbound::{StyledText, in_pieces};
 use serde_json::{Value, json};
 use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Where the approvals of one turn are shown: below its question.
-pub(super) struct Below {
-    pub(super) bot: Arc<Bot>,
+pub(super) struct ApprovalTarget {
+    pub(super) bot: Arc<DiscordBot>,
     /// The question.
-    pub(super) target: Target,
+    pub(super) target: ReplyTarget,
     /// Who asked it.
     pub(super) sender: String,
 }
 
 #[async_trait]
-impl Board for Below {
+impl ApprovalDisplay for ApprovalTarget {
     fn chat(&self) -> String {
         self.channel().to_string()
     }
@@ -58,13 +58,13 @@ impl Board for Below {
         true
     }
 
-    async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown> {
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown> {
         let attempt = || async {
             match self.send(id, &approval.text).await {
-                Ok(message) => Attempt::Shown(message),
-                Err(Failure::TooMany(pause)) => Attempt::Later(pause),
-                Err(failure @ Failure::Refused { .. }) => Attempt::Never(failure.to_string()),
-                Err(_) => Attempt::Later(Duration::ZERO),
+                Ok(message) => ShowAttempt::Shown(message),
+                Err(ApiFailure::TooMany(pause)) => ShowAttempt::Later(pause),
+                Err(failure @ ApiFailure::Refused { .. }) => ShowAttempt::Never(failure.to_string()),
+                Err(_) => ShowAttempt::Later(Duration::ZERO),
             }
         };
         until_shown(attempt).await
@@ -79,21 +79,21 @@ impl Board for Below {
 }
 
 /// Takes the buttons of a question away, and leaves its words.
-pub(super) fn take_choices(bot: &Bot, chat: &str, message: &str) -> Changing {
+pub(super) fn take_choices(bot: &DiscordBot, chat: &str, message: &str) -> Changing {
     let (Ok(channel), Ok(message)) = (chat.parse(), message.parse()) else { return Box::pin(ready(true)) };
     let body = json!({ "components": [], "allowed_mentions": { "parse": [], "replied_user": false } });
     edit(bot, (channel, message), body)
 }
 
-fn edit(bot: &Bot, (channel, message): (Id, Id), body: Value) -> Changing {
+fn edit(bot: &DiscordBot, (channel, message): (Snowflake, Snowflake), body: Value) -> Changing {
     let (api, body) = (bot.api.clone(), Arc::new(body));
     change_message(move || {
         let (api, body) = (api.clone(), body.clone());
         async move {
             let route = Route::bot(route::EDIT, &[channel, message]);
-            match api.call(&route, Carried::Json(&body)).await {
-                Ok(_) | Err(Failure::Refused { .. }) => None,
-                Err(Failure::TooMany(pause)) => Some(pause),
+            match api.call(&route, RequestBody::Json(&body)).await {
+                Ok(_) | Err(ApiFailure::Refused { .. }) => None,
+                Err(ApiFailure::TooMany(pause)) => Some(pause),
                 Err(_) => Some(Duration::from_secs(1)),
             }
         }
@@ -101,19 +101,19 @@ fn edit(bot: &Bot, (channel, message): (Id, Id), body: Value) -> Changing {
 }
 
 /// What is shown of a text in the one message that is changed: its end, with what was decided.
-fn last_piece(text: &str) -> Rich {
-    in_pieces(&Rich::plain(text), &MANNERS).pop().unwrap_or_default()
+fn last_piece(text: &str) -> StyledText {
+    in_pieces(&StyledText::plain(text), &MANNERS).pop().unwrap_or_default()
 }
 
-impl Below {
-    fn channel(&self) -> Id {
+impl ApprovalTarget {
+    fn channel(&self) -> Snowflake {
         self.target.channel().unwrap_or_default()
     }
 
     /// Shows the call, in several messages where one does not hold it; the last one has the
     /// buttons.
-    async fn send(&self, id: &str, text: &str) -> Result<String, Failure> {
-        let pieces = in_pieces(&Rich::plain(text), &MANNERS);
+    async fn send(&self, id: &str, text: &str) -> Result<String, ApiFailure> {
+        let pieces = in_pieces(&StyledText::plain(text), &MANNERS);
         let mut sent = String::new();
         for (n, piece) in pieces.iter().enumerate() {
             let reply_to = self.target.reply_to.filter(|_| n == 0);

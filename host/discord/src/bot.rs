@@ -2,16 +2,16 @@
 //! people.
 
 use super::acks::Acks;
-use super::api::{Api, Carried};
+use super::api::{DiscordApi, RequestBody};
 use super::config::{Config, Timing};
-use super::failure::Failure;
+use super::failure::ApiFailure;
 use super::file::Cdn;
-use super::route::{self, Id, Route};
-use super::rules::Rules;
+use super::route::{self, Snowflake, Route};
+use super::rules::AccessRules;
 use super::wire::User;
-use cofferdam_chat::answering::Base;
+use cofferdam_chat::answering::ChannelServices;
 use cofferdam_chat::people::words::Platform;
-use cofferdam_chat::people::{Door, Groups, Named};
+use cofferdam_chat::people::{AccessControl, Groups, ConfiguredPeople};
 use cofferdam_chat::setup::MenuEntry;
 use cofferdam_store::Presence;
 use std::sync::Arc;
@@ -25,25 +25,25 @@ pub(super) const PLATFORM: Platform = Platform { name: "Discord", section: "chan
 
 /// The bot's own account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Me {
-    pub(super) id: Id,
+pub(super) struct BotUser {
+    pub(super) id: Snowflake,
     pub(super) name: String,
 }
 
 /// The running bot as it is configured now. What runs keeps the one that it began with; all of them
 /// share what lasts.
 #[derive(Clone)]
-pub(super) struct Bot {
+pub(super) struct DiscordBot {
     /// What every channel has.
-    pub(super) base: Base,
-    pub(super) api: Arc<Api>,
+    pub(super) base: ChannelServices,
+    pub(super) api: Arc<DiscordApi>,
     /// Where files come from.
     pub(super) cdn: Arc<Cdn>,
     pub(super) presence: Arc<Presence>,
     /// Who is served.
-    pub(super) door: Door,
+    pub(super) door: AccessControl,
     pub(super) timing: Timing,
-    pub(super) me: Me,
+    pub(super) me: BotUser,
     /// The tools as commands show them.
     pub(super) menu: Arc<Vec<MenuEntry>>,
     /// First answers to commands.
@@ -53,26 +53,26 @@ pub(super) struct Bot {
 }
 
 /// The bot of the moment, for what goes on for as long as the program runs.
-pub(super) type Bots = watch::Receiver<Arc<Bot>>;
+pub(super) type Bots = watch::Receiver<Arc<DiscordBot>>;
 
 /// What a configuration says of people.
-pub(super) fn named(config: &Config) -> Named {
-    Named {
+pub(super) fn named(config: &Config) -> ConfiguredPeople {
+    ConfiguredPeople {
         users: config.allowed_users.iter().copied().collect(),
         pairing: config.pairing.then_some(config.pairing_expires),
         groups: Groups { named: config.guilds.clone(), others: config.other_guilds },
     }
 }
 
-impl Me {
+impl BotUser {
     /// Asks Discord who this bot is.
     ///
     /// # Errors
     /// [`Failure`].
-    pub(super) async fn ask(api: &Api) -> Result<Self, Failure> {
-        let answer = api.call(&Route::bot(route::ME, &[]), Carried::Nothing).await?;
+    pub(super) async fn ask(api: &DiscordApi) -> Result<Self, ApiFailure> {
+        let answer = api.call(&Route::bot(route::ME, &[]), RequestBody::Nothing).await?;
         let user = User::read(&answer).ok_or_else(|| {
-            Failure::Unreachable("users/@me tells no id; is api_url Discord's REST API?".into())
+            ApiFailure::Unreachable("users/@me tells no id; is api_url Discord's REST API?".into())
         })?;
         Ok(Self { id: user.id, name: answer["username"].as_str().unwrap_or_default().to_owned() })
     }
@@ -83,10 +83,10 @@ impl Me {
     }
 }
 
-impl Bot {
+impl DiscordBot {
     /// What holds now.
-    pub(super) fn rules(&self) -> Rules {
+    pub(super) fn rules(&self) -> AccessRules {
         let (groups, me, menu) = (self.door.groups.clone(), self.me.clone(), self.menu.clone());
-        Rules { allowed: self.door.allowed(), guilds: groups, me, menu, whose: self.base.runner.whose() }
+        AccessRules { allowed: self.door.allowed(), guilds: groups, me, menu, whose: self.base.runner.whose() }
     }
 }

@@ -20,10 +20,10 @@ type Bucket = Arc<tokio::sync::Mutex<Option<Instant>>>;
 
 /// What is known of all of them.
 #[derive(Default)]
-pub(super) struct Buckets(Mutex<Book>);
+pub(super) struct Buckets(Mutex<BucketStates>);
 
 #[derive(Default)]
-struct Book {
+struct BucketStates {
     /// What Discord calls the bucket of a route.
     names: HashMap<&'static str, String>,
     /// By that name, or the route as long as it is not known, and the place.
@@ -33,7 +33,7 @@ struct Book {
 }
 
 /// A request's place in its bucket; while it lives nobody else's is sent into it.
-pub(super) struct Turn {
+pub(super) struct BucketPermit {
     route: &'static str,
     place: String,
     name: String,
@@ -42,14 +42,14 @@ pub(super) struct Turn {
 
 impl Buckets {
     /// A place in the bucket of a route; waits for those before.
-    pub(super) async fn turn(&self, route: &'static str, place: &str) -> Turn {
+    pub(super) async fn turn(&self, route: &'static str, place: &str) -> BucketPermit {
         loop {
             let name = self.name_of(route);
             let bucket = self.bucket(&name, place);
             let empty_until = bucket.lock_owned().await;
             // Perhaps the answer before has told what it is called.
             if self.name_of(route) == name {
-                return Turn { route, place: place.to_owned(), name, empty_until };
+                return BucketPermit { route, place: place.to_owned(), name, empty_until };
             }
         }
     }
@@ -60,17 +60,17 @@ impl Buckets {
     }
 
     /// Notes what an answer tells; `retry_after` is that of a 429, `global` whether it is over all.
-    pub(super) async fn note(&self, turn: &mut Turn, headers: &HeaderMap, limited: Option<Limited>) {
+    pub(super) async fn note(&self, turn: &mut BucketPermit, headers: &HeaderMap, limited: Option<RateLimit>) {
         let now = Instant::now();
         let remaining = number(headers, "x-ratelimit-remaining");
         let reset = number(headers, "x-ratelimit-reset-after").and_then(seconds);
         let until = match limited {
-            Some(Limited { wait, over_all: true }) => {
+            Some(RateLimit { wait, over_all: true }) => {
                 let mut book = self.book();
                 book.all = book.all.max(Some(now + wait));
                 None
             }
-            Some(Limited { wait, over_all: false }) => Some(now + wait),
+            Some(RateLimit { wait, over_all: false }) => Some(now + wait),
             None => reset.filter(|_| remaining.is_some_and(|left| left < 1.0)).map(|reset| now + reset),
         };
         *turn.empty_until = until;
@@ -102,12 +102,12 @@ impl Buckets {
         book.buckets.entry((name.to_owned(), place.to_owned())).or_default().clone()
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, BucketStates> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Turn {
+impl BucketPermit {
     /// Until when the bucket is empty, if it is.
     pub(super) fn empty_until(&self) -> Option<Instant> {
         self.empty_until.filter(|until| *until > Instant::now())
@@ -116,14 +116,14 @@ impl Turn {
 
 /// What a 429 says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Limited {
+pub(super) struct RateLimit {
     /// How long nothing is taken.
     pub(super) wait: Duration,
     /// For all that is authorized.
     pub(super) over_all: bool,
 }
 
-impl Limited {
+impl RateLimit {
     /// From the answer, which need not be Discord's own: what stands before it says so in a header
     /// alone.
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
@@ -158,15 +158,15 @@ mod tests {
 
     #[test]
     fn a_429_is_read_from_its_body_or_its_headers() {
-        let limited = |seconds, over_all| Limited { wait: Duration::from_secs_f64(seconds), over_all };
+        let limited = |seconds, over_all| RateLimit { wait: Duration::from_secs_f64(seconds), over_all };
         let plain = headers(&[("retry-after", "7")]);
-        assert_eq!(Limited::read(&plain, br#"{"retry_after":1.5,"global":false}"#), limited(1.5, false));
-        assert_eq!(Limited::read(&plain, b"<html>"), limited(7.0, false));
-        assert_eq!(Limited::read(&headers(&[]), br#"{"retry_after":0.5,"global":true}"#), limited(0.5, true));
+        assert_eq!(RateLimit::read(&plain, br#"{"retry_after":1.5,"global":false}"#), limited(1.5, false));
+        assert_eq!(RateLimit::read(&plain, b"<html>"), limited(7.0, false));
+        assert_eq!(RateLimit::read(&headers(&[]), br#"{"retry_after":0.5,"global":true}"#), limited(0.5, true));
         let global = headers(&[("x-ratelimit-global", "true")]);
-        assert_eq!(Limited::read(&global, b""), limited(5.0, true));
+        assert_eq!(RateLimit::read(&global, b""), limited(5.0, true));
         for odd in [r#"{"retry_after":-1}"#, r#"{"retry_after":1e300}"#, r#"{"retry_after":"x"}"#] {
-            assert_eq!(Limited::read(&headers(&[]), odd.as_bytes()), limited(5.0, false), "{odd}");
+            assert_eq!(RateLimit::read(&headers(&[]), odd.as_bytes()), limited(5.0, false), "{odd}");
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
         assert!(buckets.turn("edit", "5").await.empty_until().is_some());
         assert!(buckets.all_held().is_none());
         let mut other = buckets.turn("create", "7").await;
-        let limited = Limited { wait: Duration::from_secs(60), over_all: true };
+        let limited = RateLimit { wait: Duration::from_secs(60), over_all: true };
         buckets.note(&mut other, &headers(&[]), Some(limited)).await;
         assert!(buckets.all_held().is_some() && other.empty_until().is_none());
     }

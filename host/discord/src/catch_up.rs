@@ -2,16 +2,16 @@
 //! answered is asked for the messages after the last known one. Those meant for the bot are
 //! answered once, as all others are known already.
 
-use super::api::Carried;
-use super::bot::{Bot, Bots};
-use super::failure::Failure;
-use super::route::{self, Id, Route};
+use super::api::RequestBody;
+use super::bot::{DiscordBot, Bots};
+use super::failure::ApiFailure;
+use super::route::{self, Snowflake, Route};
 use super::take::{judged, keep, place_read};
 use super::target::first_id_of;
 use super::wire::id;
 use cofferdam_agent::server::Backoff;
 use cofferdam_chat::lanes::Arrival;
-use cofferdam_store::{Place, now_ms};
+use cofferdam_store::{ReplyPlace, now_ms};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -33,13 +33,13 @@ pub(super) async fn catch_up(bots: Bots, lanes: mpsc::Sender<Arrival>, session: 
         tracing::info!(places = places.len(), "a session was lost: asking for what was said meanwhile");
     }
     let mut known = Vec::new();
-    for Place { place, last } in places {
+    for ReplyPlace { place, last } in places {
         let Some((guild, channel)) = place_read(&place) else { continue };
         let after = last.max(first_id_of(now_ms() - AGE_MAX_MS));
         match asked(&bots, &lanes, (guild, channel), after).await {
-            Asked::Until(last) => known.push(Place { place, last }),
-            Asked::Gone => {}
-            Asked::Stops => return,
+            CatchUp::Until(last) => known.push(ReplyPlace { place, last }),
+            CatchUp::Gone => {}
+            CatchUp::Stops => return,
         }
     }
     let done = || base.store.caught_up(&base.channel, &session, known.clone());
@@ -47,9 +47,9 @@ pub(super) async fn catch_up(bots: Bots, lanes: mpsc::Sender<Arrival>, session: 
 }
 
 /// What came of asking a place.
-enum Asked {
+enum CatchUp {
     /// All up to this message are known.
-    Until(Id),
+    Until(Snowflake),
     /// The bot cannot look there any more.
     Gone,
     Stops,
@@ -58,9 +58,9 @@ enum Asked {
 async fn asked(
     bots: &Bots,
     lanes: &mpsc::Sender<Arrival>,
-    (guild, channel): (Option<Id>, Id),
-    mut after: Id,
-) -> Asked {
+    (guild, channel): (Option<Snowflake>, Snowflake),
+    mut after: Snowflake,
+) -> CatchUp {
     for _ in 0..PAGES_MAX {
         let bot = bots.borrow().clone();
         let mut page = match page(&bot, channel, after).await {
@@ -78,35 +78,35 @@ async fn asked(
             if let Some(judged) = judged(&bot, message).await
                 && keep(&bot, lanes, judged, None).await.is_none()
             {
-                return Asked::Stops;
+                return CatchUp::Stops;
             }
         }
         if page.len() < PAGE {
-            return Asked::Until(after);
+            return CatchUp::Until(after);
         }
     }
     tracing::warn!(channel, "too many messages were missed; the latest are not looked at");
-    Asked::Until(after)
+    CatchUp::Until(after)
 }
 
 /// Messages after one; waits for a network that is down.
-async fn page(bot: &Bot, channel: Id, after: Id) -> Result<Vec<Value>, Asked> {
+async fn page(bot: &DiscordBot, channel: Snowflake, after: Snowflake) -> Result<Vec<Value>, CatchUp> {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
     let query = [("after", after.to_string()), ("limit", PAGE.to_string())];
     loop {
-        match bot.api.call(&Route::bot(route::MESSAGES, &[channel]), Carried::Query(&query)).await {
+        match bot.api.call(&Route::bot(route::MESSAGES, &[channel]), RequestBody::Query(&query)).await {
             Ok(Value::Array(page)) => return Ok(page),
             Ok(_) => return Ok(Vec::new()),
-            Err(failure @ Failure::Refused { .. }) => {
+            Err(failure @ ApiFailure::Refused { .. }) => {
                 tracing::info!(channel, %failure, "a place cannot be asked for what was said meanwhile");
-                return Err(Asked::Gone);
+                return Err(CatchUp::Gone);
             }
-            Err(Failure::Unauthorized) => return Err(Asked::Stops),
+            Err(ApiFailure::Unauthorized) => return Err(CatchUp::Stops),
             Err(_) => {}
         }
         tokio::select! {
             () = tokio::time::sleep(backoff.pause()) => {}
-            () = bot.base.stop.soon.cancelled() => return Err(Asked::Stops),
+            () = bot.base.stop.soon.cancelled() => return Err(CatchUp::Stops),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! `[channels.discord]`: what an operator may set, and what is refused before anything is
 //! contacted.
 
-use super::token::Token;
-use cofferdam_agent::server::{Address, BadAddress, Reach};
-use cofferdam_chat::lanes::Window;
+use super::token::BotToken;
+use cofferdam_agent::server::{Address, BadAddress, ServerScope};
+use cofferdam_chat::lanes::AlbumWindow;
 use cofferdam_chat::people::{
-    Group, Members, UsersError, allowed, approving, check_groups, check_users, named_by,
+    Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, named_by,
 };
 use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
-use cofferdam_core::limits::Span;
+use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,14 +35,14 @@ pub struct Config {
     /// Whether a stranger in private is told a one-time code by which the operator may let them in.
     pub pairing: bool,
     /// How long such a code is good; from 1 min to [`cofferdam_chat::people::PAIRING_EXPIRES_MAX`].
-    pub pairing_expires: Span,
+    pub pairing_expires: TimeSpan,
     /// Whether the privileged Message Content intent is asked for.
     pub message_content: bool,
     /// What holds in single guilds, by their ids.
     #[serde(deserialize_with = "named")]
     pub guilds: BTreeMap<i64, Group>,
     /// Who is served in guilds that are not named: [`Members::Allowed`] or [`Members::None`].
-    pub other_guilds: Members,
+    pub other_guilds: GroupMembers,
     /// What stands in for the two hosts that files come from; on loopback, for tests.
     pub cdn_url: Option<String>,
     /// How long things take. No file sets it.
@@ -66,10 +66,10 @@ impl Default for Config {
             allowed_users: Vec::new(),
             approvers: Vec::new(),
             pairing: true,
-            pairing_expires: Span::seconds(60 * 60),
+            pairing_expires: TimeSpan::seconds(60 * 60),
             message_content: false,
             guilds: BTreeMap::new(),
-            other_guilds: Members::Allowed,
+            other_guilds: GroupMembers::Allowed,
             cdn_url: None,
             timing: Timing::default(),
         }
@@ -84,7 +84,7 @@ pub struct Timing {
     /// How long the turns under way may finish after a stop.
     pub grace: Duration,
     /// Discord has no albums: all files of a message are in it.
-    pub(super) albums: Window,
+    pub(super) albums: AlbumWindow,
 }
 
 impl Default for Timing {
@@ -92,7 +92,7 @@ impl Default for Timing {
         Self {
             download_stall: Duration::from_secs(30),
             grace: Duration::from_secs(5),
-            albums: Window { silence: Duration::ZERO, cap: Duration::ZERO },
+            albums: AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO },
         }
     }
 }
@@ -146,7 +146,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.token_at().check()?;
         check_groups(TOKEN.section, "guild", (&self.guilds, self.other_guilds))?;
-        let deaf = |guild: &Group| !guild.mention_required && guild.members != Members::None;
+        let deaf = |guild: &Group| !guild.mention_required && guild.members != GroupMembers::None;
         if let Some((id, _)) = self.guilds.iter().find(|(_, guild)| deaf(guild) && !self.message_content) {
             return Err(ConfigError::Deaf(*id));
         }
@@ -159,8 +159,8 @@ impl Config {
     ///
     /// # Errors
     /// [`ConfigError`], which names the file or variable.
-    pub fn token(&self) -> Result<Token, ConfigError> {
-        Ok(self.token_at().read(Token::parse)?)
+    pub fn token(&self) -> Result<BotToken, ConfigError> {
+        Ok(self.token_at().read(BotToken::parse)?)
     }
 
     fn token_at(&self) -> TokenAt<'_> {
@@ -175,7 +175,7 @@ impl Config {
     /// Whether `api_url` is on this machine: then the ports of its gateway are known to nobody
     /// before it says them.
     pub fn is_on_loopback(&self) -> bool {
-        self.address().is_ok_and(|address| address.reach == Reach::Loopback)
+        self.address().is_ok_and(|address| address.reach == ServerScope::Loopback)
     }
 
     /// The TCP ports of the REST API and of what stands in for the files' hosts.
@@ -193,7 +193,7 @@ impl Config {
     pub(super) fn cdn(&self) -> Result<Option<Address>, ConfigError> {
         let Some(text) = &self.cdn_url else { return Ok(None) };
         let address = Address::parse(text).map_err(ConfigError::CdnUrl)?;
-        if address.reach == Reach::Loopback { Ok(Some(address)) } else { Err(ConfigError::CdnElsewhere) }
+        if address.reach == ServerScope::Loopback { Ok(Some(address)) } else { Err(ConfigError::CdnElsewhere) }
     }
 }
 

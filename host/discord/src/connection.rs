@@ -3,9 +3,9 @@
 //! number was seen as is told by `taken`.
 
 use super::socket::Socket;
-use super::token::Token;
+use super::token::BotToken;
 use cofferdam_agent::server::Backoff;
-use cofferdam_store::Position;
+use cofferdam_store::StreamPosition;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,16 +29,16 @@ const KEEPS_SESSION: u16 = 4900;
 const INTERVAL_MIN: Duration = Duration::from_millis(20);
 
 /// What a connection begins with.
-pub(super) enum Begin<'a> {
+pub(super) enum SessionStart<'a> {
     /// A new session, with these intents.
     Identify(u64),
     /// The session goes on.
-    Resume(&'a Position),
+    Resume(&'a StreamPosition),
 }
 
 /// Something that has happened, in its place.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct GatewayEvent {
     pub(super) number: i64,
     /// As Discord names it.
     pub(super) kind: String,
@@ -48,7 +48,7 @@ pub(super) struct Event {
 
 /// How a connection has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ConnectionEnd {
     /// The program stops.
     Stopped,
     /// The session goes on over another connection.
@@ -67,7 +67,7 @@ fn is_used(kind: &str) -> bool {
 
 /// What comes, as far as it is looked at.
 #[derive(Deserialize)]
-struct Payload<'a> {
+struct GatewayPayload<'a> {
     #[serde(default)]
     op: Value,
     #[serde(borrow, default)]
@@ -81,15 +81,15 @@ struct Payload<'a> {
 /// A connection that is up.
 pub(super) struct Connection<'a> {
     pub(super) socket: Socket,
-    pub(super) token: &'a Token,
+    pub(super) token: &'a BotToken,
     /// The number of the last event that was taken; negative before the first.
     pub(super) taken: &'a AtomicI64,
-    pub(super) events: mpsc::Sender<Event>,
+    pub(super) events: mpsc::Sender<GatewayEvent>,
     pub(super) stop: &'a CancellationToken,
 }
 
 /// Heartbeats, as they are due and acknowledged.
-struct Beats {
+struct Heartbeats {
     every: Duration,
     next: Instant,
     acknowledged: bool,
@@ -97,44 +97,44 @@ struct Beats {
 
 impl Connection<'_> {
     /// Speaks until the end. `beat` is told of each sign of life that came.
-    pub(super) async fn run(mut self, begin: Begin<'_>, beat: impl Fn()) -> Ended {
+    pub(super) async fn run(mut self, begin: SessionStart<'_>, beat: impl Fn()) -> ConnectionEnd {
         let ended = self.speak(begin, beat).await;
         let close = match &ended {
-            Ended::Fatal(_) => return ended,
-            Ended::Stopped | Ended::Resume(_) => {
+            ConnectionEnd::Fatal(_) => return ended,
+            ConnectionEnd::Stopped | ConnectionEnd::Resume(_) => {
                 CloseFrame { code: CloseCode::from(KEEPS_SESSION), reason: "to be resumed".into() }
             }
-            Ended::Anew(_) => CloseFrame { code: CloseCode::Normal, reason: "".into() },
+            ConnectionEnd::Anew(_) => CloseFrame { code: CloseCode::Normal, reason: "".into() },
         };
         // Best effort: a connection that is gone is as good.
         let _ = timeout(Duration::from_secs(1), self.socket.close(Some(close))).await;
         ended
     }
 
-    async fn speak(&mut self, begin: Begin<'_>, beat: impl Fn()) -> Ended {
+    async fn speak(&mut self, begin: SessionStart<'_>, beat: impl Fn()) -> ConnectionEnd {
         let every = match self.hello().await {
             Ok(every) => every,
             Err(ended) => return ended,
         };
         beat();
         let first = match begin {
-            Begin::Identify(intents) => json!({ "op": 2, "d": {
+            SessionStart::Identify(intents) => json!({ "op": 2, "d": {
                 "token": self.token.reveal(), "intents": intents, "compress": false,
                 "properties": { "os": "linux", "browser": "cofferdam", "device": "cofferdam" } } }),
-            Begin::Resume(at) => json!({ "op": 6, "d": {
+            SessionStart::Resume(at) => json!({ "op": 6, "d": {
                 "token": self.token.reveal(), "session_id": at.session, "seq": at.number } }),
         };
         if self.say(&first).await.is_err() {
             return broken();
         }
-        let mut beats = Beats { every, next: Instant::now() + jittered(every), acknowledged: true };
+        let mut beats = Heartbeats { every, next: Instant::now() + jittered(every), acknowledged: true };
         loop {
             let came = tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return Ended::Stopped,
+                () = self.stop.cancelled() => return ConnectionEnd::Stopped,
                 () = sleep_until(beats.next) => {
                     if !beats.acknowledged {
-                        return Ended::Resume("the gateway does not acknowledge heartbeats".into());
+                        return ConnectionEnd::Resume("the gateway does not acknowledge heartbeats".into());
                     }
                     (beats.acknowledged, beats.next) = (false, Instant::now() + beats.every);
                     if self.heartbeat().await.is_err() {
@@ -157,12 +157,12 @@ impl Connection<'_> {
         }
     }
 
-    async fn hello(&mut self) -> Result<Duration, Ended> {
+    async fn hello(&mut self) -> Result<Duration, ConnectionEnd> {
         let deadline = Instant::now() + HELLO_MAX;
         loop {
             let came = tokio::select! {
-                () = self.stop.cancelled() => return Err(Ended::Stopped),
-                () = sleep_until(deadline) => return Err(Ended::Resume("the gateway says no hello".into())),
+                () = self.stop.cancelled() => return Err(ConnectionEnd::Stopped),
+                () = sleep_until(deadline) => return Err(ConnectionEnd::Resume("the gateway says no hello".into())),
                 came = self.socket.next() => came,
             };
             match came {
@@ -181,8 +181,8 @@ impl Connection<'_> {
     }
 
     /// Takes what has come; how the connection ends by it, if it does.
-    async fn take(&mut self, text: &str, beats: &mut Beats) -> Option<Ended> {
-        let Ok(payload) = serde_json::from_str::<Payload<'_>>(text) else {
+    async fn take(&mut self, text: &str, beats: &mut Heartbeats) -> Option<ConnectionEnd> {
+        let Ok(payload) = serde_json::from_str::<GatewayPayload<'_>>(text) else {
             tracing::warn!("something that is not JSON came from the gateway and was passed over");
             return None;
         };
@@ -193,12 +193,12 @@ impl Connection<'_> {
                     return Some(broken());
                 }
             }
-            Some(7) => return Some(Ended::Resume("the gateway asks for another connection".into())),
+            Some(7) => return Some(ConnectionEnd::Resume("the gateway asks for another connection".into())),
             Some(9) => {
                 let goes_on = payload.d.is_some_and(|d| d.get().trim() == "true");
                 return Some(match goes_on {
-                    true => Ended::Resume("the gateway asks to resume".into()),
-                    false => Ended::Anew("the session is not valid any more".into()),
+                    true => ConnectionEnd::Resume("the gateway asks to resume".into()),
+                    false => ConnectionEnd::Anew("the session is not valid any more".into()),
                 });
             }
             Some(11) => beats.acknowledged = true,
@@ -207,7 +207,7 @@ impl Connection<'_> {
         None
     }
 
-    fn dispatch(&self, payload: &Payload<'_>) -> Option<Ended> {
+    fn dispatch(&self, payload: &GatewayPayload<'_>) -> Option<ConnectionEnd> {
         let (Some(number), Some(kind)) = (payload.s.as_i64(), payload.t.as_str()) else {
             tracing::warn!("an event without a number or a name was passed over");
             return None;
@@ -217,12 +217,12 @@ impl Connection<'_> {
             tracing::trace!(kind, number, "an event that nobody here uses");
         }
         let data = payload.d.filter(|_| is_used).map(|d| d.get().to_owned()).unwrap_or_default();
-        let event = Event { number, kind: kind.to_owned(), data };
+        let event = GatewayEvent { number, kind: kind.to_owned(), data };
         // Those that wait are kept first; then it goes on behind the last of them.
         self.events
             .try_send(event)
             .err()
-            .map(|_| Ended::Resume("events come faster than they can be kept".into()))
+            .map(|_| ConnectionEnd::Resume("events come faster than they can be kept".into()))
     }
 
     async fn heartbeat(&mut self) -> Result<(), ()> {
@@ -240,8 +240,8 @@ impl Connection<'_> {
     }
 }
 
-fn broken() -> Ended {
-    Ended::Resume("the connection broke".into())
+fn broken() -> ConnectionEnd {
+    ConnectionEnd::Resume("the connection broke".into())
 }
 
 /// The first heartbeat comes after a part of the interval, so that clients that connect together do
@@ -251,11 +251,11 @@ fn jittered(every: Duration) -> Duration {
 }
 
 /// What a close asks for: <https://discord.com/developers/docs/topics/opcodes-and-status-codes>.
-fn closed(frame: Option<&CloseFrame>) -> Ended {
+fn closed(frame: Option<&CloseFrame>) -> ConnectionEnd {
     match frame.map(|frame| u16::from(frame.code)) {
-        Some(code @ (4004 | 4010..=4014)) => Ended::Fatal(code),
-        Some(code @ (4007 | 4009)) => Ended::Anew(format!("the gateway ends the session ({code})")),
-        Some(code) => Ended::Resume(format!("the gateway closes the connection ({code})")),
+        Some(code @ (4004 | 4010..=4014)) => ConnectionEnd::Fatal(code),
+        Some(code @ (4007 | 4009)) => ConnectionEnd::Anew(format!("the gateway ends the session ({code})")),
+        Some(code) => ConnectionEnd::Resume(format!("the gateway closes the connection ({code})")),
         None => broken(),
     }
 }
@@ -268,21 +268,21 @@ mod tests {
     fn a_close_says_what_to_do() {
         let of = |code: u16| closed(Some(&CloseFrame { code: code.into(), reason: "".into() }));
         for code in [1000, 1001, 1006, 4000, 4001, 4002, 4003, 4005, 4008, 4999] {
-            assert!(matches!(of(code), Ended::Resume(_)), "{code}");
+            assert!(matches!(of(code), ConnectionEnd::Resume(_)), "{code}");
         }
         for code in [4007, 4009] {
-            assert!(matches!(of(code), Ended::Anew(_)), "{code}");
+            assert!(matches!(of(code), ConnectionEnd::Anew(_)), "{code}");
         }
         for code in [4004, 4010, 4011, 4012, 4013, 4014] {
-            assert_eq!(of(code), Ended::Fatal(code));
+            assert_eq!(of(code), ConnectionEnd::Fatal(code));
         }
-        assert!(matches!(closed(None), Ended::Resume(_)));
+        assert!(matches!(closed(None), ConnectionEnd::Resume(_)));
     }
 
     #[test]
     fn whatever_stands_in_a_payload_the_rest_is_read() {
         for text in [r#"{"op":0,"s":1,"t":"X","d":[1e999]}"#, r#"{"op":"x","s":[],"t":5,"new":{}}"#, "{}"] {
-            assert!(serde_json::from_str::<Payload<'_>>(text).is_ok(), "{text}");
+            assert!(serde_json::from_str::<GatewayPayload<'_>>(text).is_ok(), "{text}");
         }
     }
 }

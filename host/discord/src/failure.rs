@@ -1,6 +1,6 @@
 //! How a request to Discord fails, sorted by what helps. Every text in it is scrubbed and bounded.
 
-use super::token::Token;
+use super::token::BotToken;
 use cofferdam_core::text::{one_line, with_causes};
 use serde_json::Value;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(super) mod codes {
 
 /// Why a request did not bring a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum ApiFailure {
     /// Discord does not know the token.
     #[error("Discord does not accept the bot's token (401)")]
     Unauthorized,
@@ -47,10 +47,10 @@ pub(super) enum Failure {
 /// Discord's words are cut here.
 const SAID_BYTES_MAX: usize = 300;
 
-impl Failure {
+impl ApiFailure {
     /// A failure of the HTTP client. Its own text would hold the address, and that may hold an
     /// interaction's token.
-    pub(super) fn network(error: reqwest::Error, token: &Token) -> Self {
+    pub(super) fn network(error: reqwest::Error, token: &BotToken) -> Self {
         let said = with_causes(&error.without_url());
         Self::Unreachable(one_line(&token.scrub(&said), SAID_BYTES_MAX))
     }
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn answers_are_sorted_by_what_helps_and_repeat_no_secret() {
-        let token = Token::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
-        let of = |status, body: &str| Failure::of(status, body.as_bytes(), |said| token.scrub(said));
-        assert!(matches!(of(502, "<html>"), Failure::Unreachable(_)));
+        let token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
+        let of = |status, body: &str| ApiFailure::of(status, body.as_bytes(), |said| token.scrub(said));
+        assert!(matches!(of(502, "<html>"), ApiFailure::Unreachable(_)));
         let refused = of(404, r#"{"code":10008,"message":"no aaaaaaaa.bbbbbbbb.cccccccc\nhere"}"#);
         assert!(refused.is_code(codes::UNKNOWN_MESSAGE) && !refused.channel_is_gone());
         assert_eq!(refused.to_string(), "Discord refuses: no *** here (HTTP status 404, code 10008)");

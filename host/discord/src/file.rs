@@ -1,15 +1,15 @@
 //! A file that came: what can be kept of it, and fetching it from Discord's hosts. A link is signed
 //! for a day; afterwards the message that holds the file is asked for a fresh one.
 
-use super::api::Carried;
-use super::bot::Bot;
-use super::failure::Failure;
-use super::route::{self, Id, Route};
+use super::api::RequestBody;
+use super::bot::DiscordBot;
+use super::failure::ApiFailure;
+use super::route::{self, Snowflake, Route};
 use super::wire::id;
 use async_trait::async_trait;
 use bytes::Bytes;
-use cofferdam_chat::download::{Body, Source, Trouble, Unavailable, again, deadline, fetch, read_body};
-use cofferdam_warden::attachments::{Declared, Download, Fetcher, SentFile, Settled};
+use cofferdam_chat::download::{DownloadBody, DownloadSource, RetryAdvice, Unavailable, again, deadline, fetch, read_body};
+use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, SentFile, IntakeResult};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, Url};
 use serde::{Deserialize, Serialize};
@@ -26,11 +26,11 @@ const GONE: &str = "Discord does not hand it out any more; send it again";
 /// The store keeps it as JSON, without the signature of its link. Name, type and size are Discord's
 /// words.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct File {
-    pub(super) channel: Id,
+pub(super) struct DiscordFile {
+    pub(super) channel: Snowflake,
     /// Absent for a file of a command, which no message holds.
-    pub(super) message: Option<Id>,
-    pub(super) id: Id,
+    pub(super) message: Option<Snowflake>,
+    pub(super) id: Snowflake,
     pub(super) name: String,
     pub(super) mime_type: Option<String>,
     /// In bytes, as announced.
@@ -43,22 +43,22 @@ pub(super) struct File {
 }
 
 /// By what it is; a link may have been signed anew.
-impl PartialEq for File {
+impl PartialEq for DiscordFile {
     fn eq(&self, other: &Self) -> bool {
         (self.channel, self.message, self.id) == (other.channel, other.message, other.id)
     }
 }
 
-impl File {
+impl DiscordFile {
     /// The files in a list of attachments.
-    pub(super) fn all(list: &Value, channel: Id, message: Option<Id>, max: usize) -> Vec<Self> {
+    pub(super) fn all(list: &Value, channel: Snowflake, message: Option<Snowflake>, max: usize) -> Vec<Self> {
         let list = list.as_array().into_iter().flatten().take(max);
         list.filter_map(|file| Self::read(file, channel, message)).collect()
     }
 
     /// An attachment; one without a number cannot be told from another, and keeps its place all the
     /// same.
-    pub(super) fn read(file: &Value, channel: Id, message: Option<Id>) -> Option<Self> {
+    pub(super) fn read(file: &Value, channel: Snowflake, message: Option<Snowflake>) -> Option<Self> {
         let text = |key: &str| file[key].as_str().filter(|text| !text.trim().is_empty());
         let signed = text("url").unwrap_or_default();
         file.is_object().then(|| Self {
@@ -74,12 +74,12 @@ impl File {
     }
 }
 
-impl SentFile for File {
-    fn declared(&self) -> Declared {
+impl SentFile for DiscordFile {
+    fn declared(&self) -> DeclaredFile {
         let (name, mime_type) = (Some(self.name.clone()), self.mime_type.clone());
         // What is no address of Discord's is nobody's to repeat.
         let source = address(&self.link).map(|_| self.link.clone());
-        Declared { name, mime_type, size: self.size, source }
+        DeclaredFile { name, mime_type, size: self.size, source }
     }
 
     fn place(&self) -> Option<i64> {
@@ -92,30 +92,30 @@ impl SentFile for File {
 }
 
 #[async_trait]
-impl Fetcher for Bot {
-    type File = File;
+impl Fetcher for DiscordBot {
+    type File = DiscordFile;
 
-    async fn fetch(&self, file: File, item: Download) -> Settled {
-        fetch(Wanted { bot: self, file, asked: Asked::No }, item).await
+    async fn fetch(&self, file: DiscordFile, item: Download) -> IntakeResult {
+        fetch(FileDownload { bot: self, file, asked: LinkRefresh::No }, item).await
     }
 }
 
 /// Whether a fresh link was asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum LinkRefresh {
     No,
     Once,
 }
 
-struct Wanted<'a> {
-    bot: &'a Bot,
-    file: File,
-    asked: Asked,
+struct FileDownload<'a> {
+    bot: &'a DiscordBot,
+    file: DiscordFile,
+    asked: LinkRefresh,
 }
 
 #[async_trait]
-impl Source for Wanted<'_> {
-    async fn bring(&mut self, item: &mut Download) -> Result<(), Trouble> {
+impl DownloadSource for FileDownload<'_> {
+    async fn bring(&mut self, item: &mut Download) -> Result<(), RetryAdvice> {
         let (bot, limit) = (self.bot, self.bot.base.limits.max_bytes);
         let stall = bot.timing.download_stall;
         let response = loop {
@@ -128,17 +128,17 @@ impl Source for Wanted<'_> {
             let response = head.map_err(|error| broken(&error))?;
             match response.status().as_u16() {
                 200 => break response,
-                403 | 404 | 410 if self.asked == Asked::No => self.file.signed = None,
+                403 | 404 | 410 if self.asked == LinkRefresh::No => self.file.signed = None,
                 403 | 404 | 410 => return Err(never(GONE)),
-                300..=399 => return Err(Trouble::Final(Unavailable::Redirected)),
+                300..=399 => return Err(RetryAdvice::Final(Unavailable::Redirected)),
                 status @ (408 | 425 | 429 | 500..=599) => {
-                    return Err(Trouble::Again(Unavailable::Status(status), retry_after(&response)));
+                    return Err(RetryAdvice::Again(Unavailable::Status(status), retry_after(&response)));
                 }
-                status => return Err(Trouble::Final(Unavailable::Status(status))),
+                status => return Err(RetryAdvice::Final(Unavailable::Status(status))),
             }
         };
         if response.content_length().is_some_and(|length| length > limit.0) {
-            return Err(Trouble::Final(Unavailable::TooLarge(limit)));
+            return Err(RetryAdvice::Final(Unavailable::TooLarge(limit)));
         }
         // What Discord has said of its size decides nothing but patience: a short one is told at
         // the end.
@@ -147,26 +147,26 @@ impl Source for Wanted<'_> {
     }
 }
 
-impl Wanted<'_> {
+impl FileDownload<'_> {
     /// Asks the message for the file of the same number, once.
-    async fn fresh_link(&mut self) -> Result<String, Trouble> {
-        let Some(message) = self.file.message.filter(|_| self.asked == Asked::No) else {
+    async fn fresh_link(&mut self) -> Result<String, RetryAdvice> {
+        let Some(message) = self.file.message.filter(|_| self.asked == LinkRefresh::No) else {
             return Err(never(GONE));
         };
         let found = self
             .bot
             .api
-            .call(&Route::bot(route::MESSAGE, &[self.file.channel, message]), Carried::Nothing)
+            .call(&Route::bot(route::MESSAGE, &[self.file.channel, message]), RequestBody::Nothing)
             .await;
         let found = match found {
             Ok(found) => found,
-            Err(Failure::Refused { .. } | Failure::Unauthorized) => return Err(never(GONE)),
+            Err(ApiFailure::Refused { .. } | ApiFailure::Unauthorized) => return Err(never(GONE)),
             Err(failure) => {
                 tracing::info!(%failure, "a link is not renewed");
                 return Err(again(Unavailable::Broken));
             }
         };
-        self.asked = Asked::Once;
+        self.asked = LinkRefresh::Once;
         let lists = [&found["attachments"], &found["message_snapshots"][0]["message"]["attachments"]];
         let mut all = lists.into_iter().filter_map(Value::as_array).flatten();
         let same = all.find(|file| id(&file["id"]) == Some(self.file.id));
@@ -210,20 +210,20 @@ impl Cdn {
 struct Pieces(Response);
 
 #[async_trait]
-impl Body for Pieces {
+impl DownloadBody for Pieces {
     type Piece = Bytes;
 
-    async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+    async fn next(&mut self) -> Result<Option<Bytes>, RetryAdvice> {
         self.0.chunk().await.map_err(|error| broken(&error))
     }
 }
 
-fn never(why: &str) -> Trouble {
-    Trouble::Final(Unavailable::Because(why.to_owned()))
+fn never(why: &str) -> RetryAdvice {
+    RetryAdvice::Final(Unavailable::Because(why.to_owned()))
 }
 
 /// Without the address, which holds the signature.
-fn broken(error: &reqwest::Error) -> Trouble {
+fn broken(error: &reqwest::Error) -> RetryAdvice {
     let (timeout, connect) = (error.is_timeout(), error.is_connect());
     tracing::info!(timeout, connect, "a download broke off");
     again(Unavailable::Broken)
@@ -272,17 +272,17 @@ mod tests {
     fn what_is_kept_of_a_file_holds_no_signature() {
         let file = json!({ "id": "11", "filename": "a.txt", "size": 3, "content_type": "text/plain",
             "url": "https://cdn.discordapp.com/attachments/1/11/a.txt?ex=1&hm=secret", "title": "x" });
-        let read = File::read(&file, 5, Some(7)).expect("a file");
+        let read = DiscordFile::read(&file, 5, Some(7)).expect("a file");
         let kept = serde_json::to_string(&read).expect("plain data");
         assert!(!kept.contains("secret") && !kept.contains('?'), "{kept}");
-        let again: File = serde_json::from_str(&kept).expect("it");
+        let again: DiscordFile = serde_json::from_str(&kept).expect("it");
         assert_eq!((&again, again.signed.as_deref()), (&read, None));
         let source = read.declared().source;
         assert_eq!(source.as_deref(), Some("https://cdn.discordapp.com/attachments/1/11/a.txt"));
         assert_eq!(
-            File::read(&json!({ "url": 5 }), 5, None).expect("it keeps its place").declared().source,
+            DiscordFile::read(&json!({ "url": 5 }), 5, None).expect("it keeps its place").declared().source,
             None
         );
-        assert_eq!(File::read(&json!("x"), 5, None), None);
+        assert_eq!(DiscordFile::read(&json!("x"), 5, None), None);
     }
 }

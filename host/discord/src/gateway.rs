@@ -2,17 +2,17 @@
 //! until the stop. A failure is waited out; only one that would come again ends it.
 
 use super::address;
-use super::api::{AGENT, Carried};
-use super::bot::{Bot, Bots, CHANNEL};
+use super::api::{AGENT, RequestBody};
+use super::bot::{DiscordBot, Bots, CHANNEL};
 use super::catch_up::catch_up;
-use super::connection::{Begin, Connection, EVENTS_MAX, Ended};
-use super::failure::Failure;
+use super::connection::{SessionStart, Connection, EVENTS_MAX, ConnectionEnd};
+use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::socket::connect;
-use super::take::Taker;
+use super::take::EventReader;
 use super::{PULSE, ServeError};
-use cofferdam_agent::server::{Reach, client};
-use cofferdam_chat::Trouble;
+use cofferdam_agent::server::{ServerScope, client};
+use cofferdam_chat::RetryPauses;
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::pulse::goes_on_within;
 use cofferdam_store::Stream;
@@ -39,14 +39,14 @@ const DIRECT_MESSAGES: u64 = 1 << 12;
 const MESSAGE_CONTENT: u64 = 1 << 15;
 
 /// How the gateway is reached.
-pub(super) struct Gateway {
-    pub(super) api: Reach,
+pub(super) struct GatewayAddress {
+    pub(super) api: ServerScope,
     pub(super) message_content: bool,
     /// Where the token is, in words.
     pub(super) token_place: String,
 }
 
-impl Gateway {
+impl GatewayAddress {
     /// Ends the program: the token is refused with this status or close code.
     pub(super) fn unauthorized(&self, code: u16) -> ServeError {
         ServeError::Unauthorized { place: self.token_place.clone(), code }
@@ -54,7 +54,7 @@ impl Gateway {
 }
 
 /// What comes next.
-enum Next {
+enum NextConnection {
     Again,
     Pause(String, Option<Duration>),
     Stops,
@@ -62,22 +62,22 @@ enum Next {
 
 /// How a session was begun.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Begun {
+enum SessionOpening {
     Anew,
     Resumed,
 }
 
 /// What lasts from one connection to the next.
-struct Life<'a> {
+struct GatewayState<'a> {
     bots: &'a Bots,
-    gateway: Gateway,
+    gateway: GatewayAddress,
     client: reqwest::Client,
     lanes: &'a mpsc::Sender<Arrival>,
     stream: Option<Stream>,
     /// The address to resume at does not answer: the first one takes its place.
     at_first: bool,
     /// Since when the last connection has a session, and whether that is one that went on.
-    up: Option<(Instant, Begun)>,
+    up: Option<(Instant, SessionOpening)>,
     taken: AtomicI64,
     behind: JoinSet<()>,
 }
@@ -85,7 +85,7 @@ struct Life<'a> {
 /// Listens until the stop. `announce` is called once events come.
 pub(super) async fn listen(
     bots: &Bots,
-    gateway: Gateway,
+    gateway: GatewayAddress,
     lanes: &mpsc::Sender<Arrival>,
     announce: impl FnOnce() + Send,
 ) -> Result<(), ServeError> {
@@ -97,8 +97,8 @@ pub(super) async fn listen(
     let stream = bot.base.store.stream(&bot.base.channel).await?;
     let taken = AtomicI64::new(stream.as_ref().map_or(-1, |stream| stream.position.number));
     let (at_first, up, behind) = (false, None, JoinSet::new());
-    let mut life = Life { bots, gateway, client, lanes, stream, at_first, up, taken, behind };
-    let mut trouble = Trouble::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
+    let mut life = GatewayState { bots, gateway, client, lanes, stream, at_first, up, taken, behind };
+    let mut trouble = RetryPauses::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
     let mut announce = Some(announce);
     let stop = bot.base.stop.soon.clone();
     let unauthorized = bot.api.unauthorized.clone();
@@ -109,14 +109,14 @@ pub(super) async fn listen(
             next = life.connection(&mut announce) => next,
         };
         let (said, asked) = match next {
-            Ok(Next::Stops) => break Ok(()),
-            Ok(Next::Again) => continue,
-            Ok(Next::Pause(said, asked)) => (said, asked),
+            Ok(NextConnection::Stops) => break Ok(()),
+            Ok(NextConnection::Again) => continue,
+            Ok(NextConnection::Pause(said, asked)) => (said, asked),
             Err(over) => break Err(over),
         };
         let lasted = life.up.is_some_and(|(since, _)| since.elapsed() >= GOOD_AFTER);
         // One that was resumed was no failure. New sessions are: there are so many a day.
-        if lasted || life.up.is_some_and(|(_, begun)| begun == Begun::Resumed) {
+        if lasted || life.up.is_some_and(|(_, begun)| begun == SessionOpening::Resumed) {
             trouble.over();
         }
         if lasted {
@@ -136,9 +136,9 @@ pub(super) async fn listen(
     ended
 }
 
-impl Life<'_> {
+impl GatewayState<'_> {
     /// One connection, from its address to its end.
-    async fn connection(&mut self, announce: &mut Option<impl FnOnce()>) -> Result<Next, ServeError> {
+    async fn connection(&mut self, announce: &mut Option<impl FnOnce()>) -> Result<NextConnection, ServeError> {
         let bot = self.bots.borrow().clone();
         self.up = None;
         goes_on_within(SILENCE_MAX);
@@ -149,7 +149,7 @@ impl Life<'_> {
         let stop = &bot.base.stop.soon;
         let socket = tokio::select! {
             socket = connect(&self.client, &url) => socket,
-            () = stop.cancelled() => return Ok(Next::Stops),
+            () = stop.cancelled() => return Ok(NextConnection::Stops),
         };
         let socket = match socket {
             Ok(socket) => socket,
@@ -157,26 +157,26 @@ impl Life<'_> {
                 // The first address stands in for one that does not answer.
                 let again = self.stream.is_some() && !self.at_first;
                 self.at_first = !self.at_first;
-                return Ok(if again { Next::Again } else { Next::Pause(said, None) });
+                return Ok(if again { NextConnection::Again } else { NextConnection::Pause(said, None) });
             }
         };
         PULSE.known();
         let ended = self.speak(&bot, socket, announce).await;
         self.note(&bot).await;
         Ok(match ended {
-            Ended::Stopped => Next::Stops,
-            Ended::Resume(said) => Next::Pause(said, None),
-            Ended::Anew(said) => {
+            ConnectionEnd::Stopped => NextConnection::Stops,
+            ConnectionEnd::Resume(said) => NextConnection::Pause(said, None),
+            ConnectionEnd::Anew(said) => {
                 self.stream = None;
-                Next::Pause(said, None)
+                NextConnection::Pause(said, None)
             }
-            Ended::Fatal(4004) => return Err(self.gateway.unauthorized(4004)),
-            Ended::Fatal(code) => return Err(ServeError::Closed { code, why: why(code) }),
+            ConnectionEnd::Fatal(4004) => return Err(self.gateway.unauthorized(4004)),
+            ConnectionEnd::Fatal(code) => return Err(ServeError::Closed { code, why: why(code) }),
         })
     }
 
     /// Where to connect to now.
-    async fn address(&mut self, bot: &Bot) -> Result<Result<Url, Next>, ServeError> {
+    async fn address(&mut self, bot: &DiscordBot) -> Result<Result<Url, NextConnection>, ServeError> {
         let resumed = self.stream.as_ref().filter(|_| !self.at_first);
         if let Some(url) =
             resumed.and_then(|stream| address::gateway(&stream.position.address, self.gateway.api))
@@ -185,38 +185,38 @@ impl Life<'_> {
         }
         let route = Route::bot(route::GATEWAY, &[]);
         let asked = tokio::select! {
-            asked = bot.api.call(&route, Carried::Nothing) => asked,
-            () = bot.base.stop.soon.cancelled() => return Ok(Err(Next::Stops)),
+            asked = bot.api.call(&route, RequestBody::Nothing) => asked,
+            () = bot.base.stop.soon.cancelled() => return Ok(Err(NextConnection::Stops)),
         };
         let answer = match asked {
             Ok(answer) => answer,
-            Err(Failure::Unauthorized) => return Err(self.gateway.unauthorized(401)),
-            Err(failure) => return Ok(Err(Next::Pause(failure.to_string(), None))),
+            Err(ApiFailure::Unauthorized) => return Err(self.gateway.unauthorized(401)),
+            Err(failure) => return Ok(Err(NextConnection::Pause(failure.to_string(), None))),
         };
         if let Some(wait) = no_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none()) {
             let said = format!("no session can be begun for {} s more", wait.as_secs());
-            return Ok(Err(Next::Pause(said, Some(wait))));
+            return Ok(Err(NextConnection::Pause(said, Some(wait))));
         }
         let url = address::gateway(answer["url"].as_str().unwrap_or_default(), self.gateway.api);
-        Ok(url.ok_or_else(|| Next::Pause("GET /gateway/bot tells no address of Discord's".into(), None)))
+        Ok(url.ok_or_else(|| NextConnection::Pause("GET /gateway/bot tells no address of Discord's".into(), None)))
     }
 
     /// Speaks over a connection, and keeps what comes until the last of it is kept.
     async fn speak(
         &mut self,
-        bot: &Bot,
+        bot: &DiscordBot,
         socket: super::socket::Socket,
         announce: &mut Option<impl FnOnce()>,
-    ) -> Ended {
+    ) -> ConnectionEnd {
         let (events, mut came) = mpsc::channel(EVENTS_MAX);
         let intents = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES;
         let intents = intents | if self.gateway.message_content { MESSAGE_CONTENT } else { 0 };
         let before = self.stream.clone();
         let begin = match &before {
-            Some(stream) => Begin::Resume(&stream.position),
+            Some(stream) => SessionStart::Resume(&stream.position),
             None => {
                 self.taken.store(-1, Ordering::Release);
-                Begin::Identify(intents)
+                SessionStart::Identify(intents)
             }
         };
         let connection = Connection {
@@ -233,14 +233,14 @@ impl Life<'_> {
             goes_on_within(SILENCE_MAX);
         });
         let mut taker =
-            Taker { bots: self.bots, lanes: self.lanes, api: self.gateway.api, stream: before.clone() };
+            EventReader { bots: self.bots, lanes: self.lanes, api: self.gateway.api, stream: before.clone() };
         let (taken, behind, up) = (&self.taken, &mut self.behind, &mut self.up);
         let taking = async {
             while let Some(event) = came.recv().await {
                 let number = event.number;
                 let begun = match &*event.kind {
-                    "READY" => Some(Begun::Anew),
-                    "RESUMED" => Some(Begun::Resumed),
+                    "READY" => Some(SessionOpening::Anew),
+                    "RESUMED" => Some(SessionOpening::Resumed),
                     _ => None,
                 };
                 *up = begun.map(|begun| (Instant::now(), begun)).or(*up);
@@ -268,7 +268,7 @@ impl Life<'_> {
     }
 
     /// Notes how far the stream was read, so that less comes again.
-    async fn note(&mut self, bot: &Bot) {
+    async fn note(&mut self, bot: &DiscordBot) {
         let number = self.taken.load(Ordering::Acquire);
         let Some(stream) = self.stream.as_mut().filter(|stream| stream.position.number < number) else {
             return;
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn pauses_grow_from_at_most_a_second_to_at_most_thirty_and_vary() {
         let row = || {
-            let mut trouble = Trouble::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
+            let mut trouble = RetryPauses::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
             (0..12).map(|_| trouble.pause("away".into(), None)).collect::<Vec<_>>()
         };
         let all = row();

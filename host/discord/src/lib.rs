@@ -44,22 +44,22 @@ mod token;
 mod wire;
 
 pub use config::{Config, ConfigError, Timing};
-pub use probe::{Found, Obstacle, examine, permissions};
-pub use token::Token;
+pub use probe::{BotFacts, Obstacle, examine, permissions};
+pub use token::BotToken;
 
 use acks::Acks;
-use api::{AGENT, Api};
-use bot::{Bot, Bots, CHANNEL, Me, named};
-use cofferdam_agent::server::{Reach, client};
+use api::{AGENT, DiscordApi};
+use bot::{DiscordBot, Bots, CHANNEL, BotUser, named};
+use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
-use cofferdam_chat::people::{Door, Guests, Names};
-use cofferdam_chat::pulse::Pulse;
+use cofferdam_chat::people::{AccessControl, PairedPeople, PeopleNames};
+use cofferdam_chat::pulse::LoopHealth;
 use cofferdam_chat::setup::{self, Renewal, run, wait_for};
 use cofferdam_store::StoreError;
-use failure::Failure;
+use failure::ApiFailure;
 use file::Cdn;
-use gateway::{Gateway, listen};
+use gateway::{GatewayAddress, listen};
 use presses::ANSWERS_AT_ONCE_MAX;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,10 +67,10 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Whether the gateway's life of this process goes on.
-pub static PULSE: Pulse = Pulse::new();
+pub static PULSE: LoopHealth = LoopHealth::new();
 
 /// Everything that the channel needs from others.
-pub type Service = cofferdam_chat::setup::Service<Config, Token>;
+pub type DiscordService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
 
 /// Why the channel ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +112,7 @@ pub enum ServeError {
 /// # Errors
 /// [`ServeError`]; a network that fails is waited for and is none.
 pub async fn serve(
-    service: Service,
+    service: DiscordService,
     announce: impl FnOnce(&str) + Send,
     renewals: mpsc::Receiver<Renewal<Config>>,
     stop: CancellationToken,
@@ -133,7 +133,7 @@ pub async fn serve(
 ///
 /// # Errors
 /// [`ServeError`].
-pub async fn speak(service: Service, stop: CancellationToken) -> Result<(), ServeError> {
+pub async fn speak(service: DiscordService, stop: CancellationToken) -> Result<(), ServeError> {
     let Some((bot, _)) = open(service, &stop).await? else { return Ok(()) };
     let grace = bot.timing.grace;
     setup::speak(bot, grace).await;
@@ -141,13 +141,13 @@ pub async fn speak(service: Service, stop: CancellationToken) -> Result<(), Serv
 }
 
 /// The bot, once Discord has said who it is, and where events come from; `None` on `stop`.
-async fn open(service: Service, stop: &CancellationToken) -> Result<Option<(Arc<Bot>, Gateway)>, ServeError> {
+async fn open(service: DiscordService, stop: &CancellationToken) -> Result<Option<(Arc<DiscordBot>, GatewayAddress)>, ServeError> {
     service.config.check()?;
     let address = service.config.address()?;
     let Config { message_content, .. } = service.config;
-    let gateway = Gateway { api: address.reach, message_content, token_place: service.config.token_place() };
+    let gateway = GatewayAddress { api: address.reach, message_content, token_place: service.config.token_place() };
     let soon = stop.child_token();
-    let api = Api::new(address, service.token.clone(), soon.clone());
+    let api = DiscordApi::new(address, service.token.clone(), soon.clone());
     let api = Arc::new(api.map_err(|failure| ServeError::Client(failure.to_string()))?);
     let me = who_am_i(&api, stop).await.map_err(|_| gateway.unauthorized(401))?;
     let Some(me) = me else { return Ok(None) };
@@ -156,26 +156,26 @@ async fn open(service: Service, stop: &CancellationToken) -> Result<Option<(Arc<
 
 /// The bot's account; waits for a network that is down, and fails for a token that is refused.
 /// `None` on `stop`.
-async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Option<Me>, Failure> {
-    let asks_for = |failure: &Failure| (*failure != Failure::Unauthorized).then_some(Duration::ZERO);
+async fn who_am_i(api: &DiscordApi, stop: &CancellationToken) -> Result<Option<BotUser>, ApiFailure> {
+    let asks_for = |failure: &ApiFailure| (*failure != ApiFailure::Unauthorized).then_some(Duration::ZERO);
     let pauses = (Duration::from_secs(1), Duration::from_secs(30));
-    wait_for("Discord", pauses, stop, || Me::ask(api), asks_for).await
+    wait_for("Discord", pauses, stop, || BotUser::ask(api), asks_for).await
 }
 
-fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Result<Bot, ServeError> {
-    let Service { config, services, .. } = service;
+fn bot(service: DiscordService, api: Arc<DiscordApi>, me: BotUser, soon: CancellationToken) -> Result<DiscordBot, ServeError> {
+    let DiscordService { config, services, .. } = service;
     let cdn = config.cdn()?;
-    let reach = if cdn.is_some() { Reach::Loopback } else { Reach::Remote };
+    let reach = if cdn.is_some() { ServerScope::Loopback } else { ServerScope::Remote };
     let client =
         client(reach, AGENT).build().map_err(|error| ServeError::Client(error.without_url().to_string()))?;
     // In the store another bot's messages never meet this one's.
     let channel = format!("{CHANNEL}-{}", me.id);
-    Ok(Bot {
+    Ok(DiscordBot {
         base: services.base(channel, soon, &config.approvers, config.timing.albums),
         api,
         cdn: Arc::new(Cdn { client, instead: cdn.map(|address| address.url) }),
         presence: services.presence,
-        door: Door::new(named(&config), Guests::new(services.people, CHANNEL), Names::default()),
+        door: AccessControl::new(named(&config), PairedPeople::new(services.people, CHANNEL), PeopleNames::default()),
         timing: config.timing,
         me,
         menu: Arc::new(services.menu),

@@ -1,12 +1,12 @@
 //! Mentions of this bot: `<@id>` or `<@!id>`.
 
-use super::route::Id;
+use super::route::Snowflake;
 use cofferdam_chat::answering::Mentions;
 
 /// A bot's own number.
-pub(super) struct Number(pub(super) Id);
+pub(super) struct BotNumber(pub(super) Snowflake);
 
-impl Mentions for Number {
+impl Mentions for BotNumber {
     fn next(&self, text: &str, _: Option<char>) -> Option<(usize, usize)> {
         let forms = [format!("<@{}>", self.0), format!("<@!{}>", self.0)];
         forms.iter().filter_map(|form| Some((text.find(form.as_str())?, form.len()))).min()
@@ -21,7 +21,7 @@ mod tests {
     #[test]
     fn a_mention_of_the_bot_goes_and_the_words_stay() {
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(without_mention(text, &Number(5)).as_deref(), expected, "{text:?}");
+            assert_eq!(without_mention(text, &BotNumber(5)).as_deref(), expected, "{text:?}");
         };
         check("<@5> what is this?", Some("what is this?"));
         check("  <@!5>: what", Some("what"));
@@ -33,7 +33,7 @@ mod tests {
         for text in ["", "hello", "<@55> hi", "<@&5>", "<@ 5>", "@5", "<@5", "<#5>"] {
             check(text, None);
         }
-        assert_eq!(after_mention(" <@5>, /x <@5>", &Number(5)), Some("/x <@5>"));
-        assert_eq!(after_mention("hi <@5>", &Number(5)), None);
+        assert_eq!(after_mention(" <@5>, /x <@5>", &BotNumber(5)), Some("/x <@5>"));
+        assert_eq!(after_mention("hi <@5>", &BotNumber(5)), None);
     }
 }

@@ -2,20 +2,20 @@
 //! not as they should be. Best effort: without them what is typed works as well.
 
 use super::Config;
-use super::api::Carried;
-use super::bot::{Bot, named};
+use super::api::RequestBody;
+use super::bot::{DiscordBot, named};
 use super::command::{are_set, commands};
-use super::failure::Failure;
+use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::wire::id;
-use cofferdam_chat::setup::{MenuEntry, Renewable, Renewed};
+use cofferdam_chat::setup::{MenuEntry, Renewable, RenewedSettings};
 use serde_json::Value;
 use std::sync::Arc;
 
-impl Renewable for Bot {
+impl Renewable for DiscordBot {
     type Config = Config;
 
-    fn renewed(&self, renewed: Renewed<Config>) -> Self {
+    fn renewed(&self, renewed: RenewedSettings<Config>) -> Self {
         let base = self.base.renewed(&renewed, &renewed.config.approvers);
         let door = self.door.renewed(named(&renewed.config));
         Self { base, door, menu: Arc::new(renewed.menu), ..self.clone() }
@@ -33,14 +33,14 @@ impl Renewable for Bot {
     }
 }
 
-async fn set(bot: &Bot, wanted: Vec<Value>) -> Result<(), Failure> {
-    let application = bot.api.call(&Route::bot(route::APPLICATION, &[]), Carried::Nothing).await?;
+async fn set(bot: &DiscordBot, wanted: Vec<Value>) -> Result<(), ApiFailure> {
+    let application = bot.api.call(&Route::bot(route::APPLICATION, &[]), RequestBody::Nothing).await?;
     // Of older bots it is another one than the bot's own.
     let application = id(&application["id"]).unwrap_or(bot.me.id);
-    let found = bot.api.call(&Route::bot(route::COMMANDS, &[application]), Carried::Nothing).await?;
+    let found = bot.api.call(&Route::bot(route::COMMANDS, &[application]), RequestBody::Nothing).await?;
     if !are_set(&found, &wanted) {
         bot.api
-            .call(&Route::bot(route::SET_COMMANDS, &[application]), Carried::Json(&Value::Array(wanted)))
+            .call(&Route::bot(route::SET_COMMANDS, &[application]), RequestBody::Json(&Value::Array(wanted)))
             .await?;
     }
     Ok(())

@@ -2,68 +2,68 @@
 //! with which text and which files, is in one table.
 
 use super::command;
-use super::file::File;
-use super::mention::Number;
-use super::route::Id;
-use super::rules::{Admission, Rules};
-use super::target::Target;
-use super::wire::{Message, Replied};
+use super::file::DiscordFile;
+use super::mention::BotNumber;
+use super::route::Snowflake;
+use super::rules::{SenderReply, AccessRules};
+use super::target::ReplyTarget;
+use super::wire::{Message, RepliedMessage};
 use cofferdam_chat::answering::{
-    self, About, Author, Files, Question, Somebody, after_mention, without_mention,
+    self, MessageFacts, Author, RequestFiles, TurnRequest, NamedUser, after_mention, without_mention,
 };
-use cofferdam_core::command::{Spoken, spoken, steered};
-use cofferdam_store::Queue;
+use cofferdam_core::command::{CommandLine, spoken, steered};
+use cofferdam_store::QueueMode;
 
 /// What a message asks for.
-pub(super) type Todo = answering::Todo<Target, File>;
+pub(super) type DiscordAction = answering::MessageAction<ReplyTarget, DiscordFile>;
 /// A message that a turn answers.
-pub(super) type Asked = Question<Target, File>;
+pub(super) type DiscordTurn = TurnRequest<ReplyTarget, DiscordFile>;
 
 /// What the words of a message are.
-enum Meant {
+enum MessageIntent {
     Command(String),
     Said(String),
 }
 
 /// Whether a message says that it is for this bot: in private each is, as is each command; in
 /// guilds a mention, a reply to one of the bot's, or anything where the guild is there for that.
-pub(super) fn is_for_us(message: &Message, rules: &Rules) -> bool {
+pub(super) fn is_for_us(message: &Message, rules: &AccessRules) -> bool {
     let Some(_) = message.guild.filter(|_| message.command.is_none()) else { return true };
     if message.forwarded.is_some() {
         return !rules.place(message.guild).mention_required;
     }
     let to_us = match &message.replied {
-        Replied::Message(to) => to.author.id == rules.me.id,
+        RepliedMessage::Message(to) => to.author.id == rules.me.id,
         // A reply that pings counts as a mention, also where what it replies to is gone.
-        Replied::Unknown => message.mentions.contains(&rules.me.id),
-        Replied::Nothing => false,
+        RepliedMessage::Unknown => message.mentions.contains(&rules.me.id),
+        RepliedMessage::Nothing => false,
     };
     to_us
         || !rules.place(message.guild).mention_required
-        || without_mention(message.words(), &Number(rules.me.id)).is_some()
+        || without_mention(message.words(), &BotNumber(rules.me.id)).is_some()
 }
 
 /// How a message wants to be taken.
-pub(super) fn queue_of(message: &Message, rules: &Rules) -> Queue {
+pub(super) fn queue_of(message: &Message, rules: &AccessRules) -> QueueMode {
     match meant(message, rules) {
-        Meant::Command(text) if steered(&text).is_some() => Queue::Steer,
-        Meant::Command(_) | Meant::Said(_) => Queue::Turn,
+        MessageIntent::Command(text) if steered(&text).is_some() => QueueMode::Steer,
+        MessageIntent::Command(_) | MessageIntent::Said(_) => QueueMode::Turn,
     }
 }
 
 /// What a message asks for.
-pub(super) fn prepare(message: Message, rules: &Rules) -> Todo {
-    if rules.admit(&message) != Admission::Serve || !is_for_us(&message, rules) {
-        return Todo::Nothing;
+pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
+    if rules.admit(&message) != SenderReply::Serve || !is_for_us(&message, rules) {
+        return DiscordAction::Nothing;
     }
     let sender = message.author.id;
-    let question = Asked {
-        target: Target::answering(&message),
+    let question = DiscordTurn {
+        target: ReplyTarget::answering(&message),
         sender: sender.to_string(),
         power: rules.power_of(sender),
         queue: queue_of(&message, rules),
         text: String::new(),
-        files: Files::Own(message.files.clone()),
+        files: RequestFiles::Own(message.files.clone()),
         album: None,
         // What is sent on was said by somebody else.
         is_voice: message.is_voice && message.forwarded.is_none(),
@@ -72,46 +72,46 @@ pub(super) fn prepare(message: Message, rules: &Rules) -> Todo {
         profiles: rules.place(message.guild).profiles.clone(),
     };
     let words = match meant(&message, rules) {
-        Meant::Command(text) => (text, true),
-        Meant::Said(text) => (text, false),
+        MessageIntent::Command(text) => (text, true),
+        MessageIntent::Said(text) => (text, false),
     };
     let replied = match message.replied {
-        Replied::Message(to) if !to.files.is_empty() => Some(Files::Replied { files: to.files, album: None }),
+        RepliedMessage::Message(to) if !to.files.is_empty() => Some(RequestFiles::Replied { files: to.files, album: None }),
         _ => None,
     };
     question.asks(words, replied, rules.may_begin_anew(sender))
 }
 
-fn meant(message: &Message, rules: &Rules) -> Meant {
+fn meant(message: &Message, rules: &AccessRules) -> MessageIntent {
     if let Some(command) = &message.command {
-        return Meant::Command(command::text(command, &rules.menu));
+        return MessageIntent::Command(command::text(command, &rules.menu));
     }
     // What is sent on are nobody's own words.
     if message.forwarded.is_some() {
-        return Meant::Said(String::new());
+        return MessageIntent::Said(String::new());
     }
-    let (text, me) = (message.words(), &Number(rules.me.id));
+    let (text, me) = (message.words(), &BotNumber(rules.me.id));
     // What follows is a command as it was typed: a mention within it is part of its arguments.
     let at_first = spoken(after_mention(text, me).unwrap_or(text), Some(&rules.me.name));
     match at_first {
-        Spoken::Command(text) => Meant::Command(text),
+        CommandLine::Command(text) => MessageIntent::Command(text),
         // Nobody else is there to be meant.
-        Spoken::ForAnother | Spoken::Plain(_) => {
-            Meant::Said(without_mention(text, me).unwrap_or_else(|| text.to_owned()))
+        CommandLine::ForAnother | CommandLine::Plain(_) => {
+            MessageIntent::Said(without_mention(text, me).unwrap_or_else(|| text.to_owned()))
         }
     }
 }
 
 /// What a model is told of a message besides its words.
-fn about(message: &Message, me: Id) -> Option<String> {
+fn about(message: &Message, me: Snowflake) -> Option<String> {
     let somebody =
-        |message: &Message| Somebody { id: Some(message.author.id), name: message.author.name.clone() };
+        |message: &Message| NamedUser { id: Some(message.author.id), name: message.author.name.clone() };
     let replies_to = match &message.replied {
-        Replied::Message(to) if to.author.id == me => Some((Author::Bot, to.words().to_owned())),
-        Replied::Message(to) => Some((Author::Other(somebody(to)), to.words().to_owned())),
-        Replied::Unknown | Replied::Nothing => None,
+        RepliedMessage::Message(to) if to.author.id == me => Some((Author::Bot, to.words().to_owned())),
+        RepliedMessage::Message(to) => Some((Author::Other(somebody(to)), to.words().to_owned())),
+        RepliedMessage::Unknown | RepliedMessage::Nothing => None,
     };
-    let about = About {
+    let about = MessageFacts {
         from: message.guild.map(|_| somebody(message)),
         replies_to,
         // Discord does not say whose words they are.
@@ -122,27 +122,27 @@ fn about(message: &Message, me: Id) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bot::Me;
+    use super::super::bot::BotUser;
     use super::*;
-    use cofferdam_agent::turn::Whose;
-    use cofferdam_chat::people::{Group, Groups, Members};
+    use cofferdam_agent::turn::ConversationOwner;
+    use cofferdam_chat::people::{Group, Groups, GroupMembers};
     use serde_json::{Value, json};
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
-    fn rules() -> Rules {
-        Rules {
+    fn rules() -> AccessRules {
+        AccessRules {
             allowed: BTreeSet::from([7]),
             guilds: Arc::default(),
-            me: Me { id: 99, name: "our_bot".into() },
+            me: BotUser { id: 99, name: "our_bot".into() },
             menu: Arc::default(),
-            whose: Whose::Session,
+            whose: ConversationOwner::Session,
         }
     }
 
-    fn rules_with(guild: Group) -> Rules {
+    fn rules_with(guild: Group) -> AccessRules {
         let groups = Groups { named: BTreeMap::from([(5, guild)]), ..Groups::default() };
-        Rules { guilds: Arc::new(groups), ..rules() }
+        AccessRules { guilds: Arc::new(groups), ..rules() }
     }
 
     fn message(fields: Value) -> Message {
@@ -153,14 +153,14 @@ mod tests {
     }
 
     /// What comes of it: the words of a turn with the number of its files, or who is not answered.
-    fn done(fields: Value, rules: &Rules) -> String {
+    fn done(fields: Value, rules: &AccessRules) -> String {
         match prepare(message(fields), rules) {
-            Todo::Nothing => "nothing".into(),
-            Todo::Say(_, text) => format!("says {text}"),
-            Todo::Run(asked) => {
+            DiscordAction::Nothing => "nothing".into(),
+            DiscordAction::Say(_, text) => format!("says {text}"),
+            DiscordAction::Run(asked) => {
                 let files = match asked.files {
-                    Files::Own(files) => files.len(),
-                    Files::Replied { files, .. } => files.len() * 10,
+                    RequestFiles::Own(files) => files.len(),
+                    RequestFiles::Replied { files, .. } => files.len() * 10,
                 };
                 format!("{:?} {} files {files}", asked.queue, asked.text)
             }
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_guild_may_have_rules_of_its_own() {
         let all = |mention_required| Group {
-            members: Members::All,
+            members: GroupMembers::All,
             mention_required,
             profiles: Some(BTreeSet::from(["file-read-only".to_owned()])),
         };
@@ -229,12 +229,12 @@ mod tests {
         assert_eq!(done(eve("hi"), &rules_with(all(true))), "nothing");
         assert_eq!(done(eve("<@99> hi"), &rules_with(all(true))), "Turn hi files 0");
         assert_eq!(done(eve("hi"), &rules_with(all(false))), "Turn hi files 0");
-        let Todo::Run(asked) = prepare(message(eve("hi")), &rules_with(all(false))) else {
+        let DiscordAction::Run(asked) = prepare(message(eve("hi")), &rules_with(all(false))) else {
             panic!("it runs")
         };
         assert_eq!(asked.profiles, Some(BTreeSet::from(["file-read-only".to_owned()])));
         assert!(done(eve("/new"), &rules_with(all(false))).starts_with("says "));
-        let none = Group { members: Members::None, ..Group::default() };
+        let none = Group { members: GroupMembers::None, ..Group::default() };
         assert_eq!(done(json!({ "guild_id": "5", "content": "<@99> hi" }), &rules_with(none)), "nothing");
     }
 
@@ -330,7 +330,7 @@ mod tests {
                 );
                 let line = about(&message, 99).unwrap_or_default();
                 assert!(!line.contains('\n'), "{changed}");
-                let Todo::Run(asked) = prepare(message, &rules) else { continue };
+                let DiscordAction::Run(asked) = prepare(message, &rules) else { continue };
                 heard += 1;
                 let author = changed.pointer("/member/user").unwrap_or(&changed["author"]);
                 assert!(author["id"] == "7" && author["bot"] != true, "{changed}");

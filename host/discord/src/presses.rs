@@ -3,12 +3,12 @@
 //! else.
 
 use super::acks::ANSWER_MAX;
-use super::api::{Carried, Haste};
-use super::bot::{Bot, PLATFORM};
+use super::api::{RequestBody, BucketWait};
+use super::bot::{DiscordBot, PLATFORM};
 use super::route::Route;
-use super::wire::{Interaction, Press};
-use cofferdam_chat::answering::Flow;
-use cofferdam_chat::outbound::Rich;
+use super::wire::{Interaction, ButtonPress};
+use cofferdam_chat::answering::IntakeState;
+use cofferdam_chat::outbound::StyledText;
 use cofferdam_chat::people::words::to_stranger;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) const ANSWERS_AT_ONCE_MAX: usize = 64;
 const EPHEMERAL: u64 = 1 << 6;
 
 /// Decides what a press asks for, and says so. When it returns, that is on disk.
-pub(super) async fn take(bot: &Bot, press: Press) -> Flow {
+pub(super) async fn take(bot: &DiscordBot, press: ButtonPress) -> IntakeState {
     let allowed = bot.door.allowed();
     let person = press.user.filter(|user| !user.bot && allowed.contains(&user.id));
     if let Some(person) = &person {
@@ -28,33 +28,33 @@ pub(super) async fn take(bot: &Bot, press: Press) -> Flow {
     let here = |channel: &str| channel.parse() == Ok(press.channel);
     let called = |person: &str| bot.door.names.of(person);
     let Some(said) = bot.base.desk.press(&press.data, by.as_deref(), here, called).await else {
-        return Flow::Stops;
+        return IntakeState::Stops;
     };
     // What was decided is shown below the call; what nobody expects is told to who pressed, alone.
     let answer = if said.alert { told(&said.text) } else { json!({ "type": 6 }) };
     say(bot, press.interaction, answer);
-    Flow::Goes
+    IntakeState::Goes
 }
 
 /// Tells a stranger who uses a command their id; nobody else sees it.
-pub(super) fn tell_stranger(bot: &Bot, interaction: Interaction, stranger: i64) {
+pub(super) fn tell_stranger(bot: &DiscordBot, interaction: Interaction, stranger: i64) {
     say(bot, interaction, told(&to_stranger(PLATFORM, stranger, None)));
 }
 
 fn told(text: &str) -> Value {
-    let mut data = super::send::payload(&Rich::plain(text));
+    let mut data = super::send::payload(&StyledText::plain(text));
     data["flags"] = (data["flags"].as_u64().unwrap_or_default() | EPHEMERAL).into();
     json!({ "type": 4, "data": data })
 }
 
-fn say(bot: &Bot, interaction: Interaction, answer: Value) {
+fn say(bot: &DiscordBot, interaction: Interaction, answer: Value) {
     let Ok(permit) = bot.answers.clone().try_acquire_owned() else { return };
     let api = bot.api.clone();
     tokio::spawn(async move {
         let route = Route::answer(&interaction);
         for _ in 0..2 {
-            match api.call_within(&route, Carried::Json(&answer), (ANSWER_MAX, Haste::Now)).await {
-                Ok(_) | Err(super::failure::Failure::Refused { .. }) => break,
+            match api.call_within(&route, RequestBody::Json(&answer), (ANSWER_MAX, BucketWait::Now)).await {
+                Ok(_) | Err(super::failure::ApiFailure::Refused { .. }) => break,
                 Err(failure) => tracing::debug!(%failure, "an interaction was not answered"),
             }
         }

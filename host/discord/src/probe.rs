@@ -3,15 +3,15 @@
 //! connects there, which would count against a limit.
 
 use super::address::gateway;
-use super::api::{Api, Carried};
-use super::bot::Me;
+use super::api::{DiscordApi, RequestBody};
+use super::bot::BotUser;
 use super::config::Config;
-use super::failure::Failure;
+use super::failure::ApiFailure;
 use super::gateway::no_sessions;
-use super::route::{self, Id, Route};
-use super::token::Token;
+use super::route::{self, Snowflake, Route};
+use super::token::BotToken;
 use super::wire::id;
-use cofferdam_chat::setup::{Answered, ProbeError};
+use cofferdam_chat::setup::{ProbeResponse, ProbeError};
 use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -21,9 +21,9 @@ const CONTENT_FLAGS: u64 = 1 << 18 | 1 << 19;
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct BotFacts {
     /// The bot, as for every channel.
-    pub answered: Answered,
+    pub answered: ProbeResponse,
     /// What keeps it from connecting all the same.
     pub obstacles: Vec<Obstacle>,
     /// The link by which it is invited into a guild, where its application is known.
@@ -50,21 +50,21 @@ pub enum Obstacle {
 }
 
 /// Asks the API of this configuration about the bot with this token, for at most `limit`.
-pub async fn examine(config: &Config, token: Token, limit: Duration) -> Found {
+pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFacts {
     let stop = CancellationToken::new();
     let api = config.address().map_err(|error| error.to_string()).and_then(|address| {
         let reach = address.reach;
-        Ok((Api::new(address, token, stop.clone()).map_err(|failure| failure.to_string())?, reach))
+        Ok((DiscordApi::new(address, token, stop.clone()).map_err(|failure| failure.to_string())?, reach))
     });
     let (api, reach) = match api {
         Ok(api) => api,
         Err(said) => return unreachable(said),
     };
     let asked = async {
-        let me = Me::ask(&api).await?;
-        let application = api.call(&Route::bot(route::APPLICATION, &[]), Carried::Nothing).await;
-        let gateway = api.call(&Route::bot(route::GATEWAY, &[]), Carried::Nothing).await;
-        Ok::<_, Failure>((me, application, gateway))
+        let me = BotUser::ask(&api).await?;
+        let application = api.call(&Route::bot(route::APPLICATION, &[]), RequestBody::Nothing).await;
+        let gateway = api.call(&Route::bot(route::GATEWAY, &[]), RequestBody::Nothing).await;
+        Ok::<_, ApiFailure>((me, application, gateway))
     };
     let asked = match timeout(limit, asked).await {
         Ok(asked) => asked,
@@ -73,10 +73,10 @@ pub async fn examine(config: &Config, token: Token, limit: Duration) -> Found {
     let date = api.date();
     let (me, application, at) = match asked {
         Ok(asked) => asked,
-        Err(Failure::Unauthorized) => {
+        Err(ApiFailure::Unauthorized) => {
             let refused = ProbeError::Refused { platform: "Discord", code: 401 };
-            return Found {
-                answered: Answered { bot: Err(refused), date },
+            return BotFacts {
+                answered: ProbeResponse { bot: Err(refused), date },
                 obstacles: Vec::new(),
                 invite: None,
             };
@@ -104,12 +104,12 @@ pub async fn examine(config: &Config, token: Token, limit: Duration) -> Found {
         }
         Err(failure) => obstacles.push(Obstacle::Unreachable(failure.to_string())),
     }
-    Found { answered: Answered { bot: Ok(me.called()), date }, obstacles, invite }
+    BotFacts { answered: ProbeResponse { bot: Ok(me.called()), date }, obstacles, invite }
 }
 
-fn unreachable(said: String) -> Found {
+fn unreachable(said: String) -> BotFacts {
     let bot = Err(ProbeError::Unreachable(said));
-    Found { answered: Answered { bot, date: None }, obstacles: Vec::new(), invite: None }
+    BotFacts { answered: ProbeResponse { bot, date: None }, obstacles: Vec::new(), invite: None }
 }
 
 /// What the bot asks for in a guild, by name and bit.
@@ -127,7 +127,7 @@ pub fn permissions() -> String {
 }
 
 /// The link by which a bot is invited: its messages, its commands, and no more than it needs.
-fn link(application: Id) -> String {
+fn link(application: Snowflake) -> String {
     let bits: u64 = PERMISSIONS.iter().map(|(_, bit)| bit).sum();
     format!(
         "https://discord.com/oauth2/authorize?client_id={application}&scope=bot%20applications.commands&permissions={bits}"

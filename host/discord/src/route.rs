@@ -27,7 +27,7 @@ pub(super) enum Authority {
 }
 
 /// A snowflake.
-pub(super) type Id = i64;
+pub(super) type Snowflake = i64;
 
 pub(super) const ME: &str = "GET users/@me";
 pub(super) const APPLICATION: &str = "GET applications/@me";
@@ -59,7 +59,7 @@ impl Route {
     }
 
     /// One of these, which the bot's token opens, with its ids.
-    pub(super) fn bot(name: &'static str, ids: &[Id]) -> Self {
+    pub(super) fn bot(name: &'static str, ids: &[Snowflake]) -> Self {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         Self::new(name, &ids, Authority::Bot)
     }

@@ -1,17 +1,17 @@
 //! The one request that sends a part of a reply: a message of its channel, or the answer to a
 //! command; with files streamed from their blobs. Sent again it is there once.
 
-use super::api::{Carried, Haste};
-use super::bot::{Bot, Me};
+use super::api::{RequestBody, BucketWait};
+use super::bot::{DiscordBot, BotUser};
 use super::channel::Typing;
-use super::failure::{Failure, codes};
-use super::route::{self, Id, Route};
-use super::target::{Place, Target};
+use super::failure::{ApiFailure, codes};
+use super::route::{self, Snowflake, Route};
+use super::target::{ChannelRef, ReplyTarget};
 use super::text::{TEXT_CHARS_MAX, length, written};
 use super::wire::id;
 use async_trait::async_trait;
-use cofferdam_chat::outbound::{Bundle, Content, Manners, Rich, Router, SendError, Sending};
-use cofferdam_chat::{Alive, StandIn};
+use cofferdam_chat::outbound::{FileBundle, PartContent, ChannelLimits, StyledText, Router, SendError, SendingPart};
+use cofferdam_chat::{ShownActivity, PlaceholderRef};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_store::now_ms;
 use cofferdam_warden::attachments::outgoing::Outgoing;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 /// What Discord's messages carry: <https://discord.com/developers/docs/reference#uploading-files>.
 /// All files are shown by what they are.
-pub(super) const MANNERS: Manners = Manners {
+pub(super) const MANNERS: ChannelLimits = ChannelLimits {
     text_units_max: TEXT_CHARS_MAX,
     caption_units_max: TEXT_CHARS_MAX,
     first_text_carries_files: true,
@@ -48,7 +48,7 @@ pub(super) fn nonce(of: &str, part: &str) -> String {
 }
 
 /// A text as every request carries it: nobody is mentioned by it.
-pub(super) fn payload(words: &Rich) -> Value {
+pub(super) fn payload(words: &StyledText) -> Value {
     json!({
         "content": written(words),
         "allowed_mentions": { "parse": [], "replied_user": false },
@@ -57,7 +57,7 @@ pub(super) fn payload(words: &Rich) -> Value {
 }
 
 /// A message that is there once however often it is sent; a message that it replies to may be gone.
-pub(super) fn message(words: &Rich, nonce: String, reply_to: Option<Id>) -> Value {
+pub(super) fn message(words: &StyledText, nonce: String, reply_to: Option<Snowflake>) -> Value {
     let mut message = payload(words);
     message["nonce"] = nonce.into();
     message["enforce_nonce"] = true.into();
@@ -68,30 +68,30 @@ pub(super) fn message(words: &Rich, nonce: String, reply_to: Option<Id>) -> Valu
 }
 
 #[async_trait]
-impl Router for Bot {
-    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
-        let Some(target) = Target::from_text(sending.target) else {
+impl Router for DiscordBot {
+    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
+        let Some(target) = ReplyTarget::from_text(sending.target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };
-        let sign = Alive::sending(Typing { bot: self.clone(), target: target.clone() });
+        let sign = ShownActivity::sending(Typing { bot: self.clone(), target: target.clone() });
         let sent = self.send_part(target, sending).await;
         sign.end().await;
         sent
     }
 
     async fn answers(&self) -> bool {
-        Me::ask(&self.api).await.is_ok()
+        BotUser::ask(&self.api).await.is_ok()
     }
 }
 
-impl Bot {
-    async fn send_part(&self, target: Target, sending: Sending<'_>) -> Result<String, SendError> {
-        let Sending { turn, part, after, .. } = sending;
+impl DiscordBot {
+    async fn send_part(&self, target: ReplyTarget, sending: SendingPart<'_>) -> Result<String, SendError> {
+        let SendingPart { turn, part, after, .. } = sending;
         let channel = match target.to {
-            Place::Channel(channel) => channel,
-            Place::Person(person) => self.private_channel(person).await.map_err(send_error)?,
+            ChannelRef::Channel(channel) => channel,
+            ChannelRef::Person(person) => self.private_channel(person).await.map_err(send_error)?,
         };
-        let content = Content::of(part)?;
+        let content = PartContent::of(part)?;
         if part.n == 0
             && let Some(message) = self.take_place(&target, channel, &content).await?
         {
@@ -110,14 +110,14 @@ impl Bot {
     /// Creates a message and returns its id.
     pub(super) async fn create(
         &self,
-        channel: Id,
+        channel: Snowflake,
         payload: Value,
-        files: Option<&Bundle>,
-    ) -> Result<String, Failure> {
+        files: Option<&FileBundle>,
+    ) -> Result<String, ApiFailure> {
         match self.request(&Route::bot(route::CREATE, &[channel]), payload, files).await {
             Ok(message) if id(&message["id"]).is_some() => Ok(sent_id(&message)),
             // Whether it is there, nobody knows. Sent again it is there once.
-            Ok(_) => Err(Failure::Unreachable("Discord's answer to a message cannot be read".into())),
+            Ok(_) => Err(ApiFailure::Unreachable("Discord's answer to a message cannot be read".into())),
             // The nonce names a message that was there.
             Err(failure) if failure.is_code(codes::UNKNOWN_MESSAGE) => Ok(DELETED.to_owned()),
             Err(failure) => Err(failure),
@@ -128,14 +128,14 @@ impl Bot {
         &self,
         route: &Route,
         mut payload: Value,
-        files: Option<&Bundle>,
-    ) -> Result<Value, Failure> {
-        let Some(bundle) = files else { return self.api.call(route, Carried::Json(&payload)).await };
+        files: Option<&FileBundle>,
+    ) -> Result<Value, ApiFailure> {
+        let Some(bundle) = files else { return self.api.call(route, RequestBody::Json(&payload)).await };
         let listed = bundle.files.iter().enumerate();
         let listed = listed.map(|(n, shown)| json!({ "id": n, "filename": shown.file.name }));
         payload["attachments"] = Value::Array(listed.collect());
         let form = || form(&self.base.outgoing, &payload, bundle);
-        self.api.call_within(route, Carried::Files(&form), (bundle.patience(), Haste::Waits)).await
+        self.api.call_within(route, RequestBody::Files(&form), (bundle.patience(), BucketWait::Waits)).await
     }
 
     /// Puts the first part of a reply in the place of what stands for it; `None` when it must be a
@@ -143,18 +143,18 @@ impl Bot {
     /// clear it away.
     async fn take_place(
         &self,
-        target: &Target,
-        channel: Id,
-        content: &Content,
+        target: &ReplyTarget,
+        channel: Snowflake,
+        content: &PartContent,
     ) -> Result<Option<String>, SendError> {
         let interaction = target.open_interaction(now_ms());
-        if let Some(StandIn::Delete(message)) = target.stand_in {
+        if let Some(PlaceholderRef::Delete(message)) = target.stand_in {
             let route = match interaction {
                 Some(of) => Route::on_answer(route::DELETE_ANSWER, of),
                 None => Route::bot(route::DELETE, &[channel, message]),
             };
-            return match self.api.call(&route, Carried::Nothing).await {
-                Ok(_) | Err(Failure::Refused { .. }) => Ok(None),
+            return match self.api.call(&route, RequestBody::Nothing).await {
+                Ok(_) | Err(ApiFailure::Refused { .. }) => Ok(None),
                 Err(failure) => Err(send_error(failure)),
             };
         }
@@ -164,37 +164,37 @@ impl Bot {
                 Ok(message) => return Ok(Some(sent_id(&message))),
                 Err(failure) if failure.interaction_is_over() => {}
                 Err(failure) => {
-                    if matches!(failure, Failure::Refused { .. }) {
+                    if matches!(failure, ApiFailure::Refused { .. }) {
                         // What follows in its place are messages: nobody is to wait for this one.
                         let route = Route::on_answer(route::DELETE_ANSWER, of);
-                        let _ = self.api.call(&route, Carried::Nothing).await;
+                        let _ = self.api.call(&route, RequestBody::Nothing).await;
                     }
                     return Err(send_error(failure));
                 }
             }
         }
-        let Some(StandIn::Edit(message)) = target.stand_in.filter(|_| content.files.is_none()) else {
+        let Some(PlaceholderRef::Edit(message)) = target.stand_in.filter(|_| content.files.is_none()) else {
             return Ok(None);
         };
         match self.request(&Route::bot(route::EDIT, &[channel, message]), payload(&content.words), None).await
         {
             Ok(_) => Ok(Some(message.to_string())),
             // Somebody has deleted it.
-            Err(Failure::Refused { .. }) => Ok(None),
+            Err(ApiFailure::Refused { .. }) => Ok(None),
             Err(failure) => Err(send_error(failure)),
         }
     }
 
     /// The private channel of somebody.
-    pub(super) async fn private_channel(&self, person: Id) -> Result<Id, Failure> {
+    pub(super) async fn private_channel(&self, person: Snowflake) -> Result<Snowflake, ApiFailure> {
         let recipient = json!({ "recipient_id": person.to_string() });
-        let channel = self.api.call(&Route::bot(route::OPEN_PRIVATE, &[]), Carried::Json(&recipient)).await?;
-        id(&channel["id"]).ok_or_else(|| Failure::Unreachable("Discord tells no id of the channel".into()))
+        let channel = self.api.call(&Route::bot(route::OPEN_PRIVATE, &[]), RequestBody::Json(&recipient)).await?;
+        id(&channel["id"]).ok_or_else(|| ApiFailure::Unreachable("Discord tells no id of the channel".into()))
     }
 }
 
 /// The files of a bundle, read as they go out, and the words with them.
-fn form(outgoing: &Outgoing, payload: &Value, bundle: &Bundle) -> Result<Form, Failure> {
+fn form(outgoing: &Outgoing, payload: &Value, bundle: &FileBundle) -> Result<Form, ApiFailure> {
     let held = |error: std::io::Error| refused(&format!("the file is not held any more ({error})"));
     let mut form = Form::new().text("payload_json", payload.to_string());
     for (n, shown) in bundle.files.iter().enumerate() {
@@ -214,21 +214,21 @@ pub(super) fn sent_id(message: &Value) -> String {
     id(&message["id"]).map_or_else(|| "unknown".to_owned(), |id| id.to_string())
 }
 
-fn refused(said: &str) -> Failure {
-    Failure::Refused { status: 400, code: 0, said: said.to_owned() }
+fn refused(said: &str) -> ApiFailure {
+    ApiFailure::Refused { status: 400, code: 0, said: said.to_owned() }
 }
 
-fn send_error(failure: Failure) -> SendError {
+fn send_error(failure: ApiFailure) -> SendError {
     if failure.channel_is_gone() {
         return SendError::Gone(failure.to_string());
     }
     match failure {
-        Failure::TooMany(pause) => SendError::Later(pause),
-        Failure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
-        Failure::Refused { .. } => SendError::Refused(failure.to_string()),
+        ApiFailure::TooMany(pause) => SendError::Later(pause),
+        ApiFailure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
+        ApiFailure::Refused { .. } => SendError::Refused(failure.to_string()),
         // Without its token the bot cannot send now; the program ends, and the next start, with a
         // token that is accepted, sends it.
-        Failure::Unauthorized | Failure::Unreachable(_) => SendError::Unreachable(failure.to_string()),
+        ApiFailure::Unauthorized | ApiFailure::Unreachable(_) => SendError::Unreachable(failure.to_string()),
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn nobody_is_mentioned() {
-        let payload = payload(&Rich::plain("<@5> @everyone"));
+        let payload = payload(&StyledText::plain("<@5> @everyone"));
         assert_eq!(payload["allowed_mentions"], json!({ "parse": [], "replied_user": false }));
         assert_eq!(payload["content"], "\\<\\@5\\> \\@everyone");
     }

@@ -2,22 +2,22 @@
 //! stream is read, before its number counts as seen.
 
 use super::address;
-use super::bot::{Bot, Bots, CHANNEL, PLATFORM};
-use super::connection::Event;
-use super::file::File;
+use super::bot::{DiscordBot, Bots, CHANNEL, PLATFORM};
+use super::connection::GatewayEvent;
+use super::file::DiscordFile;
 use super::prepare::{is_for_us, queue_of};
 use super::presses;
-use super::route::Id;
-use super::rules::Admission;
-use super::target::Target;
-use super::wire::{ACKNOWLEDGED, Interaction, Message, Press, Replied, id};
-use cofferdam_agent::server::Reach;
-use cofferdam_chat::answering::{Channel, Flow, arrivals, hand_on};
+use super::route::Snowflake;
+use super::rules::SenderReply;
+use super::target::ReplyTarget;
+use super::wire::{ACKNOWLEDGED, Interaction, Message, ButtonPress, RepliedMessage, id};
+use cofferdam_agent::server::ServerScope;
+use cofferdam_chat::answering::{Channel, IntakeState, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::runs::{files_of_run, reply_of_run};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::Caller;
-use cofferdam_store::{Answers, Fate, Headers, NewUpdate, Place, Position, Stream};
+use cofferdam_store::{WaitReply, UpdateFate, Headers, NewUpdate, ReplyPlace, StreamPosition, Stream};
 use cofferdam_warden::attachments::SentFile;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -26,19 +26,19 @@ use tokio::sync::mpsc;
 const NOTED_EVERY: i64 = 250;
 
 /// Takes events.
-pub(super) struct Taker<'a> {
+pub(super) struct EventReader<'a> {
     pub(super) bots: &'a Bots,
     pub(super) lanes: &'a mpsc::Sender<Arrival>,
-    pub(super) api: Reach,
+    pub(super) api: ServerScope,
     /// The stream that they are of.
     pub(super) stream: Option<Stream>,
 }
 
-impl Taker<'_> {
+impl EventReader<'_> {
     /// Takes one; `None` once the program stops. When it returns, what it brought is on the disk.
-    pub(super) async fn take(&mut self, event: Event) -> Option<()> {
+    pub(super) async fn take(&mut self, event: GatewayEvent) -> Option<()> {
         let bot = self.bots.borrow().clone();
-        let Event { number, kind, data } = event;
+        let GatewayEvent { number, kind, data } = event;
         if data.is_empty() && kind != "RESUMED" {
             return self.passed(&bot, number).await;
         }
@@ -65,7 +65,7 @@ impl Taker<'_> {
     }
 
     /// Another session begins.
-    async fn ready(&mut self, bot: &Bot, number: i64, ready: &Value) -> Option<()> {
+    async fn ready(&mut self, bot: &DiscordBot, number: i64, ready: &Value) -> Option<()> {
         let resumed_at = ready["resume_gateway_url"].as_str().unwrap_or_default();
         if address::gateway(resumed_at, self.api).is_none() {
             tracing::warn!(
@@ -73,7 +73,7 @@ impl Taker<'_> {
             );
         }
         let session = ready["session_id"].as_str().unwrap_or_default().to_owned();
-        let position = Position { session, address: resumed_at.to_owned(), number };
+        let position = StreamPosition { session, address: resumed_at.to_owned(), number };
         let begin = || bot.base.store.stream_begins(&bot.base.channel, position.clone());
         bot.base.stored("note a session", begin).await?;
         self.stream = Some(Stream { position, behind: true });
@@ -81,7 +81,7 @@ impl Taker<'_> {
     }
 
     /// Nothing of it is kept.
-    async fn passed(&mut self, bot: &Bot, number: i64) -> Option<()> {
+    async fn passed(&mut self, bot: &DiscordBot, number: i64) -> Option<()> {
         let Some(stream) = self.stream.as_mut() else { return Some(()) };
         if number - stream.position.number >= NOTED_EVERY {
             stream.position.number = number;
@@ -93,7 +93,7 @@ impl Taker<'_> {
 
     /// Keeps what was judged, with how far events were read; before there is a session nothing says
     /// that.
-    async fn keep(&mut self, bot: &Bot, number: i64, judged: Judged) -> Option<()> {
+    async fn keep(&mut self, bot: &DiscordBot, number: i64, judged: AcceptedUpdate) -> Option<()> {
         let position = self.stream.as_mut().map(|stream| {
             stream.position.number = number;
             stream.position.clone()
@@ -103,7 +103,7 @@ impl Taker<'_> {
 
     async fn gone<'v>(
         &mut self,
-        bot: &Bot,
+        bot: &DiscordBot,
         number: i64,
         event: &Value,
         ids: impl Iterator<Item = &'v Value>,
@@ -111,15 +111,15 @@ impl Taker<'_> {
         let Some(channel) = id(&event["channel_id"]) else { return self.passed(bot, number).await };
         for message in ids.filter_map(id) {
             let name = Some(Message::name(channel, message));
-            self.keep(bot, number, update(message, name, String::new(), Fate::Deleted).into()).await?;
+            self.keep(bot, number, update(message, name, String::new(), UpdateFate::Deleted).into()).await?;
         }
         Some(())
     }
 
-    async fn interaction(&mut self, bot: &Bot, number: i64, mut event: Value) -> Option<()> {
-        if let Some(press) = Press::read(&event) {
+    async fn interaction(&mut self, bot: &DiscordBot, number: i64, mut event: Value) -> Option<()> {
+        if let Some(press) = ButtonPress::read(&event) {
             // Decided at once: the turn that waits for it holds its lane.
-            if presses::take(bot, press).await == Flow::Stops {
+            if presses::take(bot, press).await == IntakeState::Stops {
                 return None;
             }
             return self.passed(bot, number).await;
@@ -130,12 +130,12 @@ impl Taker<'_> {
         };
         let interaction = command.command.as_ref()?.interaction.clone();
         match bot.rules().admit(&command) {
-            Admission::Serve => {}
-            Admission::Tell => {
+            SenderReply::Serve => {}
+            SenderReply::Tell => {
                 presses::tell_stranger(bot, interaction, command.author.id);
                 return self.passed(bot, number).await;
             }
-            Admission::Ignore(why) => {
+            SenderReply::Ignore(why) => {
                 tracing::debug!(why, "a command is ignored");
                 return self.passed(bot, number).await;
             }
@@ -143,22 +143,22 @@ impl Taker<'_> {
         let mut judged = pending(bot, &command, event.to_string());
         event[ACKNOWLEDGED] = true.into();
         let raw = event.to_string();
-        let noted = NewUpdate { update_id: -command.id, raw, fate: Fate::Edited, ..judged.update.clone() };
+        let noted = NewUpdate { update_id: -command.id, raw, fate: UpdateFate::Edited, ..judged.update.clone() };
         judged.command = Some((interaction, noted));
         self.keep(bot, number, judged).await
     }
 }
 
 /// Something to be kept.
-pub(super) struct Judged {
+pub(super) struct AcceptedUpdate {
     update: NewUpdate,
     /// Where it was said, if somebody is answered.
-    place: Option<Place>,
+    place: Option<ReplyPlace>,
     /// A command that is to be acknowledged, and how it is kept once it is.
     command: Option<(Interaction, NewUpdate)>,
 }
 
-impl From<NewUpdate> for Judged {
+impl From<NewUpdate> for AcceptedUpdate {
     fn from(update: NewUpdate) -> Self {
         Self { update, place: None, command: None }
     }
@@ -167,12 +167,12 @@ impl From<NewUpdate> for Judged {
 /// Keeps what was judged, hands the work on, and has the disk take it in; `None` once the program
 /// stops.
 pub(super) async fn keep(
-    bot: &Bot,
+    bot: &DiscordBot,
     lanes: &mpsc::Sender<Arrival>,
-    judged: Judged,
-    position: Option<Position>,
+    judged: AcceptedUpdate,
+    position: Option<StreamPosition>,
 ) -> Option<()> {
-    let (base, Judged { update, place, command }) = (&bot.base, judged);
+    let (base, AcceptedUpdate { update, place, command }) = (&bot.base, judged);
     let (batch, places) = (vec![update], place.into_iter().collect::<Vec<_>>());
     let persist = || async {
         match position.clone() {
@@ -188,7 +188,7 @@ pub(super) async fn keep(
         bot.acks.begin(bot, interaction, noted);
     }
     for arrival in arrivals::of_batch(bot, &batch, persisted) {
-        if hand_on(base, lanes, arrival).await == Flow::Stops {
+        if hand_on(base, lanes, arrival).await == IntakeState::Stops {
             return None;
         }
     }
@@ -197,27 +197,27 @@ pub(super) async fn keep(
 
 /// What becomes of a message, which its sender decides before anything else; `None` where nothing
 /// of it is kept.
-pub(super) async fn judged(bot: &Bot, value: &Value) -> Option<Judged> {
+pub(super) async fn judged(bot: &DiscordBot, value: &Value) -> Option<AcceptedUpdate> {
     let Some(message) = Message::read(value) else {
         tracing::warn!("a message of an unknown shape was passed over");
         return None;
     };
     let (id, rules) = (message.id, bot.rules());
     match rules.admit(&message) {
-        Admission::Ignore(why) => {
+        SenderReply::Ignore(why) => {
             tracing::debug!(id, why, guild = message.guild, "a message is ignored");
             None
         }
-        Admission::Tell => {
-            let (sender, target) = ((message.author.id, &*message.author.name), Target::answering(&message));
+        SenderReply::Tell => {
+            let (sender, target) = ((message.author.id, &*message.author.name), ReplyTarget::answering(&message));
             let stranger = bot.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
-            Some(update(id, None, String::new(), Fate::Stranger(stranger)).into())
+            Some(update(id, None, String::new(), UpdateFate::Stranger(stranger)).into())
         }
-        Admission::Serve if !is_for_us(&message, &rules) => {
+        SenderReply::Serve if !is_for_us(&message, &rules) => {
             tracing::debug!(id, guild = message.guild, "a message is not meant for this bot");
             None
         }
-        Admission::Serve => {
+        SenderReply::Serve => {
             tracing::debug!(id, guild = message.guild, "a message waits for its turn");
             Some(pending(bot, &message, value.to_string()))
         }
@@ -225,32 +225,32 @@ pub(super) async fn judged(bot: &Bot, value: &Value) -> Option<Judged> {
 }
 
 /// A message or command that a turn will answer.
-fn pending(bot: &Bot, message: &Message, raw: String) -> Judged {
+fn pending(bot: &DiscordBot, message: &Message, raw: String) -> AcceptedUpdate {
     let headers = Headers {
-        session: bot.session(&Target::answering(message)),
+        session: bot.session(&ReplyTarget::answering(message)),
         sender: message.author.id.to_string(),
         queue: queue_of(message, &bot.rules()),
         answers: answers(bot, message),
     };
     let name = Some(Message::name(message.channel, message.id));
-    let update = update(message.id, name, raw, Fate::Pending(headers));
-    let place = Place { place: place_of(message.guild, message.channel), last: message.id };
-    Judged { update, place: Some(place), command: None }
+    let update = update(message.id, name, raw, UpdateFate::Pending(headers));
+    let place = ReplyPlace { place: place_of(message.guild, message.channel), last: message.id };
+    AcceptedUpdate { update, place: Some(place), command: None }
 }
 
 /// What a message of a person replies to, where a run may wait for that.
-fn answers(bot: &Bot, message: &Message) -> Option<Answers> {
-    let Replied::Message(replied) = &message.replied else { return None };
+fn answers(bot: &DiscordBot, message: &Message) -> Option<WaitReply> {
+    let RepliedMessage::Message(replied) = &message.replied else { return None };
     if message.guild.is_some() || replied.author.id != bot.me.id || message.forwarded.is_some() {
         return None;
     }
-    let file = |file: &File| {
+    let file = |file: &DiscordFile| {
         let declared = file.declared();
         json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
     };
     let files: Vec<_> = message.files.iter().map(file).collect();
     let from = Caller { channel: CHANNEL.to_owned(), sender: message.author.id.to_string() };
-    Some(Answers {
+    Some(WaitReply {
         message: replied.id.to_string(),
         text: replied.words().to_owned(),
         reply: reply_of_run(&from, message.words(), &message.id.to_string(), &files),
@@ -260,30 +260,30 @@ fn answers(bot: &Bot, message: &Message) -> Option<Answers> {
 
 /// How a message reads now, if that is said and it is of somebody who is served: it changes what
 /// waits.
-fn edited(bot: &Bot, value: &Value) -> Option<Judged> {
+fn edited(bot: &DiscordBot, value: &Value) -> Option<AcceptedUpdate> {
     let message = Message::read(value).filter(|message| message.text.is_some())?;
-    if bot.rules().admit(&message) != Admission::Serve {
+    if bot.rules().admit(&message) != SenderReply::Serve {
         return None;
     }
     let raw = value.to_string();
     // Of its own, and the same when it comes again.
     let digest = sha256_hex(raw.as_bytes());
     let update_id = -i64::from_str_radix(&digest[..15], 16).unwrap_or(1);
-    Some(update(update_id, Some(Message::name(message.channel, message.id)), raw, Fate::Edited).into())
+    Some(update(update_id, Some(Message::name(message.channel, message.id)), raw, UpdateFate::Edited).into())
 }
 
 /// Of Discord nothing is an album.
-fn update(update_id: Id, message: Option<String>, raw: String, fate: Fate) -> NewUpdate {
+fn update(update_id: Snowflake, message: Option<String>, raw: String, fate: UpdateFate) -> NewUpdate {
     NewUpdate { update_id, album: None, message, raw, fate }
 }
 
 /// A place as it is kept: `guild/channel`, or a channel in private.
-fn place_of(guild: Option<Id>, channel: Id) -> String {
+fn place_of(guild: Option<Snowflake>, channel: Snowflake) -> String {
     guild.map_or_else(|| channel.to_string(), |guild| format!("{guild}/{channel}"))
 }
 
 /// The guild and channel of a place that was kept.
-pub(super) fn place_read(place: &str) -> Option<(Option<Id>, Id)> {
+pub(super) fn place_read(place: &str) -> Option<(Option<Snowflake>, Snowflake)> {
     match place.split_once('/') {
         Some((guild, channel)) => Some((Some(guild.parse().ok()?), channel.parse().ok()?)),
         None => Some((None, place.parse().ok()?)),

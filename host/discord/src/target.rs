@@ -1,8 +1,8 @@
 //! Where a reply goes; the store keeps it as JSON.
 
-use super::route::Id;
+use super::route::Snowflake;
 use super::wire::{Interaction, Message};
-use cofferdam_chat::StandIn;
+use cofferdam_chat::PlaceholderRef;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -13,35 +13,35 @@ const EPOCH_MS: i64 = 1_420_070_400_000;
 
 /// Where a reply goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Target {
-    pub(super) to: Place,
+pub(super) struct ReplyTarget {
+    pub(super) to: ChannelRef,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) guild: Option<Id>,
+    pub(super) guild: Option<Snowflake>,
     /// The message that is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) reply_to: Option<Id>,
+    pub(super) reply_to: Option<Snowflake>,
     /// The command that is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) interaction: Option<Interaction>,
     /// What stands there for the reply already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) stand_in: Option<StandIn>,
+    pub(super) stand_in: Option<PlaceholderRef>,
 }
 
 /// A channel, or somebody whose private channel is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Place {
-    Channel(Id),
-    Person(Id),
+pub(super) enum ChannelRef {
+    Channel(Snowflake),
+    Person(Snowflake),
 }
 
-impl Target {
+impl ReplyTarget {
     /// Where the answer to a message or command goes.
     pub(super) fn answering(message: &Message) -> Self {
         let interaction = message.command.as_ref().map(|command| command.interaction.clone());
         Self {
-            to: Place::Channel(message.channel),
+            to: ChannelRef::Channel(message.channel),
             guild: message.guild,
             reply_to: interaction.is_none().then_some(message.id),
             interaction,
@@ -50,15 +50,15 @@ impl Target {
     }
 
     /// Somebody, in private.
-    pub(super) fn person(person: Id) -> Self {
-        Self { to: Place::Person(person), guild: None, reply_to: None, interaction: None, stand_in: None }
+    pub(super) fn person(person: Snowflake) -> Self {
+        Self { to: ChannelRef::Person(person), guild: None, reply_to: None, interaction: None, stand_in: None }
     }
 
     /// The channel, where it is known.
-    pub(super) fn channel(&self) -> Option<Id> {
+    pub(super) fn channel(&self) -> Option<Snowflake> {
         match self.to {
-            Place::Channel(channel) => Some(channel),
-            Place::Person(_) => None,
+            ChannelRef::Channel(channel) => Some(channel),
+            ChannelRef::Person(_) => None,
         }
     }
 
@@ -80,12 +80,12 @@ impl Target {
 }
 
 /// When what has this id was made, in milliseconds since 1970 UTC.
-pub(super) fn made_at(id: Id) -> i64 {
+pub(super) fn made_at(id: Snowflake) -> i64 {
     (id >> 22).saturating_add(EPOCH_MS)
 }
 
 /// The smallest id of a time.
-pub(super) fn first_id_of(ms: i64) -> Id {
+pub(super) fn first_id_of(ms: i64) -> Snowflake {
     ms.saturating_sub(EPOCH_MS).clamp(0, i64::MAX >> 22) << 22
 }
 
@@ -101,10 +101,10 @@ mod tests {
         assert!(id <= 175_928_847_299_117_063 && made_at(id) == 1_462_015_105_796);
         assert_eq!((first_id_of(0), first_id_of(i64::MIN)), (0, 0));
         let interaction = Interaction { id, application: 1, token: "t".into(), acknowledged: false };
-        let target = Target { interaction: Some(interaction), ..Target::person(5) };
+        let target = ReplyTarget { interaction: Some(interaction), ..ReplyTarget::person(5) };
         assert!(target.open_interaction(1_462_015_105_796 + 14 * 60_000).is_some());
         assert!(target.open_interaction(1_462_015_105_796 + 15 * 60_000).is_none());
-        assert_eq!(Target::from_text(&target.to_text()), Some(target));
-        assert_eq!(Target::from_text("{}"), None);
+        assert_eq!(ReplyTarget::from_text(&target.to_text()), Some(target));
+        assert_eq!(ReplyTarget::from_text("{}"), None);
     }
 }

@@ -2,7 +2,7 @@
 //! Discord would take for one is escaped, so that people read what was said, character for
 //! character.
 
-use cofferdam_chat::outbound::{Rich, Span, Style};
+use cofferdam_chat::outbound::{StyledText, StyledSpan, Style};
 
 /// A message's text holds so many characters.
 pub(super) const TEXT_CHARS_MAX: usize = 2000;
@@ -10,7 +10,7 @@ pub(super) const TEXT_CHARS_MAX: usize = 2000;
 const LINK_BYTES_MAX: usize = 500;
 
 /// The text with its styles as Discord reads it.
-pub(super) fn written(rich: &Rich) -> String {
+pub(super) fn written(rich: &StyledText) -> String {
     let mut writer =
         Writer { out: String::with_capacity(rich.text.len() * 2), rich, at: 0, open: Vec::new() };
     for span in &rich.spans {
@@ -24,15 +24,15 @@ pub(super) fn written(rich: &Rich) -> String {
 }
 
 /// How long it is as Discord counts, in no way less.
-pub(super) fn length(rich: &Rich) -> usize {
+pub(super) fn length(rich: &StyledText) -> usize {
     written(rich).encode_utf16().count()
 }
 
 struct Writer<'r> {
     out: String,
-    rich: &'r Rich,
+    rich: &'r StyledText,
     at: usize,
-    open: Vec<&'r Span>,
+    open: Vec<&'r StyledSpan>,
 }
 
 impl<'r> Writer<'r> {
@@ -77,7 +77,7 @@ impl<'r> Writer<'r> {
         self.out.push(c);
     }
 
-    fn open(&mut self, span: &'r Span) {
+    fn open(&mut self, span: &'r StyledSpan) {
         match &span.style {
             Style::Bold => self.out.push_str("**"),
             Style::Italic => self.out.push('*'),
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn plain_text_is_read_as_it_was_said() {
-        let check = |text: &str, expected: &str| assert_eq!(written(&Rich::plain(text)), expected, "{text}");
+        let check = |text: &str, expected: &str| assert_eq!(written(&StyledText::plain(text)), expected, "{text}");
         check("a*b*_c_ ~~d~~ `e` ||f||", "a\\*b\\*\\_c\\_ \\~\\~d\\~\\~ \\`e\\` \\|\\|f\\|\\|");
         check("<@5> @everyone <#1> <:x:2>", "\\<\\@5\\> \\@everyone \\<#1\\> \\<:x:2\\>");
         check("# a\n- b\n1. c\n-# d\n> e\n2) f", "\\# a\n\\- b\n1\\. c\n\\-\\# d\n\\> e\n2\\) f");
@@ -201,15 +201,15 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_said_is_read_so(text in "([a1.)#+\\-*_~`|<>\\[\\]@:\\\\ \n/é]|https://|<@5>){0,40}") {
-            prop_assert_eq!(read(&written(&Rich::plain(text.clone()))), Some(text));
+            prop_assert_eq!(read(&written(&StyledText::plain(text.clone()))), Some(text));
         }
 
         #[test]
         fn a_block_of_code_cannot_be_ended_from_within(code in "[`a\n]{0,20}") {
             let end = code.len();
             prop_assume!(end > 0);
-            let spans = vec![Span { start: 0, end, style: Style::Pre { language: None } }];
-            let shown = written(&Rich { text: code, spans });
+            let spans = vec![StyledSpan { start: 0, end, style: Style::Pre { language: None } }];
+            let shown = written(&StyledText { text: code, spans });
             let inner = shown.strip_prefix("```\n").and_then(|rest| rest.strip_suffix("```")).expect("a block");
             prop_assert!(!inner.contains("```"), "{}", shown);
         }

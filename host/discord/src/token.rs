@@ -5,9 +5,9 @@ use cofferdam_core::secret::Secret;
 /// A bot token, without `Bot `. It goes into one header and into two payloads of the gateway, and
 /// nowhere else.
 #[derive(Clone, Debug)]
-pub struct Token(Secret);
+pub struct BotToken(Secret);
 
-impl Token {
+impl BotToken {
     /// A token as an environment variable holds it; blanks around it are not part of it.
     ///
     /// `None` for anything that has not the form of one: three parts of letters, digits, `_` and
@@ -39,13 +39,13 @@ mod tests {
 
     #[test]
     fn it_never_prints_and_has_one_form() {
-        let token = Token::parse(" MTA.Gab-_.c3VyZQ\n").expect("a token");
+        let token = BotToken::parse(" MTA.Gab-_.c3VyZQ\n").expect("a token");
         assert_eq!(token.reveal(), "MTA.Gab-_.c3VyZQ");
         assert_eq!(format!("{token:?}"), "Token(***)");
         assert_eq!(token.scrub("Bot MTA.Gab-_.c3VyZQ!"), "Bot ***!");
         for text in ["", " ", "Bot a.b.c", "a.b", "a.b.c.d", "a..c", "123:abc", "a.b\nc.d", "a.ä.c", "a.b.c/"]
         {
-            assert!(Token::parse(text).is_none(), "{text:?}");
+            assert!(BotToken::parse(text).is_none(), "{text:?}");
         }
     }
 }

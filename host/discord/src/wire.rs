@@ -1,8 +1,8 @@
 //! What the gateway and the REST API say, read leniently: a field of a wrong type counts as missing
 //! and never takes the rest with it. It judges nothing.
 
-use super::file::File;
-use super::route::Id;
+use super::file::DiscordFile;
+use super::route::Snowflake;
 use cofferdam_core::text::one_line;
 use serde_json::Value;
 
@@ -18,30 +18,30 @@ const VOICE_FLAG: u64 = 1 << 13;
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     /// Its own, or that of the interaction.
-    pub(super) id: Id,
-    pub(super) channel: Id,
+    pub(super) id: Snowflake,
+    pub(super) channel: Snowflake,
     /// Absent in private.
-    pub(super) guild: Option<Id>,
+    pub(super) guild: Option<Snowflake>,
     pub(super) author: User,
     /// Sent by a webhook of anybody.
     pub(super) webhook: bool,
-    pub(super) kind: Kind,
+    pub(super) kind: MessageKind,
     /// Absent where Discord says nothing of it, as in some updates.
     pub(super) text: Option<String>,
-    pub(super) files: Vec<File>,
+    pub(super) files: Vec<DiscordFile>,
     /// Whether its file is something said.
     pub(super) is_voice: bool,
     /// Somebody else's words that are sent on; perhaps empty.
     pub(super) forwarded: Option<String>,
-    pub(super) replied: Replied,
+    pub(super) replied: RepliedMessage,
     /// People that Discord counts as mentioned, also by a reply that pings them.
-    pub(super) mentions: Vec<Id>,
+    pub(super) mentions: Vec<Snowflake>,
     pub(super) command: Option<Command>,
 }
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Plain,
     Reply,
     Command,
@@ -51,7 +51,7 @@ pub(super) enum Kind {
 
 /// What a message replies to.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Replied {
+pub(super) enum RepliedMessage {
     #[default]
     Nothing,
     /// Deleted, or Discord has not looked.
@@ -62,7 +62,7 @@ pub(super) enum Replied {
 /// Who has written something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct User {
-    pub(super) id: Id,
+    pub(super) id: Snowflake,
     pub(super) bot: bool,
     /// What they call themselves; on one line, bounded, perhaps empty.
     pub(super) name: String,
@@ -71,8 +71,8 @@ pub(super) struct User {
 /// An interaction that can be answered for a while.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Interaction {
-    pub(super) id: Id,
-    pub(super) application: Id,
+    pub(super) id: Snowflake,
+    pub(super) application: Snowflake,
     /// A secret for 15 minutes.
     pub(super) token: String,
     /// Noted here once Discord was told that an answer comes.
@@ -94,16 +94,16 @@ pub(super) struct Command {
 
 /// A press of a button.
 #[derive(Clone, Debug)]
-pub(super) struct Press {
+pub(super) struct ButtonPress {
     pub(super) interaction: Interaction,
     pub(super) user: Option<User>,
-    pub(super) channel: Id,
+    pub(super) channel: Snowflake,
     /// What the button carries, or what somebody made up.
     pub(super) data: String,
 }
 
 /// An id, which Discord writes as text.
-pub(super) fn id(value: &Value) -> Option<Id> {
+pub(super) fn id(value: &Value) -> Option<Snowflake> {
     let id = value.as_str().map_or_else(|| value.as_i64(), |text| text.parse().ok());
     id.filter(|id| *id > 0)
 }
@@ -117,16 +117,16 @@ impl Message {
 
     /// A message; `None` for what is of no shape that is known.
     pub(super) fn read(message: &Value) -> Option<Self> {
-        Self::read_at(message, Depth::Own)
+        Self::read_at(message, ReplyDepth::Own)
     }
 
-    fn read_at(message: &Value, depth: Depth) -> Option<Self> {
+    fn read_at(message: &Value, depth: ReplyDepth) -> Option<Self> {
         let (own, channel) = (id(&message["id"])?, id(&message["channel_id"])?);
         let kind = match message["type"].as_u64() {
-            Some(0) => Kind::Plain,
-            Some(19) => Kind::Reply,
+            Some(0) => MessageKind::Plain,
+            Some(19) => MessageKind::Reply,
             // The answer to a command: Discord lets nobody else write one.
-            other => Kind::Other(other.unwrap_or(u64::MAX)),
+            other => MessageKind::Other(other.unwrap_or(u64::MAX)),
         };
         let mut author = User::read(&message["author"])?;
         if let Some(name) = message["member"]["nick"].as_str().filter(|name| !name.trim().is_empty()) {
@@ -143,10 +143,10 @@ impl Message {
             webhook: !message["webhook_id"].is_null(),
             kind,
             text: message["content"].as_str().map(str::to_owned),
-            files: File::all(files, channel, Some(own), FILES_MAX),
+            files: DiscordFile::all(files, channel, Some(own), FILES_MAX),
             is_voice: message["flags"].as_u64().is_some_and(|flags| flags & VOICE_FLAG != 0),
             forwarded: is_forward.then(|| snapshot["content"].as_str().unwrap_or_default().to_owned()),
-            replied: if is_forward { Replied::Nothing } else { Replied::read(message, depth) },
+            replied: if is_forward { RepliedMessage::Nothing } else { RepliedMessage::read(message, depth) },
             mentions: message["mentions"]
                 .as_array()
                 .into_iter()
@@ -169,7 +169,7 @@ impl Message {
             let Some(name) = option["name"].as_str() else { continue };
             let of_file = || option["value"].as_str().map(|id| &data["resolved"]["attachments"][id]);
             match (option["type"] == 11).then(of_file).flatten() {
-                Some(file) => files.extend(File::read(file, channel, None)),
+                Some(file) => files.extend(DiscordFile::read(file, channel, None)),
                 None => options.push((name.to_owned(), option["value"].clone())),
             }
         }
@@ -179,12 +179,12 @@ impl Message {
             guild: id(&event["guild_id"]),
             author: user(event)?,
             webhook: false,
-            kind: Kind::Command,
+            kind: MessageKind::Command,
             text: None,
             files,
             is_voice: false,
             forwarded: None,
-            replied: Replied::Nothing,
+            replied: RepliedMessage::Nothing,
             mentions: Vec::new(),
             command: Some(Command { interaction, name: data["name"].as_str()?.to_owned(), options }),
         })
@@ -196,24 +196,24 @@ impl Message {
     }
 
     /// Names the message, so that an update or a deletion finds it.
-    pub(super) fn name(channel: Id, id: Id) -> String {
+    pub(super) fn name(channel: Snowflake, id: Snowflake) -> String {
         format!("{channel}/{id}")
     }
 }
 
 /// Replies within replies are not looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Depth {
+enum ReplyDepth {
     Own,
     Replied,
 }
 
-impl Replied {
-    fn read(message: &Value, depth: Depth) -> Self {
-        if message["type"] != 19 || depth == Depth::Replied {
+impl RepliedMessage {
+    fn read(message: &Value, depth: ReplyDepth) -> Self {
+        if message["type"] != 19 || depth == ReplyDepth::Replied {
             return Self::Nothing;
         }
-        let replied = Message::read_at(&message["referenced_message"], Depth::Replied);
+        let replied = Message::read_at(&message["referenced_message"], ReplyDepth::Replied);
         replied.map_or(Self::Unknown, |replied| Self::Message(Box::new(replied)))
     }
 }
@@ -235,7 +235,7 @@ impl Interaction {
     }
 }
 
-impl Press {
+impl ButtonPress {
     /// A press; `None` for an interaction of another kind.
     pub(super) fn read(event: &Value) -> Option<Self> {
         let interaction = Interaction::read(event).filter(|_| event["type"] == 3)?;
@@ -276,7 +276,7 @@ mod tests {
         let odd = read(json!({ "content": 5, "attachments": "x", "mentions": [1, null], "guild_id": {} }));
         assert_eq!((odd.words(), odd.files.len(), odd.mentions.len(), odd.guild), ("", 0, 0, None));
         assert_eq!(read(json!({ "member": { "nick": "A\u{202E}\nb" } })).author.name, "A  b");
-        assert_eq!(read(json!({ "type": 7 })).kind, Kind::Other(7));
+        assert_eq!(read(json!({ "type": 7 })).kind, MessageKind::Other(7));
         assert!(read(json!({ "webhook_id": "5" })).webhook);
         for wrong in [json!({ "id": -1 }), json!({ "channel_id": null }), json!({ "author": {} })] {
             assert!(message(wrong.clone()).is_none(), "{wrong}");
@@ -298,9 +298,9 @@ mod tests {
     fn a_reply_knows_what_it_replies_to_or_that_it_is_gone() {
         let to = json!({ "id": "6", "channel_id": "5", "type": 0, "content": "x", "author": { "id": "9" } });
         let reply = message(json!({ "type": 19, "referenced_message": to })).expect("a message");
-        assert!(matches!(reply.replied, Replied::Message(to) if to.author.id == 9));
+        assert!(matches!(reply.replied, RepliedMessage::Message(to) if to.author.id == 9));
         for gone in [json!({ "type": 19, "referenced_message": null }), json!({ "type": 19 })] {
-            assert!(matches!(message(gone).expect("a message").replied, Replied::Unknown));
+            assert!(matches!(message(gone).expect("a message").replied, RepliedMessage::Unknown));
         }
     }
 
@@ -330,6 +330,6 @@ mod tests {
         let command = Message::of_command(&event).expect("a command");
         assert_eq!((command.files.len(), command.author.id, command.guild), (1, 3, None));
         assert_eq!(command.command.expect("it").options, [("a".to_owned(), json!(1))]);
-        assert!(Press::read(&event).is_none());
+        assert!(ButtonPress::read(&event).is_none());
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 /// An answer whose bytes are still to come.
-pub struct Body {
+pub struct ResponseBody {
     response: Response,
     shown: String,
     deadline: Instant,
@@ -17,7 +17,7 @@ pub struct Body {
     taken: u64,
 }
 
-impl Body {
+impl ResponseBody {
     /// Refuses an answer that says that it is too large.
     pub(crate) fn new(
         response: Response,
@@ -55,7 +55,7 @@ impl Body {
     }
 }
 
-impl std::fmt::Debug for Body {
+impl std::fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Body({})", self.shown)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What is wrong with an address, or with where it leads. It is not contacted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum RefusedAddress {
     /// It does not parse strictly.
     #[error("the address is not spelled as addresses are; write e.g. https://example.com/handbook.pdf")]
     Malformed,
@@ -73,7 +73,7 @@ pub enum Refused {
     Downgrade(String),
 }
 
-impl Refused {
+impl RefusedAddress {
     /// Whether the text itself is wrong. Where a host is, and which port it may be asked at, is the
     /// network's and the configuration's to say.
     pub fn is_on_paper(&self) -> bool {
@@ -86,14 +86,14 @@ impl Refused {
 pub enum EgressError {
     /// The address itself.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] RefusedAddress),
     /// Where it was sent on to.
     #[error("{from} redirects, and {refused}")]
     Redirected {
         /// Who redirects.
         from: String,
         /// What is wrong there.
-        refused: Refused,
+        refused: RefusedAddress,
     },
     /// More redirects than may be followed.
     #[error(
@@ -151,7 +151,7 @@ impl EgressError {
     /// For programs.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Refused(Refused::Malformed | Refused::TooLong) => ErrorCode::AttachmentUnavailable,
+            Self::Refused(RefusedAddress::Malformed | RefusedAddress::TooLong) => ErrorCode::AttachmentUnavailable,
             Self::Refused(_) | Self::Redirected { .. } | Self::Redirects { .. } => ErrorCode::NetworkDenied,
             Self::TooLarge { .. } => ErrorCode::TooLarge,
             Self::TimedOut { .. } => ErrorCode::TimedOut,

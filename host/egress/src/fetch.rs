@@ -1,11 +1,11 @@
 //! One GET: each host resolved once and checked, each redirect checked, and a bound on all of it.
 
-use crate::body::Body;
+use crate::body::ResponseBody;
 use crate::error::EgressError;
 use crate::hop::{addresses, client, why};
 use crate::host::HostPort;
 use crate::resolve::{Resolve, SystemResolver};
-use crate::target::{Ports, Rules, Target};
+use crate::target::{Ports, AddressRules, CheckedUrl};
 use cofferdam_core::secret::Secret;
 use reqwest::Response;
 use reqwest::header::{AUTHORIZATION, LOCATION};
@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// What one fetch may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct FetchLimits {
     /// Bytes of the answer.
     pub bytes_max: u64,
     /// From the first look-up to the last byte.
@@ -30,7 +30,7 @@ pub struct Limits {
 
 /// Fetches addresses under limits.
 pub struct Egress {
-    limits: Limits,
+    limits: FetchLimits,
     resolver: Arc<dyn Resolve>,
 }
 
@@ -39,12 +39,12 @@ pub(crate) const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
 
 impl Egress {
     /// Under these limits, with the system's resolver.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: FetchLimits) -> Self {
         Self::with_resolver(limits, Arc::new(SystemResolver))
     }
 
     /// With another resolver.
-    pub fn with_resolver(limits: Limits, resolver: Arc<dyn Resolve>) -> Self {
+    pub fn with_resolver(limits: FetchLimits, resolver: Arc<dyn Resolve>) -> Self {
         Self { limits, resolver }
     }
 
@@ -53,7 +53,7 @@ impl Egress {
     ///
     /// # Errors
     /// [`EgressError`].
-    pub async fn get(&self, url: &str) -> Result<Body, EgressError> {
+    pub async fn get(&self, url: &str) -> Result<ResponseBody, EgressError> {
         self.get_as(url, None).await
     }
 
@@ -61,22 +61,22 @@ impl Egress {
     ///
     /// # Errors
     /// [`EgressError`].
-    pub async fn get_as(&self, url: &str, authorization: Option<&Secret>) -> Result<Body, EgressError> {
+    pub async fn get_as(&self, url: &str, authorization: Option<&Secret>) -> Result<ResponseBody, EgressError> {
         let max = self.limits.time_max;
         let deadline = Instant::now() + max;
-        let first = Target::parse_under(url, self.rules())?;
+        let first = CheckedUrl::parse_under(url, self.rules())?;
         let late = |_| EgressError::TimedOut { shown: first.shown(), max };
         let followed = self.follow(first.clone(), authorization);
         let (target, response) = timeout_at(deadline, followed).await.map_err(late)??;
-        Body::new(response, target.shown(), (deadline, max), self.limits.bytes_max)
+        ResponseBody::new(response, target.shown(), (deadline, max), self.limits.bytes_max)
     }
 
     /// The last target of a row of redirects, and its answer.
     async fn follow(
         &self,
-        first: Target,
+        first: CheckedUrl,
         mut authorization: Option<&Secret>,
-    ) -> Result<(Target, Response), EgressError> {
+    ) -> Result<(CheckedUrl, Response), EgressError> {
         let mut target = first;
         for _ in 0..=self.limits.redirects_max {
             let response = self.ask(&target, authorization.take()).await?;
@@ -97,7 +97,7 @@ impl Egress {
     }
 
     /// Resolves, checks and asks one host.
-    async fn ask(&self, target: &Target, authorization: Option<&Secret>) -> Result<Response, EgressError> {
+    async fn ask(&self, target: &CheckedUrl, authorization: Option<&Secret>) -> Result<Response, EgressError> {
         let addresses = addresses(target, &*self.resolver).await?;
         let broken = |error: reqwest::Error| EgressError::Broken { shown: target.shown(), why: why(&error) };
         let client = client(target, addresses).map_err(broken)?;
@@ -108,8 +108,8 @@ impl Egress {
         request.send().await.map_err(broken)
     }
 
-    fn rules(&self) -> Rules<'_> {
-        let Limits { named, section, .. } = &self.limits;
-        Rules { named, section, ports: Ports::Https }
+    fn rules(&self) -> AddressRules<'_> {
+        let FetchLimits { named, section, .. } = &self.limits;
+        AddressRules { named, section, ports: Ports::Https }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::host::HostPort;
 use crate::range::range_of;
-use crate::target::{HTTPS_PORT, Rules, Target};
+use crate::target::{HTTPS_PORT, AddressRules, CheckedUrl};
 use cofferdam_core::text::is_deceptive;
 use url::Url;
 
@@ -18,14 +18,14 @@ pub(crate) fn addresses(data: &[u8]) {
     let named: Vec<HostPort> = NAMED.iter().filter_map(|name| name.parse().ok()).collect();
     let mut lines = text.split('\n');
     let first = lines.next().unwrap_or_default();
-    let mut target = match Target::parse(first, &named) {
+    let mut target = match CheckedUrl::parse(first, &named) {
         Ok(target) => target,
         Err(refused) => return assert_plain(&refused.to_string()),
     };
     check(&target);
     assert_eq!(host_by_hand(first), Some(host_of(&target)), "another host than the text has: {first:?}");
     for location in lines.take(4) {
-        let next = match target.redirected(location, Rules::of_attachments(&named)) {
+        let next = match target.redirected(location, AddressRules::of_attachments(&named)) {
             Ok(next) => next,
             Err(refused) => return assert_plain(&refused.to_string()),
         };
@@ -36,7 +36,7 @@ pub(crate) fn addresses(data: &[u8]) {
 }
 
 /// What holds for each target, wherever it came from.
-fn check(target: &Target) {
+fn check(target: &CheckedUrl) {
     let url = target.url();
     assert_plain(&target.shown());
     assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none(), "{url}");
@@ -54,11 +54,11 @@ fn check(target: &Target) {
     let private = std::net::IpAddr::from([10, 0, 0, 6]);
     assert!(target.check(private).is_err(), "{url} may be at {private}");
     // The parser reads what it writes as it read it first.
-    let again = Target::parse(url.as_str(), &[]).map(|again| again.url().clone());
+    let again = CheckedUrl::parse(url.as_str(), &[]).map(|again| again.url().clone());
     assert_eq!(again.as_ref(), Ok(url));
 }
 
-fn host_of(target: &Target) -> String {
+fn host_of(target: &CheckedUrl) -> String {
     target.url().host_str().unwrap_or_default().to_owned()
 }
 

@@ -12,16 +12,16 @@ use crate::fetch::REDIRECTS;
 use crate::hop::{addresses, client, why};
 use crate::host::HostPort;
 use crate::resolve::{Resolve, SystemResolver};
-use crate::target::{HTTPS_PORT, Ports, Rules, Target};
+use crate::target::{HTTPS_PORT, Ports, AddressRules, CheckedUrl};
 use body::Unpacked;
 use cofferdam_core::network::{Address, HostPattern};
 use cofferdam_core::secret::{Blanker, Secret};
 use cofferdam_core::text::one_line;
 use cofferdam_core::web::{
-    Answered, Asked, FailureKind, Fate, HttpFailure, HttpHead, HttpRequest, REDIRECTS_MAX, Stopped, Terms,
+    HttpAnswer, RequestRecord, FailureKind, RequestFate, HttpFailure, HttpHead, HttpRequest, REDIRECTS_MAX, Stopped, Terms,
     Web, Witness,
 };
-use headers::Outgoing;
+use headers::RequestHeaders;
 use reqwest::header::LOCATION;
 use reqwest::{Method, Response};
 use std::collections::BTreeMap;
@@ -52,8 +52,8 @@ impl GuestWeb {
         Self { resolver, ..self }
     }
 
-    fn rules(&self) -> Rules<'_> {
-        Rules { named: &self.named, section: "network", ports: Ports::Granted }
+    fn rules(&self) -> AddressRules<'_> {
+        AddressRules { named: &self.named, section: "network", ports: Ports::Granted }
     }
 }
 
@@ -64,10 +64,10 @@ impl Web for GuestWeb {
         body: Vec<u8>,
         terms: &Terms,
         witness: Witness<'_>,
-    ) -> Result<Answered, HttpFailure> {
+    ) -> Result<HttpAnswer, HttpFailure> {
         let first = asked_of_text(&request);
         let refused = |failure: HttpFailure, witness: Witness<'_>| {
-            witness(&first, Fate::Failed(failure.clone())).and(Err(failure))
+            witness(&first, RequestFate::Failed(failure.clone())).and(Err(failure))
         };
         // A runtime of its own: a connection lives and ends with its answer, on the call's thread.
         let runtime = match Builder::new_current_thread().enable_all().build() {
@@ -85,7 +85,7 @@ impl Web for GuestWeb {
                 // Who looks a name up may hold a thread for longer than the call.
                 runtime.shutdown_background();
                 let failure = way.blanked(failure);
-                witness(&way.asked(), Fate::Failed(failure.clone())).and(Err(failure))
+                witness(&way.asked(), RequestFate::Failed(failure.clone())).and(Err(failure))
             }
         }
     }
@@ -96,10 +96,10 @@ struct Way<'a> {
     web: &'a GuestWeb,
     terms: &'a Terms,
     method: Method,
-    outgoing: Outgoing,
+    outgoing: RequestHeaders,
     blanker: Blanker,
     body: Vec<u8>,
-    target: Target,
+    target: CheckedUrl,
 }
 
 impl<'a> Way<'a> {
@@ -111,8 +111,8 @@ impl<'a> Way<'a> {
         terms: &'a Terms,
     ) -> Result<Self, HttpFailure> {
         let method = granted_method(&request.method, terms)?;
-        let outgoing = Outgoing::of(&request.headers, &terms.network.headers, &web.secrets)?;
-        let target = Target::parse_under(&request.url, web.rules()).map_err(|refused| denied(&refused))?;
+        let outgoing = RequestHeaders::of(&request.headers, &terms.network.headers, &web.secrets)?;
+        let target = CheckedUrl::parse_under(&request.url, web.rules()).map_err(|refused| denied(&refused))?;
         let blanker = outgoing.blanker();
         let way = Self { web, terms, method, outgoing, blanker, body, target };
         way.granted()?;
@@ -143,7 +143,7 @@ impl<'a> Way<'a> {
             let Some(location) = location.filter(|_| REDIRECTS.contains(&status)) else {
                 return Ok(response);
             };
-            witness(&self.asked(), Fate::Redirected(status))?;
+            witness(&self.asked(), RequestFate::Redirected(status))?;
             let from = self.target.shown();
             let next = self.target.redirected(location, self.web.rules());
             let next = next.map_err(|refused| denied(&format!("{from} redirects, and {refused}")))?;
@@ -167,7 +167,7 @@ impl<'a> Way<'a> {
         self.terms.allowance.take(self.body.len() as u64)?;
         let addresses = addresses(&self.target, &*self.web.resolver).await.map_err(of_egress)?;
         // Not before it is known that somebody is asked.
-        witness(&self.asked(), Fate::Sending)?;
+        witness(&self.asked(), RequestFate::Sending)?;
         let broken = |error: reqwest::Error| {
             HttpFailure::new(
                 FailureKind::Broken,
@@ -183,12 +183,12 @@ impl<'a> Way<'a> {
     }
 
     /// Who is asked, for the audit.
-    fn asked(&self) -> Asked {
+    fn asked(&self) -> RequestRecord {
         let name = self.target.name();
         let default = if self.target.is_https() { HTTPS_PORT } else { 80 };
         let host = if name.port() == default { name.host().to_owned() } else { name.to_string() };
         let path = self.blanker.whole(self.target.path().as_bytes());
-        Asked { method: self.method.to_string(), host, path: String::from_utf8_lossy(&path).into_owned() }
+        RequestRecord { method: self.method.to_string(), host, path: String::from_utf8_lossy(&path).into_owned() }
     }
 
     /// A failure without what a server may have made of a secret, such as an address that it leads
@@ -205,7 +205,7 @@ impl<'a> Way<'a> {
         runtime: Runtime,
         terms: &Terms,
         witness: Witness<'_>,
-    ) -> Result<Answered, HttpFailure> {
+    ) -> Result<HttpAnswer, HttpFailure> {
         let asked = self.asked();
         let head = headers::of_answer(response.headers(), &self.blanker)
             .map(|headers| HttpHead { status: response.status().as_u16(), headers });
@@ -214,11 +214,11 @@ impl<'a> Way<'a> {
             Ok(both) => both,
             Err(failure) => {
                 let failure = self.blanked(failure);
-                return witness(&asked, Fate::Failed(failure.clone())).and(Err(failure));
+                return witness(&asked, RequestFate::Failed(failure.clone())).and(Err(failure));
             }
         };
         let body = Unpacked::new(response, runtime, packing, self.blanker, terms.clone());
-        Ok(Answered { asked, head, body: Box::new(body) })
+        Ok(HttpAnswer { asked, head, body: Box::new(body) })
     }
 }
 
@@ -235,7 +235,7 @@ fn granted_method(method: &str, terms: &Terms) -> Result<Method, HttpFailure> {
 }
 
 /// Who a request means, as far as its text tells: nothing was asked of them.
-fn asked_of_text(request: &HttpRequest) -> Asked {
+fn asked_of_text(request: &HttpRequest) -> RequestRecord {
     let method = one_line(&request.method, 40);
     match request.url.parse::<Address>() {
         Ok(address) => {
@@ -243,9 +243,9 @@ fn asked_of_text(request: &HttpRequest) -> Asked {
             let rest = shown.split_once("://").map_or("", |(_, rest)| rest);
             let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
             let path = path.split('?').next().unwrap_or_default();
-            Asked { method, host: host.to_owned(), path: path.to_owned() }
+            RequestRecord { method, host: host.to_owned(), path: path.to_owned() }
         }
-        Err(_) => Asked { method, host: String::new(), path: String::new() },
+        Err(_) => RequestRecord { method, host: String::new(), path: String::new() },
     }
 }
 

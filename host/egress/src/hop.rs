@@ -3,7 +3,7 @@
 
 use crate::error::EgressError;
 use crate::resolve::Resolve;
-use crate::target::Target;
+use crate::target::CheckedUrl;
 use crate::trust::trusting;
 use reqwest::dns::{Addrs, Name, Resolving};
 use reqwest::{Client, redirect};
@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// A client of its own for each host.
-pub(crate) fn client(target: &Target, addresses: Vec<IpAddr>) -> Result<Client, reqwest::Error> {
+pub(crate) fn client(target: &CheckedUrl, addresses: Vec<IpAddr>) -> Result<Client, reqwest::Error> {
     trusting(Client::builder())
         .no_proxy()
         .redirect(redirect::Policy::none())
@@ -24,12 +24,12 @@ pub(crate) fn client(target: &Target, addresses: Vec<IpAddr>) -> Result<Client, 
         .https_only(target.is_https())
         .pool_max_idle_per_host(0)
         .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")))
-        .dns_resolver(Arc::new(Checked { name: target.domain().map(str::to_owned), addresses }))
+        .dns_resolver(Arc::new(CheckedAddresses { name: target.domain().map(str::to_owned), addresses }))
         .build()
 }
 
 /// Every address of the target's host, all of them checked.
-pub(crate) async fn addresses(target: &Target, resolver: &dyn Resolve) -> Result<Vec<IpAddr>, EgressError> {
+pub(crate) async fn addresses(target: &CheckedUrl, resolver: &dyn Resolve) -> Result<Vec<IpAddr>, EgressError> {
     let addresses = match (target.address(), target.domain()) {
         (Some(address), _) => vec![address],
         (None, Some(name)) => {
@@ -47,12 +47,12 @@ pub(crate) async fn addresses(target: &Target, resolver: &dyn Resolve) -> Result
 }
 
 /// Stands where the client would look names up: it knows the checked addresses of one name.
-struct Checked {
+struct CheckedAddresses {
     name: Option<String>,
     addresses: Vec<IpAddr>,
 }
 
-impl reqwest::dns::Resolve for Checked {
+impl reqwest::dns::Resolve for CheckedAddresses {
     fn resolve(&self, name: Name) -> Resolving {
         let known = self.name.as_deref() == Some(name.as_str());
         let addresses: Vec<SocketAddr> =
@@ -78,15 +78,15 @@ pub(crate) fn why(error: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Checked, client};
-    use crate::target::Target;
+    use super::{CheckedAddresses, client};
+    use crate::target::CheckedUrl;
     use reqwest::dns::{Name, Resolve};
     use std::net::IpAddr;
 
     /// Whatever asks it: no redirect is followed that would have it leave https.
     #[tokio::test]
     async fn a_client_for_https_asks_nobody_in_the_clear() {
-        let target = Target::parse("https://files.test/a", &[]).expect("an address");
+        let target = CheckedUrl::parse("https://files.test/a", &[]).expect("an address");
         let client = client(&target, vec![IpAddr::from([127, 0, 0, 1])]).expect("a client");
         let refused = client.get("http://files.test:9/a").send().await.expect_err("refused");
         assert!(refused.is_builder(), "{refused:?}");
@@ -96,10 +96,10 @@ mod tests {
     async fn the_client_finds_the_checked_name_and_no_other() {
         let name = |name: &str| name.parse::<Name>().expect("a name");
         let addresses = vec![IpAddr::from([192, 0, 2, 1])];
-        let checked = Checked { name: Some("files.test".to_owned()), addresses };
+        let checked = CheckedAddresses { name: Some("files.test".to_owned()), addresses };
         assert_eq!(checked.resolve(name("files.test")).await.map(Iterator::count).ok(), Some(1));
         assert!(checked.resolve(name("other.test")).await.is_err());
-        let of_an_address = Checked { name: None, addresses: Vec::new() };
+        let of_an_address = CheckedAddresses { name: None, addresses: Vec::new() };
         assert!(of_an_address.resolve(name("files.test")).await.is_err());
     }
 }

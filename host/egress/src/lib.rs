@@ -27,12 +27,12 @@ mod target;
 mod tests;
 mod trust;
 
-pub use body::Body;
-pub use error::{EgressError, Refused};
-pub use fetch::{Egress, Limits};
+pub use body::ResponseBody;
+pub use error::{EgressError, RefusedAddress};
+pub use fetch::{Egress, FetchLimits};
 pub use guests::GuestWeb;
 pub use host::{BadHost, HostPort};
 pub use range::{Range, range_of};
 pub use resolve::{Resolve, SystemResolver};
-pub use target::{HTTPS_PORT, Ports, Rules, Target, URL_BYTES_MAX};
+pub use target::{HTTPS_PORT, Ports, AddressRules, CheckedUrl, URL_BYTES_MAX};
 pub use trust::{Authorities, BadAuthorities, trusting};

@@ -1,6 +1,6 @@
 //! An address that is about to be contacted: parsed strictly, and checked as far as its text tells.
 
-use crate::error::Refused;
+use crate::error::RefusedAddress;
 use crate::host::HostPort;
 use crate::range::range_of;
 use cofferdam_core::text::{is_deceptive, one_line};
@@ -14,7 +14,7 @@ pub const HTTPS_PORT: u16 = 443;
 
 /// What holds for an address besides its spelling.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules<'a> {
+pub struct AddressRules<'a> {
     /// Hosts that the operator names.
     pub named: &'a [HostPort],
     /// The section of the configuration that names them.
@@ -32,7 +32,7 @@ pub enum Ports {
     Granted,
 }
 
-impl<'a> Rules<'a> {
+impl<'a> AddressRules<'a> {
     /// Those of attachments.
     pub fn of_attachments(named: &'a [HostPort]) -> Self {
         Self { named, section: "attachments", ports: Ports::Https }
@@ -41,7 +41,7 @@ impl<'a> Rules<'a> {
 
 /// A checked address: http or https, a host, nothing else that a server would be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct CheckedUrl {
     url: Url,
     host: Host<String>,
     name: HostPort,
@@ -49,22 +49,22 @@ pub struct Target {
     section: &'static str,
 }
 
-impl Target {
+impl CheckedUrl {
     /// The target that a text is; `named` are the hosts that the operator names.
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn parse(text: &str, named: &[HostPort]) -> Result<Self, Refused> {
-        Self::parse_under(text, Rules::of_attachments(named))
+    pub fn parse(text: &str, named: &[HostPort]) -> Result<Self, RefusedAddress> {
+        Self::parse_under(text, AddressRules::of_attachments(named))
     }
 
     /// The same under these rules.
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn parse_under(text: &str, rules: Rules<'_>) -> Result<Self, Refused> {
-        let scheme = check_text(text)?.ok_or(Refused::Malformed)?;
-        let url = Url::parse(text).map_err(|_| Refused::Malformed)?;
+    pub fn parse_under(text: &str, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
+        let scheme = check_text(text)?.ok_or(RefusedAddress::Malformed)?;
+        let url = Url::parse(text).map_err(|_| RefusedAddress::Malformed)?;
         debug_assert!(url.scheme().eq_ignore_ascii_case(scheme), "the parser reads the same scheme");
         Self::of(url, authority(text), rules)
     }
@@ -73,26 +73,26 @@ impl Target {
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn redirected(&self, location: &str, rules: Rules<'_>) -> Result<Self, Refused> {
+    pub fn redirected(&self, location: &str, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
         check_text(location)?;
-        let url = self.url.join(location).map_err(|_| Refused::Malformed)?;
+        let url = self.url.join(location).map_err(|_| RefusedAddress::Malformed)?;
         let next = Self::of(url, authority(location), rules)?;
         if self.url.scheme() == "https" && next.url.scheme() != "https" {
-            return Err(Refused::Downgrade(next.shown()));
+            return Err(RefusedAddress::Downgrade(next.shown()));
         }
         Ok(next)
     }
 
     /// What the parser made of a text, whose authority was written so.
-    fn of(mut url: Url, written: Option<&str>, rules: Rules<'_>) -> Result<Self, Refused> {
+    fn of(mut url: Url, written: Option<&str>, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
         // It is never sent, and no server's business.
         url.set_fragment(None);
-        let host = url.host().ok_or(Refused::Malformed)?.to_owned();
-        let port = url.port_or_known_default().ok_or(Refused::Malformed)?;
+        let host = url.host().ok_or(RefusedAddress::Malformed)?.to_owned();
+        let port = url.port_or_known_default().ok_or(RefusedAddress::Malformed)?;
         let name = HostPort::new(&host, port);
         if !url.username().is_empty() || url.password().is_some() || written.is_some_and(|w| w.contains('@'))
         {
-            return Err(Refused::User(name.to_string()));
+            return Err(RefusedAddress::User(name.to_string()));
         }
         check_spelling(&host, written)?;
         let is_named = rules.named.contains(&name);
@@ -104,13 +104,13 @@ impl Target {
     }
 
     /// What holds for hosts that the operator does not name.
-    fn check_unnamed(&self, ports: Ports) -> Result<(), Refused> {
+    fn check_unnamed(&self, ports: Ports) -> Result<(), RefusedAddress> {
         let (section, shown, name) = (self.section, self.shown(), self.name.clone());
         if self.url.scheme() != "https" {
-            return Err(Refused::Scheme { section, shown, name: Box::new(name) });
+            return Err(RefusedAddress::Scheme { section, shown, name: Box::new(name) });
         }
         if ports == Ports::Https && self.name.port() != HTTPS_PORT {
-            return Err(Refused::Port { section, shown, name: Box::new(name) });
+            return Err(RefusedAddress::Port { section, shown, name: Box::new(name) });
         }
         match self.address() {
             Some(address) => self.check(address),
@@ -122,11 +122,11 @@ impl Target {
     ///
     /// # Errors
     /// [`Refused::NotPublic`].
-    pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
+    pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
         match range_of(address) {
             Some(range) if !self.is_named => {
                 let (section, name) = (self.section, self.name.clone());
-                Err(Refused::NotPublic { section, shown: self.shown(), address, range, name: Box::new(name) })
+                Err(RefusedAddress::NotPublic { section, shown: self.shown(), address, range, name: Box::new(name) })
             }
             _ => Ok(()),
         }
@@ -180,21 +180,21 @@ impl Target {
 
 /// The scheme of an address, none of what is relative. Refuses what parsers read in more than one
 /// way.
-fn check_text(text: &str) -> Result<Option<&str>, Refused> {
+fn check_text(text: &str) -> Result<Option<&str>, RefusedAddress> {
     if text.len() > URL_BYTES_MAX {
-        return Err(Refused::TooLong);
+        return Err(RefusedAddress::TooLong);
     }
     // A parser drops some of these; a backslash is a slash to some programs and none to others.
     if text.chars().any(|c| c.is_whitespace() || is_deceptive(c) || c == '\\') {
-        return Err(Refused::Malformed);
+        return Err(RefusedAddress::Malformed);
     }
     let before = text.split(['/', '?', '#']).next().unwrap_or_default();
     let Some((scheme, _)) = before.split_once(':') else { return Ok(None) };
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
-        return Err(Refused::OtherScheme(one_line(scheme, 40)));
+        return Err(RefusedAddress::OtherScheme(one_line(scheme, 40)));
     }
     let rest = text[scheme.len()..].strip_prefix("://").unwrap_or_default();
-    if rest.is_empty() || rest.starts_with('/') { Err(Refused::Malformed) } else { Ok(Some(scheme)) }
+    if rest.is_empty() || rest.starts_with('/') { Err(RefusedAddress::Malformed) } else { Ok(Some(scheme)) }
 }
 
 /// What stands between `//` and the path, as it was written; none in what is relative to a host.
@@ -205,11 +205,11 @@ fn authority(text: &str) -> Option<&str> {
 }
 
 /// Refuses a number in disguise (decimal, octal, hexadecimal, shortened), and a dot at the end.
-fn check_spelling(host: &Host<String>, written: Option<&str>) -> Result<(), Refused> {
+fn check_spelling(host: &Host<String>, written: Option<&str>) -> Result<(), RefusedAddress> {
     if let Host::Domain(name) = host
         && let Some(plain) = name.strip_suffix('.')
     {
-        return Err(Refused::Spelling(one_line(plain, 200)));
+        return Err(RefusedAddress::Spelling(one_line(plain, 200)));
     }
     let Some(written) = written else { return Ok(()) };
     let host_written = match written.strip_prefix('[') {
@@ -219,7 +219,7 @@ fn check_spelling(host: &Host<String>, written: Option<&str>) -> Result<(), Refu
     };
     match host {
         Host::Ipv4(address) if address.to_string() != host_written => {
-            Err(Refused::Spelling(address.to_string()))
+            Err(RefusedAddress::Spelling(address.to_string()))
         }
         _ => Ok(()),
     }

@@ -3,7 +3,7 @@
 
 use cofferdam_confine::Report;
 use cofferdam_core::capability::Grants;
-use cofferdam_core::entry::{Entry, EntryPoint};
+use cofferdam_core::entry::{EntryCall, EntryPoint};
 use cofferdam_core::host_call::{Notification, Request};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::ToolError;
@@ -72,7 +72,7 @@ pub enum ToWorker<'a> {
     /// Run a call: answered by [`FromWorker`]s up to [`FromWorker::Ended`].
     Call {
         /// What runs.
-        job: Cow<'a, Job>,
+        job: Cow<'a, CallSpec>,
         /// Time that is left, in milliseconds.
         time_ms: u64,
     },
@@ -80,11 +80,11 @@ pub enum ToWorker<'a> {
 
 /// One call as plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Job {
+pub struct CallSpec {
     /// The arguments, a JSON object; empty where the entry has all that is needed of them.
     pub arguments: String,
     /// What of the component is called.
-    pub entry: Entry,
+    pub entry: EntryCall,
     /// Mounts and interfaces within reach.
     pub grants: Grants,
     /// The limits of the call.

@@ -3,7 +3,7 @@
 //! question as the answer, and calls again with what its person said.
 
 use async_trait::async_trait;
-use cofferdam_agent::tools::{Approval, Approver, Decision};
+use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_policy::GuestPath;
 use rmcp::model::{
@@ -22,19 +22,19 @@ pub(crate) const QUESTIONS_MAX: usize = 256;
 const QUESTION: &str = "approve";
 
 /// Asks the client's person while the call waits.
-pub(crate) struct Asking {
+pub(crate) struct Elicitation {
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) caller: Caller,
     pub(crate) expires: Duration,
 }
 
 #[async_trait]
-impl Approver for Asking {
+impl Approver for Elicitation {
     fn approved_before(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
         Vec::new()
     }
 
-    async fn decide(&self, approval: &Approval, cancel: &CancellationToken) -> Decision {
+    async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Decision {
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(question(approval)));
         let asked = async {
             let options = PeerRequestOptions::with_timeout(self.expires);
@@ -53,21 +53,21 @@ impl Approver for Asking {
 }
 
 /// Leaves the question for the answer of the call, or decides by what the client brought with it.
-pub(crate) struct Returning {
+pub(crate) struct DeferredQuestion {
     /// The turn of the question that was answered: the call is the same one.
     pub(crate) turn: Option<TurnId>,
     caller: Caller,
-    brought: Mutex<Option<(Question, ElicitResult)>>,
-    left: Mutex<Option<Approval>>,
+    brought: Mutex<Option<(OpenQuestion, ElicitResult)>>,
+    left: Mutex<Option<ApprovalRequest>>,
 }
 
 #[async_trait]
-impl Approver for Returning {
+impl Approver for DeferredQuestion {
     fn approved_before(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
         Vec::new()
     }
 
-    async fn decide(&self, approval: &Approval, _: &CancellationToken) -> Decision {
+    async fn decide(&self, approval: &ApprovalRequest, _: &CancellationToken) -> Decision {
         let brought = lock(&self.brought).take();
         match brought {
             // Anything else was asked about another call, or about files that are others now.
@@ -80,9 +80,9 @@ impl Approver for Returning {
     }
 }
 
-impl Returning {
+impl DeferredQuestion {
     /// What to answer instead of the call's refusal, if a question was left.
-    pub(crate) fn question(&self, questions: &Questions) -> Option<InputRequiredResult> {
+    pub(crate) fn question(&self, questions: &OpenQuestions) -> Option<InputRequiredResult> {
         let approval = lock(&self.left).take()?;
         let request = InputRequest::Elicitation(ElicitRequest::new(question(&approval)));
         let state = questions.add(approval)?;
@@ -94,19 +94,19 @@ impl Returning {
 }
 
 /// A question that was handed out.
-struct Question {
+struct OpenQuestion {
     sha256: String,
     turn: TurnId,
     until: Instant,
 }
 
 /// Those of the newer era, by the state that their answers bring back. Each is answered once.
-pub(crate) struct Questions {
+pub(crate) struct OpenQuestions {
     expires: Duration,
-    open: Mutex<VecDeque<(String, Question)>>,
+    open: Mutex<VecDeque<(String, OpenQuestion)>>,
 }
 
-impl Questions {
+impl OpenQuestions {
     pub(crate) fn new(expires: Duration) -> Self {
         Self { expires, open: Mutex::default() }
     }
@@ -120,7 +120,7 @@ impl Questions {
         caller: Caller,
         state: Option<&str>,
         answers: Option<&InputResponses>,
-    ) -> Result<Returning, ErrorData> {
+    ) -> Result<DeferredQuestion, ErrorData> {
         let unknown = || {
             let said = "requestState belongs to no open question: it was answered, or waited too long, or is none of \
                         this server's; call again without it";
@@ -130,11 +130,11 @@ impl Questions {
         let answer = answers.and_then(|answers| answers.get(QUESTION));
         let answer = answer.and_then(|answer| serde_json::from_value(answer.clone()).ok());
         let turn = question.as_ref().map(|question| question.turn.clone());
-        Ok(Returning { turn, caller, brought: Mutex::new(question.zip(answer)), left: Mutex::default() })
+        Ok(DeferredQuestion { turn, caller, brought: Mutex::new(question.zip(answer)), left: Mutex::default() })
     }
 
     /// Remembers a question; `None` without randomness, and then nobody is asked.
-    fn add(&self, approval: Approval) -> Option<String> {
+    fn add(&self, approval: ApprovalRequest) -> Option<String> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
         let state = hex::encode(bytes);
@@ -142,12 +142,12 @@ impl Questions {
         if open.len() >= QUESTIONS_MAX {
             open.pop_front();
         }
-        let Approval { sha256, turn, .. } = approval;
-        open.push_back((state.clone(), Question { sha256, turn, until: Instant::now() + self.expires }));
+        let ApprovalRequest { sha256, turn, .. } = approval;
+        open.push_back((state.clone(), OpenQuestion { sha256, turn, until: Instant::now() + self.expires }));
         Some(state)
     }
 
-    fn take(&self, state: &str) -> Option<Question> {
+    fn take(&self, state: &str) -> Option<OpenQuestion> {
         let mut open = lock(&self.open);
         let at = open.iter().position(|(known, _)| known == state)?;
         open.remove(at).map(|(_, question)| question).filter(|question| Instant::now() < question.until)
@@ -162,7 +162,7 @@ fn decision(answer: &ElicitResult, caller: &Caller) -> Decision {
     }
 }
 
-fn question(approval: &Approval) -> ElicitRequestParams {
+fn question(approval: &ApprovalRequest) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: format!("Approve this call?\n{}", approval.text),
@@ -181,9 +181,9 @@ mod tests {
     use super::*;
     use cofferdam_core::id::TurnId;
 
-    fn approval(n: usize) -> Approval {
+    fn approval(n: usize) -> ApprovalRequest {
         let turn = TurnId::new(format!("turn-{n}"));
-        Approval {
+        ApprovalRequest {
             call: turn.call(0),
             turn,
             caller: caller(),
@@ -198,14 +198,14 @@ mod tests {
         Caller { channel: "mcp".to_owned(), sender: "1".to_owned() }
     }
 
-    fn answer(questions: &Questions, state: &str) -> Result<Option<TurnId>, i32> {
+    fn answer(questions: &OpenQuestions, state: &str) -> Result<Option<TurnId>, i32> {
         let returning = questions.returning(caller(), Some(state), None);
         returning.map(|returning| returning.turn).map_err(|error| error.code.0)
     }
 
     #[test]
     fn of_too_many_questions_the_oldest_is_asked_anew() {
-        let questions = Questions::new(Duration::from_secs(600));
+        let questions = OpenQuestions::new(Duration::from_secs(600));
         let states: Vec<_> =
             (0..=QUESTIONS_MAX).map(|n| questions.add(approval(n)).expect("randomness")).collect();
         assert_eq!(answer(&questions, &states[0]), Err(-32602));
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_question_waits_no_longer_than_it_may() {
-        let questions = Questions::new(Duration::ZERO);
+        let questions = OpenQuestions::new(Duration::ZERO);
         let state = questions.add(approval(0)).expect("randomness");
         assert_eq!(answer(&questions, &state), Err(-32602));
         assert_eq!(answer(&questions, "made up"), Err(-32602));

@@ -4,7 +4,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use cofferdam_core::text::one_line;
-use cofferdam_warden::attachments::{Attachments, BlobStore, Config, Declared, Intake};
+use cofferdam_warden::attachments::{Attachments, BlobStore, Config, DeclaredFile, Intake};
 use rmcp::model::ErrorData;
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub(crate) fn take(sent: Value, blobs: &BlobStore, config: &Config) -> Result<At
         };
         let name = name.or_else(|| name_of(&uri));
         let source = name.as_ref().map(|name| format!("mcp:{name}"));
-        let declared = Declared { name, mime_type, size: Some(bytes.len() as u64), source };
+        let declared = DeclaredFile { name, mime_type, size: Some(bytes.len() as u64), source };
         intake.read(declared, &mut bytes.as_slice());
     }
     Ok(intake.finish())

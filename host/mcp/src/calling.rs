@@ -1,15 +1,15 @@
 //! One `tools/call`: from the client's words to a call of the toolbox, and from its answer to the
 //! client's.
 
-use crate::approving::{Asking, Returning};
+use crate::approving::{Elicitation, DeferredQuestion};
 use crate::attached::{self, ATTACHMENTS_META_KEY};
-use crate::progress::Progress;
-use crate::server::{Shared, is_stateless, raw_arguments};
+use crate::progress::ProgressReport;
+use crate::server::{ServerState, is_stateless, raw_arguments};
 use cofferdam_agent::tools::{Approver, CallRequest};
 use cofferdam_core::id::TurnId;
-use cofferdam_core::schema::Budget;
+use cofferdam_core::schema::StepBudget;
 use cofferdam_core::text::{about, one_line};
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
 use cofferdam_warden::attachments::Attachments;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ErrorData,
@@ -22,15 +22,15 @@ use std::sync::Arc;
 const RESULT_STEPS: u64 = 50_000_000;
 
 /// Who can be asked, by what the client says of itself.
-enum Person {
+enum AskablePerson {
     Nobody,
     /// While the call waits.
-    Now(Arc<Asking>),
+    Now(Arc<Elicitation>),
     /// By the answer of the call.
-    Next(Arc<Returning>),
+    Next(Arc<DeferredQuestion>),
 }
 
-impl Shared {
+impl ServerState {
     pub(crate) async fn call(
         &self,
         params: CallToolRequestParams,
@@ -44,7 +44,7 @@ impl Shared {
             |raw| raw.0.to_string(),
         );
         let token = context.meta.get_progress_token();
-        let progress = token.map(|token| Progress::begin(context.peer.clone(), token, &tool));
+        let progress = token.map(|token| ProgressReport::begin(context.peer.clone(), token, &tool));
         let turn = person.turn().unwrap_or_else(|| TurnId::new(self.next_turn()));
         let request = CallRequest {
             id: turn.call(0),
@@ -56,7 +56,7 @@ impl Shared {
             attachments,
             recent: None,
             messaging: None,
-            report: progress.as_ref().map(Progress::reports),
+            report: progress.as_ref().map(ProgressReport::reports),
             printed: None,
             journal: None,
             approver: person.approver(),
@@ -66,7 +66,7 @@ impl Shared {
         if let Some(progress) = progress {
             progress.end().await;
         }
-        if let Person::Next(returning) = &person
+        if let AskablePerson::Next(returning) = &person
             && let Some(question) = returning.question(&self.questions)
         {
             return Ok(question.into());
@@ -79,18 +79,18 @@ impl Shared {
         &self,
         params: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Person, ErrorData> {
+    ) -> Result<AskablePerson, ErrorData> {
         if !context.client_capabilities().is_some_and(|client| has_forms(&client)) {
-            return Ok(Person::Nobody);
+            return Ok(AskablePerson::Nobody);
         }
         if is_stateless(context) {
             let state = params.request_state.as_deref();
             let answers = params.input_responses.as_ref();
             let returning = self.questions.returning(self.caller(), state, answers)?;
-            return Ok(Person::Next(Arc::new(returning)));
+            return Ok(AskablePerson::Next(Arc::new(returning)));
         }
         let (peer, caller) = (context.peer.clone(), self.caller());
-        Ok(Person::Now(Arc::new(Asking { peer, caller, expires: self.parts.expires })))
+        Ok(AskablePerson::Now(Arc::new(Elicitation { peer, caller, expires: self.parts.expires })))
     }
 
     async fn attachments(&self, context: &RequestContext<RoleServer>) -> Result<Attachments, ErrorData> {
@@ -104,15 +104,15 @@ impl Shared {
     }
 
     /// The tool's own object, if it is what the tool's schema promises.
-    fn result(&self, tool: &str, answer: Answer) -> Result<CallToolResult, ToolError> {
-        let Answer { result, attachments, .. } = answer;
+    fn result(&self, tool: &str, answer: ToolAnswer) -> Result<CallToolResult, ToolError> {
+        let ToolAnswer { result, attachments, .. } = answer;
         for file in attachments {
             let (name, size) = (one_line(&file.name, 120), about(file.bytes));
             // A call stands alone: the channels have replies.
             tracing::warn!("not sent, since an MCP call has no reply: {name} ({}, {size})", file.mime_type);
         }
         if let Some(schema) = self.offer.result_schema(tool)
-            && let Err(unfit) = schema.check(&result, Budget::steps(RESULT_STEPS))
+            && let Err(unfit) = schema.check(&result, StepBudget::steps(RESULT_STEPS))
         {
             let said = format!(
                 "{tool} answered something else than its own schema promises, and nothing of that is told; what it \
@@ -127,7 +127,7 @@ impl Shared {
     }
 }
 
-impl Person {
+impl AskablePerson {
     /// The turn that goes on, where this is no new call.
     fn turn(&self) -> Option<TurnId> {
         match self {

@@ -4,8 +4,8 @@
 //!
 //! Used by the fuzz target, which includes this file, and by the run over the corpus below.
 
-use super::lines::{Line, Lines};
-use super::message::{Frame, RawArguments, read};
+use super::lines::{InputLine, LineReader};
+use super::message::{RpcFrame, RawArguments, read};
 use rmcp::model::{ClientRequest, GetExtensions, JsonRpcMessage};
 use serde_json::Value;
 use std::io::BufReader;
@@ -16,20 +16,20 @@ const LINE_MAX: usize = 4096;
 /// Reads the bytes as a stream of messages and holds what was read against the JSON.
 pub(super) fn messages(data: &[u8]) {
     let pieces = usize::from(data.first().copied().unwrap_or(1)).max(1);
-    let mut lines = Lines::new(BufReader::with_capacity(pieces, data), LINE_MAX);
+    let mut lines = LineReader::new(BufReader::with_capacity(pieces, data), LINE_MAX);
     let mut expected = whole_lines(data).into_iter();
     while let Some(line) = lines.next() {
         let Some(found) = expected.next() else {
             // What has no end may still be too long.
-            assert_eq!(line, Line::TooLong);
+            assert_eq!(line, InputLine::TooLong);
             continue;
         };
         match line {
-            Line::Whole(line) => {
+            InputLine::Whole(line) => {
                 assert!(line.len() <= LINE_MAX && line == found.strip_suffix(b"\r").unwrap_or(found));
                 message(&line);
             }
-            Line::TooLong => assert!(found.len() > LINE_MAX),
+            InputLine::TooLong => assert!(found.len() > LINE_MAX),
         }
     }
     assert!(expected.next().is_none(), "a line was lost");
@@ -48,7 +48,7 @@ fn message(line: &[u8]) {
     let bare = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     let Ok(value) = serde_json::from_slice::<Value>(bare) else { return };
     match read {
-        Frame::Message(message) => {
+        RpcFrame::Message(message) => {
             let JsonRpcMessage::Request(request) = *message else { return };
             assert_eq!(value["jsonrpc"], "2.0");
             assert_eq!(value["id"], request.id.into_json_value());
@@ -60,12 +60,12 @@ fn message(line: &[u8]) {
                 assert_eq!(&arguments, written.unwrap_or(&Value::Object(Default::default())));
             }
         }
-        Frame::Refused(refusal) => {
+        RpcFrame::Refused(refusal) => {
             if let Some(id) = refusal.id {
                 assert_eq!(value["id"], id.into_json_value());
             }
         }
-        Frame::Ignored => {
+        RpcFrame::Ignored => {
             // Who asks something is always answered.
             let is_request = value["method"].is_string() && value.get("id").is_some();
             assert!(!is_request, "{value}");

@@ -9,7 +9,7 @@ const KEPT_BYTES: usize = 64 << 10;
 
 /// What a stream comes to next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum InputLine {
     /// A whole line, without its end.
     Whole(Vec<u8>),
     /// It was longer than a line may be. Its rest is skipped before the next one.
@@ -17,21 +17,21 @@ pub(crate) enum Line {
 }
 
 /// Reads lines of a stream.
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     source: R,
     line: Vec<u8>,
     max: usize,
     skipping: bool,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub(crate) fn new(source: R, max: usize) -> Self {
         Self { source, line: Vec::new(), max, skipping: false }
     }
 
     /// The next line; `None` at the end of the stream, and where it cannot be read any more. What
     /// has no end of line is none: its writer was cut off.
-    pub(crate) fn next(&mut self) -> Option<Line> {
+    pub(crate) fn next(&mut self) -> Option<InputLine> {
         loop {
             let available = match self.source.fill_buf() {
                 Ok([]) => return None,
@@ -53,10 +53,10 @@ impl<R: BufRead> Lines<R> {
             if too_long {
                 self.line = Vec::new();
                 self.skipping = end.is_none();
-                return Some(Line::TooLong);
+                return Some(InputLine::TooLong);
             }
             if end.is_some() && !std::mem::take(&mut self.skipping) {
-                return Some(Line::Whole(self.whole()));
+                return Some(InputLine::Whole(self.whole()));
             }
         }
     }
@@ -78,12 +78,12 @@ mod tests {
     fn check(stream: &[u8], expected: &[Option<&str>]) {
         // However the stream is cut into pieces.
         for piece in 1..=stream.len().max(1) {
-            let mut lines = Lines::new(BufReader::with_capacity(piece, stream), 4);
+            let mut lines = LineReader::new(BufReader::with_capacity(piece, stream), 4);
             let mut found = Vec::new();
             while let Some(line) = lines.next() {
                 found.push(match line {
-                    Line::Whole(line) => Some(String::from_utf8(line).expect("text")),
-                    Line::TooLong => None,
+                    InputLine::Whole(line) => Some(String::from_utf8(line).expect("text")),
+                    InputLine::TooLong => None,
                 });
             }
             let found: Vec<_> = found.iter().map(Option::as_deref).collect();

@@ -16,25 +16,25 @@ use std::sync::Arc;
 
 /// What came, by what it is.
 #[derive(Debug)]
-pub enum Frame {
+pub enum RpcFrame {
     /// A message of the protocol.
     Message(Box<ClientJsonRpcMessage>),
     /// None, or a request of a wrong shape: this is the answer.
-    Refused(Refusal),
+    Refused(RefusedMessage),
     /// Nothing that is ever answered.
     Ignored,
 }
 
 /// Why something is no message, with the id of the request where that is readable.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct RefusedMessage {
     /// The request's.
     pub id: Option<RequestId>,
     /// As JSON-RPC tells it.
     pub error: Box<ErrorData>,
 }
 
-impl Refusal {
+impl RefusedMessage {
     pub(crate) fn new(id: Option<RequestId>, error: ErrorData) -> Self {
         Self { id, error: Box::new(error) }
     }
@@ -46,7 +46,7 @@ pub struct RawArguments(pub Arc<str>);
 
 /// The outermost keys. A key that is given twice is an error of its own.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RpcEnvelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -81,27 +81,27 @@ fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::
 }
 
 /// What these bytes are. They hold one message, without the end of its line.
-pub fn read(bytes: &[u8]) -> Frame {
+pub fn read(bytes: &[u8]) -> RpcFrame {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Frame::Ignored;
+        return RpcFrame::Ignored;
     }
     let Ok(text) = std::str::from_utf8(bytes) else {
         return refuse(None, ErrorData::parse_error("the message is not UTF-8 text", None));
     };
     match parse(text) {
         Ok(frame) => frame,
-        Err(refusal) => Frame::Refused(refusal),
+        Err(refusal) => RpcFrame::Refused(refusal),
     }
 }
 
-fn refuse(id: Option<RequestId>, error: ErrorData) -> Frame {
-    Frame::Refused(Refusal::new(id, error))
+fn refuse(id: Option<RequestId>, error: ErrorData) -> RpcFrame {
+    RpcFrame::Refused(RefusedMessage::new(id, error))
 }
 
-fn parse(text: &str) -> Result<Frame, Refusal> {
-    let without_id = |error| Refusal::new(None, error);
-    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|e| without_id(unreadable(text, &e)))?;
+fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
+    let without_id = |error| RefusedMessage::new(None, error);
+    let envelope: RpcEnvelope<'_> = serde_json::from_str(text).map_err(|e| without_id(unreadable(text, &e)))?;
     let invalid = |said: &str| ErrorData::invalid_request(said.to_owned(), None);
     let id = match envelope.id {
         None => None,
@@ -109,13 +109,13 @@ fn parse(text: &str) -> Result<Frame, Refusal> {
             without_id(invalid("id must be a string or an integer; give each request one of its own"))
         })?),
     };
-    let refused = |error| Refusal::new(id.clone(), error);
+    let refused = |error| RefusedMessage::new(id.clone(), error);
     if envelope.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
         return Err(refused(invalid(r#"write "jsonrpc": "2.0""#)));
     }
     let Some(method) = envelope.method else {
         if id.is_some() && (envelope.result.is_some() || envelope.error.is_some()) {
-            return Ok(serde_json::from_str(text).map_or(Frame::Ignored, message));
+            return Ok(serde_json::from_str(text).map_or(RpcFrame::Ignored, message));
         }
         return Err(refused(invalid("it is neither a request nor a notification nor a response")));
     };
@@ -124,7 +124,7 @@ fn parse(text: &str) -> Result<Frame, Refusal> {
     };
     if id.is_none() {
         // A notification is never answered, however wrong it is.
-        return Ok(serde_json::from_str(text).map_or(Frame::Ignored, message));
+        return Ok(serde_json::from_str(text).map_or(RpcFrame::Ignored, message));
     }
     let params = envelope.params.map(RawValue::get).filter(|params| *params != "null");
     if params.is_some_and(|params| !params.starts_with('{')) {
@@ -134,14 +134,14 @@ fn parse(text: &str) -> Result<Frame, Refusal> {
     if method == "tools/call" {
         let call = call(params.unwrap_or("{}")).map_err(&refused)?;
         // The one that was refused above if it is absent.
-        return Ok(id.clone().map_or(Frame::Ignored, |id| message(ClientJsonRpcMessage::request(call, id))));
+        return Ok(id.clone().map_or(RpcFrame::Ignored, |id| message(ClientJsonRpcMessage::request(call, id))));
     }
     let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("{method}: {e}"), None);
     serde_json::from_str(text).map(message).map_err(|e| refused(wrong(e)))
 }
 
-fn message(message: ClientJsonRpcMessage) -> Frame {
-    Frame::Message(Box::new(message))
+fn message(message: ClientJsonRpcMessage) -> RpcFrame {
+    RpcFrame::Message(Box::new(message))
 }
 
 /// An integer that fits 64 bits, or a string. Others have no one spelling to answer with.
@@ -202,7 +202,7 @@ mod tests {
     /// Checks which error a text comes to, and whether the answer names the request.
     fn check(text: &str, code: ErrorCode, id: Option<&str>) {
         match read(text.as_bytes()) {
-            Frame::Refused(refusal) => {
+            RpcFrame::Refused(refusal) => {
                 assert_eq!(refusal.error.code, code, "{text}: {refusal:?}");
                 assert_eq!(refusal.id.map(|id| id.to_string()).as_deref(), id, "{text}");
             }
@@ -254,14 +254,14 @@ mod tests {
         ] {
             check(text, ErrorCode::INVALID_PARAMS, Some("7"));
         }
-        let Frame::Refused(refusal) = read(b"\xff\xfe{}") else { panic!("not text") };
+        let RpcFrame::Refused(refusal) = read(b"\xff\xfe{}") else { panic!("not text") };
         assert_eq!(refusal.error.code, ErrorCode::PARSE_ERROR);
     }
 
     #[test]
     fn what_is_never_answered_is_ignored() {
         for text in ["", "  ", "\r", "\u{feff}"] {
-            assert!(matches!(read(text.as_bytes()), Frame::Ignored), "{text:?}");
+            assert!(matches!(read(text.as_bytes()), RpcFrame::Ignored), "{text:?}");
         }
     }
 
@@ -271,7 +271,7 @@ mod tests {
             let text = format!(
                 r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{{"name":"t"{arguments}}}}}"#
             );
-            let Frame::Message(message) = read(text.as_bytes()) else { panic!("{text}") };
+            let RpcFrame::Message(message) = read(text.as_bytes()) else { panic!("{text}") };
             assert_eq!(&*arguments_of(*message).expect("a call").0, expected, "{text}");
         };
         check("", "{}");

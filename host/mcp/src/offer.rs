@@ -1,7 +1,7 @@
 //! What a client is told of the tools: all that load, by name, with hints that follow from the
 //! policy alone, so that no component can claim to be harmless.
 
-use cofferdam_agent::tools::{Registry, Tool};
+use cofferdam_agent::tools::{Registry, RegisteredTool};
 use cofferdam_core::schema::Schema;
 use cofferdam_policy::{ArgumentClass, PathUse, Safety, ToolPolicy};
 use rmcp::model::{JsonObject, Tool as Offered, ToolAnnotations};
@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The tools as they are offered, with what results are held to.
-pub(crate) struct Offer {
-    tools: BTreeMap<String, Entry>,
+pub(crate) struct ToolOffer {
+    tools: BTreeMap<String, OfferedTool>,
 }
 
-struct Entry {
+struct OfferedTool {
     offered: Offered,
     result: Option<Schema>,
 }
 
-impl Offer {
+impl ToolOffer {
     pub(crate) fn of(registry: &Registry) -> Self {
         let loaded = registry.iter().filter_map(|(name, tool)| Some((name, tool.as_ref().ok()?)));
         Self { tools: loaded.map(|(name, tool)| (name.to_owned(), entry(name, tool))).collect() }
@@ -40,7 +40,7 @@ impl Offer {
     }
 }
 
-fn entry(name: &str, tool: &Tool) -> Entry {
+fn entry(name: &str, tool: &RegisteredTool) -> OfferedTool {
     let description = &tool.description;
     let input = description.arguments.as_object().cloned().unwrap_or_default();
     let mut offered = Offered::new(name.to_owned(), description.summary.clone(), Arc::new(input))
@@ -49,7 +49,7 @@ fn entry(name: &str, tool: &Tool) -> Entry {
     if let Some((object, _)) = &result {
         offered = offered.with_raw_output_schema(Arc::new(object.clone()));
     }
-    Entry { offered, result: result.map(|(_, schema)| schema) }
+    OfferedTool { offered, result: result.map(|(_, schema)| schema) }
 }
 
 /// A result's schema that describes an object, as clients of the older era demand, and that results

@@ -19,18 +19,18 @@ const REPORT_BYTES_MAX: usize = 400;
 const BEAT: Duration = Duration::from_secs(5);
 
 /// Progress that is being told.
-pub(crate) struct Progress {
+pub(crate) struct ProgressReport {
     reports: Sender<String>,
     over: CancellationToken,
     telling: JoinHandle<()>,
 }
 
-impl Progress {
+impl ProgressReport {
     /// Tells of a call of this tool from here on.
     pub(crate) fn begin(peer: Peer<RoleServer>, token: ProgressToken, tool: &str) -> Self {
         let (reports, reported) = channel(REPORTS_MAX);
         let over = CancellationToken::new();
-        let teller = Teller { peer, token, tool: one_line(tool, 80), over: over.clone() };
+        let teller = ProgressSender { peer, token, tool: one_line(tool, 80), over: over.clone() };
         Self { reports, over, telling: tokio::spawn(teller.tell(reported)) }
     }
 
@@ -48,14 +48,14 @@ impl Progress {
     }
 }
 
-struct Teller {
+struct ProgressSender {
     peer: Peer<RoleServer>,
     token: ProgressToken,
     tool: String,
     over: CancellationToken,
 }
 
-impl Teller {
+impl ProgressSender {
     async fn tell(self, mut reported: Receiver<String>) {
         let mut step = 0;
         let mut text = format!("{} runs", self.tool);

@@ -2,9 +2,9 @@
 //! `tools/call`. One serves all clients of a process.
 
 use crate::CHANNEL;
-use crate::approving::Questions;
+use crate::approving::OpenQuestions;
 use crate::message::RawArguments;
-use crate::offer::Offer;
+use crate::offer::ToolOffer;
 use cofferdam_agent::tools::Toolbox;
 use cofferdam_core::id::Caller;
 use cofferdam_warden::attachments::{self, BlobStore};
@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 const LIST_TTL_MS: u64 = 300_000;
 
 /// What the server is made of.
-pub struct Parts {
+pub struct ServerParts {
     /// What calls pass through.
     pub toolbox: Arc<Toolbox>,
     /// Where the bytes of attachments are held.
@@ -41,12 +41,12 @@ pub struct Parts {
 
 /// The tools of the policies as an MCP server. A clone is the same server.
 #[derive(Clone)]
-pub struct Server(pub(crate) Arc<Shared>);
+pub struct McpServer(pub(crate) Arc<ServerState>);
 
-pub(crate) struct Shared {
-    pub(crate) parts: Parts,
-    pub(crate) offer: Offer,
-    pub(crate) questions: Questions,
+pub(crate) struct ServerState {
+    pub(crate) parts: ServerParts,
+    pub(crate) offer: ToolOffer,
+    pub(crate) questions: OpenQuestions,
     /// Calls that have not ended.
     pub(crate) calls: TaskTracker,
     /// Names this process in the ids of calls.
@@ -54,14 +54,14 @@ pub(crate) struct Shared {
     next: AtomicU64,
 }
 
-impl Server {
+impl McpServer {
     /// A server of the tools that load.
-    pub fn new(parts: Parts) -> Self {
-        let offer = Offer::of(parts.toolbox.registry());
-        let questions = Questions::new(parts.expires);
+    pub fn new(parts: ServerParts) -> Self {
+        let offer = ToolOffer::of(parts.toolbox.registry());
+        let questions = OpenQuestions::new(parts.expires);
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let calls = TaskTracker::new();
-        Self(Arc::new(Shared { parts, offer, questions, calls, started, next: AtomicU64::new(0) }))
+        Self(Arc::new(ServerState { parts, offer, questions, calls, started, next: AtomicU64::new(0) }))
     }
 
     /// Waits until no call is under way, for so long at most.
@@ -73,7 +73,7 @@ impl Server {
     }
 }
 
-impl Shared {
+impl ServerState {
     pub(crate) fn caller(&self) -> Caller {
         Caller { channel: CHANNEL.to_owned(), sender: self.parts.sender.clone() }
     }
@@ -85,7 +85,7 @@ impl Shared {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         ServerConfig::new(capabilities)
@@ -173,7 +173,7 @@ pub(crate) fn raw_arguments(context: &RequestContext<RoleServer>) -> Option<RawA
 }
 
 /// What a model is told beside the tools themselves.
-fn instructions(server: &Server) -> String {
+fn instructions(server: &McpServer) -> String {
     let mounts: BTreeSet<&str> = server
         .0
         .parts

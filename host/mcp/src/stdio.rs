@@ -4,9 +4,9 @@
 //! Two threads of their own read and write, so that a client that does neither holds up nobody and
 //! the process can end all the same.
 
-use crate::lines::{LINE_BYTES_MAX, Line, Lines};
-use crate::message::{Frame, Refusal, read};
-use crate::server::Server;
+use crate::lines::{LINE_BYTES_MAX, InputLine, LineReader};
+use crate::message::{RpcFrame, RefusedMessage, read};
+use crate::server::McpServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
     ServerJsonRpcMessage,
@@ -40,7 +40,7 @@ const WRITING_ENDS: Duration = Duration::from_secs(1);
 /// # Errors
 /// A thread that does not start.
 pub async fn serve_stdio(
-    server: Server,
+    server: McpServer,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     stop: CancellationToken,
@@ -63,8 +63,8 @@ pub async fn serve_stdio(
     Ok(())
 }
 
-fn read_lines(input: impl Read, lines: &Sender<Line>) {
-    let mut source = Lines::new(BufReader::with_capacity(64 << 10, input), LINE_BYTES_MAX);
+fn read_lines(input: impl Read, lines: &Sender<InputLine>) {
+    let mut source = LineReader::new(BufReader::with_capacity(64 << 10, input), LINE_BYTES_MAX);
     while let Some(line) = source.next() {
         if lines.blocking_send(line).is_err() {
             return;
@@ -82,7 +82,7 @@ fn write_lines(mut output: impl Write, mut going: Receiver<Vec<u8>>) {
 }
 
 struct Stdio {
-    coming: Receiver<Line>,
+    coming: Receiver<InputLine>,
     messages: Option<Sender<Vec<u8>>>,
     requests: Arc<Mutex<Requests>>,
     /// An answer that is still to be written: the reader who waits for a message may stop waiting.
@@ -126,23 +126,23 @@ impl Stdio {
     }
 
     /// The message in a line, or its answer.
-    fn taken(&self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Refusal> {
+    fn taken(&self, line: InputLine) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
         let bytes = match line {
-            Line::Whole(bytes) => bytes,
-            Line::TooLong => {
+            InputLine::Whole(bytes) => bytes,
+            InputLine::TooLong => {
                 let said = format!("a message has at most {LINE_BYTES_MAX} bytes; send less at once");
-                return Err(Refusal::new(None, ErrorData::invalid_request(said, None)));
+                return Err(RefusedMessage::new(None, ErrorData::invalid_request(said, None)));
             }
         };
         let message = match read(&bytes) {
-            Frame::Message(message) => *message,
-            Frame::Refused(refusal) => return Err(refusal),
-            Frame::Ignored => return Ok(None),
+            RpcFrame::Message(message) => *message,
+            RpcFrame::Refused(refusal) => return Err(refusal),
+            RpcFrame::Ignored => return Ok(None),
         };
         match &message {
             JsonRpcMessage::Request(request) => {
                 let begun = self.requests().begin(&request.id);
-                begun.map_err(|error| Refusal::new(Some(request.id.clone()), error))?;
+                begun.map_err(|error| RefusedMessage::new(Some(request.id.clone()), error))?;
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
@@ -193,7 +193,7 @@ impl Transport<RoleServer> for Stdio {
             match self.taken(line_read) {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err(Refusal { id, error }) => {
+                Err(RefusedMessage { id, error }) => {
                     self.pending = line(&ServerJsonRpcMessage::error(*error, id)).ok();
                 }
             }

@@ -10,11 +10,11 @@ use crate::error::FetchError;
 use crate::manifest::{Descriptor, INDEX, MANIFEST, MANIFEST_BYTES_MAX};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use cofferdam_agent::server::{Address, Reach, client};
+use cofferdam_agent::server::{Address, ServerScope, client};
 use cofferdam_core::oci::{ContentDigest, ImageReference};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::{one_line, with_causes};
-use cofferdam_egress::{Egress, HostPort, Limits};
+use cofferdam_egress::{Egress, HostPort, FetchLimits};
 use reqwest::header::{ACCEPT, AUTHORIZATION, LOCATION};
 use reqwest::{Client, Response};
 use serde::Deserialize;
@@ -56,7 +56,7 @@ pub(crate) struct Repository<'s> {
 }
 
 /// What is asked for.
-struct Wanted<'w> {
+struct RegistryRequest<'w> {
     /// Below the repository, such as `manifests/sha256:…`.
     path: String,
     accept: &'w str,
@@ -78,7 +78,7 @@ impl<'s> Repository<'s> {
         let host = if registry == "docker.io" { "registry-1.docker.io" } else { registry };
         let address = |scheme: &str| Address::parse(&format!("{scheme}://{host}"));
         let mut base = address("https").map_err(|_| refused())?;
-        if settings.plain_http && base.reach == Reach::Loopback {
+        if settings.plain_http && base.reach == ServerScope::Loopback {
             base = address("http").map_err(|_| refused())?;
         }
         let http = client(base.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();
@@ -97,13 +97,13 @@ impl<'s> Repository<'s> {
     pub(crate) async fn manifest(&mut self, reference: &str) -> Result<Option<Vec<u8>>, FetchError> {
         let accept = &[MANIFEST, INDEX].join(", ");
         let path = format!("manifests/{reference}");
-        self.get(Wanted { path, accept, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} }).await
+        self.get(RegistryRequest { path, accept, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} }).await
     }
 
     /// What refers to a manifest, as an index; none where the registry does not know.
     pub(crate) async fn referrers(&mut self, digest: &ContentDigest) -> Result<Option<Vec<u8>>, FetchError> {
         let path = format!("referrers/{digest}");
-        let wanted = Wanted { path, accept: INDEX, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} };
+        let wanted = RegistryRequest { path, accept: INDEX, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} };
         match self.get(wanted).await {
             // Older registries have no such address, and say so in many ways.
             Err(FetchError::Status { .. }) => Ok(None),
@@ -119,7 +119,7 @@ impl<'s> Repository<'s> {
     ) -> Result<Vec<u8>, FetchError> {
         let what = format!("{} of {}", descriptor.digest, self.name);
         let path = format!("blobs/{}", descriptor.digest);
-        let wanted = Wanted { path, accept: "*/*", bytes_max: descriptor.size, came };
+        let wanted = RegistryRequest { path, accept: "*/*", bytes_max: descriptor.size, came };
         let bytes = self.get(wanted).await?.ok_or_else(|| FetchError::Missing { shown: what.clone() })?;
         let (length, found) = (bytes.len() as u64, ContentDigest::of(&bytes));
         if length < descriptor.size {
@@ -133,7 +133,7 @@ impl<'s> Repository<'s> {
     }
 
     /// What is asked for; none where it is not there.
-    async fn get(&mut self, mut wanted: Wanted<'_>) -> Result<Option<Vec<u8>>, FetchError> {
+    async fn get(&mut self, mut wanted: RegistryRequest<'_>) -> Result<Option<Vec<u8>>, FetchError> {
         let shown = format!("{}/{}", self.name, wanted.path);
         let mut url = self.base.below(&format!("v2/{}/{}", self.repository, wanted.path));
         let (mut redirects, mut was_asked) = (0, false);
@@ -176,7 +176,7 @@ impl<'s> Repository<'s> {
     async fn read(
         &self,
         mut response: Response,
-        wanted: &mut Wanted<'_>,
+        wanted: &mut RegistryRequest<'_>,
         shown: &str,
     ) -> Result<Vec<u8>, FetchError> {
         let max = wanted.bytes_max;
@@ -199,7 +199,7 @@ impl<'s> Repository<'s> {
     async fn elsewhere(
         &self,
         url: &Url,
-        wanted: &mut Wanted<'_>,
+        wanted: &mut RegistryRequest<'_>,
         shown: &str,
     ) -> Result<Vec<u8>, FetchError> {
         let max = wanted.bytes_max;
@@ -214,7 +214,7 @@ impl<'s> Repository<'s> {
     }
 
     fn egress(&self, bytes_max: u64) -> Egress {
-        Egress::new(Limits {
+        Egress::new(FetchLimits {
             bytes_max,
             time_max: self.deadline.saturating_duration_since(Instant::now()),
             redirects_max: REDIRECTS_MAX,
@@ -239,7 +239,7 @@ impl<'s> Repository<'s> {
     /// A token for reading this repository, as a header's value.
     async fn token(&self, realm: &Url, basic: Option<&Secret>) -> Result<Secret, FetchError> {
         #[derive(Deserialize)]
-        struct Token {
+        struct RegistryToken {
             token: Option<String>,
             access_token: Option<String>,
         }
@@ -257,7 +257,7 @@ impl<'s> Repository<'s> {
                 status => return Err(FetchError::Status { shown, status }),
             }
             let mut wanted =
-                Wanted { path: String::new(), accept: "", bytes_max: TOKEN_BYTES_MAX, came: &mut |_| {} };
+                RegistryRequest { path: String::new(), accept: "", bytes_max: TOKEN_BYTES_MAX, came: &mut |_| {} };
             bytes = self.read(response, &mut wanted, &shown).await?;
         } else {
             let refused = |error| FetchError::elsewhere(error, &shown, TOKEN_BYTES_MAX);
@@ -267,7 +267,7 @@ impl<'s> Repository<'s> {
                 bytes.extend_from_slice(&piece);
             }
         }
-        let token = serde_json::from_slice::<Token>(&bytes).ok();
+        let token = serde_json::from_slice::<RegistryToken>(&bytes).ok();
         let token = token.and_then(|said| said.token.or(said.access_token));
         let plain = |token: &String| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic());
         let token = token.filter(plain).ok_or(FetchError::NoToken { shown })?;
@@ -275,7 +275,7 @@ impl<'s> Repository<'s> {
     }
 
     fn broken(&self, error: reqwest::Error, shown: &str) -> FetchError {
-        let may_be_plain = self.base.reach == Reach::Loopback && self.base.url.scheme() == "https";
+        let may_be_plain = self.base.reach == ServerScope::Loopback && self.base.url.scheme() == "https";
         let hint = if may_be_plain { "; if it speaks plain http, add --plain-http" } else { "" };
         let why = one_line(&with_causes(&error.without_url()), 300);
         FetchError::Broken { shown: shown.to_owned(), why, hint }

@@ -34,7 +34,7 @@ pub struct Fetched {
 
 /// How far a fetch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct FetchProgress {
     /// Bytes of the component so far.
     pub bytes: u64,
     /// All of them.
@@ -49,7 +49,7 @@ pub async fn fetch(
     reference: &ImageReference,
     signers: &BTreeSet<SignerKey>,
     settings: &Settings,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Fetched, FetchError> {
     let max = settings.time_max;
     let deadline = Instant::now() + max;
@@ -69,15 +69,15 @@ impl Fetching<'_> {
         mut self,
         signers: &BTreeSet<SignerKey>,
         bytes_max: u64,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(FetchProgress),
     ) -> Result<Fetched, FetchError> {
         let reference = self.reference.clone();
         let manifest = self.pinned(reference.digest()).await?;
         let parsed = Manifest::parse(&manifest).and_then(|parsed| parsed.component(bytes_max).cloned());
         let layer = parsed.map_err(|cause| self.not_a_component(cause))?;
         let signatures = self.signatures(signers).await?;
-        progress(Progress { bytes: 0, of: layer.size });
-        let mut came = |bytes| progress(Progress { bytes, of: layer.size });
+        progress(FetchProgress { bytes: 0, of: layer.size });
+        let mut came = |bytes| progress(FetchProgress { bytes, of: layer.size });
         let component = self.repository.blob(&layer, &mut came).await?;
         Ok(Fetched { reference, manifest, component, signatures })
     }

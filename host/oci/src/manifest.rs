@@ -81,14 +81,14 @@ impl Manifest {
     /// The manifest that bytes are.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, BadManifest> {
         #[derive(Deserialize)]
-        struct Kind {
+        struct ManifestKind {
             #[serde(rename = "schemaVersion")]
             schema_version: u32,
             #[serde(default, rename = "mediaType")]
             media_type: Option<String>,
         }
         let malformed = |e: serde_json::Error| BadManifest::Malformed(one_line(&e.to_string(), 200));
-        let kind: Kind = serde_json::from_slice(bytes).map_err(malformed)?;
+        let kind: ManifestKind = serde_json::from_slice(bytes).map_err(malformed)?;
         match kind.media_type.as_deref() {
             Some(MANIFEST) | None if kind.schema_version == 2 => {}
             Some(INDEX) => return Err(BadManifest::Index),

@@ -23,7 +23,7 @@ const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
 /// How what is signed is spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Format {
+enum SignatureFormat {
     /// JSON that is signed as it is.
     SimpleSigning,
     /// A statement, signed with its type and length before it.
@@ -34,7 +34,7 @@ enum Format {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
-    format: Format,
+    format: SignatureFormat,
     #[serde(with = "as_base64")]
     payload: Vec<u8>,
     #[serde(with = "as_base64")]
@@ -59,7 +59,7 @@ impl Signature {
     /// A payload of simple signing, and its signature in base64; none where that is malformed.
     pub(crate) fn simple(payload: Vec<u8>, signature: &str) -> Option<Self> {
         let signature = STANDARD.decode(signature).ok()?;
-        Some(Self { format: Format::SimpleSigning, payload, signature })
+        Some(Self { format: SignatureFormat::SimpleSigning, payload, signature })
     }
 
     /// The signatures of a bundle of Sigstore's with an envelope; none where it has none.
@@ -67,10 +67,10 @@ impl Signature {
         #[derive(Deserialize)]
         struct Bundle {
             #[serde(rename = "dsseEnvelope")]
-            envelope: Envelope,
+            envelope: DsseEnvelope,
         }
         #[derive(Deserialize)]
-        struct Envelope {
+        struct DsseEnvelope {
             #[serde(with = "as_base64")]
             payload: Vec<u8>,
             #[serde(rename = "payloadType")]
@@ -87,7 +87,7 @@ impl Signature {
             return Vec::new();
         }
         let payload = envelope.payload;
-        let of = |Sig { sig }| Self { format: Format::Dsse, payload: payload.clone(), signature: sig };
+        let of = |Sig { sig }| Self { format: SignatureFormat::Dsse, payload: payload.clone(), signature: sig };
         envelope.signatures.into_iter().map(of).collect()
     }
 
@@ -104,16 +104,16 @@ impl Signature {
         let verified = UnparsedPublicKey::new(algorithm, key.raw()).verify(&self.signed(), &self.signature);
         verified.map_err(|_| Unverified::OtherKey)?;
         match self.format {
-            Format::SimpleSigning => check_simple(&self.payload, digest),
-            Format::Dsse => check_statement(&self.payload, digest),
+            SignatureFormat::SimpleSigning => check_simple(&self.payload, digest),
+            SignatureFormat::Dsse => check_statement(&self.payload, digest),
         }
     }
 
     /// The bytes that were signed.
     fn signed(&self) -> Vec<u8> {
         match self.format {
-            Format::SimpleSigning => self.payload.clone(),
-            Format::Dsse => {
+            SignatureFormat::SimpleSigning => self.payload.clone(),
+            SignatureFormat::Dsse => {
                 let head = format!("DSSEv1 {} {STATEMENT} {} ", STATEMENT.len(), self.payload.len());
                 [head.as_bytes(), &self.payload].concat()
             }

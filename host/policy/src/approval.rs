@@ -2,7 +2,7 @@
 //! of its rules speaks about a place of a call. The most specific rule decides: a path class before
 //! the argument, the argument before `"*"`. Pure; it asks nobody.
 
-use super::origin::Place;
+use super::origin::SourceLocation;
 use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::path::GuestPath;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// When a call must be approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum When {
+pub enum ApprovalCondition {
     /// Not at all: the exception to a wider rule.
     Never,
     /// Until this path was approved for this tool and this person.
@@ -28,9 +28,9 @@ pub enum When {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {
     /// When it asks.
-    pub when: When,
+    pub when: ApprovalCondition,
     /// Where it is written.
-    pub at: Place,
+    pub at: SourceLocation,
 }
 
 /// The rules of a tool, by what they are about: `"*"` (every call), an argument's place, or a path,
@@ -45,9 +45,9 @@ pub struct Reason {
     /// What the rule is about, as the policy writes it.
     pub about: String,
     /// When it asks here; stricter than it is written where what lies below a path is at stake.
-    pub when: When,
+    pub when: ApprovalCondition,
     /// Where the rule is written.
-    pub at: Place,
+    pub at: SourceLocation,
     /// The path of the call; none where the rule is not about one.
     pub path: Option<GuestPath>,
     /// Whom the call writes to; none where the rule is not about that.
@@ -57,7 +57,7 @@ pub struct Reason {
 
 /// What a path stood for at one moment. Any change of it, or of what it holds, makes another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct PathSnapshot {
     /// What has the name.
     pub kind: cofferdam_core::audit::EntryKind,
     /// Length of a file.
@@ -75,10 +75,10 @@ pub struct Seen {
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// What stands at each path that the call may write; `None`: nothing.
-    pub there: BTreeMap<GuestPath, Option<Seen>>,
+    pub there: BTreeMap<GuestPath, Option<PathSnapshot>>,
     /// What reading finds at each path that the call names for that, links followed; `None`:
     /// nothing.
-    pub found: BTreeMap<GuestPath, Option<Seen>>,
+    pub found: BTreeMap<GuestPath, Option<PathSnapshot>>,
     /// Paths that were approved before, for this tool and this person.
     pub approved: BTreeSet<GuestPath>,
     /// Whom the call is for, `CHANNEL:USER`; nobody where that is not known.
@@ -104,7 +104,7 @@ impl Approvals {
     }
 
     /// When the rule of this key asks.
-    pub fn when(&self, about: &str) -> Option<When> {
+    pub fn when(&self, about: &str) -> Option<ApprovalCondition> {
         self.0.get(about).map(|rule| rule.when)
     }
 
@@ -123,8 +123,8 @@ impl Approvals {
         let within = self
             .classes()
             .filter(|(class, rule)| is_below(class, path.as_str()) && here(rule.when, how).is_some())
-            .map(|(about, rule)| (about, rule, When::Always));
-        let reason = |(about, rule, when): (&str, &Rule, When)| Reason {
+            .map(|(about, rule)| (about, rule, ApprovalCondition::Always));
+        let reason = |(about, rule, when): (&str, &Rule, ApprovalCondition)| Reason {
             about: about.to_owned(),
             when,
             at: rule.at.clone(),
@@ -145,9 +145,9 @@ impl Approvals {
         let listed = || self.0.get_key_value(at.strip_suffix("[]")?);
         let rule = self.0.get_key_value(at).or_else(listed);
         let reason = rule.and_then(|(about, rule)| match rule.when {
-            When::Others => Some(Reason {
+            ApprovalCondition::Others => Some(Reason {
                 about: about.clone(),
-                when: When::Others,
+                when: ApprovalCondition::Others,
                 at: rule.at.clone(),
                 path: None,
                 recipient: Some(recipient.to_owned()),
@@ -198,7 +198,7 @@ impl Approvals {
         let whens = |reasons: Vec<Reason>| reasons.into_iter().map(|reason| reason.when).collect::<Vec<_>>();
         let enough = |new: Vec<Reason>, old: Vec<Reason>| {
             let (new, old) = (whens(new), whens(old));
-            new.contains(&When::Always) || old.iter().all(|when| new.contains(when))
+            new.contains(&ApprovalCondition::Always) || old.iter().all(|when| new.contains(when))
         };
         let everywhere = arguments.iter().all(|(at, class)| match class {
             ArgumentClass::Path(how) => {
@@ -215,20 +215,20 @@ impl Approvals {
 
 /// What a rule comes to for a path of this use: nothing is overwritten by reading, and of a folder
 /// nobody knows beforehand which names in it are.
-fn here(when: When, how: PathUse) -> Option<When> {
+fn here(when: ApprovalCondition, how: PathUse) -> Option<ApprovalCondition> {
     match (when, how) {
-        (When::Never, _) | (When::OnOverwrite, PathUse::Read) => None,
+        (ApprovalCondition::Never, _) | (ApprovalCondition::OnOverwrite, PathUse::Read) => None,
         // No rule that loads says so of a path.
-        (When::OnOverwrite, PathUse::WriteBelow) | (When::Others, _) => Some(When::Always),
+        (ApprovalCondition::OnOverwrite, PathUse::WriteBelow) | (ApprovalCondition::Others, _) => Some(ApprovalCondition::Always),
         (when, _) => Some(when),
     }
 }
 
 fn pathless(about: &str, rule: &Rule) -> Option<Reason> {
-    let asks = rule.when != When::Never;
+    let asks = rule.when != ApprovalCondition::Never;
     asks.then(|| Reason {
         about: about.to_owned(),
-        when: When::Always,
+        when: ApprovalCondition::Always,
         at: rule.at.clone(),
         path: None,
         recipient: None,
@@ -244,13 +244,13 @@ fn is_below(path: &str, folder: &str) -> bool {
 /// itself.
 pub(super) fn problem(
     about: &str,
-    when: When,
+    when: ApprovalCondition,
     class: Option<ArgumentClass>,
     writes: bool,
     granted: impl Fn(&GuestPath) -> bool,
 ) -> Option<String> {
     if about == EVERY_CALL {
-        let fits = matches!(when, When::Always | When::Never);
+        let fits = matches!(when, ApprovalCondition::Always | ApprovalCondition::Never);
         let said = r#""*" is every call, not a path; write "*" = "always" or "never", or name an argument"#;
         return (!fits).then(|| said.to_owned());
     }
@@ -260,10 +260,10 @@ pub(super) fn problem(
             Ok(path) if !granted(&path) => {
                 Some(format!("{about:?} is in no mount of the profile; name a path in one of its mounts"))
             }
-            Ok(_) if when == When::Others => {
+            Ok(_) if when == ApprovalCondition::Others => {
                 Some("a path is nobody who is written to; write \"always\" or \"first-time-per-path\"".into())
             }
-            Ok(_) if when == When::OnOverwrite && !writes => Some(
+            Ok(_) if when == ApprovalCondition::OnOverwrite && !writes => Some(
                 "no argument is a path that is written itself; write \"always\" or \"first-time-per-path\""
                     .into(),
             ),
@@ -271,11 +271,11 @@ pub(super) fn problem(
         };
     }
     match (class, when) {
-        (Some(ArgumentClass::Recipient), When::Others | When::Always | When::Never) => None,
+        (Some(ArgumentClass::Recipient), ApprovalCondition::Others | ApprovalCondition::Always | ApprovalCondition::Never) => None,
         (Some(ArgumentClass::Recipient), _) => Some(format!(
             "{about:?} is somebody who is written to; write {about:?} = \"others\" or \"always\""
         )),
-        (Some(_), When::Others) => Some(format!(
+        (Some(_), ApprovalCondition::Others) => Some(format!(
             "{about:?} is nobody who is written to; write \"others\" for an argument of class \"recipient\", and \
              {about:?} = \"always\" here"
         )),
@@ -283,10 +283,10 @@ pub(super) fn problem(
             "no argument {about:?} is classified; write one of [arguments], \"*\" for every call, or a path such as \
              \"/shared/Documents\""
         )),
-        (Some(ArgumentClass::Path(PathUse::Read | PathUse::WriteBelow)), When::OnOverwrite) => Some(format!(
+        (Some(ArgumentClass::Path(PathUse::Read | PathUse::WriteBelow)), ApprovalCondition::OnOverwrite) => Some(format!(
             "{about:?} is no path that is written itself; write {about:?} = \"always\" or \"first-time-per-path\""
         )),
-        (Some(ArgumentClass::Path(_)), _) | (Some(_), When::Always) => None,
+        (Some(ArgumentClass::Path(_)), _) | (Some(_), ApprovalCondition::Always) => None,
         (Some(_), _) => {
             Some(format!("{about:?} is no path; write {about:?} = \"always\", or remove the line"))
         }

@@ -36,12 +36,12 @@ pub struct CommandPolicy {
     pub schema: Value,
     /// What of its scratch folder is published.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<CommandOutputRule>,
 }
 
 /// A file of the scratch folder, or a folder with a name that ends in `/`, and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Output {
+pub struct CommandOutputRule {
     /// Its name below the scratch folder.
     pub name: String,
     /// The argument that is its path.
@@ -84,7 +84,7 @@ pub enum Element {
     },
 }
 
-impl Output {
+impl CommandOutputRule {
     /// Where it goes under these arguments; none where they name no path for it.
     fn of(&self, arguments: &Map<String, Value>) -> Option<CommandOutput> {
         let path = arguments.get(&self.to)?.as_str()?.to_owned();

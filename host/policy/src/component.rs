@@ -58,14 +58,14 @@ impl<'de> Deserialize<'de> for ComponentSource {
         }
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum ComponentText {
             Word(String),
             Pinned(Pinned),
             InRegistry(InRegistry),
         }
-        match Written::deserialize(d) {
-            Ok(Written::Word(word)) if word == "builtin" => Ok(Self::Builtin),
-            Ok(Written::InRegistry(InRegistry { oci, signer })) => {
+        match ComponentText::deserialize(d) {
+            Ok(ComponentText::Word(word)) if word == "builtin" => Ok(Self::Builtin),
+            Ok(ComponentText::InRegistry(InRegistry { oci, signer })) => {
                 let shown = one_line(&oci, 300);
                 let oci = oci.parse().map_err(|why| Error::custom(format_args!("oci = {shown:?} {why}")))?;
                 let signer = match signer {
@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for ComponentSource {
                 };
                 Ok(Self::Fetched { oci, signer })
             }
-            Ok(Written::Pinned(Pinned { file, sha256 })) => {
+            Ok(ComponentText::Pinned(Pinned { file, sha256 })) => {
                 let hex = sha256.len() == 64
                     && sha256.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
                 if !hex {

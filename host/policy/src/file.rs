@@ -4,16 +4,16 @@
 //! Everything unknown is refused with the file, the line and what to write instead; nothing here
 //! touches the disk.
 
-use super::approval::{self, Approvals, Rule, When};
+use super::approval::{self, Approvals, Rule, ApprovalCondition};
 use super::command::CommandTable;
 use super::component::ComponentSource;
 use super::effective::{EntryPolicy, ToolPolicy};
 use super::function::FunctionTable;
 use super::grant::NetworkTable;
 use super::limits_table::LimitsTable;
-use super::origin::{NetworkPlace, Origins, Place};
+use super::origin::{NetworkPlace, Origins, SourceLocation};
 use super::outputs::{self, OutputLine};
-use super::source::{PolicyProblem, Source, check_head, plain};
+use super::source::{PolicyProblem, PolicySource, check_head, plain};
 use super::words::{ArgumentClass, Classified, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant, ScratchGrant};
@@ -65,7 +65,7 @@ pub(super) struct ToolFile {
     #[serde(default)]
     arguments: Option<Spanned<BTreeMap<String, Spanned<Classified>>>>,
     #[serde(default)]
-    approval: BTreeMap<String, Spanned<When>>,
+    approval: BTreeMap<String, Spanned<ApprovalCondition>>,
     #[serde(default)]
     limits: Option<Spanned<LimitsTable>>,
 }
@@ -81,16 +81,16 @@ pub(super) struct Profile {
 
 /// Where a profile says what it says.
 struct ProfilePlaces {
-    why: Place,
-    mounts: Place,
-    access: Vec<Place>,
-    interfaces: Vec<Place>,
+    why: SourceLocation,
+    mounts: SourceLocation,
+    access: Vec<SourceLocation>,
+    interfaces: Vec<SourceLocation>,
     network: Option<NetworkPlace>,
-    limits: BTreeMap<&'static str, Place>,
+    limits: BTreeMap<&'static str, SourceLocation>,
 }
 
 impl ProfileFile {
-    pub(super) fn check(self, source: &Source<'_>) -> Result<Profile, PolicyProblem> {
+    pub(super) fn check(self, source: &PolicySource<'_>) -> Result<Profile, PolicyProblem> {
         check_head(source, &self.schema, &self.why)?;
         plain(self.profile.get_ref())
             .map_err(|why| source.at(self.profile.span().start, &format!("the profile's name {why}")))?;
@@ -148,7 +148,7 @@ impl ToolFile {
     /// The tool's policy under its profile; each problem names the tool.
     pub(super) fn combine(
         self,
-        source: &Source<'_>,
+        source: &PolicySource<'_>,
         profiles: &BTreeMap<String, Profile>,
     ) -> Result<ToolPolicy, Vec<PolicyProblem>> {
         let tool = cofferdam_core::text::one_line(self.tool.get_ref(), 80);
@@ -162,7 +162,7 @@ impl ToolFile {
 
     fn under(
         self,
-        source: &Source<'_>,
+        source: &PolicySource<'_>,
         profiles: &BTreeMap<String, Profile>,
     ) -> Result<ToolPolicy, Vec<PolicyProblem>> {
         check_head(source, &self.schema, &self.why).map_err(|p| vec![p])?;
@@ -273,7 +273,7 @@ impl ToolFile {
     }
 
     /// The limits of a call, and where they and everything else of the policy are written.
-    fn limits(&self, source: &Source<'_>, profile: &Profile) -> Result<(Limits, Origins), PolicyProblem> {
+    fn limits(&self, source: &PolicySource<'_>, profile: &Profile) -> Result<(Limits, Origins), PolicyProblem> {
         let none = LimitsTable::default();
         let written = self.limits.as_ref().map_or(&none, Spanned::get_ref);
         let owner = format!("profile {}", profile.name);
@@ -311,8 +311,8 @@ impl ToolFile {
 
 /// The rules of `[approval]`, or all that is wrong with them.
 fn approvals(
-    written: BTreeMap<String, Spanned<When>>,
-    source: &Source<'_>,
+    written: BTreeMap<String, Spanned<ApprovalCondition>>,
+    source: &PolicySource<'_>,
     profile: &Profile,
     arguments: &BTreeMap<String, Spanned<Classified>>,
 ) -> Result<Approvals, Vec<PolicyProblem>> {

@@ -1,7 +1,7 @@
 //! `[function]` of a tool's policy: a function that a component exports as a tool. Its types make the
 //! schema when it is loaded; what it is for says the policy.
 
-use super::source::{PolicyProblem, Source};
+use super::source::{PolicyProblem, PolicySource};
 use cofferdam_core::tool::ToolName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ impl FunctionTable {
     /// The function, or all that is wrong with it.
     pub(super) fn check(
         self,
-        source: &Source<'_>,
+        source: &PolicySource<'_>,
         tool: ToolName,
     ) -> Result<FunctionPolicy, Vec<PolicyProblem>> {
         let mut problems = Vec::new();

@@ -1,7 +1,7 @@
 //! `network` of a profile: read strictly, so that what is granted is exactly what is written.
 
-use super::origin::{NetworkPlace, Place};
-use super::source::{PolicyProblem, Source};
+use super::origin::{NetworkPlace, SourceLocation};
+use super::source::{PolicyProblem, PolicySource};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::network::{HOSTS_MAX, HostPattern, METHODS, NETWORK_BYTES_MAX, Network};
 use cofferdam_core::text::one_line;
@@ -32,7 +32,7 @@ struct HeaderTable {
 
 impl NetworkTable {
     /// Where it says what it says.
-    pub(super) fn place(&self, whole: Place, source: &Source<'_>) -> NetworkPlace {
+    pub(super) fn place(&self, whole: SourceLocation, source: &PolicySource<'_>) -> NetworkPlace {
         NetworkPlace { whole, hosts: source.place(&self.hosts) }
     }
 
@@ -40,7 +40,7 @@ impl NetworkTable {
     ///
     /// # Errors
     /// What cannot be granted, with what to write instead.
-    pub(super) fn check(self, source: &Source<'_>) -> Result<Network, PolicyProblem> {
+    pub(super) fn check(self, source: &PolicySource<'_>) -> Result<Network, PolicyProblem> {
         let hosts = self.hosts(source)?;
         let methods = self.methods(source)?;
         let bytes = *self.bytes.get_ref();
@@ -54,7 +54,7 @@ impl NetworkTable {
         Ok(Network { hosts, methods, bytes, headers })
     }
 
-    fn hosts(&self, source: &Source<'_>) -> Result<Vec<HostPattern>, PolicyProblem> {
+    fn hosts(&self, source: &PolicySource<'_>) -> Result<Vec<HostPattern>, PolicyProblem> {
         let written = self.hosts.get_ref();
         if written.len() > HOSTS_MAX {
             let said = format!(
@@ -76,7 +76,7 @@ impl NetworkTable {
         Ok(hosts)
     }
 
-    fn methods(&self, source: &Source<'_>) -> Result<Vec<String>, PolicyProblem> {
+    fn methods(&self, source: &PolicySource<'_>) -> Result<Vec<String>, PolicyProblem> {
         let mut methods: Vec<String> = Vec::new();
         for entry in self.methods.get_ref() {
             let (at, method) = (entry.span().start, entry.get_ref());
@@ -102,7 +102,7 @@ impl NetworkTable {
 
     fn headers(
         &self,
-        source: &Source<'_>,
+        source: &PolicySource<'_>,
         hosts: &[HostPattern],
     ) -> Result<BTreeMap<String, String>, PolicyProblem> {
         let mut headers = BTreeMap::new();

@@ -3,13 +3,13 @@
 //! The only place where a [`Permit`] comes into being. It does no I/O: facts that need the disk are
 //! settled where the disk is, by code that can only refuse more.
 
-use super::approval::{Facts, Reason, Seen, When};
+use super::approval::{Facts, Reason, PathSnapshot, ApprovalCondition};
 use super::effective::{EntryPolicy, ToolPolicy};
 use super::rulings::{Ruling, rulings};
 use super::words::{ArgumentClass, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::Grants;
-use cofferdam_core::entry::Entry;
+use cofferdam_core::entry::EntryCall;
 use cofferdam_core::id::CallId;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::network::{BadAddress, HostPattern};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 /// A call that wants to be judged; its arguments have passed the tool's schema.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct JudgedCall {
     /// The key under which the call is idempotent.
     pub id: CallId,
     /// The tool.
@@ -36,7 +36,7 @@ pub enum Verdict {
     /// The call may run, within what the permit carries.
     Permit(Permit),
     /// A person must approve it first.
-    Ask(Ask),
+    Ask(PathRequest),
     /// The call may not run.
     Deny(Denial),
 }
@@ -109,9 +109,9 @@ impl From<Denial> for ToolError {
 /// Built by [`judge`] alone, consumed by running it, never cloned and never deserialized.
 #[derive(Debug)]
 pub struct Permit {
-    call: Call,
+    call: JudgedCall,
     profile: String,
-    entry: Entry,
+    entry: EntryCall,
     grants: Grants,
     limits: Limits,
     safety: Safety,
@@ -120,24 +120,24 @@ pub struct Permit {
     writes_below: Vec<GuestPath>,
     recipients: Vec<String>,
     /// What the judge, or the person who approved, relied on.
-    seen: Vec<(GuestPath, Option<Seen>)>,
+    seen: Vec<(GuestPath, Option<PathSnapshot>)>,
     /// What the person who approved was told of the paths that are read.
-    found: Vec<(GuestPath, Option<Seen>)>,
+    found: Vec<(GuestPath, Option<PathSnapshot>)>,
 }
 
 /// What must stand at a path for the permit to hold there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected<'a> {
+pub enum ExpectedEntry<'a> {
     /// Anything, or nothing.
     Anything,
     /// Nothing: nobody agreed to more.
     Nothing,
     /// What was seen.
-    This(&'a Seen),
+    This(&'a PathSnapshot),
 }
 
-impl<'a> Expected<'a> {
-    fn of(seen: &'a [(GuestPath, Option<Seen>)], path: &GuestPath) -> Self {
+impl<'a> ExpectedEntry<'a> {
+    fn of(seen: &'a [(GuestPath, Option<PathSnapshot>)], path: &GuestPath) -> Self {
         match seen.iter().find(|(seen, _)| seen == path) {
             None => Self::Anything,
             Some((_, None)) => Self::Nothing,
@@ -148,7 +148,7 @@ impl<'a> Expected<'a> {
 
 impl Permit {
     /// The judged call.
-    pub fn call(&self) -> &Call {
+    pub fn call(&self) -> &JudgedCall {
         &self.call
     }
 
@@ -158,7 +158,7 @@ impl Permit {
     }
 
     /// What of the component is called, and with what.
-    pub fn entry(&self) -> &Entry {
+    pub fn entry(&self) -> &EntryCall {
         &self.entry
     }
 
@@ -178,17 +178,17 @@ impl Permit {
     }
 
     /// What must stand at `path` when the call changes it.
-    pub fn expected(&self, path: &GuestPath) -> Expected<'_> {
-        Expected::of(&self.seen, path)
+    pub fn expected(&self, path: &GuestPath) -> ExpectedEntry<'_> {
+        ExpectedEntry::of(&self.seen, path)
     }
 
     /// What must be found at `path` when the call reads it.
-    pub fn expected_to_read(&self, path: &GuestPath) -> Expected<'_> {
-        Expected::of(&self.found, path)
+    pub fn expected_to_read(&self, path: &GuestPath) -> ExpectedEntry<'_> {
+        ExpectedEntry::of(&self.found, path)
     }
 
     /// What must be found at the paths that the call reads, for the check once it has ended.
-    pub fn found(&self) -> &[(GuestPath, Option<Seen>)] {
+    pub fn found(&self) -> &[(GuestPath, Option<PathSnapshot>)] {
         &self.found
     }
 
@@ -217,17 +217,17 @@ impl Permit {
 /// A call that a person must approve: the permit that it would get, which only an approval of this
 /// very call brings out.
 #[derive(Debug)]
-pub struct Ask {
+pub struct PathRequest {
     permit: Permit,
     policy_sha256: String,
     reasons: Vec<Reason>,
-    there: Vec<(GuestPath, Option<Seen>)>,
-    found: Vec<(GuestPath, Option<Seen>)>,
+    there: Vec<(GuestPath, Option<PathSnapshot>)>,
+    found: Vec<(GuestPath, Option<PathSnapshot>)>,
 }
 
-impl Ask {
+impl PathRequest {
     /// The judged call.
-    pub fn call(&self) -> &Call {
+    pub fn call(&self) -> &JudgedCall {
         &self.permit.call
     }
 
@@ -252,12 +252,12 @@ impl Ask {
     }
 
     /// What stands at the paths that it may write, as far as facts were given.
-    pub fn there(&self) -> &[(GuestPath, Option<Seen>)] {
+    pub fn there(&self) -> &[(GuestPath, Option<PathSnapshot>)] {
         &self.there
     }
 
     /// What reading finds at the paths that it names for that, as far as facts were given.
-    pub fn found(&self) -> &[(GuestPath, Option<Seen>)] {
+    pub fn found(&self) -> &[(GuestPath, Option<PathSnapshot>)] {
         &self.found
     }
 
@@ -267,19 +267,19 @@ impl Ask {
         let mut new = Vec::new();
         let is_asker = |reason: &Reason| reason.recipient.is_some() && reason.recipient == facts.asker;
         self.reasons.retain(|reason| match (reason.when, &reason.path) {
-            (When::Others, _) => !is_asker(reason),
-            (When::OnOverwrite, Some(path)) if facts.there.get(path) == Some(&None) => {
+            (ApprovalCondition::Others, _) => !is_asker(reason),
+            (ApprovalCondition::OnOverwrite, Some(path)) if facts.there.get(path) == Some(&None) => {
                 new.push((path.clone(), None));
                 false
             }
-            (When::FirstTimePerPath, Some(path)) => !facts.approved.contains(path),
+            (ApprovalCondition::FirstTimePerPath, Some(path)) => !facts.approved.contains(path),
             _ => true,
         });
         if self.reasons.is_empty() {
             self.permit.seen = new;
             return Verdict::Permit(self.permit);
         }
-        let known = |paths: &[GuestPath], facts: &BTreeMap<GuestPath, Option<Seen>>| {
+        let known = |paths: &[GuestPath], facts: &BTreeMap<GuestPath, Option<PathSnapshot>>| {
             let known = paths.iter().filter_map(|path| facts.get_key_value(path));
             known.map(|(path, seen)| (path.clone(), seen.clone())).collect()
         };
@@ -291,7 +291,7 @@ impl Ask {
     /// Names this very call, its policy, what stands at its paths, and the words in which all that
     /// was shown: SHA-256, lower-case hex.
     pub fn sha256(&self, shown: &str) -> String {
-        let Call { id, tool, arguments } = &self.permit.call;
+        let JudgedCall { id, tool, arguments } = &self.permit.call;
         let (policy, there, found) = (&self.policy_sha256, &self.there, &self.found);
         sha256_hex(format!("{id}\n{tool}\n{policy}\n{arguments}\n{there:?}\n{found:?}\n{shown}").as_bytes())
     }
@@ -320,7 +320,7 @@ impl Ask {
 /// Fails closed: a string that no rule classifies, a path that does not parse, a mount that is not
 /// granted or not granted for this use, a write by a read-only tool, and a call of another tool
 /// than the policy's are each denied.
-pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
+pub fn judge(mut call: JudgedCall, policy: &ToolPolicy) -> Verdict {
     if call.tool != policy.tool {
         let reason = format!("the policy of {} does not judge a call of {}", policy.tool, call.tool);
         return Verdict::Deny(Denial { code: ErrorCode::Internal, reason, cause: Cause::OtherTool });
@@ -347,12 +347,12 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
         reasons.extend(policy.approval.of_call());
     }
     let entry = match &policy.entry {
-        EntryPolicy::Tool => Entry::Tool,
+        EntryPolicy::Tool => EntryCall::Tool,
         EntryPolicy::Command(command) => match command.call(&call.arguments) {
-            Ok(run) => Entry::Command(run),
+            Ok(run) => EntryCall::Command(run),
             Err(denial) => return Verdict::Deny(denial),
         },
-        EntryPolicy::Function(function) => Entry::Function(function.export.clone()),
+        EntryPolicy::Function(function) => EntryCall::Function(function.export.clone()),
     };
     let permit = Permit {
         entry,
@@ -372,5 +372,5 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
         return Verdict::Permit(permit);
     }
     let policy_sha256 = policy.sha256.clone();
-    Verdict::Ask(Ask { permit, policy_sha256, reasons, there: Vec::new(), found: Vec::new() })
+    Verdict::Ask(PathRequest { permit, policy_sha256, reasons, there: Vec::new(), found: Vec::new() })
 }

@@ -29,15 +29,15 @@ mod spelling;
 mod tests;
 mod words;
 
-pub use approval::{Approvals, Facts, Reason, Seen, When};
+pub use approval::{Approvals, Facts, Reason, PathSnapshot, ApprovalCondition};
 pub use cofferdam_core::path::{BadPath, GuestPath};
 pub use command::{CommandPolicy, Element};
 pub use complete::Completion;
 pub use component::ComponentSource;
 pub use effective::{EntryPolicy, ToolPolicy};
 pub use function::FunctionPolicy;
-pub use judge::{Ask, Call, Cause, Denial, Expected, Permit, Verdict, judge};
-pub use origin::{Origins, Place};
+pub use judge::{PathRequest, JudgedCall, Cause, Denial, ExpectedEntry, Permit, Verdict, judge};
+pub use origin::{Origins, SourceLocation};
 pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
 pub use set::PolicySet;
 pub use source::PolicyProblem;

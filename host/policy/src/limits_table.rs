@@ -1,8 +1,8 @@
 //! `[limits]` of a policy file: each at most the profile's, and where it is written.
 
-use super::origin::Place;
-use super::source::{PolicyProblem, Source};
-use cofferdam_core::limits::{ByteSize, Limits, Span};
+use super::origin::SourceLocation;
+use super::source::{PolicyProblem, PolicySource};
+use cofferdam_core::limits::{ByteSize, Limits, TimeSpan};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use toml::Spanned;
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsTable {
     memory: Option<Spanned<ByteSize>>,
-    deadline: Option<Spanned<Span>>,
+    deadline: Option<Spanned<TimeSpan>>,
     written_bytes: Option<Spanned<ByteSize>>,
     changes: Option<Spanned<u32>>,
     arguments: Option<Spanned<ByteSize>>,
@@ -28,7 +28,7 @@ trait Amount: Copy + Ord + fmt::Display {
 }
 
 impl Amount for ByteSize {}
-impl Amount for Span {}
+impl Amount for TimeSpan {}
 
 impl Amount for u32 {
     fn as_written(&self) -> String {
@@ -38,7 +38,7 @@ impl Amount for u32 {
 
 impl LimitsTable {
     /// Where each limit that is written here stands.
-    pub(super) fn places(&self, source: &Source<'_>) -> BTreeMap<&'static str, Place> {
+    pub(super) fn places(&self, source: &PolicySource<'_>) -> BTreeMap<&'static str, SourceLocation> {
         let Self { memory, deadline, written_bytes, changes, arguments, result } = self;
         let sizes = [
             ("memory", memory),
@@ -59,7 +59,7 @@ impl LimitsTable {
         ceiling: &Limits,
         unset: &Limits,
         owner: &str,
-        source: &Source<'_>,
+        source: &PolicySource<'_>,
     ) -> Result<Limits, PolicyProblem> {
         fn pick<T: Amount>(
             name: &str,
@@ -67,7 +67,7 @@ impl LimitsTable {
             ceiling: T,
             unset: T,
             owner: &str,
-            source: &Source<'_>,
+            source: &PolicySource<'_>,
         ) -> Result<T, PolicyProblem> {
             match written {
                 None => Ok(unset.min(ceiling)),

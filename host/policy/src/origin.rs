@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A place in a policy file; shown as `profiles/file-read-only.toml:5`, in JSON `{"file", "line"}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file as it was given.
     pub file: Arc<str>,
     /// The line, from 1.
@@ -24,51 +24,51 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origins {
     /// The tool's choice of profile.
-    pub profile: Place,
+    pub profile: SourceLocation,
     /// The component.
-    pub component: Place,
+    pub component: SourceLocation,
     /// The safety.
-    pub safety: Place,
+    pub safety: SourceLocation,
     /// The tool's why.
-    pub why: Place,
+    pub why: SourceLocation,
     /// The profile's why.
     pub profile_why: String,
     /// Where that is written.
-    pub profile_why_at: Place,
+    pub profile_why_at: SourceLocation,
     /// The list of mounts.
-    pub mounts: Place,
+    pub mounts: SourceLocation,
     /// The right on each mount, in the order of the grants.
-    pub access: Vec<Place>,
+    pub access: Vec<SourceLocation>,
     /// Each interface, in the order of the grants.
-    pub interfaces: Vec<Place>,
+    pub interfaces: Vec<SourceLocation>,
     /// The network, if the profile has one.
     pub network: Option<NetworkPlace>,
     /// Each limit that a file sets, by name; one that is missing here is the default.
-    pub limits: BTreeMap<&'static str, Place>,
+    pub limits: BTreeMap<&'static str, SourceLocation>,
     /// The tool's `[limits]`, if it has one.
-    pub limits_table: Option<Place>,
+    pub limits_table: Option<SourceLocation>,
     /// What the profile allows at most.
     pub profile_limits: Limits,
     /// Where the profile says so.
-    pub profile_limits_at: BTreeMap<&'static str, Place>,
+    pub profile_limits_at: BTreeMap<&'static str, SourceLocation>,
 }
 
 /// Where a profile says what may be reached over the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkPlace {
     /// All of it.
-    pub whole: Place,
+    pub whole: SourceLocation,
     /// The list of hosts.
-    pub hosts: Place,
+    pub hosts: SourceLocation,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
 }
 
-impl Serialize for Place {
+impl Serialize for SourceLocation {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut place = s.serialize_struct("Place", 2)?;
         place.serialize_field("file", &*self.file)?;

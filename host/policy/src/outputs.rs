@@ -1,9 +1,9 @@
 //! `[outputs]` of a command's policy: which files of its scratch folder are published, and at which
 //! judged path; and the scratch folder that a profile grants.
 
-use super::command::Output;
+use super::command::CommandOutputRule;
 use super::effective::EntryPolicy;
-use super::source::{PolicyProblem, Source};
+use super::source::{PolicyProblem, PolicySource};
 use super::words::{ArgumentClass, Classified, PathUse};
 use cofferdam_core::capability::{MOUNTS, SCRATCH_BYTES_MAX, SCRATCH_FILES_MAX, ScratchGrant};
 use cofferdam_core::text::{is_deceptive, one_line};
@@ -42,7 +42,7 @@ pub(super) fn add(
     entry: EntryPolicy,
     arguments: &BTreeMap<String, Spanned<Classified>>,
     has_scratch: bool,
-    source: &Source<'_>,
+    source: &PolicySource<'_>,
 ) -> Result<EntryPolicy, Vec<PolicyProblem>> {
     let Some(at) = lines.values().next().map(|line| line.span().start) else { return Ok(entry) };
     let refused = |said: &str| Err(vec![source.at(at, &format!("[outputs] {said}"))]);
@@ -65,7 +65,7 @@ pub(super) fn add(
         });
         match found {
             Some(said) => problems.push(source.at(span, &format!("[outputs] {said}"))),
-            None => command.outputs.push(Output { name, to, replace }),
+            None => command.outputs.push(CommandOutputRule { name, to, replace }),
         }
     }
     if problems.is_empty() { Ok(EntryPolicy::Command(command)) } else { Err(problems) }

@@ -42,7 +42,7 @@ pub fn rulings(
     policy: &ToolPolicy,
     visit: impl FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>,
 ) -> Result<(), Denial> {
-    let mut walk = Walk { policy, visit };
+    let mut walk = RulingWalk { policy, visit };
     let Value::Object(arguments) = arguments else {
         let reason = "the arguments are not a JSON object; give {\"name\": value, …}".into();
         let code = ErrorCode::InvalidArguments;
@@ -51,12 +51,12 @@ pub fn rulings(
     arguments.iter().try_for_each(|(name, value)| walk.place(name, value))
 }
 
-struct Walk<'a, V> {
+struct RulingWalk<'a, V> {
     policy: &'a ToolPolicy,
     visit: V,
 }
 
-impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
+impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_, V> {
     fn place(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
         let class = self.policy.class(at);
         if class == Some(ArgumentClass::Recipient) && !value.is_null() {

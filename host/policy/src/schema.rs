@@ -32,7 +32,7 @@ const PLACE_BYTES_MAX: usize = 1024;
 /// named, references that leave the document or that a validator could resolve elsewhere,
 /// compositions of nothing, nesting or recursion deeper than 16, more than 10 000 schemas.
 pub fn leaves(schema: &Value) -> Result<BTreeMap<String, Leaf>, String> {
-    let mut walk = Walk { root: schema, found: BTreeMap::new(), visits: 0 };
+    let mut walk = SchemaWalk { root: schema, found: BTreeMap::new(), visits: 0 };
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("its root is not \"type\": \"object\"".into());
     }
@@ -40,13 +40,13 @@ pub fn leaves(schema: &Value) -> Result<BTreeMap<String, Leaf>, String> {
     Ok(walk.found)
 }
 
-struct Walk<'a> {
+struct SchemaWalk<'a> {
     root: &'a Value,
     found: BTreeMap<String, Leaf>,
     visits: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalk<'a> {
     /// Counts what is looked at: long lists in a schema that many references lead to would take
     /// minutes.
     fn count(&mut self, looks: usize) -> Result<(), String> {

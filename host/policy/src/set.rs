@@ -2,7 +2,7 @@
 
 use super::effective::ToolPolicy;
 use super::file::{ProfileFile, ToolFile};
-use super::source::{PolicyProblem, Source, plain};
+use super::source::{PolicyProblem, PolicySource, plain};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
@@ -37,7 +37,7 @@ impl PolicySet {
                 continue;
             }
             texts.insert(name.to_owned(), text.to_owned());
-            let source = Source { name, text };
+            let source = PolicySource { name, text };
             if name.starts_with("profiles/") {
                 match source.parse::<ProfileFile>().and_then(|file| file.check(&source)) {
                     Ok(profile) => {

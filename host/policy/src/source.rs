@@ -1,6 +1,6 @@
 //! A policy file as text: turning places in it into lines, and what is wrong there into problems.
 
-use super::origin::Place;
+use super::origin::SourceLocation;
 use serde::{Serialize, de};
 use std::ops::Range;
 use toml::Spanned;
@@ -19,12 +19,12 @@ pub struct PolicyProblem {
 
 /// A policy file's name and text, for turning places into lines.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct PolicySource<'a> {
     pub(super) name: &'a str,
     pub(super) text: &'a str,
 }
 
-impl Source<'_> {
+impl PolicySource<'_> {
     pub(super) fn parse<T: de::DeserializeOwned>(&self) -> Result<T, PolicyProblem> {
         toml::from_str(self.text).map_err(|error| {
             let at = error.span().unwrap_or(Range { start: 0, end: 0 }).start;
@@ -45,9 +45,9 @@ impl Source<'_> {
         PolicyProblem { file: self.name.to_owned(), line: Some(self.line(at)), problem: problem.to_owned() }
     }
 
-    pub(super) fn place<T>(&self, written: &Spanned<T>) -> Place {
+    pub(super) fn place<T>(&self, written: &Spanned<T>) -> SourceLocation {
         let span = written.span();
-        Place { file: self.name.into(), line: self.line(span.start), span }
+        SourceLocation { file: self.name.into(), line: self.line(span.start), span }
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn plain(name: &str) -> Result<(), &'static str> {
 
 /// What every policy file begins with: the layout that is read, and a reason.
 pub(super) fn check_head(
-    source: &Source<'_>,
+    source: &PolicySource<'_>,
     schema: &Spanned<u32>,
     why: &Spanned<String>,
 ) -> Result<(), PolicyProblem> {

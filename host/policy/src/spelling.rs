@@ -1,6 +1,6 @@
 //! The words of policies as policy files write them, for messages and for lines to copy.
 
-use super::approval::When;
+use super::approval::ApprovalCondition;
 use super::words::{ArgumentClass, Imports, PathUse, Safety, UrlUse};
 use cofferdam_core::capability::{Access, Interface, MountGrant};
 use serde::Serialize;
@@ -66,7 +66,7 @@ impl Spelled for UrlUse {
     }
 }
 
-impl Spelled for When {
+impl Spelled for ApprovalCondition {
     fn spelled(&self) -> String {
         plain(self)
     }

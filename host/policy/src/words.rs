@@ -63,25 +63,25 @@ impl<'de> Deserialize<'de> for Classified {
         }
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum ClassText {
             Word(String),
             Path(PathClass),
             Url(UrlClass),
         }
         const HOW: &str = r#"write "value", "content", "recipient", { path = "read" | "write" | "write-below" } or { url = "read" }"#;
         let plain = |class| Self { class, completion: Completion::default() };
-        match Written::deserialize(d) {
-            Ok(Written::Word(word)) if word == "value" => Ok(plain(ArgumentClass::Value)),
-            Ok(Written::Word(word)) if word == "content" => Ok(plain(ArgumentClass::Content)),
-            Ok(Written::Word(word)) if word == "recipient" => Ok(plain(ArgumentClass::Recipient)),
-            Ok(Written::Path(PathClass { path, default, home })) => {
+        match ClassText::deserialize(d) {
+            Ok(ClassText::Word(word)) if word == "value" => Ok(plain(ArgumentClass::Value)),
+            Ok(ClassText::Word(word)) if word == "content" => Ok(plain(ArgumentClass::Content)),
+            Ok(ClassText::Word(word)) if word == "recipient" => Ok(plain(ArgumentClass::Recipient)),
+            Ok(ClassText::Path(PathClass { path, default, home })) => {
                 Ok(Self { class: ArgumentClass::Path(path), completion: Completion { default, home } })
             }
-            Ok(Written::Url(UrlClass { url, default })) => {
+            Ok(ClassText::Url(UrlClass { url, default })) => {
                 let completion = Completion { default, home: None };
                 Ok(Self { class: ArgumentClass::Url(url), completion })
             }
-            Ok(Written::Word(word)) => Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}"))),
+            Ok(ClassText::Word(word)) => Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}"))),
             Err(_) => Err(de::Error::custom(format_args!("not a class; {HOW}"))),
         }
     }

@@ -14,7 +14,7 @@ use cofferdam_policy::Completion;
 use cofferdam_policy::Imports;
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_policy::When;
+use cofferdam_policy::ApprovalCondition;
 use cofferdam_policy::{ArgumentClass, ComponentSource, PathUse};
 use cofferdam_policy::{Spelled, plain};
 use serde::Serialize;
@@ -55,7 +55,7 @@ pub fn diff(old: &PolicySet, new: &PolicySet) -> Vec<Change> {
     let names: BTreeSet<&ToolName> = old.iter().chain(new.iter()).map(|policy| &policy.tool).collect();
     let mut changes = Vec::new();
     for tool in names {
-        let mut of = Of { tool, changes: &mut changes };
+        let mut of = DiffSubjects { tool, changes: &mut changes };
         match (old.get(tool.as_str()), new.get(tool.as_str())) {
             (Some(old), Some(new)) => of.both(old, new),
             (old, new) => {
@@ -72,12 +72,12 @@ pub fn widens(changes: &[Change]) -> bool {
     changes.iter().any(|change| change.direction == Direction::Widens)
 }
 
-pub(super) struct Of<'a> {
+pub(super) struct DiffSubjects<'a> {
     tool: &'a ToolName,
     changes: &'a mut Vec<Change>,
 }
 
-impl Of<'_> {
+impl DiffSubjects<'_> {
     /// One function a kind of grant: a new kind is a new line here.
     fn both(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         self.component(&old.component, &new.component);
@@ -233,7 +233,7 @@ impl Of<'_> {
         for about in all.collect::<BTreeSet<_>>() {
             let (before, after) = (old.approval.when(about), new.approval.when(about));
             if before != after {
-                let shown = |when: Option<When>| when.map(|when| when.spelled());
+                let shown = |when: Option<ApprovalCondition>| when.map(|when| when.spelled());
                 let subject = Subject::Approval(about.to_owned());
                 self.push(direction, subject, shown(before), shown(after));
             }

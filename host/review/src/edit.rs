@@ -8,7 +8,7 @@ use std::ops::Range;
 /// One change of one policy file. Several are made in their order: a line is counted in the file as
 /// the edits before it left it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Edit {
+pub struct PolicyEdit {
     /// The file within the policies' folder, e.g. `profiles/file-read-only.toml`.
     pub file: String,
     /// The line, from 1.
@@ -32,7 +32,7 @@ pub enum Action {
     Insert,
 }
 
-impl Edit {
+impl PolicyEdit {
     /// A text put in before the line `line`.
     pub(super) fn insert(file: &str, line: usize, text: String) -> Self {
         Self { file: file.to_owned(), line, action: Action::Insert, old: None, text }

@@ -6,7 +6,7 @@
 use cofferdam_core::capability::Access;
 use cofferdam_core::network::HostPattern;
 use cofferdam_policy::ArgumentClass;
-use cofferdam_policy::Place;
+use cofferdam_policy::SourceLocation;
 use cofferdam_policy::ToolPolicy;
 use cofferdam_policy::rulings::rulings;
 use cofferdam_policy::{Cause, Denial};
@@ -28,9 +28,9 @@ pub struct Explained {
     /// Values that stand at this place.
     pub values: usize,
     /// The mounts that its paths lie in, each with its right and the line that grants it.
-    pub mounts: BTreeMap<String, (Access, Place)>,
+    pub mounts: BTreeMap<String, (Access, SourceLocation)>,
     /// The hosts that let its addresses through, each with the line that names it.
-    pub hosts: BTreeMap<HostPattern, Place>,
+    pub hosts: BTreeMap<HostPattern, SourceLocation>,
     /// What was denied there, without repetition, the first 8.
     pub denials: Vec<Denied>,
 }
@@ -41,7 +41,7 @@ pub struct Denied {
     /// What the judge said.
     pub denial: Denial,
     /// The profile's line that grants too little; none where no line of a policy decides.
-    pub decided_at: Option<Place>,
+    pub decided_at: Option<SourceLocation>,
 }
 
 /// Every place of the arguments, in the order in which the judge comes to it; the call is permitted
@@ -84,7 +84,7 @@ pub fn explain(policy: &ToolPolicy, arguments: &Value) -> Vec<Explained> {
     places
 }
 
-fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<Place> {
+fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<SourceLocation> {
     let origins = &policy.origins;
     match &denial.cause {
         Cause::NotGranted { .. } => Some(origins.mounts.clone()),

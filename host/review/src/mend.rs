@@ -5,7 +5,7 @@
 //! widens. What only a person can know (that an unclassified text is harmless) is never suggested.
 
 use super::diff::{Change, Direction, diff, widens};
-use super::edit::Edit;
+use super::edit::PolicyEdit;
 use cofferdam_core::capability::{Access, MOUNTS, MountGrant};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::{ByteSize, Limits};
@@ -14,7 +14,7 @@ use cofferdam_policy::PathUse;
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::Spelled;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_policy::{Call, Cause, Denial, Verdict, judge};
+use cofferdam_policy::{JudgedCall, Cause, Denial, Verdict, judge};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Suggestion {
     /// What to write.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<PolicyEdit>,
     /// Everything that the edits change, for every tool.
     pub changes: Vec<Change>,
 }
@@ -95,19 +95,19 @@ pub fn for_call(
         }
     }
     let tool = policy.tool.as_str();
-    let mounts = grants.into_iter().map(|(guest, access)| Wanted::Mount(MountGrant { guest, access }));
-    let here = chain(set, mounts.chain(hosts.into_iter().map(Wanted::Host)), |set, wanted| match wanted {
-        Wanted::Mount(mount) => grant(set, set.get(tool)?, &mount),
-        Wanted::Host(host) => name_host(set, set.get(tool)?, &host),
+    let mounts = grants.into_iter().map(|(guest, access)| MissingGrant::Mount(MountGrant { guest, access }));
+    let here = chain(set, mounts.chain(hosts.into_iter().map(MissingGrant::Host)), |set, wanted| match wanted {
+        MissingGrant::Mount(mount) => grant(set, set.get(tool)?, &mount),
+        MissingGrant::Host(host) => name_host(set, set.get(tool)?, &host),
     });
     // Another profile changes nothing for other tools; it must take nothing away either.
     let elsewhere = set.profiles().filter(|name| *name != policy.profile).filter_map(|name| {
         let place = &policy.origins.profile;
         let with = toml::Value::String(name.to_owned()).to_string();
-        Some(vec![Edit::replace(&place.file, set.file(&place.file)?, place.span.clone(), &with)?])
+        Some(vec![PolicyEdit::replace(&place.file, set.file(&place.file)?, place.span.clone(), &with)?])
     });
     let permitted = |set: &PolicySet| {
-        let call = Call {
+        let call = JudgedCall {
             id: TurnId::new("explain").call(0),
             tool: policy.tool.clone(),
             arguments: arguments.clone(),
@@ -140,8 +140,8 @@ pub fn for_size(set: &PolicySet, policy: &ToolPolicy, bytes: usize) -> Vec<Sugge
 fn chain<T>(
     set: &PolicySet,
     steps: impl Iterator<Item = T>,
-    edit: impl Fn(&PolicySet, T) -> Option<Vec<Edit>>,
-) -> Option<Vec<Edit>> {
+    edit: impl Fn(&PolicySet, T) -> Option<Vec<PolicyEdit>>,
+) -> Option<Vec<PolicyEdit>> {
     let (mut now, mut edits) = (set.clone(), Vec::new());
     for step in steps {
         for edit in edit(&now, step)? {
@@ -154,53 +154,53 @@ fn chain<T>(
 
 /// The suggestion of these edits, if they can be made, the policies still load, and they do what
 /// they must.
-fn tried(set: &PolicySet, edits: Vec<Edit>, enough: impl Fn(&PolicySet) -> bool) -> Option<Suggestion> {
+fn tried(set: &PolicySet, edits: Vec<PolicyEdit>, enough: impl Fn(&PolicySet) -> bool) -> Option<Suggestion> {
     let new = edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set))?;
     let changes = diff(set, &new);
     (enough(&new) && widens(&changes)).then_some(Suggestion { edits, changes })
 }
 
 /// What a profile lacks.
-enum Wanted {
+enum MissingGrant {
     Mount(MountGrant),
     Host(HostPattern),
 }
 
 /// Names a host in the tool's profile, before those that are named.
-fn name_host(set: &PolicySet, policy: &ToolPolicy, host: &HostPattern) -> Option<Vec<Edit>> {
+fn name_host(set: &PolicySet, policy: &ToolPolicy, host: &HostPattern) -> Option<Vec<PolicyEdit>> {
     let place = &policy.origins.network.as_ref()?.hosts;
     let text = set.file(&place.file)?;
     let start = place.span.start;
     let rest = text[start..].strip_prefix('[')?;
     let end = if rest.trim_start().starts_with(']') { "" } else { ", " };
-    Some(vec![Edit::replace(&place.file, text, start..start + 1, &format!("[\"{host}\"{end}"))?])
+    Some(vec![PolicyEdit::replace(&place.file, text, start..start + 1, &format!("[\"{host}\"{end}"))?])
 }
 
 /// Grants a mount in the tool's profile: the right raised where it stands, or an entry added to the
 /// list.
-fn grant(set: &PolicySet, policy: &ToolPolicy, mount: &MountGrant) -> Option<Vec<Edit>> {
+fn grant(set: &PolicySet, policy: &ToolPolicy, mount: &MountGrant) -> Option<Vec<PolicyEdit>> {
     let origins = &policy.origins;
     let file = &*origins.mounts.file;
     let text = set.file(file)?;
     if let Some(at) = policy.grants.mounts.iter().position(|m| m.guest == mount.guest) {
         let with = format!("\"{}\"", mount.access.spelled());
-        return Some(vec![Edit::replace(file, text, origins.access.get(at)?.span.clone(), &with)?]);
+        return Some(vec![PolicyEdit::replace(file, text, origins.access.get(at)?.span.clone(), &with)?]);
     }
     let start = origins.mounts.span.start;
     let entry = mount.spelled();
     if text[start..].starts_with("[[") {
         let MountGrant { guest, access } = mount;
         let table = format!("[[mounts]]\nguest = \"{guest}\"\naccess = \"{}\"\n", access.spelled());
-        return Some(vec![Edit::insert(file, origins.mounts.line, table)]);
+        return Some(vec![PolicyEdit::insert(file, origins.mounts.line, table)]);
     }
     let rest = text[start..].strip_prefix('[')?;
     let line = rest.split('\n').next().unwrap_or_default().trim();
     if line.is_empty() || line.starts_with('#') {
-        return Some(vec![Edit::insert(file, origins.mounts.line + 1, format!("  {entry},"))]);
+        return Some(vec![PolicyEdit::insert(file, origins.mounts.line + 1, format!("  {entry},"))]);
     }
     let with = if line.starts_with(']') { format!("[{entry}") } else { format!("[{entry}, ") };
     let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-    Some(vec![Edit::replace(file, text, start..start + 1 + blanks, &with)?])
+    Some(vec![PolicyEdit::replace(file, text, start..start + 1 + blanks, &with)?])
 }
 
 /// Who sets a limit.
@@ -215,10 +215,10 @@ fn raise_arguments(
     policy: &ToolPolicy,
     needed: ByteSize,
     owner: Owner,
-) -> Option<Vec<Edit>> {
+) -> Option<Vec<PolicyEdit>> {
     const NAME: &str = "arguments";
     let origins = &policy.origins;
-    let raised = |file: &str, span| Edit::replace(file, set.file(file)?, span, &format!("\"{needed}\""));
+    let raised = |file: &str, span| PolicyEdit::replace(file, set.file(file)?, span, &format!("\"{needed}\""));
     let written = match owner {
         Owner::Profile if origins.profile_limits.arguments >= needed => return Some(Vec::new()),
         Owner::Profile => origins.profile_limits_at.get(NAME),
@@ -230,10 +230,10 @@ fn raise_arguments(
     let file = &*origins.profile.file;
     let line = format!("{NAME} = \"{needed}\"");
     let edit = match &origins.limits_table {
-        Some(table) => Edit::insert(file, table.line + 1, line),
+        Some(table) => PolicyEdit::insert(file, table.line + 1, line),
         None => {
             let lines = set.file(file)?.split('\n').count();
-            Edit::insert(file, lines, format!("\n[limits]\n{line}"))
+            PolicyEdit::insert(file, lines, format!("\n[limits]\n{line}"))
         }
     };
     Some(vec![edit])

@@ -24,7 +24,7 @@ pub enum Level {
 
 /// One thing that a review found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct SarifFinding {
     /// What kind of thing.
     pub rule: Rule,
     /// How much it matters.
@@ -38,7 +38,7 @@ pub struct Finding {
 }
 
 /// The log of one run that found these, in their order.
-pub fn log(findings: &[Finding]) -> Value {
+pub fn log(findings: &[SarifFinding]) -> Value {
     let rules: Vec<Value> = Rule::ALL.iter().map(|rule| described(*rule)).collect();
     let results: Vec<Value> = findings.iter().map(result).collect();
     json!({
@@ -68,7 +68,7 @@ fn described(rule: Rule) -> Value {
     })
 }
 
-fn result(finding: &Finding) -> Value {
+fn result(finding: &SarifFinding) -> Value {
     json!({
         "ruleId": finding.rule.id(),
         "ruleIndex": Rule::ALL.iter().position(|rule| *rule == finding.rule),
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_finding_without_a_line_is_at_the_first() {
-        let found = Finding {
+        let found = SarifFinding {
             rule: Rule::ComponentMismatch,
             level: Level::Error,
             message: "other bytes".into(),

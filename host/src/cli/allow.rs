@@ -5,11 +5,11 @@ use super::Exit;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway;
 use anyhow::{Context, bail};
-use cofferdam_core::audit::{Access, AccessChange, Event};
+use cofferdam_core::audit::{AccessKind, AccessChange, AuditEvent};
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use cofferdam_store::now_ms;
-use cofferdam_store::people::{Listed, Paired, People, PeopleError, Waiting, read_code};
+use cofferdam_store::people::{PeopleList, PairedPerson, People, PeopleError, WaitingStranger, read_code};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -55,7 +55,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 /// The same for people and for programs.
-struct Told {
+struct AllowResult {
     text: String,
     json: Value,
 }
@@ -73,7 +73,7 @@ fn check_account(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<Told> {
+fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<AllowResult> {
     let Some(code) = read_code(typed) else {
         bail!("{:?} is not a code; one looks like 7KQ2-M9XD", one_line(typed, 80));
     };
@@ -87,10 +87,10 @@ fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<Told>
     note(config, &paired, AccessChange::Allowed)?;
     edit.commit()?;
     let text = format!("allowed {}\n", named(&paired));
-    Ok(Told { text, json: json!({ "allowed": paired_json(&paired) }) })
+    Ok(AllowResult { text, json: json!({ "allowed": paired_json(&paired) }) })
 }
 
-fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<Told> {
+fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<AllowResult> {
     let configured = configured(config).any(|(_, user)| user.to_string() == id);
     let in_file = format!(
         "{id} is named in allowed_users of {FILE_NAME}; take it out there, then `pkill -HUP -x cofferdam`"
@@ -115,12 +115,12 @@ fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<Told> {
         text.push_str(&format!("still served: {in_file}\n"));
     }
     let removed: Vec<Value> = removed.iter().map(paired_json).collect();
-    Ok(Told { text, json: json!({ "removed": removed, "still_configured": configured }) })
+    Ok(AllowResult { text, json: json!({ "removed": removed, "still_configured": configured }) })
 }
 
-fn list(config: &Config, listed: &Listed) -> Told {
+fn list(config: &Config, listed: &PeopleList) -> AllowResult {
     let now = now_ms();
-    let waiting: Vec<&Waiting> = listed.waiting.iter().filter(|one| one.is_good(now)).collect();
+    let waiting: Vec<&WaitingStranger> = listed.waiting.iter().filter(|one| one.is_good(now)).collect();
     let mut text = String::new();
     for (channel, user) in configured(config) {
         text.push_str(&format!("{channel}:{user} from the configuration\n"));
@@ -150,7 +150,7 @@ fn list(config: &Config, listed: &Listed) -> Told {
                     "expires": time(one.expires_at) })
         })
         .collect();
-    Told { text, json: json!({ "allowed": allowed, "waiting": waiting }) }
+    AllowResult { text, json: json!({ "allowed": allowed, "waiting": waiting }) }
 }
 
 /// Those whom the configuration names, each with the channel.
@@ -160,10 +160,10 @@ fn configured(config: &Config) -> impl Iterator<Item = (&'static str, i64)> {
     telegram.map(|user| (TELEGRAM, *user)).chain(discord.map(|user| (DISCORD, *user)))
 }
 
-fn note(config: &Config, paired: &Paired, access: AccessChange) -> anyhow::Result<()> {
+fn note(config: &Config, paired: &PairedPerson, access: AccessChange) -> anyhow::Result<()> {
     let person = Caller { channel: paired.channel.clone(), sender: paired.sender.clone() };
     let audit = AuditLog::open_with(&gateway::audit_file(config), &config.audit)?;
-    let event = Event::Access(Access { person, access, by: who() });
+    let event = AuditEvent::Access(AccessKind { person, access, by: who() });
     audit
         .append(event, Durability::Synced)
         .context("nothing was changed, since the audit cannot be written")?;
@@ -176,11 +176,11 @@ fn who() -> String {
     format!("{channel}:{sender}")
 }
 
-fn named(one: &Paired) -> String {
+fn named(one: &PairedPerson) -> String {
     format!("{}:{} {:?}", one.channel, one.sender, one_line(&one.name, 80))
 }
 
-fn paired_json(one: &Paired) -> Value {
+fn paired_json(one: &PairedPerson) -> Value {
     json!({ "channel": one.channel, "id": one.sender, "origin": "paired", "name": one.name,
             "since": time(one.since), "by": one.by })
 }

@@ -9,15 +9,15 @@ mod of_runs;
 pub(super) use of_runs::RunApprovals;
 
 use super::call::this_user;
-use super::streaming::Spoken;
-use super::typed::Typed;
+use super::streaming::StreamedAnswer;
+use super::typed::TypedLines;
 use async_trait::async_trait;
-use cofferdam_agent::tools::{Approval, Approver, Decision};
-use cofferdam_chat::desk::{Board, Changing, Desk, NotShown, Rules, Verb};
-use cofferdam_chat::lanes::{Slot, Stop};
-use cofferdam_core::limits::Span;
+use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
+use cofferdam_chat::desk::{ApprovalDisplay, Changing, Desk, NotShown, Rules, Verb};
+use cofferdam_chat::lanes::{TurnSlot, Stop};
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_policy::GuestPath;
-use cofferdam_store::{ApprovalsInMemory, Keeper};
+use cofferdam_store::{ApprovalsInMemory, StoreRetry};
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,34 +34,34 @@ const KEPT_LINES_MAX: usize = 16;
 const CODE_CHARS: usize = 4;
 
 /// Approves at once, and says on standard error what.
-pub(super) struct AtOnce;
+pub(super) struct ApproveAll;
 
 #[async_trait]
-impl Approver for AtOnce {
+impl Approver for ApproveAll {
     fn approved_before(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
         Vec::new()
     }
 
-    async fn decide(&self, approval: &Approval, _: &CancellationToken) -> Decision {
+    async fn decide(&self, approval: &ApprovalRequest, _: &CancellationToken) -> Decision {
         super::tell(&format!("approved: {}", approval.text.replace('\n', "\n  ")));
         Decision::Approved(this_user("cli"))
     }
 }
 
 /// Calls of a chat that wait for an answer.
-pub(super) struct Questions {
+pub(super) struct TerminalQuestions {
     /// What was approved and which paths are remembered, as long as the chat lasts.
     desk: Desk,
     /// Not bounded here: a turn makes few calls at once.
-    ask: UnboundedSender<Question>,
-    asked: UnboundedReceiver<Question>,
+    ask: UnboundedSender<TerminalQuestion>,
+    asked: UnboundedReceiver<TerminalQuestion>,
     /// Lines that are no answer, up to a number; none where lines are nothing but answers.
     kept: VecDeque<String>,
     kept_max: usize,
 }
 
 /// One of them.
-struct Question {
+struct TerminalQuestion {
     /// What an answer names it by.
     id: String,
     text: String,
@@ -75,23 +75,23 @@ struct Question {
 const UNCLEAR: &str = "That does not say which call it approves.";
 
 /// What came of a line.
-enum Answered {
+enum LineAnswer {
     /// Nothing: the question waits.
-    No(Question),
+    No(TerminalQuestion),
     /// What a button of this answer would carry.
     With(String),
 }
 
-impl Questions {
+impl TerminalQuestions {
     /// None yet; each waits so long for its answer.
-    pub(super) fn new(expires: Span) -> Self {
+    pub(super) fn new(expires: TimeSpan) -> Self {
         Self::keeping(expires, KEPT_LINES_MAX)
     }
 
-    fn keeping(expires: Span, kept_max: usize) -> Self {
+    fn keeping(expires: TimeSpan, kept_max: usize) -> Self {
         let (ask, asked) = unbounded_channel();
         let stop = Stop::default();
-        let keeper = Keeper::new(stop.soon.clone(), |_| {});
+        let keeper = StoreRetry::new(stop.soon.clone(), |_| {});
         let rules = Rules { approvers: Vec::new(), expires: expires.0, are_named: false };
         let store = Arc::new(ApprovalsInMemory::default());
         let desk = Desk::new(store, (keeper, stop), CHANNEL.to_owned(), rules);
@@ -106,7 +106,7 @@ impl Questions {
     /// Asks here.
     pub(super) fn approver(&self) -> Arc<dyn Approver> {
         let board = Terminal { ask: self.ask.clone(), open: Mutex::default() };
-        let slot = Slot::among(&Arc::new(Semaphore::new(1)));
+        let slot = TurnSlot::among(&Arc::new(Semaphore::new(1)));
         self.desk.asking(board, this_user(CHANNEL).sender, slot)
     }
 
@@ -115,12 +115,12 @@ impl Questions {
     pub(super) async fn during<T, R: AsyncBufRead + Unpin>(
         &mut self,
         running: impl Future<Output = T>,
-        spoken: &mut Spoken,
+        spoken: &mut StreamedAnswer,
         out: &mut impl Write,
-        lines: &mut Typed<R>,
+        lines: &mut TypedLines<R>,
     ) -> std::io::Result<T> {
         let mut running = std::pin::pin!(running);
-        let mut open: Option<Question> = None;
+        let mut open: Option<TerminalQuestion> = None;
         loop {
             tokio::select! {
                 // What was said comes before what followed from it.
@@ -136,8 +136,8 @@ impl Questions {
                     let line = line?;
                     if let Some(question) = open.take() {
                         match self.answered(question, line, out)? {
-                            Answered::No(question) => open = Some(question),
-                            Answered::With(data) => {
+                            LineAnswer::No(question) => open = Some(question),
+                            LineAnswer::With(data) => {
                                 let person = this_user(CHANNEL).sender;
                                 self.desk.press(&data, Some(&person), |_| true, |_| None).await;
                             }
@@ -155,28 +155,28 @@ impl Questions {
     /// Takes a line, or the end of all lines, in answer to a question.
     fn answered(
         &mut self,
-        question: Question,
+        question: TerminalQuestion,
         line: Option<String>,
         out: &mut impl Write,
-    ) -> std::io::Result<Answered> {
-        let read = line.as_deref().map_or(Read::Answer(Verb::Deny), |line| read(line, &question.code));
+    ) -> std::io::Result<LineAnswer> {
+        let read = line.as_deref().map_or(LineReader::Answer(Verb::Deny), |line| read(line, &question.code));
         let said = match (read, line) {
-            (Read::Answer(verb), _) => return Ok(Answered::With(verb.data(&question.id))),
-            (Read::Message, Some(line)) if self.kept.len() < self.kept_max => {
+            (LineReader::Answer(verb), _) => return Ok(LineAnswer::With(verb.data(&question.id))),
+            (LineReader::Message, Some(line)) if self.kept.len() < self.kept_max => {
                 self.kept.push_back(line);
                 "Kept as a message for later; the call still waits."
             }
-            (Read::Message, _) if self.kept_max == 0 => UNCLEAR,
-            (Read::Message, _) => "Not kept, since too many lines wait; the call waits, too.",
-            (Read::Unclear, _) => UNCLEAR,
+            (LineReader::Message, _) if self.kept_max == 0 => UNCLEAR,
+            (LineReader::Message, _) => "Not kept, since too many lines wait; the call waits, too.",
+            (LineReader::Unclear, _) => UNCLEAR,
         };
         write!(out, "{said}\n{}", question.prompt())?;
         out.flush()?;
-        Ok(Answered::No(question))
+        Ok(LineAnswer::No(question))
     }
 }
 
-impl Question {
+impl TerminalQuestion {
     fn prompt(&self) -> String {
         format!("Approve? [yes {}/no] ", self.code)
     }
@@ -184,27 +184,27 @@ impl Question {
 
 /// What a line is to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Read {
+enum LineReader {
     Answer(Verb),
     /// A yes to nothing, or to something else.
     Unclear,
     Message,
 }
 
-fn read(line: &str, code: &str) -> Read {
+fn read(line: &str, code: &str) -> LineReader {
     let line = line.to_ascii_lowercase();
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
-        ["y" | "yes", given] if *given == code => Read::Answer(Verb::Approve),
-        ["n" | "no"] => Read::Answer(Verb::Deny),
-        ["n" | "no", given] if *given == code => Read::Answer(Verb::Deny),
-        [] | ["y" | "yes"] | ["y" | "yes", _] => Read::Unclear,
-        _ => Read::Message,
+        ["y" | "yes", given] if *given == code => LineReader::Answer(Verb::Approve),
+        ["n" | "no"] => LineReader::Answer(Verb::Deny),
+        ["n" | "no", given] if *given == code => LineReader::Answer(Verb::Deny),
+        [] | ["y" | "yes"] | ["y" | "yes", _] => LineReader::Unclear,
+        _ => LineReader::Message,
     }
 }
 
 /// Returns when it is too late to answer.
-async fn over(open: &mut Option<Question>) {
+async fn over(open: &mut Option<TerminalQuestion>) {
     if let Some(question) = open {
         question.over.cancelled().await;
     }
@@ -212,14 +212,14 @@ async fn over(open: &mut Option<Question>) {
 
 /// The board of one turn.
 struct Terminal {
-    ask: UnboundedSender<Question>,
+    ask: UnboundedSender<TerminalQuestion>,
     /// What ends the questions that are not over, by their ids.
     open: Mutex<HashMap<String, CancellationToken>>,
 }
 
 /// Whoever sits there is the operator, and sees everything.
 #[async_trait]
-impl Board for Terminal {
+impl ApprovalDisplay for Terminal {
     fn chat(&self) -> String {
         CHANNEL.to_owned()
     }
@@ -240,11 +240,11 @@ impl Board for Terminal {
         true
     }
 
-    async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown> {
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown> {
         let over = CancellationToken::new();
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), over.clone());
         let code = approval.sha256.chars().take(CODE_CHARS).collect();
-        let question = Question { id: id.to_owned(), text: approval.text.clone(), code, over };
+        let question = TerminalQuestion { id: id.to_owned(), text: approval.text.clone(), code, over };
         self.ask.send(question).map_err(|_| NotShown("the chat has ended".to_owned()))?;
         Ok(id.to_owned())
     }
@@ -266,21 +266,21 @@ mod tests {
     #[test]
     fn only_a_yes_with_the_code_approves() {
         for (line, expected) in [
-            ("yes 7f3a", Read::Answer(Verb::Approve)),
-            (" Y  7F3A ", Read::Answer(Verb::Approve)),
-            ("no", Read::Answer(Verb::Deny)),
-            ("N", Read::Answer(Verb::Deny)),
-            ("no 7f3a", Read::Answer(Verb::Deny)),
-            ("y", Read::Unclear),
-            ("yes", Read::Unclear),
-            ("yes 0000", Read::Unclear),
-            ("yes please", Read::Unclear),
-            ("", Read::Unclear),
-            ("7f3a", Read::Message),
-            ("yes 7f3a 7f3a", Read::Message),
-            ("y7f3a", Read::Message),
-            ("no thanks", Read::Message),
-            ("/new", Read::Message),
+            ("yes 7f3a", LineReader::Answer(Verb::Approve)),
+            (" Y  7F3A ", LineReader::Answer(Verb::Approve)),
+            ("no", LineReader::Answer(Verb::Deny)),
+            ("N", LineReader::Answer(Verb::Deny)),
+            ("no 7f3a", LineReader::Answer(Verb::Deny)),
+            ("y", LineReader::Unclear),
+            ("yes", LineReader::Unclear),
+            ("yes 0000", LineReader::Unclear),
+            ("yes please", LineReader::Unclear),
+            ("", LineReader::Unclear),
+            ("7f3a", LineReader::Message),
+            ("yes 7f3a 7f3a", LineReader::Message),
+            ("y7f3a", LineReader::Message),
+            ("no thanks", LineReader::Message),
+            ("/new", LineReader::Message),
         ] {
             assert_eq!(read(line, "7f3a"), expected, "{line:?}");
         }
@@ -288,10 +288,10 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_kept_up_to_a_number() {
-        let mut questions = Questions::new(Span(std::time::Duration::from_secs(1)));
+        let mut questions = TerminalQuestions::new(TimeSpan(std::time::Duration::from_secs(1)));
         let over = CancellationToken::new();
-        let mut question = Question { id: "id".into(), text: "t".into(), code: "7f3a".into(), over };
-        let mut take = |question: Question, line: &str| {
+        let mut question = TerminalQuestion { id: "id".into(), text: "t".into(), code: "7f3a".into(), over };
+        let mut take = |question: TerminalQuestion, line: &str| {
             let mut out = Vec::new();
             let answered = questions.answered(question, Some(line.to_owned()), &mut out).expect("written");
             (answered, String::from_utf8(out).expect("text"))
@@ -300,10 +300,10 @@ mod tests {
             let (answered, said) = take(question, &format!("message {n}"));
             assert_eq!(said.starts_with("Kept as a message"), n < KEPT_LINES_MAX, "{n}: {said}");
             assert!(said.ends_with("\nApprove? [yes 7f3a/no] "), "{said}");
-            let Answered::No(waits) = answered else { panic!("it is decided") };
+            let LineAnswer::No(waits) = answered else { panic!("it is decided") };
             question = waits;
         }
-        let Answered::With(data) = take(question, "no").0 else { panic!("it still waits") };
+        let LineAnswer::With(data) = take(question, "no").0 else { panic!("it still waits") };
         assert_eq!(data, Verb::Deny.data("id"));
         let kept: Vec<_> = std::iter::from_fn(|| questions.kept()).collect();
         assert_eq!((kept.len(), kept[0].as_str()), (KEPT_LINES_MAX, "message 0"));

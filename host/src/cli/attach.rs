@@ -3,7 +3,7 @@
 
 use super::Exit;
 use crate::config::Config;
-use crate::gateway::attaching::{self, Answer, Asked, File, HEAD_BYTES_MAX};
+use crate::gateway::attaching::{self, AttachAnswer, AttachRequest, AttachFile, HEAD_BYTES_MAX};
 use anyhow::Context as _;
 use cofferdam_core::text::spelled_out_json;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -20,13 +20,13 @@ pub(super) struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    to: To,
+    to: AttachTarget,
 }
 
 /// Whose reply they go with.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-struct To {
+struct AttachTarget {
     /// The request that is being answered in this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -41,8 +41,8 @@ being answered there, or a file is over a limit of replies; 2 usage or configura
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut files = arguments.files.iter().map(|file| open(file)).collect::<anyhow::Result<Vec<_>>>()?;
-    let To { session, request } = &arguments.to;
-    let asked = Asked {
+    let AttachTarget { session, request } = &arguments.to;
+    let asked = AttachRequest {
         session: session.clone(),
         request: request.clone(),
         say: None,
@@ -53,13 +53,13 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         Err(error) => {
             let message =
                 format!("no gateway that takes files runs with {} ({error})", config.state_dir.display());
-            Answer::Refused { error: ToolError::new(ErrorCode::NotFound, message) }
+            AttachAnswer::Refused { error: ToolError::new(ErrorCode::NotFound, message) }
         }
     };
     let (line, exit) = match answer {
-        Answer::Added { attachments } => (json!({ "ok": true, "attachments": attachments }), Exit::Done),
-        Answer::Said(_) => anyhow::bail!("the gateway answered something else; look into its log"),
-        Answer::Refused { error } => {
+        AttachAnswer::Added { attachments } => (json!({ "ok": true, "attachments": attachments }), Exit::Done),
+        AttachAnswer::Said(_) => anyhow::bail!("the gateway answered something else; look into its log"),
+        AttachAnswer::Refused { error } => {
             (json!({ "error": { "code": error.code, "message": error.message } }), Exit::ToolFailed)
         }
     };
@@ -68,23 +68,23 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 /// A regular file, without waiting for a FIFO.
-pub(super) fn open(path: &Path) -> anyhow::Result<(File, std::fs::File)> {
+pub(super) fn open(path: &Path) -> anyhow::Result<(AttachFile, std::fs::File)> {
     let shown = || path.display().to_string();
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = std::fs::File::options().read(true).custom_flags(flags).open(path).with_context(shown)?;
     let metadata = file.metadata().with_context(shown)?;
     anyhow::ensure!(metadata.is_file(), "{} is not a regular file", path.display());
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok((File { name, bytes: metadata.len() }, file))
+    Ok((AttachFile { name, bytes: metadata.len() }, file))
 }
 
 /// The gateway's answer to what is asked, which words and files follow.
 pub(super) fn ask(
     stream: UnixStream,
-    asked: &Asked,
+    asked: &AttachRequest,
     words: &[u8],
-    files: &mut [(File, std::fs::File)],
-) -> anyhow::Result<Answer> {
+    files: &mut [(AttachFile, std::fs::File)],
+) -> anyhow::Result<AttachAnswer> {
     // What is refused before it is read has been answered all the same.
     let sent = send(&stream, asked, words, files);
     let mut line = String::new();
@@ -101,9 +101,9 @@ pub(super) fn ask(
 
 fn send(
     mut stream: &UnixStream,
-    asked: &Asked,
+    asked: &AttachRequest,
     words: &[u8],
-    files: &mut [(File, std::fs::File)],
+    files: &mut [(AttachFile, std::fs::File)],
 ) -> anyhow::Result<()> {
     writeln!(stream, "{}", serde_json::to_string(asked)?)?;
     stream.write_all(words)?;

@@ -1,17 +1,17 @@
 //! `cofferdam call`: one call from the command line; the result is one line of JSON on stdout.
 
 use super::Exit;
-use super::approving::AtOnce;
+use super::approving::ApproveAll;
 use crate::config::Config;
-use crate::gateway::{self, Gateway, Readable, Role};
+use crate::gateway::{self, Gateway, ReadScope, Role};
 use anyhow::{Context, bail};
 use cofferdam_agent::tools::{Approver, CallRequest, Registry};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::text::{about, one_line};
-use cofferdam_core::tool::{Answer, ToolError};
-use cofferdam_warden::attachments::{Attachments, Declared, Intake};
+use cofferdam_core::tool::{ToolAnswer, ToolError};
+use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
 use cofferdam_warden::sandbox::Reports;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
-    call: Typed,
+    call: TypedCall,
     /// A file that comes with the call, as if a person had sent it; repeat for several
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
@@ -37,7 +37,7 @@ pub(super) struct Arguments {
 
 /// A call as it is typed.
 #[derive(Debug, clap::Args)]
-pub(super) struct Typed {
+pub(super) struct TypedCall {
     /// The tool's name; `cofferdam tools` lists them
     pub(super) tool: String,
     /// Arguments, typed by the tool's schema: text as it is where it takes text, else JSON
@@ -51,13 +51,13 @@ pub(super) struct Typed {
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
     let arguments_file = arguments.call.args.as_deref().and_then(|args| args.strip_prefix('@'));
     let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
-    gateway::confine(config, Readable::Listed(&files))?;
+    gateway::confine(config, ReadScope::Listed(&files))?;
     let gateway = Gateway::open(config, Role::Beside)?;
     // While the arguments are read.
     gateway.toolbox.start_ahead(&arguments.call.tool);
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments.call.arguments(gateway.toolbox.registry())?;
-    let approver = arguments.approve.then(|| Arc::new(AtOnce) as Arc<dyn Approver>);
+    let approver = arguments.approve.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>);
     print(answer(&gateway, arguments.call.tool, text, attachments, approver, None)?)
 }
 
@@ -72,7 +72,7 @@ pub(super) fn answer(
     printed: Option<Reports>,
 ) -> anyhow::Result<Result<Value, ToolError>> {
     let answer = called(gateway, tool, arguments, attachments, approver, printed)?;
-    Ok(answer.map(|Answer { result, attachments, .. }| {
+    Ok(answer.map(|ToolAnswer { result, attachments, .. }| {
         for file in attachments {
             let (name, size) = (one_line(&file.name, 120), about(file.bytes));
             // A call stands alone: `chat` and the channels have replies.
@@ -90,7 +90,7 @@ pub(super) fn called(
     attachments: Attachments,
     approver: Option<Arc<dyn Approver>>,
     printed: Option<Reports>,
-) -> anyhow::Result<Result<Answer, ToolError>> {
+) -> anyhow::Result<Result<ToolAnswer, ToolError>> {
     super::runtime()?.block_on(async {
         let turn = one_shot_turn("cli");
         let request = CallRequest {
@@ -126,7 +126,7 @@ pub(super) fn print(result: Result<Value, ToolError>) -> anyhow::Result<Exit> {
     }
 }
 
-impl Typed {
+impl TypedCall {
     /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become
     /// JSON.
     ///
@@ -205,7 +205,7 @@ fn take(intake: &mut Intake, path: &Path) -> anyhow::Result<()> {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     // The name alone: where the file lies on this machine is nobody's business.
     let source = name.as_ref().map(|name| format!("file:{name}"));
-    let declared = Declared { name, mime_type: None, size: Some(meta.len()), source };
+    let declared = DeclaredFile { name, mime_type: None, size: Some(meta.len()), source };
     intake.read(declared, &mut file);
     Ok(())
 }

@@ -1,18 +1,18 @@
 //! `cofferdam chat`: turns from this terminal's lines, through the same machinery as a channel.
 
 use super::Exit;
-use super::approving::Questions;
+use super::approving::TerminalQuestions;
 use super::call::{attach, one_shot_turn, this_user};
-use super::progress::Line;
+use super::progress::ProgressLine;
 use super::serve::{cancelled_by, cancelled_by_signals};
-use super::streaming::Spoken;
-use super::typed::Typed;
+use super::streaming::StreamedAnswer;
+use super::typed::TypedLines;
 use crate::config::Config;
-use crate::gateway::{self, Gateway, Readable, Role};
+use crate::gateway::{self, Gateway, ReadScope, Role};
 use anyhow::Context;
 use async_trait::async_trait;
 use cofferdam_agent::llm::{self, Answering};
-use cofferdam_agent::turn::{InMemory, Memory, Progress, Runner, Turn};
+use cofferdam_agent::turn::{InMemory, HistorySize, StepListener, Runner, TurnInput};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingResponse;
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
     let answering = llm::open(&config.provider).context("[provider]")?;
-    gateway::confine(config, Readable::Anything)?;
+    gateway::confine(config, ReadScope::Anything)?;
     let gateway = Gateway::open(config, Role::Beside)?;
     let runtime = super::runtime()?;
     let exit = runtime.block_on(talk(config, &gateway, answering, arguments.attach));
@@ -51,10 +51,10 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
 }
 
 /// The files of the last message that had any, for as long as the chat lasts.
-struct Earlier(Attachments);
+struct ChatFiles(Attachments);
 
 #[async_trait]
-impl RecentAttachments for Earlier {
+impl RecentAttachments for ChatFiles {
     async fn recent(&self) -> Attachments {
         self.0.clone()
     }
@@ -70,9 +70,9 @@ struct Chat<'a> {
     gateway: &'a Gateway,
     runner: Runner,
     signals: Signals,
-    lines: Typed<BufReader<Stdin>>,
+    lines: TypedLines<BufReader<Stdin>>,
     out: Stdout,
-    questions: Questions,
+    questions: TerminalQuestions,
     /// Those that come with the next message.
     files: Vec<PathBuf>,
     /// Those of the last message that had any.
@@ -90,9 +90,9 @@ async fn talk(
         gateway,
         runner: gateway.runner(config, answering, Arc::new(InMemory::default())),
         signals: Signals::new(std::io::stdin().is_terminal())?,
-        lines: Typed::into(BufReader::new(tokio::io::stdin())),
+        lines: TypedLines::into(BufReader::new(tokio::io::stdin())),
         out: std::io::stdout(),
-        questions: Questions::new(config.approvals.expires),
+        questions: TerminalQuestions::new(config.approvals.expires),
         files,
         earlier: Attachments::default(),
     };
@@ -141,8 +141,8 @@ impl Chat<'_> {
     async fn answer(&mut self, text: String) -> anyhow::Result<()> {
         let turn = self.turn(text)?;
         let id = turn.id.clone();
-        let shown = Line::start();
-        let (mut spoken, progress) = Spoken::beside(shown.progress());
+        let shown = ProgressLine::start();
+        let (mut spoken, progress) = StreamedAnswer::beside(shown.progress());
         let running = answered(&self.runner, turn, progress, &mut self.signals);
         let response = self.questions.during(running, &mut spoken, &mut self.out, &mut self.lines).await?;
         let rest = spoken.rest(response.text.unwrap_or_default(), &mut self.out)?;
@@ -163,13 +163,13 @@ impl Chat<'_> {
     }
 
     /// The turn of a message, with the files that come with it.
-    fn turn(&mut self, text: String) -> anyhow::Result<Turn> {
+    fn turn(&mut self, text: String) -> anyhow::Result<TurnInput> {
         let attachments = attach(self.gateway, self.config, &std::mem::take(&mut self.files))?;
-        let recent = Earlier(self.earlier.clone());
+        let recent = ChatFiles(self.earlier.clone());
         if !attachments.is_empty() {
             self.earlier = attachments.clone();
         }
-        Ok(Turn {
+        Ok(TurnInput {
             id: one_shot_turn("terminal"),
             session: session(&self.runner),
             caller: this_user("terminal"),
@@ -189,14 +189,14 @@ impl Chat<'_> {
 /// The one conversation of this process, where a provider remembers one.
 fn session(runner: &Runner) -> Option<SessionId> {
     let id = || SessionId::new(format!("terminal:{}", std::process::id()));
-    (runner.memory() == Memory::Conversation).then(id)
+    (runner.memory() == HistorySize::Conversation).then(id)
 }
 
 /// The answer to a turn. On a terminal Ctrl-C stops the turn; a second one ends the chat as well.
 async fn answered(
     runner: &Runner,
-    turn: Turn,
-    progress: Arc<dyn Progress>,
+    turn: TurnInput,
+    progress: Arc<dyn StepListener>,
     signals: &mut Signals,
 ) -> OutgoingResponse {
     let cancel = signals.ended.child_token();

@@ -7,8 +7,8 @@
 use super::Exit;
 use anyhow::Context;
 use clap::ValueEnum;
-use cofferdam_confine::Confined;
-use cofferdam_confine::trial::{self, Scene, Trial};
+use cofferdam_confine::ConfinementMode;
+use cofferdam_confine::trial::{self, TrialFolder, Trial};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub(super) struct Arguments {
     /// How to confine the process
     #[arg(value_enum)]
-    who: Who,
+    who: CheckedProcess,
     /// Rows of the table, in the order to try them
     #[arg(required = true)]
     trials: Vec<String>,
@@ -26,18 +26,18 @@ pub(super) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Who {
+enum CheckedProcess {
     Gateway,
     CallWorker,
     CompileWorker,
 }
 
-impl From<Who> for Confined {
-    fn from(who: Who) -> Self {
+impl From<CheckedProcess> for ConfinementMode {
+    fn from(who: CheckedProcess) -> Self {
         match who {
-            Who::Gateway => Self::Gateway,
-            Who::CallWorker => Self::CallWorker,
-            Who::CompileWorker => Self::CompileWorker,
+            CheckedProcess::Gateway => Self::Gateway,
+            CheckedProcess::CallWorker => Self::CallWorker,
+            CheckedProcess::CompileWorker => Self::CompileWorker,
         }
     }
 }
@@ -45,7 +45,7 @@ impl From<Who> for Confined {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let who = arguments.who.into();
     let trials = arguments.trials.iter().map(|name| find(who, name)).collect::<anyhow::Result<Vec<_>>>()?;
-    let scene = Scene::open(&arguments.scene, who).context("cannot open the scene")?;
+    let scene = TrialFolder::open(&arguments.scene, who).context("cannot open the scene")?;
     let report = scene.confine(who)?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", serde_json::to_string(&report)?)?;
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-fn find(who: Confined, name: &str) -> anyhow::Result<Trial> {
+fn find(who: ConfinementMode, name: &str) -> anyhow::Result<Trial> {
     let row = trial::table(who).into_iter().find(|trial| trial.name == name);
     row.ok_or_else(|| anyhow::anyhow!("no such trial: {name}"))
 }

@@ -24,19 +24,19 @@ use cofferdam_agent::tools::Registry;
 use cofferdam_core::secret::redact;
 use cofferdam_warden::sandbox::SandboxError;
 use database::Database;
-use finding::{Finding, Weight};
+use finding::{DoctorFinding, Severity};
 use isolation::Isolation;
 use kernel::Kernel;
 use leftovers::Leftovers;
-use network::{Network, Reach};
-use people::People;
+use network::{NetworkReport, ContactChoice};
+use people::PeopleReport;
 pub(super) use places::free;
-use places::{Place, Tenants};
+use places::{FolderReport, FolderOwners};
 use serde::Serialize;
-use serving::Serve;
+use serving::ServeReport;
 use std::io::Write;
 use std::path::PathBuf;
-use voice::Voice;
+use voice::VoiceReport;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     output: super::Output,
     #[command(flatten)]
-    pub(super) settings: super::workflow::Settings,
+    pub(super) settings: super::workflow::RunSettings,
 }
 
 /// What `--json` prints. The shape is stable: keys are added, never changed.
@@ -54,21 +54,21 @@ pub(super) struct Arguments {
 struct Diagnosis {
     /// Whether no finding is a problem.
     ok: bool,
-    findings: Vec<Finding>,
+    findings: Vec<DoctorFinding>,
     isolation: Isolation,
     kernel: Kernel,
     configuration: Configuration,
-    places: Vec<Place>,
+    places: Vec<FolderReport>,
     #[serde(flatten)]
-    users: Users,
-    tools: Vec<Tool>,
+    users: UsersReport,
+    tools: Vec<ToolReport>,
     audit: serde_json::Value,
     /// None when there is none yet.
     database: Option<Database>,
     leftovers: Leftovers,
-    network: Network,
-    voice: Voice,
-    serve: Serve,
+    network: NetworkReport,
+    voice: VoiceReport,
+    serve: ServeReport,
 }
 
 #[derive(Serialize)]
@@ -81,13 +81,13 @@ struct Configuration {
 
 /// Who may use the gateway, and what they have there.
 #[derive(Serialize)]
-struct Users {
-    tenants: Tenants,
-    people: People,
+struct UsersReport {
+    tenants: FolderOwners,
+    people: PeopleReport,
 }
 
 #[derive(Serialize)]
-struct Tool {
+struct ToolReport {
     name: String,
     available: bool,
 }
@@ -95,7 +95,7 @@ struct Tool {
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
     // Answered while the rest is looked at.
-    let reach = if arguments.offline { Reach::Offline } else { Reach::Online };
+    let reach = if arguments.offline { ContactChoice::Offline } else { ContactChoice::Online };
     let asked = network::ask(config, reach, &mut findings);
     // Before anything is made.
     let places = places::look(config, &mut findings);
@@ -112,7 +112,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let voice = voice::look(config, &mut findings);
     let serve = serving::look(config, registry.as_ref(), &mut findings);
     let diagnosis = Diagnosis {
-        ok: findings.iter().all(|finding| finding.weight == Weight::Notice),
+        ok: findings.iter().all(|finding| finding.weight == Severity::Notice),
         findings,
         isolation,
         kernel,
@@ -125,7 +125,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             }),
         },
         places,
-        users: Users { tenants, people },
+        users: UsersReport { tenants, people },
         tools,
         audit,
         database,
@@ -145,8 +145,8 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 /// Each tool, loaded as it would be served.
-fn tools(config: &Config, findings: &mut Vec<Finding>) -> (Vec<Tool>, Option<Registry>) {
-    let mut problem = |what: String, mend| findings.push(Finding::problem("tools", what, mend));
+fn tools(config: &Config, findings: &mut Vec<DoctorFinding>) -> (Vec<ToolReport>, Option<Registry>) {
+    let mut problem = |what: String, mend| findings.push(DoctorFinding::problem("tools", what, mend));
     const CHECK: &str = "cofferdam policy check";
     match gateway::try_tools(config) {
         Ok(registry) => {
@@ -154,7 +154,7 @@ fn tools(config: &Config, findings: &mut Vec<Finding>) -> (Vec<Tool>, Option<Reg
                 if let Err(why) = tool {
                     problem(format!("{name} is unavailable: {why}"), CHECK);
                 }
-                Tool { name: name.to_owned(), available: tool.is_ok() }
+                ToolReport { name: name.to_owned(), available: tool.is_ok() }
             });
             (tools.collect(), Some(registry))
         }

@@ -9,7 +9,7 @@ mod terminal;
 use super::Exit;
 use crate::config::Config;
 use anyhow::{Context, bail};
-use asking::{Answers, Platform};
+use asking::{InitAnswers, Platform};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -52,26 +52,26 @@ pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Resul
     create(file, &template::filled(&[], &sections)?)?;
     writeln!(std::io::stdout(), "wrote {}; only you can read it", file.display())?;
     let variables: String = named.iter().map(|platform| format!("{}=… ", platform.variable())).collect();
-    next(file, &variables, Known::Nobody)?;
+    next(file, &variables, ServedPeople::Nobody)?;
     Ok(Exit::Done)
 }
 
 /// Whether the configuration names somebody who is served.
 #[derive(Clone, Copy, PartialEq)]
-enum Known {
+enum ServedPeople {
     Somebody,
     Nobody,
 }
 
 /// What to run next. Nobody need know their numeric id: the bot tells it, with a code.
-fn next(file: &Path, variables: &str, known: Known) -> std::io::Result<()> {
+fn next(file: &Path, variables: &str, known: ServedPeople) -> std::io::Result<()> {
     let shown = file.display().to_string();
     let file = shlex::try_quote(&shown).unwrap_or_else(|_| shown.as_str().into());
     let mut out = std::io::stdout();
     writeln!(out, "Next:")?;
     writeln!(out, "    {variables}cofferdam doctor --config {file}")?;
     writeln!(out, "    {variables}cofferdam serve --config {file}")?;
-    if known == Known::Nobody {
+    if known == ServedPeople::Nobody {
         writeln!(out, "Then write to the bot: it answers with a code, and this lets you in:")?;
         writeln!(out, "    cofferdam allow CODE --config {file}")?;
     }
@@ -118,7 +118,7 @@ fn asked(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
         bail!("cannot create {}: {} is not a folder", file.display(), folder.display());
     }
     let environment = super::environment()?;
-    let answers = Answers::ask(&mut Terminal, &environment, platforms)?;
+    let answers = InitAnswers::ask(&mut Terminal, &environment, platforms)?;
     let mut secrets: Vec<(PathBuf, &str)> = Vec::new();
     for bot in answers.bots() {
         secrets.extend(bot.token.as_ref().map(|token| (token_file(bot.platform), token.reveal())));
@@ -143,11 +143,11 @@ fn asked(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn tell(file: &Path, written: &[PathBuf], answers: &Answers) -> anyhow::Result<()> {
+fn tell(file: &Path, written: &[PathBuf], answers: &InitAnswers) -> anyhow::Result<()> {
     let names: Vec<_> = written.iter().rev().map(|path| path.display().to_string()).collect();
     let them = if names.len() > 1 { "them" } else { "it" };
     let mut out = std::io::stdout();
     writeln!(out, "\nwrote {}; only you can read {them}", names.join(", "))?;
-    let known = if answers.knows_somebody() { Known::Somebody } else { Known::Nobody };
+    let known = if answers.knows_somebody() { ServedPeople::Somebody } else { ServedPeople::Nobody };
     Ok(next(file, &answers.variables(), known)?)
 }

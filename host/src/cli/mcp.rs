@@ -6,11 +6,11 @@ mod print;
 use super::Exit;
 use super::serve::cancelled_by_signals;
 use crate::config::Config;
-use crate::gateway::{self, Gateway, Readable, Role};
+use crate::gateway::{self, Gateway, ReadScope, Role};
 use anyhow::{Context, bail};
 use cofferdam_core::secret::Secret;
-use cofferdam_mcp::http::{self, Listening, TOKEN_VARIABLE};
-use cofferdam_mcp::{Parts, Server, serve_stdio};
+use cofferdam_mcp::http::{self, BoundListener, TOKEN_VARIABLE};
+use cofferdam_mcp::{ServerParts, McpServer, serve_stdio};
 use print::Client;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -47,7 +47,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     }
     // Both before the process is confined: afterwards neither is within reach.
     let listening = arguments.http.map(|address| listen(address, arguments)).transpose()?;
-    for missing in gateway::confine(config, Readable::Listed(&[]))? {
+    for missing in gateway::confine(config, ReadScope::Listed(&[]))? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
     let gateway = Gateway::open(config, Role::Beside)?;
@@ -60,7 +60,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         None => rustix::process::getuid().as_raw().to_string(),
         Some((_, sender)) => (*sender).to_owned(),
     };
-    let server = Server::new(Parts {
+    let server = McpServer::new(ServerParts {
         toolbox: gateway.toolbox.clone(),
         blobs: gateway.blobs.clone(),
         attachments: config.attachments.clone(),
@@ -85,11 +85,11 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 /// The listener, and what the audit calls those who come: all that is known of them.
-fn listen(address: SocketAddr, arguments: &Arguments) -> anyhow::Result<(Listening, &'static str)> {
+fn listen(address: SocketAddr, arguments: &Arguments) -> anyhow::Result<(BoundListener, &'static str)> {
     let token = token(arguments.token_file.as_deref())?;
     let sender = if token.is_some() { "token" } else { "loopback" };
     let hosts = arguments.allow_host.clone();
-    Ok((Listening::open(http::Config { address, token, hosts, bounds: http::Bounds::default() })?, sender))
+    Ok((BoundListener::open(http::Config { address, token, hosts, bounds: http::ClientBounds::default() })?, sender))
 }
 
 fn token(file: Option<&Path>) -> anyhow::Result<Option<Secret>> {

@@ -2,7 +2,7 @@
 //! elsewhere a line now and then. Standard output stays the answers'.
 
 use async_trait::async_trait;
-use cofferdam_chat::{Live, Patience, Screen, Sight};
+use cofferdam_chat::{LiveStatus, StatusDelays, TurnDisplay, StatusText};
 use cofferdam_core::text::one_line;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use tokio::io::{AsyncWriteExt, Stderr};
 
 /// How old a call must be to be worth a line, and the time between two lines.
 const EVERY: Duration = Duration::from_millis(500);
-const PATIENCE: Patience = Patience { doing: EVERY, saying: EVERY };
+const PATIENCE: StatusDelays = StatusDelays { doing: EVERY, saying: EVERY };
 /// On a terminal a line must not wrap, or it could not be written over.
 const COLUMNS: usize = 76;
 
 /// The line.
-pub(super) struct Line {
+pub(super) struct ProgressLine {
     err: Stderr,
     on_terminal: bool,
     /// Whether it stands on the terminal.
     stands: bool,
 }
 
-impl Line {
+impl ProgressLine {
     /// Shows one turn until it is ended.
-    pub(super) fn start() -> Live<Self> {
+    pub(super) fn start() -> LiveStatus<Self> {
         let on_terminal = std::io::stderr().is_terminal();
-        Live::start(Self { err: tokio::io::stderr(), on_terminal, stands: false }, PATIENCE)
+        LiveStatus::start(Self { err: tokio::io::stderr(), on_terminal, stands: false }, PATIENCE)
     }
 
     /// Clears it.
@@ -44,21 +44,21 @@ impl Line {
 }
 
 #[async_trait]
-impl Screen for Line {
+impl TurnDisplay for ProgressLine {
     async fn room(&mut self) {}
 
-    async fn show(&mut self, sight: Sight) -> Duration {
+    async fn show(&mut self, sight: StatusText) -> Duration {
         self.stands = match sight {
-            Sight::Doing(words) if self.on_terminal => {
+            StatusText::Doing(words) if self.on_terminal => {
                 self.write(&format!("\r\x1b[K⏳ {}", one_line(&words, COLUMNS))).await;
                 true
             }
-            Sight::Doing(words) => {
+            StatusText::Doing(words) => {
                 self.write(&format!("⏳ {words}\n")).await;
                 false
             }
             // It is on standard output, and has taken the line.
-            Sight::Saying(_) => false,
+            StatusText::Saying(_) => false,
         };
         EVERY
     }

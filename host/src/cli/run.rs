@@ -4,16 +4,16 @@ use super::Exit;
 use super::approving::RunApprovals;
 use super::call::this_user;
 use super::serve::cancelled_by_signals;
-use super::workflow::{Given, Resumed, Settings, line, listed_variables, print, trigger};
+use super::workflow::{RunInput, Resumed, RunSettings, line, listed_variables, print, trigger};
 use crate::config::Config;
-use crate::gateway::{self, Gateway, Readable, Role};
-use crate::workflows::{self, Catalog, Executor, Loaded, NO_MODEL, Run, RunLock};
+use crate::gateway::{self, Gateway, ReadScope, Role};
+use crate::workflows::{self, Catalog, Executor, Loaded, NO_MODEL, PreparedRun, RunLock};
 use anyhow::{Context as _, bail};
-use cofferdam_agent::llm::{self, Kind};
+use cofferdam_agent::llm::{self, ProviderKind};
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::text::spelled_out_json;
-use cofferdam_store::{self as store, KeptRun, NewRun, Owner, RunState, Store};
-use cofferdam_workflow::{Context, Plan, Workflow};
+use cofferdam_store::{self as store, KeptRun, NewRun, RunOwner, RunState, Store};
+use cofferdam_workflow::{Context, RunPlan, Workflow};
 use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,13 +26,13 @@ pub(super) struct Arguments {
     #[arg(value_name = "FILE|ID")]
     file: PathBuf,
     #[command(flatten)]
-    given: Given,
+    given: RunInput,
     /// Approve each of its calls that its policy wants a person to; without it the terminal is
     /// asked, and without one such a call is refused
     #[arg(long)]
     approve: bool,
     #[command(flatten)]
-    pub(super) settings: Settings,
+    pub(super) settings: RunSettings,
 }
 
 const EXAMPLE: &str = "Each result is kept before the next task begins: a run that was cut off goes on with `cofferdam \
@@ -50,13 +50,13 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         trigger: trigger(),
         tools: described(config, workflow)?,
     };
-    let plan = Plan::begin(workflow.clone(), &context)?;
+    let plan = RunPlan::begin(workflow.clone(), &context)?;
     workflows::check_addresses(&plan, &config.workflow_attachments)
         .with_context(|| workflow.sources[0].name.clone())?;
     let new = workflows::new_run(&plan, &context, loaded.dir.clone(), &by);
     let (folder, file_sha256) = (Ok(loaded.folder), new.file_sha256.clone());
-    let run = Run { id: context.run, plan, folder, by, session: None, file_sha256 };
-    let host = Host::open(config, &run.plan, &loaded.dir)?;
+    let run = PreparedRun { id: context.run, plan, folder, by, session: None, file_sha256 };
+    let host = RunHost::open(config, &run.plan, &loaded.dir)?;
     let Some(lock) = RunLock::take(&config.state_dir, &run.id).context("cannot lock the run")? else {
         bail!("another process carries out a run of this id; try again");
     };
@@ -93,10 +93,10 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
     let Some(dir) = kept_folder(config, id)? else { return Ok(no_such_run(id)) };
     // What it needs is read before the process is confined; the run itself is read from the store.
     let answering = llm::open(&config.provider).context("[provider]")?;
-    gateway::confine(config, Readable::Listed(std::slice::from_ref(&dir)))?;
+    gateway::confine(config, ReadScope::Listed(std::slice::from_ref(&dir)))?;
     let gateway = Gateway::open(config, Role::Beside)?;
     let store = store::open(&config.state_dir)?;
-    let host = Host { gateway, store, answering };
+    let host = RunHost { gateway, store, answering };
     let Some(lock) = RunLock::take(&config.state_dir, id).context("cannot lock the run")? else {
         super::tell(&format!("another process carries out {id} now"));
         return Ok(Exit::ToolFailed);
@@ -105,10 +105,10 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         let kept = host.store.kept_run(id).await?;
         let kept = kept.ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
         let run = workflows::take_up(&kept)?;
-        if workflows::needs_model(&run.plan) && config.provider.kind == Kind::Commands {
+        if workflows::needs_model(&run.plan) && config.provider.kind == ProviderKind::Commands {
             bail!("{id}: {NO_MODEL}");
         }
-        let is_serves = kept.state == RunState::Running && kept.new.owner == Owner::Serve;
+        let is_serves = kept.state == RunState::Running && kept.new.owner == RunOwner::Serve;
         if is_serves || !matches!(kept.state, RunState::Running | RunState::Failed) {
             return Ok((run, kept));
         }
@@ -134,7 +134,7 @@ fn block_on<T>(running: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resu
 
 /// The folder of a kept run's files; none where no such run is kept.
 fn kept_folder(config: &Config, id: &str) -> anyhow::Result<Option<PathBuf>> {
-    let Some(look) = store::Look::open(&config.state_dir)? else { return Ok(None) };
+    let Some(look) = store::DatabaseView::open(&config.state_dir)? else { return Ok(None) };
     let Some(began_with) = look.began_with(id)? else { return Ok(None) };
     let began: Value = serde_json::from_str(&began_with).context("what was kept of the run")?;
     if began["trigger"]["kind"] == "turn" {
@@ -152,7 +152,7 @@ pub(super) fn no_such_run(id: &str) -> Exit {
 }
 
 /// The audit first: of what began there is a record, whatever becomes of it.
-async fn begin(executor: &Executor, run: &Run, new: NewRun, open_max: u32) -> anyhow::Result<()> {
+async fn begin(executor: &Executor, run: &PreparedRun, new: NewRun, open_max: u32) -> anyhow::Result<()> {
     executor.note(run, WorkflowState::Started, Some(&run.by))?;
     if executor.store.begin_run(new, open_max).await? {
         return Ok(());
@@ -164,19 +164,19 @@ async fn begin(executor: &Executor, run: &Run, new: NewRun, open_max: u32) -> an
 }
 
 /// What a run comes to here; its lock goes with it.
-fn end(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> Exit {
+fn end(config: &Config, run: &PreparedRun, lock: RunLock, kept: &KeptRun) -> Exit {
     match kept.state {
         RunState::Running => drop(lock),
         RunState::Done | RunState::Failed | RunState::Cancelled => lock.end(&config.state_dir, &run.id),
     }
     match kept.state {
         RunState::Done => Exit::Done,
-        RunState::Running if kept.new.owner == Owner::Serve => Exit::Waits,
+        RunState::Running if kept.new.owner == RunOwner::Serve => Exit::Waits,
         RunState::Failed | RunState::Cancelled | RunState::Running => Exit::ToolFailed,
     }
 }
 
-fn finish(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> anyhow::Result<Exit> {
+fn finish(config: &Config, run: &PreparedRun, lock: RunLock, kept: &KeptRun) -> anyhow::Result<Exit> {
     let exit = end(config, run, lock, kept);
     let line = line(kept, false).to_string();
     match writeln!(std::io::stdout(), "{}", spelled_out_json(&line)) {
@@ -187,16 +187,16 @@ fn finish(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> anyhow::
 }
 
 /// What carries runs out in this process.
-struct Host {
+struct RunHost {
     gateway: Gateway,
     store: Store,
     answering: llm::Answering,
 }
 
-impl Host {
-    fn open(config: &Config, plan: &Plan, dir: &Path) -> anyhow::Result<Self> {
+impl RunHost {
+    fn open(config: &Config, plan: &RunPlan, dir: &Path) -> anyhow::Result<Self> {
         let provider = match workflows::needs_model(plan) {
-            true if config.provider.kind == Kind::Commands => {
+            true if config.provider.kind == ProviderKind::Commands => {
                 bail!("{}: {NO_MODEL}", plan.workflow().sources[0].name)
             }
             true => config.provider.clone(),
@@ -204,7 +204,7 @@ impl Host {
             false => llm::Config::default(),
         };
         let answering = llm::open(&provider).context("[provider]")?;
-        gateway::confine(config, Readable::Listed(&[dir.to_owned()]))?;
+        gateway::confine(config, ReadScope::Listed(&[dir.to_owned()]))?;
         let gateway = Gateway::open(config, Role::Beside)?;
         Ok(Self { gateway, store: store::open(&config.state_dir)?, answering })
     }

@@ -5,13 +5,13 @@ use super::Exit;
 use super::attach::{ask, open};
 use super::serve::alone;
 use crate::config::Config;
-use crate::gateway::attaching::{self, Answer, Asked, File, Message, SAY_TEXT_BYTES_MAX, Say};
+use crate::gateway::attaching::{self, AttachAnswer, AttachRequest, AttachFile, OperatorMessage, SAY_TEXT_BYTES_MAX, SayRequest};
 use crate::gateway::{GatewayError, ServeLock};
 use anyhow::Context as _;
-use cofferdam_core::limits::Span;
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::text::spelled_out_json;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_warden::attachments::outgoing::{Body, Source};
+use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -33,8 +33,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     /// How long it may take until it is out, at most 1h
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = Span::parse)]
-    timeout: Span,
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = TimeSpan::parse)]
+    timeout: TimeSpan,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -53,7 +53,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut files = arguments.file.iter().map(|file| open(file)).collect::<anyhow::Result<Vec<_>>>()?;
     let text = if arguments.text == "-" { read_words()? } else { arguments.text.clone() };
-    let say = Say {
+    let say = SayRequest {
         to: arguments.to.clone(),
         text_bytes: text.len() as u64,
         key: arguments.key.clone(),
@@ -61,12 +61,12 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     };
     let answer = match say.check(files.len()) {
         Err(error) if error.code == ErrorCode::InvalidArguments => anyhow::bail!("{}", error.message),
-        Err(error) => Answer::Refused { error },
+        Err(error) => AttachAnswer::Refused { error },
         Ok(()) => match attaching::connect(&config.state_dir) {
             Ok(stream) => {
                 stream.set_read_timeout(Some(arguments.timeout.0 + ANSWER_MAX))?;
                 let heads = files.iter().map(|(file, _)| file.clone()).collect();
-                let asked = Asked { say: Some(say), files: heads, ..Asked::default() };
+                let asked = AttachRequest { say: Some(say), files: heads, ..AttachRequest::default() };
                 ask(stream, &asked, text.as_bytes(), &mut files)?
             }
             Err(_) => by_itself(config, (say, text), files)?,
@@ -78,24 +78,24 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 /// Sends it here, with the state to itself meanwhile.
 fn by_itself(
     config: &Config,
-    (say, text): (Say, String),
-    files: Vec<(File, std::fs::File)>,
-) -> anyhow::Result<Answer> {
+    (say, text): (SayRequest, String),
+    files: Vec<(AttachFile, std::fs::File)>,
+) -> anyhow::Result<AttachAnswer> {
     let lock = match ServeLock::take(config) {
         Ok(lock) => lock,
         Err(GatewayError::Locked(_)) => {
             let said = "a gateway runs with this state and takes no messages at the moment; send it again";
-            return Ok(Answer::Refused { error: ToolError::new(ErrorCode::ToolUnavailable, said) });
+            return Ok(AttachAnswer::Refused { error: ToolError::new(ErrorCode::ToolUnavailable, said) });
         }
         Err(error) => return Err(error.into()),
     };
-    let source = |(said, file): (File, std::fs::File)| {
+    let source = |(said, file): (AttachFile, std::fs::File)| {
         let path = cofferdam_core::text::one_line(&said.name, 200);
-        Source { body: Body::File { path, file, len: said.bytes }, name: Some(said.name), mime_type: None }
+        OutgoingFile { body: OutgoingBytes::File { path, file, len: said.bytes }, name: Some(said.name), mime_type: None }
     };
     let files = files.into_iter().map(source).collect();
     let by = super::call::this_user("cli");
-    alone::say(config, lock, Message { say, text, files, by })
+    alone::say(config, lock, OperatorMessage { say, text, files, by })
 }
 
 fn read_words() -> anyhow::Result<String> {
@@ -106,14 +106,14 @@ fn read_words() -> anyhow::Result<String> {
     Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))
 }
 
-fn print(answer: Answer, as_json: bool) -> anyhow::Result<Exit> {
+fn print(answer: AttachAnswer, as_json: bool) -> anyhow::Result<Exit> {
     let mut out = std::io::stdout();
     match answer {
-        Answer::Said(said) if as_json => {
+        AttachAnswer::Said(said) if as_json => {
             writeln!(out, "{}", spelled_out_json(&serde_json::to_string(&said)?))?;
             Ok(Exit::Done)
         }
-        Answer::Said(said) => {
+        AttachAnswer::Said(said) => {
             writeln!(
                 out,
                 "sent as message {} of {} chat {}",
@@ -121,15 +121,15 @@ fn print(answer: Answer, as_json: bool) -> anyhow::Result<Exit> {
             )?;
             Ok(Exit::Done)
         }
-        Answer::Refused { error } if as_json => {
+        AttachAnswer::Refused { error } if as_json => {
             let line = json!({ "error": { "code": error.code, "message": error.message } });
             writeln!(out, "{}", spelled_out_json(&line.to_string()))?;
             Ok(Exit::ToolFailed)
         }
-        Answer::Refused { error } => {
+        AttachAnswer::Refused { error } => {
             super::tell(&format!("{}: {}", error.code, error.message));
             Ok(Exit::ToolFailed)
         }
-        Answer::Added { .. } => anyhow::bail!("the gateway answered something else; look into its log"),
+        AttachAnswer::Added { .. } => anyhow::bail!("the gateway answered something else; look into its log"),
     }
 }

@@ -10,27 +10,27 @@ mod watchers;
 mod workflows;
 
 use super::Exit;
-use super::told::Unusable;
-use super::workflow::Settings;
+use super::told::UnusableKey;
+use super::workflow::RunSettings;
 use crate::config::Config;
-use crate::gateway::attaching::{self, Attaching};
-use crate::gateway::{self, Gateway, Purpose, Readable, Role};
-use crate::saying::Saying;
-use crate::workflows::{People as Reached, Serving};
+use crate::gateway::attaching::{self, AttachServer};
+use crate::gateway::{self, Gateway, PreparePurpose, ReadScope, Role};
+use crate::saying::MessageSender;
+use crate::workflows::{ChannelPeople as Reached, WorkflowService};
 use anyhow::bail;
 use channels::{Channels, Renewals};
 use cofferdam_agent::tools::Registry;
-use cofferdam_agent::turn::Memory;
+use cofferdam_agent::turn::HistorySize;
 use cofferdam_agent::voice::SpeechConfig;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
 use cofferdam_core::capability::Interface;
 use cofferdam_store::people::People;
-use prepare::Outside;
+use prepare::OpenedOutside;
 pub(super) use reload::Load;
 use reload::Reloading;
 use serde_json::json;
-use signals::{Asked, Hangup};
+use signals::{ReloadSignals, Hangup};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,13 +43,13 @@ use watchers::Watchers;
 #[command(after_help = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    pub(super) settings: Settings,
+    pub(super) settings: RunSettings,
 }
 
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
-    let outside = prepare::outside(config, Purpose::Serve)?;
-    let Outside { telegram, discord, answering, voice, lock: _lock, monitor, catalog } = outside;
+    let outside = prepare::outside(config, PreparePurpose::Serve)?;
+    let OpenedOutside { telegram, discord, answering, voice, lock: _lock, monitor, catalog } = outside;
     let channels = Channels {
         telegram: telegram.map(|(config, token)| (config.clone(), token)),
         discord: discord.map(|(config, token)| (config.clone(), token)),
@@ -60,7 +60,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     });
     // Confined, it reaches nobody new.
     let mut watchers = Watchers::open(config, monitor);
-    for missing in gateway::confine(config, Readable::Renewable)? {
+    for missing in gateway::confine(config, ReadScope::Renewable)? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
     let runtime = super::runtime()?;
@@ -68,7 +68,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     // What asks for a reload before everything is up is followed then.
     let asked = {
         let _within = runtime.enter();
-        Asked::listen(hangup)?
+        ReloadSignals::listen(hangup)?
     };
     let mut beside = JoinSet::new();
     watchers.begin(&mut beside, runtime.handle(), watched.clone())?;
@@ -97,7 +97,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     services.menu.extend(workflows::menu(&catalog));
     let audit = gateway.warden.audit().clone();
     if let Ok(listener) = attaching {
-        let files = Attaching {
+        let files = AttachServer {
             requests: gateway.toolbox.requests().clone(),
             outgoing: gateway.warden.outgoing().clone(),
             audit: audit.clone(),
@@ -105,7 +105,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             dir: config.state_dir.join("blobs"),
             bytes_max: config.replies.max_call_bytes.0,
             runtime: runtime.handle().clone(),
-            speaks: Arc::new(Saying::new(
+            speaks: Arc::new(MessageSender::new(
                 Reached { runs: services.runs.clone(), channels: workflows::channels(config) },
                 &store,
                 (gateway.warden.outgoing().clone(), audit.clone()),
@@ -125,7 +125,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         let (executors, following) = watch::channel(template);
         let given = workflows::given(config, &gateway, &catalog);
         let (state_dir, offered) = (config.state_dir.clone(), (catalog.clone(), services.runs.clone()));
-        let runs = Serving::new(following, offered, given, state_dir);
+        let runs = WorkflowService::new(following, offered, given, state_dir);
         let found = services.runs.clone();
         found.begin_with(Arc::new(runs.clone()));
         let (renewals, renewing) = Renewals::new();
@@ -180,7 +180,7 @@ fn check_groups(config: &Config, registry: &Registry) -> anyhow::Result<()> {
                 "[{section}] {table}.\"{id}\": no tool has the profile {profile:?}; there is {}",
                 known.join(", ")
             );
-            bail!(Unusable { key: format!("{section}.{table}.{id}.profiles"), said });
+            bail!(UnusableKey { key: format!("{section}.{table}.{id}.profiles"), said });
         }
     }
     Ok(())
@@ -188,10 +188,10 @@ fn check_groups(config: &Config, registry: &Registry) -> anyhow::Result<()> {
 
 /// What a channel's command menu shows: where a model answers, the words to the gateway; and the
 /// tools.
-fn menu(gateway: &Gateway, memory: Memory, speech: &SpeechConfig) -> Vec<MenuEntry> {
+fn menu(gateway: &Gateway, memory: HistorySize, speech: &SpeechConfig) -> Vec<MenuEntry> {
     let words: &[(&str, &str)] = match memory {
-        Memory::None => &[],
-        Memory::Conversation => &[
+        HistorySize::None => &[],
+        HistorySize::Conversation => &[
             ("new", "Start the conversation anew"),
             ("retry", "Run the last message again if it failed"),
             ("steer", "Add to what is running: /steer TEXT"),

@@ -2,7 +2,7 @@
 //! is the operator's step.
 
 use super::Exit;
-use crate::config::{Config, Origin, resolved};
+use crate::config::{Config, SettingOrigin, resolved};
 use crate::gateway;
 use anyhow::{Context, bail};
 use std::io::Write;
@@ -121,9 +121,9 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
 /// one, or none.
 fn told(config: &Config, key: &str, given: String) -> anyhow::Result<String> {
     match config.settings.iter().find(|setting| setting.key == key).map(|setting| setting.origin) {
-        Some(Origin::File) => Ok(String::new()),
-        Some(Origin::Environment | Origin::Flag) => Ok(given),
-        Some(Origin::Default) | None => {
+        Some(SettingOrigin::File) => Ok(String::new()),
+        Some(SettingOrigin::Environment | SettingOrigin::Flag) => Ok(given),
+        Some(SettingOrigin::Default) | None => {
             let (section, name) = key.split_once('.').unwrap_or_default();
             bail!(
                 "{key} is not set, and the service has another home than you, or none; write into the configuration: \

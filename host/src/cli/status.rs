@@ -8,12 +8,12 @@ use super::doctor::free;
 use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
-use cofferdam_agent::llm::Kind;
+use cofferdam_agent::llm::ProviderKind;
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_core::standing::Fared;
+use cofferdam_core::standing::HealthHistory;
 use cofferdam_core::text::one_line;
-use cofferdam_store::{self as store, DayOf, LastError, Look, Noted, RequestOf, Waiting};
-use cofferdam_warden::audit::{self, Entry, Head, Source, Span};
+use cofferdam_store::{self as store, DayUsage, LastError, DatabaseView, PresenceNote, OpenRequestRow, WaitingCounts};
+use cofferdam_warden::audit::{self, LogEntry, Head, LogSelection, EntryRange};
 use cofferdam_warden::publish;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const LINES_FROM_END: u64 = 4;
 
 /// What `--json` prints. The shape is stable: keys are added, never changed.
 #[derive(Serialize)]
-struct Status {
+struct StatusReport {
     running: bool,
     /// The process that serves; none when none does.
     pid: Option<u32>,
@@ -45,13 +45,13 @@ struct Status {
     health: Health,
     workers: usize,
     /// None without a database, or with one of another version.
-    queue: Option<Queue>,
+    queue: Option<QueueStatus>,
     /// Those that it is at; empty when it does not run.
-    requests: Vec<RequestOf>,
-    today: Today,
-    workspace: Workspace,
+    requests: Vec<OpenRequestRow>,
+    today: UsageToday,
+    workspace: WorkspaceStatus,
     /// None when there is no audit yet.
-    audit: Option<Newest>,
+    audit: Option<NewestRecord>,
 }
 
 /// How one channel is.
@@ -74,21 +74,21 @@ struct Health {
     /// The last error of the log.
     last_error: Option<LastError>,
     /// None where no model is asked.
-    model: Option<Model>,
-    store: Failed,
+    model: Option<ModelStatus>,
+    store: LastFailure,
 }
 
 /// When a model was asked last.
 #[derive(Serialize)]
-struct Model {
+struct ModelStatus {
     answered_at: Option<String>,
     #[serde(flatten)]
-    failed: Failed,
+    failed: LastFailure,
 }
 
 /// What went wrong last.
 #[derive(Serialize)]
-struct Failed {
+struct LastFailure {
     failed_at: Option<String>,
     /// On one line.
     reason: Option<String>,
@@ -96,8 +96,8 @@ struct Failed {
     failing_since: Option<String>,
 }
 
-impl Failed {
-    fn of(fared: &Fared, own: bool) -> Self {
+impl LastFailure {
+    fn of(fared: &HealthHistory, own: bool) -> Self {
         Self {
             failed_at: fared.failed_at.map(time),
             reason: fared.reason.as_deref().map(|reason| one_line(reason, 400)),
@@ -107,24 +107,24 @@ impl Failed {
 }
 
 #[derive(Serialize)]
-struct Queue {
+struct QueueStatus {
     #[serde(flatten)]
-    waiting: Waiting,
+    waiting: WaitingCounts,
     /// When a message came last.
     received_at: Option<String>,
 }
 
 /// Used today, a day of UTC.
 #[derive(Serialize)]
-struct Today {
-    people: Vec<DayOf>,
+struct UsageToday {
+    people: Vec<DayUsage>,
     /// What one person may use.
     tokens_max: u64,
     written_bytes_max: u64,
 }
 
 #[derive(Serialize)]
-struct Workspace {
+struct WorkspaceStatus {
     /// None when that takes long to measure.
     used_bytes: Option<u64>,
     max_bytes: u64,
@@ -136,7 +136,7 @@ struct Workspace {
 
 /// The newest record of the audit.
 #[derive(Serialize)]
-struct Newest {
+struct NewestRecord {
     head: Head,
     time: String,
 }
@@ -151,7 +151,7 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
     Ok(if status.is_well() { Exit::Done } else { Exit::ProblemFound })
 }
 
-impl Status {
+impl StatusReport {
     /// Whether it runs, and neither the model nor the store keeps it from answering.
     fn is_well(&self) -> bool {
         let Health { model, store, .. } = &self.health;
@@ -160,7 +160,7 @@ impl Status {
     }
 }
 
-fn status(config: &Config) -> anyhow::Result<Status> {
+fn status(config: &Config) -> anyhow::Result<StatusReport> {
     let pid = gateway::serving(config);
     let noted = store::noted(&config.state_dir);
     // An earlier process's note says nothing of when this one began.
@@ -169,13 +169,13 @@ fn status(config: &Config) -> anyhow::Result<Status> {
     // What an earlier process was at is nobody's to add to.
     requests.retain(|_| pid.is_some());
     let turns = &config.turns;
-    Ok(Status {
+    Ok(StatusReport {
         running: pid.is_some(),
         pid,
         version: noted.as_ref().map(|noted| noted.version.clone()),
         started_at: own.map(|noted| time(noted.started_at)),
         bot: noted.as_ref().and_then(|noted| noted.bot.clone()),
-        polled_at: noted.as_ref().and_then(|Noted { polled_at, .. }| polled_at.map(time)),
+        polled_at: noted.as_ref().and_then(|PresenceNote { polled_at, .. }| polled_at.map(time)),
         channels: noted
             .iter()
             .flat_map(|noted| &noted.channels)
@@ -194,7 +194,7 @@ fn status(config: &Config) -> anyhow::Result<Status> {
         workers: pid.map_or(0, gateway::workers),
         queue,
         requests,
-        today: Today {
+        today: UsageToday {
             people,
             tokens_max: turns.user_tokens_per_day,
             written_bytes_max: turns.user_written_bytes_per_day.0,
@@ -204,22 +204,22 @@ fn status(config: &Config) -> anyhow::Result<Status> {
     })
 }
 
-fn health(config: &Config, noted: Option<&Noted>, pid: Option<u32>) -> Health {
+fn health(config: &Config, noted: Option<&PresenceNote>, pid: Option<u32>) -> Health {
     let own = noted.filter(|noted| Some(noted.pid) == pid);
     let uptime_seconds = own.map(|noted| seconds_since(noted.started_at));
     let poll_age_seconds = own.and_then(|noted| noted.polled_at).map(seconds_since);
     let health = noted.map(|noted| noted.health.clone()).unwrap_or_default();
-    let model = (config.provider.kind != Kind::Commands).then(|| Model {
+    let model = (config.provider.kind != ProviderKind::Commands).then(|| ModelStatus {
         answered_at: health.model.succeeded_at.map(time),
-        failed: Failed::of(&health.model, own.is_some()),
+        failed: LastFailure::of(&health.model, own.is_some()),
     });
-    let store = Failed::of(&health.store, own.is_some());
+    let store = LastFailure::of(&health.store, own.is_some());
     Health { uptime_seconds, poll_age_seconds, last_error: health.error, model, store }
 }
 
 /// The workspace, measured for at most so long.
-fn workspace(config: &Config, limit: Duration) -> anyhow::Result<Workspace> {
-    Ok(Workspace {
+fn workspace(config: &Config, limit: Duration) -> anyhow::Result<WorkspaceStatus> {
+    Ok(WorkspaceStatus {
         used_bytes: publish::used(&config.workspace.root, Instant::now() + limit)?,
         max_bytes: config.workspace.max_bytes.0,
         free_bytes: free(&config.workspace.root),
@@ -233,24 +233,24 @@ fn seconds_since(ms: i64) -> i64 {
 }
 
 /// What the database tells.
-fn kept(config: &Config) -> anyhow::Result<(Option<Queue>, Vec<DayOf>, Vec<RequestOf>)> {
-    let look = Look::open(&config.state_dir)?.filter(|look| look.version() == Look::version_known());
+fn kept(config: &Config) -> anyhow::Result<(Option<QueueStatus>, Vec<DayUsage>, Vec<OpenRequestRow>)> {
+    let look = DatabaseView::open(&config.state_dir)?.filter(|look| look.version() == DatabaseView::version_known());
     let Some(look) = look else { return Ok((None, Vec::new(), Vec::new())) };
-    let queue = Queue { waiting: look.waiting()?, received_at: look.received_at()?.map(time) };
+    let queue = QueueStatus { waiting: look.waiting()?, received_at: look.received_at()?.map(time) };
     Ok((Some(queue), look.today()?, look.requests()?))
 }
 
 /// The newest record; no more of the log is read than holds it.
-fn newest(config: &Config) -> anyhow::Result<Option<Newest>> {
+fn newest(config: &Config) -> anyhow::Result<Option<NewestRecord>> {
     let file = gateway::audit_file(config);
     if !file.exists() {
         return Ok(None);
     }
     let mut newest = None;
-    for entry in audit::read_entries(Source::Log(&file), Span::Last(LINES_FROM_END), None)? {
-        if let Entry::Record { record, line } = entry? {
+    for entry in audit::read_entries(LogSelection::Log(&file), EntryRange::Last(LINES_FROM_END), None)? {
+        if let LogEntry::Record { record, line } = entry? {
             let head = Head { seq: record.seq, sha256: sha256_hex(line.as_bytes()) };
-            newest = Some(Newest { head, time: record.time.clone() });
+            newest = Some(NewestRecord { head, time: record.time.clone() });
         }
     }
     Ok(newest)

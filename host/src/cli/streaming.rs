@@ -1,41 +1,41 @@
 //! What a model says, on a terminal as it comes. Elsewhere the answer comes as a whole.
 
-use cofferdam_agent::turn::{Progress, Step};
+use cofferdam_agent::turn::{StepListener, TurnStep};
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Takes the steps of a turn and hands on what is said. Not bounded here: an answer is, where it is
 /// read.
-struct Telling {
-    pieces: UnboundedSender<Piece>,
-    others: Arc<dyn Progress>,
+struct AnswerStream {
+    pieces: UnboundedSender<AnswerPiece>,
+    others: Arc<dyn StepListener>,
 }
 
 /// A piece of what is said.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum AnswerPiece {
     /// What was said until here is a text of its own.
     Ends,
     Text(String),
 }
 
 /// What was said of the answer so far.
-pub(super) struct Spoken {
+pub(super) struct StreamedAnswer {
     /// None where nothing is shown as it comes.
-    pieces: Option<UnboundedReceiver<Piece>>,
+    pieces: Option<UnboundedReceiver<AnswerPiece>>,
     /// What stands on the screen of the step that is under way.
     said: String,
 }
 
-impl Spoken {
+impl StreamedAnswer {
     /// For one turn whose steps also go to `others`; where to put them.
-    pub(super) fn beside(others: Arc<dyn Progress>) -> (Self, Arc<dyn Progress>) {
+    pub(super) fn beside(others: Arc<dyn StepListener>) -> (Self, Arc<dyn StepListener>) {
         if !std::io::stdout().is_terminal() {
             return (Self::nothing(), others);
         }
         let (tell, pieces) = unbounded_channel();
-        (Self { pieces: Some(pieces), said: String::new() }, Arc::new(Telling { pieces: tell, others }))
+        (Self { pieces: Some(pieces), said: String::new() }, Arc::new(AnswerStream { pieces: tell, others }))
     }
 
     /// Where nobody speaks.
@@ -44,7 +44,7 @@ impl Spoken {
     }
 
     /// The next piece; never where there are none.
-    pub(super) async fn next(&mut self) -> Piece {
+    pub(super) async fn next(&mut self) -> AnswerPiece {
         if let Some(pieces) = &mut self.pieces
             && let Some(piece) = pieces.recv().await
         {
@@ -54,10 +54,10 @@ impl Spoken {
     }
 
     /// Writes a piece. What a terminal would obey is left out.
-    pub(super) fn write(&mut self, piece: Piece, out: &mut impl Write) -> std::io::Result<()> {
+    pub(super) fn write(&mut self, piece: AnswerPiece, out: &mut impl Write) -> std::io::Result<()> {
         match piece {
-            Piece::Ends => self.end(out),
-            Piece::Text(text) => {
+            AnswerPiece::Ends => self.end(out),
+            AnswerPiece::Text(text) => {
                 if self.said.is_empty() {
                     // What a call was doing may stand on the line.
                     write!(out, "\r\x1b[K")?;
@@ -91,11 +91,11 @@ impl Spoken {
     }
 }
 
-impl Progress for Telling {
-    fn step(&self, step: Step) {
+impl StepListener for AnswerStream {
+    fn step(&self, step: TurnStep) {
         let piece = match &step {
-            Step::Text(text) => Some(Piece::Text(text.clone())),
-            Step::Asking | Step::Calling { .. } => Some(Piece::Ends),
+            TurnStep::Text(text) => Some(AnswerPiece::Text(text.clone())),
+            TurnStep::Asking | TurnStep::Calling { .. } => Some(AnswerPiece::Ends),
             _ => None,
         };
         if let Some(piece) = piece {
@@ -111,10 +111,10 @@ mod tests {
     use super::*;
 
     fn shown(pieces: &[&str], answer: &str) -> String {
-        let mut spoken = Spoken { pieces: None, said: String::new() };
+        let mut spoken = StreamedAnswer { pieces: None, said: String::new() };
         let mut out = Vec::new();
         for piece in pieces {
-            let piece = if piece.is_empty() { Piece::Ends } else { Piece::Text((*piece).into()) };
+            let piece = if piece.is_empty() { AnswerPiece::Ends } else { AnswerPiece::Text((*piece).into()) };
             spoken.write(piece, &mut out).expect("written");
         }
         let rest = spoken.rest(answer.into(), &mut out).expect("written");

@@ -14,7 +14,7 @@ use std::path::Path;
 /// A refusal of what a key says.
 #[derive(Debug, thiserror::Error)]
 #[error("{said}")]
-pub(super) struct Unusable {
+pub(super) struct UnusableKey {
     /// The key, with its sections.
     pub(super) key: String,
     /// What is wrong, and what to write instead.
@@ -38,7 +38,7 @@ pub(super) fn placed(config: &Config, error: anyhow::Error) -> anyhow::Error {
 
 /// The key that an error is about.
 fn key(config: &Config, error: &(dyn Error + 'static)) -> Option<String> {
-    if let Some(Unusable { key, .. }) = error.downcast_ref() {
+    if let Some(UnusableKey { key, .. }) = error.downcast_ref() {
         return Some(key.clone());
     }
     if let Some(error) = error.downcast_ref::<telegram::ConfigError>() {

@@ -9,14 +9,14 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 const TYPED_BYTES_MAX: usize = 17 << 20;
 
 /// The lines, one after the other.
-pub(super) struct Typed<R> {
+pub(super) struct TypedLines<R> {
     reader: R,
     /// What came of the next one.
     begun: Vec<u8>,
     ended: bool,
 }
 
-impl<R: AsyncBufRead + Unpin> Typed<R> {
+impl<R: AsyncBufRead + Unpin> TypedLines<R> {
     /// What is typed here.
     pub(super) fn into(reader: R) -> Self {
         Self { reader, begun: Vec::new(), ended: false }
@@ -89,7 +89,7 @@ mod tests {
         for typed in
             [vec!["a\n", "", "b\n"], vec!["a\r\n", " /quit \n", "b\n"], vec!["a\n/quit\nb\n"], vec!["a"]]
         {
-            let mut lines = Typed::into(BufReader::new(Terminal(typed.clone())));
+            let mut lines = TypedLines::into(BufReader::new(Terminal(typed.clone())));
             let mut found = Vec::new();
             for _ in 0..4 {
                 found.push(lines.next().await.expect("text"));
@@ -100,17 +100,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_comes_whole_in_pieces_or_not_at_all_when_it_is_too_long() {
-        let mut lines = Typed::into(BufReader::new(Terminal(vec!["a", "\u{e4}b", "c\nd", "\n", "\n"])));
+        let mut lines = TypedLines::into(BufReader::new(Terminal(vec!["a", "\u{e4}b", "c\nd", "\n", "\n"])));
         for expected in ["a\u{e4}bc", "d", ""] {
             assert_eq!(lines.next().await.expect("text").as_deref(), Some(expected));
         }
         let long = |bytes: usize| [vec![b'x'; bytes - 1], b"\nnext\n".to_vec()].concat();
         let long_enough = long(TYPED_BYTES_MAX);
-        let mut lines = Typed::into(&long_enough[..]);
+        let mut lines = TypedLines::into(&long_enough[..]);
         assert_eq!(lines.next().await.expect("text").map(|line| line.len()), Some(TYPED_BYTES_MAX - 1));
         assert_eq!(lines.next().await.expect("text").as_deref(), Some("next"));
         let too_long = long(TYPED_BYTES_MAX + 1);
-        let error = Typed::into(&too_long[..]).next().await.expect_err("too long");
+        let error = TypedLines::into(&too_long[..]).next().await.expect_err("too long");
         assert!(error.to_string().contains("longer than 17 MiB"), "{error}");
     }
 }

@@ -1,9 +1,9 @@
 //! `[attachments]`: limits on what comes with messages, and on what workflows show.
 
 use super::ConfigError;
-use super::places::Places;
-use crate::workflows::{AllowedTypes, Limits};
-use cofferdam_core::limits::{ByteSize, Span};
+use super::places::KeyPositions;
+use crate::workflows::{AllowedTypes, AttachmentLimits};
+use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_egress::HostPort;
 use cofferdam_warden::attachments::Config;
 use serde::Deserialize;
@@ -11,19 +11,19 @@ use serde::Deserialize;
 /// The section as it is written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Table {
+pub(super) struct AttachedTable {
     max_bytes: Option<ByteSize>,
     max_turn_bytes: Option<ByteSize>,
     max_count: Option<u32>,
     max_download_size_bytes: Option<u64>,
     allowed_mime_types: AllowedTypes,
-    download_timeout: Option<Span>,
+    download_timeout: Option<TimeSpan>,
     max_redirects: Option<u32>,
     temp_dir_quota_bytes: Option<u64>,
     allowed_private_hosts: Vec<String>,
 }
 
-impl Table {
+impl AttachedTable {
     /// Limits on what comes with messages.
     pub(super) fn of_messages(&self) -> Config {
         let defaults = Config::default();
@@ -35,11 +35,11 @@ impl Table {
     }
 
     /// Limits on what workflows show.
-    pub(super) fn of_workflows(&self, places: &Places) -> Result<Limits, ConfigError> {
-        let defaults = Limits::default();
+    pub(super) fn of_workflows(&self, places: &KeyPositions) -> Result<AttachmentLimits, ConfigError> {
+        let defaults = AttachmentLimits::default();
         let hosts: Result<Vec<HostPort>, _> =
             self.allowed_private_hosts.iter().map(|host| host.parse()).collect();
-        let limits = Limits {
+        let limits = AttachmentLimits {
             max_bytes: self.max_download_size_bytes.unwrap_or(defaults.max_bytes),
             allowed: self.allowed_mime_types.clone(),
             download_timeout: self.download_timeout.unwrap_or(defaults.download_timeout),

@@ -1,7 +1,7 @@
 //! What the command line says of the configuration: it stands before the environment, and that
 //! before the file.
 
-use super::{Config, ConfigError, Origin, keys};
+use super::{Config, ConfigError, SettingOrigin, keys};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ impl Config {
         })?;
         for setting in &mut config.settings {
             if flags.keys.iter().any(|(key, _)| *key == setting.key) {
-                setting.origin = Origin::Flag;
+                setting.origin = SettingOrigin::Flag;
             }
         }
         Ok(config)

@@ -15,9 +15,9 @@ mod workflows;
 pub use error::ConfigError;
 pub use flags::Flags;
 pub use network::SecretSource;
-pub use settings::{Origin, Setting};
+pub use settings::{SettingOrigin, Setting};
 
-use places::{Places, line_of};
+use places::{KeyPositions, line_of};
 
 use crate::{log, monitor};
 use cofferdam_agent::{llm, tools, turn, voice};
@@ -25,7 +25,7 @@ use cofferdam_chat::words::HELP_CHARS_MAX;
 use cofferdam_confine as confine;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::MOUNTS;
-use cofferdam_core::limits::{ByteSize, Span};
+use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_core::text::one_line;
 use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
@@ -60,13 +60,13 @@ pub struct Config {
     /// How long a person is waited for.
     pub approvals: tools::Config,
     /// How long a component may compile.
-    pub compile_time: Span,
+    pub compile_time: TimeSpan,
     /// Where guests run, and what must confine them.
     pub isolation: confine::Config,
     /// What workflows may name.
     pub workflows: workflows::Config,
     /// Limits on attachments of workflows.
-    pub workflow_attachments: crate::workflows::Limits,
+    pub workflow_attachments: crate::workflows::AttachmentLimits,
     /// Whom guests may reach besides public hosts, and where secrets are.
     pub network: network::Config,
     /// Where whoever watches the gateway may ask.
@@ -84,12 +84,12 @@ pub struct Config {
     /// Every key with its value and where that came from.
     pub settings: Vec<Setting>,
     /// Where keys were written.
-    places: Places,
+    places: KeyPositions,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Written {
+struct ConfigFile {
     workspace: WorkspaceTable,
     state: StateTable,
     policies: PoliciesTable,
@@ -97,7 +97,7 @@ struct Written {
     provider: llm::Config,
     transcription: voice::TranscriptionConfig,
     speech: voice::SpeechConfig,
-    attachments: attached::Table,
+    attachments: attached::AttachedTable,
     replies: attachments::outgoing::Config,
     turns: turn::Config,
     approvals: tools::Config,
@@ -105,7 +105,7 @@ struct Written {
     isolation: confine::Config,
     metrics: monitor::Config,
     log: log::Config,
-    network: network::Table,
+    network: network::NetworkSection,
     secrets: BTreeMap<String, network::SecretTable>,
     workflows: workflows::Config,
     channels: ChannelsTable,
@@ -117,7 +117,7 @@ struct WorkspaceTable {
     root: Option<PathBuf>,
     max_bytes: Option<ByteSize>,
     per_user: bool,
-    session_tmp_age: Option<Span>,
+    session_tmp_age: Option<TimeSpan>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -142,7 +142,7 @@ struct AuditTable {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct SandboxTable {
-    compile_time: Option<Span>,
+    compile_time: Option<TimeSpan>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -187,13 +187,13 @@ impl Config {
         });
         let (mut written, file_sha256, places) = match &file {
             Some(file) => read(file).map(|(table, sha256, places)| (table, Some(sha256), places))?,
-            None => (toml::Table::new(), None, Places::default()),
+            None => (toml::Table::new(), None, KeyPositions::default()),
         };
         let places = places.and_of(environment);
         let in_file = written.clone();
         keys::overlay(&mut written, environment)?;
         let mut settings = settings::collect(&in_file, &written, environment);
-        let written = Written::deserialize(written)
+        let written = ConfigFile::deserialize(written)
             .map_err(|e| by_variable(&in_file, environment).unwrap_or_else(|| invalid(&e)))?;
         let needs_home = |what: &str, key: &str| {
             ConfigError::Invalid(format!("there is no HOME to put {what} in; set {key} in {FILE_NAME}"))
@@ -277,8 +277,8 @@ impl Config {
         };
         let flag = workspace.map(|dir| match environment.get("COFFERDAM_WORKSPACE") {
             // The flag's own variable.
-            Some(variable) if Path::new(variable) == dir => Origin::Environment,
-            _ => Origin::Flag,
+            Some(variable) if Path::new(variable) == dir => SettingOrigin::Environment,
+            _ => SettingOrigin::Flag,
         });
         settings::complete(&mut settings, &config, flag);
         config.settings = settings;
@@ -290,7 +290,7 @@ impl Config {
     /// its section.
     pub fn place(&self, key: &str) -> Option<String> {
         let flagged =
-            self.settings.iter().any(|setting| setting.key == key && setting.origin == Origin::Flag);
+            self.settings.iter().any(|setting| setting.key == key && setting.origin == SettingOrigin::Flag);
         if flagged { None } else { self.places.of(key) }
     }
 
@@ -358,7 +358,7 @@ pub fn resolved(path: &Path) -> PathBuf {
 
 /// The file as a table, checked on its own first so that a refusal names the line; paths in it are
 /// relative to its folder. And the file's SHA-256.
-fn read(file: &Path) -> Result<(toml::Table, String, Places), ConfigError> {
+fn read(file: &Path) -> Result<(toml::Table, String, KeyPositions), ConfigError> {
     let shown = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|e| ConfigError::Unreadable { file: shown.clone(), cause: e })?;
@@ -370,11 +370,11 @@ fn read(file: &Path) -> Result<(toml::Table, String, Places), ConfigError> {
             problem: one_line(error.message(), 400),
         }
     };
-    toml::from_str::<Written>(&text).map_err(refused)?;
+    toml::from_str::<ConfigFile>(&text).map_err(refused)?;
     let mut table: toml::Table = toml::from_str(&text).map_err(refused)?;
     let base = std::path::absolute(file).ok().and_then(|f| f.parent().map(Path::to_owned));
     keys::anchor_paths(&mut table, &base.unwrap_or_default());
-    let places = Places::of_file(shown.clone(), &text);
+    let places = KeyPositions::of_file(shown.clone(), &text);
     Ok((table, sha256_hex(text.as_bytes()), places))
 }
 
@@ -383,7 +383,7 @@ fn by_variable(in_file: &toml::Table, environment: &BTreeMap<String, String>) ->
     environment.iter().find_map(|(name, text)| {
         let mut table = in_file.clone();
         keys::overlay(&mut table, &BTreeMap::from([(name.clone(), text.clone())])).ok()?;
-        let error = Written::deserialize(table).err()?;
+        let error = ConfigFile::deserialize(table).err()?;
         Some(ConfigError::Environment { name: name.clone(), problem: one_line(error.message(), 400) })
     })
 }

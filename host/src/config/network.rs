@@ -2,7 +2,7 @@
 //! trusts over TLS, and where the secrets are that profiles name. None of these files is read here.
 
 use super::ConfigError;
-use super::places::Places;
+use super::places::KeyPositions;
 use cofferdam_core::text::one_line;
 use cofferdam_egress::HostPort;
 use cofferdam_policy::grant::is_secret_name;
@@ -16,7 +16,7 @@ const SECRETS_MAX: usize = 32;
 /// `[network]` as it is written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Table {
+pub(super) struct NetworkSection {
     allowed_private_hosts: Vec<String>,
     ca_file: Option<PathBuf>,
 }
@@ -60,10 +60,10 @@ impl Config {
 
     /// Of both sections; paths are relative to the folder of the configuration's file.
     pub(super) fn of(
-        network: Table,
+        network: NetworkSection,
         secrets: BTreeMap<String, SecretTable>,
         file: Option<&Path>,
-        places: &Places,
+        places: &KeyPositions,
     ) -> Result<Self, ConfigError> {
         let hosts: Result<Vec<HostPort>, _> =
             network.allowed_private_hosts.iter().map(|host| host.parse()).collect();

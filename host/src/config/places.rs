@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Where keys were written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places {
+pub(super) struct KeyPositions {
     file: Option<String>,
     /// By key such as `channels.telegram.groups.-100.members`, and by section: its line, from 1.
     lines: BTreeMap<String, usize>,
@@ -16,7 +16,7 @@ pub(super) struct Places {
     variables: BTreeSet<&'static str>,
 }
 
-impl Places {
+impl KeyPositions {
     /// Of a file with this text, which is TOML.
     pub(super) fn of_file(file: String, text: &str) -> Self {
         let mut lines = BTreeMap::new();
@@ -93,7 +93,7 @@ mod tests {
         let text = "[turns]\nrounds = 1\n\n[channels.telegram]\ngroups = { \"-5\" = { members = \"all\" } }\n\
                     [channels.telegram.timing]\n";
         let environment = [("COFFERDAM_TURNS_CALLS".to_owned(), "0".to_owned())].into();
-        let places = Places::of_file("c.toml".into(), text).and_of(&environment);
+        let places = KeyPositions::of_file("c.toml".into(), text).and_of(&environment);
         for (key, place) in [
             ("turns.rounds", Some("c.toml:2")),
             ("turns.deadline", Some("c.toml:1")),

@@ -4,7 +4,7 @@
 //! configuration only names.
 
 use super::{Config, keys};
-use cofferdam_agent::llm::Kind;
+use cofferdam_agent::llm::ProviderKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -18,7 +18,7 @@ pub struct Setting {
     /// `policies.dir`.
     pub value: Option<String>,
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// What the file says, in force or not.
     #[serde(skip)]
     pub in_file: Option<String>,
@@ -27,7 +27,7 @@ pub struct Setting {
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum SettingOrigin {
     /// Nobody set it.
     Default,
     /// The configuration file.
@@ -47,11 +47,11 @@ pub(super) fn collect(
     let setting = |key: &'static str| {
         let in_file = keys::get(in_file, key).map(Value::to_string);
         let origin = if environment.contains_key(&keys::variable(key)) {
-            Origin::Environment
+            SettingOrigin::Environment
         } else if in_file.is_some() {
-            Origin::File
+            SettingOrigin::File
         } else {
-            Origin::Default
+            SettingOrigin::Default
         };
         Setting { key, value: keys::get(written, key).map(Value::to_string), origin, in_file }
     };
@@ -59,7 +59,7 @@ pub(super) fn collect(
 }
 
 /// Fills in the defaults, and the workspace that `--workspace` named.
-pub(super) fn complete(settings: &mut [Setting], config: &Config, flag: Option<Origin>) {
+pub(super) fn complete(settings: &mut [Setting], config: &Config, flag: Option<SettingOrigin>) {
     for setting in settings {
         if setting.key == "workspace.root"
             && let Some(origin) = flag
@@ -77,7 +77,7 @@ pub(super) fn complete(settings: &mut [Setting], config: &Config, flag: Option<O
 fn in_use(config: &Config, key: &str) -> Option<String> {
     let quoted = |text: &dyn std::fmt::Display| Value::String(text.to_string()).to_string();
     let telegram = config.telegram.as_ref();
-    let has_model = config.provider.kind != Kind::Commands;
+    let has_model = config.provider.kind != ProviderKind::Commands;
     Some(match key {
         "workspace.root" => quoted(&config.workspace.root.display()),
         "workspace.max_bytes" => quoted(&config.workspace.max_bytes),
@@ -181,17 +181,17 @@ mod tests {
             Config::load(Some(&file), workspace.map(std::path::Path::new), &environment).expect("sound")
         };
         let config = load(None);
-        let check = |config: &Config, key: &str, value: &str, origin: Origin| {
+        let check = |config: &Config, key: &str, value: &str, origin: SettingOrigin| {
             let found = config.settings.iter().find(|setting| setting.key == key).expect("known");
             assert_eq!((found.value.as_deref(), found.origin), (Some(value), origin), "{key}");
         };
-        check(&config, "workspace.max_bytes", "\"1 GiB\"", Origin::File);
-        check(&config, "workspace.root", "\"/w\"", Origin::File);
-        check(&config, "state.dir", "\"/home/me/.local/state/cofferdam\"", Origin::Default);
-        check(&config, "attachments.max_count", "3", Origin::Environment);
-        check(&config, "isolation.require", "true", Origin::Environment);
-        check(&config, "channels.telegram.allowed_users", "[1, 2]", Origin::Environment);
-        check(&load(Some("/x")), "workspace.root", "\"/x\"", Origin::Flag);
+        check(&config, "workspace.max_bytes", "\"1 GiB\"", SettingOrigin::File);
+        check(&config, "workspace.root", "\"/w\"", SettingOrigin::File);
+        check(&config, "state.dir", "\"/home/me/.local/state/cofferdam\"", SettingOrigin::Default);
+        check(&config, "attachments.max_count", "3", SettingOrigin::Environment);
+        check(&config, "isolation.require", "true", SettingOrigin::Environment);
+        check(&config, "channels.telegram.allowed_users", "[1, 2]", SettingOrigin::Environment);
+        check(&load(Some("/x")), "workspace.root", "\"/x\"", SettingOrigin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
             let may_be_none = ["policies.dir", "workflows.dir", "audit.sign_key_file", "network.ca_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)

@@ -1,8 +1,8 @@
 //! `[workflows]`: what `serve` offers, and what templates may name.
 
 use super::ConfigError;
-use super::places::Places;
-use cofferdam_core::limits::Span;
+use super::places::KeyPositions;
+use cofferdam_core::limits::TimeSpan;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -17,29 +17,29 @@ pub struct Config {
     /// Runs that are open at once.
     pub max_open: u32,
     /// From the beginning of a run to its end.
-    pub run_deadline: Span,
+    pub run_deadline: TimeSpan,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { dir: None, env: Vec::new(), max_open: 100, run_deadline: Span::seconds(7 * 24 * 3600) }
+        Self { dir: None, env: Vec::new(), max_open: 100, run_deadline: TimeSpan::seconds(7 * 24 * 3600) }
     }
 }
 
 /// No more runs are open than this, and none lasts longer than a year.
 const OPEN_CEILING: u32 = 10_000;
-const DEADLINE_CEILING: Span = Span::seconds(366 * 24 * 3600);
+const DEADLINE_CEILING: TimeSpan = TimeSpan::seconds(366 * 24 * 3600);
 
 /// Ends of names that hold secrets.
 const SECRET: [&str; 4] = ["_TOKEN", "_KEY", "_SECRET", "_PASSWORD"];
 
 impl Config {
-    pub(super) fn check(&self, places: &Places) -> Result<(), ConfigError> {
+    pub(super) fn check(&self, places: &KeyPositions) -> Result<(), ConfigError> {
         if !(1..=OPEN_CEILING).contains(&self.max_open) {
             let said = format!("max_open = {} is not from 1 to {OPEN_CEILING}", self.max_open);
             return Err(places.refuse("workflows.max_open", said));
         }
-        if self.run_deadline < Span::seconds(1) || self.run_deadline > DEADLINE_CEILING {
+        if self.run_deadline < TimeSpan::seconds(1) || self.run_deadline > DEADLINE_CEILING {
             let said =
                 format!("run_deadline = \"{}\" is not from 1s to {DEADLINE_CEILING}", self.run_deadline);
             return Err(places.refuse("workflows.run_deadline", said));

@@ -6,9 +6,9 @@
 
 mod skeleton;
 
-pub use skeleton::Skeleton;
+pub use skeleton::PolicySkeleton;
 
-use super::ready::Cache;
+use super::ready::CacheChoice;
 use super::{Gateway, GatewayError, Role, builtin, builtin_component, fetched, load_policies, sandbox};
 use crate::config::Config;
 use cofferdam_agent::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
@@ -37,7 +37,7 @@ pub struct Candidate {
     pub functions: Functions,
     sandbox: Sandbox,
     /// Where its machine code is kept.
-    cache: Cache,
+    cache: CacheChoice,
     /// What policies may pin of registries.
     fetched: Store,
 }
@@ -92,7 +92,7 @@ impl Candidate {
             e => not_a_component(e.to_string()),
         })?;
         let binary = Binary::new(bytes);
-        let cache = Cache::to_look(config)?;
+        let cache = CacheChoice::to_look(config)?;
         let (sandbox, _) = sandbox(config, Role::Serve, cache.path())?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let load = || sandbox.load(binary.clone(), &Grants::NOTHING, &EntryPolicy::Tool);
@@ -129,7 +129,7 @@ impl Candidate {
     }
 
     /// Policies to begin with: of several functions one each.
-    pub fn skeletons(&self) -> Vec<Skeleton> {
+    pub fn skeletons(&self) -> Vec<PolicySkeleton> {
         let (sha256, stem) = (self.binary.sha256(), self.stem());
         if let Ok(description) = &self.description {
             return vec![skeleton::of_tool(&description.name, &description.arguments, sha256)];

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 /// What a command reads of a person's own files, besides what the gateway needs.
 #[derive(Clone, Copy, Debug)]
-pub enum Readable<'a> {
+pub enum ReadScope<'a> {
     /// These, named on the command line.
     Listed(&'a [PathBuf]),
     /// What the configuration is read anew from while it runs.
@@ -50,7 +50,7 @@ const SYSTEM: &[&str] = &[
 ///
 /// # Errors
 /// [`GatewayError`]; the process must exit.
-pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Vec<String>, GatewayError> {
+pub fn confine(config: &Config, readable: ReadScope<'_>) -> Result<Vec<String>, GatewayError> {
     // First: nothing is made under policies that are wrong.
     let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
     let components = components(config, &policies);
@@ -104,7 +104,7 @@ pub(super) fn reaches(policies: &PolicySet) -> bool {
     granted_ports(policies).iter().all(reached)
 }
 
-fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, ConfineError> {
+fn places(config: &Config, readable: ReadScope<'_>) -> Result<GatewayPaths, ConfineError> {
     let mut places = confine::own_program()?;
     places.read_write.extend([config.workspace.root.clone(), config.state_dir.clone()]);
     places.read_only.extend(SYSTEM.iter().map(PathBuf::from));
@@ -115,9 +115,9 @@ fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, Confi
     places.read_only.extend(config.workflows.dir.clone());
     places.read_only.extend(config.network.files().cloned());
     match readable {
-        Readable::Listed(files) => places.read_only.extend(files.iter().cloned()),
-        Readable::Renewable => places.read_only.extend(renewable(config)),
-        Readable::Anything => places.read_only.push("/".into()),
+        ReadScope::Listed(files) => places.read_only.extend(files.iter().cloned()),
+        ReadScope::Renewable => places.read_only.extend(renewable(config)),
+        ReadScope::Anything => places.read_only.push("/".into()),
     }
     Ok(places)
 }

@@ -1,6 +1,6 @@
 //! The lock that makes a state directory one `serve`'s.
 
-use super::{GatewayError, Purpose};
+use super::{GatewayError, PreparePurpose};
 use crate::config::Config;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -29,7 +29,7 @@ impl ServeLock {
     /// [`GatewayError::Locked`] when another process holds it.
     pub fn take(config: &Config) -> Result<Self, GatewayError> {
         let file =
-            open(config, Purpose::Serve)?.ok_or_else(|| failed(config, io::ErrorKind::NotFound.into()))?;
+            open(config, PreparePurpose::Serve)?.ok_or_else(|| failed(config, io::ErrorKind::NotFound.into()))?;
         let until = Instant::now() + LOCK_WAIT_MAX;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -50,16 +50,16 @@ impl ServeLock {
     /// # Errors
     /// [`GatewayError::State`].
     pub fn could_take(config: &Config) -> Result<(), GatewayError> {
-        open(config, Purpose::Look).map(drop)
+        open(config, PreparePurpose::Look).map(drop)
     }
 }
 
 /// The file, made when missing; none where it is missing and nothing is to be made.
-fn open(config: &Config, purpose: Purpose) -> Result<Option<File>, GatewayError> {
+fn open(config: &Config, purpose: PreparePurpose) -> Result<Option<File>, GatewayError> {
     purpose.private_folder(&config.state_dir)?;
     let path = lock_file(config);
-    match File::options().create(purpose == Purpose::Serve).truncate(false).write(true).open(&path) {
-        Err(error) if purpose == Purpose::Look && error.kind() == io::ErrorKind::NotFound => Ok(None),
+    match File::options().create(purpose == PreparePurpose::Serve).truncate(false).write(true).open(&path) {
+        Err(error) if purpose == PreparePurpose::Look && error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some).map_err(|cause| failed(config, cause)),
     }
 }

@@ -18,14 +18,14 @@ use tempfile::TempDir;
 
 /// Whether whoever prepares a gateway goes on with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum PreparePurpose {
     /// It serves: what is missing is made, and what must be its own is locked.
     Serve,
     /// It only looks.
     Look,
 }
 
-impl Purpose {
+impl PreparePurpose {
     /// A folder of the gateway's own, made, or such that it could be.
     pub(super) fn private_folder(self, dir: &Path) -> Result<(), GatewayError> {
         match self {
@@ -50,9 +50,9 @@ impl Gateway {
         Workspaces::could_open(&config.workspace)?;
         AuditLog::could_open(&audit_file(config), &config.audit)?;
         for folder in ["outgoing", "blobs", "cache"] {
-            Purpose::Look.private_folder(&config.state_dir.join(folder))?;
+            PreparePurpose::Look.private_folder(&config.state_dir.join(folder))?;
         }
-        let cache = Cache::to_look(config)?;
+        let cache = CacheChoice::to_look(config)?;
         sandbox(config, Role::Serve, cache.path())?.0.try_worker()?;
         Ok(())
     }
@@ -90,7 +90,7 @@ fn load(
     try_sandbox: impl FnOnce(&Sandbox) -> Result<(), SandboxError>,
 ) -> Result<(PolicySet, Registry), GatewayError> {
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
-    let cache = Cache::to_look(config)?;
+    let cache = CacheChoice::to_look(config)?;
     let (sandbox, _) = sandbox(config, Role::Serve, cache.path())?;
     try_sandbox(&sandbox)?;
     let registry = Registry::load(&sandbox, &policies, &sources(config, policies_dir));
@@ -99,14 +99,14 @@ fn load(
 
 /// Compiled components for commands that only look. Where the state has no cache they are kept
 /// nowhere: a start, perhaps under another account, would find a folder that is not its own.
-pub(super) enum Cache {
+pub(super) enum CacheChoice {
     /// The state's.
     Kept(PathBuf),
     /// Gone at the end.
     Temporary(TempDir),
 }
 
-impl Cache {
+impl CacheChoice {
     /// The state's where there is one.
     ///
     /// # Errors

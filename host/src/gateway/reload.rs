@@ -5,7 +5,7 @@
 //! force is always what one configuration says, and never half of it.
 
 use super::{Gateway, GatewayError, isolation, load_policies, sources};
-use crate::config::{Config, Origin};
+use crate::config::{Config, SettingOrigin};
 use cofferdam_agent::tools::Registry;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_policy::PolicySet;
@@ -144,7 +144,7 @@ fn overridden(started: &Config, new: &Config) -> Vec<&'static str> {
     let pairs = started.settings.iter().zip(&new.settings);
     let changed = pairs.filter(|(old, new)| old.in_file != new.in_file).map(|(_, new)| new);
     changed
-        .filter(|setting| matches!(setting.origin, Origin::Environment | Origin::Flag))
+        .filter(|setting| matches!(setting.origin, SettingOrigin::Environment | SettingOrigin::Flag))
         .map(|setting| setting.key)
         .collect()
 }

@@ -9,9 +9,9 @@ use super::Gateway;
 use crate::config::Config;
 use crate::monitor::{Gauges, Watched};
 use cofferdam_agent::tools::CallThreads;
-use cofferdam_chat::pulse::Pulse;
+use cofferdam_chat::pulse::LoopHealth;
 use cofferdam_core::counts::COUNTS;
-use cofferdam_core::standing::{Fared, MODEL, STORE};
+use cofferdam_core::standing::{HealthHistory, MODEL, STORE};
 use cofferdam_store::Store;
 use cofferdam_warden::calls::Warden;
 use std::sync::atomic::Ordering;
@@ -43,7 +43,7 @@ pub struct WatchedChannel {
     /// As in the configuration.
     pub name: &'static str,
     /// Of its loop.
-    pub pulse: &'static Pulse,
+    pub pulse: &'static LoopHealth,
 }
 
 /// The channels that a configuration has.
@@ -186,7 +186,7 @@ fn failed<E: std::error::Error + 'static>(ailment: &str, looked: Result<(), E>) 
 
 /// An ailment with since when it is one and why. Not with the time of the last failure: then each
 /// look would be news.
-fn why(ailment: &str, fared: &Fared) -> String {
+fn why(ailment: &str, fared: &HealthHistory) -> String {
     let at = fared.failing_since.and_then(|ms| jiff::Timestamp::from_second(ms.div_euclid(1000)).ok());
     let at = at.map(|at| format!(" since {at}")).unwrap_or_default();
     format!("{ailment}{at}: {}", fared.reason.as_deref().unwrap_or("see the log"))
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn what_fails_is_told_with_its_time_and_reason() {
         let fared =
-            Fared { failing_since: Some(784_111_777_999), reason: Some("busy".into()), ..Fared::default() };
+            HealthHistory { failing_since: Some(784_111_777_999), reason: Some("busy".into()), ..HealthHistory::default() };
         assert_eq!(why("model: none", &fared), "model: none since 1994-11-06T08:49:37Z: busy");
     }
 

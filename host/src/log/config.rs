@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// What a line looks like.
-    pub format: Format,
+    pub format: LogFormat,
     /// What is logged: a level, or levels of modules, such as `info` and
     /// `warn,cofferdam_agent::turn=debug`. Without it `serve` logs from `info` on and other
     /// commands from `warn` on.
@@ -17,7 +17,7 @@ pub struct Config {
 /// What a line of the log looks like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+pub enum LogFormat {
     /// For people.
     #[default]
     Text,

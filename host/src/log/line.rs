@@ -1,7 +1,7 @@
 //! A line of the log from what is logged: pure. It is one line whatever the fields hold, no secret
 //! is in it, and no field is longer than [`FIELD_BYTES_MAX`].
 
-use super::Format;
+use super::LogFormat;
 use cofferdam_core::secret::redact;
 use cofferdam_core::text::{is_deceptive, with_causes};
 use serde_json::{Map, Value};
@@ -14,24 +14,24 @@ use tracing::{Event, Level};
 pub(super) const FIELD_BYTES_MAX: usize = 8 << 10;
 
 /// What is logged.
-pub(super) struct Line<'a> {
+pub(super) struct LogLine<'a> {
     /// UTC, RFC 3339.
     pub(super) time: String,
     pub(super) level: Level,
     /// The module that says it.
     pub(super) target: &'a str,
-    pub(super) fields: Fields,
+    pub(super) fields: EventFields,
 }
 
 /// The message and the named values of an event, in order.
 #[derive(Default)]
-pub(super) struct Fields {
+pub(super) struct EventFields {
     message: String,
-    values: Vec<(&'static str, Logged)>,
+    values: Vec<(&'static str, LoggedValue)>,
 }
 
 /// A value.
-enum Logged {
+enum LoggedValue {
     /// A number or a word that stands as it is in JSON.
     Plain(Value),
     /// Something in words.
@@ -40,7 +40,7 @@ enum Logged {
     Quoted(String),
 }
 
-impl Fields {
+impl EventFields {
     pub(super) fn of(event: &Event<'_>) -> Self {
         let mut fields = Self::default();
         event.record(&mut fields);
@@ -58,63 +58,63 @@ impl Fields {
         for (name, value) in &self.values {
             let _ = write!(words, " {name}=");
             match value {
-                Logged::Plain(value) => drop(write!(words, "{value}")),
-                Logged::Said(said) => escape(&mut words, said),
-                Logged::Quoted(text) => escape(&mut words, &format!("{text:?}")),
+                LoggedValue::Plain(value) => drop(write!(words, "{value}")),
+                LoggedValue::Said(said) => escape(&mut words, said),
+                LoggedValue::Quoted(text) => escape(&mut words, &format!("{text:?}")),
             }
         }
         words
     }
 
-    fn push(&mut self, field: &Field, value: Logged) {
+    fn push(&mut self, field: &Field, value: LoggedValue) {
         self.values.push((field.name(), value));
     }
 }
 
-impl Visit for Fields {
+impl Visit for EventFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let said = fit(&format!("{value:?}"));
         match field.name() {
             "message" => self.message = said,
-            _ => self.push(field, Logged::Said(said)),
+            _ => self.push(field, LoggedValue::Said(said)),
         }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "message" => self.message = fit(value),
-            _ => self.push(field, Logged::Quoted(fit(value))),
+            _ => self.push(field, LoggedValue::Quoted(fit(value))),
         }
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.push(field, Logged::Plain(value.into()));
+        self.push(field, LoggedValue::Plain(value.into()));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.push(field, Logged::Plain(value.into()));
+        self.push(field, LoggedValue::Plain(value.into()));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.push(field, Logged::Plain(value.into()));
+        self.push(field, LoggedValue::Plain(value.into()));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.push(field, Logged::Plain(value.into()));
+        self.push(field, LoggedValue::Plain(value.into()));
     }
 
     /// With its causes.
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
-        self.push(field, Logged::Said(fit(&with_causes(value))));
+        self.push(field, LoggedValue::Said(fit(&with_causes(value))));
     }
 }
 
-impl Line<'_> {
+impl LogLine<'_> {
     /// The line, its newline included.
-    pub(super) fn written(&self, format: Format) -> String {
+    pub(super) fn written(&self, format: LogFormat) -> String {
         match format {
-            Format::Text => self.text(),
-            Format::Json => self.json(),
+            LogFormat::Text => self.text(),
+            LogFormat::Json => self.json(),
         }
     }
 
@@ -129,9 +129,9 @@ impl Line<'_> {
         text("level", self.level.as_str());
         text("target", self.target);
         text("message", &self.fields.message);
-        let value = |value: &Logged| match value {
-            Logged::Plain(value) => value.clone(),
-            Logged::Said(text) | Logged::Quoted(text) => text.as_str().into(),
+        let value = |value: &LoggedValue| match value {
+            LoggedValue::Plain(value) => value.clone(),
+            LoggedValue::Said(text) | LoggedValue::Quoted(text) => text.as_str().into(),
         };
         let fields = self.fields.values.iter().map(|(name, logged)| ((*name).to_owned(), value(logged)));
         object.insert("fields".to_owned(), fields.collect::<Map<_, _>>().into());
@@ -163,20 +163,20 @@ mod tests {
     use super::*;
     use cofferdam_core::secret::Secret;
 
-    fn line(message: &str, values: Vec<(&'static str, Logged)>) -> [String; 2] {
-        let fields = Fields { values, ..Fields::message(message) };
+    fn line(message: &str, values: Vec<(&'static str, LoggedValue)>) -> [String; 2] {
+        let fields = EventFields { values, ..EventFields::message(message) };
         let time = "2026-01-02T03:04:05.678901Z".to_owned();
-        let line = Line { time, level: Level::WARN, target: "cofferdam::x", fields };
-        [line.written(Format::Text), line.written(Format::Json)]
+        let line = LogLine { time, level: Level::WARN, target: "cofferdam::x", fields };
+        [line.written(LogFormat::Text), line.written(LogFormat::Json)]
     }
 
     #[test]
     fn it_is_one_line_in_either_format_whatever_it_holds() {
         let values = || {
             vec![
-                ("count", Logged::Plain(3.into())),
-                ("said", Logged::Said("a\nb\u{1b}[31m".into())),
-                ("name", Logged::Quoted("x\"\r\n".into())),
+                ("count", LoggedValue::Plain(3.into())),
+                ("said", LoggedValue::Said("a\nb\u{1b}[31m".into())),
+                ("name", LoggedValue::Quoted("x\"\r\n".into())),
             ]
         };
         let [text, json] = line("two\nlines\u{202e}", values());
@@ -217,10 +217,10 @@ mod tests {
             let causes = format!("{error}: {error}");
             for line in [
                 line(&fit(&said), Vec::new()),
-                line("x", vec![("said", Logged::Said(fit(&format!("{error:?}"))))]),
+                line("x", vec![("said", LoggedValue::Said(fit(&format!("{error:?}"))))]),
                 line(
                     "x",
-                    vec![("quoted", Logged::Quoted(fit(&said))), ("error", Logged::Said(fit(&causes)))],
+                    vec![("quoted", LoggedValue::Quoted(fit(&said))), ("error", LoggedValue::Said(fit(&causes)))],
                 ),
             ]
             .concat()

@@ -8,11 +8,11 @@
 mod config;
 mod line;
 
-pub use config::{Config, Format};
+pub use config::{Config, LogFormat};
 
 use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
-use line::{Fields, Line};
+use line::{EventFields, LogLine};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -28,23 +28,23 @@ const FILTER_VARIABLE: &str = "COFFERDAM_LOG";
 const FORMAT_VARIABLE: &str = "COFFERDAM_LOG_FORMAT";
 
 static IS_JSON: AtomicBool = AtomicBool::new(false);
-static STARTED: OnceLock<Started> = OnceLock::new();
+static STARTED: OnceLock<LogGuard> = OnceLock::new();
 
 /// The last error of the log, for those who look at this process later.
-static LAST_ERROR: Mutex<Option<Said>> = Mutex::new(None);
+static LAST_ERROR: Mutex<Option<LoggedLine>> = Mutex::new(None);
 /// What is kept of something that was logged.
 const SAID_BYTES_MAX: usize = 400;
 
 /// Something that was logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct LoggedLine {
     /// When: UTC, RFC 3339, to the second.
     pub at: String,
     /// On one line, bounded, and without secrets.
     pub text: String,
 }
 
-impl Said {
+impl LoggedLine {
     /// Said now.
     pub fn now(text: &str) -> Self {
         let text = one_line(&redact(text), SAID_BYTES_MAX);
@@ -52,7 +52,7 @@ impl Said {
     }
 }
 
-struct Started {
+struct LogGuard {
     filter: reload::Handle<EnvFilter, Registry>,
     /// What is logged where nobody says otherwise.
     usual: &'static str,
@@ -66,14 +66,14 @@ struct Started {
 /// same.
 pub fn start(usual: &'static str) -> Result<(), String> {
     set_format(match std::env::var(FORMAT_VARIABLE).as_deref() {
-        Ok("json") => Format::Json,
-        _ => Format::Text,
+        Ok("json") => LogFormat::Json,
+        _ => LogFormat::Text,
     });
     let (filter, handle) = reload::Layer::new(filter(None, usual));
-    if STARTED.set(Started { filter: handle, usual }).is_ok() {
-        Registry::default().with(filter).with(Lines).init();
+    if STARTED.set(LogGuard { filter: handle, usual }).is_ok() {
+        Registry::default().with(filter).with(LogWriter).init();
         std::panic::set_hook(Box::new(|panic| {
-            log(Level::ERROR, "cofferdam", Fields::message(&panic.to_string()))
+            log(Level::ERROR, "cofferdam", EventFields::message(&panic.to_string()))
         }));
     }
     variable().map_or(Ok(()), |filter| config::check(FILTER_VARIABLE, &filter))
@@ -94,20 +94,20 @@ pub fn say(level: Level, text: &str) {
     if !IS_JSON.load(Ordering::Relaxed) {
         return write(&format!("cofferdam: {text}\n"));
     }
-    log(level, "cofferdam", Fields::message(text));
+    log(level, "cofferdam", EventFields::message(text));
 }
 
 /// What this process has logged last as an error.
-pub fn last_error() -> Option<Said> {
+pub fn last_error() -> Option<LoggedLine> {
     LAST_ERROR.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-fn log(level: Level, target: &str, fields: Fields) {
+fn log(level: Level, target: &str, fields: EventFields) {
     if level == Level::ERROR {
-        *LAST_ERROR.lock().unwrap_or_else(PoisonError::into_inner) = Some(Said::now(&fields.words()));
+        *LAST_ERROR.lock().unwrap_or_else(PoisonError::into_inner) = Some(LoggedLine::now(&fields.words()));
     }
-    let format = if IS_JSON.load(Ordering::Relaxed) { Format::Json } else { Format::Text };
-    write(&Line { time: now(), level, target, fields }.written(format));
+    let format = if IS_JSON.load(Ordering::Relaxed) { LogFormat::Json } else { LogFormat::Text };
+    write(&LogLine { time: now(), level, target, fields }.written(format));
 }
 
 /// The one way to standard error.
@@ -115,8 +115,8 @@ fn write(lines: &str) {
     let _ = std::io::stderr().lock().write_all(redact(lines).as_bytes());
 }
 
-fn set_format(format: Format) {
-    IS_JSON.store(format == Format::Json, Ordering::Relaxed);
+fn set_format(format: LogFormat) {
+    IS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
 }
 
 fn filter(configured: Option<&str>, usual: &str) -> EnvFilter {
@@ -135,17 +135,17 @@ fn now() -> String {
 }
 
 /// Writes each event as a line.
-struct Lines;
+struct LogWriter;
 
 /// A library that logs whole messages, with what a policy has kept out of log and audit. Its errors
 /// are logged.
 const TALKATIVE: &str = "rmcp";
 
-impl<S: Subscriber> Layer<S> for Lines {
+impl<S: Subscriber> Layer<S> for LogWriter {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         if event.metadata().target().starts_with(TALKATIVE) && *event.metadata().level() != Level::ERROR {
             return;
         }
-        log(*event.metadata().level(), event.metadata().target(), Fields::of(event));
+        log(*event.metadata().level(), event.metadata().target(), EventFields::of(event));
     }
 }

@@ -2,7 +2,7 @@
 //! and words of fixed sets; no person, path or text is among them.
 
 use super::Gauges;
-use cofferdam_core::counts::{Counts, DURATIONS, Words};
+use cofferdam_core::counts::{Counts, DURATIONS, LabelCounts};
 use std::fmt::{Display, Write};
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 /// All numbers.
 pub(super) fn exposition(counts: &Counts, gauges: Option<&Gauges>) -> String {
-    let mut page = Page(String::with_capacity(8 << 10));
+    let mut page = MetricsPage(String::with_capacity(8 << 10));
     page.family("build_info", "gauge", "The release that runs.");
     page.sample("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     calls(&mut page, counts);
@@ -64,7 +64,7 @@ pub(super) fn exposition(counts: &Counts, gauges: Option<&Gauges>) -> String {
     page.0
 }
 
-fn calls(page: &mut Page, counts: &Counts) {
+fn calls(page: &mut MetricsPage, counts: &Counts) {
     page.family("tool_calls_total", "counter", "Tool calls by tool and code; ok is success.");
     for ((tool, code), count) in counts.calls.each() {
         page.sample("tool_calls_total", &[("tool", &tool), ("code", code)], count);
@@ -81,7 +81,7 @@ fn calls(page: &mut Page, counts: &Counts) {
 }
 
 /// How things stand. What is not known is left out.
-fn standing(page: &mut Page, gauges: &Gauges) {
+fn standing(page: &mut MetricsPage, gauges: &Gauges) {
     page.gauge("calls_waiting", "Tool calls that wait for a thread.", gauges.calls_waiting);
     if let Some(tasks) = gauges.tasks {
         let help = "Asynchronous tasks that are alive: those that stand, one for each connection, and what is under way.";
@@ -113,9 +113,9 @@ fn standing(page: &mut Page, gauges: &Gauges) {
 }
 
 /// A page as it grows.
-struct Page(String);
+struct MetricsPage(String);
 
-impl Page {
+impl MetricsPage {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = write!(self.0, "# HELP cofferdam_{name} {help}\n# TYPE cofferdam_{name} {kind}\n");
     }
@@ -145,7 +145,7 @@ impl Page {
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n");
     }
 
-    fn words<const N: usize>(&mut self, name: &str, help: &str, label: &str, words: &Words<N>) {
+    fn words<const N: usize>(&mut self, name: &str, help: &str, label: &str, words: &LabelCounts<N>) {
         self.family(name, "counter", help);
         for (word, count) in words.each() {
             self.sample(name, &[(label, word)], count);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn labels_are_escaped_and_families_are_told_once() {
-        let mut page = Page(String::new());
+        let mut page = MetricsPage(String::new());
         page.gauge("x", "What it is.", 1.5);
         page.sample("y", &[("a", "q\"\\\n"), ("b", "")], 2);
         assert_eq!(

@@ -30,23 +30,23 @@ const SERVING: &str = "serving";
 
 /// The manager of this process, or nobody.
 #[derive(Debug, Default)]
-pub struct Manager {
+pub struct ServiceManager {
     socket: Option<UnixDatagram>,
     /// It ends a process that does not say for so long that it goes on.
     watchdog: Option<Duration>,
-    stage: Mutex<Stage>,
+    stage: Mutex<ServiceState>,
 }
 
 /// How far the process is, as the manager knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum ServiceState {
     #[default]
     Starting,
     Up,
     Stopping,
 }
 
-impl Manager {
+impl ServiceManager {
     /// The one that these variables of the environment name. Legal before the process is confined,
     /// and no longer after that.
     ///
@@ -74,7 +74,7 @@ impl Manager {
         }
         let beat = async {
             up.await;
-            self.enter(Stage::Up, "READY=1");
+            self.enter(ServiceState::Up, "READY=1");
             self.beat(watched.as_ref()).await;
         };
         tokio::join!(beat, self.tell(watched.clone()));
@@ -82,7 +82,7 @@ impl Manager {
 
     /// A reload begins.
     pub fn reloading(&self) {
-        if self.stage() == Stage::Up {
+        if self.stage() == ServiceState::Up {
             let now = clock_gettime(ClockId::Monotonic);
             let micros = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1000;
             self.say(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
@@ -91,14 +91,14 @@ impl Manager {
 
     /// It has ended, and this is what came of it.
     pub fn reloaded(&self, told: &str) {
-        if self.stage() == Stage::Up {
+        if self.stage() == ServiceState::Up {
             self.say(&format!("READY=1\nSTATUS={}", status(told)));
         }
     }
 
     /// The gateway stops.
     pub fn stopping(&self) {
-        self.enter(Stage::Stopping, "STOPPING=1\nSTATUS=stopping");
+        self.enter(ServiceState::Stopping, "STOPPING=1\nSTATUS=stopping");
     }
 
     /// Tells that the gateway goes on, twice in the time after which it would be ended. A
@@ -138,7 +138,7 @@ impl Manager {
             // What it looks at may wait for a disk.
             let Ok(ailments) = tokio::task::spawn_blocking(move || looking.ailments()).await else { return };
             let now = if ailments.is_empty() { SERVING.to_owned() } else { status(&ailments.join("; ")) };
-            if now != told && self.stage() != Stage::Stopping {
+            if now != told && self.stage() != ServiceState::Stopping {
                 self.say(&format!("STATUS={now}"));
                 told = now;
             }
@@ -147,12 +147,12 @@ impl Manager {
         }
     }
 
-    fn stage(&self) -> Stage {
+    fn stage(&self) -> ServiceState {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that a stage begins, once, and nothing of the stages before it any more.
-    fn enter(&self, stage: Stage, said: &str) {
+    fn enter(&self, stage: ServiceState, said: &str) {
         let mut now = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         if (*now as u8) < stage as u8 {
             *now = stage;
@@ -205,11 +205,11 @@ mod tests {
         }
     }
 
-    fn manager(dir: &tempfile::TempDir, micros: &str, pid: &str) -> (UnixDatagram, Manager) {
+    fn manager(dir: &tempfile::TempDir, micros: &str, pid: &str) -> (UnixDatagram, ServiceManager) {
         let path = dir.path().join("notify");
         let socket = UnixDatagram::bind(&path).expect("writable");
         let (micros, pid) = (micros.to_owned(), pid.to_owned());
-        let connected = Manager::connect(|name| match name {
+        let connected = ServiceManager::connect(|name| match name {
             "NOTIFY_SOCKET" => Some(path.clone().into()),
             "WATCHDOG_USEC" => Some(micros.clone().into()),
             "WATCHDOG_PID" => Some(pid.clone().into()),
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn nobody_is_told_where_nobody_asked_and_a_wrong_place_is_refused() {
         let connect = |name: Option<&str>| {
-            Manager::connect(|variable| name.filter(|_| variable == "NOTIFY_SOCKET").map(OsString::from))
+            ServiceManager::connect(|variable| name.filter(|_| variable == "NOTIFY_SOCKET").map(OsString::from))
         };
         for none in [None, Some("")] {
             let manager = connect(none).expect("nobody asked");
@@ -288,8 +288,8 @@ mod tests {
         // Not up: whoever said so after a reload would lie.
         manager.reloading();
         manager.reloaded("done");
-        manager.enter(Stage::Up, "READY=1");
-        manager.enter(Stage::Up, "READY=1");
+        manager.enter(ServiceState::Up, "READY=1");
+        manager.enter(ServiceState::Up, "READY=1");
         assert_eq!(heard(&socket), "READY=1");
         manager.reloading();
         assert!(heard(&socket).starts_with("RELOADING=1\nMONOTONIC_USEC="));

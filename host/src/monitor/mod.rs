@@ -11,10 +11,10 @@ mod manager;
 mod request;
 
 pub use config::Config;
-pub use manager::Manager;
+pub use manager::ServiceManager;
 
 use cofferdam_core::counts::COUNTS;
-use request::{Asked, Wanted};
+use request::{MonitorPath, BodyChoice};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl Monitor {
 /// Answers one request, and closes.
 async fn answer(mut stream: TcpStream, watched: Arc<dyn Watched>) -> Option<()> {
     let (status, kind, body, wanted) = match request::read(&mut stream).await? {
-        Err(refused) => (refused.status(), PLAIN, refused.says().to_owned(), Wanted::Whole),
+        Err(refused) => (refused.status(), PLAIN, refused.says().to_owned(), BodyChoice::Whole),
         Ok((asked, wanted)) => {
             // What it looks at may wait for a disk.
             let page = tokio::task::spawn_blocking(move || page(asked, watched.as_ref())).await.ok()?;
@@ -148,7 +148,7 @@ async fn answer(mut stream: TcpStream, watched: Arc<dyn Watched>) -> Option<()> 
          X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.ok()?;
-    if wanted == Wanted::Whole {
+    if wanted == BodyChoice::Whole {
         stream.write_all(body.as_bytes()).await.ok()?;
     }
     stream.shutdown().await.ok()
@@ -157,12 +157,12 @@ async fn answer(mut stream: TcpStream, watched: Arc<dyn Watched>) -> Option<()> 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Status, type and body of a page.
-fn page(asked: Asked, watched: &dyn Watched) -> (&'static str, &'static str, String) {
+fn page(asked: MonitorPath, watched: &dyn Watched) -> (&'static str, &'static str, String) {
     match asked {
-        Asked::Metrics => {
+        MonitorPath::Metrics => {
             ("200 OK", exposition::CONTENT_TYPE, exposition::exposition(&COUNTS, watched.gauges().as_ref()))
         }
-        Asked::Health => match watched.ailments() {
+        MonitorPath::Health => match watched.ailments() {
             ailments if ailments.is_empty() => ("200 OK", PLAIN, "ok\n".to_owned()),
             ailments => ("503 Service Unavailable", PLAIN, ailments.join("\n") + "\n"),
         },

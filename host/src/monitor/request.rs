@@ -13,14 +13,14 @@ pub(super) const HEADERS_MAX: usize = 64;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum MonitorPath {
     Health,
     Metrics,
 }
 
 /// A refusal, by its status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum RequestRefusal {
     Malformed,
     NotFound,
     Method,
@@ -30,12 +30,12 @@ pub(super) enum Refused {
 
 /// Whether the client wants the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum BodyChoice {
     Whole,
     Head,
 }
 
-impl Refused {
+impl RequestRefusal {
     pub(super) fn status(self) -> &'static str {
         match self {
             Self::Malformed => "400 Bad Request",
@@ -58,13 +58,13 @@ impl Refused {
 }
 
 /// The request, or `None` when the client went away in the middle.
-pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Result<(Asked, Wanted), Refused>> {
+pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Result<(MonitorPath, BodyChoice), RequestRefusal>> {
     let mut head = Vec::with_capacity(1024);
     loop {
         match parse(&head) {
             Ok(Some(asked)) => return Some(Ok(asked)),
             Err(refused) => return Some(Err(refused)),
-            Ok(None) if head.len() >= HEAD_BYTES_MAX => return Some(Err(Refused::TooLarge)),
+            Ok(None) if head.len() >= HEAD_BYTES_MAX => return Some(Err(RequestRefusal::TooLarge)),
             Ok(None) => {}
         }
         let mut rest = stream.take((HEAD_BYTES_MAX - head.len()) as u64);
@@ -75,32 +75,32 @@ pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Result
 }
 
 /// What a head asks for; `None` while it is not whole.
-fn parse(head: &[u8]) -> Result<Option<(Asked, Wanted)>, Refused> {
+fn parse(head: &[u8]) -> Result<Option<(MonitorPath, BodyChoice)>, RequestRefusal> {
     let mut headers = [EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(head) {
         Ok(Status::Complete(_)) => {}
         Ok(Status::Partial) => return Ok(None),
-        Err(Error::TooManyHeaders) => return Err(Refused::TooLarge),
-        Err(_) => return Err(Refused::Malformed),
+        Err(Error::TooManyHeaders) => return Err(RequestRefusal::TooLarge),
+        Err(_) => return Err(RequestRefusal::Malformed),
     }
     let wanted = match request.method {
-        Some("GET") => Wanted::Whole,
-        Some("HEAD") => Wanted::Head,
-        _ => return Err(Refused::Method),
+        Some("GET") => BodyChoice::Whole,
+        Some("HEAD") => BodyChoice::Head,
+        _ => return Err(RequestRefusal::Method),
     };
     let has = |name: &str| request.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
     if has("transfer-encoding") || has("content-length") {
-        return Err(Refused::Malformed);
+        return Err(RequestRefusal::Malformed);
     }
     if !request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host")).all(names_loopback) {
-        return Err(Refused::Misdirected);
+        return Err(RequestRefusal::Misdirected);
     }
     let path = request.path.unwrap_or_default();
     match path.split_once('?').map_or(path, |(path, _)| path) {
-        "/healthz" => Ok(Some((Asked::Health, wanted))),
-        "/metrics" => Ok(Some((Asked::Metrics, wanted))),
-        _ => Err(Refused::NotFound),
+        "/healthz" => Ok(Some((MonitorPath::Health, wanted))),
+        "/metrics" => Ok(Some((MonitorPath::Metrics, wanted))),
+        _ => Err(RequestRefusal::NotFound),
     }
 }
 
@@ -122,25 +122,25 @@ fn names_loopback(host: &Header<'_>) -> bool {
 mod tests {
     use super::*;
 
-    fn check(head: &str, expected: Result<Option<(Asked, Wanted)>, Refused>) {
+    fn check(head: &str, expected: Result<Option<(MonitorPath, BodyChoice)>, RequestRefusal>) {
         assert_eq!(parse(head.as_bytes()), expected, "{head:?}");
     }
 
     #[test]
     fn two_pages_are_asked_for_by_a_name_of_loopback() {
-        let metrics = Ok(Some((Asked::Metrics, Wanted::Whole)));
+        let metrics = Ok(Some((MonitorPath::Metrics, BodyChoice::Whole)));
         check("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9464\r\n\r\n", metrics);
         check("GET /metrics?name[]=x HTTP/1.1\r\nHost: [::1]:9464\r\n\r\n", metrics);
         check("GET /metrics HTTP/1.0\r\n\r\n", metrics);
-        check("HEAD /healthz HTTP/1.1\r\nhost: LocalHost\r\n\r\n", Ok(Some((Asked::Health, Wanted::Head))));
+        check("HEAD /healthz HTTP/1.1\r\nhost: LocalHost\r\n\r\n", Ok(Some((MonitorPath::Health, BodyChoice::Head))));
         for host in ["evil.example", "127.0.0.1.evil.example", "localhost:x", "10.0.0.1:9464", "", "[::1]x"] {
-            check(&format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"), Err(Refused::Misdirected));
+            check(&format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"), Err(RequestRefusal::Misdirected));
         }
-        check("GET / HTTP/1.1\r\n\r\n", Err(Refused::NotFound));
-        check("GET /metrics/../healthz HTTP/1.1\r\n\r\n", Err(Refused::NotFound));
-        check("POST /metrics HTTP/1.1\r\n\r\n", Err(Refused::Method));
-        check("GET /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\n", Err(Refused::Malformed));
-        check("GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Err(Refused::Malformed));
+        check("GET / HTTP/1.1\r\n\r\n", Err(RequestRefusal::NotFound));
+        check("GET /metrics/../healthz HTTP/1.1\r\n\r\n", Err(RequestRefusal::NotFound));
+        check("POST /metrics HTTP/1.1\r\n\r\n", Err(RequestRefusal::Method));
+        check("GET /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\n", Err(RequestRefusal::Malformed));
+        check("GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Err(RequestRefusal::Malformed));
     }
 
     #[tokio::test]
@@ -153,10 +153,10 @@ mod tests {
         }
         let long = format!("GET /metrics HTTP/1.1\r\nA: {}", "x".repeat(2 * HEAD_BYTES_MAX));
         let mut left = long.as_bytes();
-        assert_eq!(read(&mut left).await, Some(Err(Refused::TooLarge)));
+        assert_eq!(read(&mut left).await, Some(Err(RequestRefusal::TooLarge)));
         assert_eq!(left.len(), long.len() - HEAD_BYTES_MAX);
         let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(HEADERS_MAX + 1));
-        assert_eq!(read(&mut many.as_bytes()).await, Some(Err(Refused::TooLarge)));
+        assert_eq!(read(&mut many.as_bytes()).await, Some(Err(RequestRefusal::TooLarge)));
         // Every beginning of a request is one that may go on; every byte of it may be another.
         let request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
         for n in 0..request.len() {

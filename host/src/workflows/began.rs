@@ -1,25 +1,25 @@
 //! What a run began with, as it is kept: the files as they were, where they lie, what it was given.
 //! A run goes on by this, so a file that changed since does not change it.
 
-use super::files::Folder;
+use super::files::AttachableFolder;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::{Caller, SessionId};
-use cofferdam_store::{KeptRun, NewRun, Owner};
+use cofferdam_store::{KeptRun, NewRun, RunOwner};
 use cofferdam_workflow::attachment::FolderPath;
-use cofferdam_workflow::{Context, FileProblem, Plan, PlanError, SourceFile, Workflow};
+use cofferdam_workflow::{Context, FileProblem, RunPlan, PlanError, SourceFile, Workflow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A run, ready to be carried out.
-pub struct Run {
+pub struct PreparedRun {
     /// Its id.
     pub id: String,
     /// What it does.
-    pub plan: Plan,
+    pub plan: RunPlan,
     /// The folder of its workflow's file, or why it cannot be opened.
-    pub folder: Result<Folder, String>,
+    pub folder: Result<AttachableFolder, String>,
     /// Who began it, and for whom each call is judged.
     pub by: Caller,
     /// The session that it was begun in, if in one: its `/tmp` is the run's.
@@ -44,9 +44,9 @@ pub enum TakeUpError {
 
 /// The kept form.
 #[derive(Serialize, Deserialize)]
-struct Began {
+struct BegunRun {
     dir: PathBuf,
-    files: Vec<File>,
+    files: Vec<BegunFile>,
     input: Value,
     env: Map<String, Value>,
     trigger: Value,
@@ -54,21 +54,21 @@ struct Began {
 }
 
 #[derive(Serialize, Deserialize)]
-struct File {
+struct BegunFile {
     name: String,
     path: String,
     text: String,
 }
 
 /// A run that begins, as it is kept.
-pub fn new_run(plan: &Plan, context: &Context, dir: PathBuf, by: &Caller) -> NewRun {
+pub fn new_run(plan: &RunPlan, context: &Context, dir: PathBuf, by: &Caller) -> NewRun {
     let workflow = plan.workflow();
-    let file = |source: &SourceFile| File {
+    let file = |source: &SourceFile| BegunFile {
         name: source.name.clone(),
         path: source.path.to_string(),
         text: source.text.clone(),
     };
-    let began = Began {
+    let began = BegunRun {
         dir,
         files: workflow.sources.iter().map(file).collect(),
         input: context.input.clone(),
@@ -83,7 +83,7 @@ pub fn new_run(plan: &Plan, context: &Context, dir: PathBuf, by: &Caller) -> New
         began_with: serde_json::to_string(&began).expect("plain data"),
         file_sha256: sha256_hex(workflow.sources[0].text.as_bytes()),
         tasks: workflow.tasks.iter().map(|task| task.id.clone()).collect(),
-        owner: Owner::Command,
+        owner: RunOwner::Command,
         answer_to: None,
         answers: false,
     }
@@ -101,8 +101,8 @@ pub fn folder_of_run(kept: &KeptRun) -> Result<PathBuf, TakeUpError> {
 ///
 /// # Errors
 /// [`TakeUpError`].
-pub fn take_up(kept: &KeptRun) -> Result<Run, TakeUpError> {
-    let Began { dir, files, input, env, trigger, tools } = read(kept)?;
+pub fn take_up(kept: &KeptRun) -> Result<PreparedRun, TakeUpError> {
+    let BegunRun { dir, files, input, env, trigger, tools } = read(kept)?;
     let (own, others) = files.split_first().ok_or_else(|| TakeUpError::Unreadable("no file".into()))?;
     let mut read = |path: &FolderPath| {
         let path = path.to_string();
@@ -112,15 +112,15 @@ pub fn take_up(kept: &KeptRun) -> Result<Run, TakeUpError> {
     let workflow = Arc::new(Workflow::load(&own.name, &own.text, &mut read)?);
     let session = trigger["session"].as_str().map(SessionId::new);
     let context = Context { run: kept.new.run.clone(), input, env, trigger, tools };
-    let folder = Folder::open(&dir).map_err(|cause| {
+    let folder = AttachableFolder::open(&dir).map_err(|cause| {
         let dir = dir.display();
         format!(
             "the folder {dir} of its file cannot be opened here ({cause}); keep workflows in [workflows] dir"
         )
     });
-    Ok(Run {
+    Ok(PreparedRun {
         id: kept.new.run.clone(),
-        plan: Plan::begin(workflow, &context)?,
+        plan: RunPlan::begin(workflow, &context)?,
         folder,
         by: kept.new.by.clone(),
         session,
@@ -128,7 +128,7 @@ pub fn take_up(kept: &KeptRun) -> Result<Run, TakeUpError> {
     })
 }
 
-fn read(kept: &KeptRun) -> Result<Began, TakeUpError> {
+fn read(kept: &KeptRun) -> Result<BegunRun, TakeUpError> {
     serde_json::from_str(&kept.new.began_with).map_err(|error| TakeUpError::Unreadable(error.to_string()))
 }
 

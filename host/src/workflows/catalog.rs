@@ -2,10 +2,10 @@
 
 use super::download::check_address;
 use super::load::{LoadError, load};
-use super::types::Limits;
+use super::types::AttachmentLimits;
 use cofferdam_core::command::typed;
 use cofferdam_core::tool::wire_name;
-use cofferdam_egress::Refused;
+use cofferdam_egress::RefusedAddress;
 use cofferdam_workflow::Workflow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub const OFFERED_FILES_MAX: usize = 200;
 
 /// A workflow that is offered.
-pub struct Offered {
+pub struct OfferedWorkflow {
     /// The workflow.
     pub workflow: Arc<Workflow>,
     /// Its folder's path, absolute.
@@ -28,7 +28,7 @@ pub struct Offered {
 #[derive(Default)]
 pub struct Catalog {
     /// In order.
-    pub offered: Vec<Offered>,
+    pub offered: Vec<OfferedWorkflow>,
 }
 
 /// Why a folder's workflows are not offered.
@@ -74,7 +74,7 @@ pub enum CatalogError {
         /// The file.
         file: String,
         /// What is wrong with it.
-        refused: Refused,
+        refused: RefusedAddress,
     },
     /// Answers for a channel that is not there.
     #[error("{file}: the schedule answers {to}, and [channels.{channel}] is not configured")]
@@ -110,12 +110,12 @@ impl Catalog {
             }
         }
         files.sort();
-        let (mut offered, mut wrong, mut agents) = (Vec::<Offered>::new(), Vec::new(), BTreeSet::new());
+        let (mut offered, mut wrong, mut agents) = (Vec::<OfferedWorkflow>::new(), Vec::new(), BTreeSet::new());
         for file in files {
             match load(&file) {
                 Ok(loaded) => {
                     agents.extend(loaded.workflow.sources[1..].iter().map(|source| source.path.to_string()));
-                    offered.push(Offered { workflow: loaded.workflow, dir: loaded.dir, file });
+                    offered.push(OfferedWorkflow { workflow: loaded.workflow, dir: loaded.dir, file });
                 }
                 Err(error) => wrong.push((file, error)),
             }
@@ -154,7 +154,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError::Address`].
-    pub fn check_addresses(&self, limits: &Limits) -> Result<(), CatalogError> {
+    pub fn check_addresses(&self, limits: &AttachmentLimits) -> Result<(), CatalogError> {
         for one in &self.offered {
             let file = || one.file.display().to_string();
             let refused = |refused| CatalogError::Address { file: file(), refused };
@@ -196,19 +196,19 @@ impl Catalog {
         Ok(())
     }
 
-    fn taken(&self, one: &Offered, name: &str, whose: String) -> CatalogError {
+    fn taken(&self, one: &OfferedWorkflow, name: &str, whose: String) -> CatalogError {
         CatalogError::Command { file: one.file.display().to_string(), name: name.to_owned(), whose }
     }
 
     /// The workflow of this id.
-    pub fn by_id(&self, id: &str) -> Option<&Offered> {
+    pub fn by_id(&self, id: &str) -> Option<&OfferedWorkflow> {
         self.offered.iter().find(|one| one.workflow.id == id)
     }
 
     /// The workflow that a message's command begins, and what follows the command.
-    pub fn by_command<'t>(&self, text: &'t str) -> Option<(&Offered, &'t str)> {
+    pub fn by_command<'t>(&self, text: &'t str) -> Option<(&OfferedWorkflow, &'t str)> {
         let typed = typed(text)?;
-        let is_it = |one: &&Offered| {
+        let is_it = |one: &&OfferedWorkflow| {
             one.workflow.on.command.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(typed.name))
         };
         Some((self.offered.iter().find(is_it)?, typed.arguments()))

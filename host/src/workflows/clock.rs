@@ -7,13 +7,13 @@ use rustix::time::{ClockId, clock_gettime};
 const DRIFT_MAX: i64 = 2_000;
 
 /// Tells a clock that was set from time that went by.
-pub(super) struct Clock {
+pub(super) struct SteadyClock {
     /// Both in milliseconds: of people, and of the machine since it was started, sleep included.
     wall: i64,
     machine: i64,
 }
 
-impl Clock {
+impl SteadyClock {
     pub(super) fn now() -> Self {
         let machine = clock_gettime(ClockId::Boottime);
         Self { wall: now_ms(), machine: machine.tv_sec * 1000 + machine.tv_nsec / 1_000_000 }

@@ -1,19 +1,19 @@
 //! Attachments by address: fetched by the gateway's one egress, held without a name, told by their
 //! bytes.
 
-use super::gather::{Bytes, Gathered, Problem};
-use super::types::Limits;
+use super::gather::{ByteSource, GatheredAttachment, GatherProblem};
+use super::types::AttachmentLimits;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_egress::{self as egress, Egress, EgressError, Refused, Target};
+use cofferdam_egress::{self as egress, Egress, EgressError, RefusedAddress, CheckedUrl};
 use cofferdam_warden::attachments::{Blob, BlobError, BlobStore, sniff};
-use cofferdam_workflow::attachment::{Source, Url};
-use cofferdam_workflow::{Plan, PlannedWork};
+use cofferdam_workflow::attachment::{AttachmentSource, Url};
+use cofferdam_workflow::{RunPlan, PlannedWork};
 
 /// The downloads of one task.
 pub(super) struct Downloads<'a> {
     /// What each may take.
-    pub limits: &'a Limits,
+    pub limits: &'a AttachmentLimits,
     /// Where bytes are held.
     pub blobs: &'a BlobStore,
 }
@@ -21,10 +21,10 @@ pub(super) struct Downloads<'a> {
 impl Downloads<'_> {
     /// Downloads what is known by its address, one after the other. What failed leaves nothing, and
     /// so does dropping this.
-    pub(super) async fn all(&self, gathered: &mut [Gathered]) -> Result<(), Problem> {
+    pub(super) async fn all(&self, gathered: &mut [GatheredAttachment]) -> Result<(), GatherProblem> {
         let mut held = 0;
         for one in gathered {
-            let Bytes::ToDownload(kind, url) = &one.bytes else { continue };
+            let ByteSource::ToDownload(kind, url) = &one.bytes else { continue };
             let blob = self.one(url, held).await?;
             held += blob.len();
             let (blob, mime_type) = aside(move || {
@@ -40,14 +40,14 @@ impl Downloads<'_> {
                 "an attachment is downloaded"
             );
             one.mime_type = Some(mime_type);
-            one.bytes = Bytes::Downloaded(*kind, url.clone(), blob);
+            one.bytes = ByteSource::Downloaded(*kind, url.clone(), blob);
         }
         Ok(())
     }
 
     /// One download; `held` bytes of the same task are there already.
-    async fn one(&self, url: &Url, held: u64) -> Result<Blob, Problem> {
-        let egress = Egress::new(egress::Limits {
+    async fn one(&self, url: &Url, held: u64) -> Result<Blob, GatherProblem> {
+        let egress = Egress::new(egress::FetchLimits {
             bytes_max: self.limits.max_bytes,
             time_max: self.limits.download_timeout.0,
             redirects_max: self.limits.max_redirects,
@@ -64,7 +64,7 @@ impl Downloads<'_> {
                      attach less in one task",
                     url.redacted()
                 );
-                return Err(Problem { code: ErrorCode::QuotaExceeded, message });
+                return Err(GatherProblem { code: ErrorCode::QuotaExceeded, message });
             }
             let (back, written) = aside(move || {
                 let written = writer.write(&piece);
@@ -79,20 +79,20 @@ impl Downloads<'_> {
 }
 
 /// Work with the disk, which may be slow: nobody else waits for it.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-    let stopped = |_| Problem::from(ToolError::cancelled());
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, GatherProblem> {
+    let stopped = |_| GatherProblem::from(ToolError::cancelled());
     tokio::task::spawn_blocking(work).await.map_err(stopped)
 }
 
-fn not_held(url: &Url, error: &BlobError) -> Problem {
+fn not_held(url: &Url, error: &BlobError) -> GatherProblem {
     let code = match error {
         BlobError::OverLimit { .. } => ErrorCode::TooLarge,
         BlobError::Spool(_) => ErrorCode::AttachmentUnavailable,
     };
-    Problem { code, message: format!("`{}`: {error}", url.redacted()) }
+    GatherProblem { code, message: format!("`{}`: {error}", url.redacted()) }
 }
 
-impl From<EgressError> for Problem {
+impl From<EgressError> for GatherProblem {
     fn from(error: EgressError) -> Self {
         Self { code: error.code(), message: error.to_string() }
     }
@@ -103,7 +103,7 @@ impl From<EgressError> for Problem {
 #[error("task {task}: {refused}")]
 pub struct AddressError {
     task: String,
-    refused: Refused,
+    refused: RefusedAddress,
 }
 
 impl AddressError {
@@ -118,11 +118,11 @@ impl AddressError {
 ///
 /// # Errors
 /// [`AddressError`] for the first one.
-pub fn check_addresses(plan: &Plan, limits: &Limits) -> Result<(), AddressError> {
+pub fn check_addresses(plan: &RunPlan, limits: &AttachmentLimits) -> Result<(), AddressError> {
     for task in &plan.tasks {
         let PlannedWork::Agent(work) = &task.work else { continue };
         for item in work.attachments.iter().filter_map(|one| one.item.as_ref()) {
-            let Source::Url(url) = &item.source else { continue };
+            let AttachmentSource::Url(url) = &item.source else { continue };
             if !item.is_downloaded() {
                 continue;
             }
@@ -133,8 +133,8 @@ pub fn check_addresses(plan: &Plan, limits: &Limits) -> Result<(), AddressError>
 }
 
 /// Refuses an address that is wrong on paper.
-pub(super) fn check_address(url: &Url, limits: &Limits) -> Result<(), Refused> {
-    match Target::parse(url.as_written(), &limits.private_hosts) {
+pub(super) fn check_address(url: &Url, limits: &AttachmentLimits) -> Result<(), RefusedAddress> {
+    match CheckedUrl::parse(url.as_written(), &limits.private_hosts) {
         Err(refused) if refused.is_on_paper() => Err(refused),
         _ => Ok(()),
     }

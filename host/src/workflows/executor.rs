@@ -6,29 +6,29 @@ mod replied;
 
 pub(in crate::workflows) use kept::ended_text;
 
-use super::Local;
-use super::began::Run;
+use super::LocalFile;
+use super::began::PreparedRun;
 use super::download::Downloads;
-use super::gather::{Gather, Gathered, Planned, Problem};
-use super::in_turn::InTurn;
-use super::shown::{AgentView, Viewer};
+use super::gather::{Gather, GatheredAttachment, PlannedBytes, GatherProblem};
+use super::in_turn::TurnMessaging;
+use super::shown::{AgentView, AttachmentViewer};
 use super::tools::AgentTools;
-use super::types::Limits;
+use super::types::AttachmentLimits;
 use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
-use cofferdam_agent::turn::{self, Provider, Runner, TaskFailure, TaskRequest, Turn};
+use cofferdam_agent::turn::{self, Provider, Runner, TaskFailure, TaskRequest, TurnInput};
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::id::Caller;
-use cofferdam_core::limits::Span;
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{Ended, KeptRun, RunState, Store, StoreError, TaskState, now_ms};
+use cofferdam_store::{RunEnd, KeptRun, RunState, Store, StoreError, TaskState, now_ms};
 use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::messaging::Messaging;
-use cofferdam_warden::publish::Place;
-use cofferdam_workflow::{AgentWork, Arguments, Plan, PlannedWork};
+use cofferdam_warden::publish::FileOwner;
+use cofferdam_workflow::{AgentWork, PlannedArguments, RunPlan, PlannedWork};
 use kept::{about, outputs, turn_of};
-use people::People;
+use people::ChannelPeople;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,22 +55,22 @@ pub struct Executor {
     /// Limits of one turn.
     pub turns: turn::Config,
     /// Limits on attachments.
-    pub limits: Limits,
+    pub limits: AttachmentLimits,
     /// From the beginning of a run to its end.
-    pub deadline: Span,
+    pub deadline: TimeSpan,
     /// Where runs are kept.
     pub store: Store,
     /// Asks people about calls that a policy asks about; absent where nobody can be asked.
     pub approver: Option<Arc<dyn Approver>>,
     /// Reaches people; absent where none are reached, and then the one `serve` goes on with what
     /// needs them.
-    pub people: Option<People>,
+    pub people: Option<ChannelPeople>,
     /// Stops what is under way; the run is then taken up later.
     pub stop: CancellationToken,
 }
 
 /// How a task of a run went.
-enum Went {
+enum TaskResult {
     /// It is done, or the run has ended.
     On,
     /// It has ended the run.
@@ -98,28 +98,28 @@ impl Executor {
     ///
     /// # Errors
     /// [`ExecuteError`]: it goes on later from where it is.
-    pub async fn carry_out(&self, run: &Run) -> Result<KeptRun, ExecuteError> {
+    pub async fn carry_out(&self, run: &PreparedRun) -> Result<KeptRun, ExecuteError> {
         loop {
             let kept = self.kept(run).await?;
             if kept.state != RunState::Running || self.stop.is_cancelled() {
                 return Ok(kept);
             }
             if let Some(late) = self.is_late(&kept) {
-                if self.store.end_run(&run.id, Ended::Failed(late.to_json(None))).await? {
+                if self.store.end_run(&run.id, RunEnd::Failed(late.to_json(None))).await? {
                     self.note(run, WorkflowState::Failed, None)?;
                 }
                 continue;
             }
             let outputs = outputs(&kept);
             let ended = match kept.tasks.iter().position(|task| task.state != TaskState::Done) {
-                None => match run.plan.output(&outputs).map_err(Problem::from) {
+                None => match run.plan.output(&outputs).map_err(GatherProblem::from) {
                     Ok(output) => {
-                        let ended = self.store.end_run(&run.id, Ended::Done(output.to_string())).await?;
+                        let ended = self.store.end_run(&run.id, RunEnd::Done(output.to_string())).await?;
                         ended.then_some(WorkflowState::Done)
                     }
                     Err(problem) => {
                         let error = problem.to_json(None);
-                        let ended = self.store.end_run(&run.id, Ended::Failed(error)).await?;
+                        let ended = self.store.end_run(&run.id, RunEnd::Failed(error)).await?;
                         ended.then_some(WorkflowState::Failed)
                     }
                 },
@@ -128,9 +128,9 @@ impl Executor {
                     return self.kept(run).await;
                 }
                 Some(n) => match self.one(run, n, &outputs).await? {
-                    Went::On => None,
-                    Went::Failed => Some(WorkflowState::Failed),
-                    Went::Waits => return self.kept(run).await,
+                    TaskResult::On => None,
+                    TaskResult::Failed => Some(WorkflowState::Failed),
+                    TaskResult::Waits => return self.kept(run).await,
                 },
             };
             if let Some(state) = ended {
@@ -143,35 +143,35 @@ impl Executor {
     fn messaging(&self) -> Option<Arc<dyn Messaging>> {
         self.people.as_ref()?;
         let (executor, runtime) = (self.clone(), Handle::current());
-        Some(Arc::new(InTurn { executor, asking: None, max_open: 0, runtime }))
+        Some(Arc::new(TurnMessaging { executor, asking: None, max_open: 0, runtime }))
     }
 
     /// Writes down what a run came to; `by` is who decided it.
     ///
     /// # Errors
     /// [`ExecuteError::Audit`].
-    pub fn note(&self, run: &Run, state: WorkflowState, by: Option<&Caller>) -> Result<(), ExecuteError> {
+    pub fn note(&self, run: &PreparedRun, state: WorkflowState, by: Option<&Caller>) -> Result<(), ExecuteError> {
         let event = Workflow { state: Some(state), by: by.map(Caller::to_string), ..about(run) };
         self.warden.note_workflow(event).map_err(ExecuteError::Audit)
     }
 
     /// Why a run has had its time, if so.
-    fn is_late(&self, kept: &KeptRun) -> Option<Problem> {
+    fn is_late(&self, kept: &KeptRun) -> Option<GatherProblem> {
         let age = u64::try_from(now_ms().saturating_sub(kept.began_at)).unwrap_or(0);
-        (Duration::from_millis(age) >= self.deadline.0).then(|| Problem {
+        (Duration::from_millis(age) >= self.deadline.0).then(|| GatherProblem {
             code: ErrorCode::TimedOut,
             message: format!("the run took longer than [workflows] run_deadline = \"{}\"", self.deadline),
         })
     }
 
-    async fn kept(&self, run: &Run) -> Result<KeptRun, ExecuteError> {
+    async fn kept(&self, run: &PreparedRun) -> Result<KeptRun, ExecuteError> {
         self.store.kept_run(&run.id).await?.ok_or_else(|| ExecuteError::Gone(run.id.clone()))
     }
 
     /// One task, from its beginning to its kept end.
-    async fn one(&self, run: &Run, n: usize, outputs: &Map<String, Value>) -> Result<Went, ExecuteError> {
+    async fn one(&self, run: &PreparedRun, n: usize, outputs: &Map<String, Value>) -> Result<TaskResult, ExecuteError> {
         if !self.store.begin_task(&run.id, n).await? {
-            return Ok(Went::On);
+            return Ok(TaskResult::On);
         }
         let task = &run.plan.tasks[n];
         if let PlannedWork::Wait(work) = &task.work {
@@ -210,23 +210,23 @@ impl Executor {
         // What was stopped has come to nothing, and is begun again when the run goes on.
         let is_stopped = cancel.is_cancelled();
         match &ended {
-            Err(problem) if is_stopped && problem.code == ErrorCode::Cancelled => return Ok(Went::On),
+            Err(problem) if is_stopped && problem.code == ErrorCode::Cancelled => return Ok(TaskResult::On),
             _ => {}
         }
         self.end(run, n, ended).await
     }
 
     /// Keeps what a task came to.
-    async fn end(&self, run: &Run, n: usize, ended: Result<Value, Problem>) -> Result<Went, ExecuteError> {
+    async fn end(&self, run: &PreparedRun, n: usize, ended: Result<Value, GatherProblem>) -> Result<TaskResult, ExecuteError> {
         match ended {
             Ok(output) => {
-                self.store.end_task(&run.id, n, Ended::Done(output.to_string())).await?;
-                Ok(Went::On)
+                self.store.end_task(&run.id, n, RunEnd::Done(output.to_string())).await?;
+                Ok(TaskResult::On)
             }
             Err(problem) => {
                 let error = problem.to_json(Some(&run.plan.tasks[n].id));
-                self.store.end_task(&run.id, n, Ended::Failed(error)).await?;
-                Ok(Went::Failed)
+                self.store.end_task(&run.id, n, RunEnd::Failed(error)).await?;
+                Ok(TaskResult::Failed)
             }
         }
     }
@@ -235,12 +235,12 @@ impl Executor {
     /// crash.
     async fn call(
         &self,
-        run: &Run,
+        run: &PreparedRun,
         n: usize,
-        (name, with): (&str, &Arguments),
+        (name, with): (&str, &PlannedArguments),
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, GatherProblem> {
         let arguments = run.plan.arguments(with, outputs)?;
         let attachments = self.replied(run, n, name, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
@@ -267,18 +267,18 @@ impl Executor {
 
     async fn ask(
         &self,
-        run: &Run,
+        run: &PreparedRun,
         task: &str,
         work: &AgentWork,
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, GatherProblem> {
         let workflow = run.plan.workflow();
         let agent = &workflow.agents[work.agent];
         let action = &agent.actions[work.action];
         let ready = run.plan.ready(work, outputs)?;
         let tools = AgentTools::new(self.toolbox.clone(), &agent.tools)?;
-        let planned = ready.attachments.into_iter().map(|one| Planned::Ready(Box::new(one))).collect();
+        let planned = ready.attachments.into_iter().map(|one| PlannedBytes::Ready(Box::new(one))).collect();
         // Files may lie on a slow disk: nobody else waits for them.
         let mut gathered = block_in_place(|| self.gather(run, planned))?;
         let downloads = Downloads { limits: &self.limits, blobs: &self.blobs };
@@ -289,7 +289,7 @@ impl Executor {
         let view = block_in_place(|| self.view(gathered))?;
         let event = Workflow { task: Some(task.to_owned()), attachments: Some(view.audited), ..about(run) };
         self.warden.note_workflow(event)?;
-        let turn = Turn {
+        let turn = TurnInput {
             id: turn_of(run, task),
             session: run.session.clone(),
             caller: run.by.clone(),
@@ -314,47 +314,47 @@ impl Executor {
         self.warden.outgoing().release(&id);
         answered.map(|answer| answer.output).map_err(|failure| match failure {
             TaskFailure::Cancelled => ToolError::cancelled().into(),
-            TaskFailure::Invalid(why) => Problem {
+            TaskFailure::Invalid(why) => GatherProblem {
                 code: ErrorCode::InvalidOutput,
                 message: format!(
                     "the agent {} did not answer as its action {} wants: {why}",
                     agent.id, action.id
                 ),
             },
-            TaskFailure::Unanswered(said) => Problem { code: ErrorCode::Internal, message: said },
-            TaskFailure::NoModel => Problem { code: ErrorCode::Internal, message: NO_MODEL.to_owned() },
+            TaskFailure::Unanswered(said) => GatherProblem { code: ErrorCode::Internal, message: said },
+            TaskFailure::NoModel => GatherProblem { code: ErrorCode::Internal, message: NO_MODEL.to_owned() },
         })
     }
 
     /// The attachments of a task; blocks while files are looked at.
-    fn gather(&self, run: &Run, planned: Vec<Planned<'_>>) -> Result<Vec<Gathered>, Problem> {
+    fn gather(&self, run: &PreparedRun, planned: Vec<PlannedBytes<'_>>) -> Result<Vec<GatheredAttachment>, GatherProblem> {
         let place = self.place(run);
         let workspace = |path: &GuestPath| Some(self.open_workspace(&place, path));
         let folder = run
             .folder
             .as_ref()
-            .map_err(|why| Problem { code: ErrorCode::PathDenied, message: why.clone() })?;
+            .map_err(|why| GatherProblem { code: ErrorCode::PathDenied, message: why.clone() })?;
         let gather = Gather { folder, limits: &self.limits, workspace: &workspace };
         let (gathered, problems) = gather.gather(planned);
         problems.into_iter().next().map_or(Ok(gathered), Err)
     }
 
     /// What an agent is shown; blocks while files are read.
-    fn view(&self, mut gathered: Vec<Gathered>) -> Result<AgentView, Problem> {
-        let viewer = Viewer { blobs: &self.blobs, max_bytes: self.limits.max_bytes, accepts: &self.accepts };
+    fn view(&self, mut gathered: Vec<GatheredAttachment>) -> Result<AgentView, GatherProblem> {
+        let viewer = AttachmentViewer { blobs: &self.blobs, max_bytes: self.limits.max_bytes, accepts: &self.accepts };
         viewer.view(&mut gathered)
     }
 
     /// Where its files are.
-    fn place(&self, run: &Run) -> Place {
+    fn place(&self, run: &PreparedRun) -> FileOwner {
         let own = self.warden.workspaces().per_user().then(|| run.by.clone());
-        Place::new(own, run.session.clone())
+        FileOwner::new(own, run.session.clone())
     }
 
-    fn open_workspace(&self, place: &Place, path: &GuestPath) -> Result<Local, Problem> {
+    fn open_workspace(&self, place: &FileOwner, path: &GuestPath) -> Result<LocalFile, GatherProblem> {
         let (file, bytes) = self.warden.open_file(place, path)?;
         let real = super::files::real_path(&file).unwrap_or_else(|| path.as_str().into());
-        Ok(Local { file, bytes, real })
+        Ok(LocalFile { file, bytes, real })
     }
 }
 
@@ -363,6 +363,6 @@ pub const NO_MODEL: &str = "its agents need a model, and [provider] kind is \"co
      \"openai-responses\" or \"anthropic\"";
 
 /// Whether somebody must answer agents.
-pub fn needs_model(plan: &Plan) -> bool {
+pub fn needs_model(plan: &RunPlan) -> bool {
     plan.tasks.iter().any(|task| matches!(task.work, PlannedWork::Agent(_)))
 }

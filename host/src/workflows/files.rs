@@ -8,7 +8,7 @@
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_workflow::attachment::{FolderPath, Pattern, Segment};
+use cofferdam_workflow::attachment::{FolderPath, Pattern, PatternSegment};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 pub const ENTRIES_MAX: usize = 10_000;
 
 /// A folder whose files can be attached.
-pub struct Folder {
+pub struct AttachableFolder {
     handle: OwnedFd,
 }
 
 /// A regular file, open for reading.
 #[derive(Debug)]
-pub struct Local {
+pub struct LocalFile {
     /// The file.
     pub file: File,
     /// Its length when it was opened.
@@ -87,7 +87,7 @@ fn shown(path: &str) -> String {
     format!("`{}`", one_line(path, 200))
 }
 
-impl Folder {
+impl AttachableFolder {
     /// The folder at this path of the machine.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`LocalError`].
-    pub fn file(&self, path: &FolderPath) -> Result<Local, LocalError> {
+    pub fn file(&self, path: &FolderPath) -> Result<LocalFile, LocalError> {
         self.file_at(&path.to_string())
     }
 
@@ -120,7 +120,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`LocalError`].
-    pub fn file_of_mount(&self, path: &GuestPath) -> Result<Local, LocalError> {
+    pub fn file_of_mount(&self, path: &GuestPath) -> Result<LocalFile, LocalError> {
         self.file_at(path.below_mount()).map_err(|error| match error {
             LocalError::NotFound(_) => LocalError::NotFound(shown(path.as_str())),
             LocalError::Outside(_) => LocalError::Outside(shown(path.as_str())),
@@ -129,7 +129,7 @@ impl Folder {
         })
     }
 
-    fn file_at(&self, text: &str) -> Result<Local, LocalError> {
+    fn file_at(&self, text: &str) -> Result<LocalFile, LocalError> {
         let failed = |errno| LocalError::of(errno, text);
         let handle = self.beneath(text, OFlags::PATH).map_err(failed)?;
         let stat = rustix::fs::fstat(&handle).map_err(failed)?;
@@ -138,7 +138,7 @@ impl Folder {
         }
         let (file, real) = reopened(&handle).map_err(failed)?;
         let bytes = u64::try_from(stat.st_size).unwrap_or_default();
-        Ok(Local { file, bytes, real })
+        Ok(LocalFile { file, bytes, real })
     }
 
     fn beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -160,7 +160,7 @@ impl Folder {
     /// # Errors
     /// [`LocalError`].
     pub fn matching(&self, pattern: &Pattern, left: &mut usize) -> Result<Vec<FolderPath>, LocalError> {
-        let mut walk = Walk { folder: self, found: BTreeSet::new(), left };
+        let mut walk = PatternWalk { folder: self, found: BTreeSet::new(), left };
         walk.enter(&FolderPath::default(), pattern.segments())?;
         let found = walk.found.into_iter();
         Ok(found.filter_map(|path| FolderPath::parse(&path).ok()).collect())
@@ -191,26 +191,26 @@ pub(super) fn real_path(file: &File) -> Option<PathBuf> {
 }
 
 /// A pattern on its way through folders.
-struct Walk<'a> {
-    folder: &'a Folder,
+struct PatternWalk<'a> {
+    folder: &'a AttachableFolder,
     /// Paths that match, as text.
     found: BTreeSet<String>,
     left: &'a mut usize,
 }
 
-impl Walk<'_> {
+impl PatternWalk<'_> {
     /// What these segments match in the folder at `path`. As deep as the pattern is long, and
     /// folders are.
-    fn enter(&mut self, path: &FolderPath, segments: &[Segment]) -> Result<(), LocalError> {
+    fn enter(&mut self, path: &FolderPath, segments: &[PatternSegment]) -> Result<(), LocalError> {
         match segments {
             [] => Ok(()),
             // A name without wildcards: a linked folder is entered, beneath as ever.
-            [Segment::Name(name)] => self.keep(path.join(name)),
-            [Segment::Name(name), rest @ ..] => self.enter(&path.join(name), rest),
-            [Segment::AnyDepth, rest @ ..] => {
+            [PatternSegment::Name(name)] => self.keep(path.join(name)),
+            [PatternSegment::Name(name), rest @ ..] => self.enter(&path.join(name), rest),
+            [PatternSegment::AnyDepth, rest @ ..] => {
                 self.enter(path, rest)?;
                 for (name, is_folder) in self.entries(path)? {
-                    if is_folder && Segment::AnyDepth.takes(&name) {
+                    if is_folder && PatternSegment::AnyDepth.takes(&name) {
                         self.enter(&path.join(&name), segments)?;
                     }
                 }

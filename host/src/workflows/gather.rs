@@ -3,14 +3,14 @@
 //!
 //! `workflow check` and runs gather alike; a run stops at the first problem, a check tells of all.
 
-use super::files::{Folder, Local, LocalError};
-use super::types::Limits;
+use super::files::{AttachableFolder, LocalFile, LocalError};
+use super::types::AttachmentLimits;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_egress::{EgressError, Target};
+use cofferdam_egress::{EgressError, CheckedUrl};
 use cofferdam_warden::attachments::{Blob, sniff};
-use cofferdam_workflow::attachment::{FolderPath, Item, Kind, LocalPath, Merge, Pattern, Scope, Source, Url};
+use cofferdam_workflow::attachment::{FolderPath, AttachmentItem, Kind, LocalPath, AttachmentMerge, Pattern, DeclaringScope, AttachmentSource, Url};
 use cofferdam_workflow::{PlannedAttachment, ReadyAttachment};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub const ITEMS_MAX: usize = 100;
 
 /// An attachment as it is gathered.
-pub enum Planned<'a> {
+pub enum PlannedBytes<'a> {
     /// With everything put in.
     Ready(Box<ReadyAttachment>),
     /// Of a check: it waits for tasks.
@@ -27,11 +27,11 @@ pub enum Planned<'a> {
 }
 
 /// One attachment of the union, with the last name and meta that were given.
-pub struct Gathered {
+pub struct GatheredAttachment {
     /// Its type, or as it is written.
     pub kind: String,
     /// What it is; none while it waits.
-    pub bytes: Bytes,
+    pub bytes: ByteSource,
     /// Its path below the declaring file's folder or in the workspace, or its address, as it is
     /// written.
     pub shown: String,
@@ -42,13 +42,13 @@ pub struct Gathered {
     /// Told from the bytes; of files alone.
     pub mime_type: Option<String>,
     /// Who declares it.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<DeclaringScope>,
 }
 
 /// Where the bytes of an attachment are.
-pub enum Bytes {
+pub enum ByteSource {
     /// In a file.
-    Local(Kind, Local),
+    Local(Kind, LocalFile),
     /// At an address, which is passed on and not contacted.
     At(Kind, Url),
     /// At an address that is downloaded.
@@ -67,7 +67,7 @@ pub enum Bytes {
 
 /// What is wrong with an attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct GatherProblem {
     /// For programs.
     pub code: ErrorCode,
     /// For people, one line.
@@ -75,37 +75,37 @@ pub struct Problem {
 }
 
 /// Opens a file of the run's workspace; `None` where that is not looked at.
-pub(super) type OpenWorkspace<'a> = &'a dyn Fn(&GuestPath) -> Option<Result<Local, Problem>>;
+pub(super) type OpenWorkspace<'a> = &'a dyn Fn(&GuestPath) -> Option<Result<LocalFile, GatherProblem>>;
 
 /// What gathering needs.
 pub struct Gather<'a> {
     /// The folder of the workflow's file.
-    pub folder: &'a Folder,
+    pub folder: &'a AttachableFolder,
     /// What attachments may be.
-    pub limits: &'a Limits,
+    pub limits: &'a AttachmentLimits,
     /// The run's workspace.
     pub workspace: OpenWorkspace<'a>,
 }
 
 /// An attachment that is about to be merged.
-struct Found {
+struct FoundAttachment {
     kind: String,
-    bytes: Bytes,
+    bytes: ByteSource,
     shown: String,
     mime_type: Option<String>,
 }
 
 /// The union as it grows.
-struct Union {
-    merge: Merge<Found>,
-    problems: Vec<Problem>,
+struct AttachmentUnion {
+    merge: AttachmentMerge<FoundAttachment>,
+    problems: Vec<GatherProblem>,
     /// Entries of folders that may still be looked at.
     left: usize,
     /// By declaration: whether anything matched, and the patterns.
     matched: BTreeMap<usize, (bool, Vec<String>)>,
 }
 
-impl From<LocalError> for Problem {
+impl From<LocalError> for GatherProblem {
     fn from(error: LocalError) -> Self {
         Self { code: error.code(), message: error.to_string() }
     }
@@ -113,30 +113,30 @@ impl From<LocalError> for Problem {
 
 impl Gather<'_> {
     /// The union of these in order, and everything that is wrong with them.
-    pub fn gather(&self, planned: Vec<Planned<'_>>) -> (Vec<Gathered>, Vec<Problem>) {
-        let mut union = Union {
-            merge: Merge::default(),
+    pub fn gather(&self, planned: Vec<PlannedBytes<'_>>) -> (Vec<GatheredAttachment>, Vec<GatherProblem>) {
+        let mut union = AttachmentUnion {
+            merge: AttachmentMerge::default(),
             problems: Vec::new(),
             left: super::files::ENTRIES_MAX,
             matched: BTreeMap::new(),
         };
         for one in planned {
             match one {
-                Planned::Ready(ready) => self.take(*ready, &mut union),
-                Planned::Deferred(planned) => defer(planned, &mut union),
+                PlannedBytes::Ready(ready) => self.take(*ready, &mut union),
+                PlannedBytes::Deferred(planned) => defer(planned, &mut union),
             }
             if union.merge.len() > ITEMS_MAX {
                 let message =
                     format!("the task has more than {ITEMS_MAX} attachments; write narrower patterns");
-                union.problems.push(Problem { code: ErrorCode::TooLarge, message });
+                union.problems.push(GatherProblem { code: ErrorCode::TooLarge, message });
                 break;
             }
         }
         for (_, patterns) in union.matched.values().filter(|(matched, _)| !matched) {
             let message = format!("no file matches {}", patterns.join(", "));
-            union.problems.push(Problem { code: ErrorCode::NotFound, message });
+            union.problems.push(GatherProblem { code: ErrorCode::NotFound, message });
         }
-        let gathered = union.merge.finish().into_iter().map(|merged| Gathered {
+        let gathered = union.merge.finish().into_iter().map(|merged| GatheredAttachment {
             kind: merged.first.kind,
             bytes: merged.first.bytes,
             shown: merged.first.shown,
@@ -148,24 +148,24 @@ impl Gather<'_> {
         (gathered.collect(), union.problems)
     }
 
-    fn take(&self, ready: ReadyAttachment, union: &mut Union) {
+    fn take(&self, ready: ReadyAttachment, union: &mut AttachmentUnion) {
         let ReadyAttachment { scope, folder, group, item } = ready;
         match item.source.clone() {
-            Source::Url(url) => {
+            AttachmentSource::Url(url) => {
                 union.problems.extend(self.take_address(url, item, scope, &mut union.merge).err())
             }
-            Source::Local(LocalPath::Workspace(path)) => {
+            AttachmentSource::Local(LocalPath::Workspace(path)) => {
                 union.matched.entry(group).or_default().0 = true;
                 self.take_of_workspace(&path, item, scope, union);
             }
-            Source::Local(LocalPath::File(path)) => {
+            AttachmentSource::Local(LocalPath::File(path)) => {
                 // Among patterns it is one that must be there, and so matches.
                 union.matched.entry(group).or_default().0 = true;
                 if let Err(problem) = self.take_file(&folder, &path, (&item, scope), union) {
                     union.problems.push(problem);
                 }
             }
-            Source::Local(LocalPath::Pattern(pattern)) => {
+            AttachmentSource::Local(LocalPath::Pattern(pattern)) => {
                 if let Err(problem) = self.take_matching(&folder, &pattern, (&item, scope, group), union) {
                     union.problems.push(problem);
                 }
@@ -176,24 +176,24 @@ impl Gather<'_> {
     fn take_address(
         &self,
         url: Url,
-        item: Item,
-        scope: Scope,
-        merge: &mut Merge<Found>,
-    ) -> Result<(), Problem> {
+        item: AttachmentItem,
+        scope: DeclaringScope,
+        merge: &mut AttachmentMerge<FoundAttachment>,
+    ) -> Result<(), GatherProblem> {
         let is_downloaded = item.is_downloaded();
         if is_downloaded {
-            Target::parse(url.as_written(), &self.limits.private_hosts).map_err(EgressError::from)?;
+            CheckedUrl::parse(url.as_written(), &self.limits.private_hosts).map_err(EgressError::from)?;
         }
-        let found = Found {
+        let found = FoundAttachment {
             kind: item.kind.name().to_owned(),
             shown: url.as_written().to_owned(),
-            bytes: Bytes::At(item.kind, url.clone()),
+            bytes: ByteSource::At(item.kind, url.clone()),
             mime_type: None,
         };
         let merged = merge.add(found, item.kind, Some(url.key()), (item.name, item.meta), scope);
         if is_downloaded {
             // Whoever of its declarations asks for that.
-            merged.first.bytes = Bytes::ToDownload(item.kind, url);
+            merged.first.bytes = ByteSource::ToDownload(item.kind, url);
         }
         Ok(())
     }
@@ -202,9 +202,9 @@ impl Gather<'_> {
         &self,
         folder: &FolderPath,
         pattern: &Pattern,
-        (item, scope, group): (&Item, Scope, usize),
-        union: &mut Union,
-    ) -> Result<(), Problem> {
+        (item, scope, group): (&AttachmentItem, DeclaringScope, usize),
+        union: &mut AttachmentUnion,
+    ) -> Result<(), GatherProblem> {
         let found = self.folder.below(folder)?.matching(pattern, &mut union.left)?;
         let matched = union.matched.entry(group).or_default();
         matched.0 |= !found.is_empty();
@@ -224,21 +224,21 @@ impl Gather<'_> {
         &self,
         folder: &FolderPath,
         path: &FolderPath,
-        (item, scope): (&Item, Scope),
-        union: &mut Union,
-    ) -> Result<(), Problem> {
+        (item, scope): (&AttachmentItem, DeclaringScope),
+        union: &mut AttachmentUnion,
+    ) -> Result<(), GatherProblem> {
         let local = self.folder.below(folder)?.file(path)?;
         self.add(local, path.to_string(), (item, scope), union)
     }
 
-    fn take_of_workspace(&self, path: &GuestPath, item: Item, scope: Scope, union: &mut Union) {
+    fn take_of_workspace(&self, path: &GuestPath, item: AttachmentItem, scope: DeclaringScope, union: &mut AttachmentUnion) {
         let added = match (self.workspace)(path) {
             Some(Ok(local)) => self.add(local, path.to_string(), (&item, scope), union),
             Some(Err(problem)) => Err(problem),
             None => {
-                let found = Found {
+                let found = FoundAttachment {
                     kind: item.kind.name().to_owned(),
-                    bytes: Bytes::Unknown { is_path: true, deferred: false },
+                    bytes: ByteSource::Unknown { is_path: true, deferred: false },
                     shown: path.to_string(),
                     mime_type: None,
                 };
@@ -253,24 +253,24 @@ impl Gather<'_> {
     /// Adds an open file that is as large and of a type as it may be.
     fn add(
         &self,
-        mut local: Local,
+        mut local: LocalFile,
         shown: String,
-        (item, scope): (&Item, Scope),
-        union: &mut Union,
-    ) -> Result<(), Problem> {
+        (item, scope): (&AttachmentItem, DeclaringScope),
+        union: &mut AttachmentUnion,
+    ) -> Result<(), GatherProblem> {
         let quoted = format!("`{}`", one_line(&shown, 200));
         if local.bytes > self.limits.max_bytes {
             let (bytes, max) = (local.bytes, self.limits.max_bytes);
             let message =
                 format!("{quoted} has {bytes} bytes, and [attachments] max_download_size_bytes is {max}");
-            return Err(Problem { code: ErrorCode::TooLarge, message });
+            return Err(GatherProblem { code: ErrorCode::TooLarge, message });
         }
         let mime_type = sniff(&mut local.file);
         self.limits.check_type(item.kind, &mime_type, &quoted)?;
         let key = Some(local.real.to_string_lossy().into_owned());
-        let found = Found {
+        let found = FoundAttachment {
             kind: item.kind.name().to_owned(),
-            bytes: Bytes::Local(item.kind, local),
+            bytes: ByteSource::Local(item.kind, local),
             shown,
             mime_type: Some(mime_type),
         };
@@ -279,9 +279,9 @@ impl Gather<'_> {
     }
 }
 
-impl Limits {
+impl AttachmentLimits {
     /// Refuses a detected type that an attachment of this type may not be.
-    pub(super) fn check_type(&self, kind: Kind, mime_type: &str, quoted: &str) -> Result<(), Problem> {
+    pub(super) fn check_type(&self, kind: Kind, mime_type: &str, quoted: &str) -> Result<(), GatherProblem> {
         if self.allowed.allows(kind, mime_type) {
             return Ok(());
         }
@@ -290,17 +290,17 @@ impl Limits {
             "{quoted} is {mime_type}, and an attachment of type {name} may be {may}; write another type, or change \
              [attachments] allowed_mime_types"
         );
-        Err(Problem { code: ErrorCode::AttachmentUnavailable, message })
+        Err(GatherProblem { code: ErrorCode::AttachmentUnavailable, message })
     }
 }
 
 /// Of a check: as it is written, no other's equal.
-fn defer(planned: &PlannedAttachment, union: &mut Union) {
+fn defer(planned: &PlannedAttachment, union: &mut AttachmentUnion) {
     use cofferdam_workflow::attachment::Origin;
     let is_path = matches!(planned.origin, Origin::Path | Origin::Paths);
-    let found = Found {
+    let found = FoundAttachment {
         kind: planned.kind_shown().to_owned(),
-        bytes: Bytes::Unknown { is_path, deferred: true },
+        bytes: ByteSource::Unknown { is_path, deferred: true },
         shown: planned.source_shown().to_owned(),
         mime_type: None,
     };

@@ -2,8 +2,8 @@
 //! replied, or the time is over, its request is in the inbox again, once.
 
 use super::in_turn::{BeganInTurn, in_words};
-use super::serving::Serving;
-use cofferdam_chat::runs::Resumed;
+use super::serving::WorkflowService;
+use cofferdam_chat::runs::ResumedTurn;
 use cofferdam_core::audit::{WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_store::{DueWait, GoingOn, KeptRun, StoreError, now_ms};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// The parts of an album come within so many milliseconds of each other.
 const ALBUM_MS: i64 = 2_000;
 
-impl Serving {
+impl WorkflowService {
     /// Has requests go on whose wait is over, and ends what nobody goes on with.
     pub(super) async fn look_at_turns(&self) -> Result<(), StoreError> {
         for due in self.store().due_waits(now_ms(), ALBUM_MS).await? {
@@ -47,7 +47,7 @@ impl Serving {
         let trigger = super::began::trigger_of(kept);
         let session = SessionId::new(trigger["session"].as_str().unwrap_or_default());
         let update_id = update_id(&due);
-        let resumed = Resumed {
+        let resumed = ResumedTurn {
             run: due.run.clone(),
             request: began.request,
             target: to.target.clone(),

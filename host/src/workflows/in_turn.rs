@@ -10,18 +10,18 @@ mod run;
 pub(super) use run::{BeganInTurn, event, in_words};
 
 use super::executor::people::{lost, reached};
-use super::gather::Problem;
-use cofferdam_chat::runs::Asking;
+use super::gather::GatherProblem;
+use cofferdam_chat::runs::CallingTurn;
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
-    Ended, KeptRun, NewDirect, NewMessage, NewReply, NewRun, NewTurnWait, Owner, Sent, TurnWaited, now_ms,
+    RunEnd, KeptRun, NewDirect, NewMessage, NewReply, NewRun, NewTurnWait, RunOwner, SendState, TurnWaited, now_ms,
 };
-use cofferdam_warden::attachments::outgoing::{Addition, Source};
-use cofferdam_warden::messaging::{Message, Messaging};
+use cofferdam_warden::attachments::outgoing::{Addition, OutgoingFile};
+use cofferdam_warden::messaging::{MessageToSend, Messaging};
 use run::{WORKFLOW, new_run};
 use serde_json::json;
 use std::time::Duration;
@@ -37,16 +37,16 @@ pub const MESSAGE_TEXT_BYTES_MAX: usize = 32 << 10;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Writes to people for the calls of one turn, or of one task of a run.
-pub(super) struct InTurn {
+pub(super) struct TurnMessaging {
     pub(super) executor: Executor,
     /// The turn; none for a task of a file, whose run has steps of its own to wait.
-    pub(super) asking: Option<Asking>,
+    pub(super) asking: Option<CallingTurn>,
     /// Runs that are open at once.
     pub(super) max_open: u32,
     pub(super) runtime: Handle,
 }
 
-impl Messaging for InTurn {
+impl Messaging for TurnMessaging {
     fn serves(&self, to: &str) -> Result<(), ToolError> {
         let person = person(to)?;
         self.may_write()?;
@@ -64,7 +64,7 @@ impl Messaging for InTurn {
     fn send(
         &self,
         of: &CallFacts,
-        message: Message,
+        message: MessageToSend,
         stopped: &dyn Fn() -> Option<ToolError>,
     ) -> Result<SentMessage, ToolError> {
         if message.text.trim().is_empty() && message.files.is_empty() {
@@ -105,7 +105,7 @@ impl Messaging for InTurn {
     }
 }
 
-impl InTurn {
+impl TurnMessaging {
     /// Refuses whoever is answered in an open group alone: nobody is written to for them.
     fn may_write(&self) -> Result<(), ToolError> {
         let (Some(asking), Some(people)) = (&self.asking, &self.executor.people) else { return Ok(()) };
@@ -126,10 +126,10 @@ impl InTurn {
     async fn delivered(
         &self,
         of: &CallFacts,
-        message: Message,
+        message: MessageToSend,
         cancel: &CancellationToken,
-    ) -> Result<SentMessage, Problem> {
-        let Message { to, text, files, workflow } = message;
+    ) -> Result<SentMessage, GatherProblem> {
+        let MessageToSend { to, text, files, workflow } = message;
         let executor = &self.executor;
         let to = person(&to)?;
         let run = match &workflow {
@@ -144,10 +144,10 @@ impl InTurn {
             None => TurnId::new(format!("{}/{id}", of.call)),
         };
         let private = reached(|| messenger.open(&to.sender), cancel).await?;
-        if executor.store.message_sent(&turn).await.map_err(lost)? == Sent::Unknown {
+        if executor.store.message_sent(&turn).await.map_err(lost)? == SendState::Unknown {
             let taken = self.held(files, &turn)?;
             let files = taken.as_ref().map(Addition::attachments).unwrap_or_default();
-            executor.warden.note_message(audit::Message {
+            executor.warden.note_message(audit::MessageRecord {
                 facts: of.clone(),
                 to: to.to_string(),
                 text_sha256: sha256_hex(text.as_bytes()),
@@ -205,20 +205,20 @@ impl InTurn {
         &self,
         run: &KeptRun,
         id: &str,
-        sent: &Result<SentMessage, Problem>,
-    ) -> Result<(), Problem> {
+        sent: &Result<SentMessage, GatherProblem>,
+    ) -> Result<(), GatherProblem> {
         let ended = match sent {
-            Ok(SentMessage { channel, channel_id, message_id }) => Ended::Done(
+            Ok(SentMessage { channel, channel_id, message_id }) => RunEnd::Done(
                 json!({ "channel": channel, "channelId": channel_id, "messageId": message_id }).to_string(),
             ),
-            Err(problem) if problem.code == ErrorCode::SendFailed => Ended::Failed(problem.to_json(Some(id))),
+            Err(problem) if problem.code == ErrorCode::SendFailed => RunEnd::Failed(problem.to_json(Some(id))),
             Err(_) => return Ok(()),
         };
         self.executor.store.end_turn_task(&run.new.run, id, ended).await.map_err(lost)
     }
 
     /// The files of a message, held until it is kept.
-    fn held(&self, files: Vec<Source>, turn: &TurnId) -> Result<Option<Addition>, Problem> {
+    fn held(&self, files: Vec<OutgoingFile>, turn: &TurnId) -> Result<Option<Addition>, GatherProblem> {
         if files.is_empty() {
             return Ok(None);
         }
@@ -227,7 +227,7 @@ impl InTurn {
         Ok(Some(addition))
     }
 
-    async fn begun(&self, of: &CallFacts, summary: Option<String>) -> Result<String, Problem> {
+    async fn begun(&self, of: &CallFacts, summary: Option<String>) -> Result<String, GatherProblem> {
         let asking = self.asking()?;
         self.may_write()?;
         if summary.as_ref().is_some_and(|summary| summary.len() > SUMMARY_BYTES_MAX) {
@@ -248,7 +248,7 @@ impl InTurn {
                 "{} runs of workflows are open ([workflows] max_open); try again when one has ended",
                 self.max_open
             );
-            return Err(Problem { code: ErrorCode::QuotaExceeded, message });
+            return Err(GatherProblem { code: ErrorCode::QuotaExceeded, message });
         }
         Ok(run)
     }
@@ -259,7 +259,7 @@ impl InTurn {
         workflow: &str,
         message: &str,
         timeout: Option<Duration>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), GatherProblem> {
         let run = self.own(workflow).await?;
         let age = u64::try_from(now_ms() - run.began_at).unwrap_or(0);
         let left = self.executor.deadline.0.saturating_sub(Duration::from_millis(age));
@@ -271,7 +271,7 @@ impl InTurn {
             message: message.to_owned(),
             patience: i64::try_from(patience.as_millis()).unwrap_or(i64::MAX),
         };
-        let refused = |code, said: &str| Err(Problem { code, message: said.to_owned() });
+        let refused = |code, said: &str| Err(GatherProblem { code, message: said.to_owned() });
         match self.executor.store.wait_in_turn(new, now_ms()).await.map_err(lost)? {
             TurnWaited::Begun => Ok(self.note(&run.new, WorkflowState::Waiting, None)?),
             TurnWaited::Again => Ok(()),
@@ -288,8 +288,8 @@ impl InTurn {
     }
 
     /// The turn that asks, where it can be gone on with.
-    fn asking(&self) -> Result<&Asking, Problem> {
-        let refused = |said: &str| Problem { code: ErrorCode::ToolUnavailable, message: said.to_owned() };
+    fn asking(&self) -> Result<&CallingTurn, GatherProblem> {
+        let refused = |said: &str| GatherProblem { code: ErrorCode::ToolUnavailable, message: said.to_owned() };
         match &self.asking {
             None => {
                 Err(refused("a task of a workflow's file begins no workflow; the file has `send` and `wait`"))
@@ -302,16 +302,16 @@ impl InTurn {
     }
 
     /// A run of this very person in this very conversation.
-    async fn own(&self, run: &str) -> Result<KeptRun, Problem> {
+    async fn own(&self, run: &str) -> Result<KeptRun, GatherProblem> {
         let asking = self.asking()?;
         let kept = self.executor.store.kept_run(run).await.map_err(lost)?;
         let is_own = |kept: &KeptRun| {
             let began = BeganInTurn::of(kept).ok();
-            kept.new.owner == Owner::Turn
+            kept.new.owner == RunOwner::Turn
                 && kept.new.by == asking.by
                 && began.is_some_and(|began| began.trigger["session"] == asking.session.as_str())
         };
-        kept.filter(is_own).ok_or_else(|| Problem {
+        kept.filter(is_own).ok_or_else(|| GatherProblem {
             code: ErrorCode::NotFound,
             message: "there is no such workflow of this conversation; begin one with workflow_create"
                 .to_owned(),
@@ -347,11 +347,11 @@ fn invalid(said: impl AsRef<str>) -> ToolError {
     ToolError::new(ErrorCode::InvalidArguments, said)
 }
 
-fn ended() -> Problem {
+fn ended() -> GatherProblem {
     let message = "this workflow has ended; begin another one with workflow_create".to_owned();
-    Problem { code: ErrorCode::NotFound, message }
+    GatherProblem { code: ErrorCode::NotFound, message }
 }
 
-fn told(problem: Problem) -> ToolError {
+fn told(problem: GatherProblem) -> ToolError {
     ToolError::new(problem.code, problem.message)
 }

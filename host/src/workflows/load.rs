@@ -1,6 +1,6 @@
 //! A workflow's file of this machine, with the files of agents that it names.
 
-use super::files::{Folder, folder_of, read_regular};
+use super::files::{AttachableFolder, folder_of, read_regular};
 use cofferdam_workflow::attachment::FolderPath;
 use cofferdam_workflow::{FILE_BYTES_MAX, FileProblem, Workflow};
 use std::io::Read;
@@ -12,7 +12,7 @@ pub struct Loaded {
     /// The workflow.
     pub workflow: Arc<Workflow>,
     /// Its folder, open.
-    pub folder: Folder,
+    pub folder: AttachableFolder,
     /// Its folder's path, absolute.
     pub dir: PathBuf,
 }
@@ -49,7 +49,7 @@ pub fn load(file: &Path) -> Result<Loaded, LoadError> {
     let unreadable = |cause| LoadError::Unreadable { file: name.clone(), cause };
     let text = read_regular(file, FILE_BYTES_MAX).map_err(unreadable)?;
     let path = folder_of(file);
-    let folder = Folder::open(&path).map_err(unreadable)?;
+    let folder = AttachableFolder::open(&path).map_err(unreadable)?;
     let dir = path.canonicalize().map_err(unreadable)?;
     let mut read = |path: &FolderPath| {
         let mut local = folder.file(path).map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 
 use super::in_turn::event;
 use super::lock::RunLock;
-use super::serving::Serving;
+use super::serving::WorkflowService;
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::id::Caller;
 use cofferdam_store::{KeptRun, RunState, StoreError, now_ms};
@@ -22,7 +22,7 @@ pub fn end_of(kept: &KeptRun) -> Option<Workflow> {
     Some(Workflow { by: kept.ended_by.clone(), ..event(&kept.new, state, None) })
 }
 
-impl Serving {
+impl WorkflowService {
     /// Writes down what became of a kept run; that it did is so whether or not it can be written.
     pub(super) fn note(&self, kept: &KeptRun, state: WorkflowState, by: Option<&Caller>) {
         if let Err(error) = self.warden().note_workflow(event(&kept.new, state, by)) {

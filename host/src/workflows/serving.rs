@@ -2,8 +2,8 @@
 //! What each waits for is in the database alone, so a restart finds all of it.
 
 use super::began::{new_run, take_up};
-use super::catalog::{Catalog, Offered};
-use super::clock::Clock;
+use super::catalog::{Catalog, OfferedWorkflow};
+use super::clock::SteadyClock;
 use super::download::check_addresses;
 use super::executor::{Executor, ended_text};
 use super::in_turn::event;
@@ -15,10 +15,10 @@ use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_store::{
-    AnswerTo, Ended, KeptRun, NewReply, NewRun, Owner, RunState, Store, StoreError, now_ms,
+    AnswerTo, RunEnd, KeptRun, NewReply, NewRun, RunOwner, RunState, Store, StoreError, now_ms,
 };
 use cofferdam_warden::calls::Warden;
-use cofferdam_workflow::{Context, Plan, schedule};
+use cofferdam_workflow::{Context, RunPlan, schedule};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,15 +38,15 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// The runs of the one `serve`. Clones share them.
 #[derive(Clone)]
-pub struct Serving(Arc<Inner>);
+pub struct WorkflowService(Arc<ServingState>);
 
-struct Inner {
+struct ServingState {
     /// Carries runs out, as it is configured now.
     executors: watch::Receiver<Executor>,
     catalog: Arc<Catalog>,
     runs: Runs,
     store: Store,
-    given: Given,
+    given: ServingServices,
     state_dir: PathBuf,
     /// There may be something to do.
     nudged: Notify,
@@ -55,7 +55,7 @@ struct Inner {
 }
 
 /// What every run of `serve` begins with.
-pub struct Given {
+pub struct ServingServices {
     /// Each variable that the operator lists.
     pub env: Map<String, Value>,
     /// Each tool that is there, with its description.
@@ -66,7 +66,7 @@ pub struct Given {
 
 /// Why a run does not begin.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotBegun {
+pub(super) enum StartRefusal {
     /// It may not; for who asked for it.
     #[error("{0}")]
     Refused(String),
@@ -76,7 +76,7 @@ pub(super) enum NotBegun {
 }
 
 /// What begins a run.
-pub(super) struct Beginning {
+pub(super) struct RunStart {
     pub(super) id: String,
     pub(super) by: Caller,
     pub(super) input: Value,
@@ -86,17 +86,17 @@ pub(super) struct Beginning {
     pub(super) answers: bool,
 }
 
-impl Serving {
+impl WorkflowService {
     /// The runs of a store, carried out by what `executors` brings.
     pub fn new(
         executors: watch::Receiver<Executor>,
         (catalog, runs): (Arc<Catalog>, Runs),
-        given: Given,
+        given: ServingServices,
         state_dir: PathBuf,
     ) -> Self {
         let store = executors.borrow().store.clone();
         let (nudged, went_on) = (Notify::new(), watch::Sender::new(()));
-        Self(Arc::new(Inner { executors, catalog, runs, store, given, state_dir, nudged, went_on }))
+        Self(Arc::new(ServingState { executors, catalog, runs, store, given, state_dir, nudged, went_on }))
     }
 
     pub(super) fn catalog(&self) -> &Catalog {
@@ -145,7 +145,7 @@ impl Serving {
         if let Err(error) = self.0.store.bound_waits(now_ms()).await {
             tracing::error!(%error, "the times of waiting runs are not looked at");
         }
-        let mut clock = Clock::now();
+        let mut clock = SteadyClock::now();
         loop {
             if let Some(by) = clock.was_set() {
                 tracing::warn!(by_ms = by, "the clock was set; what runs of workflows wait for follows it");
@@ -283,30 +283,30 @@ impl Serving {
     /// Ends a run that no release after this one will go on with by itself.
     async fn give_up(&self, kept: &KeptRun, why: &str) -> Result<(), StoreError> {
         let error = json!({ "code": ErrorCode::Internal, "message": one_line(why, 500) });
-        if self.0.store.end_run(&kept.new.run, Ended::Failed(error.to_string())).await? {
+        if self.0.store.end_run(&kept.new.run, RunEnd::Failed(error.to_string())).await? {
             self.note(kept, WorkflowState::Failed, None);
         }
         Ok(())
     }
 
     /// Begins a run, which is then gone on with.
-    pub(super) async fn begin(&self, of: &Offered, beginning: Beginning) -> Result<(), NotBegun> {
-        let Beginning { id, by, input, trigger, answer_to, answers } = beginning;
-        let Given { env, tools, max_open } = &self.0.given;
+    pub(super) async fn begin(&self, of: &OfferedWorkflow, beginning: RunStart) -> Result<(), StartRefusal> {
+        let RunStart { id, by, input, trigger, answer_to, answers } = beginning;
+        let ServingServices { env, tools, max_open } = &self.0.given;
         let context = Context { run: id, input, env: env.clone(), trigger, tools: tools.clone() };
-        let refused = |error: &dyn std::fmt::Display| NotBegun::Refused(error.to_string());
-        let plan = Plan::begin(of.workflow.clone(), &context)
-            .map_err(|error| NotBegun::Refused(format!("{}: {}", error.code, error.problem.problem)))?;
+        let refused = |error: &dyn std::fmt::Display| StartRefusal::Refused(error.to_string());
+        let plan = RunPlan::begin(of.workflow.clone(), &context)
+            .map_err(|error| StartRefusal::Refused(format!("{}: {}", error.code, error.problem.problem)))?;
         check_addresses(&plan, &self.0.executors.borrow().limits)
-            .map_err(|error| NotBegun::Refused(format!("{}: {error}", error.code())))?;
+            .map_err(|error| StartRefusal::Refused(format!("{}: {error}", error.code())))?;
         let new = new_run(&plan, &context, of.dir.clone(), &by);
-        let new = NewRun { owner: Owner::Serve, answer_to: Some(answer_to), answers, ..new };
+        let new = NewRun { owner: RunOwner::Serve, answer_to: Some(answer_to), answers, ..new };
         let warden = self.0.executors.borrow().warden.clone();
         warden.note_workflow(event(&new, WorkflowState::Started, Some(&by))).map_err(|e| refused(&e))?;
         if !self.0.store.begin_run(new.clone(), *max_open).await? {
             let noted = warden.note_workflow(event(&new, WorkflowState::Failed, None));
             noted.map_err(|e| refused(&e))?;
-            return Err(NotBegun::Refused(format!(
+            return Err(StartRefusal::Refused(format!(
                 "{}: {max_open} runs of workflows are open ([workflows] max_open); try again when one has ended",
                 ErrorCode::QuotaExceeded
             )));
@@ -341,15 +341,15 @@ impl Serving {
                 let input = of.workflow.input().complete(json!({}));
                 let begun = match input {
                     Ok(input) => {
-                        let beginning = Beginning { id, by, input, trigger, answer_to, answers: true };
+                        let beginning = RunStart { id, by, input, trigger, answer_to, answers: true };
                         self.begin(of, beginning).await
                     }
-                    Err(error) => Err(NotBegun::Refused(error.to_string())),
+                    Err(error) => Err(StartRefusal::Refused(error.to_string())),
                 };
                 match begun {
                     Ok(()) => {}
-                    Err(NotBegun::Store(error)) => return Err(error),
-                    Err(NotBegun::Refused(why)) => {
+                    Err(StartRefusal::Store(error)) => return Err(error),
+                    Err(StartRefusal::Refused(why)) => {
                         tracing::error!(workflow = of.workflow.id, why, "a scheduled run does not begin");
                     }
                 }

@@ -1,15 +1,15 @@
 //! What an agent is shown of its attachments: bytes taken in, one line for each in order, and the
 //! parts in order.
 
-use super::files::Local;
-use super::gather::{Bytes, Gathered, Problem};
+use super::files::LocalFile;
+use super::gather::{ByteSource, GatheredAttachment, GatherProblem};
 use cofferdam_agent::llm::PARTS_BYTES_MAX;
-use cofferdam_agent::turn::Shown;
+use cofferdam_agent::turn::TaskAttachments;
 use cofferdam_core::audit::WorkflowAttachment;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_warden::attachments::{Attachment, Attachments, BlobStore, Config, Declared, Intake};
+use cofferdam_warden::attachments::{Attachment, Attachments, BlobStore, Config, DeclaredFile, Intake};
 use cofferdam_workflow::attachment::{Kind, Url};
 use serde_json::{Map, Value, json};
 use std::io::{Read, Seek};
@@ -24,13 +24,13 @@ pub(super) struct AgentView {
     /// One line of JSON for each; none without any.
     pub list: Option<String>,
     /// The parts, in order.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<TaskAttachments>,
     /// For the audit.
     pub audited: Vec<WorkflowAttachment>,
 }
 
 /// What decides how attachments are shown.
-pub(super) struct Viewer<'a> {
+pub(super) struct AttachmentViewer<'a> {
     /// Where bytes are held.
     pub blobs: &'a BlobStore,
     /// Bytes of one.
@@ -40,18 +40,18 @@ pub(super) struct Viewer<'a> {
 }
 
 /// One that is taken in.
-struct Taken<'a> {
-    of: &'a Gathered,
+struct TakenAttachment<'a> {
+    of: &'a GatheredAttachment,
     kind: Kind,
     url: Option<Url>,
 }
 
-impl Viewer<'_> {
+impl AttachmentViewer<'_> {
     /// Takes everything in and decides how it is shown.
     ///
     /// # Errors
     /// The first [`Problem`]: of a task everything is shown, or nothing is asked.
-    pub(super) fn view(&self, gathered: &mut [Gathered]) -> Result<AgentView, Problem> {
+    pub(super) fn view(&self, gathered: &mut [GatheredAttachment]) -> Result<AgentView, GatherProblem> {
         let max_bytes = ByteSize(self.max_bytes);
         let limits = Config { max_bytes, max_turn_bytes: ByteSize(u64::MAX), max_count: u32::MAX };
         let mut intake = Intake::new(self.blobs, &limits);
@@ -68,11 +68,11 @@ impl Viewer<'_> {
         let (mut lines, mut left) = (Vec::new(), PARTS_BYTES_MAX);
         for (one, attachment) in gathered.iter().zip(attachments.iter()) {
             let (kind, url) = match &one.bytes {
-                Bytes::Local(kind, _) => (*kind, None),
-                Bytes::At(kind, url) | Bytes::Downloaded(kind, url, _) => (*kind, Some(url.clone())),
-                Bytes::ToDownload(..) | Bytes::Unknown { .. } => return Err(lost(one)),
+                ByteSource::Local(kind, _) => (*kind, None),
+                ByteSource::At(kind, url) | ByteSource::Downloaded(kind, url, _) => (*kind, Some(url.clone())),
+                ByteSource::ToDownload(..) | ByteSource::Unknown { .. } => return Err(lost(one)),
             };
-            let taken = Taken { of: one, kind, url };
+            let taken = TakenAttachment { of: one, kind, url };
             lines.push(line(&taken, attachment));
             view.audited.push(audited(&taken, attachment));
             view.shown.extend(self.part(&taken, attachment, &mut left)?);
@@ -84,17 +84,17 @@ impl Viewer<'_> {
     /// The part of one attachment; none where the list alone tells of it.
     fn part(
         &self,
-        taken: &Taken<'_>,
+        taken: &TakenAttachment<'_>,
         attachment: &Attachment,
         left: &mut u64,
-    ) -> Result<Option<Shown>, Problem> {
+    ) -> Result<Option<TaskAttachments>, GatherProblem> {
         let shown = format!("`{}`", one_line(&taken.of.shown_redacted(), 200));
-        if let Bytes::At(_, url) = &taken.of.bytes {
+        if let ByteSource::At(_, url) = &taken.of.bytes {
             return match taken.kind {
                 Kind::Image if !self.accepts.iter().any(|pattern| pattern.starts_with("image/")) => {
                     Err(self.not_accepted(&shown, "an image"))
                 }
-                Kind::Image => Ok(Some(Shown::ImageAt(url.as_written().to_owned()))),
+                Kind::Image => Ok(Some(TaskAttachments::ImageAt(url.as_written().to_owned()))),
                 _ => Ok(None),
             };
         }
@@ -105,7 +105,7 @@ impl Viewer<'_> {
             } else {
                 ErrorCode::AttachmentUnavailable
             };
-            return Err(Problem { code, message: format!("{shown}: {why}") });
+            return Err(GatherProblem { code, message: format!("{shown}: {why}") });
         };
         match taken.kind {
             Kind::Image | Kind::Pdf => {
@@ -113,30 +113,30 @@ impl Viewer<'_> {
                 if !self.accepts.iter().any(|pattern| fits(pattern, mime_type)) {
                     return Err(self.not_accepted(&shown, mime_type));
                 }
-                *left = left.checked_sub(blob.len()).ok_or_else(|| Problem {
+                *left = left.checked_sub(blob.len()).ok_or_else(|| GatherProblem {
                     code: ErrorCode::TooLarge,
                     message: format!(
                         "{shown}: with it the model would be shown more than {PARTS_BYTES_MAX} bytes; show less in one task"
                     ),
                 })?;
-                Ok(Some(Shown::Attachment(attachment.info.index)))
+                Ok(Some(TaskAttachments::Attachment(attachment.info.index)))
             }
             Kind::File if blob.len() <= TEXT_BYTES_MAX => {
                 let mut bytes = Vec::new();
                 let read = blob.reader().read_to_end(&mut bytes);
-                read.map_err(|error| Problem {
+                read.map_err(|error| GatherProblem {
                     code: ErrorCode::AttachmentUnavailable,
                     message: format!("{shown} cannot be read: {error}"),
                 })?;
                 let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
                 let index = attachment.info.index;
-                Ok(text.map(|text| Shown::Text(json!({ "index": index, "text": text }).to_string())))
+                Ok(text.map(|text| TaskAttachments::Text(json!({ "index": index, "text": text }).to_string())))
             }
             Kind::File | Kind::Video | Kind::Audio | Kind::Url => Ok(None),
         }
     }
 
-    fn not_accepted(&self, shown: &str, what: &str) -> Problem {
+    fn not_accepted(&self, shown: &str, what: &str) -> GatherProblem {
         let accepts = match self.accepts {
             [] => "nothing".to_owned(),
             accepts => accepts.join(", "),
@@ -145,7 +145,7 @@ impl Viewer<'_> {
             "{shown} is {what}, and [provider] accepts names {accepts}; add it there where the model takes it, or attach it \
              as a file"
         );
-        Problem { code: ErrorCode::AttachmentUnavailable, message }
+        GatherProblem { code: ErrorCode::AttachmentUnavailable, message }
     }
 }
 
@@ -156,22 +156,22 @@ fn fits(pattern: &str, mime_type: &str) -> bool {
     }
 }
 
-fn take(one: &mut Gathered, intake: &mut Intake) {
+fn take(one: &mut GatheredAttachment, intake: &mut Intake) {
     let shown = one.shown_redacted();
     match &mut one.bytes {
-        Bytes::Local(_, Local { file, bytes, .. }) => {
+        ByteSource::Local(_, LocalFile { file, bytes, .. }) => {
             let file_name = one.shown.rsplit('/').next().map(str::to_owned);
             let name = one.name.clone().or(file_name.clone());
             let source = file_name.map(|name| format!("file:{name}"));
-            let declared = Declared { name, mime_type: None, size: Some(*bytes), source };
+            let declared = DeclaredFile { name, mime_type: None, size: Some(*bytes), source };
             // Telling its type has read some of it.
             match file.rewind() {
                 Ok(()) => intake.read(declared, file),
                 Err(error) => intake.refuse(declared, &format!("it could not be read ({error})")),
             }
         }
-        Bytes::Downloaded(_, _, blob) => {
-            let declared = Declared {
+        ByteSource::Downloaded(_, _, blob) => {
+            let declared = DeclaredFile {
                 name: one.name.clone(),
                 mime_type: None,
                 size: Some(blob.len()),
@@ -179,16 +179,16 @@ fn take(one: &mut Gathered, intake: &mut Intake) {
             };
             intake.read(declared, &mut blob.reader());
         }
-        Bytes::At(..) | Bytes::ToDownload(..) | Bytes::Unknown { .. } => {
+        ByteSource::At(..) | ByteSource::ToDownload(..) | ByteSource::Unknown { .. } => {
             let declared =
-                Declared { name: one.name.clone(), mime_type: None, size: None, source: Some(shown) };
+                DeclaredFile { name: one.name.clone(), mime_type: None, size: None, source: Some(shown) };
             intake.refuse(declared, "it is known by its address alone");
         }
     }
 }
 
 /// What is known of one, for the model.
-fn line(taken: &Taken<'_>, attachment: &Attachment) -> String {
+fn line(taken: &TakenAttachment<'_>, attachment: &Attachment) -> String {
     let mut line = Map::new();
     let info = &attachment.info;
     line.insert("index".into(), info.index.into());
@@ -209,7 +209,7 @@ fn line(taken: &Taken<'_>, attachment: &Attachment) -> String {
     Value::Object(line).to_string()
 }
 
-fn audited(taken: &Taken<'_>, attachment: &Attachment) -> WorkflowAttachment {
+fn audited(taken: &TakenAttachment<'_>, attachment: &Attachment) -> WorkflowAttachment {
     let info = &attachment.info;
     let has_bytes = attachment.blob.is_some();
     WorkflowAttachment {
@@ -222,17 +222,17 @@ fn audited(taken: &Taken<'_>, attachment: &Attachment) -> WorkflowAttachment {
     }
 }
 
-fn lost(one: &Gathered) -> Problem {
+fn lost(one: &GatheredAttachment) -> GatherProblem {
     let message = format!("`{}` is not there", one_line(&one.shown, 200));
-    Problem { code: ErrorCode::AttachmentUnavailable, message }
+    GatherProblem { code: ErrorCode::AttachmentUnavailable, message }
 }
 
-impl Gathered {
+impl GatheredAttachment {
     /// Its path, or its address without user and query.
     pub fn shown_redacted(&self) -> String {
         match &self.bytes {
-            Bytes::At(_, url) | Bytes::ToDownload(_, url) | Bytes::Downloaded(_, url, _) => url.redacted(),
-            Bytes::Local(..) | Bytes::Unknown { .. } => self.shown.clone(),
+            ByteSource::At(_, url) | ByteSource::ToDownload(_, url) | ByteSource::Downloaded(_, url, _) => url.redacted(),
+            ByteSource::Local(..) | ByteSource::Unknown { .. } => self.shown.clone(),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Commands of a chat that begin runs: `/NAME key=value …`.
 
-use super::catalog::Offered;
+use super::catalog::OfferedWorkflow;
 use super::executor::ended_text;
-use super::in_turn::InTurn;
-use super::serving::{Beginning, NotBegun, Serving};
+use super::in_turn::TurnMessaging;
+use super::serving::{RunStart, StartRefusal, WorkflowService};
 use async_trait::async_trait;
 use cofferdam_agent::llm::commands::typed_arguments;
-use cofferdam_chat::runs::{Asking, Starter, Trigger};
+use cofferdam_chat::runs::{CallingTurn, RunStarter, RunTrigger};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::message::OutgoingResponse;
@@ -24,12 +24,12 @@ use tokio_util::sync::CancellationToken;
 const LOOK: Duration = Duration::from_millis(500);
 
 #[async_trait]
-impl Starter for Serving {
+impl RunStarter for WorkflowService {
     fn is_command(&self, text: &str) -> bool {
         self.catalog().by_command(text).is_some()
     }
 
-    async fn run(&self, trigger: Trigger, cancel: &CancellationToken) -> Option<OutgoingResponse> {
+    async fn run(&self, trigger: RunTrigger, cancel: &CancellationToken) -> Option<OutgoingResponse> {
         let said = loop {
             match self.answered(&trigger, cancel).await {
                 Ok(said) => break said?,
@@ -43,16 +43,16 @@ impl Starter for Serving {
         Some(OutgoingResponse::text(said))
     }
 
-    fn messaging(&self, asking: Asking) -> Arc<dyn Messaging> {
+    fn messaging(&self, asking: CallingTurn) -> Arc<dyn Messaging> {
         let (executor, max_open) = self.carrying();
-        Arc::new(InTurn { executor, asking: Some(asking), max_open, runtime: Handle::current() })
+        Arc::new(TurnMessaging { executor, asking: Some(asking), max_open, runtime: Handle::current() })
     }
 }
 
-impl Serving {
+impl WorkflowService {
     async fn answered(
         &self,
-        trigger: &Trigger,
+        trigger: &RunTrigger,
         cancel: &CancellationToken,
     ) -> Result<Option<String>, StoreError> {
         let Some((of, rest)) = self.catalog().by_command(&trigger.text) else { return Ok(None) };
@@ -69,12 +69,12 @@ impl Serving {
         if self.store().kept_run(&id).await?.is_none() {
             let begun = match input(of, rest) {
                 Ok(input) => self.begin(of, beginning(id.clone(), input, trigger)).await,
-                Err(why) => Err(NotBegun::Refused(why)),
+                Err(why) => Err(StartRefusal::Refused(why)),
             };
             match begun {
                 Ok(()) => {}
-                Err(NotBegun::Store(error)) => return Err(error),
-                Err(NotBegun::Refused(why)) => return Ok(Some(why)),
+                Err(StartRefusal::Store(error)) => return Err(error),
+                Err(StartRefusal::Refused(why)) => return Ok(Some(why)),
             }
         }
         loop {
@@ -110,17 +110,17 @@ impl Serving {
     }
 }
 
-fn beginning(id: String, input: Value, trigger: &Trigger) -> Beginning {
-    let Trigger { turn, session, by, text, files, answer_to, .. } = trigger;
+fn beginning(id: String, input: Value, trigger: &RunTrigger) -> RunStart {
+    let RunTrigger { turn, session, by, text, files, answer_to, .. } = trigger;
     let trigger = json!({
         "kind": "command", "channel": by.channel, "sender": by.sender, "session": session.as_str(),
         "request": turn.as_str(), "text": text, "files": files,
     });
-    Beginning { id, by: by.clone(), input, trigger, answer_to: answer_to.clone(), answers: false }
+    RunStart { id, by: by.clone(), input, trigger, answer_to: answer_to.clone(), answers: false }
 }
 
 /// What is typed behind a command, complete.
-fn input(of: &Offered, rest: &str) -> Result<Value, String> {
+fn input(of: &OfferedWorkflow, rest: &str) -> Result<Value, String> {
     let input = of.workflow.input();
     let wrong = |error: &dyn std::fmt::Display| {
         let command = of.workflow.on.command.as_deref().unwrap_or_default();

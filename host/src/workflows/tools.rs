@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use cofferdam_agent::bus::Requests;
-use cofferdam_agent::tools::{CallRequest, Output, Toolbox};
+use cofferdam_agent::tools::{CallRequest, OutputKeeper, Toolbox};
 use cofferdam_agent::turn::{ToolSpec, Tools};
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError, wire_name};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError, wire_name};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Tools for AgentTools {
         self.may(tool) && self.all.is_among(tool, profiles)
     }
 
-    async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {
+    async fn call(&self, request: CallRequest) -> Result<ToolAnswer, ToolError> {
         if self.may(&request.tool) {
             return Tools::call(&*self.all, request).await;
         }
@@ -68,7 +68,7 @@ impl Tools for AgentTools {
         Tools::refuse(&*self.all, request, why).await
     }
 
-    async fn keep(&self, output: Output) -> Result<String, ToolError> {
+    async fn keep(&self, output: OutputKeeper) -> Result<String, ToolError> {
         Tools::keep(&*self.all, output).await
     }
 }

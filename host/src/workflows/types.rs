@@ -1,7 +1,7 @@
 //! What attachments of workflows may be: by type, as their bytes tell, how large, and from where
 //! they are downloaded.
 
-use cofferdam_core::limits::Span;
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::text::one_line;
 use cofferdam_egress::HostPort;
 use cofferdam_workflow::attachment::Kind;
@@ -13,22 +13,22 @@ const BYTES_DEFAULT: u64 = 10_000_000;
 /// No larger limit is taken.
 const BYTES_CEILING: u64 = 1 << 30;
 /// Of one download when the configuration says nothing, and the least and most that is taken.
-const TIMEOUT_DEFAULT: Span = Span::seconds(30);
-const TIMEOUT_LEAST: Span = Span(Duration::from_millis(1));
-const TIMEOUT_CEILING: Span = Span::seconds(600);
+const TIMEOUT_DEFAULT: TimeSpan = TimeSpan::seconds(30);
+const TIMEOUT_LEAST: TimeSpan = TimeSpan(Duration::from_millis(1));
+const TIMEOUT_CEILING: TimeSpan = TimeSpan::seconds(600);
 /// Redirects of one download when the configuration says nothing, and the most that is taken.
 const REDIRECTS_DEFAULT: u32 = 3;
 const REDIRECTS_CEILING: u32 = 20;
 
 /// Limits on attachments of workflows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct AttachmentLimits {
     /// Bytes of one, local files included.
     pub max_bytes: u64,
     /// What each type may be.
     pub allowed: AllowedTypes,
     /// One download, from its first look-up to its last byte.
-    pub download_timeout: Span,
+    pub download_timeout: TimeSpan,
     /// Redirects that one download follows.
     pub max_redirects: u32,
     /// All downloads that a run has at once.
@@ -37,7 +37,7 @@ pub struct Limits {
     pub private_hosts: Vec<HostPort>,
 }
 
-impl Default for Limits {
+impl Default for AttachmentLimits {
     fn default() -> Self {
         Self {
             max_bytes: BYTES_DEFAULT,
@@ -82,7 +82,7 @@ impl Default for AllowedTypes {
 /// A pattern or limit that is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadPattern(String);
+pub struct BadTypePattern(String);
 
 impl AllowedTypes {
     /// Each list with its key.
@@ -100,7 +100,7 @@ impl AllowedTypes {
     ///
     /// # Errors
     /// The key, and what to write.
-    pub fn check(&self) -> Result<(), (&'static str, BadPattern)> {
+    pub fn check(&self) -> Result<(), (&'static str, BadTypePattern)> {
         for (key, patterns) in self.lists() {
             for pattern in patterns {
                 let is_any = key == "file" && pattern == "*/*";
@@ -110,7 +110,7 @@ impl AllowedTypes {
                         "{:?} is no media type; write \"a/b\", \"a/*\"{any}, in small letters",
                         one_line(pattern, 80)
                     );
-                    return Err((key, BadPattern(said)));
+                    return Err((key, BadTypePattern(said)));
                 }
             }
         }
@@ -138,13 +138,13 @@ impl AllowedTypes {
     }
 }
 
-impl Limits {
+impl AttachmentLimits {
     /// Refuses what is no limit.
     ///
     /// # Errors
     /// The key below `[attachments]`, and what to write.
-    pub fn check(&self) -> Result<(), (String, BadPattern)> {
-        let refuse = |key: &str, said: String| Err((key.to_owned(), BadPattern(said)));
+    pub fn check(&self) -> Result<(), (String, BadTypePattern)> {
+        let refuse = |key: &str, said: String| Err((key.to_owned(), BadTypePattern(said)));
         let bytes = self.max_bytes;
         if !(1..=BYTES_CEILING).contains(&bytes) {
             let said = format!("max_download_size_bytes = {bytes} is not from 1 to {BYTES_CEILING}");
@@ -164,8 +164,8 @@ impl Limits {
                 format!("temp_dir_quota_bytes = {quota} is less than max_download_size_bytes = {bytes}");
             return refuse("temp_dir_quota_bytes", said);
         }
-        self.allowed.check().map_err(|(kind, BadPattern(said))| {
-            (format!("allowed_mime_types.{kind}"), BadPattern(format!("{kind}: {said}")))
+        self.allowed.check().map_err(|(kind, BadTypePattern(said))| {
+            (format!("allowed_mime_types.{kind}"), BadTypePattern(format!("{kind}: {said}")))
         })
     }
 }
@@ -221,12 +221,12 @@ mod tests {
         ] {
             assert_eq!(allowed.allows(kind, mime_type), may, "{kind:?} {mime_type}");
         }
-        let limits = |bytes, ms, redirects, quota| Limits {
+        let limits = |bytes, ms, redirects, quota| AttachmentLimits {
             max_bytes: bytes,
-            download_timeout: Span(Duration::from_millis(ms)),
+            download_timeout: TimeSpan(Duration::from_millis(ms)),
             max_redirects: redirects,
             temp_dir_quota_bytes: quota,
-            ..Limits::default()
+            ..AttachmentLimits::default()
         };
         for (limits, key) in [
             (limits(0, 1, 0, None), "max_download_size_bytes"),

@@ -8,7 +8,7 @@ mod in_memory;
 
 pub use in_memory::ApprovalsInMemory;
 
-use super::{Approvals, Sqlite, StoreError, now_ms};
+use super::{ApprovalStore, Sqlite, StoreError, now_ms};
 use async_trait::async_trait;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -54,7 +54,7 @@ pub struct NewApproval {
 
 /// An approval as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Approval {
+pub struct ApprovalRow {
     /// Names it.
     pub id: String,
     /// Where it is shown and who may decide, in the channel's own words.
@@ -81,8 +81,8 @@ pub struct ApprovedPaths {
 }
 
 #[async_trait]
-impl Approvals for Sqlite {
-    async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
+impl ApprovalStore for Sqlite {
+    async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
         self.write(move |tx| {
             tx.prepare_cached(
                 "INSERT OR IGNORE INTO approval (id, call_id, sha256, place, state, asked_at, expires_at, channel)
@@ -122,7 +122,7 @@ impl Approvals for Sqlite {
         .await
     }
 
-    async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+    async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| find(tx, &id)).await
     }
@@ -132,12 +132,12 @@ impl Approvals for Sqlite {
         id: &str,
         state: ApprovalState,
         by: Option<String>,
-    ) -> Result<Option<Approval>, StoreError> {
+    ) -> Result<Option<ApprovalRow>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| decide(tx, &id, state, by, now_ms())).await
     }
 
-    async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError> {
+    async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             // Who waited was killed, and nobody goes on with a run that has ended.
@@ -201,7 +201,7 @@ fn decide(
     state: ApprovalState,
     by: Option<String>,
     now: i64,
-) -> Result<Option<Approval>, StoreError> {
+) -> Result<Option<ApprovalRow>, StoreError> {
     tx.prepare_cached(
         "UPDATE approval SET state = 'expired' WHERE id = ?1 AND state = 'asked' AND expires_at <= ?2",
     )?
@@ -211,7 +211,7 @@ fn decide(
     find(tx, id)
 }
 
-fn find(tx: &Transaction<'_>, id: &str) -> Result<Option<Approval>, StoreError> {
+fn find(tx: &Transaction<'_>, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
     let found = tx
         .prepare_cached(
             "SELECT id, place, message, state, decided_by, expires_at FROM approval WHERE id = ?1",
@@ -221,8 +221,8 @@ fn find(tx: &Transaction<'_>, id: &str) -> Result<Option<Approval>, StoreError> 
     Ok(found)
 }
 
-fn approval(row: &rusqlite::Row<'_>) -> rusqlite::Result<Approval> {
-    Ok(Approval {
+fn approval(row: &rusqlite::Row<'_>) -> rusqlite::Result<ApprovalRow> {
+    Ok(ApprovalRow {
         id: row.get(0)?,
         place: row.get(1)?,
         message: row.get(2)?,

@@ -2,14 +2,14 @@
 //! again at the next start, and must not do so for ever. Forgotten when the turn ends.
 
 use super::retention::OPEN_TURNS;
-use super::{Attempts, Sqlite, StoreError, WhoseTurn, now_ms, usage};
+use super::{AttemptStore, Sqlite, StoreError, WhoseTurn, now_ms, usage};
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, TurnId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// What a turn has behind it that no line of it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Begun {
+pub struct AttemptRow {
     /// When it first began to run, in milliseconds since 1970 UTC. One that was only ever cut off
     /// on purpose begins anew.
     pub at: i64,
@@ -18,7 +18,7 @@ pub struct Begun {
 }
 
 #[async_trait]
-impl Attempts for Sqlite {
+impl AttemptStore for Sqlite {
     async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
         self.ride(move |tx| {
@@ -45,11 +45,11 @@ impl Attempts for Sqlite {
         .await
     }
 
-    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, StoreError> {
+    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.ride(move |tx| {
             let begun = |row: &rusqlite::Row<'_>| {
-                Ok(Begun { at: row.get(0)?, spent: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0) })
+                Ok(AttemptRow { at: row.get(0)?, spent: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0) })
             };
             let mut found = tx.prepare_cached("SELECT begun_at, spent FROM attempt WHERE turn = ?1")?;
             Ok(found.query_row([&turn], begun).optional()?)

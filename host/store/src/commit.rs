@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The log of the database, which SQLite writes, and how much of it is known to be on the disk.
-pub(super) struct Log {
+pub(super) struct WriteAheadLog {
     file: File,
     /// Counts commits. It begins with those of an earlier run, of which nobody knows.
     pub(super) committed: AtomicU64,
@@ -26,12 +26,12 @@ pub(super) struct Log {
 
 /// What a commit outlasts when it has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outlasts {
+enum Survives {
     Program,
     Power,
 }
 
-impl Log {
+impl WriteAheadLog {
     /// The log of the database in this directory, which is open.
     pub(super) fn open(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(format!("{FILE_NAME}-wal"));
@@ -70,7 +70,7 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.aside(move |store| store.commit(Outlasts::Program, work)).await
+        self.aside(move |store| store.commit(Survives::Program, work)).await
     }
 
     /// [`Sqlite::write`] on this thread, which may block.
@@ -78,7 +78,7 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.commit(Outlasts::Power, work)
+        self.commit(Survives::Power, work)
     }
 
     /// [`super::Storage::settle`] on this thread, which may block. Others commit meanwhile, and of
@@ -117,7 +117,7 @@ impl Sqlite {
     /// Runs work in one transaction, and notes whether the store works.
     fn commit<T>(
         &self,
-        outlasts: Outlasts,
+        outlasts: Survives,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let committed = self.commit_now(outlasts, work);
@@ -130,14 +130,14 @@ impl Sqlite {
 
     fn commit_now<T>(
         &self,
-        outlasts: Outlasts,
+        outlasts: Survives,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut connection = self.connection();
         self.log.mend(&connection)?;
         let synchronous = match outlasts {
-            Outlasts::Program => "normal",
-            Outlasts::Power => "full",
+            Survives::Program => "normal",
+            Survives::Power => "full",
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

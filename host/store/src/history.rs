@@ -2,7 +2,7 @@
 //! whoever adds it sees to it that it holds no attachment's bytes.
 
 use super::retention::OPEN_TURNS;
-use super::{Lines, Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
+use super::{HistoryStore, Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
 use async_trait::async_trait;
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::{Transaction, params};
@@ -15,7 +15,7 @@ pub const LOADED_BYTES_MAX: usize = 4 << 20;
 
 /// One thing said or done, in the words of whoever said it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct HistoryLine {
     /// The turn that it belongs to.
     pub turn: TurnId,
     /// As it was added.
@@ -23,8 +23,8 @@ pub struct Line {
 }
 
 #[async_trait]
-impl Lines for Sqlite {
-    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
+impl HistoryStore for Sqlite {
+    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>, StoreError> {
         let (session, turn) = (session.clone(), turn.clone());
         self.write(move |tx| {
             let mut statement =
@@ -32,7 +32,7 @@ impl Lines for Sqlite {
             let mut rows = statement.query([session.as_str()])?;
             let (mut lines, mut loaded) = (Vec::new(), 0);
             while let Some(row) = rows.next()? {
-                let line = Line { turn: TurnId::new(row.get::<_, String>(0)?), body: row.get(1)? };
+                let line = HistoryLine { turn: TurnId::new(row.get::<_, String>(0)?), body: row.get(1)? };
                 if line.turn != turn {
                     loaded += line.body.len();
                     if loaded > LOADED_BYTES_MAX {

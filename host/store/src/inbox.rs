@@ -3,7 +3,7 @@
 
 use super::replies::insert_reply;
 use super::{
-    AlbumPart, BoundTurn, Claim, Fate, Inbox, NewUpdate, Persisted, Sqlite, Standing, StoreError, Stranger,
+    AlbumPart, BoundTurn, UpdateClaim, UpdateFate, InboxStore, NewUpdate, PersistResult, Sqlite, AlbumStanding, StoreError, Stranger,
     Update, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
 };
 use async_trait::async_trait;
@@ -19,8 +19,8 @@ pub const STRANGER_TOLD_MAX: u32 = 3;
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
 #[async_trait]
-impl Inbox for Sqlite {
-    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError> {
+impl InboxStore for Sqlite {
+    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError> {
         let channel = channel.to_owned();
         self.ride(move |tx| persist(tx, &channel, updates, now_ms())).await
     }
@@ -57,11 +57,11 @@ impl Inbox for Sqlite {
         .await
     }
 
-    async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
+    async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.ride(move |tx| match claim {
-            Claim::Update(id) => claim_update(tx, &channel, id),
-            Claim::Album(album) => claim_album(tx, &channel, &album),
+            UpdateClaim::Update(id) => claim_update(tx, &channel, id),
+            UpdateClaim::Album(album) => claim_album(tx, &channel, &album),
         })
         .await
     }
@@ -124,8 +124,8 @@ pub(super) fn persist(
     channel: &str,
     updates: Vec<NewUpdate>,
     now: i64,
-) -> Result<Persisted, StoreError> {
-    let mut persisted = Persisted::default();
+) -> Result<PersistResult, StoreError> {
+    let mut persisted = PersistResult::default();
     let mut insert = tx.prepare_cached(
         "INSERT OR IGNORE INTO inbox (channel, update_id, received_at, album, raw, turn, done_at, message)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -134,7 +134,7 @@ pub(super) fn persist(
     for new in updates {
         let id = new.update_id;
         match new.fate {
-            Fate::Pending(headers) => {
+            UpdateFate::Pending(headers) => {
                 let row = params![channel, id, now, new.album, new.raw, none, None::<i64>, new.message];
                 if insert.execute(row)? == 1 {
                     let seq = tx.last_insert_rowid();
@@ -150,16 +150,16 @@ pub(super) fn persist(
                     persisted.pending.push(Update { update_id: id, raw: new.raw });
                 }
             }
-            Fate::Edited => {
+            UpdateFate::Edited => {
                 if insert.execute(params![channel, id, now, none, "", none, now, none])? == 1 {
                     amend(tx, channel, new.message.as_deref(), &new.raw)?;
                 }
             }
-            Fate::Deleted => withdraw(tx, channel, new.message.as_deref(), now)?,
-            Fate::Ignored => {
+            UpdateFate::Deleted => withdraw(tx, channel, new.message.as_deref(), now)?,
+            UpdateFate::Ignored => {
                 insert.execute(params![channel, id, now, none, "", none, now, none])?;
             }
-            Fate::Stranger(stranger) => {
+            UpdateFate::Stranger(stranger) => {
                 let turn = turn_id(channel, id);
                 let fresh =
                     insert.execute(params![channel, id, now, none, "", turn.as_str(), now, none])? == 1;
@@ -263,7 +263,7 @@ fn bound_turn(tx: &Transaction<'_>, channel: &str, turn: String) -> Result<Bound
         )?
         .query_row(params![turn, channel], |_| Ok(()))
         .optional()?;
-    let standing = if earlier.is_some() { Standing::Late } else { Standing::First };
+    let standing = if earlier.is_some() { AlbumStanding::Late } else { AlbumStanding::First };
     Ok(BoundTurn { turn: TurnId::new(turn), updates, standing })
 }
 

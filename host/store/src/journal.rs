@@ -2,19 +2,19 @@
 //! them again and writes no more than one turn may.
 
 use super::retention::OPEN_TURNS;
-use super::{Deliveries, Sqlite, StoreError, now_ms, outgoing, usage};
+use super::{DeliveryStore, Sqlite, StoreError, now_ms, outgoing, usage};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
-use cofferdam_core::journal::{Earlier, Journal, JournalError};
+use cofferdam_core::journal::{JournalState, Journal, JournalError};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
-use cofferdam_core::tool::Answer;
+use cofferdam_core::tool::ToolAnswer;
 use rusqlite::{OptionalExtension, Transaction, ffi, params};
 use serde_json::json;
 use std::io;
 
 /// Blocks on the disk: for the threads of tool calls.
 impl Journal for Sqlite {
-    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, JournalError> {
+    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError> {
         // What led to a call that may change something is on the disk before it does.
         let read = self.settle_here().and_then(|()| self.read_call(call, arguments_sha256));
         read.map_err(unjournaled)
@@ -24,7 +24,7 @@ impl Journal for Sqlite {
         &self,
         call: &str,
         arguments_sha256: &str,
-        answer: &Answer,
+        answer: &ToolAnswer,
         written_bytes: u64,
     ) -> Result<(), JournalError> {
         self.write_call(call, arguments_sha256, answer, written_bytes).map_err(unjournaled)
@@ -57,8 +57,8 @@ fn turn_of(call: &str) -> &str {
     call.rsplit_once('/').map_or(call, |(turn, _)| turn)
 }
 
-fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde_json::Result<Answer> {
-    Ok(Answer {
+fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde_json::Result<ToolAnswer> {
+    Ok(ToolAnswer {
         result: serde_json::from_str(result)?,
         attachments: serde_json::from_str(attachments)?,
         delivery: delivery.map(serde_json::from_str).transpose()?,
@@ -66,7 +66,7 @@ fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde
 }
 
 impl Sqlite {
-    fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, StoreError> {
+    fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, StoreError> {
         self.write_here(|tx| {
             let found: Option<(String, String, Option<String>)> = tx
                 .prepare_cached(
@@ -84,7 +84,7 @@ impl Sqlite {
                     "SELECT coalesce(sum(written_bytes), 0) FROM journal WHERE turn = ?1 AND call_id <> ?2",
                 )?
                 .query_row([turn_of(call), call], |row| row.get(0))?;
-            Ok(Earlier { answer, written_bytes: u64::try_from(written).unwrap_or(0) })
+            Ok(JournalState { answer, written_bytes: u64::try_from(written).unwrap_or(0) })
         })
     }
 
@@ -93,7 +93,7 @@ impl Sqlite {
         &self,
         call: &str,
         arguments_sha256: &str,
-        answer: &Answer,
+        answer: &ToolAnswer,
         written_bytes: u64,
     ) -> Result<(), StoreError> {
         let written = i64::try_from(written_bytes).unwrap_or(i64::MAX);
@@ -148,7 +148,7 @@ impl Sqlite {
 }
 
 #[async_trait]
-impl Deliveries for Sqlite {
+impl DeliveryStore for Sqlite {
     async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let request = request.clone();
         self.write(move |tx| {

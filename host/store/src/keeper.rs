@@ -11,12 +11,12 @@ const PAUSE_LONGEST: Duration = Duration::from_secs(10);
 
 /// Repeats work in the store until it succeeds, or the program stops.
 #[derive(Clone, Debug)]
-pub struct Keeper {
+pub struct StoreRetry {
     stop: CancellationToken,
     pausing: fn(Duration),
 }
 
-impl Keeper {
+impl StoreRetry {
     /// Until `stop`. `pausing` is told of each pause before it begins.
     pub fn new(stop: CancellationToken, pausing: fn(Duration)) -> Self {
         Self { stop, pausing }
@@ -60,7 +60,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_is_repeated_until_it_succeeds_or_the_program_stops() {
-        let keeper = Keeper::new(CancellationToken::new(), |_| {});
+        let keeper = StoreRetry::new(CancellationToken::new(), |_| {});
         let tries = Cell::new(0);
         let work = || {
             tries.set(tries.get() + 1);

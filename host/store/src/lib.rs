@@ -39,36 +39,36 @@ mod voices;
 mod waiting;
 
 pub use approvals::{
-    APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovalsInMemory, ApprovedPaths, NewApproval,
+    APPROVED_PATHS_MAX, ApprovalRow, ApprovalState, ApprovalsInMemory, ApprovedPaths, NewApproval,
     OPEN_CHOICES_MAX,
 };
-pub use attempts::Begun;
-pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
+pub use attempts::AttemptRow;
+pub use history::{LINES_MAX, LOADED_BYTES_MAX, HistoryLine};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
-pub use keeper::Keeper;
-pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, REQUESTS_LISTED_MAX, RequestOf, Waiting};
+pub use keeper::StoreRetry;
+pub use look::{DayUsage, DatabaseView, PEOPLE_LISTED_MAX, REQUESTS_LISTED_MAX, OpenRequestRow, WaitingCounts};
 pub use moves::MOVES_MAX;
-pub use presence::{ChannelNoted, Health, LastError, Noted, Presence, Reloaded, Reloads, noted};
+pub use presence::{ChannelNoted, Health, LastError, PresenceNote, Presence, Reloaded, Reloads, noted};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
-    AlbumPart, Answers, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate,
-    Part, PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
-    TakenUp, Telling, Update,
+    AlbumPart, WaitReply, BoundTurn, UpdateClaim, UpdateFate, Headers, BlobHolder, NewPart, NewRecent, NewReply, NewUpdate,
+    ReplyPart, PartKind, PersistResult, Placeholder, QueueMode, QueuedUpdate, RecentFiles, StoredReply, AlbumStanding, SteerUpdate, Stranger, TakeUpRequest,
+    TakeUpResult, NewTelling, Update,
 };
-pub use runs::{AnswerTo, Ended, KeptRun, KeptTask, ListedRun, NewRun, Owner, RUNS_LISTED_MAX, RunState};
+pub use runs::{AnswerTo, RunEnd, KeptRun, KeptTask, ListedRun, NewRun, RunOwner, RUNS_LISTED_MAX, RunState};
 pub use runs::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
-pub use runs::{NewMessage, NewWait, Sent, TaskState, Waited, WaitsFor, plain};
+pub use runs::{NewMessage, NewWait, SendState, TaskState, WaitState, WaitsFor, plain};
 pub use seam::{
-    Approvals, Attempts, Backlog, Blobs, Deliveries, Inbox, Lines, Moves, Placeholders, Recents, Replies,
-    Runs, Steers, Storage, Streams, TurnRuns, Usage, Voices, Waits,
+    ApprovalStore, AttemptStore, BacklogStore, BlobRefStore, DeliveryStore, InboxStore, HistoryStore, MoveStore, PlaceholderStore, RecentStore, ReplyStore,
+    RunStore, SteerStore, Storage, StreamStore, TurnRunStore, UsageStore, VoiceStore, WaitStore,
 };
-pub use streams::{PLACES_MAX, Place, Position, Stream};
-pub use usage::{Used, WhoseTurn};
+pub use streams::{PLACES_MAX, ReplyPlace, StreamPosition, Stream};
+pub use usage::{UsedToday, WhoseTurn};
 pub use voices::SPOKEN_TO_MAX;
 
 use async_trait::async_trait;
-use commit::Log;
+use commit::WriteAheadLog;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -92,7 +92,7 @@ pub fn open(dir: &Path) -> Result<Store, StoreError> {
 #[derive(Clone)]
 struct Sqlite {
     connection: Arc<Mutex<Connection>>,
-    log: Arc<Log>,
+    log: Arc<WriteAheadLog>,
 }
 
 /// Why the store cannot do what was asked.
@@ -138,7 +138,7 @@ impl Sqlite {
     /// [`StoreError`]; a file of a newer version stays untouched.
     fn open(dir: &Path) -> Result<Self, StoreError> {
         let connection = Arc::new(Mutex::new(schema::open(&dir.join(FILE_NAME))?));
-        Ok(Self { connection, log: Arc::new(Log::open(dir)?) })
+        Ok(Self { connection, log: Arc::new(WriteAheadLog::open(dir)?) })
     }
 }
 

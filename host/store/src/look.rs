@@ -16,7 +16,7 @@ pub const REQUESTS_LISTED_MAX: u32 = 100;
 
 /// A request that is being answered.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct RequestOf {
+pub struct OpenRequestRow {
     /// Its id: that of its turn.
     pub request: String,
     /// The session that it was said in.
@@ -28,14 +28,14 @@ pub struct RequestOf {
 }
 
 /// The database as it is.
-pub struct Look {
+pub struct DatabaseView {
     connection: Connection,
     version: i64,
 }
 
 /// What waits, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Waiting {
+pub struct WaitingCounts {
     /// Messages that no turn has taken yet.
     pub messages: u64,
     /// Turns that have begun and not ended.
@@ -50,7 +50,7 @@ pub struct Waiting {
 
 /// What somebody has used on one day.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct DayOf {
+pub struct DayUsage {
     /// The channel.
     pub channel: String,
     /// Who, by the channel's id.
@@ -61,7 +61,7 @@ pub struct DayOf {
     pub written_bytes: u64,
 }
 
-impl Look {
+impl DatabaseView {
     /// What the run of this id began with; none where it is not kept.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Look {
     ///
     /// # Errors
     /// [`StoreError`], also for a file of another version.
-    pub fn waiting(&self) -> Result<Waiting, StoreError> {
+    pub fn waiting(&self) -> Result<WaitingCounts, StoreError> {
         let count = |sql: &str| -> Result<u64, StoreError> {
             Ok(self
                 .connection
@@ -141,7 +141,7 @@ impl Look {
                 .map(u64::try_from)?
                 .unwrap_or(0))
         };
-        Ok(Waiting {
+        Ok(WaitingCounts {
             messages: count("SELECT count(*) FROM inbox WHERE done_at IS NULL AND turn IS NULL")?,
             turns: count(
                 "SELECT count(DISTINCT turn) FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL",
@@ -160,7 +160,7 @@ impl Look {
     ///
     /// # Errors
     /// [`StoreError`], also for a file of another version.
-    pub fn requests(&self) -> Result<Vec<RequestOf>, StoreError> {
+    pub fn requests(&self) -> Result<Vec<OpenRequestRow>, StoreError> {
         // A message that is said to a turn that runs has that turn, too, and comes after the one
         // that began it.
         let mut statement = self.connection.prepare(
@@ -172,7 +172,7 @@ impl Look {
             // Inboxes are by bot, `telegram-123`; people are the channel's.
             let client = channel.split('-').next().unwrap_or_default().to_owned();
             let by = sender.map(|sender| format!("{client}:{sender}"));
-            Ok(RequestOf { request: row.get(0)?, session: row.get(1)?, client, by })
+            Ok(OpenRequestRow { request: row.get(0)?, session: row.get(1)?, client, by })
         })?;
         Ok(requests.collect::<Result<_, _>>()?)
     }
@@ -182,7 +182,7 @@ impl Look {
     ///
     /// # Errors
     /// [`StoreError`], also for a file of another version.
-    pub fn today(&self) -> Result<Vec<DayOf>, StoreError> {
+    pub fn today(&self) -> Result<Vec<DayUsage>, StoreError> {
         let mut statement = self.connection.prepare(
             "SELECT channel, sender, tokens, written_bytes FROM usage WHERE day = ?1
              ORDER BY tokens DESC, written_bytes DESC, channel, sender LIMIT ?2",
@@ -190,7 +190,7 @@ impl Look {
         let count = |n: i64| u64::try_from(n).unwrap_or(0);
         let people = statement.query_map([now_ms() / DAY_MS, i64::from(PEOPLE_LISTED_MAX)], |row| {
             let (tokens, written_bytes) = (count(row.get(2)?), count(row.get(3)?));
-            Ok(DayOf { channel: row.get(0)?, sender: row.get(1)?, tokens, written_bytes })
+            Ok(DayUsage { channel: row.get(0)?, sender: row.get(1)?, tokens, written_bytes })
         })?;
         Ok(people.collect::<Result<_, _>>()?)
     }

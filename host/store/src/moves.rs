@@ -1,7 +1,7 @@
 //! Conversations that go on elsewhere, such as a group that became a supergroup: where each was,
 //! and where it is.
 
-use super::{Moves, Sqlite, StoreError, now_ms};
+use super::{MoveStore, Sqlite, StoreError, now_ms};
 use async_trait::async_trait;
 use rusqlite::params;
 
@@ -9,7 +9,7 @@ use rusqlite::params;
 pub const MOVES_MAX: u32 = 10_000;
 
 #[async_trait]
-impl Moves for Sqlite {
+impl MoveStore for Sqlite {
     async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {

@@ -1,14 +1,14 @@
 //! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database;
 //! nobody removes one that is listed here.
 
-use super::{Blobs, Holder, Sqlite, StoreError};
+use super::{BlobRefStore, BlobHolder, Sqlite, StoreError};
 use async_trait::async_trait;
 use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 
 #[async_trait]
-impl Blobs for Sqlite {
+impl BlobRefStore for Sqlite {
     fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
         let found = self.write_here(|tx| {
             let mut statement = tx.prepare_cached("SELECT sha256 FROM outgoing")?;
@@ -20,18 +20,18 @@ impl Blobs for Sqlite {
         Ok(found)
     }
 
-    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
+    async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
         let (holder, files) = (holder.key(), files.to_vec());
         self.write(move |tx| hold(tx, &holder, &files)).await
     }
 
-    async fn let_go(&self, holder: &Holder) -> Result<(), StoreError> {
+    async fn let_go(&self, holder: &BlobHolder) -> Result<(), StoreError> {
         let holder = holder.key();
         self.write(move |tx| forget(tx, &holder)).await
     }
 }
 
-impl Holder {
+impl BlobHolder {
     /// How the table names it; no turn's id begins so.
     fn key(&self) -> String {
         match self {

@@ -9,7 +9,7 @@ mod code;
 mod edit;
 
 pub use code::read_code;
-pub use edit::{Edit, NewCode};
+pub use edit::{PeopleEdit, NewCode};
 
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ const LOCK_NAME: &str = "people.lock";
 /// Somebody whom the operator has let in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Paired {
+pub struct PairedPerson {
     /// The channel, `telegram`.
     pub channel: String,
     /// The channel's immutable id of the person.
@@ -51,7 +51,7 @@ pub struct Paired {
 /// A stranger whose code waits for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Waiting {
+pub struct WaitingStranger {
     /// The channel.
     pub channel: String,
     /// The channel's immutable id of the person.
@@ -66,7 +66,7 @@ pub struct Waiting {
     pub expires_at: i64,
 }
 
-impl Waiting {
+impl WaitingStranger {
     /// Whether the code lets its person in. One from a time that is still to come was made by a
     /// clock that ran ahead: it would be good until that future.
     pub fn is_good(&self, now: i64) -> bool {
@@ -77,29 +77,29 @@ impl Waiting {
 /// Everybody in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Listed {
+pub struct PeopleList {
     /// Who was let in.
-    pub paired: Vec<Paired>,
+    pub paired: Vec<PairedPerson>,
     /// Whose code waits, expired ones included.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<WaitingStranger>,
 }
 
 /// The file; clones share what was read of it.
 #[derive(Clone, Debug)]
 pub struct People {
     dir: PathBuf,
-    seen: Arc<Mutex<Option<Seen>>>,
+    seen: Arc<Mutex<Option<PeopleSnapshot>>>,
 }
 
 /// What was read of the file last.
 #[derive(Debug)]
-struct Seen {
-    stamp: Stamp,
-    listed: Arc<Listed>,
+struct PeopleSnapshot {
+    stamp: FileStamp,
+    listed: Arc<PeopleList>,
 }
 
 /// Tells one state of the file from another: each is a file of its own.
-type Stamp = (u64, u64, i64, i64);
+type FileStamp = (u64, u64, i64, i64);
 
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +146,7 @@ impl People {
     ///
     /// # Errors
     /// [`PeopleError`]; then nobody is let in by it.
-    pub fn listed(&self) -> Result<Arc<Listed>, PeopleError> {
+    pub fn listed(&self) -> Result<Arc<PeopleList>, PeopleError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let opened =
             rustix::fs::open(self.file(), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
@@ -166,9 +166,9 @@ impl People {
         let mut text = String::new();
         let read = Read::by_ref(&mut file).take(FILE_BYTES_MAX).read_to_string(&mut text);
         read.map_err(|cause| self.failed(cause))?;
-        let listed = serde_json::from_str::<Listed>(&text).map_err(|e| self.foreign(&e))?;
+        let listed = serde_json::from_str::<PeopleList>(&text).map_err(|e| self.foreign(&e))?;
         let listed = Arc::new(listed);
-        *seen = Some(Seen { stamp, listed: listed.clone() });
+        *seen = Some(PeopleSnapshot { stamp, listed: listed.clone() });
         Ok(listed)
     }
 
@@ -177,7 +177,7 @@ impl People {
     ///
     /// # Errors
     /// [`PeopleError`]
-    pub fn edit(&self) -> Result<Edit<'_>, PeopleError> {
+    pub fn edit(&self) -> Result<PeopleEdit<'_>, PeopleError> {
         let path = self.dir.join(LOCK_NAME);
         let at = |cause: io::Error| PeopleError::Io { file: path.display().to_string(), cause };
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -195,7 +195,7 @@ impl People {
             }
         }
         let listed = (*self.listed()?).clone();
-        Ok(Edit::new(self, lock, listed))
+        Ok(PeopleEdit::new(self, lock, listed))
     }
 
     fn file(&self) -> PathBuf {

@@ -1,13 +1,13 @@
 //! The one message that may stand for an answer while its turn runs. It is written down before it
 //! is sent, so that a turn that runs again after a crash finds it and never sends a second one.
 
-use super::{Placeholder, Placeholders, Sqlite, StoreError};
+use super::{Placeholder, PlaceholderStore, Sqlite, StoreError};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 #[async_trait]
-impl Placeholders for Sqlite {
+impl PlaceholderStore for Sqlite {
     async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {

@@ -6,7 +6,7 @@
 
 use super::now_ms;
 use cofferdam_core::secret::redact;
-use cofferdam_core::standing::Fared;
+use cofferdam_core::standing::HealthHistory;
 use cofferdam_core::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ const NOTED_EVERY_MS: i64 = 1000;
 
 /// What the note says. Times are milliseconds since 1970 UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Noted {
+pub struct PresenceNote {
     /// The process.
     pub pid: u32,
     /// The release that runs.
@@ -64,10 +64,10 @@ pub struct Health {
     pub error: Option<LastError>,
     /// How asking a model has gone.
     #[serde(default)]
-    pub model: Fared,
+    pub model: HealthHistory,
     /// How writing to the store has gone.
     #[serde(default)]
-    pub store: Fared,
+    pub store: HealthHistory,
 }
 
 /// What came of reading the configuration anew.
@@ -103,7 +103,7 @@ pub struct LastError {
 #[derive(Debug)]
 pub struct Presence {
     path: PathBuf,
-    noted: Mutex<Noted>,
+    noted: Mutex<PresenceNote>,
 }
 
 impl Presence {
@@ -113,12 +113,12 @@ impl Presence {
         let before = self::noted(dir).map(|before| before.health).unwrap_or_default();
         // It has tried nothing yet, whatever the one before has come to.
         let health = Health {
-            model: Fared::default().after(&before.model),
-            store: Fared::default().after(&before.store),
+            model: HealthHistory::default().after(&before.model),
+            store: HealthHistory::default().after(&before.store),
             ..before
         };
         let reloads = Reloads::default();
-        let noted = Noted { pid, version, started_at: now_ms(), health, reloads, ..Noted::default() };
+        let noted = PresenceNote { pid, version, started_at: now_ms(), health, reloads, ..PresenceNote::default() };
         Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted) })
     }
 
@@ -161,7 +161,7 @@ impl Presence {
         let health = Health {
             error: health.error.or(before.error.clone()),
             model: health.model.after(&before.model),
-            store: Fared { succeeded_at: None, ..health.store.after(&before.store) },
+            store: HealthHistory { succeeded_at: None, ..health.store.after(&before.store) },
         };
         if health != before {
             self.note(|noted| noted.health = health);
@@ -182,7 +182,7 @@ impl Presence {
         });
     }
 
-    fn note(&self, change: impl FnOnce(&mut Noted)) {
+    fn note(&self, change: impl FnOnce(&mut PresenceNote)) {
         // Held while it is written: two writers would share one temporary name.
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut noted);
@@ -211,7 +211,7 @@ impl Presence {
 }
 
 /// The note of whoever served last in this state directory, if there is one.
-pub fn noted(dir: &Path) -> Option<Noted> {
+pub fn noted(dir: &Path) -> Option<PresenceNote> {
     let path = dir.join(FILE_NAME);
     let is_short = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= NOTE_BYTES_MAX);
     if is_short { serde_json::from_slice(&fs::read(path).ok()?).ok() } else { None }
@@ -235,11 +235,11 @@ mod tests {
         presence.fares(Health { error: error.clone(), ..Health::default() });
         // The next process goes on with it, until it has something to tell itself.
         let next = Presence::new(dir.path());
-        let failed = Fared {
+        let failed = HealthHistory {
             failed_at: Some(7),
             reason: Some("404".into()),
             failing_since: Some(7),
-            ..Fared::default()
+            ..HealthHistory::default()
         };
         next.fares(Health { model: failed.clone(), ..Health::default() });
         let told = noted(dir.path()).expect("written").health;
@@ -247,7 +247,7 @@ mod tests {
         // Whether it still fails is for the next one to find out.
         Presence::new(dir.path()).begins();
         let told = noted(dir.path()).expect("written").health.model;
-        assert_eq!(told, Fared { failing_since: None, ..failed });
+        assert_eq!(told, HealthHistory { failing_since: None, ..failed });
         let file = dir.path().join(FILE_NAME);
         let text = fs::read_to_string(&file).expect("readable");
         fs::write(&file, "{").expect("writable");
@@ -265,11 +265,11 @@ mod tests {
         presence.polls_as("telegram", &"long".repeat(100));
         // No file can be made under that name any more.
         fs::create_dir(dir.path().join("serving.json-new")).expect("writable");
-        let failed = Fared {
+        let failed = HealthHistory {
             failed_at: Some(7),
             reason: Some("full".into()),
             failing_since: Some(7),
-            ..Fared::default()
+            ..HealthHistory::default()
         };
         presence.polls_as("telegram", "@bot");
         presence.fares(Health { store: failed.clone(), ..Health::default() });

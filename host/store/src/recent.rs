@@ -3,7 +3,7 @@
 //! the message ends, so a later turn of the same conversation finds what came before it and nothing
 //! that came after.
 
-use super::{NewRecent, Recent, Recents, Sqlite, StoreError};
+use super::{NewRecent, RecentFiles, RecentStore, Sqlite, StoreError};
 use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -12,13 +12,13 @@ use rusqlite::{OptionalExtension, Transaction, params};
 pub const RECENT_ROWS_MAX: u32 = 1000;
 
 #[async_trait]
-impl Recents for Sqlite {
+impl RecentStore for Sqlite {
     async fn recent(
         &self,
         channel: &str,
         conversation: &str,
         sender: &str,
-    ) -> Result<Option<Recent>, StoreError> {
+    ) -> Result<Option<RecentFiles>, StoreError> {
         let (channel, conversation, sender) =
             (channel.to_owned(), conversation.to_owned(), sender.to_owned());
         self.write(move |tx| {
@@ -27,7 +27,7 @@ impl Recents for Sqlite {
                     "SELECT album, files FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3",
                 )?
                 .query_row(params![channel, conversation, sender], |row| {
-                    Ok(Recent { album: row.get(0)?, files: row.get(1)? })
+                    Ok(RecentFiles { album: row.get(0)?, files: row.get(1)? })
                 })
                 .optional()?;
             Ok(found)

@@ -1,7 +1,7 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
 use super::{
-    NewPart, NewRecent, NewReply, Part, Replies, Reply, Sqlite, StoreError, Telling, inbox, now_ms, outgoing,
+    NewPart, NewRecent, NewReply, ReplyPart, ReplyStore, StoredReply, Sqlite, StoreError, NewTelling, inbox, now_ms, outgoing,
     placeholder, recent,
 };
 use crate::streams::said;
@@ -10,14 +10,14 @@ use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 #[async_trait]
-impl Replies for Sqlite {
+impl ReplyStore for Sqlite {
     async fn end_noting(
         &self,
         channel: &str,
         turn: &TurnId,
         reply: NewReply,
         files: Option<NewRecent>,
-    ) -> Result<Reply, StoreError> {
+    ) -> Result<StoredReply, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.ride(move |tx| {
             let now = now_ms();
@@ -33,10 +33,10 @@ impl Replies for Sqlite {
         .await
     }
 
-    async fn tell_noting(&self, channel: &str, telling: Telling) -> Result<Option<Reply>, StoreError> {
+    async fn tell_noting(&self, channel: &str, telling: NewTelling) -> Result<Option<StoredReply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let Telling { turn, reply, files, place } = telling;
+            let NewTelling { turn, reply, files, place } = telling;
             let mut known = tx.prepare_cached("SELECT 1 FROM reply WHERE turn = ?1")?;
             if known.exists([turn.as_str()])? {
                 return Ok(None);
@@ -52,7 +52,7 @@ impl Replies for Sqlite {
         .await
     }
 
-    async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {
+    async fn unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -75,14 +75,14 @@ impl Replies for Sqlite {
         n: u32,
         reason: &str,
         instead: Vec<NewPart>,
-    ) -> Result<Vec<Part>, StoreError> {
+    ) -> Result<Vec<ReplyPart>, StoreError> {
         let (turn, reason) = (turn.as_str().to_owned(), reason.to_owned());
         self.write(move |tx| {
             let last: u32 = tx
                 .prepare_cached("SELECT max(n) FROM part WHERE turn = ?1")?
                 .query_row([&turn], |row| row.get(0))?;
             let numbered =
-                (last + 1..).zip(instead).map(|(n, NewPart { kind, body })| Part { n, kind, body });
+                (last + 1..).zip(instead).map(|(n, NewPart { kind, body })| ReplyPart { n, kind, body });
             let added: Vec<_> = numbered.collect();
             insert_parts(tx, &turn, &added)?;
             settle(tx, &turn, n, ("failed", &reason))?;
@@ -111,7 +111,7 @@ fn settle(
     if finished > 0 { outgoing::forget(tx, turn) } else { Ok(()) }
 }
 
-fn insert_parts(tx: &Transaction<'_>, turn: &str, parts: &[Part]) -> Result<(), StoreError> {
+fn insert_parts(tx: &Transaction<'_>, turn: &str, parts: &[ReplyPart]) -> Result<(), StoreError> {
     let mut insert = tx
         .prepare_cached("INSERT INTO part (turn, n, kind, body, state) VALUES (?1, ?2, ?3, ?4, 'pending')")?;
     for part in parts {
@@ -142,12 +142,12 @@ pub(super) fn insert_reply(
     if finished.is_some() {
         outgoing::forget(tx, turn.as_str())?;
     }
-    let numbered = (0..).zip(reply.parts).map(|(n, NewPart { kind, body })| Part { n, kind, body });
+    let numbered = (0..).zip(reply.parts).map(|(n, NewPart { kind, body })| ReplyPart { n, kind, body });
     insert_parts(tx, turn.as_str(), &numbered.collect::<Vec<_>>())
 }
 
 /// A stored reply and what is left of it.
-pub(super) fn reply(tx: &Transaction<'_>, turn: &TurnId) -> Result<Reply, StoreError> {
+pub(super) fn reply(tx: &Transaction<'_>, turn: &TurnId) -> Result<StoredReply, StoreError> {
     let target = tx
         .prepare_cached("SELECT target FROM reply WHERE turn = ?1")?
         .query_row([turn.as_str()], |row| row.get(0))
@@ -156,7 +156,7 @@ pub(super) fn reply(tx: &Transaction<'_>, turn: &TurnId) -> Result<Reply, StoreE
     let mut statement =
         tx.prepare_cached("SELECT n, kind, body FROM part WHERE turn = ?1 AND state = 'pending' ORDER BY n")?;
     let parts = statement
-        .query_map([turn.as_str()], |row| Ok(Part { n: row.get(0)?, kind: row.get(1)?, body: row.get(2)? }))?
+        .query_map([turn.as_str()], |row| Ok(ReplyPart { n: row.get(0)?, kind: row.get(1)?, body: row.get(2)? }))?
         .collect::<Result<_, _>>()?;
     let last_sent = tx
         .prepare_cached(
@@ -164,5 +164,5 @@ pub(super) fn reply(tx: &Transaction<'_>, turn: &TurnId) -> Result<Reply, StoreE
         )?
         .query_row([turn.as_str()], |row| row.get(0))
         .optional()?;
-    Ok(Reply { turn: turn.clone(), target, parts, last_sent })
+    Ok(StoredReply { turn: turn.clone(), target, parts, last_sent })
 }

@@ -1,6 +1,6 @@
 //! What goes into the store and comes out of it, as types.
 
-use super::{Place, StoreError};
+use super::{ReplyPlace, StoreError};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
@@ -17,12 +17,12 @@ pub struct NewUpdate {
     /// As received. Kept only as long as it is needed.
     pub raw: String,
     /// What is to become of it.
-    pub fate: Fate,
+    pub fate: UpdateFate,
 }
 
 /// What is to become of an update.
 #[derive(Clone, Debug)]
-pub enum Fate {
+pub enum UpdateFate {
     /// A turn will answer it.
     Pending(Headers),
     /// It says how its message reads now: what waits for a turn reads so from here on. Nobody will
@@ -45,15 +45,15 @@ pub struct Headers {
     /// The channel's immutable id of the sender.
     pub sender: String,
     /// How it wants to be taken.
-    pub queue: Queue,
+    pub queue: QueueMode,
     /// What it replies to, where a run may wait for that: in private, to a message of the gateway's
     /// own.
-    pub answers: Option<Answers>,
+    pub answers: Option<WaitReply>,
 }
 
 /// A reply, as a run that waits for it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answers {
+pub struct WaitReply {
     /// The platform's id of the message that it replies to, as the parts of replies have it.
     pub message: String,
     /// What that message says.
@@ -66,7 +66,7 @@ pub struct Answers {
 
 /// How a message wants to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queue {
+pub enum QueueMode {
     /// As a turn of its own, when those before it have ended.
     Turn,
     /// Into the turn that the session is at, if that is the same sender's; otherwise as
@@ -76,7 +76,7 @@ pub enum Queue {
 
 /// An update that is to be said to a turn that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Steer {
+pub struct SteerUpdate {
     /// The update.
     pub update: Update,
     /// The album that it is part of.
@@ -85,7 +85,7 @@ pub struct Steer {
 
 /// What a turn takes up while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TakeUp {
+pub struct TakeUpRequest {
     /// The channel that the updates came by.
     pub channel: String,
     /// All of them, or none.
@@ -96,7 +96,7 @@ pub struct TakeUp {
 
 /// Whether a turn has taken something up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakenUp {
+pub enum TakeUpResult {
     /// It has, for good.
     Yes,
     /// Another turn has it.
@@ -117,7 +117,7 @@ pub struct Stranger {
 
 /// Who needs blobs of replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Holder {
+pub enum BlobHolder {
     /// A turn, until its reply is out.
     Turn(TurnId),
     /// A session whose last request has no answer, until it is answered or forgotten: a retry sends
@@ -127,11 +127,11 @@ pub enum Holder {
 
 /// What came of persisting a batch.
 #[derive(Clone, Debug, Default)]
-pub struct Persisted {
+pub struct PersistResult {
     /// The updates that wait for a turn and were not known before, in the order given.
     pub pending: Vec<Update>,
     /// What to tell strangers.
-    pub replies: Vec<Reply>,
+    pub replies: Vec<StoredReply>,
 }
 
 /// An update that was persisted.
@@ -145,7 +145,7 @@ pub struct Update {
 
 /// An update that waits for a turn, as the order of work sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedUpdate {
     /// The channel's own id.
     pub update_id: i64,
     /// The album that it is part of.
@@ -154,7 +154,7 @@ pub struct Queued {
 
 /// Which updates a turn takes.
 #[derive(Clone, Debug)]
-pub enum Claim {
+pub enum UpdateClaim {
     /// This one.
     Update(i64),
     /// Every part of this album that no turn has answered.
@@ -169,7 +169,7 @@ pub struct BoundTurn {
     /// In the order of arrival; never empty.
     pub updates: Vec<Update>,
     /// Whether an earlier turn has had a part of the same album.
-    pub standing: Standing,
+    pub standing: AlbumStanding,
 }
 
 /// A part of an album.
@@ -185,7 +185,7 @@ pub struct AlbumPart {
 
 /// Where a turn stands among the turns of one album.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum AlbumStanding {
     /// It is the first, or there is no album.
     First,
     /// The album's turn had already begun when this part came.
@@ -203,7 +203,7 @@ pub struct NewReply {
 
 /// Something that answers no message, to be stored before it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Telling {
+pub struct NewTelling {
     /// Names it for ever: stored again it is the same one.
     pub turn: TurnId,
     /// What is said, and where.
@@ -211,7 +211,7 @@ pub struct Telling {
     /// Its files, whose blobs are needed until it is out.
     pub files: Vec<OutgoingAttachment>,
     /// Where it is said, where a channel notes that.
-    pub place: Option<Place>,
+    pub place: Option<ReplyPlace>,
 }
 
 /// One message of a reply.
@@ -238,20 +238,20 @@ pub enum PartKind {
 
 /// A stored reply with the parts that are still to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct StoredReply {
     /// The turn that it answers.
     pub turn: TurnId,
     /// Where it goes.
     pub target: String,
     /// What is still to be sent, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ReplyPart>,
     /// The platform's id of what was sent of it last.
     pub last_sent: Option<String>,
 }
 
 /// One message that is still to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ReplyPart {
     /// Its place in the reply, from 0, counting what is sent already.
     pub n: u32,
     /// What it is.
@@ -262,7 +262,7 @@ pub struct Part {
 
 /// The files of a person's most recent message that has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recent {
+pub struct RecentFiles {
     /// The album that they are, in the channel's own words: a later part belongs to it.
     pub album: Option<String>,
     /// References to them, in the channel's own words; the channel bounds them.
@@ -278,7 +278,7 @@ pub struct NewRecent {
     /// The channel's immutable id of the sender.
     pub sender: String,
     /// What is noted.
-    pub recent: Recent,
+    pub recent: RecentFiles,
 }
 
 /// The message that stands for the answer of a turn that runs.

@@ -13,12 +13,12 @@ mod state;
 mod turns;
 
 use kept::kept;
-pub use people::{NewMessage, NewWait, Sent, Waited, plain};
+pub use people::{NewMessage, NewWait, SendState, WaitState, plain};
 pub(super) use resolve::resolve;
-pub use state::{Owner, RunState, TaskState};
+pub use state::{RunOwner, RunState, TaskState};
 pub use turns::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 
-use super::{Runs, Sqlite, StoreError, now_ms};
+use super::{RunStore, Sqlite, StoreError, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::Caller;
 use rusqlite::{Transaction, params};
@@ -51,7 +51,7 @@ pub struct NewRun {
     /// The ids of its tasks, in order.
     pub tasks: Vec<String>,
     /// Who carries it out.
-    pub owner: Owner,
+    pub owner: RunOwner,
     /// Where its end is told, if anywhere.
     pub answer_to: Option<AnswerTo>,
     /// Whether its end is told there in any case, and not only once that was promised.
@@ -113,14 +113,14 @@ pub struct ListedRun {
     /// Where it stands.
     pub state: RunState,
     /// Who carries it out.
-    pub owner: Owner,
+    pub owner: RunOwner,
     /// Whether it waits for a person.
     pub waits: bool,
 }
 
 /// How a task or a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunEnd {
     /// With this, as JSON.
     Done(String),
     /// With this error, as JSON.
@@ -128,7 +128,7 @@ pub enum Ended {
 }
 
 #[async_trait]
-impl Runs for Sqlite {
+impl RunStore for Sqlite {
     async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError> {
         self.write(move |tx| insert_run(tx, &new, open_max)).await
     }
@@ -152,7 +152,7 @@ impl Runs for Sqlite {
             })?;
             let listed = |row: rusqlite::Result<([String; 4], bool)>| {
                 let ([run, workflow, state, owner], waits) = row?;
-                let owner = Owner::read(&owner);
+                let owner = RunOwner::read(&owner);
                 Ok(ListedRun { run, workflow, state: RunState::read(&state)?, owner, waits })
             };
             rows.map(listed).collect()
@@ -167,7 +167,7 @@ impl Runs for Sqlite {
         self.write(move |tx| Ok(tx.execute(changed, params![run, number(task)])? == 1)).await
     }
 
-    async fn end_task(&self, run: &str, task: usize, ended: Ended) -> Result<bool, StoreError> {
+    async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
@@ -178,7 +178,7 @@ impl Runs for Sqlite {
                 params![run, number(task), state, output, error],
             )?;
             due::note(tx, &run)?;
-            if let Ended::Failed(error) = &ended {
+            if let RunEnd::Failed(error) = &ended {
                 tx.execute(
                     "UPDATE run SET state = 'failed', error = ?2, ended_at = ?3 WHERE run = ?1 AND state = 'running'",
                     params![run, error, now_ms()],
@@ -189,7 +189,7 @@ impl Runs for Sqlite {
         .await
     }
 
-    async fn end_run(&self, run: &str, ended: Ended) -> Result<bool, StoreError> {
+    async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
@@ -322,10 +322,10 @@ fn number(task: usize) -> i64 {
     i64::try_from(task).unwrap_or(i64::MAX)
 }
 
-fn columns(ended: &Ended) -> (&'static str, Option<&str>, Option<&str>) {
+fn columns(ended: &RunEnd) -> (&'static str, Option<&str>, Option<&str>) {
     match ended {
-        Ended::Done(output) => ("done", Some(output), None),
-        Ended::Failed(error) => ("failed", None, Some(error)),
+        RunEnd::Done(output) => ("done", Some(output), None),
+        RunEnd::Failed(error) => ("failed", None, Some(error)),
     }
 }
 

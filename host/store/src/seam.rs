@@ -14,15 +14,15 @@ mod turn_runs;
 mod voices;
 mod waits;
 
-pub use runs::Runs;
-pub use turn_runs::TurnRuns;
-pub use voices::Voices;
-pub use waits::Waits;
+pub use runs::RunStore;
+pub use turn_runs::TurnRunStore;
+pub use voices::VoiceStore;
+pub use waits::WaitStore;
 
 use super::{
-    AlbumPart, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Holder, Line, NewApproval,
-    NewPart, NewRecent, NewReply, NewUpdate, Part, Persisted, Place, Placeholder, Position, Queued, Recent,
-    Reply, Steer, StoreError, Stream, TakeUp, TakenUp, Telling, Update, Used, WhoseTurn,
+    AlbumPart, ApprovalRow, ApprovalState, ApprovedPaths, AttemptRow, BoundTurn, UpdateClaim, BlobHolder, HistoryLine, NewApproval,
+    NewPart, NewRecent, NewReply, NewUpdate, ReplyPart, PersistResult, ReplyPlace, Placeholder, StreamPosition, QueuedUpdate, RecentFiles,
+    StoredReply, SteerUpdate, StoreError, Stream, TakeUpRequest, TakeUpResult, NewTelling, Update, UsedToday, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -33,25 +33,25 @@ use std::collections::BTreeSet;
 /// A storage engine.
 #[async_trait]
 pub trait Storage:
-    Approvals
-    + Attempts
-    + Backlog
-    + Blobs
-    + Deliveries
-    + Inbox
+    ApprovalStore
+    + AttemptStore
+    + BacklogStore
+    + BlobRefStore
+    + DeliveryStore
+    + InboxStore
     + Journal
-    + Lines
-    + Moves
-    + Placeholders
-    + Recents
-    + Replies
-    + Runs
-    + Steers
-    + Streams
-    + TurnRuns
-    + Usage
-    + Voices
-    + Waits
+    + HistoryStore
+    + MoveStore
+    + PlaceholderStore
+    + RecentStore
+    + ReplyStore
+    + RunStore
+    + SteerStore
+    + StreamStore
+    + TurnRunStore
+    + UsageStore
+    + VoiceStore
+    + WaitStore
 {
     /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970
     /// UTC. What waits for a turn, or to be sent, stays; so does what a turn that has not ended has
@@ -68,13 +68,13 @@ pub trait Storage:
 /// Messages on their way to a turn. They keep their order of arrival; each is known once, by its
 /// channel and id.
 #[async_trait]
-pub trait Inbox: Send + Sync {
+pub trait InboxStore: Send + Sync {
     /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that
     /// steers is addressed to the first message of its session that is not done, if that is the
     /// same sender's. An edit changes what its message says as long as that waits for a turn, and
     /// one that is deleted meanwhile waits no longer. A stranger is told again only of what is
     /// newer than the last telling. Rides.
-    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError>;
+    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError>;
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
     /// before.
@@ -83,7 +83,7 @@ pub trait Inbox: Send + Sync {
 
     /// Binds updates to a turn of their own, named after the first; `None` when there is nothing
     /// left to answer. Rides.
-    async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError>;
+    async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>, StoreError>;
 
     /// Turns that were bound and have not ended, oldest first, each with the members that it was
     /// bound with.
@@ -102,9 +102,9 @@ pub trait Inbox: Send + Sync {
 
 /// Replies between the end of a turn and the platform's acknowledgement of their last part.
 #[async_trait]
-pub trait Replies: Send + Sync {
+pub trait ReplyStore: Send + Sync {
     /// [`Replies::end_noting`] without files.
-    async fn end(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Reply, StoreError> {
+    async fn end(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<StoredReply, StoreError> {
         self.end_noting(channel, turn, reply, None).await
     }
 
@@ -117,21 +117,21 @@ pub trait Replies: Send + Sync {
         turn: &TurnId,
         reply: NewReply,
         files: Option<NewRecent>,
-    ) -> Result<Reply, StoreError>;
+    ) -> Result<StoredReply, StoreError>;
 
     /// [`Replies::tell_noting`] without files, where no place is noted.
-    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError> {
-        let telling = Telling { turn: turn.clone(), reply, files: Vec::new(), place: None };
+    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<StoredReply>, StoreError> {
+        let telling = NewTelling { turn: turn.clone(), reply, files: Vec::new(), place: None };
         self.tell_noting(channel, telling).await
     }
 
     /// Stores something that answers no message, once for each turn that it names; `None` when it
     /// was stored before. Its files are held with it, and its place is noted.
-    async fn tell_noting(&self, channel: &str, telling: Telling) -> Result<Option<Reply>, StoreError>;
+    async fn tell_noting(&self, channel: &str, telling: NewTelling) -> Result<Option<StoredReply>, StoreError>;
 
     /// Replies of which something is still to be sent, oldest first, each with the parts that are
     /// left, in order.
-    async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError>;
+    async fn unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError>;
 
     /// Marks a part as sent, with the platform's id of the message; what it said is forgotten.
     /// Rides.
@@ -144,21 +144,21 @@ pub trait Replies: Send + Sync {
         n: u32,
         reason: &str,
         instead: Vec<NewPart>,
-    ) -> Result<Vec<Part>, StoreError>;
+    ) -> Result<Vec<ReplyPart>, StoreError>;
 }
 
 /// Which calls wait for a person, and what was decided.
 #[async_trait]
-pub trait Approvals: Send + Sync {
+pub trait ApprovalStore: Send + Sync {
     /// The approval of exactly this call, the first that was asked for; what else was asked about
     /// it is withdrawn and returned.
-    async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError>;
+    async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError>;
 
     /// Notes the platform's id of the message that shows it.
     async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError>;
 
     /// The approval of this id.
-    async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError>;
+    async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError>;
 
     /// Decides one that nobody has decided, in time, and returns how it stands then.
     async fn decide(
@@ -166,12 +166,12 @@ pub trait Approvals: Send + Sync {
         id: &str,
         state: ApprovalState,
         by: Option<String>,
-    ) -> Result<Option<Approval>, StoreError>;
+    ) -> Result<Option<ApprovalRow>, StoreError>;
 
     /// Approvals of a channel that are over, and whose message may still show choices, oldest
     /// first; at most [`OPEN_CHOICES_MAX`](super::OPEN_CHOICES_MAX). Those of runs that have ended
     /// are withdrawn first: nobody waits for them any more.
-    async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError>;
+    async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError>;
 
     /// Notes that the message of an approval shows no choices any more.
     async fn choices_gone(&self, id: &str) -> Result<(), StoreError>;
@@ -185,9 +185,9 @@ pub trait Approvals: Send + Sync {
 
 /// What was said in each session.
 #[async_trait]
-pub trait Lines: Send + Sync {
+pub trait HistoryStore: Send + Sync {
     /// The latest lines of a session, oldest first; all of those of `turn`.
-    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError>;
+    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>, StoreError>;
 
     /// Adds line `n` of a turn and charges for it; a line that is there stays, and costs nothing.
     /// Rides.
@@ -215,7 +215,7 @@ pub trait Lines: Send + Sync {
 
 /// What waits for a turn, session by session.
 #[async_trait]
-pub trait Backlog: Send + Sync {
+pub trait BacklogStore: Send + Sync {
     /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each.
     async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError>;
 
@@ -225,7 +225,7 @@ pub trait Backlog: Send + Sync {
         channel: &str,
         session: &SessionId,
         limit: u32,
-    ) -> Result<Vec<Queued>, StoreError>;
+    ) -> Result<Vec<QueuedUpdate>, StoreError>;
 
     /// How many messages of a session wait for a turn, an album being one; `besides` is not
     /// counted.
@@ -239,9 +239,9 @@ pub trait Backlog: Send + Sync {
 
 /// What is said to turns that run.
 #[async_trait]
-pub trait Steers: Send + Sync {
+pub trait SteerStore: Send + Sync {
     /// What waits to be said to a turn, in order.
-    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError>;
+    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError>;
 
     /// What a turn has taken up, in that order; the updates of one message together.
     async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError>;
@@ -253,13 +253,13 @@ pub trait Steers: Send + Sync {
         whose: &WhoseTurn,
         n: usize,
         body: String,
-        taking: &TakeUp,
-    ) -> Result<TakenUp, StoreError>;
+        taking: &TakeUpRequest,
+    ) -> Result<TakeUpResult, StoreError>;
 }
 
 /// How often turns were begun, and what that cost.
 #[async_trait]
-pub trait Attempts: Send + Sync {
+pub trait AttemptStore: Send + Sync {
     /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets
     /// it. Rides.
     async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError>;
@@ -268,7 +268,7 @@ pub trait Attempts: Send + Sync {
     async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError>;
 
     /// What a turn has behind it besides its lines; `None` where no attempt of it is counted.
-    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, StoreError>;
+    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError>;
 
     /// Charges tokens that a turn has cost without a line to show for them. Rides.
     async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError>;
@@ -276,7 +276,7 @@ pub trait Attempts: Send + Sync {
 
 /// Conversations that go on elsewhere.
 #[async_trait]
-pub trait Moves: Send + Sync {
+pub trait MoveStore: Send + Sync {
     /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
     async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError>;
 
@@ -286,7 +286,7 @@ pub trait Moves: Send + Sync {
 
 /// Streams of events that go on after a break.
 #[async_trait]
-pub trait Streams: Send + Sync {
+pub trait StreamStore: Send + Sync {
     /// [`Inbox::persist`], and with it how far the stream is read, and places where somebody was
     /// answered. A position of another stream than the one that was begun last, or before one that
     /// is known, changes nothing. Rides.
@@ -294,30 +294,30 @@ pub trait Streams: Send + Sync {
         &self,
         channel: &str,
         updates: Vec<NewUpdate>,
-        position: Position,
-        places: Vec<Place>,
-    ) -> Result<Persisted, StoreError>;
+        position: StreamPosition,
+        places: Vec<ReplyPlace>,
+    ) -> Result<PersistResult, StoreError>;
 
     /// The stream that was begun last.
     async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError>;
 
     /// Notes that another stream begins: what was said before it may have to be asked for.
-    async fn stream_begins(&self, channel: &str, position: Position) -> Result<(), StoreError>;
+    async fn stream_begins(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError>;
 
     /// Notes how far the stream is read, as [`Streams::persist_at`] does.
-    async fn stream_moves(&self, channel: &str, position: Position) -> Result<(), StoreError>;
+    async fn stream_moves(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError>;
 
     /// Where people were answered, the latest first. What is known of a place stays while something
     /// that was said before the stream began may have to be asked for.
-    async fn places(&self, channel: &str) -> Result<Vec<Place>, StoreError>;
+    async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError>;
 
     /// Notes that all was asked for that was said before this stream began, up to these.
-    async fn caught_up(&self, channel: &str, session: &str, places: Vec<Place>) -> Result<(), StoreError>;
+    async fn caught_up(&self, channel: &str, session: &str, places: Vec<ReplyPlace>) -> Result<(), StoreError>;
 }
 
 /// The messages that stand for answers of turns that run.
 #[async_trait]
-pub trait Placeholders: Send + Sync {
+pub trait PlaceholderStore: Send + Sync {
     /// The placeholder of a turn that has not ended.
     async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError>;
 
@@ -330,31 +330,31 @@ pub trait Placeholders: Send + Sync {
 
 /// Which files people sent last.
 #[async_trait]
-pub trait Recents: Send + Sync {
+pub trait RecentStore: Send + Sync {
     /// The files that a sender sent last in a conversation.
     async fn recent(
         &self,
         channel: &str,
         conversation: &str,
         sender: &str,
-    ) -> Result<Option<Recent>, StoreError>;
+    ) -> Result<Option<RecentFiles>, StoreError>;
 }
 
 /// What calls of one request have handed to another.
 #[async_trait]
-pub trait Deliveries: Send + Sync {
+pub trait DeliveryStore: Send + Sync {
     /// The files that calls of other requests have handed to this one, in order.
     async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError>;
 }
 
 /// Who still needs the blobs of replies.
 #[async_trait]
-pub trait Blobs: Send + Sync {
+pub trait BlobRefStore: Send + Sync {
     /// Notes that the holder needs these blobs, besides what it needs already.
-    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError>;
+    async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), StoreError>;
 
     /// Notes that the holder needs none any more.
-    async fn let_go(&self, holder: &Holder) -> Result<(), StoreError>;
+    async fn let_go(&self, holder: &BlobHolder) -> Result<(), StoreError>;
 
     /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
     fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError>;
@@ -362,7 +362,7 @@ pub trait Blobs: Send + Sync {
 
 /// What each person has used.
 #[async_trait]
-pub trait Usage: Send + Sync {
+pub trait UsageStore: Send + Sync {
     /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
-    async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError>;
+    async fn used(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError>;
 }

@@ -4,7 +4,7 @@
 
 use super::inbox::update;
 use super::{
-    Headers, Queue, Sqlite, Steer, Steers, StoreError, TakeUp, TakenUp, Update, WhoseTurn, history, now_ms,
+    Headers, QueueMode, Sqlite, SteerUpdate, SteerStore, StoreError, TakeUpRequest, TakeUpResult, Update, WhoseTurn, history, now_ms,
     recent,
 };
 use async_trait::async_trait;
@@ -15,8 +15,8 @@ use rusqlite::{OptionalExtension, Transaction, params};
 pub(super) const LOOKED_AT_MAX: u32 = 64;
 
 #[async_trait]
-impl Steers for Sqlite {
-    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError> {
+impl SteerStore for Sqlite {
+    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -25,7 +25,7 @@ impl Steers for Sqlite {
                  AND channel = ?1 AND turn IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?3",
             )?;
             let rows = statement.query_map(params![channel, turn.as_str(), LOOKED_AT_MAX], |row| {
-                Ok(Steer { update: update(row)?, album: row.get(2)? })
+                Ok(SteerUpdate { update: update(row)?, album: row.get(2)? })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
@@ -37,13 +37,13 @@ impl Steers for Sqlite {
         whose: &WhoseTurn,
         n: usize,
         body: String,
-        taking: &TakeUp,
-    ) -> Result<TakenUp, StoreError> {
+        taking: &TakeUpRequest,
+    ) -> Result<TakeUpResult, StoreError> {
         let (whose, taking) = (whose.clone(), taking.clone());
         self.write(move |tx| {
             for id in &taking.updates {
                 if !is_free(tx, &taking.channel, *id)? {
-                    return Ok(TakenUp::Gone);
+                    return Ok(TakeUpResult::Gone);
                 }
             }
             let turn = whose.turn.as_str();
@@ -57,7 +57,7 @@ impl Steers for Sqlite {
                 recent::note(tx, (&taking.channel, turn), files, now_ms())?;
             }
             history::add(tx, &whose, n, &body, 0)?;
-            Ok(TakenUp::Yes)
+            Ok(TakeUpResult::Yes)
         })
         .await
     }
@@ -98,8 +98,8 @@ fn is_free(tx: &Transaction<'_>, channel: &str, id: i64) -> Result<bool, StoreEr
 pub(super) fn address(tx: &Transaction<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
     let Headers { session, sender, queue, .. } = headers;
     let request = match queue {
-        Queue::Turn => None,
-        Queue::Steer => tx
+        QueueMode::Turn => None,
+        QueueMode::Steer => tx
             .prepare_cached(
                 "SELECT seq, sender FROM inbox AS at WHERE session = ?1 AND seq < ?2 AND done_at IS NULL
                  AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = at.request AND done_at IS NULL)

@@ -2,7 +2,7 @@
 //! answered: what was said there while nobody listened is asked for again.
 
 use super::inbox::persist;
-use super::{NewUpdate, Persisted, Sqlite, StoreError, Streams, now_ms};
+use super::{NewUpdate, PersistResult, Sqlite, StoreError, StreamStore, now_ms};
 use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -11,7 +11,7 @@ pub const PLACES_MAX: u32 = 1000;
 
 /// Where a stream goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct StreamPosition {
     /// The platform's name of the stream.
     pub session: String,
     /// Where it goes on.
@@ -24,14 +24,14 @@ pub struct Position {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
     /// Where it goes on.
-    pub position: Position,
+    pub position: StreamPosition,
     /// Whether what was said before it began may still have to be asked for.
     pub behind: bool,
 }
 
 /// Where somebody was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ReplyPlace {
     /// In the channel's own words.
     pub place: String,
     /// The update before which nothing has to be asked for.
@@ -39,14 +39,14 @@ pub struct Place {
 }
 
 #[async_trait]
-impl Streams for Sqlite {
+impl StreamStore for Sqlite {
     async fn persist_at(
         &self,
         channel: &str,
         updates: Vec<NewUpdate>,
-        position: Position,
-        places: Vec<Place>,
-    ) -> Result<Persisted, StoreError> {
+        position: StreamPosition,
+        places: Vec<ReplyPlace>,
+    ) -> Result<PersistResult, StoreError> {
         let channel = channel.to_owned();
         self.ride(move |tx| {
             let now = now_ms();
@@ -67,7 +67,7 @@ impl Streams for Sqlite {
                 .prepare_cached("SELECT session, address, number, behind FROM stream WHERE channel = ?1")?
                 .query_row([channel], |row| {
                     let position =
-                        Position { session: row.get(0)?, address: row.get(1)?, number: row.get(2)? };
+                        StreamPosition { session: row.get(0)?, address: row.get(1)?, number: row.get(2)? };
                     Ok(Stream { position, behind: row.get(3)? })
                 })
                 .optional()?;
@@ -76,7 +76,7 @@ impl Streams for Sqlite {
         .await
     }
 
-    async fn stream_begins(&self, channel: &str, position: Position) -> Result<(), StoreError> {
+    async fn stream_begins(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             tx.prepare_cached(
@@ -89,25 +89,25 @@ impl Streams for Sqlite {
         .await
     }
 
-    async fn stream_moves(&self, channel: &str, position: Position) -> Result<(), StoreError> {
+    async fn stream_moves(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| moves(tx, &channel, &position)).await
     }
 
-    async fn places(&self, channel: &str) -> Result<Vec<Place>, StoreError> {
+    async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
                 "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC",
             )?;
             let rows =
-                statement.query_map([channel], |row| Ok(Place { place: row.get(0)?, last: row.get(1)? }))?;
+                statement.query_map([channel], |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
     }
 
-    async fn caught_up(&self, channel: &str, session: &str, places: Vec<Place>) -> Result<(), StoreError> {
+    async fn caught_up(&self, channel: &str, session: &str, places: Vec<ReplyPlace>) -> Result<(), StoreError> {
         let (channel, session) = (channel.to_owned(), session.to_owned());
         self.write(move |tx| {
             let this = tx
@@ -125,7 +125,7 @@ impl Streams for Sqlite {
     }
 }
 
-fn moves(tx: &Transaction<'_>, channel: &str, position: &Position) -> Result<(), StoreError> {
+fn moves(tx: &Transaction<'_>, channel: &str, position: &StreamPosition) -> Result<(), StoreError> {
     tx.prepare_cached(
         "UPDATE stream SET address = ?3, number = ?4 WHERE channel = ?1 AND session = ?2 AND number <= ?4",
     )?
@@ -134,7 +134,7 @@ fn moves(tx: &Transaction<'_>, channel: &str, position: &Position) -> Result<(),
 }
 
 /// Notes a place. While something before may have to be asked for, what is known of it stays.
-pub(crate) fn said(tx: &Transaction<'_>, channel: &str, place: &Place, now: i64) -> Result<(), StoreError> {
+pub(crate) fn said(tx: &Transaction<'_>, channel: &str, place: &ReplyPlace, now: i64) -> Result<(), StoreError> {
     tx.prepare_cached(
         "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = iif(

@@ -3,7 +3,7 @@
 //! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the
 //! same transaction: what runs again after a crash is charged once.
 
-use super::{Sqlite, StoreError, Usage, now_ms};
+use super::{Sqlite, StoreError, UsageStore, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -12,7 +12,7 @@ pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// What somebody has used on one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct UsedToday {
     /// Tokens, read and written.
     pub tokens: u64,
     /// Bytes that tool calls have published.
@@ -31,8 +31,8 @@ pub struct WhoseTurn {
 }
 
 #[async_trait]
-impl Usage for Sqlite {
-    async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
+impl UsageStore for Sqlite {
+    async fn used(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
         let caller = caller.clone();
         self.write(move |tx| {
             let found: Option<(i64, i64)> = tx
@@ -45,7 +45,7 @@ impl Usage for Sqlite {
                 .optional()?;
             let (tokens, written) = found.unwrap_or_default();
             let count = |n: i64| u64::try_from(n).unwrap_or(0);
-            Ok(Used { tokens: count(tokens), written_bytes: count(written) })
+            Ok(UsedToday { tokens: count(tokens), written_bytes: count(written) })
         })
         .await
     }

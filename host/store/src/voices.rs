@@ -1,7 +1,7 @@
 //! Voice: what was heard in the message of a turn, so that nobody is asked twice; and whose voice
 //! messages are answered by voice.
 
-use super::{Sqlite, StoreError, Voices, now_ms};
+use super::{Sqlite, StoreError, VoiceStore, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::{OptionalExtension, params};
@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension, params};
 pub const SPOKEN_TO_MAX: u32 = 10_000;
 
 #[async_trait]
-impl Voices for Sqlite {
+impl VoiceStore for Sqlite {
     async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.ride(move |tx| {

@@ -1,13 +1,13 @@
 //! What waits for a turn, session by session: in which order it is to be worked on, and how much
 //! there is.
 
-use super::{Backlog, Queued, Sqlite, StoreError};
+use super::{BacklogStore, QueuedUpdate, Sqlite, StoreError};
 use async_trait::async_trait;
 use cofferdam_core::id::SessionId;
 use rusqlite::params;
 
 #[async_trait]
-impl Backlog for Sqlite {
+impl BacklogStore for Sqlite {
     async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
@@ -27,7 +27,7 @@ impl Backlog for Sqlite {
         channel: &str,
         session: &SessionId,
         limit: u32,
-    ) -> Result<Vec<Queued>, StoreError> {
+    ) -> Result<Vec<QueuedUpdate>, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -36,7 +36,7 @@ impl Backlog for Sqlite {
                  ORDER BY seq LIMIT ?3",
             )?;
             let rows = statement.query_map(params![channel, named(&session), limit], |row| {
-                Ok(Queued { update_id: row.get(0)?, album: row.get(1)? })
+                Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
         })

@@ -1,17 +1,17 @@
 //! What a model is told of a message besides its words. Pure.
 
-use super::bot::Me;
+use super::bot::BotUser;
 use super::wire::{ChatKind, Message};
-use cofferdam_chat::answering::{About, Author, Somebody};
+use cofferdam_chat::answering::{MessageFacts, Author, NamedUser};
 
 /// The line about a message; `None` where there is nothing to say.
-pub(super) fn about(message: &Message, me: &Me) -> Option<String> {
-    let somebody = |message: &Message| Somebody {
+pub(super) fn about(message: &Message, me: &BotUser) -> Option<String> {
+    let somebody = |message: &Message| NamedUser {
         id: message.from.map(|from| from.id),
         name: message.besides.name.clone(),
     };
     let forwarded = message.besides.forwarded.clone();
-    let about = About {
+    let about = MessageFacts {
         from: (message.chat.kind == ChatKind::Group).then(|| somebody(message)),
         replies_to: replied(message, me, somebody),
         forwarded: forwarded.map(|from| (from, message.text.clone())),
@@ -20,7 +20,7 @@ pub(super) fn about(message: &Message, me: &Me) -> Option<String> {
 }
 
 /// The words that are replied to, if there are any.
-fn replied(message: &Message, me: &Me, somebody: impl Fn(&Message) -> Somebody) -> Option<(Author, String)> {
+fn replied(message: &Message, me: &BotUser, somebody: impl Fn(&Message) -> NamedUser) -> Option<(Author, String)> {
     let replied = message.reply_to.as_deref();
     let text = message.besides.quote.as_deref().or(replied.map(|replied| replied.text.as_str()))?;
     let author = match replied.and_then(|replied| Some((replied.from?.id, replied))) {
@@ -33,7 +33,7 @@ fn replied(message: &Message, me: &Me, somebody: impl Fn(&Message) -> Somebody) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::bot::Hears;
+    use super::super::bot::GroupPrivacy;
     use super::super::wire::Update;
     use super::*;
     use serde_json::{Value, json};
@@ -44,7 +44,7 @@ mod tests {
         message.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
         let update = Update::read(&json!({ "update_id": 1, "message": message }).to_string());
         let message = update.expect("an update").message.expect("a message");
-        let me = Me { id: 99, username: None, hears: Hears::default() };
+        let me = BotUser { id: 99, username: None, hears: GroupPrivacy::default() };
         let line = about(&message, &me);
         assert!(line.as_ref().is_none_or(|line| !line.contains('\n')), "{line:?}");
         let read = line.map(|line| serde_json::from_str::<Value>(&line).expect("JSON"));

@@ -1,13 +1,13 @@
 //! Who is served: decided from the sender's number and the kind of chat, before anything else of a
 //! message is used.
 
-use super::wire::{ChatKind, Message, OnBehalf, UserKind};
-use cofferdam_chat::people::Members;
+use super::wire::{ChatKind, Message, SentFor, UserKind};
+use cofferdam_chat::people::GroupMembers;
 use std::collections::BTreeSet;
 
 /// What is due to the sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(super) enum SenderReply {
     /// An allowed person.
     Serve(i64),
     /// Somebody else in a private chat: to be told once.
@@ -19,24 +19,24 @@ pub(super) enum Admission {
 /// What is due to the sender. Strangers in groups get silence: an answer would invite abuse.
 ///
 /// `members` says who of the message's group is served; in private it does not count.
-pub(super) fn admit(message: &Message, allowed: &BTreeSet<i64>, members: Members) -> Admission {
-    let Some(from) = message.from else { return Admission::Ignore("no sender") };
+pub(super) fn admit(message: &Message, allowed: &BTreeSet<i64>, members: GroupMembers) -> SenderReply {
+    let Some(from) = message.from else { return SenderReply::Ignore("no sender") };
     match (message.chat.kind, from.kind, message.on_behalf) {
-        (ChatKind::Other, ..) => Admission::Ignore("not a private chat or group"),
-        (_, UserKind::Bot, _) => Admission::Ignore("a bot"),
+        (ChatKind::Other, ..) => SenderReply::Ignore("not a private chat or group"),
+        (_, UserKind::Bot, _) => SenderReply::Ignore("a bot"),
         // The person behind it cannot be told from others.
-        (_, _, OnBehalf::Chat) => Admission::Ignore("sent in the name of a chat"),
-        (_, _, OnBehalf::Account) => Admission::Ignore("written by a bot in somebody's name"),
+        (_, _, SentFor::Chat) => SenderReply::Ignore("sent in the name of a chat"),
+        (_, _, SentFor::Account) => SenderReply::Ignore("written by a bot in somebody's name"),
         // A private chat has the number of its person; in any other the answer would reach somebody
         // else.
-        (ChatKind::Private, ..) if message.chat.id != from.id => Admission::Ignore("a chat of others"),
-        (ChatKind::Group, ..) if members == Members::None => {
-            Admission::Ignore("nobody is served in this group")
+        (ChatKind::Private, ..) if message.chat.id != from.id => SenderReply::Ignore("a chat of others"),
+        (ChatKind::Group, ..) if members == GroupMembers::None => {
+            SenderReply::Ignore("nobody is served in this group")
         }
-        (ChatKind::Group, ..) if members == Members::All => Admission::Serve(from.id),
-        _ if allowed.contains(&from.id) => Admission::Serve(from.id),
-        (ChatKind::Private, ..) => Admission::Tell(from.id),
-        (ChatKind::Group, ..) => Admission::Ignore("a stranger in a group"),
+        (ChatKind::Group, ..) if members == GroupMembers::All => SenderReply::Serve(from.id),
+        _ if allowed.contains(&from.id) => SenderReply::Serve(from.id),
+        (ChatKind::Private, ..) => SenderReply::Tell(from.id),
+        (ChatKind::Group, ..) => SenderReply::Ignore("a stranger in a group"),
     }
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::super::wire::{Chat, User};
     use super::*;
 
-    fn check(chat: ChatKind, from: Option<(i64, UserKind)>, on_behalf: OnBehalf, expected: Admission) {
+    fn check(chat: ChatKind, from: Option<(i64, UserKind)>, on_behalf: SentFor, expected: SenderReply) {
         let id = if chat == ChatKind::Private { from.map_or(0, |(id, _)| id) } else { -1 };
         let message = Message {
             chat: Chat { id, kind: chat },
@@ -54,10 +54,10 @@ mod tests {
             ..Message::default()
         };
         let allowed = BTreeSet::from([7]);
-        assert_eq!(admit(&message, &allowed, Members::Allowed), expected);
+        assert_eq!(admit(&message, &allowed, GroupMembers::Allowed), expected);
         // What holds in groups says nothing of private chats, and never lets in who is no person.
         if chat != ChatKind::Group {
-            for members in [Members::All, Members::None] {
+            for members in [GroupMembers::All, GroupMembers::None] {
                 assert_eq!(admit(&message, &allowed, members), expected);
             }
         }
@@ -73,28 +73,28 @@ mod tests {
         };
         let (ann, eve, bot) = ((7, UserKind::Person), (8, UserKind::Person), (9, UserKind::Bot));
         let allowed = BTreeSet::from([7]);
-        let all = |from, on_behalf| admit(&message(from, on_behalf), &allowed, Members::All);
-        assert_eq!(all(ann, OnBehalf::Sender), Admission::Serve(7));
-        assert_eq!(all(eve, OnBehalf::Sender), Admission::Serve(8));
-        assert_eq!(all(bot, OnBehalf::Sender), Admission::Ignore("a bot"));
-        assert_eq!(all(eve, OnBehalf::Chat), Admission::Ignore("sent in the name of a chat"));
-        let none = admit(&message(ann, OnBehalf::Sender), &allowed, Members::None);
-        assert_eq!(none, Admission::Ignore("nobody is served in this group"));
+        let all = |from, on_behalf| admit(&message(from, on_behalf), &allowed, GroupMembers::All);
+        assert_eq!(all(ann, SentFor::Sender), SenderReply::Serve(7));
+        assert_eq!(all(eve, SentFor::Sender), SenderReply::Serve(8));
+        assert_eq!(all(bot, SentFor::Sender), SenderReply::Ignore("a bot"));
+        assert_eq!(all(eve, SentFor::Chat), SenderReply::Ignore("sent in the name of a chat"));
+        let none = admit(&message(ann, SentFor::Sender), &allowed, GroupMembers::None);
+        assert_eq!(none, SenderReply::Ignore("nobody is served in this group"));
     }
 
     #[test]
     fn only_named_people_are_served() {
         let (ann, eve) = (Some((7, UserKind::Person)), Some((8, UserKind::Person)));
-        check(ChatKind::Private, ann, OnBehalf::Sender, Admission::Serve(7));
-        check(ChatKind::Group, ann, OnBehalf::Sender, Admission::Serve(7));
-        check(ChatKind::Private, eve, OnBehalf::Sender, Admission::Tell(8));
-        check(ChatKind::Group, eve, OnBehalf::Sender, Admission::Ignore("a stranger in a group"));
-        check(ChatKind::Other, ann, OnBehalf::Sender, Admission::Ignore("not a private chat or group"));
-        check(ChatKind::Group, ann, OnBehalf::Chat, Admission::Ignore("sent in the name of a chat"));
-        let by_a_bot = Admission::Ignore("written by a bot in somebody's name");
-        check(ChatKind::Private, ann, OnBehalf::Account, by_a_bot);
-        check(ChatKind::Private, Some((7, UserKind::Bot)), OnBehalf::Sender, Admission::Ignore("a bot"));
-        check(ChatKind::Group, None, OnBehalf::Sender, Admission::Ignore("no sender"));
+        check(ChatKind::Private, ann, SentFor::Sender, SenderReply::Serve(7));
+        check(ChatKind::Group, ann, SentFor::Sender, SenderReply::Serve(7));
+        check(ChatKind::Private, eve, SentFor::Sender, SenderReply::Tell(8));
+        check(ChatKind::Group, eve, SentFor::Sender, SenderReply::Ignore("a stranger in a group"));
+        check(ChatKind::Other, ann, SentFor::Sender, SenderReply::Ignore("not a private chat or group"));
+        check(ChatKind::Group, ann, SentFor::Chat, SenderReply::Ignore("sent in the name of a chat"));
+        let by_a_bot = SenderReply::Ignore("written by a bot in somebody's name");
+        check(ChatKind::Private, ann, SentFor::Account, by_a_bot);
+        check(ChatKind::Private, Some((7, UserKind::Bot)), SentFor::Sender, SenderReply::Ignore("a bot"));
+        check(ChatKind::Group, None, SentFor::Sender, SenderReply::Ignore("no sender"));
     }
 
     #[test]
@@ -105,8 +105,8 @@ mod tests {
                 from: Some(User { id: 7, kind: UserKind::Person }),
                 ..Message::default()
             };
-            let admitted = admit(&message, &BTreeSet::from([7, 8]), Members::Allowed);
-            assert_eq!(admitted, Admission::Ignore("a chat of others"), "{id}");
+            let admitted = admit(&message, &BTreeSet::from([7, 8]), GroupMembers::Allowed);
+            assert_eq!(admitted, SenderReply::Ignore("a chat of others"), "{id}");
         }
     }
 
@@ -117,6 +117,6 @@ mod tests {
             from: Some(User { id: 7, kind: UserKind::Person }),
             ..Message::default()
         };
-        assert_eq!(admit(&message, &BTreeSet::new(), Members::Allowed), Admission::Tell(7));
+        assert_eq!(admit(&message, &BTreeSet::new(), GroupMembers::Allowed), SenderReply::Tell(7));
     }
 }

@@ -4,9 +4,9 @@
 //! 10 s on a 5xx, reads results as types that lose a whole message for one unknown field, and
 //! follows redirects. This one follows none, sends no Referer and bounds what it reads.
 
-use super::failure::{Failure, result_of};
+use super::failure::{ApiFailure, result_of};
 use super::pace::Pace;
-use super::token::Token;
+use super::token::BotToken;
 use cofferdam_agent::server::{Address, client, http_date, read_whole};
 use reqwest::header::DATE;
 use reqwest::multipart::Form;
@@ -17,10 +17,10 @@ use std::time::{Duration, SystemTime};
 use teloxide_core::requests::Payload;
 
 /// The Bot API behind one token.
-pub(super) struct Api {
+pub(super) struct TelegramApi {
     client: Client,
     base: Url,
-    token: Token,
+    token: BotToken,
     /// How fast it sends.
     pub(super) pace: Pace,
 }
@@ -30,14 +30,14 @@ pub(super) const REQUEST_MAX: Duration = Duration::from_secs(30);
 /// A larger answer is not read: a hundred of the largest updates stay far below.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 
-impl Api {
+impl TelegramApi {
     /// A client for a server and a token. Contacts nothing.
     ///
     /// # Errors
     /// When the TLS library does not start.
-    pub(super) fn new(address: Address, token: Token, pace: Pace) -> Result<Self, Failure> {
+    pub(super) fn new(address: Address, token: BotToken, pace: Pace) -> Result<Self, ApiFailure> {
         let client = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();
-        let client = client.map_err(|error| Failure::network(error, &token))?;
+        let client = client.map_err(|error| ApiFailure::network(error, &token))?;
         Ok(Self { client, base: address.url, token, pace })
     }
 
@@ -50,7 +50,7 @@ impl Api {
         &self,
         payload: &P,
         timeout: Duration,
-    ) -> Result<Box<RawValue>, Failure> {
+    ) -> Result<Box<RawValue>, ApiFailure> {
         self.answer(self.request(payload, timeout)).await
     }
 
@@ -59,7 +59,7 @@ impl Api {
         &self,
         payload: &P,
         timeout: Duration,
-    ) -> (Result<Box<RawValue>, Failure>, Option<SystemTime>) {
+    ) -> (Result<Box<RawValue>, ApiFailure>, Option<SystemTime>) {
         let response = match self.request(payload, timeout).send().await {
             Ok(response) => response,
             Err(error) => return (Err(self.network(error)), None),
@@ -81,20 +81,20 @@ impl Api {
     ///
     /// # Errors
     /// [`Failure`].
-    pub(super) async fn upload(&self, method: &str, form: Form) -> Result<Box<RawValue>, Failure> {
+    pub(super) async fn upload(&self, method: &str, form: Form) -> Result<Box<RawValue>, ApiFailure> {
         let url = self.url(&["bot", self.token.reveal()], [method]);
         self.answer(self.client.post(url).multipart(form)).await
     }
 
-    async fn answer(&self, request: RequestBuilder) -> Result<Box<RawValue>, Failure> {
+    async fn answer(&self, request: RequestBuilder) -> Result<Box<RawValue>, ApiFailure> {
         let response = request.send().await.map_err(|error| self.network(error))?;
         self.result(response).await
     }
 
-    async fn result(&self, response: Response) -> Result<Box<RawValue>, Failure> {
+    async fn result(&self, response: Response) -> Result<Box<RawValue>, ApiFailure> {
         let status = response.status().as_u16();
         let answer = read_whole(response, ANSWER_BYTES_MAX).await.map_err(|error| self.network(error))?;
-        let too_long = || Failure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
+        let too_long = || ApiFailure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
         result_of(status, &String::from_utf8_lossy(&answer.ok_or_else(too_long)?), &self.token)
     }
 
@@ -102,11 +102,11 @@ impl Api {
     ///
     /// # Errors
     /// [`Failure::Refused`] for a path that would lead elsewhere; [`Failure::Unreachable`].
-    pub(super) async fn file(&self, file_path: &str) -> Result<Response, Failure> {
+    pub(super) async fn file(&self, file_path: &str) -> Result<Response, ApiFailure> {
         let sound = |part: &&str| !part.is_empty() && *part != "." && *part != "..";
         if !file_path.split('/').all(|part| sound(&part)) || file_path.contains(['\\', '\0']) {
             let description = "the file's path on the server is unusable".to_owned();
-            return Err(Failure::Refused { code: 400, description });
+            return Err(ApiFailure::Refused { code: 400, description });
         }
         let url = self.url(&["file/bot", self.token.reveal()], file_path.split('/'));
         // No overall timeout: the reader of the body limits both silence and length.
@@ -114,8 +114,8 @@ impl Api {
     }
 
     /// What went wrong, without the URL.
-    pub(super) fn network(&self, error: reqwest::Error) -> Failure {
-        Failure::network(error, &self.token)
+    pub(super) fn network(&self, error: reqwest::Error) -> ApiFailure {
+        ApiFailure::network(error, &self.token)
     }
 
     /// `<base>/<prefix><segments…>`; each segment is percent-encoded, slashes within it, too.
@@ -142,11 +142,11 @@ mod tests {
     use super::super::config::Config;
     use super::*;
 
-    fn api(api_url: &str) -> Api {
+    fn api(api_url: &str) -> TelegramApi {
         let config = Config { api_url: api_url.into(), ..Config::default() };
-        let token = Token::parse("1:abc").expect("a token");
+        let token = BotToken::parse("1:abc").expect("a token");
         let pace = Pace::new(config.flood_limits, tokio_util::sync::CancellationToken::new());
-        Api::new(config.address().expect("an address"), token, pace).expect("a client")
+        TelegramApi::new(config.address().expect("an address"), token, pace).expect("a client")
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
     async fn a_path_that_leads_elsewhere_is_not_requested() {
         for path in ["../x", "a/../../x", "/etc/passwd", "a//b", "a\\b", "", "a/."] {
             let refused = api("http://127.0.0.1:1").file(path).await.map(|_| ()).expect_err(path);
-            assert!(matches!(refused, Failure::Refused { .. }), "{path}: {refused}");
+            assert!(matches!(refused, ApiFailure::Refused { .. }), "{path}: {refused}");
         }
     }
 }

@@ -2,13 +2,13 @@
 //! what came of it, is the desk's to know; a press is handed to it by [`super::presses`].
 
 use super::api::REQUEST_MAX;
-use super::bot::Bot;
-use super::failure::Failure;
-use super::send::{NO_PREVIEW, Target, is_group};
+use super::bot::TelegramBot;
+use super::failure::ApiFailure;
+use super::send::{NO_PREVIEW, ReplyTarget, is_group};
 use async_trait::async_trait;
-use cofferdam_agent::tools::Approval;
-use cofferdam_chat::desk::{Attempt, Board, Changing, NotShown, Verb, change_message, until_shown};
-use cofferdam_chat::outbound::Rich;
+use cofferdam_agent::tools::ApprovalRequest;
+use cofferdam_chat::desk::{ShowAttempt, ApprovalDisplay, Changing, NotShown, Verb, change_message, until_shown};
+use cofferdam_chat::outbound::StyledText;
 use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use teloxide_core::types::{
 };
 
 /// Where the approvals of one turn are shown: below its question.
-pub(super) struct Below {
-    pub(super) bot: Arc<Bot>,
+pub(super) struct ApprovalTarget {
+    pub(super) bot: Arc<TelegramBot>,
     /// The question.
-    pub(super) target: Target,
+    pub(super) target: ReplyTarget,
     /// Who asked it.
     pub(super) sender: String,
 }
 
 #[async_trait]
-impl Board for Below {
+impl ApprovalDisplay for ApprovalTarget {
     fn chat(&self) -> String {
         self.target.chat.to_string()
     }
@@ -55,19 +55,19 @@ impl Board for Below {
         self.message(message).0 == self.chat_now()
     }
 
-    async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown> {
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown> {
         let attempt = || async {
             match self.send(id, &approval.text).await {
-                Ok(message) => Attempt::Shown(message),
-                Err(Failure::TooMany(pause)) => Attempt::Later(pause),
-                Err(Failure::Migrated(to)) if self.chat_now() != to => {
+                Ok(message) => ShowAttempt::Shown(message),
+                Err(ApiFailure::TooMany(pause)) => ShowAttempt::Later(pause),
+                Err(ApiFailure::Migrated(to)) if self.chat_now() != to => {
                     self.bot.moved(self.chat_now(), to).await;
-                    Attempt::Again
+                    ShowAttempt::Again
                 }
-                Err(failure @ (Failure::Refused { .. } | Failure::Migrated(_))) => {
-                    Attempt::Never(failure.to_string())
+                Err(failure @ (ApiFailure::Refused { .. } | ApiFailure::Migrated(_))) => {
+                    ShowAttempt::Never(failure.to_string())
                 }
-                Err(_) => Attempt::Later(Duration::ZERO),
+                Err(_) => ShowAttempt::Later(Duration::ZERO),
             }
         };
         until_shown(attempt).await
@@ -75,13 +75,13 @@ impl Board for Below {
 
     fn change(&self, message: &str, text: String) -> Changing {
         let (chat, Some(message)) = self.message(message) else { return Box::pin(ready(true)) };
-        let (api, text) = (self.bot.api.clone(), Arc::new(Rich::plain(text)));
+        let (api, text) = (self.bot.api.clone(), Arc::new(StyledText::plain(text)));
         change_message(move || {
             let (api, text) = (api.clone(), text.clone());
             async move {
                 match api.pace.reply(chat, api.edit(chat, message, &text)).await {
-                    Ok(()) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => None,
-                    Err(Failure::TooMany(pause)) => Some(pause),
+                    Ok(()) | Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => None,
+                    Err(ApiFailure::TooMany(pause)) => Some(pause),
                     Err(_) => Some(Duration::from_secs(1)),
                 }
             }
@@ -90,7 +90,7 @@ impl Board for Below {
 }
 
 /// Takes the buttons of a question away, as the store keeps its chat and number.
-pub(super) fn take_choices(bot: &Bot, kept_chat: &str, kept: &str) -> Changing {
+pub(super) fn take_choices(bot: &TelegramBot, kept_chat: &str, kept: &str) -> Changing {
     let (chat, id) = kept.split_once('/').unwrap_or((kept_chat, kept));
     let (Ok(chat), Ok(id)) = (chat.parse(), id.parse()) else { return Box::pin(ready(true)) };
     let api = bot.api.clone();
@@ -98,15 +98,15 @@ pub(super) fn take_choices(bot: &Bot, kept_chat: &str, kept: &str) -> Changing {
         let (api, edit) = (api.clone(), EditMessageReplyMarkup::new(ChatId(chat), MessageId(id)));
         async move {
             match api.pace.reply(chat, api.call(&edit, REQUEST_MAX)).await {
-                Ok(_) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => None,
-                Err(Failure::TooMany(pause)) => Some(pause),
+                Ok(_) | Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => None,
+                Err(ApiFailure::TooMany(pause)) => Some(pause),
                 Err(_) => Some(Duration::from_secs(1)),
             }
         }
     })
 }
 
-impl Below {
+impl ApprovalTarget {
     /// Where the chat can be reached now.
     fn chat_now(&self) -> i64 {
         self.bot.moves.now(self.target.chat)
@@ -120,7 +120,7 @@ impl Below {
         }
     }
 
-    async fn send(&self, id: &str, text: &str) -> Result<String, Failure> {
+    async fn send(&self, id: &str, text: &str) -> Result<String, ApiFailure> {
         let number = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
         let chat = self.chat_now();
         // The old ids of topic and message mean nothing where a group has moved to.
@@ -137,7 +137,7 @@ impl Below {
             api.pace.reply(self.target.chat, api.call(message, REQUEST_MAX)).await
         };
         let mut result = ask(&message).await;
-        if message.message_thread_id.is_some() && result.as_ref().is_err_and(Failure::topic_is_gone) {
+        if message.message_thread_id.is_some() && result.as_ref().is_err_and(ApiFailure::topic_is_gone) {
             // As the answer will: to the chat rather than nowhere.
             message.message_thread_id = None;
             result = ask(&message).await;

@@ -11,7 +11,7 @@ const MENTIONS_MAX: usize = 100;
 
 /// What a message says besides its words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Besides {
+pub(super) struct MessageContext {
     /// What the sender calls themselves; on one line, bounded, perhaps empty.
     pub(super) name: String,
     /// People and bots that are mentioned without a user name.
@@ -23,7 +23,7 @@ pub(super) struct Besides {
     pub(super) quote: Option<String>,
 }
 
-impl Besides {
+impl MessageContext {
     pub(super) fn read(message: &Value) -> Self {
         Self {
             name: name(&message["from"]),
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn words_of_somebody_else_are_told_from_the_senders_own() {
         let check = |message: Value, expected: Option<&str>| {
-            assert_eq!(Besides::read(&message).forwarded.as_deref(), expected, "{message}");
+            assert_eq!(MessageContext::read(&message).forwarded.as_deref(), expected, "{message}");
         };
         check(
             json!({ "forward_origin": { "type": "user", "sender_user": { "first_name": "Eve" } } }),
@@ -112,8 +112,8 @@ mod tests {
     fn a_mention_without_a_user_name_has_an_id() {
         let entities =
             json!([{ "type": "text_mention", "user": { "id": 9 } }, { "type": "bold" }, "x", null]);
-        assert_eq!(Besides::read(&json!({ "entities": entities })).mentions, [9]);
-        assert_eq!(Besides::read(&json!({ "caption_entities": entities })).mentions, [9]);
-        assert_eq!(Besides::read(&json!({ "entities": "none" })).mentions, Vec::<i64>::new());
+        assert_eq!(MessageContext::read(&json!({ "entities": entities })).mentions, [9]);
+        assert_eq!(MessageContext::read(&json!({ "caption_entities": entities })).mentions, [9]);
+        assert_eq!(MessageContext::read(&json!({ "entities": "none" })).mentions, Vec::<i64>::new());
     }
 }

@@ -1,12 +1,12 @@
 //! What every part of the running channel shares: what every channel stands on, the connection, the
 //! people.
 
-use super::api::{Api, REQUEST_MAX};
+use super::api::{TelegramApi, REQUEST_MAX};
 use super::config::Timing;
-use super::failure::Failure;
+use super::failure::ApiFailure;
 use super::moves::Moves;
-use cofferdam_chat::answering::Base;
-use cofferdam_chat::people::Door;
+use cofferdam_chat::answering::ChannelServices;
+use cofferdam_chat::people::AccessControl;
 use cofferdam_store::Presence;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use tokio::sync::{Semaphore, watch};
 
 /// The bot's own account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Me {
+pub(super) struct BotUser {
     pub(super) id: i64,
     /// Without `@`. Every bot has one; without it no command in a group can name this bot.
     pub(super) username: Option<String>,
     /// What Telegram brings it of groups.
-    pub(super) hears: Hears,
+    pub(super) hears: GroupPrivacy,
 }
 
 /// What Telegram brings a bot of the talk in groups where it is no administrator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Hears {
+pub(super) enum GroupPrivacy {
     /// Commands, replies and mentions: BotFather's privacy mode.
     #[default]
     WhatIsForIt,
@@ -35,30 +35,30 @@ pub(super) enum Hears {
 /// The running bot as it is configured now. What runs keeps the one that it began with; all of them
 /// share what lasts.
 #[derive(Clone)]
-pub(super) struct Bot {
+pub(super) struct TelegramBot {
     /// What every channel has.
-    pub(super) base: Base,
-    pub(super) api: Arc<Api>,
+    pub(super) base: ChannelServices,
+    pub(super) api: Arc<TelegramApi>,
     pub(super) presence: Arc<Presence>,
     /// Who is served.
-    pub(super) door: Door,
+    pub(super) door: AccessControl,
     /// Groups that have another id than they had.
     pub(super) moves: Moves,
     pub(super) timing: Timing,
-    pub(super) me: Me,
+    pub(super) me: BotUser,
     /// Answers to presses.
     pub(super) answers: Arc<Semaphore>,
 }
 
 /// The bot of the moment, for what goes on for as long as the program runs.
-pub(super) type Bots = watch::Receiver<Arc<Bot>>;
+pub(super) type Bots = watch::Receiver<Arc<TelegramBot>>;
 
-impl Me {
+impl BotUser {
     /// Asks Telegram who this bot is.
     ///
     /// # Errors
     /// [`Failure`].
-    pub(super) async fn ask(api: &Api) -> Result<Self, Failure> {
+    pub(super) async fn ask(api: &TelegramApi) -> Result<Self, ApiFailure> {
         Self::read(&api.call(&payloads::GetMe::new(), REQUEST_MAX).await?)
     }
 
@@ -71,13 +71,13 @@ impl Me {
     ///
     /// # Errors
     /// [`Failure::Unreachable`] for what is no bot's account.
-    pub(super) fn read(result: &RawValue) -> Result<Self, Failure> {
+    pub(super) fn read(result: &RawValue) -> Result<Self, ApiFailure> {
         let value: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
         let id = value["id"].as_i64();
         let id =
-            id.ok_or_else(|| Failure::Unreachable("getMe tells no id; is api_url a Bot API server?".into()))?;
+            id.ok_or_else(|| ApiFailure::Unreachable("getMe tells no id; is api_url a Bot API server?".into()))?;
         let everything = value["can_read_all_group_messages"] == true;
-        let hears = if everything { Hears::Everything } else { Hears::WhatIsForIt };
+        let hears = if everything { GroupPrivacy::Everything } else { GroupPrivacy::WhatIsForIt };
         Ok(Self { id, username: value["username"].as_str().map(str::to_owned), hears })
     }
 }

@@ -1,37 +1,37 @@
 //! What answering asks of a channel, for Telegram: reading its updates, and where answers are said
 //! and shown.
 
-use super::approvals::{Below, take_choices};
-use super::bot::Bot;
-use super::media::Media;
+use super::approvals::{ApprovalTarget, take_choices};
+use super::bot::TelegramBot;
+use super::media::MessageFile;
 use super::people::CHANNEL;
 use super::placeholder::Draft;
-use super::prepare::{Todo, prepare};
-use super::send::Target;
+use super::prepare::{TelegramAction, prepare};
+use super::send::ReplyTarget;
 use super::typing::Typing;
 use super::upload::MANNERS;
 use super::wire;
-use cofferdam_chat::answering::{Base, Channel};
-use cofferdam_chat::desk::{Board, Changing};
-use cofferdam_chat::outbound::{Manners, Opening};
-use cofferdam_chat::{Live, Placeholder, Sign, StandIn};
+use cofferdam_chat::answering::{ChannelServices, Channel};
+use cofferdam_chat::desk::{ApprovalDisplay, Changing};
+use cofferdam_chat::outbound::{ChannelLimits, FirstMessage};
+use cofferdam_chat::{LiveStatus, Placeholder, ActivityIndicator, PlaceholderRef};
 use cofferdam_core::id::TurnId;
-use cofferdam_store::{self as store, Standing, Update};
+use cofferdam_store::{self as store, AlbumStanding, Update};
 use std::sync::Arc;
 use teloxide_core::types::ChatAction;
 
-impl Channel for Bot {
+impl Channel for TelegramBot {
     const NAME: &'static str = CHANNEL;
-    const MANNERS: &'static Manners = &MANNERS;
+    const MANNERS: &'static ChannelLimits = &MANNERS;
 
-    type Target = Target;
+    type Target = ReplyTarget;
     type Screen = Placeholder<Draft>;
 
-    fn base(&self) -> &Base {
+    fn base(&self) -> &ChannelServices {
         &self.base
     }
 
-    fn read(&self, updates: &[Update], standing: Standing) -> Todo {
+    fn read(&self, updates: &[Update], standing: AlbumStanding) -> TelegramAction {
         let messages: Vec<_> = updates.iter().filter_map(message).collect();
         for message in &messages {
             if let Some(from) = message.from {
@@ -41,39 +41,39 @@ impl Channel for Bot {
         prepare(messages, standing, &self.rules())
     }
 
-    fn target_of(&self, update: &Update) -> Option<Target> {
-        message(update).map(|message| Target::answering(&message))
+    fn target_of(&self, update: &Update) -> Option<ReplyTarget> {
+        message(update).map(|message| ReplyTarget::answering(&message))
     }
 
-    fn file_of(&self, update: &Update) -> Option<Media> {
+    fn file_of(&self, update: &Update) -> Option<MessageFile> {
         message(update)?.media
     }
 
     /// A chat and topic of this bot. A group that moved keeps its conversation.
-    fn conversation(&self, target: &Target) -> String {
+    fn conversation(&self, target: &ReplyTarget) -> String {
         let home = self.moves.home(target.chat);
         format!("{home}/{}", target.thread.unwrap_or_default())
     }
 
-    fn target(kept: &str) -> Option<Target> {
-        Target::from_text(kept)
+    fn target(kept: &str) -> Option<ReplyTarget> {
+        ReplyTarget::from_text(kept)
     }
 
-    fn answered(target: &Target, shown: Option<Placeholder<Draft>>) -> (String, Opening) {
-        let (stand_in, opening) = StandIn::of(shown);
-        (Target { stand_in, ..*target }.to_text(), opening)
+    fn answered(target: &ReplyTarget, shown: Option<Placeholder<Draft>>) -> (String, FirstMessage) {
+        let (stand_in, opening) = PlaceholderRef::of(shown);
+        (ReplyTarget { stand_in, ..*target }.to_text(), opening)
     }
 
-    fn sign(&self, target: &Target) -> impl Sign {
+    fn sign(&self, target: &ReplyTarget) -> impl ActivityIndicator {
         Typing::at(self.api.clone(), *target, ChatAction::Typing)
     }
 
     fn show(
         self: &Arc<Self>,
         turn: &TurnId,
-        target: &Target,
+        target: &ReplyTarget,
         before: Option<store::Placeholder>,
-    ) -> Live<Placeholder<Draft>> {
+    ) -> LiveStatus<Placeholder<Draft>> {
         let draft = Draft { bot: self.clone(), target: *target };
         Placeholder::start(self.base.store.clone(), turn.clone(), draft, before)
     }
@@ -82,8 +82,8 @@ impl Channel for Bot {
         take_choices(self, chat, message)
     }
 
-    fn board(self: &Arc<Self>, target: &Target, asker: &str) -> impl Board {
-        Below { bot: self.clone(), target: *target, sender: asker.to_owned() }
+    fn board(self: &Arc<Self>, target: &ReplyTarget, asker: &str) -> impl ApprovalDisplay {
+        ApprovalTarget { bot: self.clone(), target: *target, sender: asker.to_owned() }
     }
 }
 

@@ -1,14 +1,14 @@
 //! `[channels.telegram]`: what an operator may set, and what is refused before anything is
 //! contacted.
 
-use super::token::Token;
+use super::token::BotToken;
 use cofferdam_agent::server::{Address, BadAddress};
-use cofferdam_chat::lanes::Window;
+use cofferdam_chat::lanes::AlbumWindow;
 use cofferdam_chat::people::{
-    Group, Members, UsersError, allowed, approving, check_groups, check_users, named_by,
+    Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, named_by,
 };
 use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
-use cofferdam_core::limits::Span;
+use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,12 +36,12 @@ pub struct Config {
     /// Whether a stranger in private is told a one-time code by which the operator may let them in.
     pub pairing: bool,
     /// How long such a code is good; from 1 min to [`cofferdam_chat::people::PAIRING_EXPIRES_MAX`].
-    pub pairing_expires: Span,
+    pub pairing_expires: TimeSpan,
     /// What holds in single groups, by their ids.
     #[serde(deserialize_with = "named")]
     pub groups: BTreeMap<i64, Group>,
     /// Who is served in groups that are not named: [`Members::Allowed`] or [`Members::None`].
-    pub other_groups: Members,
+    pub other_groups: GroupMembers,
     /// Who keeps messages from going out too fast.
     pub flood_limits: FloodLimits,
     /// How long things take. No file sets it; tests shorten it.
@@ -62,9 +62,9 @@ impl Default for Config {
             allowed_users: Vec::new(),
             approvers: Vec::new(),
             pairing: true,
-            pairing_expires: Span::seconds(60 * 60),
+            pairing_expires: TimeSpan::seconds(60 * 60),
             groups: BTreeMap::new(),
-            other_groups: Members::Allowed,
+            other_groups: GroupMembers::Allowed,
             flood_limits: FloodLimits::default(),
             timing: Timing::default(),
         }
@@ -86,7 +86,7 @@ pub enum FloodLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// How long further parts of an album are waited for.
-    pub albums: Window,
+    pub albums: AlbumWindow,
     /// How long Telegram holds a poll without updates; whole seconds.
     pub long_poll: Duration,
     /// A download that brings nothing for so long is given up.
@@ -98,7 +98,7 @@ pub struct Timing {
 impl Default for Timing {
     fn default() -> Self {
         Self {
-            albums: Window { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) },
+            albums: AlbumWindow { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) },
             long_poll: Duration::from_secs(30),
             download_stall: Duration::from_secs(30),
             grace: Duration::from_secs(5),
@@ -157,8 +157,8 @@ impl Config {
     ///
     /// # Errors
     /// [`ConfigError`], which names the file or variable.
-    pub fn token(&self) -> Result<Token, ConfigError> {
-        Ok(self.token_at().read(Token::parse)?)
+    pub fn token(&self) -> Result<BotToken, ConfigError> {
+        Ok(self.token_at().read(BotToken::parse)?)
     }
 
     fn token_at(&self) -> TokenAt<'_> {
@@ -197,9 +197,9 @@ fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<i64, Gro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_agent::server::Reach;
+    use cofferdam_agent::server::ServerScope;
 
-    fn with_url(api_url: &str) -> Result<Reach, String> {
+    fn with_url(api_url: &str) -> Result<ServerScope, String> {
         let config = Config { api_url: api_url.into(), ..Config::default() };
         let address = config.check().and_then(|()| config.address());
         address.map(|address| address.reach).map_err(|e| e.to_string())
@@ -208,9 +208,9 @@ mod tests {
     #[test]
     fn plain_http_is_for_loopback_only() {
         for url in ["http://127.0.0.1:81", "http://127.9.9.9/x/", "http://[::1]:8081", "http://localhost:1"] {
-            assert_eq!(with_url(url), Ok(Reach::Loopback), "{url}");
+            assert_eq!(with_url(url), Ok(ServerScope::Loopback), "{url}");
         }
-        assert_eq!(with_url("https://api.telegram.org"), Ok(Reach::Remote));
+        assert_eq!(with_url("https://api.telegram.org"), Ok(ServerScope::Remote));
         for url in [
             "http://api.telegram.org",
             "http://10.0.0.1",
@@ -241,7 +241,7 @@ mod tests {
         let config = read(&format!("{group}members = \"all\"\nmention_required = false\nprofiles = [\"p\"]"));
         let group_of = |config: Config| config.groups[&-1_001_234_567_890].clone();
         let profiles = Some(["p".to_owned()].into());
-        let expected = Group { members: Members::All, mention_required: false, profiles };
+        let expected = Group { members: GroupMembers::All, mention_required: false, profiles };
         assert_eq!(config.map(group_of), Ok(expected));
         assert_eq!(read(group).map(group_of), Ok(Group::default()));
         for (text, said) in [

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// What a message consists of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum MessageContent {
     /// Text, media, or both.
     Usable,
     /// Telegram reports something: a pinned message, a new member.
@@ -72,16 +72,16 @@ const FRAME: &[&str] = &[
 
 /// The content of a message without text and media. What no list knows is taken for something that
 /// a person sent: an answer too many is better than silence.
-pub(super) fn other_content(message: &Value) -> Content {
+pub(super) fn other_content(message: &Value) -> MessageContent {
     if let Some(kind) = UNUSED.iter().find(|kind| !message[**kind].is_null()) {
-        return Content::Unknown(kind);
+        return MessageContent::Unknown(kind);
     }
     let fields = message.as_object().into_iter().flat_map(|fields| fields.keys());
     let rest: Vec<&String> = fields.filter(|key| !FRAME.contains(&key.as_str())).collect();
     if !rest.is_empty() && rest.iter().all(|key| is_service(key)) {
-        return Content::Service;
+        return MessageContent::Service;
     }
-    Content::Unknown("unknown")
+    MessageContent::Unknown("unknown")
 }
 
 /// Whether a field tells of an event rather than of something sent.
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn content(mut message: Value) -> Content {
+    fn content(mut message: Value) -> MessageContent {
         message["message_id"] = 5.into();
         message["date"] = 1.into();
         other_content(&message)
@@ -135,12 +135,12 @@ mod tests {
     fn content_is_told_apart() {
         assert_eq!(
             content(json!({ "location": { "latitude": 1 }, "venue": {} })),
-            Content::Unknown("location")
+            MessageContent::Unknown("location")
         );
-        assert_eq!(content(json!({ "hologram": {} })), Content::Unknown("unknown"));
-        assert_eq!(content(json!({ "text": 5 })), Content::Unknown("unknown"));
-        assert_eq!(content(json!({})), Content::Unknown("unknown"));
-        assert_eq!(content(json!({ "new_chat_title": "x" })), Content::Service);
-        assert_eq!(content(json!({ "pinned_message": {}, "date": 1 })), Content::Service);
+        assert_eq!(content(json!({ "hologram": {} })), MessageContent::Unknown("unknown"));
+        assert_eq!(content(json!({ "text": 5 })), MessageContent::Unknown("unknown"));
+        assert_eq!(content(json!({})), MessageContent::Unknown("unknown"));
+        assert_eq!(content(json!({ "new_chat_title": "x" })), MessageContent::Service);
+        assert_eq!(content(json!({ "pinned_message": {}, "date": 1 })), MessageContent::Service);
     }
 }

@@ -44,23 +44,23 @@ impl Cursor {
 
     /// An answer was not JSON. If it stays so, the updates are fetched one by one, and one that
     /// cannot be read even alone is passed over: it would block all others for ever.
-    pub(super) fn pass_over(&mut self, text: &str) -> Cursored {
+    pub(super) fn pass_over(&mut self, text: &str) -> CursorMove {
         self.unreadable += 1;
         if self.unreadable < UNREADABLE_MAX {
-            return Cursored::Stays;
+            return CursorMove::Stays;
         }
         if self.limit > 1 {
             (self.limit, self.unreadable) = (1, 0);
-            return Cursored::Stays;
+            return CursorMove::Stays;
         }
         // Only the Bot API begins so. A portal's page must not move the cursor.
         if !text.starts_with(r#"{"ok":true,"result":["#) {
-            return Cursored::Stays;
+            return CursorMove::Stays;
         }
         let found = find_update_id(text);
         // All below the offset is confirmed and this update is the first, so one step confirms at
         // most it.
-        let Some(id) = found.max(self.offset()) else { return Cursored::Stays };
+        let Some(id) = found.max(self.offset()) else { return CursorMove::Stays };
         tracing::error!(
             update_id = id,
             "an update that is not JSON is passed over; its sender is not answered"
@@ -69,13 +69,13 @@ impl Cursor {
         if found.is_some() {
             (self.limit, self.unreadable) = (BATCH_MAX, 0);
         }
-        Cursored::Moved
+        CursorMove::Moved
     }
 }
 
 /// Whether an unreadable answer has moved the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cursored {
+pub(super) enum CursorMove {
     Moved,
     Stays,
 }
@@ -118,7 +118,7 @@ mod tests {
         let stepped: Vec<_> = (0..6)
             .map(|_| (cursor.pass_over(r#"{"ok":true,"result":[nonsense]}"#), cursor.offset()))
             .collect();
-        let (stays, moved) = (Cursored::Stays, Cursored::Moved);
+        let (stays, moved) = (CursorMove::Stays, CursorMove::Moved);
         assert_eq!(
             stepped.iter().map(|(cursored, offset)| (*cursored, offset.unwrap_or(0))).collect::<Vec<_>>(),
             [(stays, 16), (stays, 16), (stays, 16), (moved, 17), (moved, 18), (moved, 19)],

@@ -2,22 +2,22 @@
 //! again what time may heal. Why one cannot be had is said in words for its sender.
 
 use super::api::REQUEST_MAX;
-use super::bot::Bot;
-use super::failure::Failure;
-use super::media::Media;
+use super::bot::TelegramBot;
+use super::failure::ApiFailure;
+use super::media::MessageFile;
 use async_trait::async_trait;
-use cofferdam_chat::download::{Body, Source, Trouble, Unavailable, again, deadline, fetch, read_body};
-use cofferdam_warden::attachments::{Declared, Download, Fetcher, SentFile, Settled};
+use cofferdam_chat::download::{DownloadBody, DownloadSource, RetryAdvice, Unavailable, again, deadline, fetch, read_body};
+use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, SentFile, IntakeResult};
 use reqwest::Response;
 use serde_json::Value;
 use teloxide_core::payloads::GetFile;
 use teloxide_core::types::FileId;
 use tokio::time::timeout;
 
-impl SentFile for Media {
-    fn declared(&self) -> Declared {
+impl SentFile for MessageFile {
+    fn declared(&self) -> DeclaredFile {
         let (name, mime_type) = (Some(self.name.clone()), self.mime_type.clone());
-        Declared { name, mime_type, size: self.size, source: self.source() }
+        DeclaredFile { name, mime_type, size: self.size, source: self.source() }
     }
 
     fn place(&self) -> Option<i64> {
@@ -30,20 +30,20 @@ impl SentFile for Media {
 }
 
 /// A file that is to be fetched.
-struct Wanted<'a> {
-    bot: &'a Bot,
+struct FileDownload<'a> {
+    bot: &'a TelegramBot,
     file_id: String,
     /// As the message says.
     size: Option<u64>,
 }
 
 #[async_trait]
-impl Fetcher for Bot {
-    type File = Media;
+impl Fetcher for TelegramBot {
+    type File = MessageFile;
 
-    async fn fetch(&self, file: Media, item: Download) -> Settled {
+    async fn fetch(&self, file: MessageFile, item: Download) -> IntakeResult {
         match file.file_id {
-            Some(file_id) => fetch(Wanted { bot: self, file_id, size: file.size }, item).await,
+            Some(file_id) => fetch(FileDownload { bot: self, file_id, size: file.size }, item).await,
             None => item.fail(NAMELESS),
         }
     }
@@ -53,8 +53,8 @@ const NAMELESS: &str = "Telegram names no file to download";
 const TOO_BIG: &str = "the file is too large for a bot: Telegram hands out at most 20 MiB";
 
 #[async_trait]
-impl Source for Wanted<'_> {
-    async fn bring(&mut self, item: &mut Download) -> Result<(), Trouble> {
+impl DownloadSource for FileDownload<'_> {
+    async fn bring(&mut self, item: &mut Download) -> Result<(), RetryAdvice> {
         let bot = self.bot;
         let request = GetFile::new(FileId(self.file_id.clone()));
         let result = bot.api.call(&request, REQUEST_MAX).await.map_err(no_file)?;
@@ -63,7 +63,7 @@ impl Source for Wanted<'_> {
         let path = file["file_path"].as_str().ok_or_else(|| never(NAMELESS))?;
         let (size, limit) = (file["file_size"].as_u64(), bot.base.limits.max_bytes);
         let fits = |bytes: Option<u64>| match bytes {
-            Some(bytes) if bytes > limit.0 => Err(Trouble::Final(Unavailable::TooLarge(limit))),
+            Some(bytes) if bytes > limit.0 => Err(RetryAdvice::Final(Unavailable::TooLarge(limit))),
             _ => Ok(()),
         };
         fits(size)?;
@@ -72,12 +72,12 @@ impl Source for Wanted<'_> {
         let length = response.content_length();
         match response.status().as_u16() {
             200 => {}
-            300..=399 => return Err(Trouble::Final(Unavailable::Redirected)),
+            300..=399 => return Err(RetryAdvice::Final(Unavailable::Redirected)),
             // A link that has expired is renewed by the next attempt.
             status @ (404 | 408 | 410 | 425 | 429 | 500..=599) => {
                 return Err(again(Unavailable::Status(status)));
             }
-            status => return Err(Trouble::Final(Unavailable::Status(status))),
+            status => return Err(RetryAdvice::Final(Unavailable::Status(status))),
         }
         // What the message says of its size is only used where nobody else says anything.
         let expected = size.or(length).or(self.size);
@@ -86,7 +86,7 @@ impl Source for Wanted<'_> {
         read_body(&mut Pieces { bot, response }, item, bot.timing.download_stall, deadline).await?;
         match expected {
             Some(expected) if expected != item.taken() => {
-                Err(Trouble::Final(Unavailable::Mismatch { got: item.taken(), expected }))
+                Err(RetryAdvice::Final(Unavailable::Mismatch { got: item.taken(), expected }))
             }
             _ => Ok(()),
         }
@@ -95,32 +95,32 @@ impl Source for Wanted<'_> {
 
 /// The body of an answer.
 struct Pieces<'a> {
-    bot: &'a Bot,
+    bot: &'a TelegramBot,
     response: Response,
 }
 
 #[async_trait]
-impl Body for Pieces<'_> {
+impl DownloadBody for Pieces<'_> {
     type Piece = bytes::Bytes;
 
-    async fn next(&mut self) -> Result<Option<bytes::Bytes>, Trouble> {
+    async fn next(&mut self) -> Result<Option<bytes::Bytes>, RetryAdvice> {
         self.response.chunk().await.map_err(|error| no_file(self.bot.api.network(error)))
     }
 }
 
-fn never(why: &str) -> Trouble {
-    Trouble::Final(Unavailable::Because(why.to_owned()))
+fn never(why: &str) -> RetryAdvice {
+    RetryAdvice::Final(Unavailable::Because(why.to_owned()))
 }
 
-fn no_file(failure: Failure) -> Trouble {
+fn no_file(failure: ApiFailure) -> RetryAdvice {
     if failure.says("file is too big") {
         return never(TOO_BIG);
     }
     let refused = |why: &str| Unavailable::Because(format!("Telegram does not hand it out: {why}"));
     match failure {
-        Failure::Refused { description, .. } => Trouble::Final(refused(&description)),
-        Failure::TooMany(pause) => {
-            Trouble::Again(refused("too many requests; send it again later"), Some(pause))
+        ApiFailure::Refused { description, .. } => RetryAdvice::Final(refused(&description)),
+        ApiFailure::TooMany(pause) => {
+            RetryAdvice::Again(refused("too many requests; send it again later"), Some(pause))
         }
         other => {
             tracing::info!(failure = %other, "a download broke off");

@@ -1,7 +1,7 @@
 //! How a request to the Bot API fails, sorted by what helps. Every text in it is scrubbed and
 //! bounded.
 
-use super::token::Token;
+use super::token::BotToken;
 use cofferdam_core::text::one_line;
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use teloxide_core::ApiError;
 
 /// Why a request did not bring a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum ApiFailure {
     /// Telegram does not know the token.
     #[error("Telegram does not accept the bot's token ({0})")]
     Unauthorized(u16),
@@ -52,7 +52,7 @@ const BEGINNING_BYTES_MAX: usize = 4096;
 
 /// The frame around every answer. Fields of a wrong type count as missing.
 #[derive(Deserialize)]
-struct Envelope {
+struct ApiResponse {
     #[serde(default)]
     ok: Value,
     result: Option<Box<RawValue>>,
@@ -65,17 +65,17 @@ struct Envelope {
 }
 
 /// The result in an answer of this HTTP status.
-pub(super) fn result_of(status: u16, body: &str, token: &Token) -> Result<Box<RawValue>, Failure> {
+pub(super) fn result_of(status: u16, body: &str, token: &BotToken) -> Result<Box<RawValue>, ApiFailure> {
     if (500..=599).contains(&status) {
-        return Err(Failure::Unreachable(format!("Telegram fails with HTTP status {status}")));
+        return Err(ApiFailure::Unreachable(format!("Telegram fails with HTTP status {status}")));
     }
-    let Ok(envelope) = serde_json::from_str::<Envelope>(body) else {
+    let Ok(envelope) = serde_json::from_str::<ApiResponse>(body) else {
         return Err(match status {
             // The proxy in front of the Bot API says so, and will say so again.
-            413 => Failure::Refused { code: 413, description: "Request Entity Too Large".to_owned() },
-            200 => Failure::Unreadable(beginning(body)),
+            413 => ApiFailure::Refused { code: 413, description: "Request Entity Too Large".to_owned() },
+            200 => ApiFailure::Unreadable(beginning(body)),
             _ => {
-                Failure::Unreachable(format!("something else than the Bot API answers: HTTP status {status}"))
+                ApiFailure::Unreachable(format!("something else than the Bot API answers: HTTP status {status}"))
             }
         });
     };
@@ -87,7 +87,7 @@ pub(super) fn result_of(status: u16, body: &str, token: &Token) -> Result<Box<Ra
             let description = one_line(&token.scrub(description), DESCRIPTION_BYTES_MAX);
             Err(refusal(code.unwrap_or(status), description, &envelope.parameters))
         }
-        _ => Err(Failure::Unreachable(format!("an answer without a result: HTTP status {status}"))),
+        _ => Err(ApiFailure::Unreachable(format!("an answer without a result: HTTP status {status}"))),
     }
 }
 
@@ -95,23 +95,23 @@ fn beginning(body: &str) -> String {
     body[..body.floor_char_boundary(BEGINNING_BYTES_MAX)].to_owned()
 }
 
-fn refusal(code: u16, description: String, parameters: &Value) -> Failure {
+fn refusal(code: u16, description: String, parameters: &Value) -> ApiFailure {
     if let Some(id) = parameters["migrate_to_chat_id"].as_i64() {
-        return Failure::Migrated(id);
+        return ApiFailure::Migrated(id);
     }
     match code {
-        401 => Failure::Unauthorized(code),
+        401 => ApiFailure::Unauthorized(code),
         // A token of the wrong form gets this instead of 401.
-        404 if description == "Not Found" => Failure::Unauthorized(code),
-        409 => Failure::Conflict(description),
+        404 if description == "Not Found" => ApiFailure::Unauthorized(code),
+        409 => ApiFailure::Conflict(description),
         429 => {
             let seconds = parameters["retry_after"].as_u64().map(Duration::from_secs);
-            Failure::TooMany(seconds.unwrap_or(RETRY_AFTER_DEFAULT))
+            ApiFailure::TooMany(seconds.unwrap_or(RETRY_AFTER_DEFAULT))
         }
-        500..=599 => Failure::Unreachable(format!("Telegram fails: {description} ({code})")),
+        500..=599 => ApiFailure::Unreachable(format!("Telegram fails: {description} ({code})")),
         _ => match pause_in(&description) {
-            Some(pause) => Failure::TooMany(pause),
-            None => Failure::Refused { code, description },
+            Some(pause) => ApiFailure::TooMany(pause),
+            None => ApiFailure::Refused { code, description },
         },
     }
 }
@@ -125,9 +125,9 @@ fn pause_in(description: &str) -> Option<Duration> {
     digits.parse().ok().map(Duration::from_secs)
 }
 
-impl Failure {
+impl ApiFailure {
     /// A failure of the HTTP client. Its own text would hold the URL, and the URL the token.
-    pub(super) fn network(error: reqwest::Error, token: &Token) -> Self {
+    pub(super) fn network(error: reqwest::Error, token: &BotToken) -> Self {
         let error = error.without_url();
         let mut said = error.to_string();
         let mut source = std::error::Error::source(&error);
@@ -170,8 +170,8 @@ impl Failure {
 mod tests {
     use super::*;
 
-    fn failure(status: u16, body: &str) -> Failure {
-        let token = Token::parse("123:abcdefgh").expect("a token");
+    fn failure(status: u16, body: &str) -> ApiFailure {
+        let token = BotToken::parse("123:abcdefgh").expect("a token");
         result_of(status, body, &token).map(|_| ()).expect_err("a failure")
     }
 
@@ -180,35 +180,35 @@ mod tests {
         let refused = |code: u16, rest: &str| {
             failure(code, &format!(r#"{{"ok":false,"error_code":{code},"description":"D"{rest}}}"#))
         };
-        assert_eq!(refused(401, ""), Failure::Unauthorized(401));
-        assert_eq!(refused(409, ""), Failure::Conflict("D".into()));
+        assert_eq!(refused(401, ""), ApiFailure::Unauthorized(401));
+        assert_eq!(refused(409, ""), ApiFailure::Conflict("D".into()));
         assert_eq!(
             refused(429, r#","parameters":{"retry_after":7}"#),
-            Failure::TooMany(Duration::from_secs(7))
+            ApiFailure::TooMany(Duration::from_secs(7))
         );
-        assert_eq!(refused(429, ""), Failure::TooMany(RETRY_AFTER_DEFAULT));
+        assert_eq!(refused(429, ""), ApiFailure::TooMany(RETRY_AFTER_DEFAULT));
         let album = r#"{"ok":false,"error_code":400,"description":"Bad Request: failed to send message #1 with the error message \"Too Many Requests: retry after 8\""}"#;
-        assert_eq!(failure(400, album), Failure::TooMany(Duration::from_secs(8)));
-        assert_eq!(refused(400, r#","parameters":{"migrate_to_chat_id":-5}"#), Failure::Migrated(-5));
-        assert_eq!(refused(400, ""), Failure::Refused { code: 400, description: "D".into() });
-        assert!(matches!(refused(502, ""), Failure::Unreachable(_)));
-        assert!(matches!(failure(502, "<html>"), Failure::Unreachable(_)));
-        assert!(matches!(failure(404, "<html>"), Failure::Unreachable(_)));
-        assert!(matches!(failure(413, "<html>"), Failure::Refused { code: 413, .. }));
-        assert!(matches!(failure(200, "<html>"), Failure::Unreadable(_)));
-        assert!(matches!(failure(200, r#"{"ok":true}"#), Failure::Unreachable(_)));
-        assert!(matches!(failure(200, r#"{"ok":"yes","result":1}"#), Failure::Unreachable(_)));
+        assert_eq!(failure(400, album), ApiFailure::TooMany(Duration::from_secs(8)));
+        assert_eq!(refused(400, r#","parameters":{"migrate_to_chat_id":-5}"#), ApiFailure::Migrated(-5));
+        assert_eq!(refused(400, ""), ApiFailure::Refused { code: 400, description: "D".into() });
+        assert!(matches!(refused(502, ""), ApiFailure::Unreachable(_)));
+        assert!(matches!(failure(502, "<html>"), ApiFailure::Unreachable(_)));
+        assert!(matches!(failure(404, "<html>"), ApiFailure::Unreachable(_)));
+        assert!(matches!(failure(413, "<html>"), ApiFailure::Refused { code: 413, .. }));
+        assert!(matches!(failure(200, "<html>"), ApiFailure::Unreadable(_)));
+        assert!(matches!(failure(200, r#"{"ok":true}"#), ApiFailure::Unreachable(_)));
+        assert!(matches!(failure(200, r#"{"ok":"yes","result":1}"#), ApiFailure::Unreachable(_)));
         let with_200 = r#"{"ok":false,"error_code":403,"description":"Forbidden: x"}"#;
         assert!(failure(200, with_200).chat_is_gone(), "the body's code counts");
     }
 
     #[test]
     fn a_chat_is_gone_or_not() {
-        let refused = |code, description: &str| Failure::Refused { code, description: description.into() };
+        let refused = |code, description: &str| ApiFailure::Refused { code, description: description.into() };
         assert!(refused(403, "Forbidden: bot was blocked by the user").chat_is_gone());
         assert!(refused(400, "Bad Request: chat not found").chat_is_gone());
         assert!(!refused(400, "Bad Request: message is too long").chat_is_gone());
-        assert!(!Failure::Unauthorized(401).chat_is_gone());
+        assert!(!ApiFailure::Unauthorized(401).chat_is_gone());
         for words in ["message thread not found", "TOPIC_CLOSED", "TOPIC_DELETED"] {
             let closed = refused(400, &format!("Bad Request: {words}"));
             assert!(closed.topic_is_gone() && !closed.chat_is_gone(), "{words}");
@@ -225,21 +225,21 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_of_the_http_client_names_no_address_that_holds_the_token() {
-        let token = Token::parse("123:abcdefgh").expect("a token");
+        let token = BotToken::parse("123:abcdefgh").expect("a token");
         let client = reqwest::Client::new();
         // Nobody listens; no address at all; a redirect would be the same.
         for url in
             ["http://127.0.0.1:9/bot123:abcdefgh/getMe", "http://[::1]:0/bot123:abcdefgh/getMe", "x:abcdefgh"]
         {
             let error = client.get(url).send().await.expect_err("nobody answers");
-            let failure = Failure::network(error, &token);
+            let failure = ApiFailure::network(error, &token);
             assert!(!format!("{failure} {failure:?}").contains("abcdefgh"), "{url}: {failure:?}");
         }
     }
 
     #[test]
     fn results_may_hold_what_a_parser_refuses() {
-        let token = Token::parse("1:a").expect("a token");
+        let token = BotToken::parse("1:a").expect("a token");
         let deep = format!(r#"{{"ok":true,"result":{}1{}}}"#, "[".repeat(5000), "]".repeat(5000));
         assert!(result_of(200, &deep, &token).is_ok());
         assert!(result_of(200, r#"{"ok":true,"result":[1e999,"\ud83d"]}"#, &token).is_ok());

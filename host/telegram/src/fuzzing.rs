@@ -3,13 +3,13 @@
 //!
 //! Used by the fuzz target, which includes this file, and by the run over the corpus below.
 
-use super::admit::{Admission, admit};
+use super::admit::{SenderReply, admit};
 use super::besides::PERSON_BYTES_MAX;
 use super::mention::Username;
-use super::wire::{ChatKind, Content, Message, OnBehalf, Update, UserKind};
+use super::wire::{ChatKind, MessageContent, Message, SentFor, Update, UserKind};
 use cofferdam_chat::answering::without_mention;
-use cofferdam_chat::people::Members;
-use cofferdam_core::command::{Spoken, spoken};
+use cofferdam_chat::people::GroupMembers;
+use cofferdam_core::command::{CommandLine, spoken};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -37,26 +37,26 @@ pub(super) fn updates(data: &[u8]) {
 }
 
 fn read(message: &Message, value: Option<&Value>) {
-    match admit(message, &BTreeSet::from([ALLOWED]), Members::Allowed) {
-        Admission::Serve(id) => {
+    match admit(message, &BTreeSet::from([ALLOWED]), GroupMembers::Allowed) {
+        SenderReply::Serve(id) => {
             assert_eq!(id, ALLOWED);
             assert_eq!(message.from.map(|from| (from.id, from.kind)), Some((ALLOWED, UserKind::Person)));
-            assert_eq!(message.on_behalf, OnBehalf::Sender);
+            assert_eq!(message.on_behalf, SentFor::Sender);
             assert_ne!(message.chat.kind, ChatKind::Other);
             if let Some(value) = value {
                 assert_eq!(value["from"]["id"].as_i64(), Some(ALLOWED));
                 assert!(value["from"]["is_bot"] != true && value["sender_chat"].is_null());
             }
         }
-        Admission::Tell(id) => {
+        SenderReply::Tell(id) => {
             assert_ne!(id, ALLOWED);
             assert_eq!(message.chat.kind, ChatKind::Private);
         }
-        Admission::Ignore(_) => {}
+        SenderReply::Ignore(_) => {}
     }
-    for members in [Members::Allowed, Members::None] {
+    for members in [GroupMembers::Allowed, GroupMembers::None] {
         let admission = admit(message, &BTreeSet::new(), members);
-        assert_ne!(admission, Admission::Serve(ALLOWED), "an empty list serves somebody");
+        assert_ne!(admission, SenderReply::Serve(ALLOWED), "an empty list serves somebody");
     }
     let name = &message.besides.name;
     assert!(name.len() <= PERSON_BYTES_MAX && !name.contains(char::is_control), "{name:?}");
@@ -64,14 +64,14 @@ fn read(message: &Message, value: Option<&Value>) {
         assert!(rest.len() < message.text.len(), "{rest:?}");
     }
     let usable = message.media.is_some() || !message.text.is_empty();
-    assert_eq!(message.content == Content::Usable, usable);
+    assert_eq!(message.content == MessageContent::Usable, usable);
     if let Some(source) = message.media.as_ref().and_then(|media| media.source()) {
         assert!(source.len() < 100 && source.bytes().all(|b| b.is_ascii_graphic()), "{source:?}");
     }
     if let Some(album) = message.album() {
         assert!(album.len() < 256 && !album.contains(char::is_control), "{album:?}");
     }
-    if let Spoken::Command(command) = spoken(&message.text, Some("our_bot")) {
+    if let CommandLine::Command(command) = spoken(&message.text, Some("our_bot")) {
         let name = command.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
         let name = name.expect("a command begins with its name");
         assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "{command:?}");

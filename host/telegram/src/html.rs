@@ -2,12 +2,12 @@
 //! <https://core.telegram.org/bots/api#html-style>. Every tag is this file's own, and closed;
 //! everything else is escaped.
 
-use cofferdam_chat::outbound::{Rich, Span, Style};
+use cofferdam_chat::outbound::{StyledText, StyledSpan, Style};
 
 /// The text with its styles as HTML.
-pub(super) fn html(rich: &Rich) -> String {
+pub(super) fn html(rich: &StyledText) -> String {
     let mut out = String::with_capacity(rich.text.len() * 2);
-    let mut open: Vec<&Span> = Vec::new();
+    let mut open: Vec<&StyledSpan> = Vec::new();
     let mut at = 0;
     for span in &rich.spans {
         close(rich, &mut out, &mut open, &mut at, span.start);
@@ -22,7 +22,7 @@ pub(super) fn html(rich: &Rich) -> String {
 }
 
 /// Writes and closes what ends up to here.
-fn close<'r>(rich: &'r Rich, out: &mut String, open: &mut Vec<&'r Span>, at: &mut usize, until: usize) {
+fn close<'r>(rich: &'r StyledText, out: &mut String, open: &mut Vec<&'r StyledSpan>, at: &mut usize, until: usize) {
     while let Some(span) = open.pop_if(|span| span.end <= until) {
         escape(out, &rich.text[*at..span.end]);
         *at = span.end;

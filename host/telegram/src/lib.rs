@@ -53,17 +53,17 @@ mod words;
 
 pub use config::{Config, ConfigError, FloodLimits, Timing};
 pub use probe::who;
-pub use token::Token;
+pub use token::BotToken;
 
-use api::Api;
-use bot::{Bot, Bots, Hears, Me};
+use api::TelegramApi;
+use bot::{TelegramBot, Bots, GroupPrivacy, BotUser};
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
-use cofferdam_chat::people::{Door, Guests, Names};
-use cofferdam_chat::pulse::Pulse;
+use cofferdam_chat::people::{AccessControl, PairedPeople, PeopleNames};
+use cofferdam_chat::pulse::LoopHealth;
 use cofferdam_chat::setup::{self, Renewal, run};
 use cofferdam_store::StoreError;
-use failure::Failure;
+use failure::ApiFailure;
 use moves::Moves;
 use pace::Pace;
 use people::{CHANNEL, named};
@@ -75,10 +75,10 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Whether the poller of this process goes on.
-pub static PULSE: Pulse = Pulse::new();
+pub static PULSE: LoopHealth = LoopHealth::new();
 
 /// Everything that the channel needs from others.
-pub type Service = cofferdam_chat::setup::Service<Config, Token>;
+pub type TelegramService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
 
 /// Why the channel ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +110,7 @@ pub enum ServeError {
 /// # Errors
 /// [`ServeError`]; a network that fails is waited for and is none.
 pub async fn serve(
-    service: Service,
+    service: TelegramService,
     announce: impl FnOnce(&str) + Send,
     renewals: mpsc::Receiver<Renewal<Config>>,
     stop: CancellationToken,
@@ -123,7 +123,7 @@ pub async fn serve(
     presence.polls_as(CHANNEL, &bot.me.called());
     let who = served(users, bot.door.let_in(), &bot.door.groups.told("group"));
     let line = words::polling(&name, &who);
-    if bot.me.hears == Hears::WhatIsForIt && bot.door.groups.listen_to_everything() {
+    if bot.me.hears == GroupPrivacy::WhatIsForIt && bot.door.groups.listen_to_everything() {
         tracing::warn!(
             "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \
              Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"
@@ -141,7 +141,7 @@ pub async fn serve(
 ///
 /// # Errors
 /// [`ServeError`].
-pub async fn speak(service: Service, stop: CancellationToken) -> Result<(), ServeError> {
+pub async fn speak(service: TelegramService, stop: CancellationToken) -> Result<(), ServeError> {
     let Some(bot) = open(service, &stop).await? else { return Ok(()) };
     let grace = bot.timing.grace;
     setup::speak(bot, grace).await;
@@ -149,35 +149,35 @@ pub async fn speak(service: Service, stop: CancellationToken) -> Result<(), Serv
 }
 
 /// The bot, once Telegram has said who it is; `None` on `stop`.
-async fn open(service: Service, stop: &CancellationToken) -> Result<Option<Arc<Bot>>, ServeError> {
+async fn open(service: TelegramService, stop: &CancellationToken) -> Result<Option<Arc<TelegramBot>>, ServeError> {
     service.config.check()?;
     let address = service.config.address()?;
     let place = service.config.token_place();
-    let ended = |failure: Failure| ended(failure, &place);
+    let ended = |failure: ApiFailure| ended(failure, &place);
     let soon = stop.child_token();
     let pace = Pace::new(service.config.flood_limits, soon.clone());
-    let api = Arc::new(Api::new(address, service.token.clone(), pace).map_err(ended)?);
+    let api = Arc::new(TelegramApi::new(address, service.token.clone(), pace).map_err(ended)?);
     let Some(me) = who_am_i(&api, stop).await.map_err(ended)? else { return Ok(None) };
     let moves = Moves::known(service.services.store.moves(&channel_of(&me)).await?);
     Ok(Some(Arc::new(bot(service, api, (me, moves), soon))))
 }
 
-fn ended(failure: Failure, place: &str) -> ServeError {
+fn ended(failure: ApiFailure, place: &str) -> ServeError {
     match failure {
-        Failure::Unauthorized(code) => ServeError::Unauthorized { place: place.to_owned(), code },
+        ApiFailure::Unauthorized(code) => ServeError::Unauthorized { place: place.to_owned(), code },
         other => ServeError::Client(other.to_string()),
     }
 }
 
 /// In the store another bot's update ids never meet this one's.
-fn channel_of(me: &Me) -> String {
+fn channel_of(me: &BotUser) -> String {
     format!("telegram-{}", me.id)
 }
 
-fn bot(service: Service, api: Arc<Api>, (me, moves): (Me, Moves), soon: CancellationToken) -> Bot {
-    let Service { config, services, .. } = service;
-    let door = Door::new(named(&config), Guests::new(services.people.clone(), CHANNEL), Names::default());
+fn bot(service: TelegramService, api: Arc<TelegramApi>, (me, moves): (BotUser, Moves), soon: CancellationToken) -> TelegramBot {
+    let TelegramService { config, services, .. } = service;
+    let door = AccessControl::new(named(&config), PairedPeople::new(services.people.clone(), CHANNEL), PeopleNames::default());
     let base = services.base(channel_of(&me), soon, &config.approvers, config.timing.albums);
     let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
-    Bot { base, api, presence: services.presence, door, moves, timing: config.timing, me, answers }
+    TelegramBot { base, api, presence: services.presence, door, moves, timing: config.timing, me, answers }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// The one file of a message; the store keeps it as JSON. Name, type and size are the sender's
 /// words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Media {
+pub(super) struct MessageFile {
     /// The message that it is in.
     pub(super) message_id: Option<i64>,
     /// What `getFile` takes; absent where the message does not say.
@@ -32,7 +32,7 @@ const KINDS: &[(&str, &str, Option<&str>)] = &[
     ("video_note", "video_note.mp4", Some("video/mp4")),
 ];
 
-impl Media {
+impl MessageFile {
     /// The file of a message, if it has one.
     pub(super) fn read(message: &Value) -> Option<Self> {
         Some(Self { message_id: message["message_id"].as_i64(), ..Self::of_kind(message)? })
@@ -94,7 +94,7 @@ mod tests {
     use serde_json::json;
 
     fn check(message: Value, file_id: Option<&str>, name: &str, mime_type: Option<&str>) {
-        let media = Media::read(&message).unwrap_or_else(|| panic!("no media in {message}"));
+        let media = MessageFile::read(&message).unwrap_or_else(|| panic!("no media in {message}"));
         assert_eq!(
             (media.file_id.as_deref(), media.name.as_str(), media.mime_type.as_deref()),
             (file_id, name, mime_type)
@@ -134,23 +134,23 @@ mod tests {
             "sticker.tgs",
             Some("application/x-tgsticker"),
         );
-        assert_eq!(Media::read(&json!({ "text": "x", "photo": null })), None);
+        assert_eq!(MessageFile::read(&json!({ "text": "x", "photo": null })), None);
     }
 
     /// In the form that earlier releases have noted files in.
     #[test]
     fn what_is_kept_of_a_file_holds_no_word_of_its_message() {
         let file = json!({ "file_id": "f", "file_unique_id": "u", "file_name": "a.txt", "file_size": 3 });
-        let media = Media::read(&json!({ "message_id": 4, "document": file, "caption": "secret" }));
+        let media = MessageFile::read(&json!({ "message_id": 4, "document": file, "caption": "secret" }));
         let kept = json!({ "message_id": 4, "file_id": "f", "unique_id": "u", "name": "a.txt",
             "mime_type": null, "size": 3 });
         assert_eq!(serde_json::to_value(&media).expect("plain data"), kept);
-        assert_eq!(serde_json::from_value::<Media>(kept).ok(), media);
+        assert_eq!(serde_json::from_value::<MessageFile>(kept).ok(), media);
     }
 
     #[test]
     fn nonsense_in_a_field_costs_that_field_only() {
-        let media = |file: Value| Media::read(&json!({ "document": file })).expect("media");
+        let media = |file: Value| MessageFile::read(&json!({ "document": file })).expect("media");
         let odd = media(
             json!({ "file_id": "d", "file_name": 7, "mime_type": "///", "file_size": 5_000_000_000_u64 }),
         );

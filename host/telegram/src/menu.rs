@@ -2,10 +2,10 @@
 //! tool can be called. They are set where they are not as they should be. Best effort: without them
 //! the bot works as well.
 
-use super::api::{Api, REQUEST_MAX};
-use super::bot::Bot;
-use super::failure::Failure;
-use cofferdam_chat::people::Members;
+use super::api::{TelegramApi, REQUEST_MAX};
+use super::bot::TelegramBot;
+use super::failure::ApiFailure;
+use cofferdam_chat::people::GroupMembers;
 use cofferdam_chat::setup::MenuEntry;
 use std::collections::BTreeSet;
 use teloxide_core::payloads::{DeleteMyCommands, GetMyCommands, SetMyCommands};
@@ -23,13 +23,13 @@ const GROUPS_MAX: usize = 50;
 
 /// Sees to it that the menus show these and `/help`, in single groups as far as they can be called
 /// there.
-pub(super) async fn set_menus(bot: &Bot, entries: &[MenuEntry]) {
+pub(super) async fn set_menus(bot: &TelegramBot, entries: &[MenuEntry]) {
     let mut failed = set_menu(&bot.api, BotCommandScope::Default, commands(entries, None)).await.err();
     for (id, group) in bot.door.groups.named.iter().take(GROUPS_MAX) {
         let chat_id = Recipient::Id(ChatId(bot.moves.now(*id)));
         // Without one of its own a chat shows the menu for all.
         let own = match &group.profiles {
-            Some(profiles) if group.members != Members::None => commands(entries, Some(profiles)),
+            Some(profiles) if group.members != GroupMembers::None => commands(entries, Some(profiles)),
             _ => Vec::new(),
         };
         failed = failed.or(set_menu(&bot.api, BotCommandScope::Chat { chat_id }, own).await.err());
@@ -39,7 +39,7 @@ pub(super) async fn set_menus(bot: &Bot, entries: &[MenuEntry]) {
     }
 }
 
-async fn set_menu(api: &Api, scope: BotCommandScope, wanted: Vec<BotCommand>) -> Result<(), Failure> {
+async fn set_menu(api: &TelegramApi, scope: BotCommandScope, wanted: Vec<BotCommand>) -> Result<(), ApiFailure> {
     let mut look = GetMyCommands::new();
     look.scope = Some(scope.clone());
     let found = api.call(&look, REQUEST_MAX).await;

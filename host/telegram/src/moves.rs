@@ -1,8 +1,8 @@
 //! Groups that became supergroups: the same place under a new id. What was kept under the old id,
 //! its home, goes on being used; what is sent goes to the new one.
 
-use super::bot::Bot;
-use super::wire::{Message, Moved};
+use super::bot::TelegramBot;
+use super::wire::{Message, ChatMigration};
 use cofferdam_store::MOVES_MAX;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,15 +43,15 @@ impl Moves {
     }
 }
 
-impl Bot {
+impl TelegramBot {
     /// Notes what a message reports of a move, if it does; `None` once the bot stops.
     ///
     /// Only Telegram makes such messages: nobody can write one.
     pub(super) async fn noted_move(&self, message: &Message) -> Option<()> {
         match message.moved {
             None => Some(()),
-            Some(Moved::To(to)) => self.moved(message.chat.id, to).await,
-            Some(Moved::From(from)) => self.moved(from, message.chat.id).await,
+            Some(ChatMigration::To(to)) => self.moved(message.chat.id, to).await,
+            Some(ChatMigration::From(from)) => self.moved(from, message.chat.id).await,
         }
     }
 

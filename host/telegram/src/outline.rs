@@ -1,7 +1,7 @@
 //! The bare outline of an update whose JSON no parser accepts as a whole: nested without end,
 //! numbers or escapes out of range. Enough to tell its sender so.
 
-use super::wire::{Chat, Content, Message, OnBehalf, Update, User, UserKind, kind_named};
+use super::wire::{Chat, MessageContent, Message, SentFor, Update, User, UserKind, kind_named};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -62,8 +62,8 @@ impl Outline {
                 id: user.id,
                 kind: if user.is_bot == Some(true) { UserKind::Bot } else { UserKind::Person },
             }),
-            on_behalf: if m.sender_chat.is_some() { OnBehalf::Chat } else { OnBehalf::Sender },
-            content: Content::Unreadable,
+            on_behalf: if m.sender_chat.is_some() { SentFor::Chat } else { SentFor::Sender },
+            content: MessageContent::Unreadable,
             ..Message::default()
         });
         Update { update_id: self.update_id, message, edited: None, press: None }
@@ -83,7 +83,7 @@ mod tests {
             let update = Update::read(&text).expect(odd);
             let message = update.message.expect(odd);
             assert_eq!((update.update_id, message.message_id, message.chat.id), (9, Some(2), 7));
-            assert_eq!(message.content, Content::Unreadable, "{odd}");
+            assert_eq!(message.content, MessageContent::Unreadable, "{odd}");
         }
         let no_message = Update::read(r#"{"update_id":9,"message":{"chat":1e999}}"#).expect("an id");
         assert_eq!((no_message.update_id, no_message.message.is_none()), (9, true));

@@ -4,7 +4,7 @@
 //! and requests do not arrive as evenly as they leave.
 
 use super::config::FloodLimits;
-use super::failure::Failure;
+use super::failure::ApiFailure;
 use super::send::is_group;
 use cofferdam_chat::outbound::{Pacer, Rate, Recipient};
 use std::time::Duration;
@@ -34,12 +34,12 @@ impl Pace {
     pub(super) async fn reply<T>(
         &self,
         chat: i64,
-        request: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
+        request: impl Future<Output = Result<T, ApiFailure>>,
+    ) -> Result<T, ApiFailure> {
         tokio::select! {
             biased;
             () = self.pacer.turn(self.recipient(chat)) => self.noted(chat, request).await,
-            () = self.stop.cancelled() => Err(Failure::Unreachable("the program stops".into())),
+            () = self.stop.cancelled() => Err(ApiFailure::Unreachable("the program stops".into())),
         }
     }
 
@@ -57,10 +57,10 @@ impl Pace {
     pub(super) async fn noted<T>(
         &self,
         chat: i64,
-        request: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
+        request: impl Future<Output = Result<T, ApiFailure>>,
+    ) -> Result<T, ApiFailure> {
         let answer = request.await;
-        if let Err(Failure::TooMany(pause)) = &answer {
+        if let Err(ApiFailure::TooMany(pause)) = &answer {
             self.pacer.hold(chat, *pause);
         }
         answer

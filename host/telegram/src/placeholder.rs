@@ -1,21 +1,21 @@
 //! The message that stands for the answer while its turn runs, in reply to the question.
 
-use super::bot::Bot;
-use super::failure::Failure;
-use super::send::{TEXT_UNITS_MAX, Target};
+use super::bot::TelegramBot;
+use super::failure::ApiFailure;
+use super::send::{TEXT_UNITS_MAX, ReplyTarget};
 use async_trait::async_trait;
-use cofferdam_chat::outbound::Rich;
-use cofferdam_chat::{self as chat, Edited};
+use cofferdam_chat::outbound::StyledText;
+use cofferdam_chat::{self as chat, EditResult};
 use std::sync::Arc;
 
 /// Where it is sent.
 pub(super) struct Draft {
-    pub(super) bot: Arc<Bot>,
-    pub(super) target: Target,
+    pub(super) bot: Arc<TelegramBot>,
+    pub(super) target: ReplyTarget,
 }
 
 #[async_trait]
-impl chat::Draft for Draft {
+impl chat::EditableMessage for Draft {
     const IS_SENT_ONCE: bool = false;
     const TEXT_UNITS_MAX: usize = TEXT_UNITS_MAX;
 
@@ -27,20 +27,20 @@ impl chat::Draft for Draft {
         self.bot.api.pace.spare(self.target.chat).await;
     }
 
-    async fn send(&self, text: &Rich) -> Result<String, String> {
+    async fn send(&self, text: &StyledText) -> Result<String, String> {
         let (api, chat) = (&self.bot.api, self.target.chat);
         let sent = api.pace.noted(chat, api.send(self.target, text)).await;
         let id = sent.map_err(|failure| failure.to_string())?;
         id.parse::<i64>().map(|_| id).map_err(|_| "Telegram tells no id of it".to_owned())
     }
 
-    async fn edit(&self, id: &str, text: &Rich) -> Edited {
+    async fn edit(&self, id: &str, text: &StyledText) -> EditResult {
         let (api, chat) = (&self.bot.api, self.target.chat);
-        let Ok(message) = id.parse() else { return Edited::Gone };
+        let Ok(message) = id.parse() else { return EditResult::Gone };
         match api.pace.noted(chat, api.edit(chat, message, text)).await {
-            Ok(()) | Err(Failure::TooMany(_)) => Edited::Settled,
-            Err(Failure::Refused { .. } | Failure::Migrated(_)) => Edited::Gone,
-            Err(_) => Edited::Doubtful,
+            Ok(()) | Err(ApiFailure::TooMany(_)) => EditResult::Settled,
+            Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => EditResult::Gone,
+            Err(_) => EditResult::Doubtful,
         }
     }
 }

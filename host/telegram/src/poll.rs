@@ -2,24 +2,24 @@
 //! waited out; only a refused token ends it.
 
 use super::PULSE;
-use super::admit::{Admission, admit};
-use super::bot::{Bot, Bots};
-use super::cursor::{Cursor, Cursored};
-use super::failure::Failure;
-use super::media::Media;
+use super::admit::{SenderReply, admit};
+use super::bot::{TelegramBot, Bots};
+use super::cursor::{Cursor, CursorMove};
+use super::failure::ApiFailure;
+use super::media::MessageFile;
 use super::people::CHANNEL;
 use super::prepare::{concerns_us, queue_of};
 use super::presses;
-use super::rules::Rules;
-use super::send::Target;
+use super::rules::AccessRules;
+use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, Update};
-use cofferdam_chat::Trouble;
-use cofferdam_chat::answering::{Channel, Flow, arrivals, hand_on};
+use cofferdam_chat::RetryPauses;
+use cofferdam_chat::answering::{Channel, IntakeState, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::pulse::goes_on_within;
 use cofferdam_chat::runs::{files_of_run, reply_of_run};
 use cofferdam_core::id::Caller;
-use cofferdam_store::{Answers, Fate, Headers, NewUpdate, Persisted};
+use cofferdam_store::{WaitReply, UpdateFate, Headers, NewUpdate, PersistResult};
 use cofferdam_warden::attachments::SentFile;
 use serde::Serialize;
 use serde_json::json;
@@ -50,13 +50,13 @@ impl Payload for GetUpdates {
 }
 
 /// Polls until the stop; the error is a refused token.
-pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
+pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), ApiFailure> {
     PULSE.known();
     // The first poll comes back at once, and shows whether polling works: a later one lasts as long
     // as nobody writes.
     let mut hold = Duration::ZERO;
     let mut cursor = Cursor::default();
-    let mut trouble = Trouble::new("polling", PAUSE_FIRST, PAUSE_MAX);
+    let mut trouble = RetryPauses::new("polling", PAUSE_FIRST, PAUSE_MAX);
     loop {
         let bot = bots.borrow().clone();
         let polled = tokio::select! {
@@ -75,15 +75,15 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
             Err(failure) => Err(failure),
         };
         let pause = match taken {
-            Ok(Flow::Goes) => {
+            Ok(IntakeState::Goes) => {
                 trouble.over();
                 continue;
             }
-            Ok(Flow::Stops) => return Ok(()),
-            Err(failure @ Failure::Unauthorized(_)) => return Err(failure),
+            Ok(IntakeState::Stops) => return Ok(()),
+            Err(failure @ ApiFailure::Unauthorized(_)) => return Err(failure),
             Err(failure) => {
-                if let Failure::Unreadable(text) = &failure
-                    && cursor.pass_over(text) == Cursored::Moved
+                if let ApiFailure::Unreadable(text) = &failure
+                    && cursor.pass_over(text) == CursorMove::Moved
                 {
                     trouble.over();
                 }
@@ -100,21 +100,21 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
 }
 
 /// Why polling fails, in words, and the pause that Telegram asks for.
-fn said(failure: &Failure) -> (String, Option<Duration>) {
+fn said(failure: &ApiFailure) -> (String, Option<Duration>) {
     match failure {
-        Failure::Conflict(why) if why.contains("webhook") => {
+        ApiFailure::Conflict(why) if why.contains("webhook") => {
             ("a webhook is set for this bot, so it cannot be polled; remove it with the Bot API's deleteWebhook".to_owned(), None)
         }
-        Failure::Conflict(_) => {
+        ApiFailure::Conflict(_) => {
             ("another program polls with this bot's token; stop it, or give this one a bot of its own".to_owned(), None)
         }
-        Failure::TooMany(asked) => ("Telegram asks for a pause".to_owned(), Some(*asked)),
+        ApiFailure::TooMany(asked) => ("Telegram asks for a pause".to_owned(), Some(*asked)),
         other => (other.to_string(), None),
     }
 }
 
 /// Asks for updates, which Telegram may hold so long if there are none.
-async fn ask(bot: &Bot, cursor: &Cursor, hold: Duration) -> Result<Vec<Box<RawValue>>, Failure> {
+async fn ask(bot: &TelegramBot, cursor: &Cursor, hold: Duration) -> Result<Vec<Box<RawValue>>, ApiFailure> {
     let request = GetUpdates {
         offset: cursor.offset(),
         limit: cursor.limit,
@@ -126,17 +126,17 @@ async fn ask(bot: &Bot, cursor: &Cursor, hold: Duration) -> Result<Vec<Box<RawVa
     goes_on_within(Duration::ZERO);
     let result = result?;
     bot.presence.polled(CHANNEL);
-    serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
+    serde_json::from_str(result.get()).map_err(|_| ApiFailure::Unreachable("getUpdates brings no list".into()))
 }
 
 /// Persists a batch, hands the work on, which never waits for work to be done, then moves the
 /// cursor.
 async fn take(
-    bot: &Bot,
+    bot: &TelegramBot,
     batch: Vec<Box<RawValue>>,
     cursor: &mut Cursor,
     lanes: &mpsc::Sender<Arrival>,
-) -> Result<Flow, Failure> {
+) -> Result<IntakeState, ApiFailure> {
     let (mut updates, mut presses) = (Vec::with_capacity(batch.len()), Vec::new());
     for raw in &batch {
         match Update::read(raw.get()) {
@@ -145,7 +145,7 @@ async fn take(
                 if let Some(message) = &update.message
                     && bot.noted_move(message).await.is_none()
                 {
-                    return Ok(Flow::Stops);
+                    return Ok(IntakeState::Stops);
                 }
                 updates.push(judged(bot, update, raw.get()).await);
             }
@@ -153,53 +153,53 @@ async fn take(
         }
     }
     if updates.is_empty() && !batch.is_empty() {
-        return Err(Failure::Unreachable("getUpdates brings updates without ids".into()));
+        return Err(ApiFailure::Unreachable("getUpdates brings updates without ids".into()));
     }
-    if presses::take(bot, presses).await == Flow::Stops {
-        return Ok(Flow::Stops);
+    if presses::take(bot, presses).await == IntakeState::Stops {
+        return Ok(IntakeState::Stops);
     }
     let last = updates.iter().map(|update| update.update_id).max();
     let base = &bot.base;
     let persist = || base.store.persist(&base.channel, updates.clone());
     let persisted = if updates.is_empty() {
-        Some(Persisted::default())
+        Some(PersistResult::default())
     } else {
         base.stored("persist updates", persist).await
     };
-    let Some(persisted) = persisted else { return Ok(Flow::Stops) };
+    let Some(persisted) = persisted else { return Ok(IntakeState::Stops) };
     for arrival in arrivals::of_batch(bot, &updates, persisted) {
-        if hand_on(&bot.base, lanes, arrival).await == Flow::Stops {
-            return Ok(Flow::Stops);
+        if hand_on(&bot.base, lanes, arrival).await == IntakeState::Stops {
+            return Ok(IntakeState::Stops);
         }
     }
     // Work begins while the disk takes them in; what the next poll confirms has to outlast the
     // power as well.
     if last.is_some() && base.stored("settle updates", || base.store.settle()).await.is_none() {
-        return Ok(Flow::Stops);
+        return Ok(IntakeState::Stops);
     }
     let again = last.is_some() && last < cursor.offset();
     cursor.advance(last);
     if again {
         // A server that ignores the offset must not keep this loop busy.
-        return Err(Failure::Unreachable("getUpdates repeats what was confirmed".into()));
+        return Err(ApiFailure::Unreachable("getUpdates repeats what was confirmed".into()));
     }
-    Ok(Flow::Goes)
+    Ok(IntakeState::Goes)
 }
 
 /// What a message of a person replies to, where a run may wait for that.
-fn answers(message: &Message, sender: i64, rules: &Rules) -> Option<Answers> {
+fn answers(message: &Message, sender: i64, rules: &AccessRules) -> Option<WaitReply> {
     let replied = message.reply_to.as_ref().filter(|_| message.chat.kind == ChatKind::Private)?;
     if replied.from?.id != rules.me.id || message.besides.forwarded.is_some() {
         return None;
     }
-    let file = |media: &Media| {
+    let file = |media: &MessageFile| {
         let declared = media.declared();
         json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
     };
     let files: Vec<_> = message.media.iter().map(file).collect();
     let from = Caller { channel: CHANNEL.to_owned(), sender: sender.to_string() };
     let own = message.message_id?.to_string();
-    Some(Answers {
+    Some(WaitReply {
         message: replied.message_id?.to_string(),
         text: replied.text.clone(),
         reply: reply_of_run(&from, &message.text, &own, &files),
@@ -208,11 +208,11 @@ fn answers(message: &Message, sender: i64, rules: &Rules) -> Option<Answers> {
 }
 
 /// An update with its fate, which its sender decides before anything else.
-async fn judged(bot: &Bot, update: Update, raw: &str) -> NewUpdate {
+async fn judged(bot: &TelegramBot, update: Update, raw: &str) -> NewUpdate {
     let update_id = update.update_id;
     let ignored = |why: &str, chat: Option<i64>| {
         tracing::debug!(update_id, why, chat, "an update is ignored");
-        NewUpdate { update_id, album: None, message: None, raw: String::new(), fate: Fate::Ignored }
+        NewUpdate { update_id, album: None, message: None, raw: String::new(), fate: UpdateFate::Ignored }
     };
     let rules = bot.rules();
     let (message, edited) = match (update.message, update.edited) {
@@ -222,31 +222,31 @@ async fn judged(bot: &Bot, update: Update, raw: &str) -> NewUpdate {
     };
     let chat = Some(message.chat.id);
     match admit(&message, &rules.allowed, rules.group(&message).members) {
-        Admission::Ignore(why) => ignored(why, chat),
+        SenderReply::Ignore(why) => ignored(why, chat),
         // They were told when they wrote it.
-        Admission::Tell(_) if edited => ignored("an edit of a stranger", chat),
-        Admission::Tell(sender) => {
-            let fate = Fate::Stranger(bot.stranger(&message, sender).await);
+        SenderReply::Tell(_) if edited => ignored("an edit of a stranger", chat),
+        SenderReply::Tell(sender) => {
+            let fate = UpdateFate::Stranger(bot.stranger(&message, sender).await);
             NewUpdate { update_id, album: None, message: None, raw: String::new(), fate }
         }
         // It changes what waits; what ran, or was not meant for this bot, stays as it is.
-        Admission::Serve(_) if edited => match Update::as_sent(raw) {
+        SenderReply::Serve(_) if edited => match Update::as_sent(raw) {
             Some(raw) => {
                 let message = message.name();
-                NewUpdate { update_id, album: None, message, raw, fate: Fate::Edited }
+                NewUpdate { update_id, album: None, message, raw, fate: UpdateFate::Edited }
             }
             None => ignored("an edit that cannot be read", chat),
         },
-        Admission::Serve(_) if !concerns_us(&message, &rules) => ignored("not meant for this bot", chat),
-        Admission::Serve(sender) => {
+        SenderReply::Serve(_) if !concerns_us(&message, &rules) => ignored("not meant for this bot", chat),
+        SenderReply::Serve(sender) => {
             tracing::debug!(update_id, chat, "an update waits for its turn");
             let headers = Headers {
-                session: bot.session(&Target::answering(&message)),
+                session: bot.session(&ReplyTarget::answering(&message)),
                 sender: sender.to_string(),
                 queue: queue_of(&message, &rules),
                 answers: answers(&message, sender, &rules),
             };
-            let (album, raw, fate) = (message.album(), raw.to_owned(), Fate::Pending(headers));
+            let (album, raw, fate) = (message.album(), raw.to_owned(), UpdateFate::Pending(headers));
             NewUpdate { update_id, album, message: message.name(), raw, fate }
         }
     }

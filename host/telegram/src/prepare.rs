@@ -2,28 +2,28 @@
 //! with which text and which files, is in one table.
 
 use super::about::about;
-use super::admit::{Admission, admit};
-use super::bot::Me;
-use super::media::Media;
+use super::admit::{SenderReply, admit};
+use super::bot::BotUser;
+use super::media::MessageFile;
 use super::mention::Username;
-use super::rules::Rules;
-use super::send::Target;
-use super::wire::{ChatKind, Content, Message};
+use super::rules::AccessRules;
+use super::send::ReplyTarget;
+use super::wire::{ChatKind, MessageContent, Message};
 use super::words;
-use cofferdam_chat::answering::{self, Files, Question, after_mention, without_mention};
+use cofferdam_chat::answering::{self, RequestFiles, TurnRequest, after_mention, without_mention};
 use cofferdam_chat::words as said;
-use cofferdam_core::command::{Spoken, spoken, steered};
-use cofferdam_store::{Queue, Standing};
+use cofferdam_core::command::{CommandLine, spoken, steered};
+use cofferdam_store::{QueueMode, AlbumStanding};
 
 /// What messages of Telegram ask for.
-pub(super) type Todo = answering::Todo<Target, Media>;
+pub(super) type TelegramAction = answering::MessageAction<ReplyTarget, MessageFile>;
 /// A message of Telegram that a turn answers.
-pub(super) type Asked = Question<Target, Media>;
+pub(super) type TelegramTurn = TurnRequest<ReplyTarget, MessageFile>;
 
 /// Whether a message alone can say that it needs no answer; then it is not kept.
-pub(super) fn concerns_us(message: &Message, rules: &Rules) -> bool {
+pub(super) fn concerns_us(message: &Message, rules: &AccessRules) -> bool {
     match message.chat.kind {
-        ChatKind::Private => message.content != Content::Service,
+        ChatKind::Private => message.content != MessageContent::Service,
         // Another part of the album may carry the command.
         ChatKind::Group => message.media_group_id.is_some() || is_for_us(message, rules),
         ChatKind::Other => false,
@@ -31,32 +31,32 @@ pub(super) fn concerns_us(message: &Message, rules: &Rules) -> bool {
 }
 
 /// What the messages of one turn ask for. More than one message is an album.
-pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Rules) -> Todo {
+pub(super) fn prepare(mut messages: Vec<Message>, standing: AlbumStanding, rules: &AccessRules) -> TelegramAction {
     messages.sort_by_key(|message| message.message_id);
-    let Some(first) = messages.first() else { return Todo::Nothing };
+    let Some(first) = messages.first() else { return TelegramAction::Nothing };
     let group = rules.group(first);
-    let Admission::Serve(sender) = admit(first, &rules.allowed, group.members) else { return Todo::Nothing };
-    let target = Target::answering(first);
+    let SenderReply::Serve(sender) = admit(first, &rules.allowed, group.members) else { return TelegramAction::Nothing };
+    let target = ReplyTarget::answering(first);
     let in_group = first.chat.kind == ChatKind::Group;
     // A late part in a group follows an album that was meant for this bot.
-    if in_group && standing == Standing::First && !messages.iter().any(|message| is_for_us(message, rules)) {
-        return Todo::Nothing;
+    if in_group && standing == AlbumStanding::First && !messages.iter().any(|message| is_for_us(message, rules)) {
+        return TelegramAction::Nothing;
     }
     match &first.content {
-        Content::Usable => {}
-        Content::Service => return Todo::Nothing,
-        Content::Unknown(kind) => return Todo::Say(target, words::unused_kind(kind)),
-        Content::Unreadable => return Todo::Say(target, words::UNREADABLE.into()),
+        MessageContent::Usable => {}
+        MessageContent::Service => return TelegramAction::Nothing,
+        MessageContent::Unknown(kind) => return TelegramAction::Say(target, words::unused_kind(kind)),
+        MessageContent::Unreadable => return TelegramAction::Say(target, words::UNREADABLE.into()),
     }
     let captioned = messages.iter().find(|message| !message.text.is_empty()).unwrap_or(first);
-    let own: Vec<Media> = messages.iter().filter_map(|message| message.media.clone()).collect();
-    let mut prepared = Asked {
+    let own: Vec<MessageFile> = messages.iter().filter_map(|message| message.media.clone()).collect();
+    let mut prepared = TelegramTurn {
         target,
         sender: sender.to_string(),
         power: rules.power_of(sender),
         queue: queue_of_all(&messages, rules),
         text: String::new(),
-        files: Files::Own(own),
+        files: RequestFiles::Own(own),
         album: first.album(),
         // What is sent on was said by somebody else.
         is_voice: first.is_voice && first.besides.forwarded.is_none(),
@@ -64,46 +64,46 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
         about: about(captioned, &rules.me),
         profiles: group.profiles.clone(),
     };
-    if standing == Standing::Late {
+    if standing == AlbumStanding::Late {
         let notice = if captioned.text.is_empty() { said::LATE_PART } else { said::LATE_CAPTION };
         prepared.notices.push(notice.to_owned());
-        return Todo::Run(Box::new(prepared));
+        return TelegramAction::Run(Box::new(prepared));
     }
     let meant = match meant(captioned, &rules.me) {
-        Meant::ForAnother if in_group => return Todo::Nothing,
+        MessageIntent::ForAnother if in_group => return TelegramAction::Nothing,
         // Nobody else is there to be meant.
-        Meant::ForAnother => Meant::Command(captioned.text.clone()),
+        MessageIntent::ForAnother => MessageIntent::Command(captioned.text.clone()),
         meant => meant,
     };
     // Words are about what they reply to. What is sent on has none of its sender's own.
     let uses_replied = captioned.besides.forwarded.is_none();
-    let is_command = matches!(&meant, Meant::Command(_));
+    let is_command = matches!(&meant, MessageIntent::Command(_));
     let text = match meant {
-        Meant::Command(text) | Meant::Mention(text) | Meant::Said(text) => text,
-        Meant::ForAnother => String::new(),
+        MessageIntent::Command(text) | MessageIntent::Mention(text) | MessageIntent::Said(text) => text,
+        MessageIntent::ForAnother => String::new(),
     };
     let replied = first.reply_to.as_ref().filter(|_| uses_replied).and_then(|message| {
-        Some(Files::Replied { files: vec![message.media.clone()?], album: message.album() })
+        Some(RequestFiles::Replied { files: vec![message.media.clone()?], album: message.album() })
     });
     prepared.asks((text, is_command), replied, rules.may_begin_anew(sender))
 }
 
 /// How the parts of a message want to be taken: as any of them says.
-fn queue_of_all(parts: &[Message], rules: &Rules) -> Queue {
+fn queue_of_all(parts: &[Message], rules: &AccessRules) -> QueueMode {
     let mut all = parts.iter().map(|part| queue_of(part, rules));
-    all.find(|queue| *queue == Queue::Steer).unwrap_or(Queue::Turn)
+    all.find(|queue| *queue == QueueMode::Steer).unwrap_or(QueueMode::Turn)
 }
 
 /// How a message wants to be taken.
-pub(super) fn queue_of(message: &Message, rules: &Rules) -> Queue {
+pub(super) fn queue_of(message: &Message, rules: &AccessRules) -> QueueMode {
     match meant(message, &rules.me) {
-        Meant::Command(command) if steered(&command).is_some() => Queue::Steer,
-        _ => Queue::Turn,
+        MessageIntent::Command(command) if steered(&command).is_some() => QueueMode::Steer,
+        _ => QueueMode::Turn,
     }
 }
 
 /// What the words of a message are.
-enum Meant {
+enum MessageIntent {
     /// A command for this bot.
     Command(String),
     /// A command for another bot.
@@ -115,44 +115,44 @@ enum Meant {
     Said(String),
 }
 
-fn meant(message: &Message, me: &Me) -> Meant {
+fn meant(message: &Message, me: &BotUser) -> MessageIntent {
     let name = me.username.as_deref();
     if message.besides.forwarded.is_some() {
-        return Meant::Said(String::new());
+        return MessageIntent::Said(String::new());
     }
     let in_group = message.chat.kind == ChatKind::Group;
     let text = match spoken(&message.text, name) {
-        Spoken::Command(text) => return Meant::Command(text),
-        Spoken::ForAnother => return Meant::ForAnother,
-        Spoken::Plain(text) if !in_group => return Meant::Said(text),
-        Spoken::Plain(text) => text,
+        CommandLine::Command(text) => return MessageIntent::Command(text),
+        CommandLine::ForAnother => return MessageIntent::ForAnother,
+        CommandLine::Plain(text) if !in_group => return MessageIntent::Said(text),
+        CommandLine::Plain(text) => text,
     };
     // What follows is a command as it was typed: a mention within it is part of its arguments.
     let command = name
         .and_then(|name| after_mention(&text, &Username(name)))
         .map(|text| spoken(text, me.username.as_deref()));
-    if let Some(Spoken::Command(command)) = command {
-        return Meant::Command(command);
+    if let Some(CommandLine::Command(command)) = command {
+        return MessageIntent::Command(command);
     }
     match name.and_then(|name| without_mention(&text, &Username(name))) {
-        Some(rest) => Meant::Mention(rest),
-        None if message.besides.mentions.contains(&me.id) => Meant::Mention(text),
-        None => Meant::Said(text),
+        Some(rest) => MessageIntent::Mention(rest),
+        None if message.besides.mentions.contains(&me.id) => MessageIntent::Mention(text),
+        None => MessageIntent::Said(text),
     }
 }
 
 /// Whether a message in a group is meant for this bot: a command, a mention, or a reply to what the
 /// bot said; or anything that is said, where the group is there for that.
-fn is_for_us(message: &Message, rules: &Rules) -> bool {
+fn is_for_us(message: &Message, rules: &AccessRules) -> bool {
     match meant(message, &rules.me) {
-        Meant::Command(_) | Meant::Mention(_) => true,
-        Meant::ForAnother => false,
-        Meant::Said(_) => {
-            let listens = !rules.group(message).mention_required && message.content == Content::Usable;
+        MessageIntent::Command(_) | MessageIntent::Mention(_) => true,
+        MessageIntent::ForAnother => false,
+        MessageIntent::Said(_) => {
+            let listens = !rules.group(message).mention_required && message.content == MessageContent::Usable;
             // In a topic that the bot opened every message replies to the notice of that.
             listens
                 || message.reply_to.as_ref().is_some_and(|replied| {
-                    replied.content != Content::Service
+                    replied.content != MessageContent::Service
                         && replied.from.is_some_and(|from| from.id == rules.me.id)
                 })
         }
@@ -161,26 +161,26 @@ fn is_for_us(message: &Message, rules: &Rules) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bot::Hears;
+    use super::super::bot::GroupPrivacy;
     use super::super::moves::Moves;
     use super::super::wire::Update;
     use super::*;
-    use cofferdam_agent::turn::Whose;
-    use cofferdam_chat::people::{Group, Groups, Members};
+    use cofferdam_agent::turn::ConversationOwner;
+    use cofferdam_chat::people::{Group, Groups, GroupMembers};
     use serde_json::{Value, json};
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
-    fn rules() -> Rules {
-        let me = Me { id: 99, username: Some("our_bot".into()), hears: Hears::default() };
-        let (groups, moves, whose) = (Arc::default(), Moves::default(), Whose::Session);
-        Rules { allowed: BTreeSet::from([7]), groups, moves, me, whose }
+    fn rules() -> AccessRules {
+        let me = BotUser { id: 99, username: Some("our_bot".into()), hears: GroupPrivacy::default() };
+        let (groups, moves, whose) = (Arc::default(), Moves::default(), ConversationOwner::Session);
+        AccessRules { allowed: BTreeSet::from([7]), groups, moves, me, whose }
     }
 
     /// The same with something of its own for the group.
-    fn rules_with(group: Group) -> Rules {
+    fn rules_with(group: Group) -> AccessRules {
         let groups = Groups { named: BTreeMap::from([(-5, group)]), ..Groups::default() };
-        Rules { groups: Arc::new(groups), ..rules() }
+        AccessRules { groups: Arc::new(groups), ..rules() }
     }
 
     fn message(chat: Value, fields: Value) -> Message {
@@ -200,7 +200,7 @@ mod tests {
         message(json!({ "id": -5, "type": "supergroup" }), fields)
     }
 
-    fn run(messages: Vec<Message>, standing: Standing) -> Todo {
+    fn run(messages: Vec<Message>, standing: AlbumStanding) -> TelegramAction {
         prepare(messages, standing, &rules())
     }
 
@@ -208,11 +208,11 @@ mod tests {
         text_under(message, &rules())
     }
 
-    fn text_under(message: Message, rules: &Rules) -> Option<String> {
-        match prepare(vec![message], Standing::First, rules) {
-            Todo::Run(prepared) => Some(prepared.text),
-            Todo::Say(_, text) => Some(format!("say: {text}")),
-            Todo::Nothing => None,
+    fn text_under(message: Message, rules: &AccessRules) -> Option<String> {
+        match prepare(vec![message], AlbumStanding::First, rules) {
+            TelegramAction::Run(prepared) => Some(prepared.text),
+            TelegramAction::Say(_, text) => Some(format!("say: {text}")),
+            TelegramAction::Nothing => None,
         }
     }
 
@@ -240,11 +240,11 @@ mod tests {
 
     #[test]
     fn a_member_of_an_open_group_has_no_conversation_of_others_forgotten() {
-        let open = Group { members: Members::All, ..Group::default() };
-        let own = Rules { whose: Whose::Person, ..rules_with(open.clone()) };
+        let open = Group { members: GroupMembers::All, ..Group::default() };
+        let own = AccessRules { whose: ConversationOwner::Person, ..rules_with(open.clone()) };
         let refused = format!("say: {}", said::NOT_YOURS_TO_FORGET);
         let (refused, open) = (refused.as_str(), &rules_with(open));
-        let said = |sender: i64, text: &str, rules: &Rules| {
+        let said = |sender: i64, text: &str, rules: &AccessRules| {
             text_under(group(json!({ "text": text, "from": { "id": sender, "is_bot": false } })), rules)
         };
         for (sender, text, rules, expected) in [
@@ -268,15 +268,15 @@ mod tests {
 
     #[test]
     fn what_steers_loses_the_word_and_keeps_its_files() {
-        let check = |fields: Value, queue: Queue, expected: &str| {
+        let check = |fields: Value, queue: QueueMode, expected: &str| {
             let message = private(fields.clone());
             assert_eq!(queue_of(&message, &rules()), queue, "{fields}");
             assert_eq!(text_of(message).as_deref(), Some(expected), "{fields}");
         };
-        check(json!({ "text": "/steer@our_bot use b" }), Queue::Steer, "use b");
-        check(json!({ "text": "steer use b" }), Queue::Turn, "steer use b");
-        check(json!({ "document": document("d"), "caption": "/steer" }), Queue::Steer, "");
-        check(json!({ "text": "/steer" }), Queue::Steer, &format!("say: {}", said::STEER_WHAT));
+        check(json!({ "text": "/steer@our_bot use b" }), QueueMode::Steer, "use b");
+        check(json!({ "text": "steer use b" }), QueueMode::Turn, "steer use b");
+        check(json!({ "document": document("d"), "caption": "/steer" }), QueueMode::Steer, "");
+        check(json!({ "text": "/steer" }), QueueMode::Steer, &format!("say: {}", said::STEER_WHAT));
     }
 
     #[test]
@@ -331,12 +331,12 @@ mod tests {
         }
         let profiles = Some(BTreeSet::from(["p".to_owned()]));
         let open =
-            rules_with(Group { members: Members::All, profiles: profiles.clone(), ..Group::default() });
-        let Todo::Run(turn) = prepare(vec![from(8, json!({ "text": "/x" }))], Standing::First, &open) else {
+            rules_with(Group { members: GroupMembers::All, profiles: profiles.clone(), ..Group::default() });
+        let TelegramAction::Run(turn) = prepare(vec![from(8, json!({ "text": "/x" }))], AlbumStanding::First, &open) else {
             panic!("no turn")
         };
         assert_eq!((turn.sender.as_str(), turn.profiles), ("8", profiles));
-        let closed = rules_with(Group { members: Members::None, ..Group::default() });
+        let closed = rules_with(Group { members: GroupMembers::None, ..Group::default() });
         assert_eq!(text_under(from(7, json!({ "text": "/x" })), &closed), None);
         assert_eq!(text_under(private(json!({ "text": "/x" })), &closed).as_deref(), Some("/x"));
     }
@@ -350,8 +350,8 @@ mod tests {
             fields
         };
         let command = sent_on(json!({ "document": document("d"), "caption": "/x" }));
-        let Todo::Run(turn) = run(vec![private(command.clone())], Standing::First) else { panic!("no turn") };
-        assert!(matches!(&turn.files, Files::Own(files) if files.len() == 1), "its file is there");
+        let TelegramAction::Run(turn) = run(vec![private(command.clone())], AlbumStanding::First) else { panic!("no turn") };
+        assert!(matches!(&turn.files, RequestFiles::Own(files) if files.len() == 1), "its file is there");
         assert_eq!(turn.text, "");
         assert!(turn.about.expect("marked").contains(r#""forwarded":{"from":"Eve","text":"/x"}"#));
         assert_eq!(text_of(group(command)), None);
@@ -362,8 +362,8 @@ mod tests {
     fn a_mention_takes_the_file_that_it_replies_to() {
         let photo = json!({ "message_id": 2, "from": { "id": 8 }, "document": document("old") });
         let asked = json!({ "text": "@our_bot what is this?", "reply_to_message": photo });
-        let Todo::Run(turn) = run(vec![group(asked)], Standing::First) else { panic!("no turn") };
-        assert!(matches!(turn.files, Files::Replied { files, .. } if files[0].name == "old"));
+        let TelegramAction::Run(turn) = run(vec![group(asked)], AlbumStanding::First) else { panic!("no turn") };
+        assert!(matches!(turn.files, RequestFiles::Replied { files, .. } if files[0].name == "old"));
     }
 
     #[test]
@@ -373,10 +373,10 @@ mod tests {
                 json!({ "message_id": id, "document": document(&format!("d{id}")), "caption": caption, "media_group_id": "g" }),
             )
         };
-        let Todo::Run(turn) = run(vec![part(9, "second"), part(8, ""), part(10, "")], Standing::First) else {
+        let TelegramAction::Run(turn) = run(vec![part(9, "second"), part(8, ""), part(10, "")], AlbumStanding::First) else {
             panic!("no turn")
         };
-        let Files::Own(files) = &turn.files else { panic!("files of another message") };
+        let RequestFiles::Own(files) = &turn.files else { panic!("files of another message") };
         assert_eq!(files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["d8", "d9", "d10"]);
         assert_eq!((turn.text.as_str(), turn.target.reply_to), ("second", Some(8)));
     }
@@ -387,21 +387,21 @@ mod tests {
             group(json!({ "document": document("d"), "caption": caption, "media_group_id": "g" }))
         };
         for (caption, notice) in [("/x", said::LATE_CAPTION), ("", said::LATE_PART)] {
-            let Todo::Run(turn) = run(vec![part(caption)], Standing::Late) else { panic!("no turn") };
+            let TelegramAction::Run(turn) = run(vec![part(caption)], AlbumStanding::Late) else { panic!("no turn") };
             assert_eq!((turn.text.as_str(), turn.notices), ("", vec![notice.to_owned()]));
         }
-        assert_eq!(run(vec![part("")], Standing::First), Todo::Nothing);
+        assert_eq!(run(vec![part("")], AlbumStanding::First), TelegramAction::Nothing);
     }
 
     #[test]
     fn a_message_without_a_file_takes_that_of_the_message_it_replies_to() {
         let replied = json!({ "message_id": 2, "chat": { "id": 7, "type": "private" }, "from": { "id": 7, "is_bot": false },
             "document": document("old"), "media_group_id": "g" });
-        let files = |fields: Value| match run(vec![private(fields)], Standing::First) {
-            Todo::Run(turn) => turn.files,
+        let files = |fields: Value| match run(vec![private(fields)], AlbumStanding::First) {
+            TelegramAction::Run(turn) => turn.files,
             other => panic!("{other:?}"),
         };
-        let Files::Replied { files: replied_to, album } =
+        let RequestFiles::Replied { files: replied_to, album } =
             files(json!({ "text": "/x", "reply_to_message": replied }))
         else {
             panic!("own files")
@@ -409,17 +409,17 @@ mod tests {
         assert_eq!((replied_to[0].name.as_str(), replied_to[0].message_id), ("old", Some(2)));
         assert_eq!(album.as_deref(), Some("7/0/7/g"));
         let words = files(json!({ "text": "what is this?", "reply_to_message": replied }));
-        assert!(matches!(words, Files::Replied { files, .. } if files[0].name == "old"));
+        assert!(matches!(words, RequestFiles::Replied { files, .. } if files[0].name == "old"));
         let origin = json!({ "type": "user", "sender_user": { "id": 8, "first_name": "Eve" } });
         let sent_on = json!({ "text": "x", "reply_to_message": replied, "forward_origin": origin });
-        assert_eq!(files(sent_on), Files::Own(vec![]));
+        assert_eq!(files(sent_on), RequestFiles::Own(vec![]));
         let own = files(json!({ "document": document("new"), "caption": "/x", "reply_to_message": replied }));
-        assert!(matches!(own, Files::Own(files) if files.len() == 1 && files[0].name == "new"));
+        assert!(matches!(own, RequestFiles::Own(files) if files.len() == 1 && files[0].name == "new"));
     }
 
     #[test]
     fn whoever_is_no_longer_allowed_is_not_answered() {
-        let nobody = Rules { allowed: BTreeSet::new(), ..rules() };
-        assert_eq!(prepare(vec![private(json!({ "text": "x" }))], Standing::First, &nobody), Todo::Nothing);
+        let nobody = AccessRules { allowed: BTreeSet::new(), ..rules() };
+        assert_eq!(prepare(vec![private(json!({ "text": "x" }))], AlbumStanding::First, &nobody), TelegramAction::Nothing);
     }
 }

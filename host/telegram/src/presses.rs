@@ -4,10 +4,10 @@
 //! They pass by the lanes: the lane of a press is busy with the very turn that waits for it.
 
 use super::api::REQUEST_MAX;
-use super::bot::Bot;
-use super::wire::{Press, UserKind};
-use cofferdam_chat::answering::Flow;
-use cofferdam_chat::desk::Said;
+use super::bot::TelegramBot;
+use super::wire::{ButtonPress, UserKind};
+use cofferdam_chat::answering::IntakeState;
+use cofferdam_chat::desk::PressAnswer;
 use teloxide_core::payloads::AnswerCallbackQuery;
 use teloxide_core::types::CallbackQueryId;
 
@@ -16,9 +16,9 @@ use teloxide_core::types::CallbackQueryId;
 pub(super) const ANSWERS_AT_ONCE_MAX: usize = 16;
 
 /// Decides what the presses ask for. When it returns, that is on disk.
-pub(super) async fn take(bot: &Bot, presses: Vec<Press>) -> Flow {
+pub(super) async fn take(bot: &TelegramBot, presses: Vec<ButtonPress>) -> IntakeState {
     for press in presses {
-        let Some(said) = pressed(bot, &press).await else { return Flow::Stops };
+        let Some(said) = pressed(bot, &press).await else { return IntakeState::Stops };
         let Ok(permit) = bot.answers.clone().try_acquire_owned() else { continue };
         let api = bot.api.clone();
         tokio::spawn(async move {
@@ -32,11 +32,11 @@ pub(super) async fn take(bot: &Bot, presses: Vec<Press>) -> Flow {
             drop(permit);
         });
     }
-    Flow::Goes
+    IntakeState::Goes
 }
 
 /// What the presser is told; `None` once the bot stops.
-async fn pressed(bot: &Bot, press: &Press) -> Option<Said> {
+async fn pressed(bot: &TelegramBot, press: &ButtonPress) -> Option<PressAnswer> {
     let rules = bot.rules();
     let person = press.from.filter(|user| user.kind == UserKind::Person && rules.allowed.contains(&user.id));
     if let Some(person) = person {

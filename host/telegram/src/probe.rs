@@ -1,34 +1,34 @@
 //! One harmless request that tells whether the bot's token is accepted: `getMe`. Never
 //! `getUpdates`, which would take messages away from a gateway that polls.
 
-use super::api::Api;
-use super::bot::Me;
+use super::api::TelegramApi;
+use super::bot::BotUser;
 use super::config::{Config, FloodLimits};
-use super::failure::Failure;
+use super::failure::ApiFailure;
 use super::pace::Pace;
-use super::token::Token;
-use cofferdam_chat::setup::{Answered, ProbeError};
+use super::token::BotToken;
+use cofferdam_chat::setup::{ProbeResponse, ProbeError};
 use std::time::Duration;
 use teloxide_core::payloads::GetMe;
 use tokio_util::sync::CancellationToken;
 
 /// Asks the Bot API of this configuration who the bot with this token is, once, for at most
 /// `limit`.
-pub async fn who(config: &Config, token: Token, limit: Duration) -> Answered {
-    let unreachable = |said: String| Answered { bot: Err(ProbeError::Unreachable(said)), date: None };
+pub async fn who(config: &Config, token: BotToken, limit: Duration) -> ProbeResponse {
+    let unreachable = |said: String| ProbeResponse { bot: Err(ProbeError::Unreachable(said)), date: None };
     let api = match config.address() {
         // It sends no message, so there is nothing to pace.
-        Ok(address) => Api::new(address, token, Pace::new(FloodLimits::Server, CancellationToken::new())),
+        Ok(address) => TelegramApi::new(address, token, Pace::new(FloodLimits::Server, CancellationToken::new())),
         Err(error) => return unreachable(error.to_string()),
     };
     let (result, date) = match api {
         Ok(api) => api.call_dated(&GetMe::new(), limit).await,
         Err(failure) => return unreachable(failure.to_string()),
     };
-    let bot = result.and_then(|result| Me::read(&result)).map(|me| me.called());
+    let bot = result.and_then(|result| BotUser::read(&result)).map(|me| me.called());
     let bot = bot.map_err(|failure| match failure {
-        Failure::Unauthorized(code) => ProbeError::Refused { platform: "Telegram", code },
+        ApiFailure::Unauthorized(code) => ProbeError::Refused { platform: "Telegram", code },
         other => ProbeError::Unreachable(other.to_string()),
     });
-    Answered { bot, date }
+    ProbeResponse { bot, date }
 }

@@ -1,16 +1,16 @@
 //! Another configuration while the bot runs.
 
 use super::Config;
-use super::bot::Bot;
+use super::bot::TelegramBot;
 use super::menu::set_menus;
 use super::people::named;
-use cofferdam_chat::setup::{MenuEntry, Renewable, Renewed};
+use cofferdam_chat::setup::{MenuEntry, Renewable, RenewedSettings};
 use std::sync::Arc;
 
-impl Renewable for Bot {
+impl Renewable for TelegramBot {
     type Config = Config;
 
-    fn renewed(&self, renewed: Renewed<Config>) -> Self {
+    fn renewed(&self, renewed: RenewedSettings<Config>) -> Self {
         let base = self.base.renewed(&renewed, &renewed.config.approvers);
         Self { base, door: self.door.renewed(named(&renewed.config)), ..self.clone() }
     }

@@ -1,27 +1,27 @@
 //! What holds at one moment: who is served, what holds in which group, and who the bot is. Pure.
 
-use super::bot::Me;
+use super::bot::BotUser;
 use super::moves::Moves;
 use super::wire::{ChatKind, Message};
-use cofferdam_agent::turn::Whose;
-use cofferdam_chat::lanes::By;
-use cofferdam_chat::people::{Group, Groups, Members};
+use cofferdam_agent::turn::ConversationOwner;
+use cofferdam_chat::lanes::StopPower;
+use cofferdam_chat::people::{Group, Groups, GroupMembers};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What holds now.
 #[derive(Clone, Debug)]
-pub(super) struct Rules {
+pub(super) struct AccessRules {
     /// Those whom the configuration names, and those whom the operator has let in since.
     pub(super) allowed: BTreeSet<i64>,
     pub(super) groups: Arc<Groups>,
     pub(super) moves: Moves,
-    pub(super) me: Me,
+    pub(super) me: BotUser,
     /// Whose the conversations are.
-    pub(super) whose: Whose,
+    pub(super) whose: ConversationOwner,
 }
 
-impl Rules {
+impl AccessRules {
     /// What holds in the chat of a message.
     pub(super) fn group(&self, message: &Message) -> &Group {
         match message.chat.kind {
@@ -36,24 +36,24 @@ impl Rules {
     }
 
     /// What somebody may stop.
-    pub(super) fn power_of(&self, sender: i64) -> By {
-        if self.allowed.contains(&sender) { By::Served } else { By::Member(sender.to_string()) }
+    pub(super) fn power_of(&self, sender: i64) -> StopPower {
+        if self.allowed.contains(&sender) { StopPower::Served } else { StopPower::Member(sender.to_string()) }
     }
 
     /// Whether somebody may have the conversation forgotten that they are heard in: their own, or
     /// one of all, where they are not merely a member of an open group.
     pub(super) fn may_begin_anew(&self, sender: i64) -> bool {
-        self.whose == Whose::Person || self.allowed.contains(&sender)
+        self.whose == ConversationOwner::Person || self.allowed.contains(&sender)
     }
 
     /// Whether somebody is served in a chat: a private one, which has the number of its person, or
     /// a group.
     pub(super) fn serves(&self, person: i64, chat: i64) -> bool {
-        let members = if chat < 0 { self.of(chat).members } else { Members::Allowed };
+        let members = if chat < 0 { self.of(chat).members } else { GroupMembers::Allowed };
         match members {
-            Members::Allowed => self.allowed.contains(&person),
-            Members::All => true,
-            Members::None => false,
+            GroupMembers::Allowed => self.allowed.contains(&person),
+            GroupMembers::All => true,
+            GroupMembers::None => false,
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Where a reply goes, and the one request that sends a part of it.
 
-use super::api::{Api, REQUEST_MAX};
-use super::bot::{Bot, Me};
-use super::failure::Failure;
+use super::api::{TelegramApi, REQUEST_MAX};
+use super::bot::{TelegramBot, BotUser};
+use super::failure::ApiFailure;
 use super::html::html;
 use super::typing::Typing;
 use super::upload::send_files;
 use super::wire::Message;
 use async_trait::async_trait;
-use cofferdam_chat::outbound::{Content, Rich, Router, SendError, Sending};
-use cofferdam_chat::{Alive, StandIn};
-use cofferdam_store::{Part, PartKind};
+use cofferdam_chat::outbound::{PartContent, StyledText, Router, SendError, SendingPart};
+use cofferdam_chat::{ShownActivity, PlaceholderRef};
+use cofferdam_store::{ReplyPart, PartKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teloxide_core::payloads::{DeleteMessage, EditMessageText, SendMessage};
@@ -23,7 +23,7 @@ pub(super) const TEXT_UNITS_MAX: usize = 4096;
 
 /// Where a reply goes; the store keeps it as JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Target {
+pub(super) struct ReplyTarget {
     pub(super) chat: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) thread: Option<i64>,
@@ -31,10 +31,10 @@ pub(super) struct Target {
     pub(super) reply_to: Option<i64>,
     /// What stands there for the reply already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) stand_in: Option<StandIn>,
+    pub(super) stand_in: Option<PlaceholderRef>,
 }
 
-impl Target {
+impl ReplyTarget {
     /// Where the answer to a message goes.
     pub(super) fn answering(message: &Message) -> Self {
         Self { chat: message.chat.id, thread: message.thread, reply_to: message.message_id, stand_in: None }
@@ -62,32 +62,32 @@ pub(super) fn is_group(chat: i64) -> bool {
 }
 
 #[async_trait]
-impl Router for Bot {
-    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
-        let Sending { target, part, after, .. } = sending;
-        let Some(target) = Target::from_text(target) else {
+impl Router for TelegramBot {
+    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
+        let SendingPart { target, part, after, .. } = sending;
+        let Some(target) = ReplyTarget::from_text(target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };
         let what = match part.kind {
             PartKind::Attachment => ChatAction::UploadDocument,
             _ => ChatAction::Typing,
         };
-        let sign = Alive::sending(Typing::at(self.api.clone(), target, what));
+        let sign = ShownActivity::sending(Typing::at(self.api.clone(), target, what));
         let sent = self.send_part(target, part, after).await;
         sign.end().await;
         sent
     }
 
     async fn answers(&self) -> bool {
-        Me::ask(&self.api).await.is_ok()
+        BotUser::ask(&self.api).await.is_ok()
     }
 }
 
-impl Bot {
+impl TelegramBot {
     async fn send_part(
         &self,
-        mut target: Target,
-        part: &Part,
+        mut target: ReplyTarget,
+        part: &ReplyPart,
         after: Option<&str>,
     ) -> Result<String, SendError> {
         if let Some(stand_in) = target.stand_in.filter(|_| part.n == 0)
@@ -95,7 +95,7 @@ impl Bot {
         {
             return Ok(message);
         }
-        let content = Content::of(part)?;
+        let content = PartContent::of(part)?;
         // Only the first message of a reply points at the question; files that follow, at what they
         // follow.
         target.reply_to = match (part.n, &content.files) {
@@ -107,21 +107,21 @@ impl Bot {
             (_, None) => None,
         };
         let mut sent = self.send_to(target, &content).await;
-        if let Err(Failure::Migrated(chat)) = sent {
+        if let Err(ApiFailure::Migrated(chat)) = sent {
             // Before it goes out: what is written there then is known to belong here.
             self.moved(target.chat, chat).await;
             // The old ids of topic and message mean nothing there.
-            target = Target { chat, thread: None, reply_to: None, stand_in: None };
+            target = ReplyTarget { chat, thread: None, reply_to: None, stand_in: None };
             sent = self.send_to(target, &content).await;
         }
-        if target.thread.is_some() && sent.as_ref().is_err_and(Failure::topic_is_gone) {
+        if target.thread.is_some() && sent.as_ref().is_err_and(ApiFailure::topic_is_gone) {
             // A deleted or closed topic: the answer goes to the chat rather than nowhere.
-            sent = self.send_to(Target { thread: None, ..target }, &content).await;
+            sent = self.send_to(ReplyTarget { thread: None, ..target }, &content).await;
         }
         sent.map_err(send_error)
     }
 
-    async fn send_to(&self, target: Target, content: &Content) -> Result<String, Failure> {
+    async fn send_to(&self, target: ReplyTarget, content: &PartContent) -> Result<String, ApiFailure> {
         let sending = async {
             match &content.files {
                 None => self.api.send(target, &content.words).await,
@@ -132,45 +132,45 @@ impl Bot {
     }
 }
 
-impl Api {
+impl TelegramApi {
     /// Puts the first part of a reply in the place of what stood for it; `None` when it must be
     /// sent anew, and then nothing stands there any more, as far as Telegram lets a bot clear it
     /// away.
     async fn take_place(
         &self,
         chat: i64,
-        stand_in: StandIn,
-        part: &Part,
+        stand_in: PlaceholderRef,
+        part: &ReplyPart,
     ) -> Result<Option<String>, SendError> {
         let id = match stand_in {
-            StandIn::Edit(id) if matches!(part.kind, PartKind::Text | PartKind::Rich) => {
-                let text = Content::of(part)?.words;
+            PlaceholderRef::Edit(id) if matches!(part.kind, PartKind::Text | PartKind::Rich) => {
+                let text = PartContent::of(part)?.words;
                 match self.pace.reply(chat, self.edit(chat, id, &text)).await {
                     Ok(()) => return Ok(Some(id.to_string())),
                     // Somebody has deleted it, or it is too old.
-                    Err(Failure::Refused { .. } | Failure::Migrated(_)) => id,
+                    Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => id,
                     Err(failure) => return Err(send_error(failure)),
                 }
             }
-            StandIn::Edit(id) | StandIn::Delete(id) => id,
+            PlaceholderRef::Edit(id) | PlaceholderRef::Delete(id) => id,
         };
         match self.delete(chat, id).await {
-            Ok(()) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => Ok(None),
+            Ok(()) | Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => Ok(None),
             Err(failure) => Err(send_error(failure)),
         }
     }
 
     /// Gives a message of the bot another text. The text that it has already is fine.
-    pub(super) async fn edit(&self, chat: i64, message: i64, text: &Rich) -> Result<(), Failure> {
-        match self.edit_as(chat, message, Written::of(text)).await {
+    pub(super) async fn edit(&self, chat: i64, message: i64, text: &StyledText) -> Result<(), ApiFailure> {
+        match self.edit_as(chat, message, WireText::of(text)).await {
             Err(failure) if is_markup_refused(&failure, text) => {
-                self.edit_as(chat, message, Written::plain(text)).await
+                self.edit_as(chat, message, WireText::plain(text)).await
             }
             edited => edited,
         }
     }
 
-    async fn edit_as(&self, chat: i64, message: i64, written: Written) -> Result<(), Failure> {
+    async fn edit_as(&self, chat: i64, message: i64, written: WireText) -> Result<(), ApiFailure> {
         let mut edit = EditMessageText::new(ChatId(chat), message_id(message)?, written.text);
         edit.parse_mode = written.mode;
         edit.link_preview_options = Some(NO_PREVIEW);
@@ -180,7 +180,7 @@ impl Api {
         }
     }
 
-    async fn delete(&self, chat: i64, message: i64) -> Result<(), Failure> {
+    async fn delete(&self, chat: i64, message: i64) -> Result<(), ApiFailure> {
         let delete = DeleteMessage::new(ChatId(chat), message_id(message)?);
         self.call(&delete, REQUEST_MAX).await.map(|_| ())
     }
@@ -188,16 +188,16 @@ impl Api {
     /// Sends text and returns the message's id.
     ///
     /// No link preview: Telegram would fetch an address that a file or a model has written.
-    pub(super) async fn send(&self, target: Target, text: &Rich) -> Result<String, Failure> {
-        match self.send_as(target, Written::of(text)).await {
+    pub(super) async fn send(&self, target: ReplyTarget, text: &StyledText) -> Result<String, ApiFailure> {
+        match self.send_as(target, WireText::of(text)).await {
             Err(failure) if is_markup_refused(&failure, text) => {
-                self.send_as(target, Written::plain(text)).await
+                self.send_as(target, WireText::plain(text)).await
             }
             sent => sent,
         }
     }
 
-    async fn send_as(&self, target: Target, written: Written) -> Result<String, Failure> {
+    async fn send_as(&self, target: ReplyTarget, written: WireText) -> Result<String, ApiFailure> {
         // Ids beyond 31 bits do not exist yet; without them the answer still arrives.
         let id = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
         let mut message = SendMessage::new(ChatId(target.chat), written.text);
@@ -213,29 +213,29 @@ impl Api {
 }
 
 /// A text as a request carries it.
-pub(super) struct Written {
+pub(super) struct WireText {
     pub(super) text: String,
     pub(super) mode: Option<ParseMode>,
 }
 
-impl Written {
+impl WireText {
     /// With its styles as HTML. Plain text goes without a parse mode: nothing in it can be taken
     /// for markup.
-    pub(super) fn of(text: &Rich) -> Self {
+    pub(super) fn of(text: &StyledText) -> Self {
         match text.spans.is_empty() {
             true => Self::plain(text),
             false => Self { text: html(text), mode: Some(ParseMode::Html) },
         }
     }
 
-    fn plain(text: &Rich) -> Self {
+    fn plain(text: &StyledText) -> Self {
         Self { text: text.text.clone(), mode: None }
     }
 }
 
 /// Whether it was the markup of this text that Telegram refused; then nothing was sent, and its
 /// words can be.
-pub(super) fn is_markup_refused(failure: &Failure, text: &Rich) -> bool {
+pub(super) fn is_markup_refused(failure: &ApiFailure, text: &StyledText) -> bool {
     let refused = !text.spans.is_empty() && failure.says("can't parse entities");
     if refused {
         tracing::warn!(%failure, "sending a text without its styles");
@@ -257,25 +257,25 @@ pub(super) const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
 };
 
 /// Ids beyond 31 bits do not exist yet.
-fn message_id(id: i64) -> Result<MessageId, Failure> {
-    let unknown = |_| Failure::Refused { code: 400, description: format!("{id} is no message's id") };
+fn message_id(id: i64) -> Result<MessageId, ApiFailure> {
+    let unknown = |_| ApiFailure::Refused { code: 400, description: format!("{id} is no message's id") };
     i32::try_from(id).map(MessageId).map_err(unknown)
 }
 
-fn send_error(failure: Failure) -> SendError {
+fn send_error(failure: ApiFailure) -> SendError {
     if failure.chat_is_gone() {
         return SendError::Gone(failure.to_string());
     }
     match failure {
-        Failure::TooMany(pause) => SendError::Later(pause),
-        Failure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
-        Failure::Refused { .. } | Failure::Migrated(_) => SendError::Refused(failure.to_string()),
+        ApiFailure::TooMany(pause) => SendError::Later(pause),
+        ApiFailure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
+        ApiFailure::Refused { .. } | ApiFailure::Migrated(_) => SendError::Refused(failure.to_string()),
         // Without its token the bot cannot send now; the poller ends the program, and the next
         // start, with a token that is accepted, sends it. An answer that cannot be read says
         // nothing.
-        Failure::Unauthorized(_)
-        | Failure::Conflict(_)
-        | Failure::Unreachable(_)
-        | Failure::Unreadable(_) => SendError::Unreachable(failure.to_string()),
+        ApiFailure::Unauthorized(_)
+        | ApiFailure::Conflict(_)
+        | ApiFailure::Unreachable(_)
+        | ApiFailure::Unreadable(_) => SendError::Unreachable(failure.to_string()),
     }
 }

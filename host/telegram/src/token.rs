@@ -5,13 +5,13 @@ use std::fmt;
 
 /// A bot token. It goes into request URLs and nowhere else.
 #[derive(Clone)]
-pub struct Token {
+pub struct BotToken {
     whole: Secret,
     /// The half behind the colon, which goes alone, too: URLs may spell the colon `%3A`.
     half: Option<Secret>,
 }
 
-impl Token {
+impl BotToken {
     /// A token as an environment variable holds it; blanks around it are not part of it.
     ///
     /// `None` for anything that cannot stand in a URL as it is: no token of Telegram's is like
@@ -39,13 +39,13 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for BotToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.whole)
     }
 }
 
-impl fmt::Display for Token {
+impl fmt::Display for BotToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.whole)
     }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn it_never_prints() {
-        let token = Token::parse(" 123:abcDEF_-456\n").expect("a token");
+        let token = BotToken::parse(" 123:abcDEF_-456\n").expect("a token");
         assert_eq!(token.reveal(), "123:abcDEF_-456");
         assert_eq!(format!("{token} {token:?} {:?}", Some(&token)), "*** *** Some(***)");
         let said = "GET http://h/bot123:abcDEF_-456/x, http://h/bot123%3AabcDEF_-456/x";
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn what_could_change_a_url_is_no_token() {
         for text in ["", " ", "1:a/../b", "1:a?b", "1:a#b", "1:a b", "1:ä", "1:%2e"] {
-            assert!(Token::parse(text).is_none(), "{text}");
+            assert!(BotToken::parse(text).is_none(), "{text}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The sign of life in a chat: "typing…", or "sending a file…" where that takes long.
 
-use super::api::Api;
-use super::failure::Failure;
-use super::send::Target;
+use super::api::TelegramApi;
+use super::failure::ApiFailure;
+use super::send::ReplyTarget;
 use async_trait::async_trait;
-use cofferdam_chat::{AGAIN, Sign};
+use cofferdam_chat::{AGAIN, ActivityIndicator};
 use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads::SendChatAction;
@@ -16,14 +16,14 @@ const _: () = assert!(AGAIN.as_millis() < SHOWN.as_millis(), "nobody sees silenc
 
 /// What is shown, and where.
 pub(super) struct Typing {
-    api: Arc<Api>,
+    api: Arc<TelegramApi>,
     chat: i64,
     action: SendChatAction,
 }
 
 impl Typing {
     /// This action, where an answer goes.
-    pub(super) fn at(api: Arc<Api>, target: Target, what: ChatAction) -> Self {
+    pub(super) fn at(api: Arc<TelegramApi>, target: ReplyTarget, what: ChatAction) -> Self {
         let mut action = SendChatAction::new(ChatId(target.chat), what);
         action.message_thread_id =
             target.thread.and_then(|id| i32::try_from(id).ok()).map(|id| ThreadId(MessageId(id)));
@@ -32,11 +32,11 @@ impl Typing {
 }
 
 #[async_trait]
-impl Sign for Typing {
+impl ActivityIndicator for Typing {
     async fn show(&self) -> Duration {
         self.api.pace.sign(self.chat).await;
         match self.api.call(&self.action, AGAIN).await {
-            Err(Failure::TooMany(pause)) => pause,
+            Err(ApiFailure::TooMany(pause)) => pause,
             _ => Duration::ZERO,
         }
     }

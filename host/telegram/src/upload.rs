@@ -2,10 +2,10 @@
 //!
 //! It reads no path: a file is named by the SHA-256 of its blob alone.
 
-use super::api::Api;
-use super::failure::Failure;
-use super::send::{Target, Written, is_markup_refused, sent_id};
-use cofferdam_chat::outbound::{Bundle, Manners, Media, Shown, units};
+use super::api::TelegramApi;
+use super::failure::ApiFailure;
+use super::send::{ReplyTarget, WireText, is_markup_refused, sent_id};
+use cofferdam_chat::outbound::{FileBundle, ChannelLimits, MediaKind, BundledFile, units};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 /// What messages of the Bot API carry: <https://core.telegram.org/bots/api#sending-files>.
 /// Megabytes are taken as millions, which is on the safe side.
-pub(super) const MANNERS: Manners = Manners {
+pub(super) const MANNERS: ChannelLimits = ChannelLimits {
     text_units_max: super::send::TEXT_UNITS_MAX,
     caption_units_max: 1024,
     first_text_carries_files: false,
@@ -23,14 +23,14 @@ pub(super) const MANNERS: Manners = Manners {
     photo_bytes_max: 10_000_000,
     message_bytes_max: 50_000_000,
     shown: &[
-        ("image/jpeg", Media::Photo),
-        ("image/png", Media::Photo),
-        ("image/webp", Media::Photo),
-        ("image/gif", Media::Animation),
-        ("video/mp4", Media::Video),
-        ("audio/mpeg", Media::Audio),
-        ("audio/mp4", Media::Audio),
-        ("audio/ogg", Media::Voice),
+        ("image/jpeg", MediaKind::Photo),
+        ("image/png", MediaKind::Photo),
+        ("image/webp", MediaKind::Photo),
+        ("image/gif", MediaKind::Animation),
+        ("video/mp4", MediaKind::Video),
+        ("audio/mpeg", MediaKind::Audio),
+        ("audio/mp4", MediaKind::Audio),
+        ("audio/ogg", MediaKind::Voice),
     ],
     length: units,
 };
@@ -39,33 +39,33 @@ pub(super) const MANNERS: Manners = Manners {
 ///
 /// What Telegram does not take as a picture, a film or a voice it gets as a document.
 pub(super) async fn send_files(
-    api: &Api,
+    api: &TelegramApi,
     outgoing: &Outgoing,
-    target: Target,
-    bundle: &Bundle,
-) -> Result<String, Failure> {
+    target: ReplyTarget,
+    bundle: &FileBundle,
+) -> Result<String, ApiFailure> {
     let words = bundle.words().unwrap_or_default();
     match send_as(api, outgoing, target, bundle).await {
         Err(failure) if is_markup_refused(&failure, &words) => {
-            let plain = Bundle { caption_spans: Vec::new(), ..bundle.clone() };
+            let plain = FileBundle { caption_spans: Vec::new(), ..bundle.clone() };
             Box::pin(send_files(api, outgoing, target, &plain)).await
         }
-        Err(failure @ Failure::Refused { code: 400, .. })
+        Err(failure @ ApiFailure::Refused { code: 400, .. })
             if !failure.chat_is_gone()
                 && !failure.topic_is_gone()
-                && bundle.files.iter().any(|shown| shown.media != Media::Document) =>
+                && bundle.files.iter().any(|shown| shown.media != MediaKind::Document) =>
         {
-            let document = |shown: &Shown| Shown { media: Media::Document, file: shown.file.clone() };
+            let document = |shown: &BundledFile| BundledFile { media: MediaKind::Document, file: shown.file.clone() };
             let files = bundle.files.iter().map(document).collect();
             tracing::info!(%failure, "sending files as documents instead");
-            send_as(api, outgoing, target, &Bundle { files, ..bundle.clone() }).await
+            send_as(api, outgoing, target, &FileBundle { files, ..bundle.clone() }).await
         }
         sent => sent,
     }
 }
 
-async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle) -> Result<String, Failure> {
-    let caption = bundle.words().map(|words| Written::of(&words));
+async fn send_as(api: &TelegramApi, outgoing: &Outgoing, target: ReplyTarget, bundle: &FileBundle) -> Result<String, ApiFailure> {
+    let caption = bundle.words().map(|words| WireText::of(&words));
     let (method, form) = match &bundle.files[..] {
         [] => return Err(refused("a message without files")),
         [one] => single(outgoing, one, caption)?,
@@ -73,7 +73,7 @@ async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle
     };
     let patience = bundle.patience();
     let result = timeout(patience, api.upload(method, addressed(form, target))).await;
-    let result = result.map_err(|_| Failure::TooSlow(patience))??;
+    let result = result.map_err(|_| ApiFailure::TooSlow(patience))??;
     // The message is out; the rest of the answer does not matter.
     let sent: Value = serde_json::from_str(result.get()).unwrap_or_default();
     Ok(match sent.as_array() {
@@ -84,25 +84,25 @@ async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle
 
 fn single(
     outgoing: &Outgoing,
-    shown: &Shown,
-    caption: Option<Written>,
-) -> Result<(&'static str, Form), Failure> {
+    shown: &BundledFile,
+    caption: Option<WireText>,
+) -> Result<(&'static str, Form), ApiFailure> {
     let (method, field) = match shown.media {
-        Media::Photo => ("sendPhoto", "photo"),
-        Media::Video => ("sendVideo", "video"),
-        Media::Animation => ("sendAnimation", "animation"),
-        Media::Audio => ("sendAudio", "audio"),
-        Media::Voice => ("sendVoice", "voice"),
-        Media::Document => ("sendDocument", "document"),
+        MediaKind::Photo => ("sendPhoto", "photo"),
+        MediaKind::Video => ("sendVideo", "video"),
+        MediaKind::Animation => ("sendAnimation", "animation"),
+        MediaKind::Audio => ("sendAudio", "audio"),
+        MediaKind::Voice => ("sendVoice", "voice"),
+        MediaKind::Document => ("sendDocument", "document"),
     };
     let mut form = Form::new().part(field, body(outgoing, shown)?);
-    if let Some(Written { text, mode }) = caption {
+    if let Some(WireText { text, mode }) = caption {
         form = form.text("caption", text);
         if mode.is_some() {
             form = form.text("parse_mode", "HTML");
         }
     }
-    if shown.media == Media::Document {
+    if shown.media == MediaKind::Document {
         // A page or a picture that is to be a document stays one.
         form = form.text("disable_content_type_detection", "true");
     }
@@ -111,27 +111,27 @@ fn single(
 
 fn group(
     outgoing: &Outgoing,
-    files: &[Shown],
-    caption: Option<Written>,
-) -> Result<(&'static str, Form), Failure> {
+    files: &[BundledFile],
+    caption: Option<WireText>,
+) -> Result<(&'static str, Form), ApiFailure> {
     // People see the caption of an album's first picture, and that of the last document, as that of
     // all.
-    let documents = files.iter().all(|shown| !matches!(shown.media, Media::Photo | Media::Video));
+    let documents = files.iter().all(|shown| !matches!(shown.media, MediaKind::Photo | MediaKind::Video));
     let captioned = if documents { files.len() - 1 } else { 0 };
     let (mut form, mut media) = (Form::new(), Vec::new());
     for (n, shown) in files.iter().enumerate() {
         let name = format!("file{n}");
         let kind = match shown.media {
-            Media::Photo => "photo",
-            Media::Video => "video",
-            Media::Audio => "audio",
-            Media::Animation | Media::Voice | Media::Document => "document",
+            MediaKind::Photo => "photo",
+            MediaKind::Video => "video",
+            MediaKind::Audio => "audio",
+            MediaKind::Animation | MediaKind::Voice | MediaKind::Document => "document",
         };
         let mut item = json!({ "type": kind, "media": format!("attach://{name}") });
         if kind == "document" {
             item["disable_content_type_detection"] = true.into();
         }
-        if let Some(Written { text, mode }) = caption.as_ref().filter(|_| n == captioned) {
+        if let Some(WireText { text, mode }) = caption.as_ref().filter(|_| n == captioned) {
             item["caption"] = text.as_str().into();
             if mode.is_some() {
                 item["parse_mode"] = "HTML".into();
@@ -144,7 +144,7 @@ fn group(
 }
 
 /// The blob as a part of the request, read as it goes out.
-fn body(outgoing: &Outgoing, shown: &Shown) -> Result<Part, Failure> {
+fn body(outgoing: &Outgoing, shown: &BundledFile) -> Result<Part, ApiFailure> {
     let held = |error: std::io::Error| refused(&format!("the file is not held any more ({error})"));
     let file = outgoing.file(&shown.file.sha256).map_err(held)?;
     let len = file.metadata().map_err(held)?.len();
@@ -153,7 +153,7 @@ fn body(outgoing: &Outgoing, shown: &Shown) -> Result<Part, Failure> {
     part.mime_str(&shown.file.mime_type).map_err(|_| refused("the file's type is unreadable"))
 }
 
-fn addressed(mut form: Form, target: Target) -> Form {
+fn addressed(mut form: Form, target: ReplyTarget) -> Form {
     form = form.text("chat_id", target.chat.to_string());
     if let Some(thread) = target.thread {
         form = form.text("message_thread_id", thread.to_string());
@@ -165,8 +165,8 @@ fn addressed(mut form: Form, target: Target) -> Form {
     form
 }
 
-fn refused(description: &str) -> Failure {
-    Failure::Refused { code: 400, description: description.to_owned() }
+fn refused(description: &str) -> ApiFailure {
+    ApiFailure::Refused { code: 400, description: description.to_owned() }
 }
 
 #[cfg(test)]
@@ -178,11 +178,11 @@ mod tests {
     fn an_upload_may_take_what_its_length_takes() {
         let shown = |bytes| {
             let (sha256, name, mime_type) = ("ab".into(), "a".into(), "text/plain".into());
-            Shown { media: Media::Document, file: OutgoingAttachment { sha256, name, mime_type, bytes } }
+            BundledFile { media: MediaKind::Document, file: OutgoingAttachment { sha256, name, mime_type, bytes } }
         };
         let seconds = |sizes: &[u64]| {
             let files = sizes.iter().map(|bytes| shown(*bytes)).collect();
-            Bundle { caption: None, caption_spans: Vec::new(), files, refused: None }.patience().as_secs()
+            FileBundle { caption: None, caption_spans: Vec::new(), files, refused: None }.patience().as_secs()
         };
         assert_eq!((seconds(&[]), seconds(&[32 << 10]), seconds(&[1 << 20, 1 << 20])), (60, 61, 124));
         assert_eq!(seconds(&[MANNERS.message_bytes_max]), 60 + 1525);

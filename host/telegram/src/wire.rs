@@ -1,10 +1,10 @@
 //! What an update says, read leniently: a field of a wrong type counts as missing and never takes
 //! the rest of the message with it. It judges nothing.
 
-use super::besides::{Besides, name};
-pub(super) use super::content::Content;
+use super::besides::{MessageContext, name};
+pub(super) use super::content::MessageContent;
 use super::content::other_content;
-use super::media::Media;
+use super::media::MessageFile;
 use super::outline::outline;
 use serde_json::Value;
 
@@ -17,12 +17,12 @@ pub(super) struct Update {
     /// A message that was edited, as it is now.
     pub(super) edited: Option<Message>,
     /// A press of a button.
-    pub(super) press: Option<Press>,
+    pub(super) press: Option<ButtonPress>,
 }
 
 /// A press of a button below a message of the bot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Press {
+pub(super) struct ButtonPress {
     /// Names the press when it is answered.
     pub(super) query: String,
     pub(super) from: Option<User>,
@@ -43,23 +43,23 @@ pub(super) struct Message {
     pub(super) thread: Option<i64>,
     pub(super) from: Option<User>,
     /// In whose name it was sent.
-    pub(super) on_behalf: OnBehalf,
+    pub(super) on_behalf: SentFor,
     /// Text or caption.
     pub(super) text: String,
-    pub(super) media: Option<Media>,
+    pub(super) media: Option<MessageFile>,
     /// Whether its file is something said.
     pub(super) is_voice: bool,
     pub(super) media_group_id: Option<String>,
     pub(super) reply_to: Option<Box<Message>>,
-    pub(super) content: Content,
-    pub(super) besides: Besides,
+    pub(super) content: MessageContent,
+    pub(super) besides: MessageContext,
     /// The group has another id from here on.
-    pub(super) moved: Option<Moved>,
+    pub(super) moved: Option<ChatMigration>,
 }
 
 /// What a service message says when a group becomes a supergroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moved {
+pub(super) enum ChatMigration {
     /// In the old group: its new id.
     To(i64),
     /// In the new one: its old id.
@@ -100,7 +100,7 @@ pub(super) enum UserKind {
 
 /// In whose name a message was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum OnBehalf {
+pub(super) enum SentFor {
     #[default]
     Sender,
     /// An anonymous administrator, a channel.
@@ -120,7 +120,7 @@ impl Update {
             update_id: value.get("update_id")?.as_i64()?,
             message: object("message").map(Message::read),
             edited: object("edited_message").map(Message::read),
-            press: object("callback_query").map(Press::read),
+            press: object("callback_query").map(ButtonPress::read),
         })
     }
 
@@ -132,7 +132,7 @@ impl Update {
     }
 }
 
-impl Press {
+impl ButtonPress {
     fn read(value: &Value) -> Self {
         let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
         Self {
@@ -148,11 +148,11 @@ impl Press {
 impl Message {
     fn read(value: &Value) -> Self {
         let text = |key: &str| value[key].as_str().map(str::to_owned);
-        let media = Media::read(value);
+        let media = MessageFile::read(value);
         let words = text("text").or_else(|| text("caption")).unwrap_or_default();
         let is_topic = value["is_topic_message"] == true;
         let content =
-            if media.is_some() || !words.is_empty() { Content::Usable } else { other_content(value) };
+            if media.is_some() || !words.is_empty() { MessageContent::Usable } else { other_content(value) };
         Self {
             message_id: value["message_id"].as_i64(),
             chat: Chat {
@@ -174,7 +174,7 @@ impl Message {
                 .filter(|m| m.is_object())
                 .map(|m| Box::new(Self::read_last(m))),
             content,
-            besides: Besides::read(value),
+            besides: MessageContext::read(value),
             moved: moved(value),
         }
     }
@@ -208,20 +208,20 @@ impl User {
     }
 }
 
-fn on_behalf(message: &Value) -> OnBehalf {
+fn on_behalf(message: &Value) -> SentFor {
     let is_said = |key: &str| !message[key].is_null();
     if is_said("sender_chat") {
-        OnBehalf::Chat
+        SentFor::Chat
     } else if is_said("sender_business_bot") || is_said("business_connection_id") {
-        OnBehalf::Account
+        SentFor::Account
     } else {
-        OnBehalf::Sender
+        SentFor::Sender
     }
 }
 
-fn moved(message: &Value) -> Option<Moved> {
+fn moved(message: &Value) -> Option<ChatMigration> {
     let id = |key: &str| message[key].as_i64();
-    id("migrate_to_chat_id").map(Moved::To).or_else(|| id("migrate_from_chat_id").map(Moved::From))
+    id("migrate_to_chat_id").map(ChatMigration::To).or_else(|| id("migrate_from_chat_id").map(ChatMigration::From))
 }
 
 /// A channel's direct messages call themselves a supergroup, of which each topic is a conversation
@@ -280,19 +280,19 @@ mod tests {
     #[test]
     fn who_speaks_for_somebody_and_where_is_told_apart() {
         let on_behalf = |fields: Value| message(fields).on_behalf;
-        assert_eq!(on_behalf(json!({ "via_bot": { "id": 9, "is_bot": true } })), OnBehalf::Sender);
-        assert_eq!(on_behalf(json!({ "sender_chat": { "id": -9 } })), OnBehalf::Chat);
-        assert_eq!(on_behalf(json!({ "sender_business_bot": { "id": 9 } })), OnBehalf::Account);
-        assert_eq!(on_behalf(json!({ "business_connection_id": "b" })), OnBehalf::Account);
+        assert_eq!(on_behalf(json!({ "via_bot": { "id": 9, "is_bot": true } })), SentFor::Sender);
+        assert_eq!(on_behalf(json!({ "sender_chat": { "id": -9 } })), SentFor::Chat);
+        assert_eq!(on_behalf(json!({ "sender_business_bot": { "id": 9 } })), SentFor::Account);
+        assert_eq!(on_behalf(json!({ "business_connection_id": "b" })), SentFor::Account);
         let group = json!({ "id": -9, "type": "supergroup", "is_direct_messages": true });
         assert_eq!(message(json!({ "chat": group })).chat.kind, ChatKind::Other);
     }
 
     #[test]
     fn text_and_media_are_usable() {
-        assert_eq!(message(json!({ "text": "x" })).content, Content::Usable);
-        assert_eq!(message(json!({ "photo": [] })).content, Content::Usable);
-        assert_eq!(message(json!({ "text": 5 })).content, Content::Unknown("unknown"));
+        assert_eq!(message(json!({ "text": "x" })).content, MessageContent::Usable);
+        assert_eq!(message(json!({ "photo": [] })).content, MessageContent::Usable);
+        assert_eq!(message(json!({ "text": 5 })).content, MessageContent::Unknown("unknown"));
     }
 
     #[test]
@@ -308,10 +308,10 @@ mod tests {
             "message": { "message_id": 5, "chat": { "id": -5 }, "text": "x" } }));
         let from = Some(User { id: 7, kind: UserKind::Person });
         let (name, data) = ("Ann".into(), "approve:x".into());
-        assert_eq!(whole, Press { query: "9".into(), from, name, chat: Some(-5), data });
+        assert_eq!(whole, ButtonPress { query: "9".into(), from, name, chat: Some(-5), data });
         let odd = press(json!({ "id": 9, "from": 7, "data": ["x"], "message": [] }));
         let nothing = String::new;
-        let expected = Press { query: nothing(), from: None, name: nothing(), chat: None, data: nothing() };
+        let expected = ButtonPress { query: nothing(), from: None, name: nothing(), chat: None, data: nothing() };
         assert_eq!(odd, expected);
     }
 
@@ -330,8 +330,8 @@ mod tests {
     #[test]
     fn a_group_that_moves_says_so() {
         let moved = |fields: Value| message(fields).moved;
-        assert_eq!(moved(json!({ "migrate_to_chat_id": -1005 })), Some(Moved::To(-1005)));
-        assert_eq!(moved(json!({ "migrate_from_chat_id": -5 })), Some(Moved::From(-5)));
+        assert_eq!(moved(json!({ "migrate_to_chat_id": -1005 })), Some(ChatMigration::To(-1005)));
+        assert_eq!(moved(json!({ "migrate_from_chat_id": -5 })), Some(ChatMigration::From(-5)));
         assert_eq!(moved(json!({ "migrate_to_chat_id": "x" })), None);
     }
 

@@ -1,7 +1,7 @@
 //! The seam through which a call writes to people. What it may write to whom was judged before;
 //! how a message goes out, once, is known behind this.
 
-use crate::attachments::outgoing::Source;
+use crate::attachments::outgoing::OutgoingFile;
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::message::SentMessage;
 use cofferdam_core::tool::ToolError;
@@ -9,13 +9,13 @@ use std::fmt;
 use std::time::Duration;
 
 /// A message, with its files opened.
-pub struct Message {
+pub struct MessageToSend {
     /// `CHANNEL:USER`.
     pub to: String,
     /// What it says.
     pub text: String,
     /// Its files, in order.
-    pub files: Vec<Source>,
+    pub files: Vec<OutgoingFile>,
     /// The workflow that it belongs to, if to one.
     pub workflow: Option<String>,
 }
@@ -37,7 +37,7 @@ pub trait Messaging: Send + Sync {
     fn send(
         &self,
         of: &CallFacts,
-        message: Message,
+        message: MessageToSend,
         stopped: &dyn Fn() -> Option<ToolError>,
     ) -> Result<SentMessage, ToolError>;
 

@@ -4,7 +4,7 @@
 use crate::bindings::cofferdam::tool::recent_attachments as recent;
 use crate::bindings::cofferdam::tool::turn_attachments as wit;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
-use crate::state::State;
+use crate::state::StoreState;
 use bytes::Bytes;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::host_call::{Reply, Request};
@@ -19,17 +19,17 @@ use wasmtime_wasi::p2::{DynInputStream, InputStream, Pollable, StreamError, Stre
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OpenAttachment {
     len: u64,
-    content: Content,
+    content: AttachmentContent,
 }
 
 /// Where the bytes are.
 #[derive(Clone)]
-enum Content {
+enum AttachmentContent {
     Memory(Bytes),
     File(Arc<File>),
 }
 
-impl State {
+impl StoreState {
     fn infos(&self) -> wasmtime::Result<Vec<AttachmentInfo>> {
         let infos = self.gateway.ask(Request::Attachments, |reply| match reply {
             Reply::Attachments(infos) => Some(infos),
@@ -44,14 +44,14 @@ impl State {
             _ => None,
         })?;
         let content = match bytes.inline {
-            Some(inline) => Content::Memory(inline.into_vec().into()),
-            None => Content::File(Arc::new(self.gateway.descriptor()?)),
+            Some(inline) => AttachmentContent::Memory(inline.into_vec().into()),
+            None => AttachmentContent::File(Arc::new(self.gateway.descriptor()?)),
         };
         Ok(OpenAttachment { len: bytes.len, content })
     }
 }
 
-impl wit::Host for State {
+impl wit::Host for StoreState {
     fn list(&mut self) -> wasmtime::Result<Vec<wit::AttachmentInfo>> {
         Ok(self.infos()?.into_iter().map(info).collect())
     }
@@ -64,7 +64,7 @@ impl wit::Host for State {
     }
 }
 
-impl recent::Host for State {
+impl recent::Host for StoreState {
     fn list(&mut self) -> wasmtime::Result<Vec<recent::RecentAttachment>> {
         let recent = self.infos()?.into_iter().map(|a| recent::RecentAttachment {
             source_url: a.source.clone().unwrap_or_default(),
@@ -85,7 +85,7 @@ fn info(a: AttachmentInfo) -> wit::AttachmentInfo {
     }
 }
 
-impl wit::HostAttachment for State {
+impl wit::HostAttachment for StoreState {
     fn body(&mut self, this: Resource<OpenAttachment>) -> wasmtime::Result<Resource<DynInputStream>> {
         let OpenAttachment { len, content } = self.table.get(&this)?;
         let stream: DynInputStream = Box::new(BodyStream { len: *len, content: content.clone(), at: 0 });
@@ -104,7 +104,7 @@ const PIECE_BYTES: usize = 256 << 10;
 
 struct BodyStream {
     len: u64,
-    content: Content,
+    content: AttachmentContent,
     at: u64,
 }
 
@@ -122,7 +122,7 @@ impl InputStream for BodyStream {
         }
         let want = usize::try_from(left).unwrap_or(usize::MAX).min(size).min(PIECE_BYTES);
         let piece = match &self.content {
-            Content::Memory(bytes) => {
+            AttachmentContent::Memory(bytes) => {
                 let start = usize::try_from(self.at).expect("bytes in memory are indexed by usize");
                 let end = bytes.len().min(start + want);
                 if start >= end {
@@ -130,7 +130,7 @@ impl InputStream for BodyStream {
                 }
                 bytes.slice(start..end)
             }
-            Content::File(file) => {
+            AttachmentContent::File(file) => {
                 let mut piece = vec![0; want];
                 let read = file.read_at(&mut piece, self.at);
                 let read = read.map_err(|e| StreamError::LastOperationFailed(e.into()))?;

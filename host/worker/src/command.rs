@@ -7,7 +7,7 @@ mod streams;
 
 pub(crate) use streams::Streams;
 
-use crate::state::State;
+use crate::state::StoreState;
 use cofferdam_core::text::one_line;
 use wasmtime::Store;
 use wasmtime::component::types::{ComponentItem, Type};
@@ -19,24 +19,24 @@ const RUN: &str = "wasi:cli/run@0.2.";
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum ExitStatus {
     Ok,
     Err,
 }
 
 /// A command that is linked.
 #[derive(Clone)]
-pub(crate) struct Runnable {
-    pre: InstancePre<State>,
+pub(crate) struct LinkedCommand {
+    pre: InstancePre<StoreState>,
     run: ComponentExportIndex,
 }
 
-impl Runnable {
+impl LinkedCommand {
     /// The command of a linked component.
     ///
     /// # Errors
     /// What it lacks.
-    pub(crate) fn of(pre: InstancePre<State>) -> Result<Self, String> {
+    pub(crate) fn of(pre: InstancePre<StoreState>) -> Result<Self, String> {
         let component = pre.component();
         let ty = component.component_type();
         let engine = pre.engine().clone();
@@ -57,18 +57,18 @@ impl Runnable {
     }
 
     /// Runs it to its end.
-    pub(crate) async fn run(&self, store: &mut Store<State>) -> wasmtime::Result<Status> {
+    pub(crate) async fn run(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ExitStatus> {
         let ended = async {
             let instance = self.pre.instantiate_async(&mut *store).await?;
             let run = instance.get_typed_func::<(), (Result<(), ()>,)>(&mut *store, &self.run)?;
             run.call_async(&mut *store, ()).await
         };
         match ended.await {
-            Ok((Ok(()),)) => Ok(Status::Ok),
-            Ok((Err(()),)) => Ok(Status::Err),
+            Ok((Ok(()),)) => Ok(ExitStatus::Ok),
+            Ok((Err(()),)) => Ok(ExitStatus::Err),
             Err(error) => match error.downcast_ref() {
-                Some(I32Exit(0)) => Ok(Status::Ok),
-                Some(I32Exit(_)) => Ok(Status::Err),
+                Some(I32Exit(0)) => Ok(ExitStatus::Ok),
+                Some(I32Exit(_)) => Ok(ExitStatus::Err),
                 None => Err(error),
             },
         }

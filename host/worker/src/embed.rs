@@ -2,7 +2,7 @@
 //! neither is made when the gateway starts.
 
 use crate::code;
-use crate::machine::Machine;
+use crate::machine::WasmEngine;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) fn run(files: &[String]) -> ExitCode {
 }
 
 fn embed(file: &Path) -> Result<(), String> {
-    let machine = Machine::new()?;
+    let machine = WasmEngine::new()?;
     let bytes = std::fs::read(file).map_err(|e| e.to_string())?;
     let code = code::compile(machine.engine(), &bytes)?;
     write(file, "cwasm", &code)?;

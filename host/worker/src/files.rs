@@ -17,7 +17,7 @@ pub(crate) use beneath::handles;
 
 use crate::scratch::{Handle as ScratchHandle, Scratch};
 use beneath::{look, look_into, reopen};
-use entries::Entries;
+use entries::DirectoryEntries;
 use facts::{hash_of, kind, stat, stat_of};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
@@ -34,12 +34,12 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 
 /// A mount within reach of one call.
 #[derive(Clone)]
-pub(crate) struct Mount {
+pub(crate) struct GuestMount {
     guest: String,
     dir: Dir,
 }
 
-impl Mount {
+impl GuestMount {
     /// The mount `guest` over a folder that is open already.
     pub(crate) fn new(guest: &str, dir: File) -> Self {
         Self { guest: guest.to_owned(), dir: Dir::new(dir, FsPerms::ReadOnly, OpenMode::READ, true) }
@@ -51,9 +51,9 @@ impl Mount {
 }
 
 /// The view through which a guest's filesystem calls go.
-pub(crate) struct Files<'a> {
+pub(crate) struct GuestFiles<'a> {
     pub(crate) wasi: WasiFilesystemCtxView<'a>,
-    pub(crate) mounts: &'a [Mount],
+    pub(crate) mounts: &'a [GuestMount],
     /// The call's own folder, if it has one.
     pub(crate) scratch: Option<&'a Scratch>,
     /// Entries of directories that the call has read.
@@ -67,12 +67,12 @@ const READ_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct HasFiles;
 
 impl HasData for HasFiles {
-    type Data<'a> = Files<'a>;
+    type Data<'a> = GuestFiles<'a>;
 }
 
 type Handle = Resource<Descriptor>;
 
-impl Files<'_> {
+impl GuestFiles<'_> {
     fn table(&mut self) -> &mut ResourceTable {
         self.wasi.table
     }
@@ -114,7 +114,7 @@ impl Files<'_> {
 
 const READ_ONLY: ErrorCode = ErrorCode::ReadOnly;
 
-impl types::Host for Files<'_> {
+impl types::Host for GuestFiles<'_> {
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
         error.downcast()
     }
@@ -127,7 +127,7 @@ impl types::Host for Files<'_> {
     }
 }
 
-impl types::HostDescriptor for Files<'_> {
+impl types::HostDescriptor for GuestFiles<'_> {
     async fn open_at(
         &mut self,
         fd: Handle,
@@ -174,7 +174,7 @@ impl types::HostDescriptor for Files<'_> {
             };
         }
         let dir = self.dir(&fd)?;
-        let entries = self.table().push(Entries::of(&dir)?)?;
+        let entries = self.table().push(DirectoryEntries::of(&dir)?)?;
         // The stock stream type cannot be built outside its crate; the handle is looked up under
         // our type.
         Ok(Resource::new_own(entries.rep()))

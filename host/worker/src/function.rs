@@ -4,7 +4,7 @@
 mod shapes;
 mod values;
 
-use crate::state::State;
+use crate::state::StoreState;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -70,7 +70,7 @@ const OTHERS: [&str; 2] = ["cofferdam:tool/", "wasi:"];
 /// A function that is linked.
 #[derive(Clone)]
 pub(crate) struct Callable {
-    pre: InstancePre<State>,
+    pre: InstancePre<StoreState>,
     function: ComponentExportIndex,
     shape: Arc<FunctionShape>,
 }
@@ -80,7 +80,7 @@ impl Callable {
     ///
     /// # Errors
     /// It is not there, or one of its types cannot be JSON.
-    pub(crate) fn of(pre: InstancePre<State>, export: &str) -> Result<Self, String> {
+    pub(crate) fn of(pre: InstancePre<StoreState>, export: &str) -> Result<Self, String> {
         let component = pre.component();
         let shown = one_line(export, 200);
         let absent =
@@ -131,7 +131,7 @@ impl Callable {
     /// What it returns for these parameters, which are of its shape.
     pub(crate) async fn call(
         &self,
-        store: &mut Store<State>,
+        store: &mut Store<StoreState>,
         parameters: &[Datum],
     ) -> wasmtime::Result<Option<Datum>> {
         let instance = self.pre.instantiate_async(&mut *store).await?;

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The way to the gateway; none while a component describes itself, which is granted nothing.
 #[derive(Clone)]
-pub(crate) struct Gateway(Option<Arc<Mutex<Socket>>>);
+pub(crate) struct GatewayLink(Option<Arc<Mutex<Socket>>>);
 
-impl Gateway {
+impl GatewayLink {
     pub(crate) fn at(socket: Arc<Mutex<Socket>>) -> Self {
         Self(Some(socket))
     }

@@ -8,12 +8,12 @@ mod request;
 mod sending;
 mod unused;
 
-use crate::state::State;
+use crate::state::StoreState;
 use bindings::wasi::http::{outgoing_handler, types};
 use cofferdam_core::tool::{ErrorCode as ToolCode, ToolError};
 use cofferdam_core::web::{FailureKind, HttpFailure};
 use request::OutgoingRequest;
-use sending::Sending;
+use sending::SentRequest;
 use types::ErrorCode;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
@@ -55,39 +55,39 @@ mod bindings {
 ///
 /// # Errors
 /// When something of it is linked already.
-pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    types::add_to_linker::<State, HasSelf<_>>(linker, &types::LinkOptions::default(), |state| state)?;
-    outgoing_handler::add_to_linker::<State, HasSelf<_>>(linker, |state| state)
+pub(crate) fn add_to_linker(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+    types::add_to_linker::<StoreState, HasSelf<_>>(linker, &types::LinkOptions::default(), |state| state)?;
+    outgoing_handler::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)
 }
 
-impl outgoing_handler::Host for State {
+impl outgoing_handler::Host for StoreState {
     fn handle(
         &mut self,
         request: Resource<OutgoingRequest>,
         options: Option<Resource<request::Options>>,
-    ) -> wasmtime::Result<Result<Resource<Sending>, ErrorCode>> {
+    ) -> wasmtime::Result<Result<Resource<SentRequest>, ErrorCode>> {
         if let Some(options) = options {
             self.table.delete(options)?;
         }
         let request = self.table.delete(request)?;
         Ok(match request.wire() {
-            Ok((wire, body)) => Ok(self.table.push(Sending::new(self.gateway.clone(), wire, body))?),
+            Ok((wire, body)) => Ok(self.table.push(SentRequest::new(self.gateway.clone(), wire, body))?),
             Err(error) => Err(error),
         })
     }
 }
 
-impl types::Host for State {
+impl types::Host for StoreState {
     fn http_error_code(&mut self, error: Resource<types::IoError>) -> wasmtime::Result<Option<ErrorCode>> {
-        let failed = self.table.get(&error)?.downcast_ref::<Failed>();
-        Ok(failed.map(|Failed(code)| code.clone()))
+        let failed = self.table.get(&error)?.downcast_ref::<BodyFailure>();
+        Ok(failed.map(|BodyFailure(code)| code.clone()))
     }
 }
 
 /// What a stream of a body fails with.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?}")]
-struct Failed(ErrorCode);
+struct BodyFailure(ErrorCode);
 
 /// What a guest sees of a failure; its words are in the audit.
 fn of_failure(failure: HttpFailure) -> ErrorCode {

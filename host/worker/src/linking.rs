@@ -8,7 +8,7 @@ use crate::bindings::cofferdam::tool::{
 };
 use crate::files::HasFiles;
 use crate::http;
-use crate::state::State;
+use crate::state::StoreState;
 use crate::stubs;
 use cofferdam_core::capability::{Grants, Interface};
 use wasmtime::Engine;
@@ -26,7 +26,7 @@ pub(crate) fn linker(
     engine: &Engine,
     component: &Component,
     grants: &Grants,
-) -> wasmtime::Result<Linker<State>> {
+) -> wasmtime::Result<Linker<StoreState>> {
     let mut linker = Linker::new(engine);
     baseline(&mut linker)?;
     granted(&mut linker, grants)?;
@@ -36,41 +36,41 @@ pub(crate) fn linker(
 }
 
 /// What every guest is given: `cofferdam_core::interfaces` has the same list by name.
-fn baseline(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn baseline(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     // Streams, polls, clocks, secure random numbers and the three standard streams.
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
-    random::insecure::add_to_linker::<State, WasiRandom>(linker, |state| state.ctx().ctx.random())?;
-    random::insecure_seed::add_to_linker::<State, WasiRandom>(linker, |state| state.ctx().ctx.random())?;
-    cli::environment::add_to_linker::<State, WasiCli>(linker, State::cli)?;
-    cli::terminal_input::add_to_linker::<State, WasiCli>(linker, State::cli)?;
-    cli::terminal_output::add_to_linker::<State, WasiCli>(linker, State::cli)?;
-    cli::terminal_stdin::add_to_linker::<State, WasiCli>(linker, State::cli)?;
-    cli::terminal_stdout::add_to_linker::<State, WasiCli>(linker, State::cli)?;
-    cli::terminal_stderr::add_to_linker::<State, WasiCli>(linker, State::cli)?;
-    cli::exit::add_to_linker::<State, WasiCli>(linker, State::cli)?;
-    filesystem::types::add_to_linker::<State, HasFiles>(linker, State::files)?;
-    filesystem::preopens::add_to_linker::<State, HasFiles>(linker, State::files)?;
-    progress::add_to_linker::<State, HasSelf<_>>(linker, |state| state)
+    random::insecure::add_to_linker::<StoreState, WasiRandom>(linker, |state| state.ctx().ctx.random())?;
+    random::insecure_seed::add_to_linker::<StoreState, WasiRandom>(linker, |state| state.ctx().ctx.random())?;
+    cli::environment::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
+    cli::terminal_input::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
+    cli::terminal_output::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
+    cli::terminal_stdin::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
+    cli::terminal_stdout::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
+    cli::terminal_stderr::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
+    cli::exit::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
+    filesystem::types::add_to_linker::<StoreState, HasFiles>(linker, StoreState::files)?;
+    filesystem::preopens::add_to_linker::<StoreState, HasFiles>(linker, StoreState::files)?;
+    progress::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)
 }
 
-fn granted(linker: &mut Linker<State>, grants: &Grants) -> wasmtime::Result<()> {
+fn granted(linker: &mut Linker<StoreState>, grants: &Grants) -> wasmtime::Result<()> {
     if grants.allows(Interface::TurnAttachments) {
-        turn_attachments::add_to_linker::<State, HasSelf<_>>(linker, |state| state)?;
+        turn_attachments::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)?;
     }
     if grants.allows(Interface::RecentAttachments) {
-        recent_attachments::add_to_linker::<State, HasSelf<_>>(linker, |state| state)?;
+        recent_attachments::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)?;
     }
     if grants.allows(Interface::ReplyAttachments) {
-        reply_attachments::add_to_linker::<State, HasSelf<_>>(linker, |state| state)?;
+        reply_attachments::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)?;
     }
     if grants.allows(Interface::Messaging) {
-        messaging::add_to_linker::<State, HasSelf<_>>(linker, |state| state)?;
+        messaging::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)?;
     }
     if grants.network.is_some() {
         http::add_to_linker(linker)?;
     }
     if grants.may_write() {
-        workspace_write::add_to_linker::<State, HasSelf<_>>(linker, |state| state)?;
+        workspace_write::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)?;
     }
     Ok(())
 }

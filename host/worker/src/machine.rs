@@ -4,16 +4,16 @@
 //! It decides nothing about a guest's requests: they go to the [gateway](crate::gateway).
 
 use crate::bindings::ToolWorldPre;
-use crate::command::{Runnable, Streams};
+use crate::command::{LinkedCommand, Streams};
 use crate::engine;
-use crate::files::Mount;
+use crate::files::GuestMount;
 use crate::function::{Callable, VALUE_BYTES};
-use crate::gateway::Gateway;
+use crate::gateway::GatewayLink;
 use crate::linking;
 use crate::outcome;
 use crate::scratch::Scratch;
-use crate::state::{self, MemoryLimit, State};
-use crate::stdio::Output;
+use crate::state::{self, MemoryLimit, StoreState};
+use crate::stdio::CallStreams;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::{CommandCall, Entry, EntryPoint};
 use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX};
@@ -34,21 +34,21 @@ const HOSTCALL_BYTES_MAX: usize = 2 << 20;
 
 /// A component that is compiled, linked with what its profile grants, and ready to be instantiated.
 #[derive(Clone)]
-pub(crate) enum Linked {
+pub(crate) enum LinkedComponent {
     /// A tool of the contract.
-    Tool(ToolWorldPre<State>),
+    Tool(ToolWorldPre<StoreState>),
     /// A WASI command.
-    Command(Runnable),
+    Command(LinkedCommand),
     /// A function.
     Function(Callable),
 }
 
 /// What a call has to do with, besides its job.
-pub(crate) struct Reach {
+pub(crate) struct CallContext {
     /// The folders of its workspace; it sees those of them that are granted.
-    pub(crate) mounts: Vec<Mount>,
+    pub(crate) mounts: Vec<GuestMount>,
     /// The gateway's side.
-    pub(crate) gateway: Gateway,
+    pub(crate) gateway: GatewayLink,
 }
 
 /// The time of a call is over. A guest that does not look up is ended with its process, by the
@@ -60,24 +60,24 @@ pub(crate) struct OutOfTime;
 /// The instance of a call that is over. Taking it apart takes a while, which nobody needs to wait
 /// for.
 #[must_use = "dropped before the answer is sent, it delays that"]
-pub(crate) struct Spent {
-    _store: Option<Store<State>>,
+pub(crate) struct SpentInstance {
+    _store: Option<Store<StoreState>>,
 }
 
 /// Ends what a call has begun, and leaves its instance.
-fn spent(mut store: Store<State>, output: &Output) -> Spent {
+fn spent(mut store: Store<StoreState>, output: &CallStreams) -> SpentInstance {
     output.finish();
     // What lies in it tells the gateway that it is dropped, which belongs to the call.
     drop(std::mem::take(&mut store.data_mut().table));
-    Spent { _store: Some(store) }
+    SpentInstance { _store: Some(store) }
 }
 
 /// An engine.
-pub(crate) struct Machine {
+pub(crate) struct WasmEngine {
     engine: Engine,
 }
 
-impl Machine {
+impl WasmEngine {
     /// A machine that runs one call at a time.
     ///
     /// # Errors
@@ -100,15 +100,15 @@ impl Machine {
         component: &Component,
         grants: &Grants,
         point: &EntryPoint,
-    ) -> Result<Linked, DescribeError> {
+    ) -> Result<LinkedComponent, DescribeError> {
         let refused = |e: wasmtime::Error| DescribeError::Link(link_problem(&e));
         let linker = linking::linker(&self.engine, component, grants).map_err(refused)?;
         let pre = linker.instantiate_pre(component).map_err(refused)?;
         Ok(match point {
-            EntryPoint::Tool => Linked::Tool(ToolWorldPre::new(pre).map_err(refused)?),
-            EntryPoint::Command => Linked::Command(Runnable::of(pre).map_err(DescribeError::Link)?),
+            EntryPoint::Tool => LinkedComponent::Tool(ToolWorldPre::new(pre).map_err(refused)?),
+            EntryPoint::Command => LinkedComponent::Command(LinkedCommand::of(pre).map_err(DescribeError::Link)?),
             EntryPoint::Function(export) => {
-                Linked::Function(Callable::of(pre, export).map_err(DescribeError::Link)?)
+                LinkedComponent::Function(Callable::of(pre, export).map_err(DescribeError::Link)?)
             }
         })
     }
@@ -118,11 +118,11 @@ impl Machine {
     ///
     /// # Errors
     /// [`DescribeError::Describe`].
-    pub(crate) fn describe(&self, linked: &Linked) -> Result<Description, DescribeError> {
+    pub(crate) fn describe(&self, linked: &LinkedComponent) -> Result<Description, DescribeError> {
         let tool = match linked {
-            Linked::Tool(tool) => tool,
-            Linked::Command(_) => return Ok(Description::default()),
-            Linked::Function(callable) => {
+            LinkedComponent::Tool(tool) => tool,
+            LinkedComponent::Command(_) => return Ok(Description::default()),
+            LinkedComponent::Function(callable) => {
                 return Ok(Description {
                     arguments_schema: callable.shape().arguments_schema().to_string(),
                     result_schema: callable.shape().result_schema().to_string(),
@@ -130,8 +130,8 @@ impl Machine {
                 });
             }
         };
-        let output = Output::new(Gateway::none());
-        let reach = Reach { mounts: Vec::new(), gateway: Gateway::none() };
+        let output = CallStreams::new(GatewayLink::none());
+        let reach = CallContext { mounts: Vec::new(), gateway: GatewayLink::none() };
         let mut store = self
             .store(state_of(&Grants::NOTHING, &Limits::DESCRIBE, reach, context(&output)), &Limits::DESCRIBE);
         let said = block_on(&mut store, Instant::now() + Limits::DESCRIBE.deadline.0, async |store| {
@@ -170,35 +170,35 @@ impl Machine {
     /// dropped when the answer is on its way. Blocks.
     pub(crate) fn run(
         &self,
-        linked: &Linked,
+        linked: &LinkedComponent,
         job: &Job,
-        reach: Reach,
+        reach: CallContext,
         deadline: Instant,
-    ) -> (Result<String, ToolError>, Spent) {
+    ) -> (Result<String, ToolError>, SpentInstance) {
         match (linked, &job.entry) {
-            (Linked::Tool(tool), Entry::Tool) => self.run_tool(tool, job, reach, deadline),
-            (Linked::Command(runnable), Entry::Command(call)) => {
+            (LinkedComponent::Tool(tool), Entry::Tool) => self.run_tool(tool, job, reach, deadline),
+            (LinkedComponent::Command(runnable), Entry::Command(call)) => {
                 self.run_command(runnable, call, job, reach, deadline)
             }
-            (Linked::Function(callable), Entry::Function(_)) => {
+            (LinkedComponent::Function(callable), Entry::Function(_)) => {
                 self.run_function(callable, job, reach, deadline)
             }
             // It is linked for the entry of the job.
             _ => (
                 Err(ToolError::new(ErrorCode::Internal, "another entry point is linked")),
-                Spent { _store: None },
+                SpentInstance { _store: None },
             ),
         }
     }
 
     fn run_tool(
         &self,
-        tool: &ToolWorldPre<State>,
+        tool: &ToolWorldPre<StoreState>,
         job: &Job,
-        reach: Reach,
+        reach: CallContext,
         deadline: Instant,
-    ) -> (Result<String, ToolError>, Spent) {
-        let output = Output::new(reach.gateway.clone());
+    ) -> (Result<String, ToolError>, SpentInstance) {
+        let output = CallStreams::new(reach.gateway.clone());
         let mut store = self.store(state_of(&job.grants, &job.limits, reach, context(&output)), &job.limits);
         let returned = block_on(&mut store, deadline, async |store| {
             let instance = tool.instantiate_async(&mut *store).await?;
@@ -217,13 +217,13 @@ impl Machine {
 
     fn run_command(
         &self,
-        runnable: &Runnable,
+        runnable: &LinkedCommand,
         call: &CommandCall,
         job: &Job,
-        reach: Reach,
+        reach: CallContext,
         deadline: Instant,
-    ) -> (Result<String, ToolError>, Spent) {
-        let output = Output::new(reach.gateway.clone());
+    ) -> (Result<String, ToolError>, SpentInstance) {
+        let output = CallStreams::new(reach.gateway.clone());
         let streams = Streams::new(output.clone(), &job.limits);
         let wasi = streams.context(call);
         let mut store = self.store(state_of(&job.grants, &job.limits, reach, wasi), &job.limits);
@@ -239,14 +239,14 @@ impl Machine {
         &self,
         callable: &Callable,
         job: &Job,
-        reach: Reach,
+        reach: CallContext,
         deadline: Instant,
-    ) -> (Result<String, ToolError>, Spent) {
+    ) -> (Result<String, ToolError>, SpentInstance) {
         let parameters = match callable.parameters(&job.arguments) {
             Ok(parameters) => parameters,
-            Err(error) => return (Err(error), Spent { _store: None }),
+            Err(error) => return (Err(error), SpentInstance { _store: None }),
         };
-        let output = Output::new(reach.gateway.clone());
+        let output = CallStreams::new(reach.gateway.clone());
         let mut store = self.store(state_of(&job.grants, &job.limits, reach, context(&output)), &job.limits);
         store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + job.limits.result.0 as usize * VALUE_BYTES);
         let returned = block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
@@ -257,7 +257,7 @@ impl Machine {
         (ended, spent(store, &output))
     }
 
-    fn store(&self, state: State, limits: &Limits) -> Store<State> {
+    fn store(&self, state: StoreState, limits: &Limits) -> Store<StoreState> {
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize);
@@ -267,7 +267,7 @@ impl Machine {
 }
 
 /// The result of a command, once what it has left to be published is staged.
-fn left(state: &State, call: &CommandCall, result: Result<String, ToolError>) -> Result<String, ToolError> {
+fn left(state: &StoreState, call: &CommandCall, result: Result<String, ToolError>) -> Result<String, ToolError> {
     if let Some(scratch) = &state.scratch {
         scratch.unless_exceeded()?;
         if result.is_ok() {
@@ -278,13 +278,13 @@ fn left(state: &State, call: &CommandCall, result: Result<String, ToolError>) ->
 }
 
 /// What a call finds within reach: nothing but its grants.
-fn state_of(grants: &Grants, limits: &Limits, reach: Reach, wasi: WasiCtx) -> State {
-    let Reach { mut mounts, gateway } = reach;
+fn state_of(grants: &Grants, limits: &Limits, reach: CallContext, wasi: WasiCtx) -> StoreState {
+    let CallContext { mut mounts, gateway } = reach;
     mounts.retain(|mount| grants.may_open(mount.guest()));
     let mut table = ResourceTable::new();
     table.set_max_capacity(HANDLES_MAX);
     let scratch = grants.scratch.as_ref().map(Scratch::new);
-    State {
+    StoreState {
         wasi,
         table,
         memory: MemoryLimit::of(limits.memory.0 as usize),
@@ -305,9 +305,9 @@ thread_local! {
 
 /// Runs `work` until it ends; a wait in a host function ends at the deadline.
 fn block_on<T>(
-    store: &mut Store<State>,
+    store: &mut Store<StoreState>,
     deadline: Instant,
-    work: impl AsyncFnOnce(&mut Store<State>) -> wasmtime::Result<T>,
+    work: impl AsyncFnOnce(&mut Store<StoreState>) -> wasmtime::Result<T>,
 ) -> wasmtime::Result<T> {
     RUNTIME.with(|runtime| {
         runtime.block_on(async move {
@@ -321,7 +321,7 @@ fn block_on<T>(
 }
 
 /// What a guest of the contract prints goes to the log.
-fn context(output: &Output) -> WasiCtx {
+fn context(output: &CallStreams) -> WasiCtx {
     bare_context().stdout(output.clone()).stderr(output.clone()).build()
 }
 

@@ -3,14 +3,14 @@
 
 use crate::bindings::cofferdam::tool::messaging as wit;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
-use crate::state::State;
+use crate::state::StoreState;
 use cofferdam_core::host_call::{Reply, Request};
 use cofferdam_core::message::{DirectMessage, SentMessage};
 use cofferdam_core::tool::ToolError;
 
 type Answered<T> = wasmtime::Result<Result<T, WitError>>;
 
-impl State {
+impl StoreState {
     fn answered<T>(&self, answer: Result<T, ToolError>) -> Answered<T> {
         Ok(match answer {
             Ok(value) => Ok(value),
@@ -19,7 +19,7 @@ impl State {
     }
 }
 
-impl wit::Host for State {
+impl wit::Host for StoreState {
     fn send(&mut self, message: wit::Message, workflow: Option<String>) -> Answered<wit::SentMessage> {
         let wit::Message { to, text, files } = message;
         let request = Request::Send(DirectMessage { to, text, files, workflow });

@@ -2,7 +2,7 @@
 
 use crate::engine::TABLE_ELEMENTS_MAX;
 use crate::machine::{HANDLES_MAX, OutOfTime};
-use crate::state::{Exceeded, MemoryLimit};
+use crate::state::{ExceededBound, MemoryLimit};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use wasmtime::Trap;
@@ -24,8 +24,8 @@ pub(crate) fn of_failure(
     }
     if let Some(exceeded) = memory.exceeded() {
         let wanted = match exceeded {
-            Exceeded::Memory => format!("more memory than its limit of {}", limits.memory),
-            Exceeded::Table => format!("a table of more than {TABLE_ELEMENTS_MAX} elements"),
+            ExceededBound::Memory => format!("more memory than its limit of {}", limits.memory),
+            ExceededBound::Table => format!("a table of more than {TABLE_ELEMENTS_MAX} elements"),
         };
         let text = format!("the tool wanted {wanted}; nothing was changed");
         return ToolError::new(ErrorCode::OutOfMemory, text);

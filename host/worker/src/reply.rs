@@ -3,7 +3,7 @@
 
 use crate::bindings::cofferdam::tool::reply_attachments as wit;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
-use crate::state::State;
+use crate::state::StoreState;
 use cofferdam_core::host_call::{ReplyFile, ReplySource};
 use cofferdam_core::message::{Address, OutgoingAttachment};
 
@@ -24,7 +24,7 @@ impl From<OutgoingAttachment> for wit::AddedFile {
 
 type Added = wasmtime::Result<Result<Vec<wit::AddedFile>, WitError>>;
 
-impl wit::Host for State {
+impl wit::Host for StoreState {
     fn add(&mut self, files: Vec<wit::ReplyFile>) -> Added {
         self.add_to(files, wit::Address { session: None, request: None })
     }

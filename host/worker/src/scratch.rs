@@ -27,11 +27,11 @@ const NAME_BYTES_MAX: usize = 255;
 #[derive(Clone)]
 pub(crate) struct Scratch {
     grant: ScratchGrant,
-    root: Arc<Folder>,
+    root: Arc<ScratchFolder>,
 }
 
 /// What is used of it, and whether more was wanted.
-struct Usage {
+struct ScratchUsage {
     bytes_max: u64,
     files_max: u64,
     bytes: AtomicU64,
@@ -40,30 +40,30 @@ struct Usage {
 }
 
 /// A folder.
-pub(crate) struct Folder {
-    usage: Arc<Usage>,
+pub(crate) struct ScratchFolder {
+    usage: Arc<ScratchUsage>,
     depth: AtomicUsize,
-    entries: Mutex<BTreeMap<String, Node>>,
+    entries: Mutex<BTreeMap<String, ScratchNode>>,
 }
 
 /// A file: it is there as long as somebody has it open.
-pub(crate) struct Content {
-    usage: Arc<Usage>,
+pub(crate) struct ScratchFile {
+    usage: Arc<ScratchUsage>,
     bytes: Mutex<Vec<u8>>,
 }
 
 /// What has a name.
 #[derive(Clone)]
-pub(crate) enum Node {
-    Folder(Arc<Folder>),
-    File(Arc<Content>),
+pub(crate) enum ScratchNode {
+    Folder(Arc<ScratchFolder>),
+    File(Arc<ScratchFile>),
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Usage {
+impl ScratchUsage {
     /// Takes so much of one bound, or remembers that it was too much.
     fn take(&self, used: &AtomicU64, more: u64, most: u64) -> Result<(), ErrorCode> {
         let fits = |used: u64| used.checked_add(more).filter(|total| *total <= most);
@@ -85,13 +85,13 @@ impl Usage {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         self.usage.files.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Drop for Content {
+impl Drop for ScratchFile {
     fn drop(&mut self) {
         let len = self.bytes.get_mut().map_or(0, |bytes| bytes.len() as u64);
         self.usage.bytes.fetch_sub(len, Ordering::Relaxed);
@@ -102,7 +102,7 @@ impl Drop for Content {
 impl Scratch {
     /// An empty folder within these bounds.
     pub(crate) fn new(grant: &ScratchGrant) -> Self {
-        let usage = Arc::new(Usage {
+        let usage = Arc::new(ScratchUsage {
             bytes_max: grant.bytes.0,
             // And the root, which the guest has not made.
             files_max: u64::from(grant.files) + 1,
@@ -111,7 +111,7 @@ impl Scratch {
             exceeded: AtomicBool::new(false),
         });
         let (depth, entries) = (AtomicUsize::new(0), Mutex::default());
-        Self { grant: grant.clone(), root: Arc::new(Folder { usage, depth, entries }) }
+        Self { grant: grant.clone(), root: Arc::new(ScratchFolder { usage, depth, entries }) }
     }
 
     /// The guest's name of it.
@@ -140,27 +140,27 @@ impl Scratch {
     }
 }
 
-impl Folder {
+impl ScratchFolder {
     fn is_empty(&self) -> bool {
         lock(&self.entries).is_empty()
     }
 
     /// What has this name here.
-    fn get(&self, name: &str) -> Option<Node> {
+    fn get(&self, name: &str) -> Option<ScratchNode> {
         lock(&self.entries).get(name).cloned()
     }
 
     /// Whether this is the other folder, or the other lies somewhere below.
     fn holds(self: &Arc<Self>, other: &Arc<Self>) -> bool {
-        let below = |node: &Node| matches!(node, Node::Folder(folder) if folder.holds(other));
+        let below = |node: &ScratchNode| matches!(node, ScratchNode::Folder(folder) if folder.holds(other));
         Arc::ptr_eq(self, other) || lock(&self.entries).values().any(below)
     }
 
     /// Makes a file here.
-    fn make_file(&self, name: &str) -> Result<Arc<Content>, ErrorCode> {
+    fn make_file(&self, name: &str) -> Result<Arc<ScratchFile>, ErrorCode> {
         self.usage.take_file()?;
-        let made = Arc::new(Content { usage: self.usage.clone(), bytes: Mutex::default() });
-        lock(&self.entries).insert(name.to_owned(), Node::File(made.clone()));
+        let made = Arc::new(ScratchFile { usage: self.usage.clone(), bytes: Mutex::default() });
+        lock(&self.entries).insert(name.to_owned(), ScratchNode::File(made.clone()));
         Ok(made)
     }
 
@@ -172,13 +172,13 @@ impl Folder {
         }
         self.usage.take_file()?;
         let (depth, entries) = (AtomicUsize::new(depth), Mutex::default());
-        let made = Folder { usage: self.usage.clone(), depth, entries };
-        lock(&self.entries).insert(name.to_owned(), Node::Folder(Arc::new(made)));
+        let made = ScratchFolder { usage: self.usage.clone(), depth, entries };
+        lock(&self.entries).insert(name.to_owned(), ScratchNode::Folder(Arc::new(made)));
         Ok(())
     }
 }
 
-impl Content {
+impl ScratchFile {
     fn len(&self) -> u64 {
         lock(&self.bytes).len() as u64
     }

@@ -5,10 +5,10 @@
 //! writable descriptor, no network, and no way to get them.
 
 use crate::code;
-use crate::files::{self, Mount};
+use crate::files::{self, GuestMount};
 use crate::function;
-use crate::gateway::Gateway;
-use crate::machine::{Linked, Machine, Reach};
+use crate::gateway::GatewayLink;
+use crate::machine::{LinkedComponent, WasmEngine, CallContext};
 use cofferdam_confine::{self as confine, Report, WorkerKind};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
@@ -31,7 +31,7 @@ use wasmtime::component::Component;
 /// [`Broken::Closed`] at the usual end: the gateway is gone, or wants nothing more.
 pub(crate) fn serve(mut socket: Socket) -> Result<(), Broken> {
     // Before anybody waits: a process ahead of its first call has its engine.
-    let machine = Machine::new();
+    let machine = WasmEngine::new();
     let hello: Hello = socket.receive_next(TO_WORKER_BYTES_MAX, |bytes| decode(bytes))?;
     let machine = match machine {
         Ok(machine) => machine,
@@ -54,7 +54,7 @@ fn confine(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, StartE
     confine::worker(kind, mounts).map_err(|e| StartError::Confine(e.to_string()))
 }
 
-fn compile(mut socket: Socket, machine: &Machine, cpu_seconds: u64) -> Result<(), Broken> {
+fn compile(mut socket: Socket, machine: &WasmEngine, cpu_seconds: u64) -> Result<(), Broken> {
     let report = match confine(WorkerKind::Compile { cpu_seconds }, &[]) {
         Ok(report) => report,
         Err(why) => return refuse(&mut socket, why),
@@ -68,13 +68,13 @@ fn compile(mut socket: Socket, machine: &Machine, cpu_seconds: u64) -> Result<()
     socket.send(&compiled, &[], || false)
 }
 
-fn call(mut socket: Socket, machine: Machine, mounts: &[String]) -> Result<(), Broken> {
+fn call(mut socket: Socket, machine: WasmEngine, mounts: &[String]) -> Result<(), Broken> {
     let code = socket.descriptor()?;
     let folders: Vec<OwnedFd> = mounts.iter().map(|_| socket.descriptor()).collect::<Result<_, _>>()?;
     // Opened now: afterwards nothing outside the mounts can be.
     let _ = files::handles();
     let shared = folders.iter().map(OwnedFd::try_clone).collect::<Result<Vec<_>, _>>()?;
-    let visible = mounts.iter().zip(shared).map(|(guest, dir)| Mount::new(guest, File::from(dir)));
+    let visible = mounts.iter().zip(shared).map(|(guest, dir)| GuestMount::new(guest, File::from(dir)));
     let mounts = visible.collect();
     let borrowed: Vec<_> = folders.iter().map(AsFd::as_fd).collect();
     let ready = confine(WorkerKind::Call, &borrowed).and_then(|report| {
@@ -87,7 +87,7 @@ fn call(mut socket: Socket, machine: Machine, mounts: &[String]) -> Result<(), B
     };
     socket.send(&Ready::Ok(report), &[], || false)?;
     drop((code, folders));
-    let mut server = Server { machine, mounts, component, linked: None };
+    let mut server = WorkerServer { machine, mounts, component, linked: None };
     let socket = Arc::new(Mutex::new(socket));
     loop {
         server.next(&socket)?;
@@ -95,47 +95,47 @@ fn call(mut socket: Socket, machine: Machine, mounts: &[String]) -> Result<(), B
 }
 
 /// A worker that runs the guests of one component.
-struct Server {
-    machine: Machine,
-    mounts: Vec<Mount>,
+struct WorkerServer {
+    machine: WasmEngine,
+    mounts: Vec<GuestMount>,
     component: Component,
     /// The component, linked with the grants of the last call, for its entry point.
-    linked: Option<(Grants, EntryPoint, Linked)>,
+    linked: Option<(Grants, EntryPoint, LinkedComponent)>,
 }
 
 /// What is wanted next, on its own.
-enum Wanted {
+enum NextMessage {
     Describe(Grants, EntryPoint),
     Functions,
     Call(Job, Duration),
 }
 
-impl Server {
+impl WorkerServer {
     fn next(&mut self, socket: &Arc<Mutex<Socket>>) -> Result<(), Broken> {
         let lock = || socket.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = lock().receive_next(TO_WORKER_BYTES_MAX, |bytes| {
             Ok(match decode(bytes)? {
-                ToWorker::Describe { grants, point } => Wanted::Describe(grants.into_owned(), point),
-                ToWorker::Functions => Wanted::Functions,
+                ToWorker::Describe { grants, point } => NextMessage::Describe(grants.into_owned(), point),
+                ToWorker::Functions => NextMessage::Functions,
                 ToWorker::Call { job, time_ms } => {
-                    Wanted::Call(job.into_owned(), Duration::from_millis(time_ms))
+                    NextMessage::Call(job.into_owned(), Duration::from_millis(time_ms))
                 }
                 ToWorker::Compile(_) => return Err(Broken::Malformed("this worker does not compile")),
             })
         })?;
         match wanted {
-            Wanted::Describe(grants, point) => {
+            NextMessage::Describe(grants, point) => {
                 let described: Result<Description, DescribeError> =
                     self.link(&grants, &point).and_then(|linked| self.machine.describe(&linked));
                 lock().send(&described, &[], || false)
             }
-            Wanted::Functions => lock().send(&function::list(&self.component), &[], || false),
-            Wanted::Call(job, time) => {
+            NextMessage::Functions => lock().send(&function::list(&self.component), &[], || false),
+            NextMessage::Call(job, time) => {
                 let deadline = Instant::now() + time;
                 let (ended, spent) = match self.link(&job.grants, &job.entry.point()) {
                     Ok(linked) => {
-                        let gateway = Gateway::at(socket.clone());
-                        let reach = Reach { mounts: self.mounts.clone(), gateway };
+                        let gateway = GatewayLink::at(socket.clone());
+                        let reach = CallContext { mounts: self.mounts.clone(), gateway };
                         let (ended, spent) = self.machine.run(&linked, &job, reach, deadline);
                         (ended, Some(spent))
                     }
@@ -149,7 +149,7 @@ impl Server {
         }
     }
 
-    fn link(&mut self, grants: &Grants, point: &EntryPoint) -> Result<Linked, DescribeError> {
+    fn link(&mut self, grants: &Grants, point: &EntryPoint) -> Result<LinkedComponent, DescribeError> {
         if let Some((under, of, linked)) = &self.linked
             && (under, of) == (grants, point)
         {

@@ -6,8 +6,8 @@
 use crate::bindings::cofferdam::tool::progress;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
 use crate::bindings::cofferdam::tool::workspace_write as wit;
-use crate::gateway::Gateway;
-use crate::state::State;
+use crate::gateway::GatewayLink;
+use crate::state::StoreState;
 use bytes::Bytes;
 use cofferdam_core::audit::EntryKind;
 use cofferdam_core::host_call::{
@@ -21,12 +21,12 @@ use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, St
 
 /// A staged file in a guest's hands. The body stream shares it.
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct Staged(Arc<Handle>);
+pub struct GuestStagedFile(Arc<Handle>);
 
 /// The guest's hold on a staged file; the gateway forgets the file when it ends.
 struct Handle {
     id: StagedId,
-    gateway: Gateway,
+    gateway: GatewayLink,
 }
 
 impl Drop for Handle {
@@ -35,9 +35,9 @@ impl Drop for Handle {
     }
 }
 
-impl State {
+impl StoreState {
     /// The file of a handle whose body stream nobody holds; otherwise the guest ends here.
-    fn without_stream(&self, this: &Resource<Staged>, did: &str) -> wasmtime::Result<StagedId> {
+    fn without_stream(&self, this: &Resource<GuestStagedFile>, did: &str) -> wasmtime::Result<StagedId> {
         let staged = &self.table.get(this)?.0;
         if Arc::strong_count(staged) > 1 {
             wasmtime::bail!("it {did} a staged file while it held the file's body stream");
@@ -96,12 +96,12 @@ fn planned(reply: Reply) -> Option<Planning> {
     }
 }
 
-impl wit::Host for State {
+impl wit::Host for StoreState {
     fn stage(
         &mut self,
         path: String,
         wanted: wit::Disposition,
-    ) -> wasmtime::Result<Result<Resource<Staged>, WitError>> {
+    ) -> wasmtime::Result<Result<Resource<GuestStagedFile>, WitError>> {
         let request = Request::Stage { path: &path, disposition: disposition(wanted) };
         let staged = self.gateway.ask(request, |reply| match reply {
             Reply::Staged(id) => Some(id),
@@ -110,7 +110,7 @@ impl wit::Host for State {
         match staged {
             Ok(id) => {
                 let handle = Handle { id, gateway: self.gateway.clone() };
-                Ok(Ok(self.table.push(Staged(Arc::new(handle)))?))
+                Ok(Ok(self.table.push(GuestStagedFile(Arc::new(handle)))?))
             }
             Err(error) => Ok(Err(self.error(error)?)),
         }
@@ -132,8 +132,8 @@ impl wit::Host for State {
     }
 }
 
-impl wit::HostStagedFile for State {
-    fn body(&mut self, this: Resource<Staged>) -> wasmtime::Result<Resource<DynOutputStream>> {
+impl wit::HostStagedFile for StoreState {
+    fn body(&mut self, this: Resource<GuestStagedFile>) -> wasmtime::Result<Resource<DynOutputStream>> {
         self.without_stream(&this, "asked for a second body stream of")?;
         let stream: DynOutputStream = Box::new(BodyStream(self.table.get(&this)?.0.clone()));
         Ok(self.table.push_child(stream, &this)?)
@@ -141,7 +141,7 @@ impl wit::HostStagedFile for State {
 
     fn append_attachment(
         &mut self,
-        this: Resource<Staged>,
+        this: Resource<GuestStagedFile>,
         index: u32,
     ) -> wasmtime::Result<Result<u64, WitError>> {
         let file = self.without_stream(&this, "appended an attachment to")?;
@@ -153,32 +153,32 @@ impl wit::HostStagedFile for State {
 
     fn append_file(
         &mut self,
-        this: Resource<Staged>,
+        this: Resource<GuestStagedFile>,
         path: String,
     ) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
         let file = self.without_stream(&this, "appended a file to")?;
         self.answer(self.gateway.ask(Request::AppendFile { file, path: &path }, taken))
     }
 
-    fn expect(&mut self, this: Resource<Staged>, sha256: String) -> wasmtime::Result<Result<(), WitError>> {
+    fn expect(&mut self, this: Resource<GuestStagedFile>, sha256: String) -> wasmtime::Result<Result<(), WitError>> {
         let file = self.table.get(&this)?.0.id;
         self.answer(self.gateway.ask(Request::Expect { file, sha256: &sha256 }, done))
     }
 
-    fn finish(&mut self, this: Resource<Staged>) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
+    fn finish(&mut self, this: Resource<GuestStagedFile>) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
         let file = self.without_stream(&this, "sealed")?;
         let sealed = self.gateway.ask(Request::Seal(file), taken);
         self.table.delete(this)?;
         self.answer(sealed)
     }
 
-    fn drop(&mut self, this: Resource<Staged>) -> wasmtime::Result<()> {
+    fn drop(&mut self, this: Resource<GuestStagedFile>) -> wasmtime::Result<()> {
         self.table.delete(this)?;
         Ok(())
     }
 }
 
-impl progress::Host for State {
+impl progress::Host for StoreState {
     fn report(&mut self, message: String) -> wasmtime::Result<()> {
         self.gateway.notify(Notification::Report(&message));
         Ok(())

@@ -2,8 +2,8 @@
 
 use crate::bindings::cofferdam::tool::types::{ErrorCode as WitCode, ToolError as WitError};
 use crate::engine::TABLE_ELEMENTS_MAX;
-use crate::files::{Files, Mount};
-use crate::gateway::Gateway;
+use crate::files::{GuestFiles, GuestMount};
+use crate::gateway::GatewayLink;
 use crate::scratch::Scratch;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use wasmtime::ResourceLimiter;
@@ -12,23 +12,23 @@ use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 /// The store's data.
-pub(crate) struct State {
+pub(crate) struct StoreState {
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
     pub(crate) memory: MemoryLimit,
-    pub(crate) mounts: Vec<Mount>,
+    pub(crate) mounts: Vec<GuestMount>,
     /// The call's own folder, if it has one.
     pub(crate) scratch: Option<Scratch>,
     /// Entries of directories read so far.
     pub(crate) entries_read: u64,
-    pub(crate) gateway: Gateway,
+    pub(crate) gateway: GatewayLink,
 }
 
-impl State {
-    pub(crate) fn files(&mut self) -> Files<'_> {
+impl StoreState {
+    pub(crate) fn files(&mut self) -> GuestFiles<'_> {
         let Self { wasi, table, mounts, scratch, entries_read, .. } = self;
         let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
-        Files { wasi: view, mounts, scratch: scratch.as_ref(), entries_read }
+        GuestFiles { wasi: view, mounts, scratch: scratch.as_ref(), entries_read }
     }
 
     /// An error as the guest may see it.
@@ -76,7 +76,7 @@ pub(crate) fn from_guest(error: WitError) -> ToolError {
     ToolError::new(code, error.message)
 }
 
-impl WasiView for State {
+impl WasiView for StoreState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
@@ -88,12 +88,12 @@ pub(crate) struct MemoryLimit {
     bytes_max: usize,
     /// Of all memories that the guest has.
     bytes: usize,
-    exceeded: Option<Exceeded>,
+    exceeded: Option<ExceededBound>,
 }
 
 /// A bound that a guest was held to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exceeded {
+pub(crate) enum ExceededBound {
     Memory,
     Table,
 }
@@ -105,7 +105,7 @@ impl MemoryLimit {
     }
 
     /// The bound that was hit last.
-    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
+    pub(crate) fn exceeded(&self) -> Option<ExceededBound> {
         self.exceeded
     }
 }
@@ -126,7 +126,7 @@ impl ResourceLimiter for MemoryLimit {
         if fits {
             self.bytes = bytes;
         } else {
-            self.exceeded = Some(Exceeded::Memory);
+            self.exceeded = Some(ExceededBound::Memory);
         }
         Ok(fits)
     }
@@ -134,7 +134,7 @@ impl ResourceLimiter for MemoryLimit {
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let fits = desired <= TABLE_ELEMENTS_MAX;
         if !fits {
-            self.exceeded = Some(Exceeded::Table);
+            self.exceeded = Some(ExceededBound::Table);
         }
         Ok(fits)
     }

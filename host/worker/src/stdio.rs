@@ -1,6 +1,6 @@
 //! A guest's stdout and stderr: line by line to the gateway's log, up to a cap, then into nothing.
 
-use crate::gateway::Gateway;
+use crate::gateway::GatewayLink;
 use crate::last_words::{self, LastWords};
 use bytes::Bytes;
 use cofferdam_core::host_call::{LINE_OVERHEAD_BYTES, Notification, OUTPUT_BYTES_MAX};
@@ -14,10 +14,10 @@ const LINE_BYTES_MAX: usize = 1024;
 
 /// Both streams of one call.
 #[derive(Clone)]
-pub(crate) struct Output(Arc<Mutex<Captured>>);
+pub(crate) struct CallStreams(Arc<Mutex<CapturedStream>>);
 
-struct Captured {
-    gateway: Gateway,
+struct CapturedStream {
+    gateway: GatewayLink,
     line: Vec<u8>,
     /// The line that is not logged any more.
     over: Vec<u8>,
@@ -26,9 +26,9 @@ struct Captured {
     dropped: u64,
 }
 
-impl Output {
-    pub(crate) fn new(gateway: Gateway) -> Self {
-        Self(Arc::new(Mutex::new(Captured {
+impl CallStreams {
+    pub(crate) fn new(gateway: GatewayLink) -> Self {
+        Self(Arc::new(Mutex::new(CapturedStream {
             gateway,
             line: Vec::new(),
             over: Vec::new(),
@@ -59,7 +59,7 @@ impl Output {
     }
 }
 
-impl Captured {
+impl CapturedStream {
     fn take(&mut self, bytes: &[u8]) {
         for (at, byte) in bytes.iter().enumerate() {
             let cost = if *byte == b'\n' { 1 + LINE_OVERHEAD_BYTES } else { 1 };
@@ -108,13 +108,13 @@ impl Captured {
     }
 }
 
-impl IsTerminal for Output {
+impl IsTerminal for CallStreams {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Output {
+impl StdoutStream for CallStreams {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
         // Only WASI 0.3 asks for this form, and it is not linked.
         Box::new(tokio::io::sink())
@@ -126,12 +126,12 @@ impl StdoutStream for Output {
 }
 
 #[async_trait::async_trait]
-impl Pollable for Output {
+impl Pollable for CallStreams {
     async fn ready(&mut self) {}
 }
 
 #[async_trait::async_trait]
-impl OutputStream for Output {
+impl OutputStream for CallStreams {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take(&bytes);
         Ok(())

@@ -6,7 +6,7 @@
 
 mod refusal;
 
-use crate::state::State;
+use crate::state::StoreState;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::interfaces::needs;
 use cofferdam_core::text::one_line;
@@ -19,7 +19,7 @@ use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType};
 const LINKED: [(&str, &str); 2] = [("wasi:", "0.2.12"), ("cofferdam:tool/", "0.1.0")];
 
 /// A resource of an interface that is not granted. There is none: its functions refuse.
-enum Stub {}
+enum StubResource {}
 
 /// Links everything that the component imports and `grants` do not allow with stubs: whole
 /// interfaces, and single functions that a linked interface does not have.
@@ -27,7 +27,7 @@ enum Stub {}
 /// # Errors
 /// An import that is neither a function nor an interface nor a resource.
 pub(crate) fn link(
-    linker: &mut Linker<State>,
+    linker: &mut Linker<StoreState>,
     component: &Component,
     grants: &Grants,
 ) -> wasmtime::Result<()> {
@@ -66,7 +66,7 @@ fn linked_name(name: &str) -> Option<String> {
 }
 
 fn interface(
-    place: &mut LinkerInstance<'_, State>,
+    place: &mut LinkerInstance<'_, StoreState>,
     name: &str,
     instance: &ComponentInstance,
     engine: &wasmtime::Engine,
@@ -87,7 +87,7 @@ fn interface(
 }
 
 fn root_item(
-    root: &mut LinkerInstance<'_, State>,
+    root: &mut LinkerInstance<'_, StoreState>,
     name: &str,
     item: ComponentItem,
     seen: &mut Resources,
@@ -101,7 +101,7 @@ fn root_item(
 }
 
 fn function(
-    place: &mut LinkerInstance<'_, State>,
+    place: &mut LinkerInstance<'_, StoreState>,
     interface: Option<&str>,
     name: &str,
 ) -> wasmtime::Result<()> {
@@ -125,7 +125,7 @@ fn function(
 
 /// A resource that is introduced here. One that another interface has introduced is known by that.
 fn resource(
-    place: &mut LinkerInstance<'_, State>,
+    place: &mut LinkerInstance<'_, StoreState>,
     name: &str,
     ty: ResourceType,
     seen: &mut Resources,
@@ -134,7 +134,7 @@ fn resource(
         return Ok(());
     }
     seen.note(ty);
-    place.resource(name, ResourceType::host::<Stub>(), |_, _| Ok(()))
+    place.resource(name, ResourceType::host::<StubResource>(), |_, _| Ok(()))
 }
 
 fn impossible(name: &str) -> wasmtime::Error {

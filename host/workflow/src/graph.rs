@@ -1,7 +1,7 @@
 //! A workflow as a picture: Mermaid, for people who would rather look.
 
-use crate::file::{Work, Workflow};
-use crate::template::Root;
+use crate::file::{TaskWork, Workflow};
+use crate::template::ValueRoot;
 
 /// The flow chart: tasks in order, and dotted arrows for outputs that are used further down.
 pub fn mermaid(workflow: &Workflow) -> String {
@@ -13,23 +13,23 @@ pub fn mermaid(workflow: &Workflow) -> String {
     };
     for (at, task) in workflow.tasks.iter().enumerate() {
         let what = match &task.work {
-            Work::Agent { agent, action, .. } => {
+            TaskWork::Agent { agent, action, .. } => {
                 let agent = &workflow.agents[*agent];
                 format!("agent {}: {}", agent.id, agent.actions[*action].id)
             }
-            Work::Tool { name, .. } => format!("tool {name}"),
-            Work::Send { to, .. } => format!("send to {}", to.written),
-            Work::Wait { reply_to, .. } => format!("wait for the reply to {}", workflow.tasks[*reply_to].id),
-            Work::Approve { from, .. } => {
+            TaskWork::Tool { name, .. } => format!("tool {name}"),
+            TaskWork::Send { to, .. } => format!("send to {}", to.written),
+            TaskWork::Wait { reply_to, .. } => format!("wait for the reply to {}", workflow.tasks[*reply_to].id),
+            TaskWork::Approve { from, .. } => {
                 let from = from.as_ref().map_or("who began it", |from| &from.written);
                 format!("approval of {from}")
             }
         };
         let (open, close) = match &task.work {
-            Work::Agent { .. } => ("([", "])"),
-            Work::Tool { .. } => ("[", "]"),
-            Work::Send { .. } => ("[/", "/]"),
-            Work::Wait { .. } | Work::Approve { .. } => ("{{", "}}"),
+            TaskWork::Agent { .. } => ("([", "])"),
+            TaskWork::Tool { .. } => ("[", "]"),
+            TaskWork::Send { .. } => ("[/", "/]"),
+            TaskWork::Wait { .. } | TaskWork::Approve { .. } => ("{{", "}}"),
         };
         line(format!("t{at}{open}\"{}<br/>{}\"{close}", task.id, escaped(&what)));
     }
@@ -45,15 +45,15 @@ pub fn mermaid(workflow: &Workflow) -> String {
 }
 
 /// The tasks whose outputs a task uses, in order.
-fn used_by(workflow: &Workflow, work: &Work) -> Vec<usize> {
+fn used_by(workflow: &Workflow, work: &TaskWork) -> Vec<usize> {
     let mut texts = Vec::new();
     work.texts(&mut texts);
-    if let Work::Agent { agent, action, .. } = work {
+    if let TaskWork::Agent { agent, action, .. } = work {
         workflow.agents[*agent].texts(&mut texts);
         workflow.agents[*agent].actions[*action].texts(&mut texts);
     }
     let paths = texts.iter().flat_map(|text| text.template.expressions()).map(|expression| &expression.path);
-    let names = paths.filter(|path| path.root == Root::Tasks).filter_map(|path| path.key(0));
+    let names = paths.filter(|path| path.root == ValueRoot::Tasks).filter_map(|path| path.key(0));
     let mut found: Vec<usize> =
         names.filter_map(|name| workflow.tasks.iter().position(|task| task.id == name)).collect();
     found.sort_unstable();

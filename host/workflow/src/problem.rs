@@ -5,7 +5,7 @@ use cofferdam_core::tool::ErrorCode;
 
 /// A place in one of the files of a workflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct FileMark {
     /// Which file: 0 is the workflow's own, the others are files of agents in the order of reading.
     pub file: u16,
     /// From 1.
@@ -30,8 +30,8 @@ pub struct FileProblem {
 
 /// The same while the names of files are not at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) mark: Mark,
+pub(crate) struct FileFault {
+    pub(crate) mark: FileMark,
     /// Of the task that it fails, where it comes up in phase two.
     pub(crate) code: ErrorCode,
     pub(crate) problem: String,
@@ -40,8 +40,8 @@ pub(crate) struct Fault {
 /// Longer sentences are cut: they quote what was written.
 const PROBLEM_BYTES_MAX: usize = 600;
 
-impl Fault {
-    pub(crate) fn new(mark: Mark, problem: impl AsRef<str>) -> Self {
+impl FileFault {
+    pub(crate) fn new(mark: FileMark, problem: impl AsRef<str>) -> Self {
         let problem = one_line(problem.as_ref(), PROBLEM_BYTES_MAX);
         Self { mark, code: ErrorCode::TemplateFailed, problem }
     }
@@ -51,7 +51,7 @@ impl Fault {
     }
 
     pub(crate) fn in_file(self, file: &str) -> FileProblem {
-        let Mark { line, column, .. } = self.mark;
+        let FileMark { line, column, .. } = self.mark;
         FileProblem { file: one_line(file, 400), line, column, problem: self.problem }
     }
 }

@@ -12,5 +12,5 @@
 mod reach;
 mod requests;
 
-pub use reach::Reach;
-pub use requests::{Open, Origin, Rejected, Requests};
+pub use reach::CallScope;
+pub use requests::{OpenGuard, CallOrigin, NotOpen, Requests};

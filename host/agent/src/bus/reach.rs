@@ -6,7 +6,7 @@ use std::fmt;
 /// How far a call reaches beyond the request that it belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reach {
+pub enum CallScope {
     /// No further: its own request alone.
     #[default]
     Own,
@@ -16,7 +16,7 @@ pub enum Reach {
     Everyone,
 }
 
-impl fmt::Display for Reach {
+impl fmt::Display for CallScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Own => "own",

@@ -1,7 +1,7 @@
 //! The requests that are being answered now. A call names one by its id or by its session, or none
 //! and means its own; a request that it does not reach looks to it as if it were not there.
 
-use super::Reach;
+use super::CallScope;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::Address;
 use cofferdam_core::text::one_line;
@@ -12,27 +12,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The requests that are being answered, each from its turn's begin to its end.
 #[derive(Debug, Default)]
 pub struct Requests {
-    reach: Reach,
-    open: Mutex<BTreeMap<TurnId, Arc<Request>>>,
+    reach: CallScope,
+    open: Mutex<BTreeMap<TurnId, Arc<OpenRequest>>>,
 }
 
 #[derive(Debug)]
-struct Request {
+struct OpenRequest {
     session: Option<SessionId>,
     caller: Caller,
     /// Held while something is handed to it, and by its end: one of the two comes first.
-    state: Mutex<State>,
+    state: Mutex<RequestState>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum RequestState {
     Open,
     Ended,
 }
 
 /// Where a call comes from.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub struct CallOrigin {
     /// The request that it belongs to.
     pub request: TurnId,
     /// The session of that.
@@ -43,7 +43,7 @@ pub struct Origin {
 
 /// Why nothing goes to the request that a call names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Rejected {
+pub enum NotOpen {
     /// Calls here add to their own request alone.
     #[error(
         "this call may add files only to the reply of its own message; leave out \"session\" and \"request\" (an operator \
@@ -58,11 +58,11 @@ pub enum Rejected {
     NothingOpen(String),
 }
 
-impl From<Rejected> for ToolError {
-    fn from(rejected: Rejected) -> Self {
+impl From<NotOpen> for ToolError {
+    fn from(rejected: NotOpen) -> Self {
         let code = match rejected {
-            Rejected::Elsewhere => ErrorCode::InvalidArguments,
-            Rejected::NothingOpen(_) => ErrorCode::NotFound,
+            NotOpen::Elsewhere => ErrorCode::InvalidArguments,
+            NotOpen::NothingOpen(_) => ErrorCode::NotFound,
         };
         Self::new(code, rejected.to_string())
     }
@@ -70,23 +70,23 @@ impl From<Rejected> for ToolError {
 
 impl Requests {
     /// None yet; calls reach so far.
-    pub fn new(reach: Reach) -> Self {
+    pub fn new(reach: CallScope) -> Self {
         Self { reach, open: Mutex::default() }
     }
 
     /// Notes that a request is being answered, until what comes back is dropped.
-    pub fn begin(self: &Arc<Self>, origin: Origin) -> Open {
-        let Origin { request, session, caller } = origin;
-        let entry = Arc::new(Request { session, caller, state: Mutex::new(State::Open) });
+    pub fn begin(self: &Arc<Self>, origin: CallOrigin) -> OpenGuard {
+        let CallOrigin { request, session, caller } = origin;
+        let entry = Arc::new(OpenRequest { session, caller, state: Mutex::new(RequestState::Open) });
         self.open().insert(request.clone(), entry.clone());
-        Open { requests: self.clone(), request, entry }
+        OpenGuard { requests: self.clone(), request, entry }
     }
 
     /// The request that an address means to a call.
     ///
     /// # Errors
     /// [`Rejected`].
-    pub fn resolve(&self, from: &Origin, to: &Address) -> Result<TurnId, Rejected> {
+    pub fn resolve(&self, from: &CallOrigin, to: &Address) -> Result<TurnId, NotOpen> {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
@@ -96,13 +96,13 @@ impl Requests {
         if named(&from.request, &from.session) {
             return Ok(from.request.clone());
         }
-        let reached = |request: &Request| match self.reach {
-            Reach::Own => false,
-            Reach::Person => request.caller == from.caller,
-            Reach::Everyone => true,
+        let reached = |request: &OpenRequest| match self.reach {
+            CallScope::Own => false,
+            CallScope::Person => request.caller == from.caller,
+            CallScope::Everyone => true,
         };
-        if self.reach == Reach::Own {
-            return Err(Rejected::Elsewhere);
+        if self.reach == CallScope::Own {
+            return Err(NotOpen::Elsewhere);
         }
         let open = self.open();
         let found = open.iter().find(|(id, request)| named(id, &request.session) && reached(request));
@@ -113,7 +113,7 @@ impl Requests {
     ///
     /// # Errors
     /// [`Rejected::NothingOpen`].
-    pub fn find(&self, to: &Address) -> Result<Origin, Rejected> {
+    pub fn find(&self, to: &Address) -> Result<CallOrigin, NotOpen> {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
@@ -124,13 +124,13 @@ impl Requests {
         });
         let (id, request) = found.ok_or_else(|| self.nothing_open(to))?;
         let (session, caller) = (request.session.clone(), request.caller.clone());
-        Ok(Origin { request: id.clone(), session, caller })
+        Ok(CallOrigin { request: id.clone(), session, caller })
     }
 
     /// What is said where nothing is being answered.
-    pub fn nothing_open(&self, to: &Address) -> Rejected {
+    pub fn nothing_open(&self, to: &Address) -> NotOpen {
         let named = to.request.as_ref().or(to.session.as_ref());
-        Rejected::NothingOpen(one_line(named.map_or("", String::as_str), 120))
+        NotOpen::NothingOpen(one_line(named.map_or("", String::as_str), 120))
     }
 
     /// Does work while a request stays open: it does not end before the work has. `None` when it
@@ -138,26 +138,26 @@ impl Requests {
     pub fn while_open<T>(&self, request: &TurnId, work: impl FnOnce() -> T) -> Option<T> {
         let entry = self.open().get(request).cloned()?;
         let state = lock(&entry.state);
-        (*state == State::Open).then(work)
+        (*state == RequestState::Open).then(work)
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<TurnId, Arc<Request>>> {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<TurnId, Arc<OpenRequest>>> {
         lock(&self.open)
     }
 }
 
 /// A request that is being answered. Dropped, nothing is added to it any more.
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenGuard {
     requests: Arc<Requests>,
     request: TurnId,
-    entry: Arc<Request>,
+    entry: Arc<OpenRequest>,
 }
 
-impl Drop for Open {
+impl Drop for OpenGuard {
     fn drop(&mut self) {
         self.requests.open().remove(&self.request);
-        *lock(&self.entry.state) = State::Ended;
+        *lock(&self.entry.state) = RequestState::Ended;
     }
 }
 
@@ -170,8 +170,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn origin(request: &str, session: &str, sender: &str) -> Origin {
-        Origin {
+    fn origin(request: &str, session: &str, sender: &str) -> CallOrigin {
+        CallOrigin {
             request: TurnId::new(request),
             session: Some(SessionId::new(session)),
             caller: Caller { channel: "c".into(), sender: sender.into() },
@@ -180,7 +180,7 @@ mod tests {
 
     /// What Ann's request 1 in session s reaches; her request 2 is in session t, Ben's 3 in session
     /// u.
-    fn check(reach: Reach, session: Option<&str>, request: Option<&str>, expected: Result<&str, &str>) {
+    fn check(reach: CallScope, session: Option<&str>, request: Option<&str>, expected: Result<&str, &str>) {
         let requests = Arc::new(Requests::new(reach));
         let ann = origin("1", "s", "ann");
         let _open = [ann.clone(), origin("2", "t", "ann"), origin("3", "u", "ben")]
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_call_reaches_its_own_request_and_no_other_without_leave() {
-        for reach in [Reach::Own, Reach::Person, Reach::Everyone] {
+        for reach in [CallScope::Own, CallScope::Person, CallScope::Everyone] {
             check(reach, None, None, Ok("1"));
             check(reach, Some("s"), None, Ok("1"));
             check(reach, None, Some("1"), Ok("1"));
@@ -206,24 +206,24 @@ mod tests {
         }
         for (session, request) in [(Some("t"), None), (None, Some("2")), (Some("u"), None), (Some("x"), None)]
         {
-            check(Reach::Own, session, request, Err("only to the reply of its own message"));
+            check(CallScope::Own, session, request, Err("only to the reply of its own message"));
         }
     }
 
     #[test]
     fn leave_reaches_active_requests_and_nobody_elses_look_as_if_they_were_not_there() {
-        check(Reach::Person, Some("t"), None, Ok("2"));
-        check(Reach::Person, None, Some("2"), Ok("2"));
-        check(Reach::Person, Some("s"), Some("2"), Err("no message is being answered in 2"));
-        check(Reach::Person, Some("u"), None, Err("no message is being answered in u"));
-        check(Reach::Person, Some("x"), None, Err("no message is being answered in x"));
-        check(Reach::Everyone, Some("u"), None, Ok("3"));
-        check(Reach::Everyone, None, Some("9"), Err("no message is being answered in 9"));
+        check(CallScope::Person, Some("t"), None, Ok("2"));
+        check(CallScope::Person, None, Some("2"), Ok("2"));
+        check(CallScope::Person, Some("s"), Some("2"), Err("no message is being answered in 2"));
+        check(CallScope::Person, Some("u"), None, Err("no message is being answered in u"));
+        check(CallScope::Person, Some("x"), None, Err("no message is being answered in x"));
+        check(CallScope::Everyone, Some("u"), None, Ok("3"));
+        check(CallScope::Everyone, None, Some("9"), Err("no message is being answered in 9"));
     }
 
     #[test]
     fn the_operator_reaches_every_request_that_is_open() {
-        let requests = Arc::new(Requests::new(Reach::Own));
+        let requests = Arc::new(Requests::new(CallScope::Own));
         let open = requests.begin(origin("1", "s", "ann"));
         let find = |session: Option<&str>, request: Option<&str>| {
             let to = Address { session: session.map(Into::into), request: request.map(Into::into) };
@@ -231,15 +231,15 @@ mod tests {
         };
         let ann = Ok(("1".to_owned(), "ann".to_owned()));
         assert_eq!((find(Some("s"), None), find(None, Some("1"))), (ann.clone(), ann));
-        assert_eq!(find(Some("t"), None), Err(Rejected::NothingOpen("t".into())));
-        assert_eq!(find(Some("s"), Some("2")), Err(Rejected::NothingOpen("2".into())));
+        assert_eq!(find(Some("t"), None), Err(NotOpen::NothingOpen("t".into())));
+        assert_eq!(find(Some("s"), Some("2")), Err(NotOpen::NothingOpen("2".into())));
         drop(open);
-        assert_eq!(find(Some("s"), None), Err(Rejected::NothingOpen("s".into())));
+        assert_eq!(find(Some("s"), None), Err(NotOpen::NothingOpen("s".into())));
     }
 
     #[test]
     fn what_has_ended_takes_nothing_more() {
-        let requests = Arc::new(Requests::new(Reach::Everyone));
+        let requests = Arc::new(Requests::new(CallScope::Everyone));
         let open = requests.begin(origin("1", "s", "ann"));
         assert_eq!(requests.while_open(&TurnId::new("1"), || 7), Some(7));
         drop(open);

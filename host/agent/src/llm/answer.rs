@@ -1,8 +1,8 @@
 //! An answer as it grows from the pieces of a stream, in any dialect. It refuses to grow
 //! without bounds.
 
-use super::failure::Failure;
-use crate::turn::{Reply, Stop, ToolCall, Usage};
+use super::failure::AttemptFailure;
+use crate::turn::{StepReply, Stop, ToolCall, TokenUsage};
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 
@@ -19,22 +19,22 @@ const CALL_ID_BYTES_MAX: usize = 64 << 10;
 
 /// What has come of an answer.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct ModelAnswer {
     text: String,
     /// Bytes of the text that were handed on.
     told: usize,
     /// What is said next begins a paragraph.
     apart: bool,
-    calls: Vec<Growing>,
+    calls: Vec<PartialCall>,
     /// Why it stopped.
     pub(super) stop: Stop,
     /// What it cost.
-    pub(super) usage: Usage,
+    pub(super) usage: TokenUsage,
 }
 
 /// A tool call that grows.
 #[derive(Debug)]
-struct Growing {
+struct PartialCall {
     /// Its place, as the stream counts.
     index: u64,
     id: String,
@@ -42,12 +42,12 @@ struct Growing {
     arguments: String,
 }
 
-impl Answer {
+impl ModelAnswer {
     /// More text.
-    pub(super) fn say(&mut self, piece: &str) -> Result<(), Failure> {
+    pub(super) fn say(&mut self, piece: &str) -> Result<(), AttemptFailure> {
         let apart = if self.apart && !piece.is_empty() { "\n\n" } else { "" };
         if self.text.len() + apart.len() + piece.len() > ANSWER_TEXT_BYTES_MAX {
-            return Err(Failure::TooMuch("text in one answer"));
+            return Err(AttemptFailure::TooMuch("text in one answer"));
         }
         self.apart &= apart.is_empty();
         self.text.push_str(apart);
@@ -68,15 +68,15 @@ impl Answer {
     }
 
     /// A call begins at this place.
-    pub(super) fn begin_call(&mut self, index: u64, id: &str, name: &str) -> Result<(), Failure> {
+    pub(super) fn begin_call(&mut self, index: u64, id: &str, name: &str) -> Result<(), AttemptFailure> {
         if self.calls.len() == ANSWER_CALLS_MAX {
-            return Err(Failure::TooMuch("tool calls in one answer"));
+            return Err(AttemptFailure::TooMuch("tool calls in one answer"));
         }
         if id.len() > CALL_ID_BYTES_MAX {
-            return Err(Failure::TooMuch("an id of a tool call"));
+            return Err(AttemptFailure::TooMuch("an id of a tool call"));
         }
         let name = name[..name.floor_char_boundary(NAME_BYTES_MAX)].to_owned();
-        self.calls.push(Growing { index, id: id.to_owned(), name, arguments: String::new() });
+        self.calls.push(PartialCall { index, id: id.to_owned(), name, arguments: String::new() });
         Ok(())
     }
 
@@ -91,17 +91,17 @@ impl Answer {
     }
 
     /// More of the arguments of the newest call at this place. Without a call there, nothing.
-    pub(super) fn argue(&mut self, index: u64, fragment: &str) -> Result<(), Failure> {
+    pub(super) fn argue(&mut self, index: u64, fragment: &str) -> Result<(), AttemptFailure> {
         let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) else { return Ok(()) };
         if call.arguments.len() + fragment.len() > CALL_ARGUMENTS_BYTES_MAX {
-            return Err(Failure::TooMuch("arguments of one tool call"));
+            return Err(AttemptFailure::TooMuch("arguments of one tool call"));
         }
         call.arguments.push_str(fragment);
         Ok(())
     }
 
     /// The arguments of the newest call at this place as a whole, in place of the fragments.
-    pub(super) fn argue_whole(&mut self, index: u64, arguments: &str) -> Result<(), Failure> {
+    pub(super) fn argue_whole(&mut self, index: u64, arguments: &str) -> Result<(), AttemptFailure> {
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) {
             call.arguments.clear();
         }
@@ -115,16 +115,16 @@ impl Answer {
 
     /// What it has cost so far: as the server said, and what has come of it at least by an
     /// estimate.
-    pub(super) fn cost(&self) -> Usage {
+    pub(super) fn cost(&self) -> TokenUsage {
         let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
-        let written = Usage::estimated(self.text.len() + calls.sum::<usize>());
-        Usage { output_tokens: self.usage.output_tokens.max(written), ..self.usage }
+        let written = TokenUsage::estimated(self.text.len() + calls.sum::<usize>());
+        TokenUsage { output_tokens: self.usage.output_tokens.max(written), ..self.usage }
     }
 
     /// The whole answer. A call without an id, or with that of another, gets one that nobody else
     /// has; one without arguments has an empty object, unless the answer was cut off: they may have
     /// been to come.
-    pub(super) fn into_reply(self) -> Reply {
+    pub(super) fn into_reply(self) -> StepReply {
         let mut taken = BTreeSet::new();
         let tool_calls = self.calls.into_iter().map(|call| {
             let id =
@@ -134,7 +134,7 @@ impl Answer {
             let arguments = if empty { "{}".to_owned() } else { call.arguments };
             ToolCall { id, tool: call.name, arguments: Ok(arguments) }
         });
-        Reply {
+        StepReply {
             tool_calls: tool_calls.collect(),
             text: Some(self.text).filter(|text| !text.trim().is_empty()),
             stop: self.stop,
@@ -153,14 +153,14 @@ fn made_up(number: usize) -> String {
 mod tests {
     use super::*;
 
-    fn calls(answer: Answer) -> Vec<(String, String, String)> {
+    fn calls(answer: ModelAnswer) -> Vec<(String, String, String)> {
         let calls = answer.into_reply().tool_calls.into_iter();
         calls.map(|call| (call.id, call.tool, call.arguments.expect("text"))).collect()
     }
 
     #[test]
     fn text_is_handed_on_once_and_returned_whole() {
-        let mut answer = Answer::default();
+        let mut answer = ModelAnswer::default();
         assert!(answer.fresh().is_none() && !answer.has_begun());
         answer.say("ab").expect("fits");
         assert_eq!(answer.fresh(), Some("ab"));
@@ -170,14 +170,14 @@ mod tests {
         answer.say("é").expect("fits");
         assert_eq!(answer.fresh(), Some("\n\né"));
         assert_eq!(answer.into_reply().text.as_deref(), Some("ab\n\né"));
-        let mut blank = Answer::default();
+        let mut blank = ModelAnswer::default();
         blank.say(" \n").expect("fits");
         assert_eq!(blank.into_reply().text, None);
     }
 
     #[test]
     fn each_call_has_an_id_of_its_own_and_arguments() {
-        let mut answer = Answer::default();
+        let mut answer = ModelAnswer::default();
         for (index, id) in [(0, "a"), (1, ""), (2, "a"), (0, "b")] {
             answer.begin_call(index, id, "t").expect("fits");
         }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_call_that_was_cut_off_before_its_arguments_has_none() {
         for (stop, arguments) in [(Stop::Done, "{}"), (Stop::Length, "")] {
-            let mut answer = Answer { stop, ..Answer::default() };
+            let mut answer = ModelAnswer { stop, ..ModelAnswer::default() };
             answer.begin_call(0, "a", "t").expect("fits");
             assert_eq!(calls(answer)[0].2, arguments);
         }
@@ -205,41 +205,41 @@ mod tests {
 
     #[test]
     fn a_long_id_is_whole_or_refused() {
-        let mut answer = Answer::default();
+        let mut answer = ModelAnswer::default();
         let long = format!("call_1__thought__{}", "x".repeat(2000));
         answer.begin_call(0, &long, "t").expect("fits");
         let endless = "x".repeat(CALL_ID_BYTES_MAX + 1);
-        assert_eq!(answer.begin_call(1, &endless, "t"), Err(Failure::TooMuch("an id of a tool call")));
+        assert_eq!(answer.begin_call(1, &endless, "t"), Err(AttemptFailure::TooMuch("an id of a tool call")));
         assert_eq!(calls(answer)[0].0, long);
     }
 
     #[test]
     fn what_has_come_costs_at_least_its_length() {
-        let mut answer = Answer::default();
-        assert_eq!(answer.cost(), Usage::default());
+        let mut answer = ModelAnswer::default();
+        assert_eq!(answer.cost(), TokenUsage::default());
         answer.say(&"x".repeat(40)).expect("fits");
         answer.begin_call(0, "a", "four").expect("fits");
         answer.argue(0, &"y".repeat(36)).expect("fits");
-        assert_eq!(answer.cost(), Usage { input_tokens: 0, output_tokens: 20 });
+        assert_eq!(answer.cost(), TokenUsage { input_tokens: 0, output_tokens: 20 });
         // Servers tell what was read at the beginning, and what was written at the end.
-        answer.usage = Usage { input_tokens: 9, output_tokens: 1 };
-        assert_eq!(answer.cost(), Usage { input_tokens: 9, output_tokens: 20 });
+        answer.usage = TokenUsage { input_tokens: 9, output_tokens: 1 };
+        assert_eq!(answer.cost(), TokenUsage { input_tokens: 9, output_tokens: 20 });
         answer.usage.output_tokens = 30;
         assert_eq!(answer.cost().output_tokens, 30);
     }
 
     #[test]
     fn nothing_grows_without_end() {
-        let mut answer = Answer::default();
+        let mut answer = ModelAnswer::default();
         let whole = "x".repeat(ANSWER_TEXT_BYTES_MAX);
         answer.say(&whole).expect("just fits");
-        assert_eq!(answer.say("x"), Err(Failure::TooMuch("text in one answer")));
+        assert_eq!(answer.say("x"), Err(AttemptFailure::TooMuch("text in one answer")));
         for index in 0..ANSWER_CALLS_MAX as u64 {
             answer.begin_call(index, "", &"n".repeat(1000)).expect("fits");
         }
-        assert_eq!(answer.begin_call(99, "", "n"), Err(Failure::TooMuch("tool calls in one answer")));
+        assert_eq!(answer.begin_call(99, "", "n"), Err(AttemptFailure::TooMuch("tool calls in one answer")));
         answer.argue(0, &"x".repeat(CALL_ARGUMENTS_BYTES_MAX)).expect("just fits");
-        assert_eq!(answer.argue(0, "x"), Err(Failure::TooMuch("arguments of one tool call")));
+        assert_eq!(answer.argue(0, "x"), Err(AttemptFailure::TooMuch("arguments of one tool call")));
         assert!(answer.into_reply().tool_calls.iter().all(|call| call.tool.len() == NAME_BYTES_MAX));
     }
 }

@@ -5,12 +5,12 @@
 
 use crate::turn::words::HELP_CHARS_MAX;
 use crate::turn::{
-    Conversation, Deltas, Entry, Memory, Provider, ProviderError, Reply, Request, ToolCall, ToolSpec,
+    Conversation, Deltas, HistoryEntry, HistorySize, Provider, ProviderError, StepReply, StepRequest, ToolCall, ToolSpec,
 };
 use async_trait::async_trait;
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::command::{Typed, typed};
+use cofferdam_core::command::{TypedCommand, typed};
 use cofferdam_core::text::{about, one_line, spelled_out};
 use cofferdam_core::tool::wire_name;
 use serde_json::Value;
@@ -43,11 +43,11 @@ impl Commands {
         Self { listing_chars_max: self.listing_chars_max.saturating_sub(chars) }
     }
 
-    fn decide(&self, conversation: &Conversation, tools: &[ToolSpec]) -> Reply {
+    fn decide(&self, conversation: &Conversation, tools: &[ToolSpec]) -> StepReply {
         match conversation.entries.last() {
-            Some(Entry::ToolResult { result: Ok(value), .. }) => say(value.to_string()),
-            Some(Entry::ToolResult { result: Err(error), .. }) => say(error.to_string()),
-            Some(Entry::User { text, attachments, .. }) => match typed(text) {
+            Some(HistoryEntry::ToolResult { result: Ok(value), .. }) => say(value.to_string()),
+            Some(HistoryEntry::ToolResult { result: Err(error), .. }) => say(error.to_string()),
+            Some(HistoryEntry::User { text, attachments, .. }) => match typed(text) {
                 Some(command) => self.run(command, tools),
                 None if attachments.is_empty() => {
                     say("I run commands, not conversations. /help lists them.".into())
@@ -56,13 +56,13 @@ impl Commands {
             },
             // Nothing in a task is a command.
             Some(
-                Entry::Task { .. } | Entry::Assistant { .. } | Entry::Steer { .. } | Entry::Summary { .. },
+                HistoryEntry::Task { .. } | HistoryEntry::Assistant { .. } | HistoryEntry::Steer { .. } | HistoryEntry::Summary { .. },
             )
-            | None => Reply::default(),
+            | None => StepReply::default(),
         }
     }
 
-    fn run(&self, command: Typed<'_>, tools: &[ToolSpec]) -> Reply {
+    fn run(&self, command: TypedCommand<'_>, tools: &[ToolSpec]) -> StepReply {
         let (name, rest) = (command.name, command.arguments());
         match command.word() {
             Some("help") if !rest.is_empty() => return say(explained(rest, tools)),
@@ -85,7 +85,7 @@ impl Commands {
             typed_arguments(schema, rest).map(|arguments| arguments.to_string())
         };
         let call = ToolCall { id: "0".into(), tool: one_line(name, 80), arguments };
-        Reply { tool_calls: vec![call], ..Reply::default() }
+        StepReply { tool_calls: vec![call], ..StepReply::default() }
     }
 
     /// Every tool with its summary; where that is too long for one message, without, and at last
@@ -117,17 +117,17 @@ const NOTHING_TO_STEER: &str = "Nothing is running here that /steer could add to
 
 #[async_trait]
 impl Provider for Commands {
-    async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+    async fn respond(&self, request: StepRequest<'_>, _: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
         Ok(self.decide(request.conversation, request.tools))
     }
 
-    fn memory(&self) -> Memory {
-        Memory::None
+    fn memory(&self) -> HistorySize {
+        HistorySize::None
     }
 }
 
-fn say(text: String) -> Reply {
-    Reply { text: Some(text), ..Reply::default() }
+fn say(text: String) -> StepReply {
+    StepReply { text: Some(text), ..StepReply::default() }
 }
 
 /// What `/help NAME` says.
@@ -239,8 +239,8 @@ mod tests {
     use cofferdam_warden::attachments::Attachment;
     use serde_json::json;
 
-    fn result(result: Result<Value, ToolError>) -> Entry {
-        Entry::ToolResult { call: "0".into(), tool: "x".into(), result, shown: String::new() }
+    fn result(result: Result<Value, ToolError>) -> HistoryEntry {
+        HistoryEntry::ToolResult { call: "0".into(), tool: "x".into(), result, shown: String::new() }
     }
 
     fn tools() -> Vec<ToolSpec> {
@@ -258,10 +258,10 @@ mod tests {
         let attachments: Vec<_> =
             attachments.into_iter().map(|info| Attachment { info, blob: None }).collect();
         let attachments = attachments.into();
-        Conversation { entries: vec![Entry::User { text: text.into(), attachments, addendum: None }] }
+        Conversation { entries: vec![HistoryEntry::User { text: text.into(), attachments, addendum: None }] }
     }
 
-    fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> Reply {
+    fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> StepReply {
         Commands::alone().decide(conversation, tools)
     }
 
@@ -283,7 +283,7 @@ mod tests {
             let reply = decide(&user(text, vec![]), &tools());
             let arguments = Ok(arguments.into());
             let call = ToolCall { id: "0".into(), tool: "attachment_save".into(), arguments };
-            assert_eq!(reply, Reply { tool_calls: vec![call], ..Reply::default() }, "{text}");
+            assert_eq!(reply, StepReply { tool_calls: vec![call], ..StepReply::default() }, "{text}");
         }
         assert_eq!(decide(&user("/nope x", vec![]), &tools()).tool_calls[0].tool, "nope");
     }
@@ -328,7 +328,7 @@ mod tests {
                 let reply = decide(&user(text, vec![]), &[list(optional.clone())]);
                 let (arguments, tool) = (Ok("{}".into()), "file_list".into());
                 let call = ToolCall { id: "0".into(), tool, arguments };
-                assert_eq!(reply, Reply { tool_calls: vec![call], ..Reply::default() }, "{text}");
+                assert_eq!(reply, StepReply { tool_calls: vec![call], ..StepReply::default() }, "{text}");
             }
         }
         let reply = decide(&user("/file_list", vec![]), &[list(json!(["path"]))]);

@@ -2,8 +2,8 @@
 //! anything is contacted.
 
 use super::key;
-use super::patience::Patience;
-use crate::server::{Address, BadAddress, Reach, SecretFileError};
+use super::patience::RequestTimeouts;
+use crate::server::{Address, BadAddress, ServerScope, SecretFileError};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use rustix::fs::OFlags;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Which provider answers.
-    pub kind: Kind,
+    pub kind: ProviderKind,
     /// Address of the model's server; plain http only for loopback.
     pub base_url: Option<String>,
     /// The model, as its server calls it.
@@ -38,13 +38,13 @@ pub struct Config {
     pub spare_help_chars: usize,
     /// How long things take. No file sets it; tests shorten it.
     #[serde(skip)]
-    pub patience: Patience,
+    pub patience: RequestTimeouts,
 }
 
 /// The providers there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ProviderKind {
     /// `/tool key=value …` is one call; no model.
     #[default]
     Commands,
@@ -159,7 +159,7 @@ struct Defaults {
 /// takes?
 const SHOWN: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"];
 
-impl Kind {
+impl ProviderKind {
     /// The variable that usually holds such a server's key.
     pub fn key_env(self) -> &'static str {
         self.defaults().key_env
@@ -196,7 +196,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which says what to write instead.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if self.kind == Kind::Commands {
+        if self.kind == ProviderKind::Commands {
             return self.written().map_or(Ok(()), |key| Err(ConfigError::WithoutModel(key)));
         }
         let address = self.address()?;
@@ -230,7 +230,7 @@ impl Config {
         match (&self.api_key_env, &self.api_key_file) {
             (Some(_), Some(_)) => Err(ConfigError::KeyTwice),
             (Some(name), None) if !is_variable_name(name) => Err(ConfigError::KeyEnv(example)),
-            (None, None) if address.reach == Reach::Remote => {
+            (None, None) if address.reach == ServerScope::Remote => {
                 let host = one_line(address.url.host_str().unwrap_or_default(), 200);
                 Err(ConfigError::KeyMissing(host, example))
             }
@@ -246,7 +246,7 @@ impl Config {
 
     /// The server's TCP port; none where there is no server.
     pub fn port(&self) -> Option<u16> {
-        self.address().ok().filter(|_| self.kind != Kind::Commands)?.port()
+        self.address().ok().filter(|_| self.kind != ProviderKind::Commands)?.port()
     }
 
     /// The server's address as it is written, or that of the kind.

@@ -1,8 +1,8 @@
 //! What differs from one model API to another: where requests go, what is in them, and what their
 //! answers' events mean. Pure: a dialect contacts nobody.
 
-use super::answer::Answer;
-use super::failure::Failure;
+use super::answer::ModelAnswer;
+use super::failure::AttemptFailure;
 use super::messages::Prompt;
 use cofferdam_core::secret::Secret;
 use reqwest::header::HeaderMap;
@@ -29,7 +29,7 @@ pub(super) trait Listener: Send {
     ///
     /// # Errors
     /// [`Failure`] when the event tells of an error, or the answer grows too large.
-    fn hear(&mut self, data: &str, answer: &mut Answer) -> Result<Heard, Failure>;
+    fn hear(&mut self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure>;
 
     /// Whether the answer is whole if the stream ends now.
     fn is_whole(&self) -> bool;
@@ -37,7 +37,7 @@ pub(super) trait Listener: Send {
 
 /// Whether more is to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum StreamState {
     /// It may.
     More,
     /// The stream has said that it is over.
@@ -45,8 +45,8 @@ pub(super) enum Heard {
 }
 
 /// An event's data as JSON.
-pub(super) fn json(data: &str) -> Result<Value, Failure> {
-    serde_json::from_str(data).map_err(|error| Failure::Unreadable(format!("an event is not JSON: {error}")))
+pub(super) fn json(data: &str) -> Result<Value, AttemptFailure> {
+    serde_json::from_str(data).map_err(|error| AttemptFailure::Unreadable(format!("an event is not JSON: {error}")))
 }
 
 /// A header's value that no log shows. A key is checked to be fit for one when it is read.

@@ -1,7 +1,7 @@
 //! The events of a streamed answer (server-sent events), read within bounds of size and of silence.
 
-use super::failure::Failure;
-use super::patience::Patience;
+use super::failure::AttemptFailure;
+use super::patience::RequestTimeouts;
 use bytes::Bytes;
 use eventsource_stream::{Event, EventStreamError, Eventsource};
 use futures_util::stream::{BoxStream, StreamExt, try_unfold};
@@ -16,13 +16,13 @@ pub(super) const STREAM_BYTES_MAX: usize = 64 << 20;
 const REST_MAX: Duration = Duration::from_secs(1);
 
 /// The events of one answer, in order.
-pub(super) struct Events(BoxStream<'static, Result<Event, EventStreamError<Failure>>>);
+pub(super) struct Events(BoxStream<'static, Result<Event, EventStreamError<AttemptFailure>>>);
 
 impl Events {
     /// Reads them from an answer whose head has come, waiting `first_byte` for the rest to begin.
-    pub(super) fn of(response: Response, first_byte: Duration, patience: &Patience) -> Self {
+    pub(super) fn of(response: Response, first_byte: Duration, patience: &RequestTimeouts) -> Self {
         let reading =
-            Reading { response, meter: Meter::default(), wait: first_byte, silence: patience.silence };
+            EventStream { response, meter: Meter::default(), wait: first_byte, silence: patience.silence };
         let pieces = try_unfold(reading, |mut reading| async move {
             Ok(reading.next().await?.map(|piece| (piece, reading)))
         });
@@ -33,12 +33,12 @@ impl Events {
     ///
     /// # Errors
     /// [`Failure`] when it breaks, is silent, or grows too large.
-    pub(super) async fn next(&mut self) -> Result<Option<Event>, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Option<Event>, AttemptFailure> {
         match self.0.next().await {
             None => Ok(None),
             Some(Ok(event)) => Ok(Some(event)),
             Some(Err(EventStreamError::Transport(failure))) => Err(failure),
-            Some(Err(_)) => Err(Failure::Unreadable("it is no stream of events".into())),
+            Some(Err(_)) => Err(AttemptFailure::Unreadable("it is no stream of events".into())),
         }
     }
 
@@ -54,7 +54,7 @@ impl Events {
 }
 
 /// A body that is read piece by piece.
-struct Reading {
+struct EventStream {
     response: Response,
     meter: Meter,
     /// How long the next piece is waited for.
@@ -62,13 +62,13 @@ struct Reading {
     silence: Duration,
 }
 
-impl Reading {
-    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+impl EventStream {
+    async fn next(&mut self) -> Result<Option<Bytes>, AttemptFailure> {
         let piece = tokio::time::timeout(self.wait, self.response.chunk()).await;
-        let piece = piece.map_err(|_| Failure::Silent(self.wait))?;
+        let piece = piece.map_err(|_| AttemptFailure::Silent(self.wait))?;
         self.wait = self.silence;
         // A body that breaks is an answer that was cut.
-        let Some(piece) = piece.map_err(|_| Failure::Cut)? else { return Ok(None) };
+        let Some(piece) = piece.map_err(|_| AttemptFailure::Cut)? else { return Ok(None) };
         self.meter.take(&piece)?;
         Ok(Some(piece))
     }
@@ -86,10 +86,10 @@ struct Meter {
 }
 
 impl Meter {
-    fn take(&mut self, piece: &[u8]) -> Result<(), Failure> {
+    fn take(&mut self, piece: &[u8]) -> Result<(), AttemptFailure> {
         self.stream += piece.len();
         if self.stream > STREAM_BYTES_MAX {
-            return Err(Failure::TooMuch("bytes of one answer"));
+            return Err(AttemptFailure::TooMuch("bytes of one answer"));
         }
         for byte in piece {
             self.event += 1;
@@ -106,7 +106,7 @@ impl Meter {
             }
             self.after_return = *byte == b'\r';
             if self.event > EVENT_BYTES_MAX {
-                return Err(Failure::TooMuch("bytes of one event"));
+                return Err(AttemptFailure::TooMuch("bytes of one event"));
             }
         }
         Ok(())
@@ -128,7 +128,7 @@ mod tests {
             let lines = format!("data: {}{end}", "x".repeat(EVENT_BYTES_MAX / 2));
             meter.take(lines.as_bytes()).expect("half of it");
             let refused = meter.take(lines.as_bytes()).expect_err("without a blank line between");
-            assert_eq!(refused, Failure::TooMuch("bytes of one event"), "{end:?}");
+            assert_eq!(refused, AttemptFailure::TooMuch("bytes of one event"), "{end:?}");
         }
     }
 
@@ -140,6 +140,6 @@ mod tests {
         for _ in 0..pieces {
             meter.take(piece.as_bytes()).expect("fits");
         }
-        assert_eq!(meter.take(piece.as_bytes()), Err(Failure::TooMuch("bytes of one answer")));
+        assert_eq!(meter.take(piece.as_bytes()), Err(AttemptFailure::TooMuch("bytes of one answer")));
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Why one attempt did not bring a whole answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum AttemptFailure {
     /// Not reached, or the connection broke.
     #[error("not reached: {0}")]
     Unreachable(String),
@@ -91,7 +91,7 @@ const BLIND: &[&str] =
 /// and Hugging Face's.
 const LOADING: &[&str] = &["loading model", "currently loading"];
 
-impl Failure {
+impl AttemptFailure {
     /// The failure that an answer of this status tells of. `after` is the pause that it asks for.
     pub(super) fn of_status(status: u16, body: &str, after: Option<Duration>) -> Self {
         let error = serde_json::from_str::<Value>(body).ok().map(|body| body["error"].clone());
@@ -304,90 +304,90 @@ mod tests {
 
     #[test]
     fn statuses_are_sorted_by_what_helps() {
-        let of = |status, body: &str| Failure::of_status(status, body, None);
+        let of = |status, body: &str| AttemptFailure::of_status(status, body, None);
         for status in [408, 409, 429, 500, 502, 503, 529] {
             assert!(of(status, "").may_pass(), "{status}");
         }
         for status in [301, 400, 401, 402, 403, 404, 413, 422] {
             assert!(!of(status, "").may_pass(), "{status}");
         }
-        assert!(matches!(of(401, ""), Failure::Key(_)));
-        assert_eq!(of(307, ""), Failure::Redirected(307));
-        assert!(matches!(of(404, r#"{"error":{"message":"no model"}}"#), Failure::NotFound(_)));
-        assert!(matches!(of(400, r#"{"error":{"code":"context_length_exceeded"}}"#), Failure::TooLong(_)));
+        assert!(matches!(of(401, ""), AttemptFailure::Key(_)));
+        assert_eq!(of(307, ""), AttemptFailure::Redirected(307));
+        assert!(matches!(of(404, r#"{"error":{"message":"no model"}}"#), AttemptFailure::NotFound(_)));
+        assert!(matches!(of(400, r#"{"error":{"code":"context_length_exceeded"}}"#), AttemptFailure::TooLong(_)));
         let anthropic = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 2 tokens > 1 maximum"}}"#;
-        assert!(matches!(of(400, anthropic), Failure::TooLong(_)));
+        assert!(matches!(of(400, anthropic), AttemptFailure::TooLong(_)));
         // As llama.cpp says it.
         let loads = r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#;
-        assert!(matches!(of(503, loads), Failure::Loading(_)) && of(503, loads).may_pass());
-        assert!(matches!(of(503, r#"{"error":"Model x is currently loading"}"#), Failure::Loading(_)));
-        assert!(matches!(of(500, loads), Failure::Busy { .. }));
+        assert!(matches!(of(503, loads), AttemptFailure::Loading(_)) && of(503, loads).may_pass());
+        assert!(matches!(of(503, r#"{"error":"Model x is currently loading"}"#), AttemptFailure::Loading(_)));
+        assert!(matches!(of(500, loads), AttemptFailure::Busy { .. }));
         for said in [
             "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000",
             "The input token count (134123) exceeds the maximum number of tokens allowed (131072).",
             "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
         ] {
             let body = serde_json::json!({ "error": { "message": said } }).to_string();
-            assert!(matches!(of(400, &body), Failure::TooLong(_)), "{said}");
+            assert!(matches!(of(400, &body), AttemptFailure::TooLong(_)), "{said}");
         }
         let llama = r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}"#;
-        assert!(matches!(of(400, llama), Failure::TooLong(_)));
+        assert!(matches!(of(400, llama), AttemptFailure::TooLong(_)));
         let proxy = r#"{"error":{"code":"400","message":"litellm.ContextWindowExceededError: x"}}"#;
-        assert!(matches!(of(400, proxy), Failure::TooLong(_)));
-        assert!(matches!(of(429, r#"{"error":{"code":"insufficient_quota"}}"#), Failure::Credit(_)));
-        assert!(matches!(of(400, r#"{"error":"plain"}"#), Failure::Refused(said) if said.contains("plain")));
+        assert!(matches!(of(400, proxy), AttemptFailure::TooLong(_)));
+        assert!(matches!(of(429, r#"{"error":{"code":"insufficient_quota"}}"#), AttemptFailure::Credit(_)));
+        assert!(matches!(of(400, r#"{"error":"plain"}"#), AttemptFailure::Refused(said) if said.contains("plain")));
     }
 
     #[test]
     fn errors_in_a_stream_are_sorted_alike() {
-        let of = |error: &str| Failure::of_error(&serde_json::from_str(error).expect("JSON"));
+        let of = |error: &str| AttemptFailure::of_error(&serde_json::from_str(error).expect("JSON"));
         assert!(of(r#"{"type":"overloaded_error","message":"Overloaded"}"#).may_pass());
         assert!(
             of(r#"{"type":"api_error"}"#).may_pass() && of(r#"{"code":"rate_limit_exceeded"}"#).may_pass()
         );
         assert!(of(r#"{"code":502,"message":"upstream"}"#).may_pass());
         for code in ["401", r#""401""#] {
-            assert!(matches!(of(&format!(r#"{{"code":{code},"message":"no"}}"#)), Failure::Key(_)), "{code}");
+            assert!(matches!(of(&format!(r#"{{"code":{code},"message":"no"}}"#)), AttemptFailure::Key(_)), "{code}");
         }
-        assert!(matches!(of(r#"{"type":"authentication_error"}"#), Failure::Key(_)));
-        assert!(matches!(of(r#"{"type":"invalid_request_error","message":"x"}"#), Failure::Refused(_)));
-        assert!(matches!(of(r#"{"code":"context_length_exceeded"}"#), Failure::TooLong(_)));
+        assert!(matches!(of(r#"{"type":"authentication_error"}"#), AttemptFailure::Key(_)));
+        assert!(matches!(of(r#"{"type":"invalid_request_error","message":"x"}"#), AttemptFailure::Refused(_)));
+        assert!(matches!(of(r#"{"code":"context_length_exceeded"}"#), AttemptFailure::TooLong(_)));
     }
 
     #[test]
     fn users_are_told_in_plain_words_and_nothing_of_the_servers() {
         let said = "https://x.example sk-123 {\"error\":1}";
         let all = [
-            Failure::Unreachable(said.into()),
-            Failure::Silent(Duration::from_secs(1)),
-            Failure::Busy { said: said.into(), after: Some(Duration::from_secs(3600)) },
-            Failure::Loading(said.into()),
-            Failure::Cut,
-            Failure::Unreadable(said.into()),
-            Failure::TooMuch("text in one answer"),
-            Failure::Key(said.into()),
-            Failure::Credit(said.into()),
-            Failure::NotFound(said.into()),
-            Failure::Redirected(302),
-            Failure::TooLong(said.into()),
-            Failure::TooLarge(said.into()),
-            Failure::Blind(said.into()),
-            Failure::Refused(said.into()),
+            AttemptFailure::Unreachable(said.into()),
+            AttemptFailure::Silent(Duration::from_secs(1)),
+            AttemptFailure::Busy { said: said.into(), after: Some(Duration::from_secs(3600)) },
+            AttemptFailure::Loading(said.into()),
+            AttemptFailure::Cut,
+            AttemptFailure::Unreadable(said.into()),
+            AttemptFailure::TooMuch("text in one answer"),
+            AttemptFailure::Key(said.into()),
+            AttemptFailure::Credit(said.into()),
+            AttemptFailure::NotFound(said.into()),
+            AttemptFailure::Redirected(302),
+            AttemptFailure::TooLong(said.into()),
+            AttemptFailure::TooLarge(said.into()),
+            AttemptFailure::Blind(said.into()),
+            AttemptFailure::Refused(said.into()),
         ];
         for failure in all {
             // Of the network this program says itself what is wrong.
             let reason = failure.reason();
-            assert!(!reason.contains("sk-") || matches!(failure, Failure::Unreachable(_)), "{reason}");
+            assert!(!reason.contains("sk-") || matches!(failure, AttemptFailure::Unreachable(_)), "{reason}");
             for told in [failure.told(), failure.broke_off()] {
                 let told = told.to_string();
                 assert!(!told.contains("sk-") && !told.contains("http") && !told.contains('{'), "{told}");
                 assert!(told.ends_with('.') && told.len() < 200, "{told}");
             }
         }
-        let refused = Failure::of_status(400, r#"{"error":{"message":"no, Ann: go"}}"#, None);
+        let refused = AttemptFailure::of_status(400, r#"{"error":{"message":"no, Ann: go"}}"#, None);
         assert_eq!(refused.reason(), "refused (HTTP status 400)");
         let wait = |seconds| {
-            Failure::Busy { said: String::new(), after: Some(Duration::from_secs(seconds)) }
+            AttemptFailure::Busy { said: String::new(), after: Some(Duration::from_secs(seconds)) }
                 .told()
                 .to_string()
         };
@@ -399,8 +399,8 @@ mod tests {
     #[test]
     fn a_refused_key_is_not_quoted_and_words_are_bounded() {
         let body = r#"{"error":{"message":"Incorrect API key provided: sk-ab***yz"}}"#;
-        assert!(!Failure::of_status(401, body, None).to_string().contains("yz"));
+        assert!(!AttemptFailure::of_status(401, body, None).to_string().contains("yz"));
         let long = format!(r#"{{"error":{{"message":"{}"}}}}"#, "x".repeat(10_000));
-        assert!(Failure::of_status(400, &long, None).to_string().len() < 400);
+        assert!(AttemptFailure::of_status(400, &long, None).to_string().len() < 400);
     }
 }

@@ -4,13 +4,13 @@
 //! It follows no redirects, sends no Referer, and gives the key to nobody but the address that it
 //! was configured for.
 
-use super::answer::Answer;
-use super::dialect::{Dialect, Heard};
+use super::answer::ModelAnswer;
+use super::dialect::{Dialect, StreamState};
 use super::events::Events;
-use super::failure::Failure;
-use super::patience::{Patience, REQUEST_ATTEMPTS_MAX};
+use super::failure::AttemptFailure;
+use super::patience::{RequestTimeouts, REQUEST_ATTEMPTS_MAX};
 use crate::server::{Address, Backoff, client, http_date};
-use crate::turn::{Delta, Deltas, ProviderError, Reply, Usage};
+use crate::turn::{Delta, Deltas, ProviderError, StepReply, TokenUsage};
 use bytes::Bytes;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::secret::Secret;
@@ -24,16 +24,16 @@ use tokio::time::{Instant, timeout};
 pub(super) const ERROR_BYTES_MAX: usize = 64 << 10;
 
 /// A request, ready to be sent.
-pub(super) struct Asking {
+pub(super) struct ModelRequest {
     /// Its body.
     pub(super) body: Bytes,
     /// What is in it.
-    pub(super) shows: Shows,
+    pub(super) shows: PromptMedia,
 }
 
 /// What a request shows a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shows {
+pub(super) enum PromptMedia {
     /// Nothing but text.
     Text,
     /// Attachments too, which may be why it is refused.
@@ -41,14 +41,14 @@ pub(super) enum Shows {
 }
 
 /// A model's server.
-pub(super) struct Server {
+pub(super) struct ModelServer {
     client: Client,
     address: Address,
     key: Option<Secret>,
-    patience: Patience,
+    patience: RequestTimeouts,
 }
 
-impl Server {
+impl ModelServer {
     /// A client for the server. Contacts nobody.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Server {
     pub(super) fn new(
         address: Address,
         key: Option<Secret>,
-        patience: Patience,
+        patience: RequestTimeouts,
     ) -> Result<Self, reqwest::Error> {
         let builder = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
         let client = builder.connect_timeout(patience.connect).build()?;
@@ -70,17 +70,17 @@ impl Server {
     pub(super) async fn ask(
         &self,
         dialect: &dyn Dialect,
-        asking: Asking,
+        asking: ModelRequest,
         deltas: &mut dyn Deltas,
-    ) -> Result<Reply, ProviderError> {
+    ) -> Result<StepReply, ProviderError> {
         let started = Instant::now();
         let mut backoff = Backoff::new(self.patience.pause, self.patience.pause_longest);
-        let mut telling = Telling { to: deltas, lost: Usage::default(), told: None };
+        let mut telling = AnswerListener { to: deltas, lost: TokenUsage::default(), told: None };
         // Those that count: a server that says that it loads its model has not failed, and is
         // waited for as long as asking again makes sense at all.
         let mut attempt = 1;
         loop {
-            let mut answer = Answer::default();
+            let mut answer = ModelAnswer::default();
             let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, &mut telling).await {
                 Ok(()) => return Ok(counted(answer.into_reply(), telling.lost)),
                 Err(failure) => failure,
@@ -99,13 +99,13 @@ impl Server {
             let pause = backoff.pause_of_at_least(asked);
             let late = started.elapsed() + pause > self.patience.retrying;
             let hopeless = !failure.may_pass() || asked > self.patience.retry_after || late;
-            let loading = matches!(failure, Failure::Loading(_));
+            let loading = matches!(failure, AttemptFailure::Loading(_));
             if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {
                 COUNTS.model.requests.add("failed", 1);
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
                 let told = match asking.shows {
-                    Shows::Text => failure.told(),
-                    Shows::Files => failure.told_of_files(),
+                    PromptMedia::Text => failure.told(),
+                    PromptMedia::Files => failure.told_of_files(),
                 };
                 match told {
                     // Another request may succeed.
@@ -115,7 +115,7 @@ impl Server {
                     _ => MODEL.failed(now_ms(), &failure.reason()),
                 }
                 return Err(match told {
-                    ProviderError::Unavailable(said) if lost != Usage::default() => {
+                    ProviderError::Unavailable(said) if lost != TokenUsage::default() => {
                         ProviderError::BrokeOff { said, usage: lost }
                     }
                     told => told,
@@ -134,7 +134,7 @@ impl Server {
     }
 
     /// What a failure says, without the key.
-    pub(super) fn scrub(&self, failure: &Failure) -> String {
+    pub(super) fn scrub(&self, failure: &AttemptFailure) -> String {
         let said = failure.to_string();
         self.key.as_ref().map_or(said.clone(), |key| key.scrub(&said))
     }
@@ -143,9 +143,9 @@ impl Server {
         &self,
         dialect: &dyn Dialect,
         body: Bytes,
-        answer: &mut Answer,
-        telling: &mut Telling<'_>,
-    ) -> Result<(), Failure> {
+        answer: &mut ModelAnswer,
+        telling: &mut AnswerListener<'_>,
+    ) -> Result<(), AttemptFailure> {
         let deadline = Instant::now() + self.patience.first_byte;
         let request = self
             .client
@@ -155,8 +155,8 @@ impl Server {
             .headers(dialect.headers(self.key.as_ref()))
             .body(body);
         let head = timeout(self.patience.first_byte, request.send()).await;
-        let head = head.map_err(|_| Failure::Silent(self.patience.first_byte))?;
-        let response = head.map_err(Failure::network)?;
+        let head = head.map_err(|_| AttemptFailure::Silent(self.patience.first_byte))?;
+        let response = head.map_err(AttemptFailure::network)?;
         let left = deadline.saturating_duration_since(Instant::now());
         if response.status() != 200 || !may_be_events(response.headers()) {
             return Err(refusal(response, left).await);
@@ -166,33 +166,33 @@ impl Server {
         while let Some(event) = events.next().await? {
             let heard = listener.hear(&event.data, answer);
             telling.tell(answer);
-            if heard? == Heard::End {
+            if heard? == StreamState::End {
                 events.rest();
                 return Ok(());
             }
         }
-        if listener.is_whole() { Ok(()) } else { Err(Failure::Cut) }
+        if listener.is_whole() { Ok(()) } else { Err(AttemptFailure::Cut) }
     }
 }
 
 /// Tells of an answer while it comes.
-struct Telling<'a> {
+struct AnswerListener<'a> {
     to: &'a mut dyn Deltas,
     /// What earlier attempts have cost.
-    lost: Usage,
+    lost: TokenUsage,
     /// What all of it costs, as it was told last.
-    told: Option<Usage>,
+    told: Option<TokenUsage>,
 }
 
-impl Telling<'_> {
+impl AnswerListener<'_> {
     /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the
     /// cost alone is told.
-    fn tell(&mut self, answer: &mut Answer) {
+    fn tell(&mut self, answer: &mut ModelAnswer) {
         if let Some(fresh) = answer.fresh() {
             self.to.take(Delta::Text(fresh.to_owned()));
         }
         let spent = self.lost.and(answer.cost());
-        if self.told != Some(spent) && (answer.has_begun() || spent != Usage::default()) {
+        if self.told != Some(spent) && (answer.has_begun() || spent != TokenUsage::default()) {
             self.told = Some(spent);
             self.to.take(Delta::Spent(spent));
         }
@@ -204,11 +204,11 @@ fn now_ms() -> i64 {
 }
 
 /// The reply, which is counted, with what attempts before it have cost.
-fn counted(mut reply: Reply, lost: Usage) -> Reply {
+fn counted(mut reply: StepReply, lost: TokenUsage) -> StepReply {
     COUNTS.model.requests.add("answered", 1);
     MODEL.succeeded(now_ms());
     // Where the server does not count the reply itself, the whole is left to an estimate.
-    if reply.usage != Usage::default() {
+    if reply.usage != TokenUsage::default() {
         reply.usage = reply.usage.and(lost);
     }
     COUNTS.model.tokens.add("input", reply.usage.input_tokens);
@@ -224,7 +224,7 @@ fn may_be_events(headers: &HeaderMap) -> bool {
 }
 
 /// The failure that an answer without events tells of.
-async fn refusal(mut response: Response, left: Duration) -> Failure {
+async fn refusal(mut response: Response, left: Duration) -> AttemptFailure {
     let status = response.status().as_u16();
     let after = retry_after(response.headers(), SystemTime::now());
     let mut body = Vec::new();
@@ -241,11 +241,11 @@ async fn refusal(mut response: Response, left: Duration) -> Failure {
     let _ = timeout(left, reading).await;
     let body = String::from_utf8_lossy(&body);
     if status != 200 {
-        return Failure::of_status(status, &body, after);
+        return AttemptFailure::of_status(status, &body, after);
     }
     match serde_json::from_str::<serde_json::Value>(&body) {
-        Ok(answer) if !answer["error"].is_null() => Failure::of_error(&answer["error"]),
-        _ => Failure::Unreadable("it is no stream of events".into()),
+        Ok(answer) if !answer["error"].is_null() => AttemptFailure::of_error(&answer["error"]),
+        _ => AttemptFailure::Unreadable("it is no stream of events".into()),
     }
 }
 

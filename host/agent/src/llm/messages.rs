@@ -4,8 +4,8 @@
 //! What a conversation lacks is mended here and said so, because a server that refuses one entry
 //! refuses the whole conversation from then on.
 
-use super::parts::{Part, Parts};
-use crate::turn::{Entry, Request, Shown, ToolCall, ToolSpec};
+use super::parts::{PromptPart, PromptParts};
+use crate::turn::{HistoryEntry, StepRequest, TaskAttachments, ToolCall, ToolSpec};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -18,14 +18,14 @@ pub(super) struct Prompt<'a> {
     /// Its task; may be empty.
     pub(super) instructions: &'a str,
     /// What was said, oldest first.
-    pub(super) messages: Vec<Message<'a>>,
+    pub(super) messages: Vec<PromptMessage<'a>>,
     /// The tools that it may call.
-    pub(super) tools: Vec<Tool<'a>>,
+    pub(super) tools: Vec<PromptTool<'a>>,
 }
 
 /// One message.
 #[derive(Debug)]
-pub(super) enum Message<'a> {
+pub(super) enum PromptMessage<'a> {
     /// Of the user; never empty.
     User(Vec<Block<'a>>),
     /// Of the model; text, calls or both.
@@ -33,10 +33,10 @@ pub(super) enum Message<'a> {
         /// What it said.
         text: Option<&'a str>,
         /// What it called. A [`Message::Results`] with as many results, in this order, follows.
-        calls: Vec<Call<'a>>,
+        calls: Vec<PromptCall<'a>>,
     },
     /// What came of its calls.
-    Results(Vec<Outcome<'a>>),
+    Results(Vec<CallResult<'a>>),
 }
 
 /// A piece of a user's message.
@@ -45,12 +45,12 @@ pub(super) enum Block<'a> {
     /// Not blank.
     Text(Cow<'a, str>),
     /// An attachment.
-    Part(&'a Part),
+    Part(&'a PromptPart),
 }
 
 /// A tool call that the model made.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct PromptCall<'a> {
     /// Its id.
     pub(super) id: &'a str,
     /// The tool, in the alphabet that servers accept.
@@ -61,7 +61,7 @@ pub(super) struct Call<'a> {
 
 /// What came of a call.
 #[derive(Debug)]
-pub(super) struct Outcome<'a> {
+pub(super) struct CallResult<'a> {
     /// The id of the call.
     pub(super) call: &'a str,
     /// What the model is shown; not blank.
@@ -71,7 +71,7 @@ pub(super) struct Outcome<'a> {
 }
 
 /// A tool that may be called.
-pub(super) struct Tool<'a> {
+pub(super) struct PromptTool<'a> {
     /// Its name.
     pub(super) name: &'a str,
     /// One sentence.
@@ -93,49 +93,49 @@ const NOTHING: &str = "(nothing)";
 const WIRE_NAME_BYTES_MAX: usize = 64;
 
 /// The messages of a conversation.
-pub(super) fn messages<'a>(request: Request<'a>, parts: &'a Parts) -> Vec<Message<'a>> {
+pub(super) fn messages<'a>(request: StepRequest<'a>, parts: &'a PromptParts) -> Vec<PromptMessage<'a>> {
     let entries = &request.conversation.entries;
     let mut messages = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         match entry {
-            Entry::User { text, addendum, attachments } => {
+            HistoryEntry::User { text, addendum, attachments } => {
                 let mut blocks = said([Some(text), addendum.as_deref()], parts.at(at));
                 if blocks.is_empty() {
                     blocks.push(Block::Text(without_words(attachments.len())));
                 }
                 push_user(&mut messages, blocks);
             }
-            Entry::Task { prompt, list, shown, .. } => {
+            HistoryEntry::Task { prompt, list, shown, .. } => {
                 push_user(&mut messages, asked(prompt, list.as_deref(), shown, parts.at(at)));
             }
-            Entry::Steer { text, addendum, .. } => {
+            HistoryEntry::Steer { text, addendum, .. } => {
                 let texts = [Some(STEER), Some(text.as_str()), addendum.as_deref()];
                 push_user(&mut messages, said(texts, parts.at(at)));
             }
-            Entry::Summary { text } if text.trim().is_empty() => {}
-            Entry::Summary { text } => {
+            HistoryEntry::Summary { text } if text.trim().is_empty() => {}
+            HistoryEntry::Summary { text } => {
                 let text = format!("{SUMMARY}\n\n{text}");
                 push_user(&mut messages, vec![Block::Text(text.into())]);
             }
-            Entry::Assistant { text, tool_calls } => {
+            HistoryEntry::Assistant { text, tool_calls } => {
                 let text = text.as_deref().filter(|text| !text.trim().is_empty());
                 if text.is_none() && tool_calls.is_empty() {
                     continue;
                 }
-                messages.push(Message::Assistant { text, calls: tool_calls.iter().map(call).collect() });
+                messages.push(PromptMessage::Assistant { text, calls: tool_calls.iter().map(call).collect() });
                 if !tool_calls.is_empty() {
-                    messages.push(Message::Results(outcomes(tool_calls, &entries[at + 1..])));
+                    messages.push(PromptMessage::Results(outcomes(tool_calls, &entries[at + 1..])));
                 }
             }
             // They were taken with their calls; one without a call answers nothing.
-            Entry::ToolResult { .. } => {}
+            HistoryEntry::ToolResult { .. } => {}
         }
     }
     messages
 }
 
 /// What a person sent: parts first, then what is not blank of the texts.
-fn said<'a, const N: usize>(texts: [Option<&'a str>; N], parts: &'a [Part]) -> Vec<Block<'a>> {
+fn said<'a, const N: usize>(texts: [Option<&'a str>; N], parts: &'a [PromptPart]) -> Vec<Block<'a>> {
     let texts = texts.into_iter().flatten().filter(|text| !text.trim().is_empty());
     parts.iter().map(Block::Part).chain(texts.map(|text| Block::Text(text.into()))).collect()
 }
@@ -145,14 +145,14 @@ fn said<'a, const N: usize>(texts: [Option<&'a str>; N], parts: &'a [Part]) -> V
 fn asked<'a>(
     prompt: &'a str,
     list: Option<&'a str>,
-    shown: &'a [Shown],
-    parts: &'a [Part],
+    shown: &'a [TaskAttachments],
+    parts: &'a [PromptPart],
 ) -> Vec<Block<'a>> {
     let text = |text: &'a str| (!text.trim().is_empty()).then(|| Block::Text(text.into()));
     let mut parts = parts.iter();
     let shown = shown.iter().filter_map(|shown| match shown {
-        Shown::Text(shown) => text(shown),
-        Shown::Attachment(_) | Shown::ImageAt(_) => parts.next().map(Block::Part),
+        TaskAttachments::Text(shown) => text(shown),
+        TaskAttachments::Attachment(_) | TaskAttachments::ImageAt(_) => parts.next().map(Block::Part),
     });
     text(prompt).into_iter().chain(list.and_then(text)).chain(shown).collect()
 }
@@ -170,20 +170,20 @@ fn without_words(files: usize) -> Cow<'static, str> {
 }
 
 /// Adds to the user's message, or begins one.
-fn push_user<'a>(messages: &mut Vec<Message<'a>>, blocks: Vec<Block<'a>>) {
+fn push_user<'a>(messages: &mut Vec<PromptMessage<'a>>, blocks: Vec<Block<'a>>) {
     match messages.last_mut() {
         _ if blocks.is_empty() => {}
-        Some(Message::User(earlier)) => earlier.extend(blocks),
-        _ => messages.push(Message::User(blocks)),
+        Some(PromptMessage::User(earlier)) => earlier.extend(blocks),
+        _ => messages.push(PromptMessage::User(blocks)),
     }
 }
 
 /// What came of these calls, up to the next message of the model.
-fn outcomes<'a>(calls: &'a [ToolCall], later: &'a [Entry]) -> Vec<Outcome<'a>> {
-    let results = || later.iter().take_while(|entry| !matches!(entry, Entry::Assistant { .. }));
+fn outcomes<'a>(calls: &'a [ToolCall], later: &'a [HistoryEntry]) -> Vec<CallResult<'a>> {
+    let results = || later.iter().take_while(|entry| !matches!(entry, HistoryEntry::Assistant { .. }));
     let outcome = |wanted: &'a ToolCall| {
         let found = results().find_map(|entry| match entry {
-            Entry::ToolResult { call, result, shown, .. } if *call == wanted.id => Some((result, shown)),
+            HistoryEntry::ToolResult { call, result, shown, .. } if *call == wanted.id => Some((result, shown)),
             _ => None,
         });
         let (failed, shown) = match found {
@@ -191,12 +191,12 @@ fn outcomes<'a>(calls: &'a [ToolCall], later: &'a [Entry]) -> Vec<Outcome<'a>> {
             Some((result, shown)) => (result.is_err(), shown.as_str()),
             None => (true, NO_RESULT),
         };
-        Outcome { call: &wanted.id, shown, failed }
+        CallResult { call: &wanted.id, shown, failed }
     };
     calls.iter().map(outcome).collect()
 }
 
-fn call(call: &ToolCall) -> Call<'_> {
+fn call(call: &ToolCall) -> PromptCall<'_> {
     let arguments = match &call.arguments {
         // What is no object was answered by an error, which the model understands only beside its
         // words.
@@ -206,7 +206,7 @@ fn call(call: &ToolCall) -> Call<'_> {
         },
         Err(_) => json!({}),
     };
-    Call { id: &call.id, tool: wire_name(&call.tool), arguments }
+    PromptCall { id: &call.id, tool: wire_name(&call.tool), arguments }
 }
 
 /// A tool's name as it was asked for, in the alphabet that servers accept: a name that no tool has
@@ -222,7 +222,7 @@ fn wire_name(name: &str) -> Cow<'_, str> {
 }
 
 /// The tools as servers accept them: some refuse `$schema`, others an object without `properties`.
-pub(super) fn tools(specs: &[ToolSpec]) -> Vec<Tool<'_>> {
+pub(super) fn tools(specs: &[ToolSpec]) -> Vec<PromptTool<'_>> {
     let tool = |spec: &'_ ToolSpec| {
         let mut arguments = spec.arguments.clone();
         if let Some(schema) = arguments.as_object_mut() {
@@ -233,7 +233,7 @@ pub(super) fn tools(specs: &[ToolSpec]) -> Vec<Tool<'_>> {
     };
     specs
         .iter()
-        .map(|spec| Tool { name: &spec.name, summary: &spec.summary, arguments: tool(spec) })
+        .map(|spec| PromptTool { name: &spec.name, summary: &spec.summary, arguments: tool(spec) })
         .collect()
 }
 
@@ -244,42 +244,42 @@ mod tests {
     use cofferdam_core::tool::{ErrorCode, ToolError};
     use cofferdam_warden::attachments::{Attachment, Attachments};
 
-    fn user(text: &str, addendum: Option<&str>) -> Entry {
-        Entry::User {
+    fn user(text: &str, addendum: Option<&str>) -> HistoryEntry {
+        HistoryEntry::User {
             text: text.into(),
             attachments: Attachments::default(),
             addendum: addendum.map(Into::into),
         }
     }
 
-    fn calls(ids: &[&str]) -> Entry {
+    fn calls(ids: &[&str]) -> HistoryEntry {
         let call = |id: &&str| ToolCall { id: (*id).into(), tool: "t".into(), arguments: Ok("{}".into()) };
-        Entry::Assistant { text: None, tool_calls: ids.iter().map(call).collect() }
+        HistoryEntry::Assistant { text: None, tool_calls: ids.iter().map(call).collect() }
     }
 
-    fn result(id: &str, shown: &str) -> Entry {
+    fn result(id: &str, shown: &str) -> HistoryEntry {
         let (call, tool, shown) = (id.into(), "t".into(), shown.into());
-        Entry::ToolResult { call, tool, result: Ok(Value::Null), shown }
+        HistoryEntry::ToolResult { call, tool, result: Ok(Value::Null), shown }
     }
 
     /// The messages as short text: `u` user, `a` assistant, `r` results (`!` failed).
-    fn shape(entries: Vec<Entry>) -> Vec<String> {
+    fn shape(entries: Vec<HistoryEntry>) -> Vec<String> {
         let conversation = Conversation { entries };
-        let request = Request { instructions: "", conversation: &conversation, tools: &[] };
-        let parts = Parts::default();
-        let shown = |message: &Message<'_>| match message {
-            Message::User(blocks) => {
+        let request = StepRequest { instructions: "", conversation: &conversation, tools: &[] };
+        let parts = PromptParts::default();
+        let shown = |message: &PromptMessage<'_>| match message {
+            PromptMessage::User(blocks) => {
                 let texts = blocks.iter().map(|block| match block {
                     Block::Text(text) => text.as_ref(),
                     Block::Part(_) => "part",
                 });
                 format!("u {}", texts.collect::<Vec<_>>().join("|"))
             }
-            Message::Assistant { text, calls } => {
+            PromptMessage::Assistant { text, calls } => {
                 let ids: Vec<_> = calls.iter().map(|call| call.id).collect();
                 format!("a {} {}", text.unwrap_or("-"), ids.join("|"))
             }
-            Message::Results(outcomes) => {
+            PromptMessage::Results(outcomes) => {
                 let all = outcomes
                     .iter()
                     .map(|o| format!("{}={}{}", o.call, o.shown, if o.failed { "!" } else { "" }));
@@ -291,9 +291,9 @@ mod tests {
 
     #[test]
     fn users_and_models_speak_in_turn() {
-        let summary = Entry::Summary { text: "They met.".into() };
-        let said = Entry::Assistant { text: Some("hi".into()), tool_calls: Vec::new() };
-        let nothing = Entry::Assistant { text: Some(" ".into()), tool_calls: Vec::new() };
+        let summary = HistoryEntry::Summary { text: "They met.".into() };
+        let said = HistoryEntry::Assistant { text: Some("hi".into()), tool_calls: Vec::new() };
+        let nothing = HistoryEntry::Assistant { text: Some(" ".into()), tool_calls: Vec::new() };
         let shape =
             shape(vec![summary, user("one", Some("User sent 1 attachment")), said, nothing, user(" ", None)]);
         assert_eq!(shape[0], format!("u {SUMMARY}\n\nThey met.|one|User sent 1 attachment"));
@@ -304,12 +304,12 @@ mod tests {
     fn files_of_an_earlier_message_without_words_leave_one_behind() {
         let info = json!({ "index": 0, "mime_type": "image/png", "size": 1, "sha256": "", "unavailable": "earlier" });
         let gone = Attachment { info: serde_json::from_value(info).expect("an attachment"), blob: None };
-        let photos = |count: usize| Entry::User {
+        let photos = |count: usize| HistoryEntry::User {
             text: "".into(),
             attachments: vec![gone.clone(); count].into(),
             addendum: None,
         };
-        let said = || Entry::Assistant { text: Some("hi".into()), tool_calls: Vec::new() };
+        let said = || HistoryEntry::Assistant { text: Some("hi".into()), tool_calls: Vec::new() };
         let shape = shape(vec![photos(1), said(), photos(3), said()]);
         assert!(shape[0].starts_with("u (A message without words. It brought a file,"), "{shape:?}");
         assert!(shape[2].starts_with("u (A message without words. It brought 3 files,"), "{shape:?}");
@@ -325,7 +325,7 @@ mod tests {
             vec![calls(&["a"]), result("a", "1"), calls(&["a", "c"]), result("a", "2"), result("z", "3")];
         let lost = format!("r a=2|c={NO_RESULT}!");
         assert_eq!(shape(mended), ["a - a", "r a=1", "a - a|c", &lost]);
-        let failed = Entry::ToolResult {
+        let failed = HistoryEntry::ToolResult {
             call: "a".into(),
             tool: "t".into(),
             result: Err(ToolError::new(ErrorCode::NotFound, "no")),
@@ -338,7 +338,7 @@ mod tests {
     fn calls_are_replayed_in_a_form_that_servers_accept() {
         let replayed = |tool: &str, arguments: &str| {
             let made = ToolCall { id: "a".into(), tool: tool.into(), arguments: Ok(arguments.into()) };
-            let Call { tool, arguments, .. } = call(&made);
+            let PromptCall { tool, arguments, .. } = call(&made);
             (tool.into_owned(), arguments)
         };
         assert_eq!(replayed("file_read", "{\"a\":1}"), ("file_read".into(), json!({ "a": 1 })));

@@ -31,13 +31,13 @@ mod responses;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ConfigError, Kind};
+pub use config::{Config, ConfigError, ProviderKind};
 pub use key::checked as checked_key;
 pub use parts::PARTS_BYTES_MAX;
-pub use patience::Patience;
-pub use probe::{KeyStanding, Known, ModelStanding, ProbeError, Probed, probe};
+pub use patience::RequestTimeouts;
+pub use probe::{KeyStanding, ServerFacts, ModelStanding, ProbeError, Probed, probe};
 
-use crate::turn::{Clock, Provider};
+use crate::turn::{WallClock, Provider};
 use commands::Commands;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub struct Answering {
     /// What the operator tells it of its task; empty when that is nothing.
     pub instructions: String,
     /// What tells it the time.
-    pub clock: Clock,
+    pub clock: WallClock,
 }
 
 /// The configured provider. Reads the key, the instructions and the time zone, which a confined
@@ -62,13 +62,13 @@ pub fn open(config: &Config) -> Result<Answering, ConfigError> {
     let instructions = config.instructions()?;
     let spare = config.spare_help_chars;
     let (provider, commands): (Arc<dyn Provider>, Arc<dyn Provider>) = match config.kind {
-        Kind::Commands => {
+        ProviderKind::Commands => {
             let commands = Arc::new(Commands::alone().leaving(spare));
             (commands.clone(), commands)
         }
-        Kind::OpenaiChat | Kind::OpenaiResponses | Kind::Anthropic => {
-            (Arc::new(model::Model::open(config)?), Arc::new(Commands::beside_a_model().leaving(spare)))
+        ProviderKind::OpenaiChat | ProviderKind::OpenaiResponses | ProviderKind::Anthropic => {
+            (Arc::new(model::ModelProvider::open(config)?), Arc::new(Commands::beside_a_model().leaving(spare)))
         }
     };
-    Ok(Answering { provider, commands, instructions, clock: Clock::of_this_machine() })
+    Ok(Answering { provider, commands, instructions, clock: WallClock::of_this_machine() })
 }

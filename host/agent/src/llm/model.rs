@@ -3,14 +3,14 @@
 
 use super::anthropic::Anthropic;
 use super::chat::Chat;
-use super::config::{Config, ConfigError, Kind};
+use super::config::{Config, ConfigError, ProviderKind};
 use super::dialect::Dialect;
-use super::failure::Failure;
-use super::http::{Asking, Server, Shows};
+use super::failure::AttemptFailure;
+use super::http::{ModelRequest, ModelServer, PromptMedia};
 use super::messages::{Prompt, messages, tools};
-use super::parts::Parts;
+use super::parts::PromptParts;
 use super::responses::Responses;
-use crate::turn::{Deltas, Markup, Memory, Provider, ProviderError, Reply, Request};
+use crate::turn::{Deltas, Markup, HistorySize, Provider, ProviderError, StepReply, StepRequest};
 use async_trait::async_trait;
 
 /// A larger request is not sent: what the largest parts, and a conversation far beyond any model,
@@ -18,15 +18,15 @@ use async_trait::async_trait;
 pub(super) const REQUEST_BYTES_MAX: usize = 40 << 20;
 
 /// A model behind one server.
-pub(super) struct Model {
-    server: Server,
+pub(super) struct ModelProvider {
+    server: ModelServer,
     dialect: Box<dyn Dialect>,
     name: String,
     accepts: Vec<String>,
     max_output_tokens: u32,
 }
 
-impl Model {
+impl ModelProvider {
     /// The configured model. Reads the key, and contacts nobody.
     ///
     /// # Errors
@@ -34,11 +34,11 @@ impl Model {
     pub(super) fn open(config: &Config) -> Result<Self, ConfigError> {
         let address = config.address()?;
         let dialect: Box<dyn Dialect> = match config.kind {
-            Kind::Commands | Kind::OpenaiChat => Box::new(Chat::at(&address)),
-            Kind::OpenaiResponses => Box::new(Responses::up_to(config.max_output_tokens())),
-            Kind::Anthropic => Box::new(Anthropic),
+            ProviderKind::Commands | ProviderKind::OpenaiChat => Box::new(Chat::at(&address)),
+            ProviderKind::OpenaiResponses => Box::new(Responses::up_to(config.max_output_tokens())),
+            ProviderKind::Anthropic => Box::new(Anthropic),
         };
-        let server = Server::new(address, config.key()?, config.patience);
+        let server = ModelServer::new(address, config.key()?, config.patience);
         Ok(Self {
             server: server.map_err(|error| ConfigError::Client(error.to_string()))?,
             dialect,
@@ -50,9 +50,9 @@ impl Model {
 
     /// The body of a request, and whether it shows attachments, whose bytes are dropped as soon as
     /// it is written.
-    async fn asking(&self, request: Request<'_>) -> Result<Asking, ProviderError> {
+    async fn asking(&self, request: StepRequest<'_>) -> Result<ModelRequest, ProviderError> {
         let unreadable = |error| ProviderError::Refused(format!("an attachment cannot be read: {error}"));
-        let parts = Parts::of(request.conversation, &self.accepts).await.map_err(unreadable)?;
+        let parts = PromptParts::of(request.conversation, &self.accepts).await.map_err(unreadable)?;
         let prompt = Prompt {
             model: &self.name,
             max_output_tokens: self.max_output_tokens,
@@ -60,23 +60,23 @@ impl Model {
             messages: messages(request, &parts),
             tools: tools(request.tools),
         };
-        let shows = if parts.is_empty() { Shows::Text } else { Shows::Files };
-        Ok(Asking { body: self.dialect.body(&prompt).into(), shows })
+        let shows = if parts.is_empty() { PromptMedia::Text } else { PromptMedia::Files };
+        Ok(ModelRequest { body: self.dialect.body(&prompt).into(), shows })
     }
 }
 
 #[async_trait]
-impl Provider for Model {
-    async fn respond(&self, request: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+impl Provider for ModelProvider {
+    async fn respond(&self, request: StepRequest<'_>, deltas: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
         let asking = self.asking(request).await?;
         if asking.body.len() > REQUEST_BYTES_MAX {
-            return Err(Failure::TooLong(String::new()).told());
+            return Err(AttemptFailure::TooLong(String::new()).told());
         }
         self.server.ask(self.dialect.as_ref(), asking, deltas).await
     }
 
-    fn memory(&self) -> Memory {
-        Memory::Conversation
+    fn memory(&self) -> HistorySize {
+        HistorySize::Conversation
     }
 
     fn markup(&self) -> Markup {

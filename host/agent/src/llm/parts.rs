@@ -2,7 +2,7 @@
 //! accepts, and that fit. The others are told of in the addendum alone, and can be saved all the
 //! same.
 
-use crate::turn::{Conversation, Entry, Shown};
+use crate::turn::{Conversation, HistoryEntry, TaskAttachments};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -18,19 +18,19 @@ pub const PARTS_BYTES_MAX: u64 = 16 << 20;
 
 /// An attachment that a model is shown.
 #[derive(Clone)]
-pub(super) struct Part {
+pub(super) struct PromptPart {
     /// What it is to a model.
-    pub(super) shape: Shape,
+    pub(super) shape: PartShape,
     /// The detected media type.
     pub(super) mime_type: String,
     /// A name that no sender chose.
     pub(super) name: String,
-    body: Body,
+    body: PartBody,
 }
 
 /// What a part is made of.
 #[derive(Clone)]
-enum Body {
+enum PartBody {
     /// Bytes.
     Bytes(Bytes),
     /// The address of an image.
@@ -39,7 +39,7 @@ enum Body {
 
 /// What an attachment is to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum PartShape {
     /// It is looked at.
     Image,
     /// It is read: PDF.
@@ -48,9 +48,9 @@ pub(super) enum Shape {
 
 /// The parts of a conversation by the entry that they came with.
 #[derive(Default)]
-pub(super) struct Parts(BTreeMap<usize, Vec<Part>>);
+pub(super) struct PromptParts(BTreeMap<usize, Vec<PromptPart>>);
 
-impl Parts {
+impl PromptParts {
     /// Reads what a conversation can show under these patterns of media types. Earlier turns have
     /// no bytes, so only the running one has parts.
     ///
@@ -61,11 +61,11 @@ impl Parts {
         let mut parts = Self::default();
         let mut left = PARTS_BYTES_MAX;
         for (at, entry) in conversation.entries.iter().enumerate() {
-            if let Entry::Task { shown, attachments, .. } = entry {
+            if let HistoryEntry::Task { shown, attachments, .. } = entry {
                 parts.0.insert(at, of_task(shown, attachments).await?);
                 continue;
             }
-            let (Entry::User { attachments, .. } | Entry::Steer { attachments, .. }) = entry else {
+            let (HistoryEntry::User { attachments, .. } | HistoryEntry::Steer { attachments, .. }) = entry else {
                 continue;
             };
             for attachment in attachments.iter() {
@@ -76,7 +76,7 @@ impl Parts {
                 match bytes_of(blob.clone()).await {
                     Ok(bytes) => {
                         left -= bytes.len() as u64;
-                        parts.0.entry(at).or_default().push(Part::new(attachment, shape, bytes));
+                        parts.0.entry(at).or_default().push(PromptPart::new(attachment, shape, bytes));
                     }
                     // Still listed, and still there to be saved.
                     Err(error) => tracing::warn!(%error, "an attachment is not shown to the model"),
@@ -92,36 +92,36 @@ impl Parts {
     }
 
     #[cfg(test)]
-    pub(super) fn put(&mut self, entry: usize, part: Part) {
+    pub(super) fn put(&mut self, entry: usize, part: PromptPart) {
         self.0.entry(entry).or_default().push(part);
     }
 
     /// The parts that came with an entry.
-    pub(super) fn at(&self, entry: usize) -> &[Part] {
+    pub(super) fn at(&self, entry: usize) -> &[PromptPart] {
         self.0.get(&entry).map_or(&[], Vec::as_slice)
     }
 }
 
 /// What a task shows besides texts, in order. What may be shown was decided before it asked.
-async fn of_task(shown: &[Shown], attachments: &Attachments) -> io::Result<Vec<Part>> {
+async fn of_task(shown: &[TaskAttachments], attachments: &Attachments) -> io::Result<Vec<PromptPart>> {
     let mut parts = Vec::new();
     for shown in shown {
         match shown {
-            Shown::Text(_) => {}
-            Shown::ImageAt(url) => parts.push(Part {
-                shape: Shape::Image,
+            TaskAttachments::Text(_) => {}
+            TaskAttachments::ImageAt(url) => parts.push(PromptPart {
+                shape: PartShape::Image,
                 mime_type: "image/*".into(),
                 name: format!("image-{}", parts.len()),
-                body: Body::At(url.clone()),
+                body: PartBody::At(url.clone()),
             }),
-            Shown::Attachment(index) => {
+            TaskAttachments::Attachment(index) => {
                 let lacking =
                     || io::Error::other(format!("attachment {index} has no bytes that a model is shown"));
                 let attachment =
                     attachments.iter().find(|one| one.info.index == *index).ok_or_else(lacking)?;
                 let (blob, shape) =
                     attachment.blob.as_ref().zip(shape(&attachment.info.mime_type)).ok_or_else(lacking)?;
-                parts.push(Part::new(attachment, shape, bytes_of(blob.clone()).await?));
+                parts.push(PromptPart::new(attachment, shape, bytes_of(blob.clone()).await?));
             }
         }
     }
@@ -129,16 +129,16 @@ async fn of_task(shown: &[Shown], attachments: &Attachments) -> io::Result<Vec<P
 }
 
 /// What a type is to a model, if a model is shown it at all.
-fn shape(mime_type: &str) -> Option<Shape> {
+fn shape(mime_type: &str) -> Option<PartShape> {
     match mime_type.split_once('/')? {
-        ("image", _) => Some(Shape::Image),
-        ("application", "pdf") => Some(Shape::Document),
+        ("image", _) => Some(PartShape::Image),
+        ("application", "pdf") => Some(PartShape::Document),
         _ => None,
     }
 }
 
 /// The bytes and the shape of an attachment that is shown.
-fn shown<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<(&'a Blob, Shape)> {
+fn shown<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<(&'a Blob, PartShape)> {
     let (mime_type, blob) = (attachment.info.mime_type.as_str(), attachment.blob.as_ref()?);
     let fits = |pattern: &String| match pattern.strip_suffix('*') {
         Some(prefix) => mime_type.starts_with(prefix),
@@ -161,18 +161,18 @@ async fn bytes_of(blob: Blob) -> io::Result<Bytes> {
     tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
 }
 
-impl Part {
-    fn new(attachment: &Attachment, shape: Shape, bytes: Bytes) -> Self {
+impl PromptPart {
+    fn new(attachment: &Attachment, shape: PartShape, bytes: Bytes) -> Self {
         let mime_type = attachment.info.mime_type.clone();
         let ending = match shape {
-            Shape::Image => "",
-            Shape::Document => ".pdf",
+            PartShape::Image => "",
+            PartShape::Document => ".pdf",
         };
         Self {
             shape,
             name: format!("attachment-{}{ending}", attachment.info.index),
             mime_type,
-            body: Body::Bytes(bytes),
+            body: PartBody::Bytes(bytes),
         }
     }
 
@@ -180,39 +180,39 @@ impl Part {
     /// address.
     pub(super) fn base64(&self) -> Encoded<'_> {
         match &self.body {
-            Body::Bytes(bytes) => Encoded::Bytes { prefix: None, bytes },
-            Body::At(url) => Encoded::Url(url),
+            PartBody::Bytes(bytes) => Encoded::Bytes { prefix: None, bytes },
+            PartBody::At(url) => Encoded::Url(url),
         }
     }
 
     /// The same as an URL: `data:image/png;base64,…`, or the address.
     pub(super) fn data_url(&self) -> Encoded<'_> {
         match &self.body {
-            Body::Bytes(bytes) => Encoded::Bytes { prefix: Some(&self.mime_type), bytes },
-            Body::At(url) => Encoded::Url(url),
+            PartBody::Bytes(bytes) => Encoded::Bytes { prefix: Some(&self.mime_type), bytes },
+            PartBody::At(url) => Encoded::Url(url),
         }
     }
 
     /// Its address, where it has one.
     pub(super) fn url(&self) -> Option<&str> {
         match &self.body {
-            Body::Bytes(_) => None,
-            Body::At(url) => Some(url),
+            PartBody::Bytes(_) => None,
+            PartBody::At(url) => Some(url),
         }
     }
 
     #[cfg(test)]
-    pub(super) fn of_bytes(shape: Shape, mime_type: &str, bytes: &'static [u8]) -> Self {
-        let body = Body::Bytes(bytes.into());
+    pub(super) fn of_bytes(shape: PartShape, mime_type: &str, bytes: &'static [u8]) -> Self {
+        let body = PartBody::Bytes(bytes.into());
         Self { shape, mime_type: mime_type.into(), name: "attachment-0.pdf".into(), body }
     }
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for PromptPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.body {
-            Body::Bytes(bytes) => write!(f, "Part({}, {} bytes)", self.mime_type, bytes.len()),
-            Body::At(_) => f.write_str("Part(an address)"),
+            PartBody::Bytes(bytes) => write!(f, "Part({}, {} bytes)", self.mime_type, bytes.len()),
+            PartBody::At(_) => f.write_str("Part(an address)"),
         }
     }
 }
@@ -276,11 +276,11 @@ mod tests {
 
     async fn shown_of(attachments: Vec<Attachment>, accepts: &[&str]) -> Vec<(String, String)> {
         let user =
-            Entry::User { text: String::new(), attachments: Attachments::from(attachments), addendum: None };
-        let summary = Entry::Summary { text: String::new() };
+            HistoryEntry::User { text: String::new(), attachments: Attachments::from(attachments), addendum: None };
+        let summary = HistoryEntry::Summary { text: String::new() };
         let conversation = Conversation { entries: vec![summary, user] };
         let accepts: Vec<String> = accepts.iter().map(|&pattern| pattern.into()).collect();
-        let parts = Parts::of(&conversation, &accepts).await.expect("readable");
+        let parts = PromptParts::of(&conversation, &accepts).await.expect("readable");
         assert!(parts.at(0).is_empty() && parts.at(9).is_empty());
         parts.at(1).iter().map(|part| (part.name.clone(), part.data_url().to_string())).collect()
     }

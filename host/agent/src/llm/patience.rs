@@ -17,7 +17,7 @@ pub(super) const REQUEST_ATTEMPTS_MAX: u32 = 5;
 
 /// The waits of one request. No file sets them; tests shorten them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct RequestTimeouts {
     /// For a connection.
     pub connect: Duration,
     /// For an answer's first byte.
@@ -34,7 +34,7 @@ pub struct Patience {
     pub retrying: Duration,
 }
 
-impl Default for Patience {
+impl Default for RequestTimeouts {
     fn default() -> Self {
         Self {
             connect: CONNECT_MAX,

@@ -3,10 +3,10 @@
 
 use super::anthropic::Anthropic;
 use super::chat::Chat;
-use super::config::{Config, ConfigError, Kind};
+use super::config::{Config, ConfigError, ProviderKind};
 use super::dialect::Dialect;
-use super::failure::Failure;
-use super::http::Server;
+use super::failure::AttemptFailure;
+use super::http::ModelServer;
 use super::responses::Responses;
 use crate::server::http_date;
 use cofferdam_core::secret::Secret;
@@ -25,14 +25,14 @@ const LIST_BYTES_MAX: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probed {
     /// What is known, or why nothing is.
-    pub known: Result<Known, ProbeError>,
+    pub known: Result<ServerFacts, ProbeError>,
     /// The time by the server's clock; none if it told none.
     pub date: Option<SystemTime>,
 }
 
 /// What is known of a server that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct ServerFacts {
     /// What it thinks of the key.
     pub key: KeyStanding,
     /// Whether it has the model.
@@ -80,7 +80,7 @@ pub enum ProbeError {
 /// Asks the server of this configuration for its models, with this key, for at most `limit`; none
 /// where the configuration has no model.
 pub async fn probe(config: &Config, key: Option<Secret>, limit: Duration) -> Option<Probed> {
-    let asking = Asking::of(config, key)?;
+    let asking = ProbeRequest::of(config, key)?;
     let asked = match asking {
         Ok(asking) => tokio::time::timeout(limit, asking.ask()).await,
         Err(error) => return Some(Probed { known: Err(ProbeError::Unreachable(error)), date: None }),
@@ -90,8 +90,8 @@ pub async fn probe(config: &Config, key: Option<Secret>, limit: Duration) -> Opt
     Some(asked.unwrap_or_else(silent))
 }
 
-struct Asking {
-    server: Server,
+struct ProbeRequest {
+    server: ModelServer,
     dialect: Box<dyn Dialect>,
     key: Option<Secret>,
     path: String,
@@ -99,15 +99,15 @@ struct Asking {
 }
 
 /// The answer to one request.
-struct Page {
+struct ProbeAnswer {
     status: u16,
     body: String,
     date: Option<SystemTime>,
 }
 
-impl Asking {
+impl ProbeRequest {
     fn of(config: &Config, key: Option<Secret>) -> Option<Result<Self, String>> {
-        if config.kind == Kind::Commands {
+        if config.kind == ProviderKind::Commands {
             return None;
         }
         Some(Self::open(config, key).map_err(|error| error.to_string()))
@@ -117,14 +117,14 @@ impl Asking {
         let address = config.address()?;
         let model = config.model()?.to_owned();
         let (dialect, path): (Box<dyn Dialect>, String) = match config.kind {
-            Kind::Commands | Kind::OpenaiChat => (Box::new(Chat::at(&address)), "models".into()),
-            Kind::OpenaiResponses => {
+            ProviderKind::Commands | ProviderKind::OpenaiChat => (Box::new(Chat::at(&address)), "models".into()),
+            ProviderKind::OpenaiResponses => {
                 (Box::new(Responses::up_to(config.max_output_tokens())), "models".into())
             }
             // Its list names dated models alone; the page of one knows its other names, too.
-            Kind::Anthropic => (Box::new(Anthropic), format!("{ANTHROPIC_LIST}/{model}")),
+            ProviderKind::Anthropic => (Box::new(Anthropic), format!("{ANTHROPIC_LIST}/{model}")),
         };
-        let server = Server::new(address, key.clone(), config.patience);
+        let server = ModelServer::new(address, key.clone(), config.patience);
         let server = server.map_err(|error| ConfigError::Client(error.to_string()))?;
         Ok(Self { server, dialect, key, path, model })
     }
@@ -148,13 +148,13 @@ impl Asking {
         Probed { known: self.known(&page).await, date }
     }
 
-    async fn known(&self, page: &Page) -> Result<Known, ProbeError> {
-        let failure = || Failure::of_status(page.status, &page.body, None);
+    async fn known(&self, page: &ProbeAnswer) -> Result<ServerFacts, ProbeError> {
+        let failure = || AttemptFailure::of_status(page.status, &page.body, None);
         match page.status {
-            200 => Ok(Known { key: self.standing().await, model: listed(&page.body, &self.model) }),
+            200 => Ok(ServerFacts { key: self.standing().await, model: listed(&page.body, &self.model) }),
             401 | 403 => Err(ProbeError::Key(format!("HTTP status {}", page.status))),
             404 if self.is_page_of_one() && names(&page.body, &self.model) => {
-                Ok(Known { key: self.standing().await, model: ModelStanding::NotListed })
+                Ok(ServerFacts { key: self.standing().await, model: ModelStanding::NotListed })
             }
             404 | 405 => Err(ProbeError::NoList(page.status)),
             _ => Err(ProbeError::Unreachable(self.server.scrub(&failure()))),
@@ -166,7 +166,7 @@ impl Asking {
     }
 
     /// Whether the server has no such page, of any model.
-    fn has_no_page_of_one(&self, page: &Page) -> bool {
+    fn has_no_page_of_one(&self, page: &ProbeAnswer) -> bool {
         self.is_page_of_one() && matches!(page.status, 404 | 405) && !names(&page.body, &self.model)
     }
 
@@ -177,24 +177,24 @@ impl Asking {
             return KeyStanding::NoKey;
         }
         match self.page(None).await {
-            Ok(Page { status: 401 | 403, .. }) => KeyStanding::Accepted,
+            Ok(ProbeAnswer { status: 401 | 403, .. }) => KeyStanding::Accepted,
             _ => KeyStanding::Unproven,
         }
     }
 
-    async fn page(&self, key: Option<&Secret>) -> Result<Page, Failure> {
+    async fn page(&self, key: Option<&Secret>) -> Result<ProbeAnswer, AttemptFailure> {
         let request = self.server.get(&self.path).headers(self.dialect.headers(key));
-        let mut response = request.send().await.map_err(Failure::network)?;
+        let mut response = request.send().await.map_err(AttemptFailure::network)?;
         let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
         let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(Failure::network)? {
+        while let Some(piece) = response.chunk().await.map_err(AttemptFailure::network)? {
             body.extend_from_slice(&piece);
             if body.len() > LIST_BYTES_MAX {
                 break;
             }
         }
         let body = String::from_utf8_lossy(&body).into_owned();
-        Ok(Page { status: response.status().as_u16(), body, date })
+        Ok(ProbeAnswer { status: response.status().as_u16(), body, date })
     }
 }
 

@@ -11,12 +11,12 @@ pub struct Address {
     /// The address, without a slash at its end, a query or a fragment.
     pub url: Url,
     /// Where it is.
-    pub reach: Reach,
+    pub reach: ServerScope,
 }
 
 /// Where a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum ServerScope {
     /// On this machine: no proxy stands between.
     Loopback,
     /// Elsewhere: the environment's proxy is used.
@@ -43,7 +43,7 @@ impl Address {
         let host = url.host_str().unwrap_or_default();
         let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         let loopback = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
-        let reach = if loopback { Reach::Loopback } else { Reach::Remote };
+        let reach = if loopback { ServerScope::Loopback } else { ServerScope::Remote };
         if !url.username().is_empty() || url.password().is_some() {
             // Not repeated: what is there is meant to be secret.
             return Err(BadAddress { shown: host.to_owned(), why: "comes with a user name or password" });

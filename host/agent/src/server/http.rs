@@ -1,7 +1,7 @@
 //! An HTTP client as an edge wants it: no redirect is followed, no Referer is sent, and no answer
 //! is read without a bound.
 
-use super::Reach;
+use super::ServerScope;
 use cofferdam_egress::trusting;
 use reqwest::{Client, ClientBuilder, Response, redirect};
 use std::time::Duration;
@@ -11,7 +11,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// A client for a server that is there. A proxy of the environment stands only before what is
 /// elsewhere.
-pub fn client(reach: Reach, user_agent: &str) -> ClientBuilder {
+pub fn client(reach: ServerScope, user_agent: &str) -> ClientBuilder {
     let builder = trusting(Client::builder())
         .redirect(redirect::Policy::none())
         .referer(false)
@@ -19,8 +19,8 @@ pub fn client(reach: Reach, user_agent: &str) -> ClientBuilder {
         .tcp_nodelay(true)
         .user_agent(user_agent);
     match reach {
-        Reach::Loopback => builder.no_proxy(),
-        Reach::Remote => builder,
+        ServerScope::Loopback => builder.no_proxy(),
+        ServerScope::Remote => builder,
     }
 }
 

@@ -8,7 +8,7 @@ mod date;
 mod http;
 mod secret_file;
 
-pub use address::{Address, BadAddress, Reach};
+pub use address::{Address, BadAddress, ServerScope};
 pub use backoff::Backoff;
 pub use date::http_date;
 pub use http::{client, read_whole};

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 /// A call that a person must approve.
 #[derive(Clone, Debug)]
-pub struct Approval {
+pub struct ApprovalRequest {
     /// The call: the same again when its turn is replayed.
     pub call: CallId,
     /// Its turn.
@@ -65,7 +65,7 @@ pub trait Approver: Send + Sync {
     /// Asks, and waits for an answer, for as long as its own limit allows. Asked again about the
     /// same `sha256` by a turn that runs again, it goes on where it was. Returns soon once `cancel`
     /// is cancelled.
-    async fn decide(&self, approval: &Approval, cancel: &CancellationToken) -> Decision;
+    async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Decision;
 }
 
 impl fmt::Debug for dyn Approver {

@@ -16,44 +16,44 @@ pub use request::CallRequest;
 pub use toolbox::Toolbox;
 
 use super::threads::{self, Handover};
-use super::{Judged, Tool};
-use asking::{Approved, Asking, Ended};
+use super::{PermittedCall, RegisteredTool};
+use asking::{Approved, ApprovalStep, CallProgress};
 use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
 use cofferdam_policy::{Permit, Safety};
-use cofferdam_warden::calls::{Before, CallJob, CallRecord, Counted, KEEPING_TIME_MAX, Output, Replay};
+use cofferdam_warden::calls::{EarlierRun, CallJob, CallRecord, CountedAs, KEEPING_TIME_MAX, OutputKeeper, Replay};
 use cofferdam_warden::sandbox::NOBODY_REACHED;
-use control::{Control, Keeping};
-use request::Asked;
+use control::{RunningCall, KeptOutput};
+use request::PendingRequest;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use toolbox::Parts;
+use toolbox::CallServices;
 
 impl Toolbox {
     /// Runs one call to its audited end.
     ///
     /// # Errors
     /// Every refusal and failure, by code; each is in the audit.
-    pub async fn call(&self, mut request: CallRequest) -> Result<Answer, ToolError> {
+    pub async fn call(&self, mut request: CallRequest) -> Result<ToolAnswer, ToolError> {
         request.tool = self.parts.registry.named(&request.tool).into_owned();
         let tool = self.parts.registry.get(&request.tool).ok();
         let limits = tool.map_or(Limits::DEFAULT, |tool| tool.policy.limits);
         if let Err(late) = request.take_recent(tool.map(Arc::as_ref), limits).await {
             return Err(self.refuse(request, late).await);
         }
-        let asked = Asked::of(request);
+        let asked = PendingRequest::of(request);
         match self.on_a_thread(&asked, limits, None).await? {
-            Ended::With(answer) => Ok(answer),
-            Ended::Waiting(waiting) => {
+            CallProgress::With(answer) => Ok(answer),
+            CallProgress::Waiting(waiting) => {
                 let approved = self.decided(&asked, *waiting).await?;
                 match self.on_a_thread(&asked, limits, Some(approved)).await? {
-                    Ended::With(answer) => Ok(answer),
+                    CallProgress::With(answer) => Ok(answer),
                     // Only a call without an approval waits for one.
-                    Ended::Waiting(_) => Err(self.unanswered(asked, threads::crashed()).await),
+                    CallProgress::Waiting(_) => Err(self.unanswered(asked, threads::crashed()).await),
                 }
             }
         }
@@ -62,10 +62,10 @@ impl Toolbox {
     /// Runs the call on a thread, to its end or to the question that a person must answer first.
     async fn on_a_thread(
         &self,
-        asked: &Arc<Asked>,
+        asked: &Arc<PendingRequest>,
         limits: Limits,
         approved: Option<Approved>,
-    ) -> Result<Ended, ToolError> {
+    ) -> Result<CallProgress, ToolError> {
         // What was approved is judged by what holds now, not by what held when it was asked about.
         let parts = if approved.is_some() { self.in_force() } else { self.parts.clone() };
         let job = asked.clone();
@@ -82,12 +82,12 @@ impl Toolbox {
 
     /// Writes down that a call was refused before it ran, and returns what to answer.
     pub async fn refuse(&self, request: CallRequest, why: ToolError) -> ToolError {
-        self.unanswered(Asked::of(request), why).await
+        self.unanswered(PendingRequest::of(request), why).await
     }
 
     /// Writes down a call that no thread answered, off the async threads, and returns what to
     /// answer.
-    async fn unanswered(&self, asked: Arc<Asked>, refused: ToolError) -> ToolError {
+    async fn unanswered(&self, asked: Arc<PendingRequest>, refused: ToolError) -> ToolError {
         let parts = self.parts.clone();
         let work = move || parts.refused(parts.record(&asked), refused);
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| threads::crashed())
@@ -98,24 +98,24 @@ impl Toolbox {
     ///
     /// # Errors
     /// What the trusted core refuses.
-    pub async fn keep_output(&self, output: Output) -> Result<String, ToolError> {
+    pub async fn keep_output(&self, output: OutputKeeper) -> Result<String, ToolError> {
         let (parts, caller) = (self.parts.clone(), output.caller.clone());
-        let work = move |handover: Handover| parts.warden.keep_output(&output, &Keeping(&handover));
+        let work = move |handover: Handover| parts.warden.keep_output(&output, &KeptOutput(&handover));
         self.threads.run(&caller, KEEPING_TIME_MAX, work).await
     }
 }
 
 /// Refuses a call that writes to people where nobody is reached, or to somebody who is not served:
 /// before a person is asked about it.
-fn reachable(request: &CallRequest, tool: &Tool, judged: &Judged) -> Result<(), ToolError> {
+fn reachable(request: &CallRequest, tool: &RegisteredTool, judged: &PermittedCall) -> Result<(), ToolError> {
     if !tool.policy.grants.allows(Interface::Messaging) {
         return Ok(());
     }
     let unreached = || ToolError::new(ErrorCode::ToolUnavailable, NOBODY_REACHED);
     let people = request.messaging.as_ref().ok_or_else(unreached)?;
     let recipients = match judged {
-        Judged::Permit(permit) => permit.recipients(),
-        Judged::Ask(ask) => ask.recipients(),
+        PermittedCall::Permit(permit) => permit.recipients(),
+        PermittedCall::Ask(ask) => ask.recipients(),
     };
     recipients.iter().try_for_each(|to| people.serves(to))
 }
@@ -123,22 +123,22 @@ fn reachable(request: &CallRequest, tool: &Tool, judged: &Judged) -> Result<(), 
 /// What a call comes to that is not refused before it runs.
 enum Judgement {
     /// It may run.
-    Run(Box<(Permit, Arc<Tool>, Before)>),
+    Run(Box<(Permit, Arc<RegisteredTool>, EarlierRun)>),
     /// It ran before a crash, and this is its answer.
-    Answered(Answer),
+    Answered(ToolAnswer),
     /// A person must be asked first.
-    Wait(Box<asking::Waiting>),
+    Wait(Box<asking::WaitingCall>),
 }
 
-impl Parts {
+impl CallServices {
     /// The call on its thread. Its outcome is in the audit, unless it has not ended: a person is
     /// asked first.
     fn call(
         &self,
-        asked: &Asked,
+        asked: &PendingRequest,
         approved: Option<&Approved>,
         handover: &Handover,
-    ) -> Result<Ended, ToolError> {
+    ) -> Result<CallProgress, ToolError> {
         let request = &asked.request;
         let mut record = self.record(asked);
         let text = match &request.arguments {
@@ -151,11 +151,11 @@ impl Parts {
                 return self.warden.refuse(record, &audited).and(Err(told));
             }
         };
-        let control = Control { request, requests: &self.requests, handover };
+        let control = RunningCall { request, requests: &self.requests, handover };
         let (permit, tool, before) = match self.judgement(text, approved, &control, &mut record) {
             Ok(Judgement::Run(run)) => *run,
-            Ok(Judgement::Answered(answer)) => return self.warden.end(record, Ok(answer)).map(Ended::With),
-            Ok(Judgement::Wait(waiting)) => return Ok(Ended::Waiting(waiting)),
+            Ok(Judgement::Answered(answer)) => return self.warden.end(record, Ok(answer)).map(CallProgress::With),
+            Ok(Judgement::Wait(waiting)) => return Ok(CallProgress::Waiting(waiting)),
             Err(refused) => return Err(self.refused(record, refused)),
         };
         let job = CallJob {
@@ -171,7 +171,7 @@ impl Parts {
             cancel: request.cancel.clone(),
             control: &control,
         };
-        self.warden.run(permit, job).map(Ended::With)
+        self.warden.run(permit, job).map(CallProgress::With)
     }
 
     /// One after the other: what one refuses, the next never sees.
@@ -179,7 +179,7 @@ impl Parts {
         &self,
         text: &str,
         approved: Option<&Approved>,
-        control: &Control<'_>,
+        control: &RunningCall<'_>,
         record: &mut CallRecord,
     ) -> Result<Judgement, ToolError> {
         let request = control.request;
@@ -192,15 +192,15 @@ impl Parts {
         };
         reachable(request, &tool, &judged)?;
         let permit = match judged {
-            Judged::Permit(permit) => permit,
-            Judged::Ask(ask) => {
+            PermittedCall::Permit(permit) => permit,
+            PermittedCall::Ask(ask) => {
                 // What a person agreed to was the whole.
                 if let Some(error) = before.unfinished("its rest needs an approval") {
                     return Err(error);
                 }
                 match self.asking(request, &tool, ask, approved, record)? {
-                    Asking::Permit(permit) => *permit,
-                    Asking::Wait(waiting) => return Ok(Judgement::Wait(waiting)),
+                    ApprovalStep::Permit(permit) => *permit,
+                    ApprovalStep::Wait(waiting) => return Ok(Judgement::Wait(waiting)),
                 }
             }
         };
@@ -209,7 +209,7 @@ impl Parts {
     }
 
     /// What the audit is told of a call that begins now.
-    fn record(&self, asked: &Asked) -> CallRecord {
+    fn record(&self, asked: &PendingRequest) -> CallRecord {
         let request = &asked.request;
         let facts = CallFacts {
             call: request.id.clone(),
@@ -225,8 +225,8 @@ impl Parts {
             arguments_sha256: sha256_hex(request.arguments.as_deref().unwrap_or_default().as_bytes()),
         };
         let counted = match self.registry.get(&request.tool) {
-            Ok(_) => Counted::Tool(request.tool.clone()),
-            Err(_) => Counted::Unknown,
+            Ok(_) => CountedAs::Tool(request.tool.clone()),
+            Err(_) => CountedAs::Unknown,
         };
         CallRecord::begin(facts, counted, asked.told.clone())
     }

@@ -1,16 +1,16 @@
 //! What a call passes before anything runs: its length, its JSON, the tool's schema, the judge. One
 //! way in, for calls that run and for explanations of calls alike.
 
-use super::Tool;
+use super::RegisteredTool;
 use cofferdam_core::id::CallId;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::{Ask, Call, Denial, Permit, Verdict, judge};
+use cofferdam_policy::{PathRequest, JudgedCall, Denial, Permit, Verdict, judge};
 use serde_json::Value;
 
 /// Why a call whose arguments could be read gets no permit.
 #[derive(Clone, Debug)]
-pub enum Refused {
+pub enum RefusedCall {
     /// The arguments do not fit the tool's schema, or the time was over before that was known.
     Schema(ToolError),
     /// The judge said no.
@@ -19,23 +19,23 @@ pub enum Refused {
 
 /// What the judge says of a call that is not refused.
 #[derive(Debug)]
-pub enum Judged {
+pub enum PermittedCall {
     /// It may run.
     Permit(Permit),
     /// A person must approve it first, as far as the judge can tell without looking.
-    Ask(Ask),
+    Ask(PathRequest),
 }
 
-impl From<Refused> for ToolError {
-    fn from(refused: Refused) -> Self {
+impl From<RefusedCall> for ToolError {
+    fn from(refused: RefusedCall) -> Self {
         match refused {
-            Refused::Schema(error) => error,
-            Refused::Denied(denial) => denial.into(),
+            RefusedCall::Schema(error) => error,
+            RefusedCall::Denied(denial) => denial.into(),
         }
     }
 }
 
-impl Tool {
+impl RegisteredTool {
     /// The arguments of a call from their text, completed as the policy says: audit, schema, judge
     /// and guest see the same.
     ///
@@ -69,12 +69,12 @@ impl Tool {
         id: CallId,
         arguments: Value,
         stopped: &dyn Fn() -> Option<ToolError>,
-    ) -> Result<Judged, Refused> {
-        self.validate(&arguments, stopped).map_err(Refused::Schema)?;
-        match judge(Call { id, tool: self.policy.tool.clone(), arguments }, &self.policy) {
-            Verdict::Permit(permit) => Ok(Judged::Permit(permit)),
-            Verdict::Ask(ask) => Ok(Judged::Ask(ask)),
-            Verdict::Deny(denial) => Err(Refused::Denied(denial)),
+    ) -> Result<PermittedCall, RefusedCall> {
+        self.validate(&arguments, stopped).map_err(RefusedCall::Schema)?;
+        match judge(JudgedCall { id, tool: self.policy.tool.clone(), arguments }, &self.policy) {
+            Verdict::Permit(permit) => Ok(PermittedCall::Permit(permit)),
+            Verdict::Ask(ask) => Ok(PermittedCall::Ask(ask)),
+            Verdict::Deny(denial) => Err(RefusedCall::Denied(denial)),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::following;
 use cofferdam_core::id::Caller;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-pub(super) type Job = Box<dyn FnOnce() -> AfterJob + Send>;
+pub(super) type QueuedJob = Box<dyn FnOnce() -> AfterJob + Send>;
 
 /// What a thread does after a job.
 pub(super) enum AfterJob {
@@ -21,7 +21,7 @@ pub(super) enum AfterJob {
 }
 
 /// What a thread did before it asks for a job.
-pub(super) enum Done {
+pub(super) enum ThreadReport {
     /// Nothing that anybody waits for.
     Nothing,
     /// A job of this session: what that held up is found by this thread, so nobody else is woken.
@@ -32,24 +32,24 @@ pub(super) enum Done {
 }
 
 /// Jobs that wait, by who asked for them.
-pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
+pub(super) struct JobQueue {
+    waiting: Mutex<WaitingJobs>,
     changed: Condvar,
 }
 
-struct Waiting {
-    jobs: Fair<Caller, Job>,
+struct WaitingJobs {
+    jobs: Fair<Caller, QueuedJob>,
     closed: bool,
 }
 
-impl Queue {
+impl JobQueue {
     pub(super) fn new(shares: Shares) -> Self {
-        let waiting = Mutex::new(Waiting { jobs: Fair::new(shares), closed: false });
+        let waiting = Mutex::new(WaitingJobs { jobs: Fair::new(shares), closed: false });
         Self { waiting, changed: Condvar::new() }
     }
 
     /// Takes a job of a session in, unless too many wait.
-    pub(super) fn push(&self, session: &Caller, job: Job) -> Result<(), Full> {
+    pub(super) fn push(&self, session: &Caller, job: QueuedJob) -> Result<(), Full> {
         let taken = self.lock().jobs.push(session, job)?;
         if taken == Taken::Ready && !following::takes_next() {
             self.changed.notify_one();
@@ -64,14 +64,14 @@ impl Queue {
 
     /// The next job; waits for one. None once the queue is closed and has nothing ready. `done` is
     /// what the thread did before.
-    pub(super) fn pop(&self, done: Done) -> Option<(Caller, Job)> {
+    pub(super) fn pop(&self, done: ThreadReport) -> Option<(Caller, QueuedJob)> {
         let mut waiting = self.lock();
-        if let Done::Job(session) = &done {
+        if let ThreadReport::Job(session) = &done {
             waiting.jobs.done(session);
         }
         loop {
             if let Some(next) = waiting.jobs.pop() {
-                let others = matches!(done, Done::Turn) && waiting.jobs.is_ready();
+                let others = matches!(done, ThreadReport::Turn) && waiting.jobs.is_ready();
                 drop(waiting);
                 if others {
                     self.changed.notify_one();
@@ -108,7 +108,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingJobs> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::sources::{Sources, component_bytes};
 use cofferdam_core::counts::COUNTS;
-use cofferdam_core::schema::{Budget, Finding, Problem, Refusal, Schema, SchemaError};
+use cofferdam_core::schema::{StepBudget, SchemaFinding, Mismatch, ValueRefusal, Schema, SchemaError};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
 use cofferdam_policy::{ArgumentClass, Imports, PolicyProblem, PolicySet, ToolPolicy};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A tool that can be called.
-pub struct Tool {
+pub struct RegisteredTool {
     /// What it says of itself.
     pub description: Description,
     /// What it may do.
@@ -28,7 +28,7 @@ pub struct Tool {
 }
 
 /// A tool, or why it does not load.
-pub type Loaded = Result<Arc<Tool>, RegistryError>;
+pub type Loaded = Result<Arc<RegisteredTool>, RegistryError>;
 
 /// Why a tool does not load. Other tools do. Each names the policy file, the tool, and what to
 /// write.
@@ -218,7 +218,7 @@ impl Registry {
     ///
     /// # Errors
     /// `unknown_tool` names the tools there are; `tool_unavailable` says why it did not load.
-    pub fn get(&self, name: &str) -> Result<&Arc<Tool>, ToolError> {
+    pub fn get(&self, name: &str) -> Result<&Arc<RegisteredTool>, ToolError> {
         match self.tools.get(&*self.named(name)) {
             Some(Ok(tool)) => Ok(tool),
             Some(Err(why)) => {
@@ -248,7 +248,7 @@ impl Registry {
     }
 }
 
-impl Tool {
+impl RegisteredTool {
     /// The imports that refuse when they are called.
     pub fn stub_warnings(&self) -> Vec<PolicyProblem> {
         let (file, tool) = (&self.policy.file, &self.policy.tool);
@@ -275,25 +275,25 @@ impl Tool {
         stopped: &dyn Fn() -> Option<ToolError>,
     ) -> Result<(), ToolError> {
         let is_stopped = || stopped().is_some();
-        let Err(mut refusal) = self.schema.check(arguments, Budget::until(&is_stopped)) else {
+        let Err(mut refusal) = self.schema.check(arguments, StepBudget::until(&is_stopped)) else {
             return Ok(());
         };
-        if let (Refusal::Stopped, Some(why)) = (&refusal, stopped()) {
+        if let (ValueRefusal::Stopped, Some(why)) = (&refusal, stopped()) {
             return Err(why);
         }
-        if let Refusal::Unfit(findings) = &mut refusal {
+        if let ValueRefusal::Unfit(findings) = &mut refusal {
             findings.iter_mut().for_each(|finding| self.explain(finding));
         }
         Err(ToolError::new(ErrorCode::InvalidArguments, refusal.to_string()))
     }
 
     /// Says what only the policy knows: what is a path, and that the whole is arguments.
-    fn explain(&self, finding: &mut Finding) {
+    fn explain(&self, finding: &mut SchemaFinding) {
         if finding.place.is_empty() {
             finding.place = "the arguments".into();
         }
         let mount = self.policy.grants.mounts.first();
-        if let Problem::Missing { example: Some(example) } = &mut finding.problem
+        if let Mismatch::Missing { example: Some(example) } = &mut finding.problem
             && let Some(ArgumentClass::Path(_)) = self.policy.arguments.get(&finding.place)
             && let Some(mount) = mount
         {
@@ -328,7 +328,7 @@ fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded
         tool: tool(),
         cause,
     })?;
-    Ok(Arc::new(Tool { description, policy: policy.clone(), component, stubs, schema }))
+    Ok(Arc::new(RegisteredTool { description, policy: policy.clone(), component, stubs, schema }))
 }
 
 /// What turns a tool on whose profile has a network without anybody in it.

@@ -6,7 +6,7 @@
 
 use super::fair::{Full, Shares};
 use super::following;
-use super::queue::{AfterJob, Done, Job, Queue};
+use super::queue::{AfterJob, ThreadReport, QueuedJob, JobQueue};
 use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// A fixed number of threads for calls.
 pub struct CallThreads {
-    queue: Arc<Queue>,
+    queue: Arc<JobQueue>,
     /// Threads given up that have not come back. A thread that comes back at that very moment is
     /// counted off before it is counted on, so this may be -1 for an instant.
     lost: Arc<AtomicIsize>,
@@ -89,7 +89,7 @@ impl CallThreads {
             waiting: SESSION_QUEUE_MAX,
             waiting_in_all: QUEUE_MAX,
         };
-        let threads = Self { queue: Arc::new(Queue::new(shares)), lost: Arc::default(), grace };
+        let threads = Self { queue: Arc::new(JobQueue::new(shares)), lost: Arc::default(), grace };
         for _ in 0..count {
             threads.spawn()?;
         }
@@ -104,19 +104,19 @@ impl CallThreads {
     fn spawn(&self) -> std::io::Result<()> {
         let queue = self.queue.clone();
         std::thread::Builder::new().name("call".into()).spawn(move || {
-            let mut done = Done::Nothing;
+            let mut done = ThreadReport::Nothing;
             while let Some((session, job)) = queue.pop(done) {
                 done = match job() {
-                    AfterJob::Next => Done::Job(session),
-                    AfterJob::NextOfLost => Done::Nothing,
+                    AfterJob::Next => ThreadReport::Job(session),
+                    AfterJob::NextOfLost => ThreadReport::Nothing,
                     AfterJob::End => return,
                 };
                 if let Some(turn) = following::take_next() {
                     // Before the turn asks for another call: that may need the share of the one
                     // that is over.
-                    if let Done::Job(session) = &done {
+                    if let ThreadReport::Job(session) = &done {
                         queue.done(session);
-                        done = Done::Turn;
+                        done = ThreadReport::Turn;
                     }
                     following::run(turn);
                 }
@@ -149,7 +149,7 @@ impl CallThreads {
         let handover = Handover::default();
         let (answer, mut answered) = oneshot::channel();
         let (mine, lost) = (handover.clone(), self.lost.clone());
-        let job: Job = Box::new(move || {
+        let job: QueuedJob = Box::new(move || {
             // Nobody waits for it any more.
             if answer.is_closed() {
                 return AfterJob::Next;

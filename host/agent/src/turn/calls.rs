@@ -2,13 +2,13 @@
 //! the order in which they were asked for; each sees what came before it. Results are kept in that
 //! order, too.
 
-use super::history::{Besides, not_run};
-use super::repeats::{Again, again, is_same};
-use super::rounds::{End, Rounds, STEP_CALLS_MAX};
-use super::{Entry, Progress, Step, ToolCall, untrusted, words};
-use crate::tools::{CallRequest, Output};
+use super::history::{EntryExtras, not_run};
+use super::repeats::{RepeatDecision, again, is_same};
+use super::rounds::{EarlyEnd, Rounds, STEP_CALLS_MAX};
+use super::{HistoryEntry, StepListener, TurnStep, ToolCall, untrusted, words};
+use crate::tools::{CallRequest, OutputKeeper};
 use cofferdam_core::id::CallId;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 impl Rounds<'_> {
     /// Runs the calls of the last step that have no result yet.
-    pub(super) async fn calls(&mut self) -> Result<(), End> {
+    pub(super) async fn calls(&mut self) -> Result<(), EarlyEnd> {
         let mut pending = self.talk.pending().to_vec();
         let mut number = self.talk.calls() - pending.len();
         let most = self.parts.limits.calls;
@@ -28,7 +28,7 @@ impl Rounds<'_> {
             for (n, (wanted, result)) in batch.into_iter().zip(results).enumerate() {
                 let id = self.around.turn.id.call(number + n);
                 let (result, files) = match result {
-                    Ok(Answer { result, attachments, .. }) => (Ok(result), attachments),
+                    Ok(ToolAnswer { result, attachments, .. }) => (Ok(result), attachments),
                     // It changed nothing. Without a result it runs when the turn goes on, or is
                     // told as not run.
                     Err(error) if error.code == ErrorCode::Cancelled && self.is_stopped() => {
@@ -37,8 +37,8 @@ impl Rounds<'_> {
                     Err(error) => (Err(error), Vec::new()),
                 };
                 let shown = self.shown(&id, &wanted, &result).await;
-                let entry = Entry::ToolResult { call: wanted.id, tool: wanted.tool, result, shown };
-                self.talk.push(entry, Besides { files, ..Besides::default() }).await?;
+                let entry = HistoryEntry::ToolResult { call: wanted.id, tool: wanted.tool, result, shown };
+                self.talk.push(entry, EntryExtras { files, ..EntryExtras::default() }).await?;
             }
             number += calls;
         }
@@ -46,7 +46,7 @@ impl Rounds<'_> {
             return Ok(());
         }
         self.give_up().await?;
-        Err(End::Answered(words::too_many_calls(most)))
+        Err(EarlyEnd::Answered(words::too_many_calls(most)))
     }
 
     /// Runs calls side by side; their results in order.
@@ -54,31 +54,31 @@ impl Rounds<'_> {
         &mut self,
         batch: &[ToolCall],
         first: usize,
-    ) -> Result<Vec<Result<Answer, ToolError>>, End> {
+    ) -> Result<Vec<Result<ToolAnswer, ToolError>>, EarlyEnd> {
         let mut requests = Vec::with_capacity(batch.len());
         for (n, wanted) in batch.iter().enumerate() {
             let refused = match again(self.talk.current(), wanted) {
-                Again::Run => match self.not_here(&wanted.tool) {
+                RepeatDecision::Run => match self.not_here(&wanted.tool) {
                     Some(error) => Some(error),
                     None => self.over_the_day(wanted).await?,
                 },
-                Again::Refuse(error) => Some(error),
-                Again::Stop(code) => {
+                RepeatDecision::Refuse(error) => Some(error),
+                RepeatDecision::Stop(code) => {
                     self.give_up().await?;
-                    return Err(End::Answered(words::going_in_circles(&wanted.tool, code)));
+                    return Err(EarlyEnd::Answered(words::going_in_circles(&wanted.tool, code)));
                 }
             };
             requests.push((self.request(self.around.turn.id.call(first + n), wanted), refused));
         }
         let number = self.step_calls() + 1 - self.talk.pending().len();
         let failed = || Err(ToolError::new(ErrorCode::Internal, "the gateway failed; see its log"));
-        let mut results: Vec<Result<Answer, ToolError>> = batch.iter().map(|_| failed()).collect();
+        let mut results: Vec<Result<ToolAnswer, ToolError>> = batch.iter().map(|_| failed()).collect();
         let mut running = FuturesUnordered::new();
         for (n, (request, refused)) in requests.into_iter().enumerate() {
             let (tools, progress) = (self.parts.tools.clone(), self.around.progress.clone());
             let (call, tool) = (request.id.clone(), request.tool.clone());
             let of = self.step_calls();
-            progress.step(Step::Calling { call: call.clone(), tool, number: number + n, of });
+            progress.step(TurnStep::Calling { call: call.clone(), tool, number: number + n, of });
             // Not tasks of their own: the turn goes on where its last call ended (`follow_calls`).
             running.push(async move {
                 let called = async {
@@ -88,7 +88,7 @@ impl Rounds<'_> {
                     }
                 };
                 let result = AssertUnwindSafe(called).catch_unwind().await;
-                progress.step(Step::Called { call });
+                progress.step(TurnStep::Called { call });
                 (n, result)
             });
         }
@@ -104,8 +104,8 @@ impl Rounds<'_> {
 
     /// Calls of the last step, whether they have run or not.
     fn step_calls(&self) -> usize {
-        let calls = |entry: &Entry| match entry {
-            Entry::Assistant { tool_calls, .. } => Some(tool_calls.len()),
+        let calls = |entry: &HistoryEntry| match entry {
+            HistoryEntry::Assistant { tool_calls, .. } => Some(tool_calls.len()),
             _ => None,
         };
         self.talk.conversation.entries.iter().rev().find_map(calls).unwrap_or(0)
@@ -140,7 +140,7 @@ impl Rounds<'_> {
     }
 
     /// Why a call that may write is refused today.
-    async fn over_the_day(&self, wanted: &ToolCall) -> Result<Option<ToolError>, End> {
+    async fn over_the_day(&self, wanted: &ToolCall) -> Result<Option<ToolError>, EarlyEnd> {
         if self.parts.tools.is_read_only(&wanted.tool) {
             return Ok(None);
         }
@@ -151,9 +151,9 @@ impl Rounds<'_> {
     }
 
     /// Answers all calls that have no result: a conversation never has one without.
-    async fn give_up(&mut self) -> Result<(), End> {
+    async fn give_up(&mut self) -> Result<(), EarlyEnd> {
         for call in self.talk.pending().to_vec() {
-            self.talk.push(not_run(call, "the turn was stopped"), Besides::default()).await?;
+            self.talk.push(not_run(call, "the turn was stopped"), EntryExtras::default()).await?;
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Rounds<'_> {
         }
         let text = serde_json::to_string_pretty(value).expect("a JSON value");
         let turn = &self.around.turn;
-        let output = Output {
+        let output = OutputKeeper {
             call: id.clone(),
             turn: turn.id.clone(),
             session: turn.session.clone(),
@@ -214,9 +214,9 @@ fn batches(calls: Vec<ToolCall>, is_read_only: impl Fn(&str) -> bool) -> Vec<Vec
 }
 
 /// Takes what a call reports while it runs.
-fn reporting(progress: Arc<dyn Progress>, call: CallId) -> Arc<dyn Fn(&str) + Send + Sync> {
+fn reporting(progress: Arc<dyn StepListener>, call: CallId) -> Arc<dyn Fn(&str) + Send + Sync> {
     Arc::new(move |message| {
-        progress.step(Step::Report { call: call.clone(), message: message.to_owned() });
+        progress.step(TurnStep::Report { call: call.clone(), message: message.to_owned() });
     })
 }
 

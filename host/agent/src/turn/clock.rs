@@ -9,12 +9,12 @@ use std::sync::OnceLock;
 
 /// A clock on the wall of this machine.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct WallClock {
     zone: TimeZone,
     now: fn() -> Timestamp,
 }
 
-impl Clock {
+impl WallClock {
     /// The machine's. Its zone is read once, since a confined process may not read it any more;
     /// where it cannot be read it is UTC.
     pub fn of_this_machine() -> Self {
@@ -58,7 +58,7 @@ mod tests {
     fn the_time_is_told_with_its_zone() {
         let now = || Timestamp::from_second(1_795_392_600).expect("a time");
         let check = |zone: TimeZone, expected: &str| {
-            assert_eq!(Clock::showing(zone, now).told(), expected);
+            assert_eq!(WallClock::showing(zone, now).told(), expected);
         };
         check(TimeZone::UTC, "Monday 2026-11-23 00:10 +00:00 (UTC)");
         check(

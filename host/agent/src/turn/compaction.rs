@@ -2,11 +2,11 @@
 //! summarized by the provider, and where that fails, left out. Only whole turns go, so a call is
 //! never parted from its results; what is too long in the running turn is `shortening`'s.
 
-use super::cost::{Heard, bytes, cost, tokens, wasted};
+use super::cost::{CostMeter, bytes, cost, tokens, wasted};
 use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
-use super::rounds::{End, Rounds};
+use super::rounds::{EarlyEnd, Rounds};
 use super::shortening::cut_results;
-use super::{Conversation, Entry, Request, Usage, words};
+use super::{Conversation, HistoryEntry, StepRequest, TokenUsage, words};
 use cofferdam_warden::attachments::Attachments;
 
 /// A longer summary is cut.
@@ -14,7 +14,7 @@ const SUMMARY_BYTES_MAX: usize = 16 << 10;
 
 impl Rounds<'_> {
     /// Shortens the conversation if it is over its bound.
-    pub(super) async fn shorten_if_long(&mut self) -> Result<(), End> {
+    pub(super) async fn shorten_if_long(&mut self) -> Result<(), EarlyEnd> {
         let bound = self.parts.limits.history_tokens;
         if !self.remembers() || tokens(&self.talk.conversation.entries) <= bound {
             return Ok(());
@@ -27,22 +27,22 @@ impl Rounds<'_> {
 
     /// Shortens it to about `keep` tokens before the request. False when there is nothing to be
     /// shortened.
-    pub(super) async fn shorten(&mut self, keep: u64) -> Result<bool, End> {
+    pub(super) async fn shorten(&mut self, keep: u64) -> Result<bool, EarlyEnd> {
         let older = &self.talk.conversation.entries[..self.talk.start()];
         let end = cut(older, keep);
-        if end == 0 || (end == 1 && matches!(older[0], Entry::Summary { .. })) {
+        if end == 0 || (end == 1 && matches!(older[0], HistoryEntry::Summary { .. })) {
             return Ok(false);
         }
         let mut older = Conversation { entries: older[..end].to_vec() };
         let over = over(&older.entries, self.parts.limits.history_tokens);
         cut_results(&mut older.entries, over);
-        older.entries.push(Entry::User {
+        older.entries.push(HistoryEntry::User {
             text: SUMMARIZE_NOW.into(),
             attachments: Attachments::default(),
             addendum: None,
         });
-        let request = Request { instructions: SUMMARIZE, conversation: &older, tools: &[] };
-        let mut heard = Heard::default();
+        let request = StepRequest { instructions: SUMMARIZE, conversation: &older, tools: &[] };
+        let mut heard = CostMeter::default();
         let answered = self.unless_stopped(request, &mut heard).await;
         self.talk.spend(wasted(&older.entries, &answered, &heard)).await?;
         let (text, spent) = match answered? {
@@ -56,21 +56,21 @@ impl Rounds<'_> {
             }
         };
         let text = text.map_or_else(|| words::LEFT_OUT.to_owned(), bounded);
-        self.talk.summarize(end, Entry::Summary { text }, spent).await?;
+        self.talk.summarize(end, HistoryEntry::Summary { text }, spent).await?;
         Ok(true)
     }
 }
 
 /// How many of the entries go so that about `keep` tokens stay; a turn begins after them, or the
 /// request.
-fn cut(entries: &[Entry], keep: u64) -> usize {
+fn cut(entries: &[HistoryEntry], keep: u64) -> usize {
     let (mut begin, mut kept) = (entries.len(), 0);
     for (n, entry) in entries.iter().enumerate().rev() {
         kept += bytes(entry);
-        if Usage::estimated(kept) > keep {
+        if TokenUsage::estimated(kept) > keep {
             break;
         }
-        if matches!(entry, Entry::User { .. }) {
+        if matches!(entry, HistoryEntry::User { .. }) {
             begin = n;
         }
     }
@@ -78,8 +78,8 @@ fn cut(entries: &[Entry], keep: u64) -> usize {
 }
 
 /// How many bytes the entries are over a bound in tokens.
-fn over(entries: &[Entry], bound: u64) -> usize {
-    let most = usize::try_from(Usage::bytes(bound)).unwrap_or(usize::MAX);
+fn over(entries: &[HistoryEntry], bound: u64) -> usize {
+    let most = usize::try_from(TokenUsage::bytes(bound)).unwrap_or(usize::MAX);
     entries.iter().map(bytes).sum::<usize>().saturating_sub(most)
 }
 
@@ -97,18 +97,18 @@ mod tests {
     use super::*;
 
     /// `u` a user's message, `a` a step, `r` a result, `s` a summary; 10 tokens each.
-    fn entries(kinds: &str) -> Vec<Entry> {
+    fn entries(kinds: &str) -> Vec<HistoryEntry> {
         let text = "x".repeat(40);
         let entry = |kind: char| match kind {
-            'u' => Entry::User { text: text.clone(), attachments: Attachments::default(), addendum: None },
-            'a' => Entry::Assistant { text: Some(text.clone()), tool_calls: Vec::new() },
-            'r' => Entry::ToolResult {
+            'u' => HistoryEntry::User { text: text.clone(), attachments: Attachments::default(), addendum: None },
+            'a' => HistoryEntry::Assistant { text: Some(text.clone()), tool_calls: Vec::new() },
+            'r' => HistoryEntry::ToolResult {
                 call: "1".into(),
                 tool: String::new(),
                 result: Ok(1.into()),
                 shown: text.clone(),
             },
-            _ => Entry::Summary { text: text.clone() },
+            _ => HistoryEntry::Summary { text: text.clone() },
         };
         kinds.chars().map(entry).collect()
     }
@@ -119,7 +119,7 @@ mod tests {
             let entries = entries(kinds);
             let end = cut(&entries, keep);
             assert_eq!(&kinds[..end], gone, "{kinds} {keep}");
-            assert!(end == entries.len() || matches!(entries[end], Entry::User { .. }));
+            assert!(end == entries.len() || matches!(entries[end], HistoryEntry::User { .. }));
         };
         check("uarauara", 80, "");
         check("uarauara", 79, "uara");

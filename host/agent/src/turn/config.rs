@@ -1,8 +1,8 @@
 //! `[turns]` of the configuration: what one turn may do in all, what is kept of earlier ones, and
 //! what one person may use in a day.
 
-use crate::bus::Reach;
-use cofferdam_core::limits::{ByteSize, Span};
+use crate::bus::CallScope;
+use cofferdam_core::limits::{ByteSize, TimeSpan};
 use serde::Deserialize;
 
 /// Limits of one turn over all its steps, and of one person over all turns of a day of UTC.
@@ -16,7 +16,7 @@ pub struct Config {
     /// Tool calls.
     pub calls: usize,
     /// Wall-clock time from the start of a turn to its answer.
-    pub deadline: Span,
+    pub deadline: TimeSpan,
     /// Tokens of all steps together, read and written.
     pub tokens: u64,
     /// Tokens of the conversation, estimated; what is older than the half of it is summarized
@@ -27,7 +27,7 @@ pub struct Config {
     /// Bytes that the calls of one person publish in a day.
     pub user_written_bytes_per_day: ByteSize,
     /// To whose replies a call may add files.
-    pub reach: Reach,
+    pub reach: CallScope,
 }
 
 impl Default for Config {
@@ -38,12 +38,12 @@ impl Default for Config {
             written_bytes: ByteSize(4 << 30),
             rounds: 16,
             calls: 64,
-            deadline: Span::seconds(900),
+            deadline: TimeSpan::seconds(900),
             tokens: 1_000_000,
             history_tokens: 32_000,
             user_tokens_per_day: 5_000_000,
             user_written_bytes_per_day: ByteSize(20 << 30),
-            reach: Reach::Own,
+            reach: CallScope::Own,
         }
     }
 }
@@ -64,7 +64,7 @@ impl Config {
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return Err((key, format!("{key} = 0 lets no turn be answered; write at least 1")));
         }
-        if self.deadline.0 < Span::seconds(1).0 {
+        if self.deadline.0 < TimeSpan::seconds(1).0 {
             let said =
                 format!("deadline = \"{}\" lets no turn be answered; write at least \"1s\"", self.deadline);
             return Err(("deadline", said));

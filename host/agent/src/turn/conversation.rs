@@ -11,12 +11,12 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
     /// What was said and done.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<HistoryEntry>,
 }
 
 /// One thing said or done.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum HistoryEntry {
     /// A message of the user.
     User {
         /// Text or caption, as typed.
@@ -34,7 +34,7 @@ pub enum Entry {
         /// One line for each attachment; none without any.
         list: Option<String>,
         /// What is shown besides, in order. All of it is shown, or nothing is asked.
-        shown: Vec<Shown>,
+        shown: Vec<TaskAttachments>,
         /// For the tools.
         attachments: Attachments,
     },
@@ -75,7 +75,7 @@ pub enum Entry {
 
 /// What a task shows besides its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum TaskAttachments {
     /// The bytes of the attachment with this index: an image or a PDF.
     Attachment(u32),
     /// An image by its address, which is passed on as it is written.
@@ -84,7 +84,7 @@ pub enum Shown {
     Text(String),
 }
 
-impl Entry {
+impl HistoryEntry {
     /// The same request in the words in which it was kept, which tell the time when it came.
     #[must_use]
     pub(super) fn in_the_words_of(mut self, kept: &Self) -> Self {

@@ -6,24 +6,24 @@
 //! the gateway was killed is nowhere written down, and is not charged: the turn asks again, so
 //! often as it may begin.
 
-use super::rounds::End;
-use super::{Delta, Deltas, Entry, Progress, ProviderError, Reply, Shown, Step, ToolCall, Usage};
+use super::rounds::EarlyEnd;
+use super::{Delta, Deltas, HistoryEntry, StepListener, ProviderError, StepReply, TaskAttachments, TurnStep, ToolCall, TokenUsage};
 use cofferdam_core::secret::Redactor;
 use std::sync::Arc;
 
 /// Tokens that a step has cost.
-pub(super) fn cost(asked: &[Entry], reply: &Reply) -> u64 {
+pub(super) fn cost(asked: &[HistoryEntry], reply: &StepReply) -> u64 {
     match reply.usage.input_tokens.saturating_add(reply.usage.output_tokens) {
-        0 => tokens(asked) + Usage::estimated(said(reply.text.as_deref(), &reply.tool_calls)),
+        0 => tokens(asked) + TokenUsage::estimated(said(reply.text.as_deref(), &reply.tool_calls)),
         told => told,
     }
 }
 
 /// Tokens that were spent on an answer which is none.
 pub(super) fn wasted(
-    asked: &[Entry],
-    answered: &Result<Result<Reply, ProviderError>, End>,
-    heard: &Heard,
+    asked: &[HistoryEntry],
+    answered: &Result<Result<StepReply, ProviderError>, EarlyEnd>,
+    heard: &CostMeter,
 ) -> u64 {
     let usage = match (answered, heard.spent) {
         (Ok(Err(ProviderError::BrokeOff { usage, .. })), _) => *usage,
@@ -36,26 +36,26 @@ pub(super) fn wasted(
 }
 
 /// About how many tokens the entries are to a model.
-pub(super) fn tokens(entries: &[Entry]) -> u64 {
-    Usage::estimated(entries.iter().map(bytes).sum())
+pub(super) fn tokens(entries: &[HistoryEntry]) -> u64 {
+    TokenUsage::estimated(entries.iter().map(bytes).sum())
 }
 
 /// Bytes of an entry that a model is shown.
-pub(super) fn bytes(entry: &Entry) -> usize {
+pub(super) fn bytes(entry: &HistoryEntry) -> usize {
     match entry {
-        Entry::User { text, addendum, .. } | Entry::Steer { text, addendum, .. } => {
+        HistoryEntry::User { text, addendum, .. } | HistoryEntry::Steer { text, addendum, .. } => {
             text.len() + addendum.as_ref().map_or(0, String::len)
         }
-        Entry::Task { prompt, list, shown, .. } => {
+        HistoryEntry::Task { prompt, list, shown, .. } => {
             let texts = shown.iter().map(|shown| match shown {
-                Shown::Text(text) | Shown::ImageAt(text) => text.len(),
-                Shown::Attachment(_) => 0,
+                TaskAttachments::Text(text) | TaskAttachments::ImageAt(text) => text.len(),
+                TaskAttachments::Attachment(_) => 0,
             });
             prompt.len() + list.as_ref().map_or(0, String::len) + texts.sum::<usize>()
         }
-        Entry::Assistant { text, tool_calls } => said(text.as_deref(), tool_calls),
-        Entry::ToolResult { tool, shown, .. } => tool.len() + shown.len(),
-        Entry::Summary { text } => text.len(),
+        HistoryEntry::Assistant { text, tool_calls } => said(text.as_deref(), tool_calls),
+        HistoryEntry::ToolResult { tool, shown, .. } => tool.len() + shown.len(),
+        HistoryEntry::Summary { text } => text.len(),
     }
 }
 
@@ -66,18 +66,18 @@ fn said(text: Option<&str>, calls: &[ToolCall]) -> usize {
 
 /// Hears what the provider says while it says it, hands it on, and notes what it costs.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct CostMeter {
     /// Who is shown it.
-    to: Option<Arc<dyn Progress>>,
+    to: Option<Arc<dyn StepListener>>,
     /// Absent until anything has come.
-    spent: Option<Usage>,
+    spent: Option<TokenUsage>,
     /// Nobody is shown a secret of the gateway's own, not even until the rest has come.
     redactor: Redactor,
 }
 
-impl Heard {
+impl CostMeter {
     /// Hands it on to somebody.
-    pub(super) fn by(progress: Arc<dyn Progress>) -> Self {
+    pub(super) fn by(progress: Arc<dyn StepListener>) -> Self {
         Self { to: Some(progress), ..Self::default() }
     }
 
@@ -89,12 +89,12 @@ impl Heard {
 
     fn hand_on(&self, text: String) {
         if let Some(progress) = self.to.as_ref().filter(|_| !text.is_empty()) {
-            progress.step(Step::Text(text));
+            progress.step(TurnStep::Text(text));
         }
     }
 }
 
-impl Deltas for Heard {
+impl Deltas for CostMeter {
     fn take(&mut self, delta: Delta) {
         match delta {
             Delta::Text(text) => {
@@ -114,26 +114,26 @@ mod tests {
     #[test]
     fn what_brought_nothing_is_paid_for_once_it_was_spoken() {
         let text = "x".repeat(400);
-        let asked = [Entry::User { text, attachments: Attachments::default(), addendum: None }];
+        let asked = [HistoryEntry::User { text, attachments: Attachments::default(), addendum: None }];
         let check = |input_tokens, output_tokens, expected: u64| {
-            let usage = Usage { input_tokens, output_tokens };
+            let usage = TokenUsage { input_tokens, output_tokens };
             let broke_off = Ok(Err(ProviderError::BrokeOff { said: "half".into(), usage }));
-            assert_eq!(wasted(&asked, &broke_off, &Heard::default()), expected, "{usage:?}");
+            assert_eq!(wasted(&asked, &broke_off, &CostMeter::default()), expected, "{usage:?}");
         };
         check(0, 0, 100);
         check(0, 5, 105);
         check(7, 5, 12);
         check(u64::MAX, 5, u64::MAX);
-        let mut heard = Heard::default();
-        let stopped = || Err(End::Open("stopped".into()));
+        let mut heard = CostMeter::default();
+        let stopped = || Err(EarlyEnd::Open("stopped".into()));
         assert_eq!(wasted(&asked, &stopped(), &heard), 0, "nobody had answered");
         for (input_tokens, output_tokens, expected) in [(0, 0, 100), (0, 10, 110), (7, 10, 17)] {
-            heard.take(Delta::Spent(Usage { input_tokens, output_tokens }));
+            heard.take(Delta::Spent(TokenUsage { input_tokens, output_tokens }));
             assert_eq!(wasted(&asked, &stopped(), &heard), expected, "the newest counts");
         }
-        assert_eq!(wasted(&asked, &Ok(Ok(Reply::default())), &heard), 0, "a step is paid for as one");
+        assert_eq!(wasted(&asked, &Ok(Ok(StepReply::default())), &heard), 0, "a step is paid for as one");
         let down = Ok(Err(ProviderError::Unavailable("down".into())));
-        assert_eq!(wasted(&asked, &down, &Heard::default()), 0);
+        assert_eq!(wasted(&asked, &down, &CostMeter::default()), 0);
         assert_eq!(wasted(&asked, &down, &heard), 17, "the server had counted before");
     }
 }

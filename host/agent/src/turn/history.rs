@@ -9,12 +9,12 @@ mod mend;
 pub use memory::InMemory;
 pub(super) use mend::{mended, not_run};
 
-use super::Entry;
+use super::HistoryEntry;
 use crate::tools::Journal;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{Begun, Holder, TakeUp, TakenUp, Used, WhoseTurn};
+use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn};
 use std::sync::Arc;
 
 /// Keeps the conversations of sessions. Turns of one session follow one another.
@@ -27,7 +27,7 @@ pub trait History: Send + Sync {
     ///
     /// # Errors
     /// [`HistoryError`].
-    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Kept>, HistoryError>;
+    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<KeptHistory>, HistoryError>;
 
     /// Keeps entry `n` of a turn, counted from 0, and charges its tokens to its caller. Durable
     /// when it returns, where turns are; an entry that is there already stays, and costs nothing.
@@ -38,8 +38,8 @@ pub trait History: Send + Sync {
         &self,
         whose: &WhoseTurn,
         n: usize,
-        entry: &Entry,
-        besides: &Besides,
+        entry: &HistoryEntry,
+        besides: &EntryExtras,
     ) -> Result<(), HistoryError>;
 
     /// Keeps what a turn takes up as its entry `n`, and in the same step makes it the turn's: what
@@ -51,9 +51,9 @@ pub trait History: Send + Sync {
         &self,
         whose: &WhoseTurn,
         n: usize,
-        entry: &Entry,
-        taking: &TakeUp,
-    ) -> Result<TakenUp, HistoryError>;
+        entry: &HistoryEntry,
+        taking: &TakeUpRequest,
+    ) -> Result<TakeUpResult, HistoryError>;
 
     /// Puts a summary in the place of everything before the first entry of `kept_from`.
     ///
@@ -63,7 +63,7 @@ pub trait History: Send + Sync {
         &self,
         whose: &WhoseTurn,
         kept_from: &TurnId,
-        summary: &Entry,
+        summary: &HistoryEntry,
         tokens: u64,
     ) -> Result<(), HistoryError>;
 
@@ -77,13 +77,13 @@ pub trait History: Send + Sync {
     ///
     /// # Errors
     /// [`HistoryError`]; then they may be gone by then.
-    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), HistoryError>;
+    async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), HistoryError>;
 
     /// Nobody needs what the holder needed.
     ///
     /// # Errors
     /// [`HistoryError`]; then it stays for a while.
-    async fn let_go(&self, holder: &Holder) -> Result<(), HistoryError>;
+    async fn let_go(&self, holder: &BlobHolder) -> Result<(), HistoryError>;
 
     /// The files that calls of other requests have handed to this turn, in order.
     ///
@@ -95,7 +95,7 @@ pub trait History: Send + Sync {
     ///
     /// # Errors
     /// [`HistoryError`].
-    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, HistoryError>;
+    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError>;
 
     /// Charges tokens that a turn has cost without an entry to show for them.
     ///
@@ -107,25 +107,25 @@ pub trait History: Send + Sync {
     ///
     /// # Errors
     /// [`HistoryError`].
-    async fn used(&self, caller: &Caller) -> Result<Used, HistoryError>;
+    async fn used(&self, caller: &Caller) -> Result<UsedToday, HistoryError>;
 }
 
 /// An entry as it comes back.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct KeptHistory {
     /// The turn that said it.
     pub turn: TurnId,
     /// The entry; attachments without their bytes, calls' results as they were shown.
-    pub entry: Entry,
+    pub entry: HistoryEntry,
     /// What it brought besides.
-    pub besides: Besides,
+    pub besides: EntryExtras,
     /// Who asked, where it is a request and that was kept.
     pub asker: Option<Caller>,
 }
 
 /// What an entry brings besides what is said.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Besides {
+pub struct EntryExtras {
     /// Tokens that it cost.
     pub tokens: u64,
     /// Files that it adds to the reply.

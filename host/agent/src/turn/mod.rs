@@ -32,15 +32,15 @@ mod tools;
 mod untrusted;
 pub mod words;
 
-pub use clock::Clock;
+pub use clock::WallClock;
 pub use config::Config;
-pub use conversation::{Conversation, Entry, Shown};
-pub use history::{Besides, History, HistoryError, InMemory, Kept};
-pub use progress::{Progress, Step};
+pub use conversation::{Conversation, HistoryEntry, TaskAttachments};
+pub use history::{EntryExtras, History, HistoryError, InMemory, KeptHistory};
+pub use progress::{StepListener, TurnStep};
 pub use provider::{
-    Delta, Deltas, Markup, Memory, Provider, ProviderError, Reply, Request, Stop, ToolCall, ToolSpec, Usage,
+    Delta, Deltas, Markup, HistorySize, Provider, ProviderError, StepReply, StepRequest, Stop, ToolCall, ToolSpec, TokenUsage,
 };
-pub use runner::{Runner, Turn, Whose};
-pub use steering::{Said, Steering};
+pub use runner::{Runner, TurnInput, ConversationOwner};
+pub use steering::{SteeringMessage, Steering};
 pub use task::{TaskAnswer, TaskFailure, TaskRequest};
 pub use tools::Tools;

@@ -6,7 +6,7 @@ use cofferdam_core::id::CallId;
 
 /// A step of a turn that a person may be shown.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum TurnStep {
     /// The attachments are in.
     Attachments(Vec<AttachmentInfo>),
     /// Files of the message come in.
@@ -48,12 +48,12 @@ pub enum Step {
 }
 
 /// Takes the steps of a turn. Must not block.
-pub trait Progress: Send + Sync {
+pub trait StepListener: Send + Sync {
     /// Takes one step.
-    fn step(&self, step: Step);
+    fn step(&self, step: TurnStep);
 }
 
 /// Shows nothing.
-impl Progress for () {
-    fn step(&self, _: Step) {}
+impl StepListener for () {
+    fn step(&self, _: TurnStep) {}
 }

@@ -17,10 +17,10 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// [`ProviderError`]; its text goes to the user in place of an answer. Dropping the future
     /// cancels.
-    async fn respond(&self, request: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError>;
+    async fn respond(&self, request: StepRequest<'_>, deltas: &mut dyn Deltas) -> Result<StepReply, ProviderError>;
 
     /// What it wants to know of earlier turns.
-    fn memory(&self) -> Memory;
+    fn memory(&self) -> HistorySize;
 
     /// How its answers are written.
     fn markup(&self) -> Markup {
@@ -39,7 +39,7 @@ pub enum Markup {
 
 /// What a provider is shown of earlier turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
+pub enum HistorySize {
     /// Nothing: each turn stands alone, and none is kept.
     None,
     /// The conversation of the session so far.
@@ -48,7 +48,7 @@ pub enum Memory {
 
 /// What a provider sees.
 #[derive(Clone, Copy)]
-pub struct Request<'a> {
+pub struct StepRequest<'a> {
     /// What the operator and this program tell a model of its task; empty where there is no model.
     pub instructions: &'a str,
     /// The conversation so far.
@@ -70,7 +70,7 @@ pub struct ToolSpec {
 
 /// A step decided by a provider: text, tool calls, or both. No tool calls ends the turn.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reply {
+pub struct StepReply {
     /// What the user is to read.
     pub text: Option<String>,
     /// Calls to run.
@@ -78,7 +78,7 @@ pub struct Reply {
     /// Why it stopped.
     pub stop: Stop,
     /// What it cost, as far as the provider says.
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
 /// Why a provider stopped speaking.
@@ -95,14 +95,14 @@ pub enum Stop {
 
 /// Tokens of one step; 0 where the provider does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Read, cached ones included.
     pub input_tokens: u64,
     /// Written.
     pub output_tokens: u64,
 }
 
-impl Usage {
+impl TokenUsage {
     /// Bytes of text that are taken for one token, where nobody counts.
     const BYTES_PER_TOKEN: u64 = 4;
 
@@ -145,7 +145,7 @@ pub enum Delta {
     Text(String),
     /// What the request has cost so far, in place of what was told before: the person who stops the
     /// answer pays for that. 0 read where the server has not said.
-    Spent(Usage),
+    Spent(TokenUsage),
 }
 
 /// Takes parts of an answer as they arrive. Must not block.
@@ -175,7 +175,7 @@ pub enum ProviderError {
         said: String,
         /// What it cost: as the server said, and what was written at least by an estimate; 0 read
         /// where it did not say.
-        usage: Usage,
+        usage: TokenUsage,
     },
     /// The same request will be refused again: a wrong key, an unknown model.
     #[error("{0}")]

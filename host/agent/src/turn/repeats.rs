@@ -1,7 +1,7 @@
 //! Calls that fail the same way again and again: a model that has not understood an error repeats
 //! itself.
 
-use super::{Entry, ToolCall};
+use super::{HistoryEntry, ToolCall};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::tool::{ErrorCode, ToolError, wire_name};
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ const COMPARED_BYTES_MAX: usize = 16 << 10;
 
 /// What becomes of a call that is asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum RepeatDecision {
     /// It is run.
     Run,
     /// It is not run: this is its result.
@@ -24,31 +24,31 @@ pub(super) enum Again {
 }
 
 /// What becomes of a call after these entries.
-pub(super) fn again(entries: &[Entry], wanted: &ToolCall) -> Again {
+pub(super) fn again(entries: &[HistoryEntry], wanted: &ToolCall) -> RepeatDecision {
     let failures = failures(entries, wanted);
-    let Some(last) = failures.last() else { return Again::Run };
+    let Some(last) = failures.last() else { return RepeatDecision::Run };
     let count = failures.iter().filter(|error| error.code == last.code).count();
     match count {
-        0..FAILURES_MAX => Again::Run,
+        0..FAILURES_MAX => RepeatDecision::Run,
         FAILURES_MAX => {
             let message = format!(
                 "this very call has failed {count} times the same way, so it was not run again; change its \
                  arguments, take another way, or tell the user. It failed with: {}",
                 last.message
             );
-            Again::Refuse(ToolError::new(last.code, message))
+            RepeatDecision::Refuse(ToolError::new(last.code, message))
         }
-        _ => Again::Stop(last.code),
+        _ => RepeatDecision::Stop(last.code),
     }
 }
 
 /// The errors that calls of the same tool with the same arguments had, in order.
-fn failures<'a>(entries: &'a [Entry], wanted: &ToolCall) -> Vec<&'a ToolError> {
+fn failures<'a>(entries: &'a [HistoryEntry], wanted: &ToolCall) -> Vec<&'a ToolError> {
     let (mut open, mut found) = (VecDeque::new(), Vec::new());
     for entry in entries {
         match entry {
-            Entry::Assistant { tool_calls, .. } => open = tool_calls.iter().collect(),
-            Entry::ToolResult { result, .. } => {
+            HistoryEntry::Assistant { tool_calls, .. } => open = tool_calls.iter().collect(),
+            HistoryEntry::ToolResult { result, .. } => {
                 // What was stopped before it ran has not failed.
                 if let (Some(call), Err(error)) = (open.pop_front(), result)
                     && error.code != ErrorCode::Cancelled
@@ -58,8 +58,8 @@ fn failures<'a>(entries: &'a [Entry], wanted: &ToolCall) -> Vec<&'a ToolError> {
                 }
             }
             // What a person says may change what comes of a call.
-            Entry::Steer { .. } => found.clear(),
-            Entry::User { .. } | Entry::Task { .. } | Entry::Summary { .. } => {}
+            HistoryEntry::Steer { .. } => found.clear(),
+            HistoryEntry::User { .. } | HistoryEntry::Task { .. } | HistoryEntry::Summary { .. } => {}
         }
     }
     found
@@ -88,13 +88,13 @@ mod tests {
     }
 
     /// One step for each path, failing with the code or not.
-    fn after(steps: &[(&str, Option<ErrorCode>)]) -> Again {
+    fn after(steps: &[(&str, Option<ErrorCode>)]) -> RepeatDecision {
         let step = |(path, code): &(&str, Option<ErrorCode>)| {
             let result = code.map_or(Ok(1.into()), |code| Err(ToolError::new(code, "why")));
             let (id, tool, shown) = ("1".to_owned(), "file_read".to_owned(), String::new());
             [
-                Entry::Assistant { text: None, tool_calls: vec![call(path)] },
-                Entry::ToolResult { call: id, tool, result, shown },
+                HistoryEntry::Assistant { text: None, tool_calls: vec![call(path)] },
+                HistoryEntry::ToolResult { call: id, tool, result, shown },
             ]
         };
         again(&steps.iter().flat_map(step).collect::<Vec<_>>(), &call("a"))
@@ -144,13 +144,13 @@ mod tests {
             &[("a", missing), ("a", denied)],
             &[("a", stopped), ("a", stopped), ("a", stopped)],
         ] {
-            assert_eq!(after(steps), Again::Run, "{steps:?}");
+            assert_eq!(after(steps), RepeatDecision::Run, "{steps:?}");
         }
-        let Again::Refuse(error) = after(&[("a", missing), ("b", denied), ("a", missing)]) else {
+        let RepeatDecision::Refuse(error) = after(&[("a", missing), ("b", denied), ("a", missing)]) else {
             panic!("it runs")
         };
         assert_eq!(error.code, ErrorCode::NotFound);
         assert!(error.message.starts_with("this very call has failed 2 times"), "{error}");
-        assert_eq!(after(&[("a", missing); 3]), Again::Stop(ErrorCode::NotFound));
+        assert_eq!(after(&[("a", missing); 3]), RepeatDecision::Stop(ErrorCode::NotFound));
     }
 }

@@ -2,14 +2,14 @@
 //! answer or a limit is reached. Where it stands is told by the conversation alone, so a turn that
 //! was cut off by a crash goes on from its last entry.
 
-use super::cost::{Heard, cost, wasted};
-use super::history::{Besides, History, HistoryError};
+use super::cost::{CostMeter, cost, wasted};
+use super::history::{EntryExtras, History, HistoryError};
 use super::runner::lost;
-use super::shortening::Measure;
-use super::talk::Talk;
+use super::shortening::Shortening;
+use super::talk::OpenConversation;
 use super::{
-    Config, Deltas, Entry, Markup, Memory, Progress, Provider, ProviderError, Reply, Request, Step, Stop,
-    ToolSpec, Tools, Turn, words,
+    Config, Deltas, HistoryEntry, Markup, HistorySize, StepListener, Provider, ProviderError, StepReply, StepRequest, TurnStep, Stop,
+    ToolSpec, Tools, TurnInput, words,
 };
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
@@ -25,7 +25,7 @@ pub(super) const STEP_CALLS_MAX: usize = 32;
 
 /// What every turn uses.
 #[derive(Clone, Copy)]
-pub(super) struct Parts<'a> {
+pub(super) struct TurnServices<'a> {
     pub(super) provider: &'a dyn Provider,
     pub(super) tools: &'a Arc<dyn Tools>,
     pub(super) history: &'a dyn History,
@@ -35,9 +35,9 @@ pub(super) struct Parts<'a> {
 }
 
 /// What is special about one turn.
-pub(super) struct Circumstances {
-    pub(super) turn: Turn,
-    pub(super) progress: Arc<dyn Progress>,
+pub(super) struct TurnOptions {
+    pub(super) turn: TurnInput,
+    pub(super) progress: Arc<dyn StepListener>,
     pub(super) journal: Option<Arc<dyn Journal>>,
     /// Somebody stops it.
     pub(super) cancelled: CancellationToken,
@@ -45,15 +45,15 @@ pub(super) struct Circumstances {
 
 /// A turn under way.
 pub(super) struct Rounds<'a> {
-    pub(super) parts: Parts<'a>,
-    pub(super) around: Circumstances,
-    pub(super) talk: Talk,
+    pub(super) parts: TurnServices<'a>,
+    pub(super) around: TurnOptions,
+    pub(super) talk: OpenConversation,
     /// Ends what is under way, for any reason.
     pub(super) stop: CancellationToken,
 }
 
 /// What a turn says at its end.
-pub(super) struct Said {
+pub(super) struct TurnEnd {
     pub(super) text: String,
     /// Whether it is the provider's answer, and not this program's words in its place.
     pub(super) is_answer: bool,
@@ -64,7 +64,7 @@ pub(super) struct Said {
     pub(super) came: Attachments,
 }
 
-impl Said {
+impl TurnEnd {
     /// This program's own words, and nothing with them.
     pub(super) fn plainly(text: String) -> Self {
         let (files, came) = (Vec::new(), Attachments::default());
@@ -74,14 +74,14 @@ impl Said {
 
 /// Why a turn ends without the provider's answer.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum EarlyEnd {
     /// What is said is the answer: going on would change nothing.
     Answered(String),
     /// The request stays without an answer, and may be retried.
     Open(String),
 }
 
-impl End {
+impl EarlyEnd {
     /// How such turns are counted.
     fn word(&self) -> &'static str {
         match self {
@@ -91,25 +91,25 @@ impl End {
     }
 }
 
-impl From<HistoryError> for End {
+impl From<HistoryError> for EarlyEnd {
     fn from(error: HistoryError) -> Self {
         Self::Open(lost(&error))
     }
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(parts: Parts<'a>, around: Circumstances, talk: Talk) -> Self {
+    pub(super) fn new(parts: TurnServices<'a>, around: TurnOptions, talk: OpenConversation) -> Self {
         let stop = around.cancelled.child_token();
         Self { parts, around, talk, stop }
     }
 
     /// Goes on until there is an answer; with it the files that go out, and those that came in.
-    pub(super) async fn run(mut self) -> Said {
+    pub(super) async fn run(mut self) -> TurnEnd {
         self.go_on().await
     }
 
     /// The same, after which more can be asked.
-    pub(super) async fn go_on(&mut self) -> Said {
+    pub(super) async fn go_on(&mut self) -> TurnEnd {
         // A crash gives no time back; a retry is a turn of its own.
         let left = self.parts.limits.deadline.0.saturating_sub(self.talk.age());
         let stop = self.stop.clone();
@@ -129,21 +129,21 @@ impl<'a> Rounds<'a> {
                 }
             }
         };
-        COUNTS.turns.add(ended.as_ref().map_or_else(End::word, |_| "answered"), 1);
+        COUNTS.turns.add(ended.as_ref().map_or_else(EarlyEnd::word, |_| "answered"), 1);
         let said = match ended {
-            Ok(text) => Said { markup: self.parts.provider.markup(), is_answer: true, ..Said::plainly(text) },
+            Ok(text) => TurnEnd { markup: self.parts.provider.markup(), is_answer: true, ..TurnEnd::plainly(text) },
             // What was added comes with the answer that a retry may bring.
-            Err(End::Open(said)) => {
+            Err(EarlyEnd::Open(said)) => {
                 self.talk.keep_files_for_retry().await;
-                return Said { came: self.around.turn.attachments.clone(), ..Said::plainly(said) };
+                return TurnEnd { came: self.around.turn.attachments.clone(), ..TurnEnd::plainly(said) };
             }
-            Err(End::Answered(said)) => Said::plainly(self.close(said).await),
+            Err(EarlyEnd::Answered(said)) => TurnEnd::plainly(self.close(said).await),
         };
         self.talk.end_retry().await;
-        Said { files: self.talk.files(), came: self.around.turn.attachments.clone(), ..said }
+        TurnEnd { files: self.talk.files(), came: self.around.turn.attachments.clone(), ..said }
     }
 
-    async fn until_answered(&mut self) -> Result<String, End> {
+    async fn until_answered(&mut self) -> Result<String, EarlyEnd> {
         loop {
             if let Some(answer) = self.talk.answer() {
                 return Ok(answer.to_owned());
@@ -160,7 +160,7 @@ impl<'a> Rounds<'a> {
     }
 
     pub(super) fn remembers(&self) -> bool {
-        self.parts.provider.memory() == Memory::Conversation
+        self.parts.provider.memory() == HistorySize::Conversation
     }
 
     /// Whether the turn is to go no further. Without a model all results are told.
@@ -169,34 +169,34 @@ impl<'a> Rounds<'a> {
     }
 
     /// Whether the provider may be asked once more.
-    async fn check_limits(&mut self) -> Result<(), End> {
+    async fn check_limits(&mut self) -> Result<(), EarlyEnd> {
         if self.is_stopped() {
             return Err(self.stopped());
         }
         let limits = self.parts.limits;
         if self.talk.rounds() >= limits.rounds {
-            return Err(End::Answered(words::too_many_rounds(limits.rounds)));
+            return Err(EarlyEnd::Answered(words::too_many_rounds(limits.rounds)));
         }
         if self.talk.tokens() > limits.tokens {
-            return Err(End::Answered(words::too_many_tokens(limits.tokens)));
+            return Err(EarlyEnd::Answered(words::too_many_tokens(limits.tokens)));
         }
         if self.remembers()
             && self.parts.history.used(&self.around.turn.caller).await?.tokens >= limits.user_tokens_per_day
         {
-            return Err(End::Open(words::no_tokens_today(limits.user_tokens_per_day)));
+            return Err(EarlyEnd::Open(words::no_tokens_today(limits.user_tokens_per_day)));
         }
         Ok(())
     }
 
     /// The provider's next step. What it cannot be shown it is only told of, from then on; what is
     /// too long for it is shortened, as far as anything can be.
-    async fn ask(&mut self) -> Result<Reply, End> {
+    async fn ask(&mut self) -> Result<StepReply, EarlyEnd> {
         self.shorten_if_long().await?;
         let mut answered = self.respond().await?;
-        if matches!(answered, Err(ProviderError::Unshowable(_))) && self.take_measure(Measure::Files).await? {
+        if matches!(answered, Err(ProviderError::Unshowable(_))) && self.take_measure(Shortening::Files).await? {
             answered = self.respond().await?;
         }
-        for measure in Measure::ALL {
+        for measure in Shortening::ALL {
             if matches!(answered, Err(ProviderError::TooLong(_))) && self.take_measure(measure).await? {
                 answered = self.respond().await?;
             }
@@ -204,21 +204,21 @@ impl<'a> Rounds<'a> {
         answered.map_err(|error| match error {
             // To go on would only read it once more.
             ProviderError::TooLong(_) if self.talk.has_results() => {
-                End::Answered(words::READ_TOO_MUCH.into())
+                EarlyEnd::Answered(words::READ_TOO_MUCH.into())
             }
-            error => End::Open(error.to_string()),
+            error => EarlyEnd::Open(error.to_string()),
         })
     }
 
-    async fn respond(&mut self) -> Result<Result<Reply, ProviderError>, End> {
-        let request = Request {
+    async fn respond(&mut self) -> Result<Result<StepReply, ProviderError>, EarlyEnd> {
+        let request = StepRequest {
             instructions: self.parts.instructions,
             conversation: &self.talk.conversation,
             tools: self.parts.specs,
         };
         let progress = self.around.progress.clone();
-        progress.step(Step::Asking);
-        let mut heard = Heard::by(progress);
+        progress.step(TurnStep::Asking);
+        let mut heard = CostMeter::by(progress);
         let answered = self.unless_stopped(request, &mut heard).await;
         if matches!(answered, Ok(Ok(_))) {
             heard.end();
@@ -232,9 +232,9 @@ impl<'a> Rounds<'a> {
     /// What the provider says to a request. Its future is dropped when the turn is stopped.
     pub(super) async fn unless_stopped(
         &self,
-        request: Request<'_>,
+        request: StepRequest<'_>,
         deltas: &mut dyn Deltas,
-    ) -> Result<Result<Reply, ProviderError>, End> {
+    ) -> Result<Result<StepReply, ProviderError>, EarlyEnd> {
         tokio::select! {
             // Who answers at once is heard, so that results are told also after a stop.
             biased;
@@ -244,7 +244,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Takes a step over into the conversation.
-    async fn take(&mut self, reply: Reply) -> Result<(), End> {
+    async fn take(&mut self, reply: StepReply) -> Result<(), EarlyEnd> {
         let tokens = if self.remembers() { cost(&self.talk.conversation.entries, &reply) } else { 0 };
         let (mut text, mut tool_calls) = (reply.text, reply.tool_calls);
         if self.remembers() {
@@ -270,13 +270,13 @@ impl<'a> Rounds<'a> {
         }
         let left_out = tool_calls.len().saturating_sub(STEP_CALLS_MAX);
         tool_calls.truncate(STEP_CALLS_MAX);
-        let besides = Besides { tokens, left_out, ..Besides::default() };
-        Ok(self.talk.push(Entry::Assistant { text, tool_calls }, besides).await?)
+        let besides = EntryExtras { tokens, left_out, ..EntryExtras::default() };
+        Ok(self.talk.push(HistoryEntry::Assistant { text, tool_calls }, besides).await?)
     }
 
     /// Why the turn was stopped.
-    pub(super) fn stopped(&self) -> End {
-        End::Open(match self.around.cancelled.is_cancelled() {
+    pub(super) fn stopped(&self) -> EarlyEnd {
+        EarlyEnd::Open(match self.around.cancelled.is_cancelled() {
             true => words::cancelled(self.talk.results()),
             false => words::too_slow(self.parts.limits.deadline),
         })
@@ -284,8 +284,8 @@ impl<'a> Rounds<'a> {
 
     /// Ends the conversation's last request with this program's own words.
     async fn close(&mut self, said: String) -> String {
-        let entry = Entry::Assistant { text: Some(said.clone()), tool_calls: Vec::new() };
-        match self.talk.push(entry, Besides::default()).await {
+        let entry = HistoryEntry::Assistant { text: Some(said.clone()), tool_calls: Vec::new() };
+        match self.talk.push(entry, EntryExtras::default()).await {
             Ok(()) => said,
             Err(error) => lost(&error),
         }

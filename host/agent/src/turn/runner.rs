@@ -1,19 +1,19 @@
 //! Runs a turn: what it is about, its conversation, the provider's steps, the answer.
 
-use super::clock::{Clock, framed};
+use super::clock::{WallClock, framed};
 use super::history::{History, HistoryError, mended};
 use super::instructions::instructions;
-use super::rounds::{Circumstances, Rounds, Said};
-use super::talk::{Keeping, Talk};
-use super::{Config, Entry, Markup, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
-use crate::bus::Origin;
+use super::rounds::{TurnOptions, Rounds, TurnEnd};
+use super::talk::{HistoryPlace, OpenConversation};
+use super::{Config, HistoryEntry, Markup, HistorySize, StepListener, Provider, Steering, TurnStep, ToolSpec, Tools, words};
+use crate::bus::CallOrigin;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
-use cofferdam_core::command::{Word, typed, word};
+use cofferdam_core::command::{ControlWord, typed, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::tool::wire_name;
-use cofferdam_store::{Keeper, WhoseTurn};
+use cofferdam_store::{StoreRetry, WhoseTurn};
 use cofferdam_warden::attachments::{Attachment, Attachments, Blob, RecentAttachments};
 use cofferdam_warden::messaging::Messaging;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 /// One user message (or album), ready to be answered.
 #[derive(Clone, Debug)]
-pub struct Turn {
+pub struct TurnInput {
     /// The same again when the turn is replayed after a crash.
     pub id: TurnId,
     /// The conversation that it belongs to; none where turns stand alone.
@@ -55,18 +55,18 @@ pub struct Runner {
     pub(super) provider: Arc<dyn Provider>,
     /// Answers what is typed as a command.
     commands: Arc<dyn Provider>,
-    clock: Clock,
+    clock: WallClock,
     pub(super) tools: Arc<dyn Tools>,
     pub(super) history: Arc<dyn History>,
     pub(super) limits: Config,
     instructions: String,
     specs: Vec<ToolSpec>,
-    whose: Whose,
+    whose: ConversationOwner,
 }
 
 /// Whose a conversation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum ConversationOwner {
     /// A session's: all who speak in it are heard together.
     Session,
     /// One person's in a session: what one is told of their files is shown to nobody else's turns.
@@ -74,7 +74,7 @@ pub enum Whose {
 }
 
 /// A turn that can be answered, or what to say instead.
-type Opened = Result<(Turn, Talk), String>;
+type OpenedTurn = Result<(TurnInput, OpenConversation), String>;
 
 impl Runner {
     /// A runner over a provider and the tools. `history` keeps conversations, where the provider
@@ -88,11 +88,11 @@ impl Runner {
         operator: String,
     ) -> Self {
         let instructions = match provider.memory() {
-            Memory::None => String::new(),
-            Memory::Conversation => instructions(&operator),
+            HistorySize::None => String::new(),
+            HistorySize::Conversation => instructions(&operator),
         };
         let (specs, commands) = (tools.specs(), provider.clone());
-        let (clock, whose) = (Clock::of_this_machine(), Whose::Session);
+        let (clock, whose) = (WallClock::of_this_machine(), ConversationOwner::Session);
         Self { provider, commands, clock, tools, history, limits, instructions, specs, whose }
     }
 
@@ -105,23 +105,23 @@ impl Runner {
 
     /// The same by another clock.
     #[must_use]
-    pub fn by(self, clock: Clock) -> Self {
+    pub fn by(self, clock: WallClock) -> Self {
         Self { clock, ..self }
     }
 
     /// The same for conversations of these.
     #[must_use]
-    pub fn remembering(self, whose: Whose) -> Self {
+    pub fn remembering(self, whose: ConversationOwner) -> Self {
         Self { whose, ..self }
     }
 
     /// Whose conversations it keeps.
-    pub fn whose(&self) -> Whose {
+    pub fn whose(&self) -> ConversationOwner {
         self.whose
     }
 
     /// What its provider knows of earlier turns.
-    pub fn memory(&self) -> Memory {
+    pub fn memory(&self) -> HistorySize {
         self.provider.memory()
     }
 
@@ -130,17 +130,17 @@ impl Runner {
     /// Cancelling stops the provider and the tool; the answer then says so.
     pub async fn run(
         &self,
-        turn: Turn,
-        progress: Arc<dyn Progress>,
+        turn: TurnInput,
+        progress: Arc<dyn StepListener>,
         cancel: &CancellationToken,
     ) -> OutgoingResponse {
         let mut infos = turn.attachments.infos();
         let mut lines = turn.notices.clone();
-        if word(&turn.text) == Some(Word::Help) && self.memory() == Memory::Conversation {
+        if word(&turn.text) == Some(ControlWord::Help) && self.memory() == HistorySize::Conversation {
             lines.push(words::help(turn.steering.as_ref().map(|_| words::STEER_HELP)));
         }
         let id = turn.id.clone();
-        let active = self.tools.requests().begin(Origin {
+        let active = self.tools.requests().begin(CallOrigin {
             request: id.clone(),
             session: turn.session.clone(),
             caller: turn.caller.clone(),
@@ -152,11 +152,11 @@ impl Runner {
             () = cancel.cancelled() => Err(words::cancelled(0)),
         };
         let mut answer = match opened {
-            Err(said) => Said::plainly(said),
+            Err(said) => TurnEnd::plainly(said),
             Ok((turn, talk)) => {
                 infos = turn.attachments.infos();
                 if !infos.is_empty() {
-                    progress.step(Step::Attachments(infos.clone()));
+                    progress.step(TurnStep::Attachments(infos.clone()));
                 }
                 let said = self.rounds(turn, talk, progress, cancel).await;
                 infos = said.came.infos();
@@ -175,15 +175,15 @@ impl Runner {
 
     async fn rounds(
         &self,
-        turn: Turn,
-        talk: Talk,
-        progress: Arc<dyn Progress>,
+        turn: TurnInput,
+        talk: OpenConversation,
+        progress: Arc<dyn StepListener>,
         cancel: &CancellationToken,
-    ) -> Said {
+    ) -> TurnEnd {
         let journal = self.history.journal();
         let specs = self.specs_of(&turn);
         let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
-        let around = Circumstances { turn, progress, journal, cancelled: cancel.clone() };
+        let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
         Rounds::new(self.parts(provider, &specs), around, talk).run().await
     }
 
@@ -191,8 +191,8 @@ impl Runner {
     /// way to write a tool's. Words about the conversation are none.
     fn is_command(&self, text: &str) -> bool {
         match word(text) {
-            Some(Word::Help) => true,
-            Some(Word::New | Word::Retry | Word::Cancel) => false,
+            Some(ControlWord::Help) => true,
+            Some(ControlWord::New | ControlWord::Retry | ControlWord::Cancel) => false,
             None => typed(text).is_some_and(|typed| {
                 typed.is_plain() || self.specs.iter().any(|spec| spec.name == wire_name(typed.name))
             }),
@@ -200,7 +200,7 @@ impl Runner {
     }
 
     /// The tools that a turn may call. Calls are held against the same list when they are made.
-    fn specs_of(&self, turn: &Turn) -> Cow<'_, [ToolSpec]> {
+    fn specs_of(&self, turn: &TurnInput) -> Cow<'_, [ToolSpec]> {
         match &turn.profiles {
             None => Cow::Borrowed(&self.specs),
             Some(profiles) => {
@@ -210,8 +210,8 @@ impl Runner {
         }
     }
 
-    fn parts<'a>(&'a self, provider: &'a dyn Provider, specs: &'a [ToolSpec]) -> super::rounds::Parts<'a> {
-        super::rounds::Parts {
+    fn parts<'a>(&'a self, provider: &'a dyn Provider, specs: &'a [ToolSpec]) -> super::rounds::TurnServices<'a> {
+        super::rounds::TurnServices {
             provider,
             tools: &self.tools,
             history: &*self.history,
@@ -222,30 +222,30 @@ impl Runner {
     }
 
     /// The conversation with the request of this turn in it.
-    async fn open(&self, mut turn: Turn, cancel: &CancellationToken) -> Opened {
+    async fn open(&self, mut turn: TurnInput, cancel: &CancellationToken) -> OpenedTurn {
         let remembered = match self.memory() {
-            Memory::Conversation if !self.is_command(&turn.text) => {
+            HistorySize::Conversation if !self.is_command(&turn.text) => {
                 turn.session.as_ref().map(|session| self.conversation(session, &turn.caller))
             }
-            Memory::Conversation | Memory::None => None,
+            HistorySize::Conversation | HistorySize::None => None,
         };
         match (word(&turn.text), remembered) {
-            (Some(Word::Cancel), _) => Err(words::nothing_runs(0)),
-            (Some(Word::New | Word::Retry), None) => Err(words::NO_CONVERSATION.into()),
-            (Some(Word::New), Some(session)) => Err(self.forget(&turn, &session).await),
-            (Some(Word::Retry), Some(session)) => self.reopen(turn, session).await,
+            (Some(ControlWord::Cancel), _) => Err(words::nothing_runs(0)),
+            (Some(ControlWord::New | ControlWord::Retry), None) => Err(words::NO_CONVERSATION.into()),
+            (Some(ControlWord::New), Some(session)) => Err(self.forget(&turn, &session).await),
+            (Some(ControlWord::Retry), Some(session)) => self.reopen(turn, session).await,
             (_, None) => {
                 let request = request(&turn);
-                let talk = Talk::alone(turn.id.clone(), request);
+                let talk = OpenConversation::alone(turn.id.clone(), request);
                 Ok((turn, talk))
             }
-            (Some(Word::Help) | None, Some(session)) => {
+            (Some(ControlWord::Help) | None, Some(session)) => {
                 let mut request = request(&turn);
-                if let Entry::User { text, .. } = &mut request {
+                if let HistoryEntry::User { text, .. } = &mut request {
                     *text = framed(turn.about.as_deref(), &self.clock.told(), text);
                 }
                 // Nothing was done for the turn yet, so nothing is lost by waiting for the store.
-                let keeper = Keeper::new(cancel.clone(), |_| {});
+                let keeper = StoreRetry::new(cancel.clone(), |_| {});
                 let asked = || self.asked(&turn, &session, &request);
                 let asked = keeper.stored("keep what is asked", asked).await;
                 let asked = asked.ok_or_else(|| words::cancelled(0))?;
@@ -265,13 +265,13 @@ impl Runner {
     /// What a working store may mend; the result within is for good.
     async fn asked(
         &self,
-        turn: &Turn,
+        turn: &TurnInput,
         session: &SessionId,
-        request: &Entry,
-    ) -> Result<Result<Talk, HistoryError>, HistoryError> {
+        request: &HistoryEntry,
+    ) -> Result<Result<OpenConversation, HistoryError>, HistoryError> {
         let asked = async {
             let kept = mended(self.history.load(session, &turn.id).await?, &turn.id);
-            Talk::asked(self.keeping(turn, session.clone()).await?, kept, request.clone()).await
+            OpenConversation::asked(self.keeping(turn, session.clone()).await?, kept, request.clone()).await
         };
         match asked.await {
             Err(error @ HistoryError::Store(_)) => Err(error),
@@ -282,16 +282,16 @@ impl Runner {
     /// The conversation that somebody has in a session, as the history knows it.
     fn conversation(&self, session: &SessionId, caller: &Caller) -> SessionId {
         match self.whose {
-            Whose::Session => session.clone(),
+            ConversationOwner::Session => session.clone(),
             // The length keeps apart what runs together otherwise.
-            Whose::Person => {
+            ConversationOwner::Person => {
                 let Caller { channel, sender } = caller;
                 SessionId::new(format!("{session} of {}:{channel}:{sender}", channel.len()))
             }
         }
     }
 
-    async fn forget(&self, turn: &Turn, session: &SessionId) -> String {
+    async fn forget(&self, turn: &TurnInput, session: &SessionId) -> String {
         match self.history.forget(session).await {
             Err(error) => lost(&error),
             Ok(()) if turn.attachments.is_empty() => words::FORGOTTEN.into(),
@@ -301,35 +301,35 @@ impl Runner {
 
     /// The conversation with its last request, which has no answer, and the files that came with
     /// it.
-    async fn reopen(&self, mut turn: Turn, session: SessionId) -> Opened {
+    async fn reopen(&self, mut turn: TurnInput, session: SessionId) -> OpenedTurn {
         let kept = self.history.load(&session, &turn.id).await.map_err(|error| lost(&error))?;
         // What a turn does it does for the person who began it, so nobody has another person's
         // request done.
-        let last = kept.iter().rfind(|kept| matches!(kept.entry, Entry::User { .. }));
+        let last = kept.iter().rfind(|kept| matches!(kept.entry, HistoryEntry::User { .. }));
         match last.map(|last| &last.asker) {
             Some(Some(asker)) if *asker != turn.caller => return Err(words::NOT_YOURS.into()),
             Some(None) => return Err(words::NOBODYS.into()),
             Some(Some(_)) | None => {}
         }
         let keeping = self.keeping(&turn, session).await.map_err(|error| lost(&error))?;
-        let talk = Talk::resumed(keeping, mended(kept, &turn.id));
+        let talk = OpenConversation::resumed(keeping, mended(kept, &turn.id));
         // The turn itself may have answered it before a crash.
-        let unanswered = |talk: &Talk| talk.answer().is_none() || talk.has_begun();
+        let unanswered = |talk: &OpenConversation| talk.answer().is_none() || talk.has_begun();
         let mut talk = talk.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
         talk.take_over_files().await.map_err(|error| lost(&error))?;
         turn.attachments = talk.attach(again(&turn, talk.attachments()).await);
         Ok((turn, talk))
     }
 
-    async fn keeping(&self, turn: &Turn, session: SessionId) -> Result<Keeping, HistoryError> {
+    async fn keeping(&self, turn: &TurnInput, session: SessionId) -> Result<HistoryPlace, HistoryError> {
         let whose = WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() };
         let begun = self.history.begun(&turn.id).await?;
-        Ok(Keeping { history: self.history.clone(), whose, begun })
+        Ok(HistoryPlace { history: self.history.clone(), whose, begun })
     }
 }
 
 /// The answer below the lines that are to be read with it.
-fn answered(mut lines: Vec<String>, answer: Said) -> OutgoingResponse {
+fn answered(mut lines: Vec<String>, answer: TurnEnd) -> OutgoingResponse {
     lines.extend(Some(answer.text).filter(|text| !text.is_empty()));
     let text = lines.join("\n");
     let markdown = lines.last().filter(|_| answer.markup == Markup::Markdown);
@@ -337,8 +337,8 @@ fn answered(mut lines: Vec<String>, answer: Said) -> OutgoingResponse {
     OutgoingResponse { text: Some(text), markdown_from, voice: None, attachments: answer.files }
 }
 
-fn request(turn: &Turn) -> Entry {
-    Entry::User {
+fn request(turn: &TurnInput) -> HistoryEntry {
+    HistoryEntry::User {
         text: turn.text.clone(),
         addendum: addendum(&turn.attachments.infos()),
         attachments: turn.attachments.clone(),
@@ -356,7 +356,7 @@ pub(super) fn lost(error: &HistoryError) -> String {
 }
 
 /// The files of what was added to a turn before a crash, a list for each message.
-async fn added(turn: &Turn) -> Vec<Attachments> {
+async fn added(turn: &TurnInput) -> Vec<Attachments> {
     match &turn.steering {
         Some(steering) => steering.again().await,
         None => Vec::new(),
@@ -365,7 +365,7 @@ async fn added(turn: &Turn) -> Vec<Attachments> {
 
 /// The files of each message of a request, fetched again: each is the one of the same content, or
 /// says that it is gone.
-async fn again(turn: &Turn, wanted: Vec<Attachments>) -> Vec<Attachments> {
+async fn again(turn: &TurnInput, wanted: Vec<Attachments>) -> Vec<Attachments> {
     if wanted.iter().all(Attachments::is_empty) {
         return wanted;
     }

@@ -7,12 +7,12 @@
 //! have it all the same.
 
 use super::cost::bytes;
-use super::rounds::{End, Rounds};
-use super::{Entry, untrusted};
+use super::rounds::{EarlyEnd, Rounds};
+use super::{HistoryEntry, untrusted};
 
 /// What makes a conversation shorter that the model finds too long, in the order of trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measure {
+pub(super) enum Shortening {
     /// Earlier turns are summarized.
     EarlierTurns,
     /// Results of the turn's earlier steps are cut.
@@ -23,22 +23,22 @@ pub(super) enum Measure {
     Files,
 }
 
-impl Measure {
+impl Shortening {
     pub(super) const ALL: [Self; 4] =
         [Self::EarlierTurns, Self::EarlierResults, Self::AllResults, Self::Files];
 }
 
 impl Rounds<'_> {
     /// Takes one measure; false when it changes nothing.
-    pub(super) async fn take_measure(&mut self, measure: Measure) -> Result<bool, End> {
+    pub(super) async fn take_measure(&mut self, measure: Shortening) -> Result<bool, EarlyEnd> {
         match measure {
-            Measure::EarlierTurns => self.shorten(0).await,
-            Measure::EarlierResults => Ok(self.cut_earlier_results(usize::MAX) > 0),
-            Measure::AllResults => {
+            Shortening::EarlierTurns => self.shorten(0).await,
+            Shortening::EarlierResults => Ok(self.cut_earlier_results(usize::MAX) > 0),
+            Shortening::AllResults => {
                 let start = self.talk.start();
                 Ok(cut_results(&mut self.talk.conversation.entries[start..], usize::MAX) > 0)
             }
-            Measure::Files => Ok(self.talk.show_no_files()),
+            Shortening::Files => Ok(self.talk.show_no_files()),
         }
     }
 
@@ -47,21 +47,21 @@ impl Rounds<'_> {
     pub(super) fn cut_earlier_results(&mut self, over: usize) -> usize {
         let start = self.talk.start();
         let entries = &mut self.talk.conversation.entries[start..];
-        let newest = entries.iter().rposition(|entry| matches!(entry, Entry::Assistant { .. }));
+        let newest = entries.iter().rposition(|entry| matches!(entry, HistoryEntry::Assistant { .. }));
         cut_results(&mut entries[..newest.unwrap_or(0)], over)
     }
 }
 
 /// Cuts results to their heads, the oldest first, until so many bytes are saved; returns how many
 /// are.
-pub(super) fn cut_results(entries: &mut [Entry], over: usize) -> usize {
+pub(super) fn cut_results(entries: &mut [HistoryEntry], over: usize) -> usize {
     let mut saved = 0;
     for entry in entries {
         if saved >= over {
             break;
         }
         let before = bytes(entry);
-        if let Entry::ToolResult { shown, .. } = entry
+        if let HistoryEntry::ToolResult { shown, .. } = entry
             && let Some(shorter) = untrusted::shortened(shown)
         {
             *shown = shorter;
@@ -76,9 +76,9 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn result(content: &str) -> Entry {
+    fn result(content: &str) -> HistoryEntry {
         let shown = untrusted::whole("t", &json!({ "content": content })).expect("short enough");
-        Entry::ToolResult { call: "1".into(), tool: "t".into(), result: Ok(Value::Null), shown }
+        HistoryEntry::ToolResult { call: "1".into(), tool: "t".into(), result: Ok(Value::Null), shown }
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //! comes too late for that is answered by a turn of its own, since it waits where every message
 //! waits.
 
-use super::Entry;
-use super::rounds::{End, Rounds};
+use super::HistoryEntry;
+use super::rounds::{EarlyEnd, Rounds};
 use async_trait::async_trait;
 use cofferdam_core::attachment::addendum;
-use cofferdam_store::{TakeUp, TakenUp};
+use cofferdam_store::{TakeUpRequest, TakeUpResult};
 use cofferdam_warden::attachments::Attachments;
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub(super) const STEERS_MAX: usize = 32;
 pub trait Steering: Send + Sync {
     /// The next message that waits, with its files fetched as far as a turn may have them that
     /// holds `held`. `None` when none waits that is whole. Dropping the future takes nothing.
-    async fn next(&self, held: &Attachments) -> Option<Said>;
+    async fn next(&self, held: &Attachments) -> Option<SteeringMessage>;
 
     /// The files of the messages that the turn took up before a crash, fetched again, in order.
     async fn again(&self) -> Vec<Attachments>;
@@ -32,18 +32,18 @@ impl fmt::Debug for dyn Steering {
 
 /// A message to a turn that runs.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct SteeringMessage {
     /// Text or caption, as typed.
     pub text: String,
     /// What came with it, counted from 0.
     pub attachments: Attachments,
     /// How it becomes the turn's.
-    pub taking: TakeUp,
+    pub taking: TakeUpRequest,
 }
 
 impl Rounds<'_> {
     /// Takes up what was said meanwhile.
-    pub(super) async fn hear(&mut self) -> Result<(), End> {
+    pub(super) async fn hear(&mut self) -> Result<(), EarlyEnd> {
         let Some(steering) = self.around.turn.steering.clone().filter(|_| self.remembers()) else {
             return Ok(());
         };
@@ -54,10 +54,10 @@ impl Rounds<'_> {
                 () = self.stop.cancelled() => return Err(self.stopped()),
                 said = steering.next(&self.around.turn.attachments) => said,
             };
-            let Some(Said { text, attachments, taking }) = said else { break };
+            let Some(SteeringMessage { text, attachments, taking }) = said else { break };
             let (all, attachments) = self.around.turn.attachments.followed_by(&attachments);
-            let entry = Entry::Steer { text, addendum: addendum(&attachments.infos()), attachments };
-            if self.talk.take_up(entry, &taking).await? == TakenUp::Gone {
+            let entry = HistoryEntry::Steer { text, addendum: addendum(&attachments.infos()), attachments };
+            if self.talk.take_up(entry, &taking).await? == TakeUpResult::Gone {
                 break;
             }
             self.around.turn.attachments = all;

@@ -2,19 +2,19 @@
 //! that a turn that runs again finds how far it came: which step was decided, which calls have
 //! their result.
 
-use super::history::{Besides, History, HistoryError, Kept};
+use super::history::{EntryExtras, History, HistoryError, KeptHistory};
 use super::instructions::UNSHOWABLE;
-use super::{Conversation, Entry, ToolCall};
+use super::{Conversation, HistoryEntry, ToolCall};
 use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{Begun, Holder, TakeUp, TakenUp, WhoseTurn, now_ms};
+use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, TakeUpResult, WhoseTurn, now_ms};
 use cofferdam_warden::attachments::Attachments;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A conversation, the request in it that is to be answered, and where it is kept.
-pub(super) struct Talk {
+pub(super) struct OpenConversation {
     /// What was said, earlier turns first.
     pub(super) conversation: Conversation,
     /// The turn of each entry.
@@ -30,20 +30,20 @@ pub(super) struct Talk {
     /// Files that calls have added to the reply to the request.
     files: Vec<OutgoingAttachment>,
     /// Absent where no turn is kept.
-    keeping: Option<Keeping>,
+    keeping: Option<HistoryPlace>,
 }
 
 /// Where a conversation is kept, and for whom.
-pub(super) struct Keeping {
+pub(super) struct HistoryPlace {
     pub(super) history: Arc<dyn History>,
     pub(super) whose: WhoseTurn,
     /// What the turn has behind it, where it runs again.
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<AttemptRow>,
 }
 
-impl Talk {
+impl OpenConversation {
     /// A turn that stands alone and is kept nowhere.
-    pub(super) fn alone(turn: TurnId, request: Entry) -> Self {
+    pub(super) fn alone(turn: TurnId, request: HistoryEntry) -> Self {
         let conversation = Conversation { entries: vec![request] };
         let (turns, files) = (vec![turn.clone()], Vec::new());
         Self { conversation, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping: None }
@@ -53,13 +53,13 @@ impl Talk {
     /// answered.
     ///
     /// `None` when nobody has asked for anything.
-    pub(super) fn resumed(keeping: Keeping, kept: Vec<Kept>) -> Option<Self> {
+    pub(super) fn resumed(keeping: HistoryPlace, kept: Vec<KeptHistory>) -> Option<Self> {
         let turn = keeping.whose.turn.clone();
-        let start = kept.iter().rposition(|kept| matches!(kept.entry, Entry::User { .. }))?;
+        let start = kept.iter().rposition(|kept| matches!(kept.entry, HistoryEntry::User { .. }))?;
         let own = kept.iter().filter(|kept| kept.turn == turn);
         let spent = keeping.begun.map_or(0, |begun| begun.spent);
         let tokens = own.map(|kept| kept.besides.tokens).fold(spent, u64::saturating_add);
-        let mut steps = kept.iter().rev().filter(|kept| matches!(kept.entry, Entry::Assistant { .. }));
+        let mut steps = kept.iter().rev().filter(|kept| matches!(kept.entry, HistoryEntry::Assistant { .. }));
         let left_out = steps.next().map_or(0, |kept| kept.besides.left_out);
         let files = kept[start..].iter().flat_map(|kept| kept.besides.files.clone()).collect();
         let turns = kept.iter().map(|kept| kept.turn.clone()).collect();
@@ -70,9 +70,9 @@ impl Talk {
     /// The same with a new request of the turn at the end, which is kept unless it is there
     /// already.
     pub(super) async fn asked(
-        keeping: Keeping,
-        mut kept: Vec<Kept>,
-        request: Entry,
+        keeping: HistoryPlace,
+        mut kept: Vec<KeptHistory>,
+        request: HistoryEntry,
     ) -> Result<Self, HistoryError> {
         let turn = keeping.whose.turn.clone();
         match kept.iter_mut().find(|kept| kept.turn == turn) {
@@ -80,10 +80,10 @@ impl Talk {
             // their bytes again.
             Some(own) => own.entry = request.in_the_words_of(&own.entry),
             None => {
-                let besides = Besides::default();
+                let besides = EntryExtras::default();
                 keeping.history.append(&keeping.whose, 0, &request, &besides).await?;
                 let asker = Some(keeping.whose.caller.clone());
-                kept.push(Kept { turn, entry: request, besides, asker });
+                kept.push(KeptHistory { turn, entry: request, besides, asker });
             }
         }
         Self::resumed(keeping, kept)
@@ -91,12 +91,12 @@ impl Talk {
     }
 
     /// Adds an entry, once it is kept.
-    pub(super) async fn push(&mut self, entry: Entry, besides: Besides) -> Result<(), HistoryError> {
-        if let Some(Keeping { history, whose, .. }) = &self.keeping {
+    pub(super) async fn push(&mut self, entry: HistoryEntry, besides: EntryExtras) -> Result<(), HistoryError> {
+        if let Some(HistoryPlace { history, whose, .. }) = &self.keeping {
             let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
             history.append(whose, n, &entry, &besides).await?;
         }
-        if matches!(entry, Entry::Assistant { .. }) {
+        if matches!(entry, HistoryEntry::Assistant { .. }) {
             self.left_out = besides.left_out;
         }
         self.conversation.entries.push(entry);
@@ -107,11 +107,11 @@ impl Talk {
     }
 
     /// Adds what was said to the turn meanwhile, once it is kept and the turn's own.
-    pub(super) async fn take_up(&mut self, entry: Entry, taking: &TakeUp) -> Result<TakenUp, HistoryError> {
-        let Some(Keeping { history, whose, .. }) = &self.keeping else { return Ok(TakenUp::Gone) };
+    pub(super) async fn take_up(&mut self, entry: HistoryEntry, taking: &TakeUpRequest) -> Result<TakeUpResult, HistoryError> {
+        let Some(HistoryPlace { history, whose, .. }) = &self.keeping else { return Ok(TakeUpResult::Gone) };
         let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
         let taken = history.take_up(whose, n, &entry, taking).await?;
-        if taken == TakenUp::Yes {
+        if taken == TakeUpResult::Yes {
             self.conversation.entries.push(entry);
             self.turns.push(self.turn.clone());
         }
@@ -122,10 +122,10 @@ impl Talk {
     pub(super) async fn summarize(
         &mut self,
         end: usize,
-        summary: Entry,
+        summary: HistoryEntry,
         tokens: u64,
     ) -> Result<(), HistoryError> {
-        if let Some(Keeping { history, whose, .. }) = &self.keeping {
+        if let Some(HistoryPlace { history, whose, .. }) = &self.keeping {
             history.summarize(whose, &self.turns[end], &summary, tokens).await?;
         }
         self.conversation.entries.splice(..end, [summary]);
@@ -137,7 +137,7 @@ impl Talk {
 
     /// Charges what the turn has cost without an entry to show for it.
     pub(super) async fn spend(&mut self, tokens: u64) -> Result<(), HistoryError> {
-        if let Some(Keeping { history, whose, .. }) = self.keeping.as_ref().filter(|_| tokens > 0) {
+        if let Some(HistoryPlace { history, whose, .. }) = self.keeping.as_ref().filter(|_| tokens > 0) {
             history.spend(whose, tokens).await?;
         }
         self.tokens = self.tokens.saturating_add(tokens);
@@ -146,8 +146,8 @@ impl Talk {
 
     /// What came with the request, and with each message that was added to it, in order.
     pub(super) fn attachments(&self) -> Vec<Attachments> {
-        let came = |entry: &Entry| match entry {
-            Entry::User { attachments, .. } | Entry::Steer { attachments, .. } => Some(attachments.clone()),
+        let came = |entry: &HistoryEntry| match entry {
+            HistoryEntry::User { attachments, .. } | HistoryEntry::Steer { attachments, .. } => Some(attachments.clone()),
             _ => None,
         };
         self.current().iter().filter_map(came).collect()
@@ -158,7 +158,7 @@ impl Talk {
     pub(super) fn attach(&mut self, found: Vec<Attachments>) -> Attachments {
         let (mut found, mut all) = (found.into_iter(), Attachments::default());
         for entry in &mut self.conversation.entries[self.start..] {
-            let (Entry::User { attachments, addendum, .. } | Entry::Steer { attachments, addendum, .. }) =
+            let (HistoryEntry::User { attachments, addendum, .. } | HistoryEntry::Steer { attachments, addendum, .. }) =
                 entry
             else {
                 continue;
@@ -175,7 +175,7 @@ impl Talk {
     pub(super) fn show_no_files(&mut self) -> bool {
         let mut changed = false;
         for entry in &mut self.conversation.entries[self.start..] {
-            let (Entry::User { attachments, addendum, .. } | Entry::Steer { attachments, addendum, .. }) =
+            let (HistoryEntry::User { attachments, addendum, .. } | HistoryEntry::Steer { attachments, addendum, .. }) =
                 entry
             else {
                 continue;
@@ -191,7 +191,7 @@ impl Talk {
 
     /// Messages that were added to the request.
     pub(super) fn steers(&self) -> usize {
-        self.current().iter().filter(|entry| matches!(entry, Entry::Steer { .. })).count()
+        self.current().iter().filter(|entry| matches!(entry, HistoryEntry::Steer { .. })).count()
     }
 
     /// Where the request stands among the entries.
@@ -200,14 +200,14 @@ impl Talk {
     }
 
     /// The request and everything after it.
-    pub(super) fn current(&self) -> &[Entry] {
+    pub(super) fn current(&self) -> &[HistoryEntry] {
         &self.conversation.entries[self.start..]
     }
 
     /// The answer, if the request has one. It ends with what is said without asking for a tool.
     pub(super) fn answer(&self) -> Option<&str> {
         match self.conversation.entries.last()? {
-            Entry::Assistant { text, tool_calls } if tool_calls.is_empty() => {
+            HistoryEntry::Assistant { text, tool_calls } if tool_calls.is_empty() => {
                 Some(text.as_deref().unwrap_or_default())
             }
             _ => None,
@@ -223,22 +223,22 @@ impl Talk {
     pub(super) fn pending(&self) -> &[ToolCall] {
         let entries = &self.conversation.entries;
         let results =
-            entries.iter().rev().take_while(|entry| matches!(entry, Entry::ToolResult { .. })).count();
+            entries.iter().rev().take_while(|entry| matches!(entry, HistoryEntry::ToolResult { .. })).count();
         match entries.iter().rev().nth(results) {
-            Some(Entry::Assistant { tool_calls, .. }) => tool_calls.get(results..).unwrap_or_default(),
+            Some(HistoryEntry::Assistant { tool_calls, .. }) => tool_calls.get(results..).unwrap_or_default(),
             _ => &[],
         }
     }
 
     /// Steps that the turn has taken.
     pub(super) fn rounds(&self) -> usize {
-        self.own().filter(|entry| matches!(entry, Entry::Assistant { .. })).count()
+        self.own().filter(|entry| matches!(entry, HistoryEntry::Assistant { .. })).count()
     }
 
     /// Calls that the turn has asked for, those without a result included.
     pub(super) fn calls(&self) -> usize {
-        let asked = |entry: &Entry| match entry {
-            Entry::Assistant { tool_calls, .. } => tool_calls.len(),
+        let asked = |entry: &HistoryEntry| match entry {
+            HistoryEntry::Assistant { tool_calls, .. } => tool_calls.len(),
             _ => 0,
         };
         self.own().map(asked).sum()
@@ -246,12 +246,12 @@ impl Talk {
 
     /// Calls of the turn that have their result.
     pub(super) fn results(&self) -> usize {
-        self.own().filter(|entry| matches!(entry, Entry::ToolResult { .. })).count()
+        self.own().filter(|entry| matches!(entry, HistoryEntry::ToolResult { .. })).count()
     }
 
     /// Whether a call has brought anything since the request.
     pub(super) fn has_results(&self) -> bool {
-        self.current().iter().any(|entry| matches!(entry, Entry::ToolResult { .. }))
+        self.current().iter().any(|entry| matches!(entry, HistoryEntry::ToolResult { .. }))
     }
 
     /// Tokens that the turn has cost.
@@ -281,11 +281,11 @@ impl Talk {
     /// Has the files that were added stay for a retry. One that goes all the same is told of when
     /// it is sent.
     pub(super) async fn keep_files_for_retry(&self) {
-        let Some(Keeping { history, whose, .. }) = self.keeping.as_ref().filter(|_| !self.files.is_empty())
+        let Some(HistoryPlace { history, whose, .. }) = self.keeping.as_ref().filter(|_| !self.files.is_empty())
         else {
             return;
         };
-        if let Err(error) = history.hold(&Holder::Retry(whose.session.clone()), &self.files).await {
+        if let Err(error) = history.hold(&BlobHolder::Retry(whose.session.clone()), &self.files).await {
             tracing::error!(%error, "files may be gone before a retry sends them");
         }
     }
@@ -293,8 +293,8 @@ impl Talk {
     /// Has files that an earlier turn added be this turn's own.
     pub(super) async fn take_over_files(&self) -> Result<(), HistoryError> {
         match self.keeping.as_ref().filter(|_| !self.files.is_empty()) {
-            Some(Keeping { history, whose, .. }) => {
-                history.hold(&Holder::Turn(whose.turn.clone()), &self.files).await
+            Some(HistoryPlace { history, whose, .. }) => {
+                history.hold(&BlobHolder::Turn(whose.turn.clone()), &self.files).await
             }
             None => Ok(()),
         }
@@ -302,13 +302,13 @@ impl Talk {
 
     /// The request has its answer: nothing is retried.
     pub(super) async fn end_retry(&self) {
-        let Some(Keeping { history, whose, .. }) = &self.keeping else { return };
-        if let Err(error) = history.let_go(&Holder::Retry(whose.session.clone())).await {
+        let Some(HistoryPlace { history, whose, .. }) = &self.keeping else { return };
+        if let Err(error) = history.let_go(&BlobHolder::Retry(whose.session.clone())).await {
             tracing::warn!(%error, "files that nobody retries stay for a while");
         }
     }
 
-    fn own(&self) -> impl Iterator<Item = &Entry> {
+    fn own(&self) -> impl Iterator<Item = &HistoryEntry> {
         let own = self.turns.iter().zip(&self.conversation.entries).filter(|(turn, _)| **turn == self.turn);
         own.map(|(_, entry)| entry)
     }

@@ -2,10 +2,10 @@
 //! it is a command, and what it answers is held to what the task wants before anybody believes it.
 
 use super::instructions::instructions_of_task;
-use super::rounds::{Circumstances, Parts, Rounds};
-use super::talk::Talk;
-use super::{Besides, Entry, Memory, Progress, Runner, Shown, Turn};
-use crate::bus::Origin;
+use super::rounds::{TurnOptions, TurnServices, Rounds};
+use super::talk::OpenConversation;
+use super::{EntryExtras, HistoryEntry, HistorySize, StepListener, Runner, TaskAttachments, TurnInput};
+use crate::bus::CallOrigin;
 use crate::tools::Journal;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingAttachment;
@@ -25,7 +25,7 @@ pub struct TaskRequest {
     /// One line for each attachment.
     pub list: Option<String>,
     /// What is shown, in order.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<TaskAttachments>,
 }
 
 /// What a task came to.
@@ -58,25 +58,25 @@ impl Runner {
     /// [`TaskFailure`].
     pub async fn answer_task(
         &self,
-        turn: Turn,
+        turn: TurnInput,
         request: TaskRequest,
         journal: Option<Arc<dyn Journal>>,
         read: &(dyn Fn(&str) -> Result<Value, String> + Sync),
         cancel: &CancellationToken,
     ) -> Result<TaskAnswer, TaskFailure> {
-        if self.memory() == Memory::None {
+        if self.memory() == HistorySize::None {
             return Err(TaskFailure::NoModel);
         }
-        let active = self.tools.requests().begin(Origin {
+        let active = self.tools.requests().begin(CallOrigin {
             request: turn.id.clone(),
             session: turn.session.clone(),
             caller: turn.caller.clone(),
         });
         let TaskRequest { instructions, prompt, list, shown } = request;
         let (attachments, turn_id) = (turn.attachments.clone(), turn.id.clone());
-        let talk = Talk::alone(turn.id.clone(), Entry::Task { prompt, list, shown, attachments });
+        let talk = OpenConversation::alone(turn.id.clone(), HistoryEntry::Task { prompt, list, shown, attachments });
         let (instructions, specs) = (instructions_of_task(&instructions), self.tools.specs());
-        let parts = Parts {
+        let parts = TurnServices {
             provider: &*self.provider,
             tools: &self.tools,
             history: &*self.history,
@@ -84,8 +84,8 @@ impl Runner {
             instructions: &instructions,
             specs: &specs,
         };
-        let progress: Arc<dyn Progress> = Arc::new(());
-        let around = Circumstances { turn, progress, journal, cancelled: cancel.clone() };
+        let progress: Arc<dyn StepListener> = Arc::new(());
+        let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
         let whose = WhoseTurn {
             session: SessionId::new(turn_id.as_str()),
             turn: turn_id,
@@ -112,8 +112,8 @@ async fn until_read(
     for _ in 0..2 {
         if let Some(why) = wrong.take() {
             let text = corrected(&why);
-            let entry = Entry::User { text, attachments: Attachments::default(), addendum: None };
-            let pushed = rounds.talk.push(entry, Besides::default()).await;
+            let entry = HistoryEntry::User { text, attachments: Attachments::default(), addendum: None };
+            let pushed = rounds.talk.push(entry, EntryExtras::default()).await;
             pushed.map_err(|error| TaskFailure::Unanswered(error.to_string()))?;
         }
         let said = rounds.go_on().await;

@@ -2,9 +2,9 @@
 
 use super::ToolSpec;
 use crate::bus::Requests;
-use crate::tools::{CallRequest, Output, Toolbox};
+use crate::tools::{CallRequest, OutputKeeper, Toolbox};
 use async_trait::async_trait;
-use cofferdam_core::tool::{Answer, ToolError};
+use cofferdam_core::tool::{ToolAnswer, ToolError};
 use cofferdam_policy::Safety;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub trait Tools: Send + Sync {
     ///
     /// # Errors
     /// Every refusal and failure.
-    async fn call(&self, request: CallRequest) -> Result<Answer, ToolError>;
+    async fn call(&self, request: CallRequest) -> Result<ToolAnswer, ToolError>;
 
     /// Writes down that a call was refused before it ran; returns what to answer.
     async fn refuse(&self, request: CallRequest, why: ToolError) -> ToolError;
@@ -38,7 +38,7 @@ pub trait Tools: Send + Sync {
     ///
     /// # Errors
     /// Why it could not be kept.
-    async fn keep(&self, output: Output) -> Result<String, ToolError>;
+    async fn keep(&self, output: OutputKeeper) -> Result<String, ToolError>;
 }
 
 #[async_trait]
@@ -67,7 +67,7 @@ impl Tools for Toolbox {
         self.registry().get(tool).is_ok_and(|tool| profiles.contains(&tool.policy.profile))
     }
 
-    async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {
+    async fn call(&self, request: CallRequest) -> Result<ToolAnswer, ToolError> {
         Toolbox::call(self, request).await
     }
 
@@ -75,7 +75,7 @@ impl Tools for Toolbox {
         Toolbox::refuse(self, request, why).await
     }
 
-    async fn keep(&self, output: Output) -> Result<String, ToolError> {
+    async fn keep(&self, output: OutputKeeper) -> Result<String, ToolError> {
         self.keep_output(output).await
     }
 }

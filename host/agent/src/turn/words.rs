@@ -1,6 +1,6 @@
 //! What a turn says in this program's own words.
 
-use cofferdam_core::limits::{ByteSize, Span};
+use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_core::tool::ErrorCode;
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ pub(super) fn cancelled(calls: usize) -> String {
 }
 
 /// In place of an answer that took too long.
-pub(super) fn too_slow(deadline: Span) -> String {
+pub(super) fn too_slow(deadline: TimeSpan) -> String {
     format!("The turn took longer than {deadline} and was stopped. {RETRY}")
 }
 

@@ -1,8 +1,8 @@
 //! `[transcription]` and `[speech]`: which servers listen and speak, and what is refused before
 //! anything is contacted.
 
-use super::server::Patience;
-use crate::server::{Address, Reach, SECRET_BYTES_MAX};
+use super::server::VoiceTimeouts;
+use crate::server::{Address, ServerScope, SECRET_BYTES_MAX};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ pub struct TranscriptionConfig {
     pub api_key_env: Option<String>,
     /// How long things take. No file sets it; tests shorten it.
     #[serde(skip)]
-    pub patience: Patience,
+    pub patience: VoiceTimeouts,
 }
 
 /// `[speech]` as written. It is off unless something of it is written.
@@ -36,7 +36,7 @@ pub struct SpeechConfig {
     pub api_key_env: Option<String>,
     /// How long things take. No file sets it; tests shorten it.
     #[serde(skip)]
-    pub patience: Patience,
+    pub patience: VoiceTimeouts,
 }
 
 /// Why a section is refused. No message repeats a key.
@@ -95,9 +95,9 @@ impl TranscriptionConfig {
         self.written().key()
     }
 
-    pub(super) fn written(&self) -> Written<'_> {
+    pub(super) fn written(&self) -> VoiceTable<'_> {
         let api_key_env = self.api_key_env.as_deref();
-        Written { section: "transcription", base_url: self.base_url(), api_key_env }
+        VoiceTable { section: "transcription", base_url: self.base_url(), api_key_env }
     }
 }
 
@@ -138,21 +138,21 @@ impl SpeechConfig {
         self.written().key()
     }
 
-    pub(super) fn written(&self) -> Written<'_> {
+    pub(super) fn written(&self) -> VoiceTable<'_> {
         let api_key_env = self.api_key_env.as_deref();
-        Written { section: "speech", base_url: self.base_url(), api_key_env }
+        VoiceTable { section: "speech", base_url: self.base_url(), api_key_env }
     }
 }
 
 /// What both sections have.
 #[derive(Clone, Copy)]
-pub(super) struct Written<'a> {
+pub(super) struct VoiceTable<'a> {
     section: &'static str,
     base_url: &'a str,
     api_key_env: Option<&'a str>,
 }
 
-impl Written<'_> {
+impl VoiceTable<'_> {
     pub(super) fn refuse(&self, key: &str, said: String) -> ConfigError {
         ConfigError { key: format!("{}.{key}", self.section), said }
     }
@@ -188,7 +188,7 @@ impl Written<'_> {
                  OPENAI_API_KEY, and put the key into that variable"
                     .to_owned(),
             )),
-            None if address.reach == Reach::Remote => {
+            None if address.reach == ServerScope::Remote => {
                 let host = one_line(address.url.host_str().unwrap_or_default(), 200);
                 Err(self.refuse(
                     "api_key_env",

@@ -1,7 +1,7 @@
 //! A server that listens or speaks: one request, asked again once where time may heal a failure,
 //! its answer bounded in time and bytes.
 
-use super::config::{ConfigError, Written};
+use super::config::{ConfigError, VoiceTable};
 use crate::server::{Address, Backoff, client, read_whole};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
@@ -15,7 +15,7 @@ const ERROR_BYTES_MAX: usize = 4 << 10;
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct VoiceTimeouts {
     /// One request, from its first byte to the last of its answer.
     pub request: Duration,
     /// Before a request is made again.
@@ -23,7 +23,7 @@ pub struct Patience {
 }
 
 /// A minute's voice takes a small machine about as long; nobody waits longer than two.
-impl Default for Patience {
+impl Default for VoiceTimeouts {
     fn default() -> Self {
         Self { request: Duration::from_secs(120), pause: Duration::from_secs(1) }
     }
@@ -57,21 +57,21 @@ pub enum VoiceError {
 
 /// One of the two.
 #[derive(Clone, Debug)]
-pub(super) struct Server {
+pub(super) struct VoiceEndpoint {
     client: Client,
     address: Address,
     key: Option<Secret>,
-    patience: Patience,
+    patience: VoiceTimeouts,
     /// What it is called in the log.
     name: &'static str,
 }
 
-impl Server {
+impl VoiceEndpoint {
     /// A client for the server. Contacts nobody.
     pub(super) fn open(
-        written: Written<'_>,
+        written: VoiceTable<'_>,
         key: Option<Secret>,
-        (name, patience): (&'static str, Patience),
+        (name, patience): (&'static str, VoiceTimeouts),
     ) -> Result<Self, ConfigError> {
         let address = written.address()?;
         let built = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();

@@ -1,7 +1,7 @@
 //! Speech of a text: `/audio/speech`, as Opus in Ogg, which every channel plays.
 
 use super::config::{ConfigError, SpeechConfig};
-use super::server::{Server, VoiceError};
+use super::server::{VoiceEndpoint, VoiceError};
 use serde_json::json;
 
 /// Characters of a text that are spoken; the text itself is there in full.
@@ -12,7 +12,7 @@ pub const SPEECH_BYTES_MAX: usize = 1 << 20;
 /// Speaks answers.
 #[derive(Clone, Debug)]
 pub struct Speech {
-    server: Server,
+    server: VoiceEndpoint,
     model: String,
     voice: String,
 }
@@ -24,7 +24,7 @@ impl Speech {
         let (Some(model), Some(voice)) = (config.model.clone(), config.voice.clone()) else {
             return Ok(None);
         };
-        let server = Server::open(config.written(), config.key()?, ("speech", config.patience))?;
+        let server = VoiceEndpoint::open(config.written(), config.key()?, ("speech", config.patience))?;
         Ok(Some(Self { server, model, voice }))
     }
 

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use std::time::Duration;
 use support::voice::{VoiceAnswer, VoiceServer, ogg};
 
-fn patience() -> Patience {
-    Patience { request: Duration::from_millis(500), pause: Duration::from_millis(5) }
+fn patience() -> VoiceTimeouts {
+    VoiceTimeouts { request: Duration::from_millis(500), pause: Duration::from_millis(5) }
 }
 
 fn listening(server: &VoiceServer) -> Transcription {

@@ -1,7 +1,7 @@
 //! Text of what somebody has said: `/audio/transcriptions`.
 
 use super::config::{ConfigError, TranscriptionConfig};
-use super::server::{Server, VoiceError};
+use super::server::{VoiceEndpoint, VoiceError};
 use bytes::Bytes;
 use reqwest::multipart::{Form, Part};
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub const TRANSCRIPT_BYTES_MAX: usize = 64 << 10;
 /// Makes text of voice messages.
 #[derive(Clone, Debug)]
 pub struct Transcription {
-    server: Server,
+    server: VoiceEndpoint,
     model: String,
 }
 
@@ -23,7 +23,7 @@ impl Transcription {
     pub(super) fn open(config: &TranscriptionConfig) -> Result<Option<Self>, ConfigError> {
         config.check()?;
         let Some(model) = config.model.clone().filter(|_| config.is_on()) else { return Ok(None) };
-        let server = Server::open(config.written(), config.key()?, ("transcription", config.patience))?;
+        let server = VoiceEndpoint::open(config.written(), config.key()?, ("transcription", config.patience))?;
         Ok(Some(Self { server, model }))
     }
 

@@ -9,7 +9,7 @@ const REPLIED_CHARS_MAX: usize = 2000;
 
 /// Somebody, by number and by what they call themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Somebody {
+pub struct NamedUser {
     /// Absent where it is not known.
     pub id: Option<i64>,
     /// On one line, bounded, perhaps empty.
@@ -22,28 +22,28 @@ pub enum Author {
     /// The bot's own.
     Bot,
     /// Another's.
-    Other(Somebody),
+    Other(NamedUser),
     /// Not known.
     Unknown,
 }
 
 /// What there is to say of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
+pub struct MessageFacts {
     /// Who speaks, in a group.
-    pub from: Option<Somebody>,
+    pub from: Option<NamedUser>,
     /// The words that are replied to.
     pub replies_to: Option<(Author, String)>,
     /// Whose words are forwarded, and the words.
     pub forwarded: Option<(String, String)>,
 }
 
-impl About {
+impl MessageFacts {
     /// The line; `None` where there is nothing to say. In a group there always is, so that nobody
     /// there can write a first line that passes for this one.
     pub fn line(self) -> Option<String> {
         let mut about = Map::new();
-        if let Some(Somebody { id, name }) = self.from {
+        if let Some(NamedUser { id, name }) = self.from {
             about.insert("from".into(), json!({ "id": id, "name": name }));
         }
         if let Some((author, text)) = self.replies_to.filter(|(_, text)| !text.trim().is_empty()) {
@@ -65,7 +65,7 @@ impl About {
 fn replied(author: Author, text: &str) -> Value {
     let from = match author {
         Author::Bot => json!("this bot"),
-        Author::Other(Somebody { id, name }) => json!({ "id": id, "name": name }),
+        Author::Other(NamedUser { id, name }) => json!({ "id": id, "name": name }),
         Author::Unknown => Value::Null,
     };
     let cut = text.chars().count() > REPLIED_CHARS_MAX;

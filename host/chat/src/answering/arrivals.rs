@@ -1,14 +1,14 @@
 //! What has come, as the lanes take it: each piece of work with its session, and which message asks
 //! to stop what runs; and the work of the lanes.
 
-use super::{Base, Channel, Resumed, Todo, unit};
-use crate::lanes::{Arrival, Awaited, Lanes, Patience, STOPS_AT_ONCE_MAX, Stopping, Unit, Worker};
-use crate::{Alive, Arriving, Working};
+use super::{ChannelServices, Channel, ResumedTurn, MessageAction, unit};
+use crate::lanes::{Arrival, Awaited, SessionQueues, Patience, STOPS_AT_ONCE_MAX, Stopping, Unit, TurnWorker};
+use crate::{ShownActivity, ArrivingAlbums, WorkingTurn};
 use async_trait::async_trait;
-use cofferdam_core::command::{Word, word};
+use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::SessionId;
 use cofferdam_store::{
-    BoundTurn, Fate, NewUpdate, Persisted, Queue, Queued, Reply, Standing, StoreError, Update,
+    BoundTurn, UpdateFate, NewUpdate, PersistResult, QueueMode, QueuedUpdate, StoredReply, AlbumStanding, StoreError, Update,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use tokio::sync::{mpsc, watch};
 const PAGE: u32 = 100;
 
 /// The lanes of a channel. What is under way gets `grace` after the stop.
-pub fn lanes<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) -> Lanes {
+pub fn lanes<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) -> SessionQueues {
     let base = channels.borrow().base().clone();
-    Lanes {
-        worker: Arc::new(Works { channels, signs: Arriving::default() }),
+    SessionQueues {
+        worker: Arc::new(LaneWorker { channels, signs: ArrivingAlbums::default() }),
         store: base.store,
         channel: base.channel,
         running: base.running,
@@ -31,13 +31,13 @@ pub fn lanes<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) -> 
 }
 
 /// Does the work of the lanes, as the channel of the moment.
-struct Works<C> {
+struct LaneWorker<C> {
     channels: watch::Receiver<Arc<C>>,
-    signs: Arriving,
+    signs: ArrivingAlbums,
 }
 
 #[async_trait]
-impl<C: Channel> Worker for Works<C> {
+impl<C: Channel> TurnWorker for LaneWorker<C> {
     async fn work(&self, session: &SessionId, unit: Unit) {
         let channel = self.channels.borrow().clone();
         let sign = match unit {
@@ -52,15 +52,15 @@ impl<C: Channel> Worker for Works<C> {
         self.signs.show(session, || {
             let channel = self.channels.borrow();
             let slot = channel.base().slot();
-            let alive = Alive::working(channel.sign(&C::target(target)?), slot.clone());
-            Some(Working { slot, alive })
+            let alive = ShownActivity::working(channel.sign(&C::target(target)?), slot.clone());
+            Some(WorkingTurn { slot, alive })
         });
     }
 }
 
 /// Whether work goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
+pub enum IntakeState {
     /// It does.
     Goes,
     /// The program stops.
@@ -68,10 +68,10 @@ pub enum Flow {
 }
 
 /// Hands one piece of work to the lanes.
-pub async fn hand_on(base: &Base, lanes: &mpsc::Sender<Arrival>, arrival: Arrival) -> Flow {
+pub async fn hand_on(base: &ChannelServices, lanes: &mpsc::Sender<Arrival>, arrival: Arrival) -> IntakeState {
     tokio::select! {
-        sent = lanes.send(arrival) => if sent.is_ok() { Flow::Goes } else { Flow::Stops },
-        () = base.stop.soon.cancelled() => Flow::Stops,
+        sent = lanes.send(arrival) => if sent.is_ok() { IntakeState::Goes } else { IntakeState::Stops },
+        () = base.stop.soon.cancelled() => IntakeState::Stops,
     }
 }
 
@@ -109,11 +109,11 @@ async fn stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
 
 /// What came of a batch: what strangers are told, and those updates that the inbox did not know
 /// before, under the sessions that it has them by.
-pub fn of_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persisted) -> Vec<Arrival> {
-    let Persisted { pending, replies } = persisted;
+pub fn of_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: PersistResult) -> Vec<Arrival> {
+    let PersistResult { pending, replies } = persisted;
     let mut arrivals: Vec<_> = replies.into_iter().map(|told| reply(channel, told)).collect();
     for new in batch {
-        let (Fate::Pending(headers), Some(update)) =
+        let (UpdateFate::Pending(headers), Some(update)) =
             (&new.fate, pending.iter().find(|update| update.update_id == new.update_id))
         else {
             continue;
@@ -122,7 +122,7 @@ pub fn of_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persist
             arrivals.push(Arrival::Stop(stopping));
             continue;
         }
-        let message = Queued { update_id: new.update_id, album: new.album.clone() };
+        let message = QueuedUpdate { update_id: new.update_id, album: new.album.clone() };
         arrivals.push(Arrival::Message(headers.session.clone(), message));
         arrivals.extend(new.album.clone().and_then(|album| {
             let (session, target) = (headers.session.clone(), awaited(channel, update)?);
@@ -133,20 +133,20 @@ pub fn of_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persist
 }
 
 /// A reply that is to be sent.
-pub fn reply<C: Channel>(channel: &C, reply: Reply) -> Arrival {
+pub fn reply<C: Channel>(channel: &C, reply: StoredReply) -> Arrival {
     Arrival::Reply(session(channel, C::target(&reply.target)), reply)
 }
 
 /// A message of the gateway's own. It waits for nothing that is under way in its session: a turn
 /// there may itself wait for such a message, to the person who has this one sent.
-pub fn message<C: Channel>(channel: &C, reply: Reply) -> Arrival {
+pub fn message<C: Channel>(channel: &C, reply: StoredReply) -> Arrival {
     let session = session(channel, C::target(&reply.target));
     Arrival::Reply(SessionId::new(format!("{session}#messages")), reply)
 }
 
 /// A turn that a crash cut off.
 fn bound<C: Channel>(channel: &C, turn: BoundTurn) -> Arrival {
-    let target = match Resumed::of(&turn.updates) {
+    let target = match ResumedTurn::of(&turn.updates) {
         Some(resumed) => C::target(&resumed.target),
         None => turn.updates.first().and_then(|update| channel.target_of(update)),
     };
@@ -156,19 +156,19 @@ fn bound<C: Channel>(channel: &C, turn: BoundTurn) -> Arrival {
 /// Where an answer is waited for to an album of which this is a part. In a group the part that says
 /// whom it is meant for may be another one.
 fn awaited<C: Channel>(channel: &C, update: &Update) -> Option<String> {
-    let target = match channel.read(std::slice::from_ref(update), Standing::First) {
-        Todo::Nothing => return None,
-        Todo::Say(target, _) => target,
-        Todo::Run(asked) => asked.target,
+    let target = match channel.read(std::slice::from_ref(update), AlbumStanding::First) {
+        MessageAction::Nothing => return None,
+        MessageAction::Say(target, _) => target,
+        MessageAction::Run(asked) => asked.target,
     };
     Some(C::answered(&target, None).0)
 }
 
 /// What a message asks for that is to stop what runs in its chat.
 fn stopping<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
-    let Todo::Run(asked) = channel.read(std::slice::from_ref(update), Standing::First) else { return None };
-    let stops = word(&asked.text) == Some(Word::Cancel);
-    if !stops || asked.queue != Queue::Turn || asked.album.is_some() {
+    let MessageAction::Run(asked) = channel.read(std::slice::from_ref(update), AlbumStanding::First) else { return None };
+    let stops = word(&asked.text) == Some(ControlWord::Cancel);
+    if !stops || asked.queue != QueueMode::Turn || asked.album.is_some() {
         return None;
     }
     let (session, target) = (channel.session(&asked.target), C::answered(&asked.target, None).0);

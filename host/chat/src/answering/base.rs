@@ -1,11 +1,11 @@
 //! What every channel stands on: the services that it is given, and what its turns share.
 
 use crate::desk::Desk;
-use crate::lanes::{Running, Slot, Stop, Window};
+use crate::lanes::{RunningTurns, TurnSlot, Stop, AlbumWindow};
 use crate::runs::Runs;
 use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
-use cofferdam_store::{Keeper, Store, StoreError};
+use cofferdam_store::{StoreRetry, Store, StoreError};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use tokio::sync::Semaphore;
 
 /// What a channel stands on. Clones share what lasts.
 #[derive(Clone)]
-pub struct Base {
+pub struct ChannelServices {
     /// The inbox and the replies.
     pub store: Store,
     /// What is this channel's in it; another account of the same platform is another channel there.
     pub channel: String,
     /// Repeats what must be written down.
-    pub keeper: Keeper,
+    pub keeper: StoreRetry,
     /// When to end.
     pub stop: Stop,
     /// Answers turns.
@@ -27,7 +27,7 @@ pub struct Base {
     /// Has approvals decided.
     pub desk: Desk,
     /// The turns that run now.
-    pub running: Arc<Running>,
+    pub running: Arc<RunningTurns>,
     /// The places of those that are worked on at once.
     pub places: Arc<Semaphore>,
     /// Takes the bytes of attachments.
@@ -37,14 +37,14 @@ pub struct Base {
     /// Holds the bytes of replies' files.
     pub outgoing: Outgoing,
     /// How long further parts of an album are waited for.
-    pub albums: Window,
+    pub albums: AlbumWindow,
     /// Runs of workflows.
     pub runs: Runs,
     /// Hears voice messages, and speaks.
     pub voice: Voice,
 }
 
-impl Base {
+impl ChannelServices {
     /// Repeats work in the store until it succeeds; `None` once the program stops.
     pub async fn stored<T, F>(&self, what: &str, work: impl FnMut() -> F) -> Option<T>
     where
@@ -63,7 +63,7 @@ impl Base {
     }
 
     /// A place for a turn, which is not taken yet.
-    pub(super) fn slot(&self) -> Arc<Slot> {
-        Slot::among(&self.places)
+    pub(super) fn slot(&self) -> Arc<TurnSlot> {
+        TurnSlot::among(&self.places)
     }
 }

@@ -1,14 +1,14 @@
 //! What a channel does for answering that only it can do: read its messages, and reach the people
 //! who wrote them.
 
-use super::Base;
-use crate::desk::{Board, Changing};
-use crate::lanes::By;
-use crate::outbound::{Manners, Opening, Router};
-use crate::{Live, Screen, Sign, words};
-use cofferdam_core::command::{Word, steered, word};
+use super::ChannelServices;
+use crate::desk::{ApprovalDisplay, Changing};
+use crate::lanes::StopPower;
+use crate::outbound::{ChannelLimits, FirstMessage, Router};
+use crate::{LiveStatus, TurnDisplay, ActivityIndicator, words};
+use cofferdam_core::command::{ControlWord, steered, word};
 use cofferdam_core::id::{SessionId, TurnId};
-use cofferdam_store::{Placeholder, Queue, Standing, Update};
+use cofferdam_store::{Placeholder, QueueMode, AlbumStanding, Update};
 use cofferdam_warden::attachments::{Fetcher, SentFile};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ pub trait Channel: Fetcher + Router + Sized {
     /// The channel in the audit and in what a provider sees.
     const NAME: &'static str;
     /// What its messages can carry.
-    const MANNERS: &'static Manners;
+    const MANNERS: &'static ChannelLimits;
 
     /// Where a message was said and is answered.
     type Target: Clone + Send + Sync + 'static;
     /// Where a turn is shown while it runs.
-    type Screen: Screen;
+    type Screen: TurnDisplay;
 
     /// What it stands on.
-    fn base(&self) -> &Base;
+    fn base(&self) -> &ChannelServices;
 
     /// What these updates, a message or an album, ask for by the rules of now.
-    fn read(&self, updates: &[Update], standing: Standing) -> Todo<Self::Target, Self::File>;
+    fn read(&self, updates: &[Update], standing: AlbumStanding) -> MessageAction<Self::Target, Self::File>;
 
     /// Where the answer to an update of any sender would go; `None` where it is none that
     /// can be answered.
@@ -40,8 +40,8 @@ pub trait Channel: Fetcher + Router + Sized {
 
     /// Whether a question may be worked on now: asked each time right before. One that may not is
     /// answered by nobody.
-    fn may_begin(&self, _: &TurnId, _: &Asked<Self>) -> impl Future<Output = Begins> + Send {
-        async { Begins::Now }
+    fn may_begin(&self, _: &TurnId, _: &ChannelTurn<Self>) -> impl Future<Output = StartDecision> + Send {
+        async { StartDecision::Now }
     }
 
     /// The conversation, in the channel's own words: turns of one conversation run one after the
@@ -53,7 +53,7 @@ pub trait Channel: Fetcher + Router + Sized {
 
     /// Where an answer goes, to be kept, and what its first message is. `shown` is what its turn
     /// was shown by; nothing about it is under way any more.
-    fn answered(target: &Self::Target, shown: Option<Self::Screen>) -> (String, Opening);
+    fn answered(target: &Self::Target, shown: Option<Self::Screen>) -> (String, FirstMessage);
 
     /// Where something is said later that belongs to the answer and is a message of its own, to be
     /// kept.
@@ -62,7 +62,7 @@ pub trait Channel: Fetcher + Router + Sized {
     }
 
     /// Shows that something goes on there.
-    fn sign(&self, target: &Self::Target) -> impl Sign;
+    fn sign(&self, target: &Self::Target) -> impl ActivityIndicator;
 
     /// Shows the turn of a question until it is ended. `before` is what an earlier run of it has
     /// left.
@@ -71,11 +71,11 @@ pub trait Channel: Fetcher + Router + Sized {
         turn: &TurnId,
         target: &Self::Target,
         before: Option<Placeholder>,
-    ) -> Live<Self::Screen>;
+    ) -> LiveStatus<Self::Screen>;
 
     /// Where approvals are shown: below the message that is answered there, whose sender asks for
     /// the calls.
-    fn board(self: &Arc<Self>, target: &Self::Target, asker: &str) -> impl Board;
+    fn board(self: &Arc<Self>, target: &Self::Target, asker: &str) -> impl ApprovalDisplay;
 
     /// Takes its choices away from the message that shows a question in a chat, and leaves its
     /// words.
@@ -89,7 +89,7 @@ pub trait Channel: Fetcher + Router + Sized {
 
 /// Whether a turn begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begins {
+pub enum StartDecision {
     /// It does.
     Now,
     /// Its sender was told that it failed: it is not to run any more.
@@ -99,34 +99,34 @@ pub enum Begins {
 }
 
 /// A question of a channel.
-pub type Asked<C> = Question<<C as Channel>::Target, <C as Fetcher>::File>;
+pub type ChannelTurn<C> = TurnRequest<<C as Channel>::Target, <C as Fetcher>::File>;
 
 /// What a message asks for.
 #[derive(Debug, PartialEq)]
-pub enum Todo<T, F> {
+pub enum MessageAction<T, F> {
     /// Nobody is answered.
     Nothing,
     /// An answer in the channel's own words.
     Say(T, String),
     /// A turn.
-    Run(Box<Question<T, F>>),
+    Run(Box<TurnRequest<T, F>>),
 }
 
 /// A message that a turn answers, ready but for the bytes of its files.
 #[derive(Debug, PartialEq)]
-pub struct Question<T, F> {
+pub struct TurnRequest<T, F> {
     /// Where it was said.
     pub target: T,
     /// The channel's immutable id of the person who said it.
     pub sender: String,
     /// What they may stop.
-    pub power: By,
+    pub power: StopPower,
     /// How it wants to be taken.
-    pub queue: Queue,
+    pub queue: QueueMode,
     /// Text or caption, as typed.
     pub text: String,
     /// The files that it is about.
-    pub files: Files<F>,
+    pub files: RequestFiles<F>,
     /// The album that it is.
     pub album: Option<String>,
     /// Whether it is something said, its first file being the voice; never what somebody else said.
@@ -139,16 +139,16 @@ pub struct Question<T, F> {
     pub profiles: Option<BTreeSet<String>>,
 }
 
-impl<T, F: SentFile> Question<T, F> {
+impl<T, F: SentFile> TurnRequest<T, F> {
     /// The question with its words, which are a command or not. `replied` are the files of the
     /// message that it is about; its own go before them. `may_begin_anew` says whether its sender
     /// may have the conversation forgotten.
     pub fn asks(
         mut self,
         (text, is_command): (String, bool),
-        replied: Option<Files<F>>,
+        replied: Option<RequestFiles<F>>,
         may_begin_anew: bool,
-    ) -> Todo<T, F> {
+    ) -> MessageAction<T, F> {
         let steered = steered(&text).filter(|_| is_command).map(str::to_owned);
         let steers = steered.is_some();
         // Whether it finds a turn to be said to or becomes one, its words are what follows.
@@ -156,19 +156,19 @@ impl<T, F: SentFile> Question<T, F> {
         if let Some(files) = replied.filter(|_| self.files.is_empty()) {
             self.files = files;
         }
-        if word(&self.text) == Some(Word::New) && !may_begin_anew {
-            return Todo::Say(self.target, words::NOT_YOURS_TO_FORGET.into());
+        if word(&self.text) == Some(ControlWord::New) && !may_begin_anew {
+            return MessageAction::Say(self.target, words::NOT_YOURS_TO_FORGET.into());
         }
         if steers && self.text.is_empty() && self.files.is_empty() {
-            return Todo::Say(self.target, words::STEER_WHAT.into());
+            return MessageAction::Say(self.target, words::STEER_WHAT.into());
         }
-        Todo::Run(Box::new(self))
+        MessageAction::Run(Box::new(self))
     }
 }
 
 /// Where the files of a message are.
 #[derive(Debug, PartialEq)]
-pub enum Files<F> {
+pub enum RequestFiles<F> {
     /// In itself.
     Own(Vec<F>),
     /// In the message that it replies to.
@@ -180,7 +180,7 @@ pub enum Files<F> {
     },
 }
 
-impl<F: SentFile> Files<F> {
+impl<F: SentFile> RequestFiles<F> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Own(own) if own.is_empty())

@@ -1,8 +1,8 @@
 //! The files that a message is about: those that came with it, or those of the message that it
 //! replies to.
 
-use super::{Asked, Channel, Files};
-use cofferdam_agent::turn::{Progress, Step};
+use super::{ChannelTurn, Channel, RequestFiles};
+use cofferdam_agent::turn::{StepListener, TurnStep};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::AlbumPart;
 use cofferdam_warden::attachments::{self, Attachments, Intake, SentFile, fetch_all};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The files of one message.
 #[derive(Clone, Debug)]
-pub(super) struct Came<F> {
+pub(super) struct ReceivedFiles<F> {
     /// Those that came with it.
     pub(super) own: Vec<F>,
     /// In place of them, those of the message that it replies to.
@@ -19,7 +19,7 @@ pub(super) struct Came<F> {
     pub(super) album: Option<String>,
 }
 
-impl<F: SentFile> Came<F> {
+impl<F: SentFile> ReceivedFiles<F> {
     /// All of them, in order.
     pub(super) fn files(&self) -> Vec<F> {
         [self.own.as_slice(), &self.replied].concat()
@@ -27,12 +27,12 @@ impl<F: SentFile> Came<F> {
 }
 
 /// The files that a message means; `None` once the program stops.
-pub(super) async fn meant<C: Channel>(channel: &C, asked: &Asked<C>) -> Option<Came<C::File>> {
+pub(super) async fn meant<C: Channel>(channel: &C, asked: &ChannelTurn<C>) -> Option<ReceivedFiles<C::File>> {
     let album = asked.album.clone();
     Some(match &asked.files {
-        Files::Own(own) => Came { own: own.clone(), replied: Vec::new(), album },
-        Files::Replied { files, album: of } => {
-            Came { own: Vec::new(), replied: replied(channel, files, of.as_deref()).await?, album }
+        RequestFiles::Own(own) => ReceivedFiles { own: own.clone(), replied: Vec::new(), album },
+        RequestFiles::Replied { files, album: of } => {
+            ReceivedFiles { own: Vec::new(), replied: replied(channel, files, of.as_deref()).await?, album }
         }
     })
 }
@@ -42,10 +42,10 @@ pub(crate) async fn fetched<C: Channel>(
     channel: &Arc<C>,
     files: Vec<C::File>,
     limits: &attachments::Config,
-    progress: &dyn Progress,
+    progress: &dyn StepListener,
 ) -> Attachments {
     let intake = Intake::new(&channel.base().blobs, limits);
-    fetch_all(channel, files, intake, |done, of| progress.step(Step::Fetching { done, of })).await
+    fetch_all(channel, files, intake, |done, of| progress.step(TurnStep::Fetching { done, of })).await
 }
 
 /// The files of a message that is replied to; one part of an album means all of them.

@@ -2,12 +2,12 @@
 //! They keep their place in the lane, where they are found to be answered, or are answered when the
 //! turn came to its end first.
 
-use super::files::{Came, fetched, meant};
-use super::{Asked, Channel, Todo, recent};
+use super::files::{ReceivedFiles, fetched, meant};
+use super::{ChannelTurn, Channel, MessageAction, recent};
 use async_trait::async_trait;
-use cofferdam_agent::turn::{Progress, Said, Steering};
+use cofferdam_agent::turn::{StepListener, SteeringMessage, Steering};
 use cofferdam_core::id::TurnId;
-use cofferdam_store::{Queue, Standing, Steer, TakeUp, Update, now_ms};
+use cofferdam_store::{QueueMode, AlbumStanding, SteerUpdate, TakeUpRequest, Update, now_ms};
 use cofferdam_warden::attachments::Attachments;
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ pub(super) struct Mailbox<C: Channel> {
     /// Whose turn it is; nobody else's words are said to it.
     pub(super) sender: String,
     /// What the turn began with.
-    pub(super) question: Came<C::File>,
+    pub(super) question: ReceivedFiles<C::File>,
     /// Told of the files that come in.
-    pub(super) progress: Arc<dyn Progress>,
+    pub(super) progress: Arc<dyn StepListener>,
 }
 
 #[async_trait]
 impl<C: Channel> Steering for Mailbox<C> {
-    async fn next(&self, held: &Attachments) -> Option<Said> {
+    async fn next(&self, held: &Attachments) -> Option<SteeringMessage> {
         let base = self.channel.base();
         let look = || base.store.steers(&base.channel, &self.turn);
         for steer in base.stored("look for messages", look).await? {
@@ -42,8 +42,8 @@ impl<C: Channel> Steering for Mailbox<C> {
             let attachments = fetched(&self.channel, came.files(), &limits, &*self.progress).await;
             let text = [asked.about, Some(asked.text)].into_iter().flatten().collect::<Vec<_>>().join("\n");
             let updates = updates.iter().map(|update| update.update_id).collect();
-            let taking = TakeUp { channel: base.channel.clone(), updates, noting };
-            return Some(Said { text, attachments, taking });
+            let taking = TakeUpRequest { channel: base.channel.clone(), updates, noting };
+            return Some(SteeringMessage { text, attachments, taking });
         }
         None
     }
@@ -62,7 +62,7 @@ impl<C: Channel> Steering for Mailbox<C> {
 impl<C: Channel> Mailbox<C> {
     /// The updates of one message; none while parts of its album may still come. `None` once the
     /// program stops.
-    async fn whole(&self, steer: Steer) -> Option<Vec<Update>> {
+    async fn whole(&self, steer: SteerUpdate) -> Option<Vec<Update>> {
         let Some(album) = steer.album else { return Some(vec![steer.update]) };
         let base = self.channel.base();
         let look = || base.store.album(&base.channel, &album);
@@ -73,17 +73,17 @@ impl<C: Channel> Mailbox<C> {
         Some(if whole { updates.collect() } else { Vec::new() })
     }
 
-    fn read(&self, updates: &[Update]) -> Option<Asked<C>> {
-        match self.channel.read(updates, Standing::First) {
-            Todo::Run(asked) => Some(*asked),
-            Todo::Say(..) | Todo::Nothing => None,
+    fn read(&self, updates: &[Update]) -> Option<ChannelTurn<C>> {
+        match self.channel.read(updates, AlbumStanding::First) {
+            MessageAction::Run(asked) => Some(*asked),
+            MessageAction::Say(..) | MessageAction::Nothing => None,
         }
     }
 
     /// Whether the person who began the turn speaks to it; an edit may have made a message of its
     /// own of what did.
-    fn is_to_it(&self, asked: &Asked<C>) -> bool {
-        asked.sender == self.sender && asked.queue == Queue::Steer
+    fn is_to_it(&self, asked: &ChannelTurn<C>) -> bool {
+        asked.sender == self.sender && asked.queue == QueueMode::Steer
     }
 
     /// The files of a message that was taken up, fetched again: they were admitted beside what the

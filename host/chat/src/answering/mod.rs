@@ -25,10 +25,10 @@ mod tests;
 mod unit;
 mod voice;
 
-pub use about::{About, Author, Somebody};
-pub use arrivals::{Flow, hand_on};
-pub use base::Base;
-pub use channel::{Asked, Begins, Channel, Files, Question, Todo};
+pub use about::{MessageFacts, Author, NamedUser};
+pub use arrivals::{IntakeState, hand_on};
+pub use base::ChannelServices;
+pub use channel::{ChannelTurn, StartDecision, Channel, RequestFiles, TurnRequest, MessageAction};
 pub(crate) use files::fetched;
 pub use mention::{Mentions, after_mention, without_mention};
-pub use resumed::Resumed;
+pub use resumed::ResumedTurn;

@@ -2,12 +2,12 @@
 //! and fetching them again for a tool that asks, or for a turn that goes on with a message that
 //! failed. The platform keeps the bytes; here is only what to ask for them by.
 
-use super::files::{Came, fetched};
-use super::{Asked, Channel};
+use super::files::{ReceivedFiles, fetched};
+use super::{ChannelTurn, Channel};
 use async_trait::async_trait;
-use cofferdam_agent::turn::Memory;
+use cofferdam_agent::turn::HistorySize;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_store::{NewRecent, Recent};
+use cofferdam_store::{NewRecent, RecentFiles};
 use cofferdam_warden::attachments::{Attachments, RecentAttachments, SentFile};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) const NOTED_MAX: usize = 100;
 
 /// What is noted, as the store keeps it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Noted<F> {
+pub(super) struct RecentFiles<F> {
     /// Those of the most recent message that has any.
     pub(super) files: Vec<F>,
     /// Those of messages before it, and those that a message replied to; the latest first. A retry
@@ -28,7 +28,7 @@ pub(super) struct Noted<F> {
     pub(super) album: Option<String>,
 }
 
-impl<F> Default for Noted<F> {
+impl<F> Default for RecentFiles<F> {
     fn default() -> Self {
         Self { files: Vec::new(), before: Vec::new(), album: None }
     }
@@ -41,13 +41,13 @@ impl<F> Default for Noted<F> {
 /// message.
 pub(super) async fn to_note<C: Channel>(
     channel: &C,
-    asked: &Asked<C>,
-    came: &Came<C::File>,
-    question: Option<&Came<C::File>>,
+    asked: &ChannelTurn<C>,
+    came: &ReceivedFiles<C::File>,
+    question: Option<&ReceivedFiles<C::File>>,
 ) -> Option<Option<NewRecent>> {
     let base = channel.base();
     // Where nothing is remembered, nothing is retried.
-    let is_retried = base.runner.memory() == Memory::Conversation;
+    let is_retried = base.runner.memory() == HistorySize::Conversation;
     if came.own.is_empty() && (came.replied.is_empty() || !is_retried) {
         return Some(None);
     }
@@ -67,13 +67,13 @@ pub(super) async fn to_note<C: Channel>(
         noted.before.clear();
     }
     let files = serde_json::to_string(&noted).expect("plain data");
-    Some(Some(NewRecent { conversation, sender, recent: Recent { album: noted.album, files } }))
+    Some(Some(NewRecent { conversation, sender, recent: RecentFiles { album: noted.album, files } }))
 }
 
-impl<F: SentFile> Noted<F> {
+impl<F: SentFile> RecentFiles<F> {
     /// The same after a message.
-    pub(super) fn after(self, came: &Came<F>) -> Self {
-        let Came { own, replied, album } = came;
+    pub(super) fn after(self, came: &ReceivedFiles<F>) -> Self {
+        let ReceivedFiles { own, replied, album } = came;
         let noted = if own.is_empty() {
             Self { before: [replied, self.before.as_slice()].concat(), ..self }
         } else if album.is_some() && self.album == *album {
@@ -85,7 +85,7 @@ impl<F: SentFile> Noted<F> {
         noted.bounded()
     }
 
-    pub(super) fn has(&self, came: &Came<F>) -> bool {
+    pub(super) fn has(&self, came: &ReceivedFiles<F>) -> bool {
         let mut all = came.own.iter().chain(&came.replied);
         all.all(|file| self.files.contains(file) || self.before.contains(file))
     }
@@ -107,20 +107,20 @@ impl<F: SentFile> Noted<F> {
 /// Brings the files that the sender of a turn sent last in its conversation, before this turn:
 /// turns of a conversation run one after the other, so what was sent before has been noted by the
 /// time that one runs, and nothing that was sent after.
-pub(super) struct Earlier<C> {
+pub(super) struct EarlierFiles<C> {
     channel: Arc<C>,
     conversation: String,
     sender: String,
 }
 
-impl<C: Channel> Earlier<C> {
+impl<C: Channel> EarlierFiles<C> {
     /// For a turn that is about to run.
-    pub(super) fn of(channel: Arc<C>, asked: &Asked<C>) -> Self {
+    pub(super) fn of(channel: Arc<C>, asked: &ChannelTurn<C>) -> Self {
         let (conversation, sender) = (channel.conversation(&asked.target), asked.sender.clone());
         Self { channel, conversation, sender }
     }
 
-    async fn noted(&self) -> Noted<C::File> {
+    async fn noted(&self) -> RecentFiles<C::File> {
         let base = self.channel.base();
         let look = || base.store.recent(&base.channel, &self.conversation, &self.sender);
         let found = base.stored("look up earlier files", look).await.flatten();
@@ -133,13 +133,13 @@ impl<C: Channel> Earlier<C> {
 }
 
 #[async_trait]
-impl<C: Channel> RecentAttachments for Earlier<C> {
+impl<C: Channel> RecentAttachments for EarlierFiles<C> {
     async fn recent(&self) -> Attachments {
         self.fetched(self.noted().await.files).await
     }
 
     async fn again(&self, wanted: &[AttachmentInfo]) -> Attachments {
-        let Noted { files, before, .. } = self.noted().await;
+        let RecentFiles { files, before, .. } = self.noted().await;
         let mut found: Vec<C::File> = Vec::new();
         for file in files.into_iter().chain(before) {
             let source = file.declared().source;
@@ -153,14 +153,14 @@ impl<C: Channel> RecentAttachments for Earlier<C> {
     }
 }
 
-pub(super) fn read<F: SentFile>(found: Recent) -> Noted<F> {
+pub(super) fn read<F: SentFile>(found: RecentFiles) -> RecentFiles<F> {
     // Earlier releases have noted the files of one message alone.
-    let of_one = serde_json::from_str(&found.files).map(|files| Noted { files, ..Noted::default() });
+    let of_one = serde_json::from_str(&found.files).map(|files| RecentFiles { files, ..RecentFiles::default() });
     let noted = of_one.or_else(|_| serde_json::from_str(&found.files)).unwrap_or_else(|error| {
         tracing::error!(%error, "what was noted of earlier files is unreadable");
-        Noted::default()
+        RecentFiles::default()
     });
-    Noted { album: found.album, ..noted }
+    RecentFiles { album: found.album, ..noted }
 }
 
 /// In the order of their messages, each once.

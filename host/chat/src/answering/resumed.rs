@@ -4,10 +4,10 @@
 //! What was replied is data of somebody else, for every asker: it is told beside the words of the
 //! question, never as them.
 
-use super::{Asked, Base, Channel, Files, Question, Todo};
-use crate::lanes::By;
+use super::{ChannelTurn, ChannelServices, Channel, RequestFiles, TurnRequest, MessageAction};
+use crate::lanes::StopPower;
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_store::{Queue, Update};
+use cofferdam_store::{QueueMode, Update};
 use cofferdam_warden::attachments::Attachments;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const NOT_UP: Duration = Duration::from_millis(100);
 
 /// A request that goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumed {
+pub struct ResumedTurn {
     /// The run that waited.
     pub run: String,
     /// The request that it belongs to.
@@ -39,7 +39,7 @@ pub struct Resumed {
     pub files: Option<String>,
 }
 
-impl Resumed {
+impl ResumedTurn {
     /// What these updates are, if they are this: no platform's update has such a number.
     pub(super) fn of(updates: &[Update]) -> Option<Self> {
         let [update] = updates else { return None };
@@ -57,23 +57,23 @@ impl Resumed {
     }
 
     /// The question that it is.
-    pub(super) fn todo<C: Channel>(&self) -> Todo<C::Target, C::File> {
-        let Some(target) = C::target(&self.target) else { return Todo::Nothing };
+    pub(super) fn todo<C: Channel>(&self) -> MessageAction<C::Target, C::File> {
+        let Some(target) = C::target(&self.target) else { return MessageAction::Nothing };
         let own = self.files.as_deref().filter(|_| self.is_of::<C>());
-        let asked: Asked<C> = Question {
+        let asked: ChannelTurn<C> = TurnRequest {
             target,
             sender: self.sender.clone(),
-            power: By::Served,
-            queue: Queue::Turn,
+            power: StopPower::Served,
+            queue: QueueMode::Turn,
             text: self.text(),
-            files: Files::Own(own.and_then(|files| serde_json::from_str(files).ok()).unwrap_or_default()),
+            files: RequestFiles::Own(own.and_then(|files| serde_json::from_str(files).ok()).unwrap_or_default()),
             album: None,
             is_voice: false,
             notices: Vec::new(),
             about: Some(self.about()),
             profiles: None,
         };
-        Todo::Run(Box::new(asked))
+        MessageAction::Run(Box::new(asked))
     }
 
     fn is_of<C: Channel>(&self) -> bool {
@@ -81,7 +81,7 @@ impl Resumed {
     }
 
     /// The files of the reply: those that came on this channel are here already.
-    pub(super) async fn brings<C: Channel>(&self, base: &Base, here: Attachments) -> Attachments {
+    pub(super) async fn brings<C: Channel>(&self, base: &ChannelServices, here: Attachments) -> Attachments {
         let (Some(files), false) = (&self.files, self.is_of::<C>()) else { return here };
         let platform = self.from.split(':').next().unwrap_or_default();
         loop {
@@ -135,8 +135,8 @@ impl Resumed {
 mod tests {
     use super::*;
 
-    fn resumed(reply: Option<Value>) -> Resumed {
-        Resumed {
+    fn resumed(reply: Option<Value>) -> ResumedTurn {
+        ResumedTurn {
             run: "turn-1".into(),
             request: TurnId::new("telegram-1-5"),
             target: "there".into(),
@@ -167,9 +167,9 @@ mod tests {
     fn no_update_of_a_platform_passes_for_one() {
         let raw = resumed(None).to_raw();
         let update = |update_id| [Update { update_id, raw: raw.clone() }];
-        assert_eq!(Resumed::of(&update(5)), None);
-        assert_eq!(Resumed::of(&update(-5)), Some(resumed(None)));
-        assert_eq!(Resumed::of(&[Update { update_id: -5, raw: "{}".into() }]), None);
+        assert_eq!(ResumedTurn::of(&update(5)), None);
+        assert_eq!(ResumedTurn::of(&update(-5)), Some(resumed(None)));
+        assert_eq!(ResumedTurn::of(&[Update { update_id: -5, raw: "{}".into() }]), None);
     }
 
     #[test]

@@ -3,34 +3,34 @@
 //! At every point a crash leaves either the turn to be run again or the reply to be sent; never
 //! both, never neither.
 
-use super::files::{Came, fetched, meant};
+use super::files::{ReceivedFiles, fetched, meant};
 use super::mailbox::Mailbox;
-use super::recent::{self, Earlier};
-use super::voice::{Heard, Speaking, heard, switched, to_be_spoken};
-use super::{Asked, Begins, Channel, Resumed, Todo};
-use crate::lanes::{Slot, Stopped, Stopping, Unit};
-use crate::outbound::{Opening, deliver, plan};
-use crate::runs::{Asking, Trigger};
+use super::recent::{self, EarlierFiles};
+use super::voice::{VoiceInput, Speaking, heard, switched, to_be_spoken};
+use super::{ChannelTurn, StartDecision, Channel, ResumedTurn, MessageAction};
+use crate::lanes::{TurnSlot, StopResult, Stopping, Unit};
+use crate::outbound::{FirstMessage, deliver, plan};
+use crate::runs::{CallingTurn, RunTrigger};
 use crate::words as said;
-use crate::{Alive, Working, attempt};
+use crate::{ShownActivity, WorkingTurn, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
-use cofferdam_agent::turn::{Memory, Progress, Turn};
-use cofferdam_core::command::{Word, word};
+use cofferdam_agent::turn::{HistorySize, StepListener, TurnInput};
+use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, BoundTurn, Claim, NewReply, Reply};
+use cofferdam_store::{AnswerTo, BoundTurn, UpdateClaim, NewReply, StoredReply};
 use std::sync::Arc;
 
 /// Does one unit's work. Returns early, leaving everything for the next start, when the program
 /// stops.
 ///
 /// `sign` is shown for it already.
-pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<Working>) {
+pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<WorkingTurn>) {
     let base = channel.base();
     let reply = match unit {
         Unit::Reply(reply) => Some(reply),
-        Unit::Bound(turn) => answer(&channel, Origin::Bound(turn), sign).await,
-        Unit::Message(claim) => answer(&channel, Origin::Waiting(claim), sign).await,
+        Unit::Bound(turn) => answer(&channel, UpdateOrigin::Bound(turn), sign).await,
+        Unit::Message(claim) => answer(&channel, UpdateOrigin::Waiting(claim), sign).await,
         Unit::Stop(stopping, found) => stopped(&*channel, stopping, found).await,
     };
     if let Some(reply) = reply {
@@ -41,19 +41,19 @@ pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<W
 
 /// Answers the message that stopped a turn, may not, or found none: what was stopped says so in its
 /// own answer.
-async fn stopped<C: Channel>(channel: &C, stopping: Stopping, found: Stopped) -> Option<Reply> {
+async fn stopped<C: Channel>(channel: &C, stopping: Stopping, found: StopResult) -> Option<StoredReply> {
     let base = channel.base();
-    let claim = || base.store.claim(&base.channel, Claim::Update(stopping.update_id));
+    let claim = || base.store.claim(&base.channel, UpdateClaim::Update(stopping.update_id));
     let turn = base.stored("bind a turn", claim).await??.turn;
     let said = match found {
-        Stopped::Turn => {
+        StopResult::Turn => {
             return base.stored("dismiss a turn", || base.store.dismiss(&turn)).await.and(None);
         }
-        Stopped::Anothers => said::NOT_YOURS_TO_STOP.to_owned(),
-        Stopped::Nothing => nothing_runs(waiting(channel, &stopping.session, None).await?),
+        StopResult::Anothers => said::NOT_YOURS_TO_STOP.to_owned(),
+        StopResult::Nothing => nothing_runs(waiting(channel, &stopping.session, None).await?),
     };
     let response = OutgoingResponse::text(said);
-    let reply = NewReply { target: stopping.target, parts: plan(response, C::MANNERS, Opening::Fresh) };
+    let reply = NewReply { target: stopping.target, parts: plan(response, C::MANNERS, FirstMessage::Fresh) };
     base.stored("store a reply", || base.store.end(&base.channel, &turn, reply.clone())).await
 }
 
@@ -65,61 +65,61 @@ async fn waiting<C: Channel>(channel: &C, session: &SessionId, besides: Option<i
 }
 
 /// Where a turn's updates come from.
-enum Origin {
+enum UpdateOrigin {
     Bound(BoundTurn),
-    Waiting(Claim),
+    Waiting(UpdateClaim),
 }
 
 /// Ends a turn; its reply, unless nobody is to be answered or the program stops.
-async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Working>) -> Option<Reply> {
+async fn answer<C: Channel>(channel: &Arc<C>, origin: UpdateOrigin, sign: Option<WorkingTurn>) -> Option<StoredReply> {
     let base = channel.base();
     if base.stop.soon.is_cancelled() {
         return None;
     }
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
     let (slot, mut alive) = match sign {
-        Some(Working { slot, alive }) => (slot, Some(alive)),
+        Some(WorkingTurn { slot, alive }) => (slot, Some(alive)),
         None => (base.slot(), None),
     };
     let (bound, before) = match origin {
-        Origin::Bound(bound) => {
+        UpdateOrigin::Bound(bound) => {
             let left = base.stored("look for a placeholder", || base.store.placeholder(&bound.turn)).await?;
             (bound, left)
         }
-        Origin::Waiting(claim) => {
+        UpdateOrigin::Waiting(claim) => {
             let claim = || base.store.claim(&base.channel, claim.clone());
             (base.stored("bind a turn", claim).await??, None)
         }
     };
     let turn = bound.turn;
     let mut noting = None;
-    let resumed = Resumed::of(&bound.updates);
+    let resumed = ResumedTurn::of(&bound.updates);
     let todo = match &resumed {
         Some(resumed) => resumed.todo::<C>(),
         None => channel.read(&bound.updates, bound.standing),
     };
     let ((target, opening), response) = match todo {
-        Todo::Nothing => {
+        MessageAction::Nothing => {
             base.stored("dismiss a turn", || base.store.dismiss(&turn)).await;
             return None;
         }
-        Todo::Say(target, text) => (C::answered(&target, None), OutgoingResponse::text(text)),
-        Todo::Run(asked) => {
+        MessageAction::Say(target, text) => (C::answered(&target, None), OutgoingResponse::text(text)),
+        MessageAction::Run(asked) => {
             let begins = tokio::select! {
                 biased;
-                () = base.stop.soon.cancelled() => Begins::Later,
+                () = base.stop.soon.cancelled() => StartDecision::Later,
                 begins = channel.may_begin(&turn, &asked) => begins,
             };
             match begins {
-                Begins::Now => {}
-                Begins::Later => return None,
-                Begins::Never => {
+                StartDecision::Now => {}
+                StartDecision::Later => return None,
+                StartDecision::Never => {
                     base.stored("dismiss a turn", || base.store.dismiss(&turn)).await;
                     return None;
                 }
             }
             let target = asked.target.clone();
-            alive.get_or_insert_with(|| Alive::working(channel.sign(&target), slot.clone()));
+            alive.get_or_insert_with(|| ShownActivity::working(channel.sign(&target), slot.clone()));
             let came = meant(&**channel, &asked).await?;
             noting = recent::to_note(&**channel, &asked, &came, None).await?;
             tokio::select! {
@@ -129,7 +129,7 @@ async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Worki
                 () = slot.take() => {}
             }
             let shown = channel.show(&turn, &target, before);
-            let begun = Begun { asked: *asked, came, resumed, progress: shown.progress(), slot };
+            let begun = StartingTurn { asked: *asked, came, resumed, progress: shown.progress(), slot };
             let caller = caller::<C>(&begun.asked);
             let by_voice = begun.asked.is_voice.then(|| channel.session(&begun.asked.target));
             let work = run_turn(channel.clone(), turn.clone(), begun);
@@ -152,19 +152,19 @@ async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Worki
 }
 
 /// A turn that is about to run.
-struct Begun<C: Channel> {
-    asked: Asked<C>,
-    came: Came<C::File>,
+struct StartingTurn<C: Channel> {
+    asked: ChannelTurn<C>,
+    came: ReceivedFiles<C::File>,
     /// What it goes on with, unless it is a request of its own.
-    resumed: Option<Resumed>,
-    progress: Arc<dyn Progress>,
-    slot: Arc<Slot>,
+    resumed: Option<ResumedTurn>,
+    progress: Arc<dyn StepListener>,
+    slot: Arc<TurnSlot>,
 }
 
 /// Runs a turn; `None` when it was cut off.
-async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> Option<OutgoingResponse> {
+async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: StartingTurn<C>) -> Option<OutgoingResponse> {
     let base = channel.base();
-    let Begun { mut asked, came, resumed, progress, slot } = begun;
+    let StartingTurn { mut asked, came, resumed, progress, slot } = begun;
     let (session, caller) = (channel.session(&asked.target), caller::<C>(&asked));
     let run = base.running.begin(session.clone(), caller.sender.clone(), &base.stop.now);
     if let Some(said) = switched(&*channel, (&session, &caller.sender), &asked.text).await {
@@ -178,7 +178,7 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
         question: came,
         progress: progress.clone(),
     };
-    let earlier = Earlier::of(channel.clone(), &asked);
+    let earlier = EarlierFiles::of(channel.clone(), &asked);
     let board = channel.board(&asked.target, &caller.sender);
     let approver = base.desk.asking(board, caller.sender.clone(), slot);
     let fetching = async {
@@ -195,11 +195,11 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
         }
     };
     match heard? {
-        Heard::Words(words) => asked.text = words,
-        Heard::Unheard(why) => asked.notices.push(why),
-        Heard::Nothing => {}
+        VoiceInput::Words(words) => asked.text = words,
+        VoiceInput::Unheard(why) => asked.notices.push(why),
+        VoiceInput::Nothing => {}
     }
-    if base.voice.speech.is_some() && word(&asked.text) == Some(Word::Help) {
+    if base.voice.speech.is_some() && word(&asked.text) == Some(ControlWord::Help) {
         asked.notices.push(said::VOICE_HELP.to_owned());
     }
     let answer_to = AnswerTo { channel: base.channel.clone(), target: C::afterwards(&asked.target) };
@@ -209,16 +209,16 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
             attachments = resumed.brings::<C>(base, attachments) => attachments,
             () = run.cancel().cancelled() => return None,
         };
-        if base.runner.memory() == Memory::None {
+        if base.runner.memory() == HistorySize::None {
             return Some(OutgoingResponse::text(resumed.told(&attachments)));
         }
     } else if let Some(starter) = base.runs.starter(&asked.text) {
         let files = attachments.iter().map(|one| one.info.name.clone().unwrap_or_default()).collect();
         let (is_unlimited, by, text) = (asked.profiles.is_none(), caller, asked.text);
-        let trigger = Trigger { turn: id, session, by, text, files, answer_to, is_unlimited };
+        let trigger = RunTrigger { turn: id, session, by, text, files, answer_to, is_unlimited };
         return starter.run(trigger, run.cancel()).await.filter(|_| !base.stop.now.is_cancelled());
     }
-    let asking = Asking {
+    let asking = CallingTurn {
         turn: id.clone(),
         request: resumed.map_or_else(|| id.clone(), |resumed| resumed.request),
         session: session.clone(),
@@ -226,7 +226,7 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
         answer_to,
         is_unlimited: asked.profiles.is_none(),
     };
-    let turn = Turn {
+    let turn = TurnInput {
         id,
         session: Some(session.clone()),
         caller,
@@ -248,6 +248,6 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
     (!base.stop.now.is_cancelled()).then_some(response)
 }
 
-fn caller<C: Channel>(asked: &Asked<C>) -> Caller {
+fn caller<C: Channel>(asked: &ChannelTurn<C>) -> Caller {
     Caller { channel: C::NAME.into(), sender: asked.sender.clone() }
 }

@@ -1,22 +1,22 @@
 //! Voice messages: what is said in one becomes its text; the reply to one is spoken where its
 //! sender asked for that with `/voice on`. Neither ever costs the text or the file.
 
-use super::{Asked, Channel};
-use crate::outbound::{Bundle, Media, Router, SendError, Sending, Shown, Spoken, markdown};
+use super::{ChannelTurn, Channel};
+use crate::outbound::{FileBundle, MediaKind, Router, SendError, SendingPart, BundledFile, SpeakableText, markdown};
 use async_trait::async_trait;
 use cofferdam_agent::voice::{TRANSCRIBED_BYTES_MAX, Transcription, VoiceError};
 use cofferdam_core::command::typed;
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{Part, PartKind, StoreError};
+use cofferdam_store::{ReplyPart, PartKind, StoreError};
 use cofferdam_warden::attachments::Attachments;
-use cofferdam_warden::attachments::outgoing::{Addition, Body, Source};
+use cofferdam_warden::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use std::io::Read;
 use tokio::sync::Mutex;
 
 /// What a message says by voice.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum VoiceInput {
     /// It is no voice message, or nobody listens.
     Nothing,
     /// These words.
@@ -29,30 +29,30 @@ pub(super) enum Heard {
 pub(super) async fn heard<C: Channel>(
     channel: &C,
     turn: &TurnId,
-    asked: &Asked<C>,
+    asked: &ChannelTurn<C>,
     came: &Attachments,
-) -> Option<Heard> {
+) -> Option<VoiceInput> {
     let base = channel.base();
     let Some(transcription) = base.voice.transcription.as_ref().filter(|_| asked.is_voice) else {
-        return Some(Heard::Nothing);
+        return Some(VoiceInput::Nothing);
     };
     if !asked.text.trim().is_empty() {
-        return Some(Heard::Nothing);
+        return Some(VoiceInput::Nothing);
     }
     let look = || base.store.transcript(turn);
     if let Some(words) = base.stored("look for what was said", look).await? {
-        return Some(Heard::Words(words));
+        return Some(VoiceInput::Words(words));
     }
     Some(match listen(transcription, came).await {
-        Some(Ok(words)) if words.is_empty() => Heard::Unheard(unheard("nothing was understood")),
+        Some(Ok(words)) if words.is_empty() => VoiceInput::Unheard(unheard("nothing was understood")),
         Some(Ok(words)) => {
             let keep = || base.store.keep_transcript(turn, &words);
             base.stored("keep what was said", keep).await?;
-            Heard::Words(words)
+            VoiceInput::Words(words)
         }
-        Some(Err(error)) => Heard::Unheard(unheard(&error.to_string())),
+        Some(Err(error)) => VoiceInput::Unheard(unheard(&error.to_string())),
         // That it could not be fetched is told anyway.
-        None => Heard::Nothing,
+        None => VoiceInput::Nothing,
     })
 }
 
@@ -86,7 +86,7 @@ async fn listen(transcription: &Transcription, came: &Attachments) -> Option<Res
 
 /// What `/voice` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Switch {
+enum VoiceSwitch {
     On,
     Off,
     Tell,
@@ -95,16 +95,16 @@ enum Switch {
 
 /// What a text asks of the voice, if it is `/voice`: `on`, `off`, or nothing; as an option of an
 /// application command too.
-fn switch(text: &str) -> Option<Switch> {
+fn switch(text: &str) -> Option<VoiceSwitch> {
     let typed = typed(text).filter(|typed| typed.name.eq_ignore_ascii_case("voice"))?;
     let said = serde_json::from_str::<serde_json::Value>(typed.arguments());
     let said = said.ok().and_then(|value| value["state"].as_str().map(str::to_owned));
     let said = said.unwrap_or_else(|| typed.arguments().to_owned()).to_ascii_lowercase();
     Some(match said.trim_start_matches("state=") {
-        "on" => Switch::On,
-        "off" => Switch::Off,
-        "" => Switch::Tell,
-        _ => Switch::Unknown,
+        "on" => VoiceSwitch::On,
+        "off" => VoiceSwitch::Off,
+        "" => VoiceSwitch::Tell,
+        _ => VoiceSwitch::Unknown,
     })
 }
 
@@ -119,12 +119,12 @@ pub(super) async fn switched<C: Channel>(
     let switch = switch(text)?;
     let told = async {
         let on = match switch {
-            Switch::On | Switch::Off => {
-                base.store.set_spoken_to(session, sender, switch == Switch::On).await?;
-                switch == Switch::On
+            VoiceSwitch::On | VoiceSwitch::Off => {
+                base.store.set_spoken_to(session, sender, switch == VoiceSwitch::On).await?;
+                switch == VoiceSwitch::On
             }
-            Switch::Tell => base.store.is_spoken_to(session, sender).await?,
-            Switch::Unknown => return Ok("Write /voice on or /voice off.".to_owned()),
+            VoiceSwitch::Tell => base.store.is_spoken_to(session, sender).await?,
+            VoiceSwitch::Unknown => return Ok("Write /voice on or /voice off.".to_owned()),
         };
         Ok::<_, StoreError>(match on {
             true => {
@@ -173,12 +173,12 @@ fn words(response: &OutgoingResponse) -> Option<String> {
 /// Sends parts as the channel does, and speaks those that are to be heard, when their turn has come.
 pub(super) struct Speaking<'a, C> {
     channel: &'a C,
-    recorded: Mutex<Option<Recorded>>,
+    recorded: Mutex<Option<SpokenPart>>,
 }
 
 /// A part that was spoken, while it is tried to be sent.
-struct Recorded {
-    part: Part,
+struct SpokenPart {
+    part: ReplyPart,
     /// Its bytes are held for so long.
     _held: Addition,
 }
@@ -189,37 +189,37 @@ impl<'a, C: Channel> Speaking<'a, C> {
     }
 
     /// The part as a file.
-    async fn record(&self, sending: Sending<'_>) -> Result<Recorded, SendError> {
+    async fn record(&self, sending: SendingPart<'_>) -> Result<SpokenPart, SendError> {
         let base = self.channel.base();
         let refused = |why: String| SendError::Refused(why);
         let speech = base.voice.speech.as_ref();
         let speech = speech.ok_or_else(|| refused("nobody speaks here any more".to_owned()))?;
-        let spoken = speech.speak(&Spoken::read(&sending.part.body).text).await;
+        let spoken = speech.speak(&SpeakableText::read(&sending.part.body).text).await;
         let bytes = spoken.map_err(|error| refused(error.to_string()))?;
         let mut held = base.outgoing.addition(sending.turn);
         let recorded = tokio::task::spawn_blocking(move || {
             let source =
-                Source { body: Body::Contents(bytes), name: Some("voice.ogg".into()), mime_type: None };
+                OutgoingFile { body: OutgoingBytes::Contents(bytes), name: Some("voice.ogg".into()), mime_type: None };
             let file = held.take(vec![source], &|| Ok(())).map_err(|error| error.to_string())?;
             Ok::<_, String>((file, held))
         });
         let recorded = recorded.await.map_err(|error| refused(error.to_string()))?;
         let (files, held) = recorded.map_err(refused)?;
-        let shown = |file| Shown { media: Media::Voice, file };
-        let bundle = Bundle {
+        let shown = |file| BundledFile { media: MediaKind::Voice, file };
+        let bundle = FileBundle {
             caption: None,
             caption_spans: Vec::new(),
             files: files.into_iter().map(shown).collect(),
             refused: None,
         };
-        let part = Part { n: sending.part.n, kind: PartKind::Attachment, body: bundle.part().body };
-        Ok(Recorded { part, _held: held })
+        let part = ReplyPart { n: sending.part.n, kind: PartKind::Attachment, body: bundle.part().body };
+        Ok(SpokenPart { part, _held: held })
     }
 }
 
 #[async_trait]
 impl<C: Channel> Router for Speaking<'_, C> {
-    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
+    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
         if sending.part.kind != PartKind::Voice {
             return self.channel.send(sending).await;
         }
@@ -228,7 +228,7 @@ impl<C: Channel> Router for Speaking<'_, C> {
             *recorded = Some(self.record(sending).await?);
         }
         let Some(one) = &*recorded else { return Err(SendError::Refused("nothing was spoken".to_owned())) };
-        self.channel.send(Sending { part: &one.part, ..sending }).await
+        self.channel.send(SendingPart { part: &one.part, ..sending }).await
     }
 
     async fn answers(&self) -> bool {
@@ -243,12 +243,12 @@ mod tests {
     #[test]
     fn the_switch_is_read_however_it_is_typed() {
         for (text, expected) in [
-            ("/voice", Some(Switch::Tell)),
-            ("/VOICE ON", Some(Switch::On)),
-            ("/voice off ", Some(Switch::Off)),
-            ("/voice {\"state\":\"on\"}", Some(Switch::On)),
-            ("/voice state=off", Some(Switch::Off)),
-            ("/voice loud", Some(Switch::Unknown)),
+            ("/voice", Some(VoiceSwitch::Tell)),
+            ("/VOICE ON", Some(VoiceSwitch::On)),
+            ("/voice off ", Some(VoiceSwitch::Off)),
+            ("/voice {\"state\":\"on\"}", Some(VoiceSwitch::On)),
+            ("/voice state=off", Some(VoiceSwitch::Off)),
+            ("/voice loud", Some(VoiceSwitch::Unknown)),
             ("/voices", None),
             ("voice on", None),
         ] {

@@ -2,10 +2,10 @@
 //! or the turn is stopped.
 
 use super::{Desk, Place, words};
-use crate::lanes::Slot;
+use crate::lanes::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
-use cofferdam_agent::tools::{Approval, Approver, Decision};
+use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_core::id::Caller;
 use cofferdam_policy::GuestPath;
 use cofferdam_store::{self as store, ApprovalState, ApprovedPaths, NewApproval, now_ms};
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Where the questions of one turn are shown, and what its channel knows of the people there.
 #[async_trait]
-pub trait Board: Send + Sync + 'static {
+pub trait ApprovalDisplay: Send + Sync + 'static {
     /// The chat, in the channel's own words: kept with each question, and handed back when it is
     /// pressed.
     fn chat(&self) -> String;
@@ -44,7 +44,7 @@ pub trait Board: Send + Sync + 'static {
     /// Shows a question with a choice for each [`Verb`](super::Verb), which carries its data of
     /// this id. Returns what names the message. Tries again what time may heal; dropping the future
     /// gives it up.
-    async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown>;
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown>;
 
     /// Puts other words in the place of a question, which takes its choices away.
     fn change(&self, message: &str, text: String) -> Changing;
@@ -60,7 +60,7 @@ pub struct NotShown(pub String);
 
 /// What became of an attempt to show a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Attempt {
+pub enum ShowAttempt {
     /// It is shown as this message.
     Shown(String),
     /// It never will be, for this reason.
@@ -77,15 +77,15 @@ pub enum Attempt {
 /// [`NotShown`]
 pub async fn until_shown<F>(mut attempt: impl FnMut() -> F + Send) -> Result<String, NotShown>
 where
-    F: Future<Output = Attempt> + Send,
+    F: Future<Output = ShowAttempt> + Send,
 {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
     loop {
         match attempt().await {
-            Attempt::Shown(message) => return Ok(message),
-            Attempt::Never(why) => return Err(NotShown(why)),
-            Attempt::Again => {}
-            Attempt::Later(pause) => tokio::time::sleep(pause.max(backoff.pause())).await,
+            ShowAttempt::Shown(message) => return Ok(message),
+            ShowAttempt::Never(why) => return Err(NotShown(why)),
+            ShowAttempt::Again => {}
+            ShowAttempt::Later(pause) => tokio::time::sleep(pause.max(backoff.pause())).await,
         }
     }
 }
@@ -115,7 +115,7 @@ where
 }
 
 /// The approvals of one turn.
-struct Asking<B> {
+struct TurnApprovals<B> {
     desk: Desk,
     board: B,
     /// Who asked for its calls.
@@ -123,19 +123,19 @@ struct Asking<B> {
     /// What they were called when they asked: the same for as long as the turn runs.
     asker_called: Option<String>,
     /// Given up while a person is waited for.
-    slot: Arc<Slot>,
+    slot: Arc<TurnSlot>,
 }
 
 impl Desk {
     /// Asks about the calls of one turn, for the person who asked for them.
-    pub fn asking(&self, board: impl Board, asker: String, slot: Arc<Slot>) -> Arc<dyn Approver> {
+    pub fn asking(&self, board: impl ApprovalDisplay, asker: String, slot: Arc<TurnSlot>) -> Arc<dyn Approver> {
         let asker_called = board.called(&asker);
-        Arc::new(Asking { desk: self.clone(), board, asker, asker_called, slot })
+        Arc::new(TurnApprovals { desk: self.clone(), board, asker, asker_called, slot })
     }
 }
 
 #[async_trait]
-impl<B: Board> Approver for Asking<B> {
+impl<B: ApprovalDisplay> Approver for TurnApprovals<B> {
     fn approved_before(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath> {
         let texts: Vec<_> = paths.iter().map(ToString::to_string).collect();
         let known = self.desk.store.approved_paths(&self.person(tool), &texts).unwrap_or_else(|error| {
@@ -149,7 +149,7 @@ impl<B: Board> Approver for Asking<B> {
         self.asker_called.clone()
     }
 
-    async fn decide(&self, approval: &Approval, cancel: &CancellationToken) -> Decision {
+    async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Decision {
         self.slot.leave();
         let decision = self.decided(approval, cancel).await;
         self.slot.back().await;
@@ -157,9 +157,9 @@ impl<B: Board> Approver for Asking<B> {
     }
 }
 
-impl<B: Board> Asking<B> {
+impl<B: ApprovalDisplay> TurnApprovals<B> {
     /// What came of it; `None`: the program stops, and the next start goes on waiting.
-    async fn decided(&self, approval: &Approval, cancel: &CancellationToken) -> Option<Decision> {
+    async fn decided(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Option<Decision> {
         let Desk { store, keeper, rules, .. } = &self.desk;
         let named = match rules.approvers.as_slice() {
             [] => vec![self.asker.clone()],
@@ -202,10 +202,10 @@ impl<B: Board> Asking<B> {
     /// The approval once it is decided.
     async fn settled(
         &self,
-        asked: store::Approval,
-        approval: &Approval,
+        asked: store::ApprovalRow,
+        approval: &ApprovalRequest,
         cancel: &CancellationToken,
-    ) -> Option<store::Approval> {
+    ) -> Option<store::ApprovalRow> {
         let id = asked.id.clone();
         let left = left(asked.expires_at, now_ms(), self.desk.rules.expires);
         let ends = tokio::select! {
@@ -222,7 +222,7 @@ impl<B: Board> Asking<B> {
     }
 
     /// Shows it, unless it was shown before a restart, and waits for somebody's decision.
-    async fn waited(&self, mut asked: store::Approval, approval: &Approval) -> Option<store::Approval> {
+    async fn waited(&self, mut asked: store::ApprovalRow, approval: &ApprovalRequest) -> Option<store::ApprovalRow> {
         let Desk { store, keeper, decided, .. } = &self.desk;
         let mut presses = decided.subscribe();
         loop {
@@ -254,13 +254,13 @@ impl<B: Board> Asking<B> {
     }
 
     /// Ends it, unless somebody has decided it.
-    async fn ended(&self, id: &str, state: ApprovalState) -> Option<store::Approval> {
+    async fn ended(&self, id: &str, state: ApprovalState) -> Option<store::ApprovalRow> {
         let Desk { store, keeper, .. } = &self.desk;
         keeper.stored("end an approval", || store.decide(id, state, None)).await?
     }
 
     /// The decision, once the paths are remembered that it is good for.
-    async fn answered(&self, settled: store::Approval, approval: &Approval) -> Option<Decision> {
+    async fn answered(&self, settled: store::ApprovalRow, approval: &ApprovalRequest) -> Option<Decision> {
         let Desk { store, keeper, .. } = &self.desk;
         let by = settled.decided_by.unwrap_or_default();
         let by = Caller { channel: approval.caller.channel.clone(), sender: by };
@@ -288,7 +288,7 @@ impl<B: Board> Asking<B> {
 
     /// Says below the call what was decided, in the background; that its choices are gone is noted,
     /// so that the next start does not look for them.
-    fn close(&self, settled: &store::Approval, text: &str) {
+    fn close(&self, settled: &store::ApprovalRow, text: &str) {
         let Some(message) = &settled.message else { return };
         let below = words::settled(settled.state, settled.decided_by.as_deref(), |by| self.board.called(by));
         let changing = self.board.change(message, format!("{text}\n\n{below}"));

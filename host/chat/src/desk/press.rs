@@ -15,7 +15,7 @@ pub enum Verb {
 
 /// What the presser is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct PressAnswer {
     /// One line.
     pub text: String,
     /// Whether it is what the presser did not expect, and should not miss.
@@ -34,8 +34,8 @@ impl Desk {
         by: Option<&str>,
         is_here: impl Fn(&str) -> bool,
         called: impl Fn(&str) -> Option<String>,
-    ) -> Option<Said> {
-        let alert = |text: String| Some(Said { text, alert: true });
+    ) -> Option<PressAnswer> {
+        let alert = |text: String| Some(PressAnswer { text, alert: true });
         let Some(by) = by else { return alert(words::NOT_SERVED.to_owned()) };
         let Some((verb, id)) = read_data(data) else { return alert(words::NO_APPROVAL.to_owned()) };
         let found = self.keeper.stored("look up an approval", || self.store.approval(id)).await?;
@@ -55,7 +55,7 @@ impl Desk {
         self.look_again();
         let mine = approval.state == verb.state() && approval.decided_by.as_deref() == Some(by);
         let text = words::settled(approval.state, approval.decided_by.as_deref(), called);
-        Some(Said { text, alert: !mine })
+        Some(PressAnswer { text, alert: !mine })
     }
 
     /// Whether a person may decide over approvals that others asked for, as it is configured now.

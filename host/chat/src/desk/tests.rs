@@ -1,9 +1,9 @@
 //! The desk on a board that is a list.
 
 use super::*;
-use crate::lanes::Slot;
+use crate::lanes::TurnSlot;
 use async_trait::async_trait;
-use cofferdam_agent::tools::{Approval, Decision};
+use cofferdam_agent::tools::{ApprovalRequest, Decision};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::ApprovalsInMemory;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ struct List {
 }
 
 #[async_trait]
-impl Board for List {
+impl ApprovalDisplay for List {
     fn chat(&self) -> String {
         "here".to_owned()
     }
@@ -40,7 +40,7 @@ impl Board for List {
         true
     }
 
-    async fn show(&self, id: &str, _: &Approval) -> Result<String, NotShown> {
+    async fn show(&self, id: &str, _: &ApprovalRequest) -> Result<String, NotShown> {
         self.shown.send(id.to_owned()).map_err(|_| NotShown("nobody looks".to_owned()))?;
         Ok("message".to_owned())
     }
@@ -65,14 +65,14 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
     let (stop, cancel) = (Stop::default(), CancellationToken::new());
     let rules =
         Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires, are_named: false };
-    let keeper = Keeper::new(stop.soon.clone(), |_| {});
+    let keeper = StoreRetry::new(stop.soon.clone(), |_| {});
     let desk = Desk::new(Arc::new(ApprovalsInMemory::default()), (keeper, stop), "test".to_owned(), rules);
     let (tell, shown) = unbounded_channel();
     let changed = Arc::<Mutex<Vec<String>>>::default();
     let board = List { shown: tell, changed: changed.clone() };
-    let approver = desk.asking(board, "ann".to_owned(), Slot::among(&Arc::new(Semaphore::new(1))));
+    let approver = desk.asking(board, "ann".to_owned(), TurnSlot::among(&Arc::new(Semaphore::new(1))));
     let turn = TurnId::new("t");
-    let approval = Approval {
+    let approval = ApprovalRequest {
         call: turn.call(0),
         turn,
         caller: Caller { channel: "test".into(), sender: "ann".into() },
@@ -131,7 +131,7 @@ async fn who_approves_no_more_decides_nothing_that_waits() {
     let rules = Rules { approvers: vec!["ben".to_owned()], expires: LONG, are_named: false };
     let renewed = fixture.desk.renewed(rules);
     let said = renewed.press(&yes, Some("ann"), |_| true, |_| None).await.expect("the program runs");
-    assert_eq!(said, Said { text: "Only ann may decide this.".to_owned(), alert: true });
+    assert_eq!(said, PressAnswer { text: "Only ann may decide this.".to_owned(), alert: true });
     assert!(!fixture.press(&yes, Some("ann"), "here").await.1);
     assert_eq!(fixture.ended().await.0, Decision::Approved(person("ann")));
 }

@@ -7,14 +7,14 @@ use tokio::time::Instant;
 
 /// How long further parts of an album are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct AlbumWindow {
     /// An album is complete when no part has come for so long.
     pub silence: Duration,
     /// An album is complete after so long, also if more comes.
     pub cap: Duration,
 }
 
-impl Window {
+impl AlbumWindow {
     /// When an album is complete whose first and last part came then.
     pub(super) fn closes(self, first: Instant, last: Instant) -> Instant {
         (last + self.silence).min(first + self.cap)
@@ -42,7 +42,7 @@ mod tests {
             turn: None,
             received_at,
         };
-        let window = Window { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) };
+        let window = AlbumWindow { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) };
         let check = |came: &[i64], now: i64, expected: bool| {
             let parts: Vec<_> = came.iter().copied().map(part).collect();
             assert_eq!(window.is_over(&parts, now), expected, "{came:?} at {now}");

@@ -1,12 +1,12 @@
 //! Gives work to the lanes and starts what may start, until the stop; then waits for what is under
 //! way. It waits for nothing else itself: the inbox is read beside it.
 
-use super::queue::{LANE_UNITS_MAX, Queue, SESSIONS_READ_MAX, Wanted};
-use super::{Arrival, Patience, Running, Stop, Unit};
+use super::queue::{LANE_UNITS_MAX, QueueState, SESSIONS_READ_MAX, InboxQuery};
+use super::{Arrival, Patience, RunningTurns, Stop, Unit};
 use async_trait::async_trait;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::id::SessionId;
-use cofferdam_store::{Queued, Store, StoreError};
+use cofferdam_store::{QueuedUpdate, Store, StoreError};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// Does a channel's work.
 #[async_trait]
-pub trait Worker: Send + Sync + 'static {
+pub trait TurnWorker: Send + Sync + 'static {
     /// Does one unit's work. Returns early, leaving everything for the next start, when the program
     /// stops.
     async fn work(&self, session: &SessionId, unit: Unit);
@@ -41,25 +41,25 @@ pub trait Worker: Send + Sync + 'static {
 }
 
 /// The lanes of one channel.
-pub struct Lanes {
+pub struct SessionQueues {
     /// Does their work.
-    pub worker: Arc<dyn Worker>,
+    pub worker: Arc<dyn TurnWorker>,
     /// The inbox.
     pub store: Store,
     /// What is this channel's in it.
     pub channel: String,
     /// The turns that run now.
-    pub running: Arc<Running>,
+    pub running: Arc<RunningTurns>,
     /// What is waited for.
     pub patience: Patience,
     /// When to end.
     pub stop: Stop,
 }
 
-impl Lanes {
+impl SessionQueues {
     /// Runs until the arrivals end or the program stops. What arrives is taken at once.
     pub async fn run(self, mut arrivals: mpsc::Receiver<Arrival>) {
-        let mut queue = Queue::new(self.patience.albums);
+        let mut queue = QueueState::new(self.patience.albums);
         let (mut tasks, mut reads) = (JoinSet::new(), JoinSet::new());
         let mut busy: HashMap<Id, SessionId> = HashMap::new();
         loop {
@@ -122,14 +122,14 @@ impl Lanes {
     }
 }
 
-fn add(queue: &mut Queue, arrival: Arrival) {
+fn add(queue: &mut QueueState, arrival: Arrival) {
     match arrival {
         Arrival::Reply(session, reply) => queue.push(session, Unit::Reply(reply)),
         Arrival::Bound(session, turn) => queue.push(session, Unit::Bound(turn)),
         Arrival::Message(session, message) => queue.push_message(session, message, Instant::now()),
         Arrival::Awaited(awaited) => queue.awaits(awaited),
         Arrival::Stop(stopping) => {
-            let message = Queued { update_id: stopping.update_id, album: None };
+            let message = QueuedUpdate { update_id: stopping.update_id, album: None };
             queue.push_message(stopping.session, message, Instant::now());
         }
         Arrival::Inbox => queue.open(),
@@ -147,17 +147,17 @@ fn id_of(ended: Result<(Id, ()), JoinError>) -> Id {
 }
 
 /// What was read from the inbox.
-enum Found {
-    Lane(SessionId, Vec<Queued>),
+enum InboxRead {
+    Lane(SessionId, Vec<QueuedUpdate>),
     Sessions(Vec<SessionId>),
 }
 
 /// Reads the inbox, again until it can be read: without it there is nothing to go on with.
-async fn read(store: Store, channel: String, wanted: Wanted) -> Found {
+async fn read(store: Store, channel: String, wanted: InboxQuery) -> InboxRead {
     loop {
         let found = match &wanted {
-            Wanted::Lane(session) => lane(&store, &channel, session).await,
-            Wanted::Sessions => store.sessions(&channel, size(SESSIONS_READ_MAX)).await.map(Found::Sessions),
+            InboxQuery::Lane(session) => lane(&store, &channel, session).await,
+            InboxQuery::Sessions => store.sessions(&channel, size(SESSIONS_READ_MAX)).await.map(InboxRead::Sessions),
         };
         match found {
             Ok(found) => return found,
@@ -167,19 +167,19 @@ async fn read(store: Store, channel: String, wanted: Wanted) -> Found {
     }
 }
 
-async fn lane(store: &Store, channel: &str, session: &SessionId) -> Result<Found, StoreError> {
+async fn lane(store: &Store, channel: &str, session: &SessionId) -> Result<InboxRead, StoreError> {
     let messages = store.waiting(channel, session, size(LANE_UNITS_MAX)).await?;
-    Ok(Found::Lane(session.clone(), messages))
+    Ok(InboxRead::Lane(session.clone(), messages))
 }
 
 fn size(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn take(queue: &mut Queue, found: Result<Found, JoinError>) {
+fn take(queue: &mut QueueState, found: Result<InboxRead, JoinError>) {
     match found {
-        Ok(Found::Lane(session, messages)) => queue.found(session, messages, Instant::now()),
-        Ok(Found::Sessions(sessions)) => queue.found_sessions(sessions),
+        Ok(InboxRead::Lane(session, messages)) => queue.found(session, messages, Instant::now()),
+        Ok(InboxRead::Sessions(sessions)) => queue.found_sessions(sessions),
         Err(error) => {
             tracing::error!(%error, "reading the inbox failed; trying again");
             queue.unread();

@@ -5,9 +5,9 @@
 //! it. Nothing that is in memory overtakes what waits in the inbox: a lane of which something waits
 //! there takes nothing else in.
 
-use super::{Awaited, Unit, Window};
+use super::{Awaited, Unit, AlbumWindow};
 use cofferdam_core::id::SessionId;
-use cofferdam_store::{Claim, Queued};
+use cofferdam_store::{UpdateClaim, QueuedUpdate};
 use std::collections::{HashMap, VecDeque};
 use tokio::time::Instant;
 
@@ -24,21 +24,21 @@ const _: () = assert!(SESSIONS_READ_MAX > LANES_MAX, "or it finds only those tha
 
 /// The lanes and what waits in them.
 #[derive(Debug)]
-pub(super) struct Queue {
-    lanes: HashMap<SessionId, Lane>,
+pub(super) struct QueueState {
+    lanes: HashMap<SessionId, SessionQueue>,
     load: usize,
     /// Whether all has come that goes before what the inbox holds.
     open: bool,
     /// Whether sessions without a lane may wait in the inbox.
     beyond: bool,
     /// What is being read from the inbox.
-    reading: Option<Wanted>,
-    albums: Window,
+    reading: Option<InboxQuery>,
+    albums: AlbumWindow,
 }
 
 /// What is to be read from the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum InboxQuery {
     /// The messages of a lane that has run dry: up to [`LANE_UNITS_MAX`], its oldest.
     Lane(SessionId),
     /// The sessions of which something waits: up to [`SESSIONS_READ_MAX`].
@@ -46,22 +46,22 @@ pub(super) enum Wanted {
 }
 
 #[derive(Debug, Default)]
-struct Lane {
-    queue: VecDeque<Waits>,
-    state: State,
+struct SessionQueue {
+    queue: VecDeque<WaitReason>,
+    state: LaneState,
     /// Whether more of it may wait in the inbox.
     more: bool,
 }
 
 #[derive(Debug)]
-enum Waits {
+enum WaitReason {
     Ready(Unit),
     /// An album whose parts are arriving.
-    Album(Gathering),
+    Album(GatheringAlbum),
 }
 
 #[derive(Debug)]
-struct Gathering {
+struct GatheringAlbum {
     album: String,
     first: Instant,
     last: Instant,
@@ -70,16 +70,16 @@ struct Gathering {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum LaneState {
     #[default]
     Idle,
     /// One unit is being worked on.
     Busy,
 }
 
-impl Queue {
+impl QueueState {
     /// No work yet.
-    pub(super) fn new(albums: Window) -> Self {
+    pub(super) fn new(albums: AlbumWindow) -> Self {
         Self { lanes: HashMap::new(), load: 0, open: false, beyond: false, reading: None, albums }
     }
 
@@ -92,14 +92,14 @@ impl Queue {
     pub(super) fn push(&mut self, session: SessionId, unit: Unit) {
         self.load += 1;
         // Of a session without a lane nobody knows what else waits.
-        let lane = self.lanes.entry(session).or_insert_with(Lane::unread);
-        lane.queue.push_back(Waits::Ready(unit));
+        let lane = self.lanes.entry(session).or_insert_with(SessionQueue::unread);
+        lane.queue.push_back(WaitReason::Ready(unit));
     }
 
     /// Notes that a message has come. An album that has not begun to be worked on takes its part
     /// in; what has no place here waits in the inbox.
-    pub(super) fn push_message(&mut self, session: SessionId, message: Queued, now: Instant) {
-        let no_place = self.beyond || self.lanes.len() >= LANES_MAX || self.reading == Some(Wanted::Sessions);
+    pub(super) fn push_message(&mut self, session: SessionId, message: QueuedUpdate, now: Instant) {
+        let no_place = self.beyond || self.lanes.len() >= LANES_MAX || self.reading == Some(InboxQuery::Sessions);
         if no_place && !self.lanes.contains_key(&session) {
             self.beyond = true;
             return;
@@ -126,10 +126,10 @@ impl Queue {
     /// The lanes that do nothing because parts of an album may still come, while somebody waits for
     /// the answer to it; and where they wait.
     pub(super) fn arriving(&self) -> impl Iterator<Item = (&SessionId, &str)> {
-        let idle = self.lanes.iter().filter(|(_, lane)| lane.state == State::Idle);
+        let idle = self.lanes.iter().filter(|(_, lane)| lane.state == LaneState::Idle);
         idle.filter_map(|(session, lane)| match lane.queue.front()? {
-            Waits::Album(gathering) => Some((session, gathering.awaited.as_deref()?)),
-            Waits::Ready(_) => None,
+            WaitReason::Album(gathering) => Some((session, gathering.awaited.as_deref()?)),
+            WaitReason::Ready(_) => None,
         })
     }
 
@@ -140,20 +140,20 @@ impl Queue {
 
     /// What is to be read from the inbox next; one at a time, until [`Queue::found`] or
     /// [`Queue::found_sessions`].
-    pub(super) fn next_read(&mut self) -> Option<Wanted> {
+    pub(super) fn next_read(&mut self) -> Option<InboxQuery> {
         if self.reading.is_some() || !self.open {
             return None;
         }
         let dry = self.lanes.iter_mut().find(|(_, lane)| lane.more && lane.is_empty());
         let dry = dry.map(|(session, lane)| {
             lane.more = false;
-            Wanted::Lane(session.clone())
+            InboxQuery::Lane(session.clone())
         });
         let wanted = match dry {
             Some(wanted) => wanted,
             None if self.beyond && self.lanes.len() < LANES_MAX => {
                 self.beyond = false;
-                Wanted::Sessions
+                InboxQuery::Sessions
             }
             None => return None,
         };
@@ -162,7 +162,7 @@ impl Queue {
     }
 
     /// What waits in the inbox of the lane that was wanted.
-    pub(super) fn found(&mut self, session: SessionId, messages: Vec<Queued>, now: Instant) {
+    pub(super) fn found(&mut self, session: SessionId, messages: Vec<QueuedUpdate>, now: Instant) {
         self.reading = None;
         let lane = self.lanes.entry(session.clone()).or_default();
         lane.more |= messages.len() >= LANE_UNITS_MAX;
@@ -183,7 +183,7 @@ impl Queue {
             if self.lanes.contains_key(&session) || self.lanes.len() < LANES_MAX {
                 // It may be a lane that has some of it already: then the reading finds nothing
                 // more.
-                self.lanes.entry(session).or_insert_with(Lane::unread).more = true;
+                self.lanes.entry(session).or_insert_with(SessionQueue::unread).more = true;
             } else {
                 self.beyond = true;
             }
@@ -193,8 +193,8 @@ impl Queue {
     /// What was wanted has not been read: it is wanted still.
     pub(super) fn unread(&mut self) {
         match self.reading.take() {
-            Some(Wanted::Lane(session)) => self.lanes.entry(session).or_insert_with(Lane::unread).more = true,
-            Some(Wanted::Sessions) => self.beyond = true,
+            Some(InboxQuery::Lane(session)) => self.lanes.entry(session).or_insert_with(SessionQueue::unread).more = true,
+            Some(InboxQuery::Sessions) => self.beyond = true,
             None => {}
         }
     }
@@ -202,23 +202,23 @@ impl Queue {
     /// The next unit that may begin; its lane is busy until [`Queue::finished`].
     pub(super) fn begin(&mut self, now: Instant) -> Option<(SessionId, Unit)> {
         let albums = self.albums;
-        let startable = |lane: &Lane| {
-            lane.state == State::Idle
+        let startable = |lane: &SessionQueue| {
+            lane.state == LaneState::Idle
                 && lane.queue.front().is_some_and(|waits| waits.due(albums) <= Some(now))
         };
         let (session, lane) = self.lanes.iter_mut().find(|(_, lane)| startable(lane))?;
         let unit = match lane.queue.pop_front()? {
-            Waits::Ready(unit) => unit,
-            Waits::Album(gathering) => Unit::Message(Claim::Album(gathering.album)),
+            WaitReason::Ready(unit) => unit,
+            WaitReason::Album(gathering) => Unit::Message(UpdateClaim::Album(gathering.album)),
         };
-        lane.state = State::Busy;
+        lane.state = LaneState::Busy;
         Some((session.clone(), unit))
     }
 
     /// The unit that a lane was busy with has ended.
     pub(super) fn finished(&mut self, session: &SessionId) {
         if let Some(lane) = self.lanes.get_mut(session) {
-            lane.state = State::Idle;
+            lane.state = LaneState::Idle;
             self.load -= 1;
             self.leave(session);
         }
@@ -226,7 +226,7 @@ impl Queue {
 
     /// When the next album of an idle lane is complete.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        let idle = self.lanes.values().filter(|lane| lane.state == State::Idle);
+        let idle = self.lanes.values().filter(|lane| lane.state == LaneState::Idle);
         idle.filter_map(|lane| lane.queue.front()?.due(self.albums)).min()
     }
 
@@ -239,47 +239,47 @@ impl Queue {
     }
 
     fn reads(&self, session: &SessionId) -> bool {
-        matches!(&self.reading, Some(Wanted::Lane(lane)) if lane == session)
+        matches!(&self.reading, Some(InboxQuery::Lane(lane)) if lane == session)
     }
 }
 
-impl Lane {
+impl SessionQueue {
     /// One of which something may wait in the inbox.
     fn unread() -> Self {
         Self { more: true, ..Self::default() }
     }
 
     fn is_empty(&self) -> bool {
-        self.state == State::Idle && self.queue.is_empty()
+        self.state == LaneState::Idle && self.queue.is_empty()
     }
 
     /// The album of this name that takes parts in.
-    fn gathering(&mut self, album: Option<&str>) -> Option<&mut Gathering> {
+    fn gathering(&mut self, album: Option<&str>) -> Option<&mut GatheringAlbum> {
         let wanted = album?;
         self.queue.iter_mut().find_map(|waits| match waits {
-            Waits::Album(gathering) if gathering.album == wanted => Some(gathering),
+            WaitReason::Album(gathering) if gathering.album == wanted => Some(gathering),
             _ => None,
         })
     }
 
     /// Adds a message that is not there yet; how many units came of it.
-    fn add(&mut self, message: Queued, now: Instant) -> usize {
-        let is_there = |waits: &Waits| matches!(waits, Waits::Ready(Unit::Message(Claim::Update(id))) if *id == message.update_id);
+    fn add(&mut self, message: QueuedUpdate, now: Instant) -> usize {
+        let is_there = |waits: &WaitReason| matches!(waits, WaitReason::Ready(Unit::Message(UpdateClaim::Update(id))) if *id == message.update_id);
         // It was read from the inbox before its arrival came through.
         if self.queue.iter().any(is_there) {
             return 0;
         }
         self.queue.push_back(match message.album {
-            Some(album) => Waits::Album(Gathering { album, first: now, last: now, awaited: None }),
-            None => Waits::Ready(Unit::Message(Claim::Update(message.update_id))),
+            Some(album) => WaitReason::Album(GatheringAlbum { album, first: now, last: now, awaited: None }),
+            None => WaitReason::Ready(Unit::Message(UpdateClaim::Update(message.update_id))),
         });
         1
     }
 }
 
-impl Waits {
+impl WaitReason {
     /// When it may begin; `None` means at once, which is less than every time.
-    fn due(&self, albums: Window) -> Option<Instant> {
+    fn due(&self, albums: AlbumWindow) -> Option<Instant> {
         match self {
             Self::Ready(_) => None,
             Self::Album(gathering) => Some(albums.closes(gathering.first, gathering.last)),

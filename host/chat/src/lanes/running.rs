@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The running turn of each session; there is one at most.
 #[derive(Debug, Default)]
-pub struct Running(Mutex<HashMap<SessionId, Stoppable>>);
+pub struct RunningTurns(Mutex<HashMap<SessionId, Stoppable>>);
 
 #[derive(Debug)]
 struct Stoppable {
@@ -22,15 +22,15 @@ struct Stoppable {
 
 /// A turn that runs, until this is dropped.
 #[derive(Debug)]
-pub struct Run<'a> {
-    running: &'a Running,
+pub struct RunningTurn<'a> {
+    running: &'a RunningTurns,
     session: SessionId,
     cancel: CancellationToken,
 }
 
 /// What came of stopping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopResult {
     /// A turn ran, and its answer will say so.
     Turn,
     /// The turn that runs is another person's.
@@ -41,7 +41,7 @@ pub enum Stopped {
 
 /// Who wants a turn stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum StopPower {
     /// Somebody whom the operator has named or let in: any turn of a session that they are served
     /// in.
     Served,
@@ -49,24 +49,24 @@ pub enum By {
     Member(String),
 }
 
-impl Running {
+impl RunningTurns {
     /// Notes that somebody's turn of a session runs. It is cancelled with `parent`, too.
-    pub fn begin(&self, session: SessionId, sender: String, parent: &CancellationToken) -> Run<'_> {
+    pub fn begin(&self, session: SessionId, sender: String, parent: &CancellationToken) -> RunningTurn<'_> {
         let cancel = parent.child_token();
         self.turns().insert(session.clone(), Stoppable { sender, cancel: cancel.clone(), stopped_by: None });
-        Run { running: self, session, cancel }
+        RunningTurn { running: self, session, cancel }
     }
 
     /// Stops the turn of a session, because this message says so, if it is for its sender to stop.
-    pub fn stop(&self, stopping: &Stopping) -> Stopped {
+    pub fn stop(&self, stopping: &Stopping) -> StopResult {
         match self.turns().get_mut(&stopping.session) {
-            Some(turn) if !stopping.by.may_stop(&turn.sender) => Stopped::Anothers,
+            Some(turn) if !stopping.by.may_stop(&turn.sender) => StopResult::Anothers,
             Some(turn) => {
                 turn.stopped_by = Some(stopping.update_id);
                 turn.cancel.cancel();
-                Stopped::Turn
+                StopResult::Turn
             }
-            None => Stopped::Nothing,
+            None => StopResult::Nothing,
         }
     }
 
@@ -75,7 +75,7 @@ impl Running {
     }
 }
 
-impl By {
+impl StopPower {
     fn may_stop(&self, sender: &str) -> bool {
         match self {
             Self::Served => true,
@@ -84,7 +84,7 @@ impl By {
     }
 }
 
-impl Run<'_> {
+impl RunningTurn<'_> {
     /// Cancelled when somebody stops the turn.
     pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
@@ -96,7 +96,7 @@ impl Run<'_> {
     }
 }
 
-impl Drop for Run<'_> {
+impl Drop for RunningTurn<'_> {
     fn drop(&mut self) {
         self.running.turns().remove(&self.session);
     }
@@ -106,24 +106,24 @@ impl Drop for Run<'_> {
 mod tests {
     use super::*;
 
-    fn stopping(session: &SessionId, update_id: i64, by: By) -> Stopping {
+    fn stopping(session: &SessionId, update_id: i64, by: StopPower) -> Stopping {
         Stopping { session: session.clone(), update_id, by, target: String::new() }
     }
 
     #[test]
     fn only_the_turn_of_the_session_is_stopped_and_only_while_it_runs() {
-        let (running, all) = (Running::default(), CancellationToken::new());
+        let (running, all) = (RunningTurns::default(), CancellationToken::new());
         let (ann, ben) = (SessionId::new("ann"), SessionId::new("ben"));
-        let stop = |update| running.stop(&stopping(&ann, update, By::Served));
+        let stop = |update| running.stop(&stopping(&ann, update, StopPower::Served));
         let begin = |session: &SessionId| running.begin(session.clone(), session.to_string(), &all);
-        assert_eq!(stop(1), Stopped::Nothing);
+        assert_eq!(stop(1), StopResult::Nothing);
         let (anns, bens) = (begin(&ann), begin(&ben));
-        assert_eq!(stop(2), Stopped::Turn);
+        assert_eq!(stop(2), StopResult::Turn);
         assert!(anns.cancel().is_cancelled() && !bens.cancel().is_cancelled() && !all.is_cancelled());
         assert_eq!((anns.end(), bens.end()), (Some(2), None));
-        assert_eq!(stop(3), Stopped::Nothing);
+        assert_eq!(stop(3), StopResult::Nothing);
         drop(begin(&ann));
-        assert_eq!(stop(4), Stopped::Nothing);
+        assert_eq!(stop(4), StopResult::Nothing);
         let bens = begin(&ben);
         all.cancel();
         assert!(bens.cancel().is_cancelled());
@@ -131,14 +131,14 @@ mod tests {
 
     #[test]
     fn a_member_of_an_open_group_stops_their_own_turns_alone() {
-        let (running, all) = (Running::default(), CancellationToken::new());
+        let (running, all) = (RunningTurns::default(), CancellationToken::new());
         let group = SessionId::new("group");
-        let stop = |update, member: &str| running.stop(&stopping(&group, update, By::Member(member.into())));
+        let stop = |update, member: &str| running.stop(&stopping(&group, update, StopPower::Member(member.into())));
         let anns = running.begin(group.clone(), "7".into(), &all);
-        assert_eq!(stop(1, "8"), Stopped::Anothers);
+        assert_eq!(stop(1, "8"), StopResult::Anothers);
         assert!(!anns.cancel().is_cancelled());
-        assert_eq!(stop(2, "7"), Stopped::Turn);
+        assert_eq!(stop(2, "7"), StopResult::Turn);
         assert_eq!((anns.cancel().is_cancelled(), anns.end()), (true, Some(2)));
-        assert_eq!(stop(3, "8"), Stopped::Nothing);
+        assert_eq!(stop(3, "8"), StopResult::Nothing);
     }
 }

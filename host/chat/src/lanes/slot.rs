@@ -9,22 +9,22 @@ pub const TURNS_AT_ONCE_MAX: usize = 8;
 
 /// Held while it lives, but for the time of waiting.
 #[derive(Debug)]
-pub struct Slot {
+pub struct TurnSlot {
     all: Arc<Semaphore>,
-    held: Mutex<Held>,
+    held: Mutex<SlotPermit>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct SlotPermit {
     permit: Option<OwnedSemaphorePermit>,
     /// Calls of the turn that wait for a person.
     waiting: usize,
 }
 
-impl Slot {
+impl TurnSlot {
     /// A place that is not taken yet.
     pub fn among(all: &Arc<Semaphore>) -> Arc<Self> {
-        let held = Mutex::new(Held { permit: None, waiting: 0 });
+        let held = Mutex::new(SlotPermit { permit: None, waiting: 0 });
         Arc::new(Self { all: all.clone(), held })
     }
 
@@ -58,7 +58,7 @@ impl Slot {
         self.held().waiting > 0
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, SlotPermit> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -70,7 +70,7 @@ mod tests {
     #[tokio::test]
     async fn a_place_is_free_while_its_turn_waits() {
         let all = Arc::new(Semaphore::new(1));
-        let slot = Slot::among(&all);
+        let slot = TurnSlot::among(&all);
         assert!(all.try_acquire().is_ok(), "nobody has taken it yet");
         slot.take().await;
         assert!(all.try_acquire().is_err() && !slot.is_left());

@@ -1,7 +1,7 @@
 //! The lanes over a store, with a worker that ends each message when the test says so.
 
 use super::*;
-use cofferdam_store::{Fate, Headers, NewReply, NewUpdate, Queue, Store};
+use cofferdam_store::{UpdateFate, Headers, NewReply, NewUpdate, QueueMode, Store};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, mpsc};
@@ -21,12 +21,12 @@ struct Fake {
 }
 
 #[async_trait::async_trait]
-impl Worker for Fake {
+impl TurnWorker for Fake {
     async fn work(&self, _: &SessionId, unit: Unit) {
         let bound = match unit {
             Unit::Message(claim) => self.store.claim(CHANNEL, claim).await.expect("the store"),
             Unit::Stop(stopping, _) => {
-                let claim = Claim::Update(stopping.update_id);
+                let claim = UpdateClaim::Update(stopping.update_id);
                 self.store.claim(CHANNEL, claim).await.expect("the store")
             }
             Unit::Bound(turn) => Some(turn),
@@ -73,12 +73,12 @@ fn fixture(store: Store) -> Fixture {
         seen: sees,
     });
     let second = Duration::from_secs(1);
-    let lanes = Lanes {
+    let lanes = SessionQueues {
         worker: worker.clone(),
         store: store.clone(),
         channel: CHANNEL.into(),
         running: Arc::default(),
-        patience: Patience { albums: Window { silence: second, cap: second }, grace: Duration::ZERO },
+        patience: Patience { albums: AlbumWindow { silence: second, cap: second }, grace: Duration::ZERO },
         stop: stop.clone(),
     };
     Fixture { store, arrivals, worker, seen, stop, running: tokio::spawn(lanes.run(queue)) }
@@ -88,17 +88,17 @@ impl Fixture {
     /// Messages come, from the inbox as a poller brings them.
     async fn come(&self, session: &str, ids: std::ops::Range<i64>) {
         let id = SessionId::new(session);
-        let headers = Headers { session: id.clone(), sender: "1".into(), queue: Queue::Turn, answers: None };
+        let headers = Headers { session: id.clone(), sender: "1".into(), queue: QueueMode::Turn, answers: None };
         let new = |update_id| NewUpdate {
             update_id,
             album: None,
             message: None,
             raw: session.into(),
-            fate: Fate::Pending(headers.clone()),
+            fate: UpdateFate::Pending(headers.clone()),
         };
         self.store.persist(CHANNEL, ids.clone().map(new).collect()).await.expect("the store");
         for update_id in ids {
-            let message = Queued { update_id, album: None };
+            let message = QueuedUpdate { update_id, album: None };
             self.arrivals.send(Arrival::Message(id.clone(), message)).await.expect("taken");
         }
     }
@@ -121,10 +121,10 @@ async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on()
         assert_eq!(f.seen.recv().await, Some(expected));
     }
     let session = SessionId::new("ann");
-    let stopping = Stopping { session, update_id: 2000, by: By::Served, target: String::new() };
+    let stopping = Stopping { session, update_id: 2000, by: StopPower::Served, target: String::new() };
     let headers =
-        Headers { session: SessionId::new("ann"), sender: "1".into(), queue: Queue::Turn, answers: None };
-    let fate = Fate::Pending(headers);
+        Headers { session: SessionId::new("ann"), sender: "1".into(), queue: QueueMode::Turn, answers: None };
+    let fate = UpdateFate::Pending(headers);
     let update = NewUpdate { update_id: 2000, album: None, message: None, raw: "stop".into(), fate };
     f.store.persist(CHANNEL, vec![update]).await.expect("the store");
     f.arrivals.send(Arrival::Stop(stopping)).await.expect("taken");
@@ -156,18 +156,18 @@ async fn more_stops_than_are_answered_at_once_wait_in_their_place() {
     f.arrivals.send(Arrival::Inbox).await.expect("taken");
     let count = STOPS_AT_ONCE_MAX as i64 + 5;
     let headers =
-        Headers { session: SessionId::new("ann"), sender: "1".into(), queue: Queue::Turn, answers: None };
+        Headers { session: SessionId::new("ann"), sender: "1".into(), queue: QueueMode::Turn, answers: None };
     let new = |update_id| NewUpdate {
         update_id,
         album: None,
         message: None,
         raw: "ann".into(),
-        fate: Fate::Pending(headers.clone()),
+        fate: UpdateFate::Pending(headers.clone()),
     };
     f.store.persist(CHANNEL, (0..count).map(new).collect()).await.expect("the store");
     for update_id in 0..count {
         let session = SessionId::new("ann");
-        let stopping = Stopping { session, update_id, by: By::Served, target: String::new() };
+        let stopping = Stopping { session, update_id, by: StopPower::Served, target: String::new() };
         f.arrivals.send(Arrival::Stop(stopping)).await.expect("taken");
     }
     f.worker.leave.add_permits(count as usize);
@@ -185,11 +185,11 @@ async fn an_album_that_arrives_is_said_to_until_it_is_worked_on() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
     let session = SessionId::new("ben");
-    let headers = Headers { session: session.clone(), sender: "1".into(), queue: Queue::Turn, answers: None };
-    let (album, fate) = (Some("a".to_owned()), Fate::Pending(headers));
+    let headers = Headers { session: session.clone(), sender: "1".into(), queue: QueueMode::Turn, answers: None };
+    let (album, fate) = (Some("a".to_owned()), UpdateFate::Pending(headers));
     let update = NewUpdate { update_id: 7, album: album.clone(), message: None, raw: "ben".into(), fate };
     f.store.persist(CHANNEL, vec![update]).await.expect("the store");
-    let message = Queued { update_id: 7, album };
+    let message = QueuedUpdate { update_id: 7, album };
     f.arrivals.send(Arrival::Message(session.clone(), message)).await.expect("taken");
     let awaited = Awaited { session, album: "a".into(), target: "home".into() };
     f.arrivals.send(Arrival::Awaited(awaited)).await.expect("taken");

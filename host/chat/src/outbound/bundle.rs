@@ -1,21 +1,21 @@
 //! Files that go out in one message, as the store keeps them; and which files go together.
 
-use super::{Manners, Media, Rich, Span};
+use super::{ChannelLimits, MediaKind, StyledText, StyledSpan};
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_store::{NewPart, PartKind};
 use serde::{Deserialize, Serialize};
 
 /// The files of one message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bundle {
+pub struct FileBundle {
     /// The text that goes with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caption: Option<String>,
     /// How it is shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub caption_spans: Vec<Span>,
+    pub caption_spans: Vec<StyledSpan>,
     /// In order; all of them may stand in one message.
-    pub files: Vec<Shown>,
+    pub files: Vec<BundledFile>,
     /// Why it is not even tried, where that is known; the text of the reply says so already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -23,15 +23,15 @@ pub struct Bundle {
 
 /// A file, and how it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct BundledFile {
     /// How it is shown.
-    pub media: Media,
+    pub media: MediaKind,
     /// The file.
     #[serde(flatten)]
     pub file: OutgoingAttachment,
 }
 
-impl Bundle {
+impl FileBundle {
     /// From the store.
     pub fn read(body: &str) -> Option<Self> {
         serde_json::from_str(body).ok()
@@ -44,22 +44,22 @@ impl Bundle {
     }
 
     /// Files without a text.
-    pub(super) fn of(files: Vec<Shown>) -> Self {
+    pub(super) fn of(files: Vec<BundledFile>) -> Self {
         Self { caption: None, caption_spans: Vec::new(), files, refused: None }
     }
 
     /// The text that goes with the files, as it is shown.
-    pub fn words(&self) -> Option<Rich> {
+    pub fn words(&self) -> Option<StyledText> {
         let text = self.caption.clone()?;
-        Some(Rich { text, spans: self.caption_spans.clone() })
+        Some(StyledText { text, spans: self.caption_spans.clone() })
     }
 }
 
 /// The files in as few messages as their order and the channel allow.
-pub(super) fn bundles(files: Vec<Shown>, manners: &Manners) -> Vec<Bundle> {
-    let mut bundles: Vec<Bundle> = Vec::new();
+pub(super) fn bundles(files: Vec<BundledFile>, manners: &ChannelLimits) -> Vec<FileBundle> {
+    let mut bundles: Vec<FileBundle> = Vec::new();
     for shown in files {
-        let room = |bundle: &&mut Bundle| {
+        let room = |bundle: &&mut FileBundle| {
             let bytes: u64 = bundle.files.iter().map(|shown| shown.file.bytes).sum();
             bundle.files.len() < manners.group_max
                 && bytes.saturating_add(shown.file.bytes) <= manners.message_bytes_max
@@ -67,7 +67,7 @@ pub(super) fn bundles(files: Vec<Shown>, manners: &Manners) -> Vec<Bundle> {
         };
         match bundles.last_mut().filter(room) {
             Some(bundle) => bundle.files.push(shown),
-            None => bundles.push(Bundle::of(vec![shown])),
+            None => bundles.push(FileBundle::of(vec![shown])),
         }
     }
     bundles

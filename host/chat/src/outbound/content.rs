@@ -1,34 +1,34 @@
 //! What one part of a reply says and carries, as a channel sends it.
 
-use super::{Bundle, Rich, SendError};
+use super::{FileBundle, StyledText, SendError};
 use crate::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
-use cofferdam_store::{Part, PartKind};
+use cofferdam_store::{ReplyPart, PartKind};
 use std::time::Duration;
 
 /// Words, files, or files with words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content {
+pub struct PartContent {
     /// What it says; perhaps nothing.
-    pub words: Rich,
+    pub words: StyledText,
     /// What it carries.
-    pub files: Option<Bundle>,
+    pub files: Option<FileBundle>,
 }
 
-impl Content {
+impl PartContent {
     /// Of a part that was stored.
     ///
     /// # Errors
     /// [`SendError::Refused`]: no channel sends it.
-    pub fn of(part: &Part) -> Result<Self, SendError> {
+    pub fn of(part: &ReplyPart) -> Result<Self, SendError> {
         let refused = |why: &str| Err(SendError::Refused(why.into()));
         match part.kind {
-            PartKind::Text | PartKind::Rich => match Rich::read(part.kind, &part.body) {
+            PartKind::Text | PartKind::Rich => match StyledText::read(part.kind, &part.body) {
                 Some(words) => Ok(Self { words, files: None }),
                 None => refused("the stored text is unreadable"),
             },
             // It comes as a file, once it is spoken.
             PartKind::Voice => refused("it was not spoken"),
-            PartKind::Attachment => match Bundle::read(&part.body) {
+            PartKind::Attachment => match FileBundle::read(&part.body) {
                 Some(files) => Ok(Self { words: files.words().unwrap_or_default(), files: Some(files) }),
                 None => refused("the stored files are unreadable"),
             },
@@ -36,7 +36,7 @@ impl Content {
     }
 }
 
-impl Bundle {
+impl FileBundle {
     /// How long an upload may take: what is slower will hardly be faster the next time.
     pub fn patience(&self) -> Duration {
         let bytes: u64 = self.files.iter().map(|shown| shown.file.bytes).sum();

@@ -5,14 +5,14 @@
 //! start. A platform that fails as a whole is waited for, however long; a part that fails while
 //! everything else gets through is given up in time.
 
-use super::Bundle;
-use super::lost::{Lost, instead, notice};
+use super::FileBundle;
+use super::lost::{LossReason, instead, notice};
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::text::one_line;
-use cofferdam_store::{NewPart, Part, PartKind, Reply, Store, StoreError};
+use cofferdam_store::{NewPart, ReplyPart, PartKind, StoredReply, Store, StoreError};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ pub trait Router: Send + Sync {
     ///
     /// # Errors
     /// [`SendError`], which says whether trying again can help.
-    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError>;
+    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError>;
 
     /// Whether the platform answers a request that sends nothing: then what fails fails by itself.
     async fn answers(&self) -> bool;
@@ -36,20 +36,20 @@ pub trait Router: Send + Sync {
 
 /// A part on its way.
 #[derive(Clone, Copy, Debug)]
-pub struct Sending<'a> {
+pub struct SendingPart<'a> {
     /// The turn that it answers: with the part's number it names the message, however often it is
     /// sent.
     pub turn: &'a TurnId,
     /// Where it goes.
     pub target: &'a str,
     /// The part.
-    pub part: &'a Part,
+    pub part: &'a ReplyPart,
     /// The last message of the reply that is out: files answer it.
     pub after: Option<&'a str>,
 }
 
-impl<'a> Sending<'a> {
-    fn of(reply: &'a Reply, part: &'a Part) -> Self {
+impl<'a> SendingPart<'a> {
+    fn of(reply: &'a StoredReply, part: &'a ReplyPart) -> Self {
         Self { turn: &reply.turn, target: &reply.target, part, after: reply.last_sent.as_deref() }
     }
 }
@@ -96,7 +96,7 @@ const PAUSE_FIRST: Duration = Duration::from_millis(500);
 /// Sends what is left of a reply. `stop` ends the waiting, not a request that is under way.
 ///
 /// What a person would miss of a part that is refused is told in a text at the end.
-pub async fn deliver(store: &Store, router: &dyn Router, reply: Reply, stop: &CancellationToken) -> Delivery {
+pub async fn deliver(store: &Store, router: &dyn Router, reply: StoredReply, stop: &CancellationToken) -> Delivery {
     let backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
     deliver_at(store, router, reply, (stop, &backoff)).await
 }
@@ -104,26 +104,26 @@ pub async fn deliver(store: &Store, router: &dyn Router, reply: Reply, stop: &Ca
 async fn deliver_at(
     store: &Store,
     router: &dyn Router,
-    mut reply: Reply,
+    mut reply: StoredReply,
     (stop, backoff): (&CancellationToken, &Backoff),
 ) -> Delivery {
     let mut gone: Option<String> = None;
-    let mut parts: VecDeque<Part> = std::mem::take(&mut reply.parts).into();
+    let mut parts: VecDeque<ReplyPart> = std::mem::take(&mut reply.parts).into();
     // What led to the reply and the reply itself, before anybody sees of it.
     if until_stored(&reply, stop, || store.settle()).await.is_err() {
         return Delivery::Left;
     }
     while let Some(part) = parts.pop_front() {
         let sent = match gone.clone().or_else(|| refused_before(&part)) {
-            Some(reason) => Err(Lost::untold(reason)),
+            Some(reason) => Err(LossReason::untold(reason)),
             None => match send_until_settled(router, &reply, &part, (stop, backoff.clone())).await {
-                Settled::Sent(message) => Ok(message),
-                Settled::Lost(lost) => Err(lost),
-                Settled::Gone(reason) => {
+                SendResult::Sent(message) => Ok(message),
+                SendResult::Lost(lost) => Err(lost),
+                SendResult::Gone(reason) => {
                     gone = Some(reason.clone());
-                    Err(Lost::untold(reason))
+                    Err(LossReason::untold(reason))
                 }
-                Settled::Left => return Delivery::Left,
+                SendResult::Left => return Delivery::Left,
             },
         };
         let added = match (&sent, &gone) {
@@ -143,16 +143,16 @@ async fn deliver_at(
 }
 
 /// Why a part was refused when it was planned.
-fn refused_before(part: &Part) -> Option<String> {
-    if part.kind == PartKind::Attachment { Bundle::read(&part.body)?.refused } else { None }
+fn refused_before(part: &ReplyPart) -> Option<String> {
+    if part.kind == PartKind::Attachment { FileBundle::read(&part.body)?.refused } else { None }
 }
 
 /// What came of sending a part.
-enum Settled {
+enum SendResult {
     /// It is out, under the platform's id.
     Sent(String),
     /// It will never be.
-    Lost(Lost),
+    Lost(LossReason),
     /// Nor will anything else for this target.
     Gone(String),
     /// The program stops before time has healed it.
@@ -161,21 +161,21 @@ enum Settled {
 
 async fn send_until_settled(
     router: &dyn Router,
-    reply: &Reply,
-    part: &Part,
+    reply: &StoredReply,
+    part: &ReplyPart,
     (stop, mut backoff): (&CancellationToken, Backoff),
-) -> Settled {
-    let mut own = OwnFailures::default();
+) -> SendResult {
+    let mut own = PartFailures::default();
     loop {
-        let error = match router.send(Sending::of(reply, part)).await {
+        let error = match router.send(SendingPart::of(reply, part)).await {
             Ok(message) => {
                 if backoff.is_failing() {
                     tracing::info!(turn = %reply.turn, part = part.n, "the reply is sent at last");
                 }
-                return Settled::Sent(message);
+                return SendResult::Sent(message);
             }
-            Err(SendError::Refused(reason)) => return Settled::Lost(Lost::untold(reason)),
-            Err(SendError::Gone(reason)) => return Settled::Gone(reason),
+            Err(SendError::Refused(reason)) => return SendResult::Lost(LossReason::untold(reason)),
+            Err(SendError::Gone(reason)) => return SendResult::Gone(reason),
             Err(error) => error,
         };
         if !backoff.is_failing() {
@@ -187,7 +187,7 @@ async fn send_until_settled(
                     return settled;
                 }
             }
-            () = stop.cancelled() => return Settled::Left,
+            () = stop.cancelled() => return SendResult::Left,
         }
         let pause = match &error {
             SendError::Later(pause) => backoff.pause_of_at_least(*pause),
@@ -195,19 +195,19 @@ async fn send_until_settled(
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = stop.cancelled() => return Settled::Left,
+            () = stop.cancelled() => return SendResult::Left,
         }
     }
 }
 
 /// Failures of one part while the platform answered other requests.
 #[derive(Default)]
-struct OwnFailures {
+struct PartFailures {
     failed: u32,
     slow: u32,
 }
 
-impl OwnFailures {
+impl PartFailures {
     /// Whether a further failure makes them enough to give the part up.
     async fn are_enough(&mut self, error: &SendError, router: &dyn Router) -> bool {
         let (count, max) = match error {
@@ -224,13 +224,13 @@ impl OwnFailures {
 
 /// Tells the person that a part is not sent. If not even that gets through, nothing is given up,
 /// and it is `None`.
-async fn give_up(router: &dyn Router, reply: &Reply, part: &Part, error: &SendError) -> Option<Settled> {
+async fn give_up(router: &dyn Router, reply: &StoredReply, part: &ReplyPart, error: &SendError) -> Option<SendResult> {
     let reason = error.to_string();
-    let told = router.send(Sending::of(reply, &notice(part, &reason))).await;
+    let told = router.send(SendingPart::of(reply, &notice(part, &reason))).await;
     match told {
-        Ok(message) => Some(Settled::Lost(Lost { reason, told: Some(message) })),
-        Err(SendError::Refused(_)) => Some(Settled::Lost(Lost::untold(reason))),
-        Err(SendError::Gone(reason)) => Some(Settled::Gone(reason)),
+        Ok(message) => Some(SendResult::Lost(LossReason { reason, told: Some(message) })),
+        Err(SendError::Refused(_)) => Some(SendResult::Lost(LossReason::untold(reason))),
+        Err(SendError::Gone(reason)) => Some(SendResult::Gone(reason)),
         Err(SendError::Later(_) | SendError::Unreachable(_) | SendError::TooSlow(_)) => None,
     }
 }
@@ -239,20 +239,20 @@ async fn give_up(router: &dyn Router, reply: &Reply, part: &Part, error: &SendEr
 /// message is out, so recording is tried until it succeeds or the program stops.
 async fn record(
     store: &Store,
-    reply: &Reply,
-    part: &Part,
-    (sent, instead): (&Result<String, Lost>, Vec<NewPart>),
+    reply: &StoredReply,
+    part: &ReplyPart,
+    (sent, instead): (&Result<String, LossReason>, Vec<NewPart>),
     stop: &CancellationToken,
-) -> Result<Vec<Part>, StoreError> {
+) -> Result<Vec<ReplyPart>, StoreError> {
     let counted = if sent.is_ok() { &COUNTS.sends.sent } else { &COUNTS.sends.failed };
     counted.add(part.kind.as_str(), 1);
-    if let Err(Lost { reason, .. }) = sent {
+    if let Err(LossReason { reason, .. }) = sent {
         tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
     }
     let added = until_stored(reply, stop, || async {
         match sent {
             Ok(message) => store.part_sent(&reply.turn, part.n, message).await.map(|()| Vec::new()),
-            Err(Lost { reason, .. }) => {
+            Err(LossReason { reason, .. }) => {
                 let reason = format!("{ROUTING_ERROR}: {}", one_line(reason, 500));
                 store.part_failed(&reply.turn, part.n, &reason, instead.clone()).await
             }
@@ -265,7 +265,7 @@ async fn record(
 
 /// Repeats work in the store until it succeeds; the error is returned only on `stop`.
 async fn until_stored<T, F>(
-    reply: &Reply,
+    reply: &StoredReply,
     stop: &CancellationToken,
     mut work: impl FnMut() -> F,
 ) -> Result<T, StoreError>

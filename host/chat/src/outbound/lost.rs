@@ -1,22 +1,22 @@
 //! What a person is told in place of a part that cannot be sent, where they would miss something.
 
-use super::{Bundle, Rich, Spoken};
+use super::{FileBundle, StyledText, SpeakableText};
 use cofferdam_core::text::one_line;
-use cofferdam_store::{NewPart, Part, PartKind};
+use cofferdam_store::{NewPart, ReplyPart, PartKind};
 
 /// Longest reason in such a text.
 const REASON_BYTES_MAX: usize = 300;
 
 /// Why a part is not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lost {
+pub(super) struct LossReason {
     /// In words for the person, too.
     pub(super) reason: String,
     /// The platform's id of the message that has told so.
     pub(super) told: Option<String>,
 }
 
-impl Lost {
+impl LossReason {
     /// Nobody has been told.
     pub(super) fn untold(reason: String) -> Self {
         Self { reason, told: None }
@@ -25,41 +25,41 @@ impl Lost {
 
 /// The texts to send instead; none for a text, which would be refused again, and for what was told
 /// before.
-pub(super) fn instead(part: &Part, lost: &Lost) -> Vec<NewPart> {
+pub(super) fn instead(part: &ReplyPart, lost: &LossReason) -> Vec<NewPart> {
     let text = |body: String| NewPart { kind: PartKind::Text, body };
     match part.kind {
         PartKind::Text | PartKind::Rich => Vec::new(),
-        PartKind::Voice => match Spoken::read(&part.body) {
-            Spoken { is_shown: true, .. } if lost.told.is_some() => Vec::new(),
-            Spoken { is_shown: true, .. } => vec![text(unspoken(&lost.reason))],
+        PartKind::Voice => match SpeakableText::read(&part.body) {
+            SpeakableText { is_shown: true, .. } if lost.told.is_some() => Vec::new(),
+            SpeakableText { is_shown: true, .. } => vec![text(unspoken(&lost.reason))],
             // What cannot be spoken can be read.
-            Spoken { text: words, .. } => vec![text(words)],
+            SpeakableText { text: words, .. } => vec![text(words)],
         },
-        PartKind::Attachment => match Bundle::read(&part.body) {
-            Some(Bundle { refused: Some(_), .. }) | None => Vec::new(),
+        PartKind::Attachment => match FileBundle::read(&part.body) {
+            Some(FileBundle { refused: Some(_), .. }) | None => Vec::new(),
             Some(bundle) => {
                 // The answer itself may have been the caption.
                 let said = lost.told.is_none().then(|| text(missing(&bundle, &lost.reason)));
-                bundle.words().map(Rich::part).into_iter().chain(said).collect()
+                bundle.words().map(StyledText::part).into_iter().chain(said).collect()
             }
         },
     }
 }
 
 /// What is told of a part that is given up, in its place.
-pub(super) fn notice(part: &Part, reason: &str) -> Part {
-    let body = match Bundle::read(&part.body).filter(|_| part.kind == PartKind::Attachment) {
+pub(super) fn notice(part: &ReplyPart, reason: &str) -> ReplyPart {
+    let body = match FileBundle::read(&part.body).filter(|_| part.kind == PartKind::Attachment) {
         Some(bundle) => missing(&bundle, reason),
         None => format!("A message could not be sent: {}", one_line(reason, REASON_BYTES_MAX)),
     };
-    Part { n: part.n, kind: PartKind::Text, body }
+    ReplyPart { n: part.n, kind: PartKind::Text, body }
 }
 
 fn unspoken(reason: &str) -> String {
     format!("The answer could not be spoken: {}", one_line(reason, REASON_BYTES_MAX))
 }
 
-fn missing(bundle: &Bundle, reason: &str) -> String {
+fn missing(bundle: &FileBundle, reason: &str) -> String {
     let count = match bundle.files.len() {
         1 => "1 file".to_owned(),
         n => format!("{n} files"),
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_told_on_one_line_up_to_a_length() {
-        let part = Part { n: 3, kind: PartKind::Text, body: "the answer".into() };
+        let part = ReplyPart { n: 3, kind: PartKind::Text, body: "the answer".into() };
         let told = |reason: &str| notice(&part, reason).body;
         assert_eq!(told("status 502\n<html>"), "A message could not be sent: status 502 <html>");
         let long = told(&"x".repeat(5000));

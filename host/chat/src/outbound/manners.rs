@@ -1,11 +1,11 @@
 //! What a channel's messages can carry, as data: the rules of replies know no channel.
 
-use super::Rich;
+use super::StyledText;
 use serde::{Deserialize, Serialize};
 
 /// The limits and habits of a channel.
 #[derive(Clone, Copy, Debug)]
-pub struct Manners {
+pub struct ChannelLimits {
     /// UTF-16 units of a text message.
     pub text_units_max: usize,
     /// UTF-16 units of the text that a message with files carries.
@@ -23,22 +23,22 @@ pub struct Manners {
     pub message_bytes_max: u64,
     /// How files are shown, by detected media type; everything else is a document, and so is text
     /// that a browser would run.
-    pub shown: &'static [(&'static str, Media)],
+    pub shown: &'static [(&'static str, MediaKind)],
     /// How long a text is as the channel writes it, against the limits on text: markup and escapes
     /// may count.
-    pub length: fn(&Rich) -> usize,
+    pub length: fn(&StyledText) -> usize,
 }
 
 /// The length of what people read, in UTF-16 units: for platforms that count neither markup nor
 /// escapes.
-pub fn units(rich: &Rich) -> usize {
+pub fn units(rich: &StyledText) -> usize {
     rich.text.encode_utf16().count()
 }
 
 /// How a file is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Media {
+pub enum MediaKind {
     /// A picture.
     Photo,
     /// A film.
@@ -55,35 +55,35 @@ pub enum Media {
 
 /// Files of one kind may stand in one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
+enum MediaFamily {
     Visual,
     Audio,
     Document,
 }
 
-impl Manners {
+impl ChannelLimits {
     /// How a file of this detected type and length is shown.
-    pub fn media(&self, mime_type: &str, bytes: u64) -> Media {
+    pub fn media(&self, mime_type: &str, bytes: u64) -> MediaKind {
         let media = self.shown.iter().find(|(mime, _)| *mime == mime_type).map(|(_, media)| *media);
         match media {
-            Some(Media::Photo) if bytes > self.photo_bytes_max => Media::Document,
+            Some(MediaKind::Photo) if bytes > self.photo_bytes_max => MediaKind::Document,
             Some(media) => media,
-            None => Media::Document,
+            None => MediaKind::Document,
         }
     }
 }
 
-impl Media {
+impl MediaKind {
     /// Whether both may stand in one message.
     pub fn goes_with(self, other: Self) -> bool {
         self.family().is_some() && self.family() == other.family()
     }
 
-    fn family(self) -> Option<Family> {
+    fn family(self) -> Option<MediaFamily> {
         match self {
-            Self::Photo | Self::Video => Some(Family::Visual),
-            Self::Audio => Some(Family::Audio),
-            Self::Document => Some(Family::Document),
+            Self::Photo | Self::Video => Some(MediaFamily::Visual),
+            Self::Audio => Some(MediaFamily::Audio),
+            Self::Document => Some(MediaFamily::Document),
             Self::Animation | Self::Voice => None,
         }
     }

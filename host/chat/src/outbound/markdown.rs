@@ -4,10 +4,10 @@
 
 mod table;
 
-use super::{Rich, Span, Style};
+use super::{StyledText, StyledSpan, Style};
 use cofferdam_core::text::one_line;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use table::Table;
+use table::TextTable;
 use url::Url;
 
 /// Schemes that a link may have.
@@ -25,7 +25,7 @@ const RULE: &str = "———";
 
 /// The text that this Markdown means. Tables are laid out as text of a fixed width, headings are
 /// bold.
-pub fn markdown(source: &str) -> Rich {
+pub fn markdown(source: &str) -> StyledText {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::default();
     for event in Parser::new_ext(source, options) {
@@ -37,37 +37,37 @@ pub fn markdown(source: &str) -> Rich {
 /// What has been written, and what it stands in.
 #[derive(Default)]
 struct Writer {
-    rich: Rich,
+    rich: StyledText,
     /// Line ends before what is written next.
     gap: usize,
     /// Whether something is written since the block began: before that no gap is wanted.
-    begun: Begun,
+    begun: OpenStyle,
     /// The styles that are open, by their place among the spans; none where a style changes
     /// nothing.
     open: Vec<Option<usize>>,
     /// The lists that are open, with the next number of those that count.
     lists: Vec<Option<u64>>,
-    links: Vec<Link>,
-    table: Option<Table>,
+    links: Vec<OpenLink>,
+    table: Option<TextTable>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Begun {
+enum OpenStyle {
     #[default]
     No,
     Yes,
 }
 
 /// A link or picture that is open.
-struct Link {
+struct OpenLink {
     /// Where its text begins.
     start: usize,
     to: String,
-    leads: Leads,
+    leads: LinkTarget,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leads {
+enum LinkTarget {
     There,
     Nowhere,
 }
@@ -107,7 +107,7 @@ impl Writer {
             Tag::BlockQuote(_) => {
                 self.block(2);
                 self.open(Style::Quote);
-                self.begun = Begun::No;
+                self.begun = OpenStyle::No;
             }
             Tag::CodeBlock(kind) => {
                 self.block(2);
@@ -125,10 +125,10 @@ impl Writer {
             Tag::Table(_) => {
                 self.block(2);
                 self.flush();
-                self.table = Some(Table::default());
+                self.table = Some(TextTable::default());
             }
-            Tag::TableHead | Tag::TableRow => self.in_table(Table::row),
-            Tag::TableCell => self.in_table(Table::cell),
+            Tag::TableHead | Tag::TableRow => self.in_table(TextTable::row),
+            Tag::TableCell => self.in_table(TextTable::cell),
             Tag::Emphasis => self.open(Style::Italic),
             Tag::Strong => self.open(Style::Bold),
             Tag::Strikethrough => self.open(Style::Strike),
@@ -189,7 +189,7 @@ impl Writer {
 
     /// So many line ends come before what is next, unless it is the first of what it stands in.
     fn block(&mut self, gap: usize) {
-        if self.begun == Begun::Yes {
+        if self.begun == OpenStyle::Yes {
             self.gap = self.gap.max(gap);
         }
     }
@@ -204,7 +204,7 @@ impl Writer {
         }
         self.flush();
         self.rich.text.push_str(text);
-        self.begun = Begun::Yes;
+        self.begun = OpenStyle::Yes;
     }
 
     fn item(&mut self) {
@@ -218,7 +218,7 @@ impl Writer {
             _ => "• ".to_owned(),
         };
         self.write(&format!("{indent}{mark}"));
-        self.begun = Begun::No;
+        self.begun = OpenStyle::No;
     }
 
     /// A style begins here. Within itself, in a table and around code's own it changes nothing.
@@ -232,7 +232,7 @@ impl Writer {
         self.flush();
         let start = self.rich.text.len();
         self.open.push(Some(self.rich.spans.len()));
-        self.rich.spans.push(Span { start, end: start, style });
+        self.rich.spans.push(StyledSpan { start, end: start, style });
     }
 
     fn close(&mut self) {
@@ -249,7 +249,7 @@ impl Writer {
         }
     }
 
-    fn in_table(&mut self, act: impl FnOnce(&mut Table)) {
+    fn in_table(&mut self, act: impl FnOnce(&mut TextTable)) {
         if let Some(table) = &mut self.table {
             act(table);
         }
@@ -257,12 +257,12 @@ impl Writer {
 
     /// The text that is being written.
     fn target(&self) -> &str {
-        self.table.as_ref().map_or(&self.rich.text, Table::text)
+        self.table.as_ref().map_or(&self.rich.text, TextTable::text)
     }
 
     fn link(&mut self, to: &str) {
         let url = safe(to).filter(|_| self.table.is_none());
-        let leads = if url.is_some() { Leads::There } else { Leads::Nowhere };
+        let leads = if url.is_some() { LinkTarget::There } else { LinkTarget::Nowhere };
         match url {
             Some(url) => self.open(Style::Link { url }),
             None => {
@@ -270,23 +270,23 @@ impl Writer {
                 self.open.push(None);
             }
         }
-        self.links.push(Link { start: self.target().len(), to: to.to_owned(), leads });
+        self.links.push(OpenLink { start: self.target().len(), to: to.to_owned(), leads });
     }
 
     fn link_ends(&mut self) {
-        if let Some(Link { start, to, leads }) = self.links.pop() {
+        if let Some(OpenLink { start, to, leads }) = self.links.pop() {
             let said = self.target().get(start..).unwrap_or_default();
             let to_show = one_line(&to, SHOWN_BYTES_MAX);
             if said.is_empty() {
                 self.write(&to_show);
-            } else if leads == Leads::Nowhere && said != to && !to.is_empty() {
+            } else if leads == LinkTarget::Nowhere && said != to && !to.is_empty() {
                 self.write(&format!(" ({to_show})"));
             }
         }
         self.close();
     }
 
-    fn finish(mut self) -> Rich {
+    fn finish(mut self) -> StyledText {
         while !self.open.is_empty() {
             self.close();
         }

@@ -17,15 +17,15 @@ mod rich;
 mod split;
 mod spoken;
 
-pub use bundle::{Bundle, Shown};
-pub use content::Content;
+pub use bundle::{FileBundle, BundledFile};
+pub use content::PartContent;
 pub use deliver::{
-    Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, Sending, deliver,
+    Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, SendingPart, deliver,
 };
-pub use manners::{Manners, Media, units};
+pub use manners::{ChannelLimits, MediaKind, units};
 pub use markdown::markdown;
 pub use pace::{Pacer, Rate, Recipient};
-pub use plan::{MESSAGES_MAX, Opening, in_pieces, plan};
-pub use rich::{Rich, SPANS_MAX, Span, Style};
+pub use plan::{MESSAGES_MAX, FirstMessage, in_pieces, plan};
+pub use rich::{StyledText, SPANS_MAX, StyledSpan, Style};
 pub use split::split;
-pub use spoken::Spoken;
+pub use spoken::SpeakableText;

@@ -33,7 +33,7 @@ const RECIPIENTS_MAX: usize = 1024;
 #[derive(Debug)]
 pub struct Pacer {
     all: &'static [Rate],
-    book: Mutex<Book>,
+    book: Mutex<SendTimes>,
 }
 
 impl Pacer {
@@ -79,7 +79,7 @@ impl Pacer {
         book.recipients.get(&id)?.held.filter(|until| *until > Instant::now())
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, SendTimes> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -93,21 +93,21 @@ async fn until(at: Instant) {
 
 /// What was let out. Pure; time is given.
 #[derive(Debug, Default)]
-struct Book {
-    all: Sent,
-    recipients: HashMap<i64, Sent>,
+struct SendTimes {
+    all: RateWindow,
+    recipients: HashMap<i64, RateWindow>,
 }
 
 /// When messages were let out, or will be, in order.
 #[derive(Debug, Default)]
-struct Sent {
+struct RateWindow {
     times: VecDeque<Instant>,
     /// Until then the platform takes nothing.
     held: Option<Instant>,
 }
 
-impl Book {
-    fn recipient(&mut self, id: i64) -> &mut Sent {
+impl SendTimes {
+    fn recipient(&mut self, id: i64) -> &mut RateWindow {
         if self.recipients.len() >= RECIPIENTS_MAX {
             let now = Instant::now();
             self.recipients.retain(|_, sent| sent.matters(now));
@@ -119,8 +119,8 @@ impl Book {
     fn spare(&mut self, to: Recipient, all: &[Rate], now: Instant) -> Result<(), Instant> {
         let recipient = self.recipient(to.id);
         let held = recipient.held.unwrap_or(now);
-        let at = recipient.free(to.rates, now, Room::Spared).max(held);
-        let at = at.max(self.all.free(all, now, Room::Spared));
+        let at = recipient.free(to.rates, now, RateShare::Spared).max(held);
+        let at = at.max(self.all.free(all, now, RateShare::Spared));
         if at > now {
             return Err(at);
         }
@@ -132,30 +132,30 @@ impl Book {
 
 /// How much of a rate may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
+enum RateShare {
     Whole,
     /// A fifth is kept for replies, and one message at least.
     Spared,
 }
 
-impl Sent {
+impl RateWindow {
     /// A place for a message: when it may go.
     fn reserve(&mut self, rates: &[Rate], now: Instant) -> Instant {
-        let at = self.free(rates, now, Room::Whole);
+        let at = self.free(rates, now, RateShare::Whole);
         self.note(rates, at);
         at
     }
 
     /// When the next message may go. What counts for no rate waits behind nothing.
-    fn free(&self, rates: &[Rate], now: Instant, room: Room) -> Instant {
+    fn free(&self, rates: &[Rate], now: Instant, room: RateShare) -> Instant {
         if rates.is_empty() {
             return now;
         }
         let last = self.times.back().copied().unwrap_or(now);
         let by_rate = rates.iter().filter_map(|rate| {
             let count = match room {
-                Room::Whole => rate.count,
-                Room::Spared => rate.count - rate.count.div_ceil(5),
+                RateShare::Whole => rate.count,
+                RateShare::Spared => rate.count - rate.count.div_ceil(5),
             };
             let before = self.times.len().checked_sub(count.max(1))?;
             Some(self.times[before] + rate.per)
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn replies_wait_for_their_place_and_none_is_left_out() {
-        let (mut sent, start) = (Sent::default(), Instant::now());
+        let (mut sent, start) = (RateWindow::default(), Instant::now());
         let times: Vec<_> = (0..24).map(|_| sent.reserve(CHAT, start)).collect();
         let expected = [[0; 5], [5; 5], [10; 5]].concat();
         assert_eq!(seconds(start, &times)[..15], expected);
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_can_be_left_out_leaves_room_for_a_reply() {
-        let (mut book, now) = (Book::default(), Instant::now());
+        let (mut book, now) = (SendTimes::default(), Instant::now());
         let to = Recipient { id: 7, rates: CHAT };
         for _ in 0..4 {
             assert_eq!(book.spare(to, &[], now), Ok(()));
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_counts_for_no_rate_neither_waits_nor_is_counted() {
-        let (mut book, now) = (Book::default(), Instant::now());
+        let (mut book, now) = (SendTimes::default(), Instant::now());
         for _ in 0..CHAT[0].count {
             assert_eq!(book.recipient(7).reserve(CHAT, now), now);
         }
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_limit_over_all_holds_back_what_can_wait_and_only_then_replies() {
-        let (mut book, now) = (Book::default(), Instant::now());
+        let (mut book, now) = (SendTimes::default(), Instant::now());
         let to = |id| Recipient { id, rates: CHAT };
         assert_eq!((book.spare(to(1), ALL, now), book.spare(to(2), ALL, now)), (Ok(()), Ok(())));
         assert_eq!(book.spare(to(3), ALL, now), Err(now + ALL[0].per));
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn who_got_nothing_lately_is_forgotten() {
-        let (mut book, now) = (Book::default(), Instant::now());
+        let (mut book, now) = (SendTimes::default(), Instant::now());
         let long_ago = now.checked_sub(Duration::from_secs(61)).expect("the machine runs for longer");
         for id in 0..RECIPIENTS_MAX as i64 {
             book.recipients.entry(id).or_default().note(CHAT, long_ago);

@@ -5,9 +5,9 @@
 //! channel can do that. Otherwise the text comes first and they follow. A text that takes the place
 //! of a message that stands already never carries files: that message may have to be deleted.
 
-use super::bundle::{Shown, bundles};
+use super::bundle::{BundledFile, bundles};
 use super::split::first_piece;
-use super::{Bundle, Manners, Rich, Spoken, markdown};
+use super::{FileBundle, ChannelLimits, StyledText, SpeakableText, markdown};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::text::about;
 use cofferdam_store::{NewPart, PartKind};
@@ -21,7 +21,7 @@ const EMPTY: &str = "The answer is empty.";
 
 /// What the first message of a reply is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum FirstMessage {
     /// A message of its own.
     Fresh,
     /// The new text of one that stands already.
@@ -32,7 +32,7 @@ pub enum Opening {
 ///
 /// Pieces of blanks alone are left out: platforms refuse them. A file that the channel never takes
 /// is told of in the text, and its part says why it is refused.
-pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> Vec<NewPart> {
+pub fn plan(response: OutgoingResponse, manners: &ChannelLimits, opening: FirstMessage) -> Vec<NewPart> {
     let mut said = said(response.text.unwrap_or_default(), response.markdown_from);
     let (fits, too_large): (Vec<_>, Vec<_>) =
         response.attachments.into_iter().partition(|file| file.bytes <= manners.file_bytes_max);
@@ -44,19 +44,19 @@ pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> 
     let mut parts = Vec::new();
     match files.first_mut() {
         Some(first)
-            if opening == Opening::Fresh && response.voice.is_none() && is_caption(&said, manners) =>
+            if opening == FirstMessage::Fresh && response.voice.is_none() && is_caption(&said, manners) =>
         {
             let said = said.bounded();
             (first.caption, first.caption_spans) = (Some(said.text), said.spans);
         }
         Some(first)
-            if opening == Opening::Fresh
+            if opening == FirstMessage::Fresh
                 && manners.first_text_carries_files
                 && response.voice.is_none()
                 && !said.text.trim().is_empty() =>
         {
             parts = text_parts(&said, manners);
-            let words = Rich::read(parts[0].kind, &parts[0].body).unwrap_or_default();
+            let words = StyledText::read(parts[0].kind, &parts[0].body).unwrap_or_default();
             (first.caption, first.caption_spans) = (Some(words.text), words.spans);
             parts[0] = first.part();
             files.remove(0);
@@ -64,8 +64,8 @@ pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> 
         _ => parts = text_parts(&said, manners),
     }
     let is_shown = !parts.is_empty();
-    parts.extend(response.voice.map(|text| Spoken { text, is_shown }.part()));
-    parts.extend(files.iter().map(Bundle::part));
+    parts.extend(response.voice.map(|text| SpeakableText { text, is_shown }.part()));
+    parts.extend(files.iter().map(FileBundle::part));
     parts.extend(too_large.into_iter().map(|file| refused(file, manners).part()));
     if parts.is_empty() {
         parts.push(text_part(EMPTY));
@@ -74,43 +74,43 @@ pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> 
 }
 
 /// The text as it is shown. Markdown that shows nothing is shown as it was written.
-fn said(text: String, markdown_from: Option<usize>) -> Rich {
+fn said(text: String, markdown_from: Option<usize>) -> StyledText {
     let Some((plain, source)) = markdown_from.and_then(|from| text.split_at_checked(from)) else {
-        return Rich::plain(text);
+        return StyledText::plain(text);
     };
-    let mut said = Rich::plain(plain);
+    let mut said = StyledText::plain(plain);
     match markdown(source) {
-        shown if shown.text.trim().is_empty() => said.push(Rich::plain(source)),
+        shown if shown.text.trim().is_empty() => said.push(StyledText::plain(source)),
         shown => said.push(shown),
     }
     said
 }
 
-fn is_caption(said: &Rich, manners: &Manners) -> bool {
+fn is_caption(said: &StyledText, manners: &ChannelLimits) -> bool {
     !said.text.trim().is_empty() && (manners.length)(said) <= manners.caption_units_max
 }
 
-fn shown(file: OutgoingAttachment, manners: &Manners) -> Shown {
-    Shown { media: manners.media(&file.mime_type, file.bytes), file }
+fn shown(file: OutgoingAttachment, manners: &ChannelLimits) -> BundledFile {
+    BundledFile { media: manners.media(&file.mime_type, file.bytes), file }
 }
 
-fn told(file: &OutgoingAttachment, manners: &Manners) -> String {
+fn told(file: &OutgoingAttachment, manners: &ChannelLimits) -> String {
     let (size, limit) = (about(file.bytes), about(manners.file_bytes_max));
     format!("{} ({size}) is too large to be sent here; files may have {limit}.", file.name)
 }
 
-fn refused(file: OutgoingAttachment, manners: &Manners) -> Bundle {
+fn refused(file: OutgoingAttachment, manners: &ChannelLimits) -> FileBundle {
     let reason = format!("{} bytes, and the channel takes {}", file.bytes, manners.file_bytes_max);
-    Bundle { refused: Some(reason), ..Bundle::of(vec![shown(file, manners)]) }
+    FileBundle { refused: Some(reason), ..FileBundle::of(vec![shown(file, manners)]) }
 }
 
 /// A text in messages that the channel can write.
-pub fn in_pieces(said: &Rich, manners: &Manners) -> Vec<Rich> {
+pub fn in_pieces(said: &StyledText, manners: &ChannelLimits) -> Vec<StyledText> {
     pieces(said, manners).into_iter().map(|piece| said.slice(piece).bounded()).collect()
 }
 
 /// The pieces of a text, each of which the channel can write within its limit.
-fn pieces(said: &Rich, manners: &Manners) -> Vec<Range<usize>> {
+fn pieces(said: &StyledText, manners: &ChannelLimits) -> Vec<Range<usize>> {
     let (mut pieces, mut at) = (Vec::new(), 0);
     while at < said.text.len() {
         let mut room = manners.text_units_max;
@@ -129,7 +129,7 @@ fn pieces(said: &Rich, manners: &Manners) -> Vec<Range<usize>> {
     pieces
 }
 
-fn text_parts(said: &Rich, manners: &Manners) -> Vec<NewPart> {
+fn text_parts(said: &StyledText, manners: &ChannelLimits) -> Vec<NewPart> {
     let pieces = pieces(said, manners).into_iter();
     let mut shown: Vec<_> = pieces.filter(|piece| !said.text[piece.clone()].trim().is_empty()).collect();
     let unshown = match shown.len() > MESSAGES_MAX {

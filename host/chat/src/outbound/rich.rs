@@ -11,17 +11,17 @@ pub const SPANS_MAX: usize = 100;
 
 /// Text with styles.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rich {
+pub struct StyledText {
     /// What people read.
     pub text: String,
     /// In the order of their starts; of two with a common part one holds the other and comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spans: Vec<Span>,
+    pub spans: Vec<StyledSpan>,
 }
 
 /// A part of a text that is shown in a style.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
+pub struct StyledSpan {
     /// Where it begins, in bytes.
     pub start: usize,
     /// Where it ends; never where it begins.
@@ -57,7 +57,7 @@ pub enum Style {
     Quote,
 }
 
-impl Rich {
+impl StyledText {
     /// Text without styles.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), spans: Vec::new() }
@@ -67,7 +67,7 @@ impl Rich {
     pub fn push(&mut self, other: Self) {
         let at = self.text.len();
         self.text.push_str(&other.text);
-        let moved = other.spans.into_iter().map(|span| Span {
+        let moved = other.spans.into_iter().map(|span| StyledSpan {
             start: span.start + at,
             end: span.end + at,
             style: span.style,
@@ -86,9 +86,9 @@ impl Rich {
     /// A part of it, between two characters. What a style covered of it is in that style: a block
     /// of code that is cut ends here, and begins anew, in its language, where the text goes on.
     pub fn slice(&self, range: Range<usize>) -> Self {
-        let within = |span: &Span| {
+        let within = |span: &StyledSpan| {
             let (start, end) = (span.start.max(range.start), span.end.min(range.end));
-            (start < end).then(|| Span {
+            (start < end).then(|| StyledSpan {
                 start: start - range.start,
                 end: end - range.start,
                 style: span.style.clone(),
@@ -146,13 +146,13 @@ impl Rich {
 mod tests {
     use super::*;
 
-    fn rich(text: &str, spans: &[(usize, usize, Style)]) -> Rich {
-        let span = |(start, end, style): &(usize, usize, Style)| Span {
+    fn rich(text: &str, spans: &[(usize, usize, Style)]) -> StyledText {
+        let span = |(start, end, style): &(usize, usize, Style)| StyledSpan {
             start: *start,
             end: *end,
             style: style.clone(),
         };
-        Rich { text: text.into(), spans: spans.iter().map(span).collect() }
+        StyledText { text: text.into(), spans: spans.iter().map(span).collect() }
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         let whole = rich("ab\ncd", &[(0, 5, pre()), (1, 2, Style::Bold)]);
         assert_eq!(whole.slice(0..3), rich("ab\n", &[(0, 3, pre()), (1, 2, Style::Bold)]));
         assert_eq!(whole.slice(3..5), rich("cd", &[(0, 2, pre())]));
-        let mut both = Rich::plain("x ");
+        let mut both = StyledText::plain("x ");
         both.push(whole.slice(3..5));
         both.push_line("y");
         assert_eq!(both, rich("x cd\ny", &[(2, 4, pre())]));
@@ -169,9 +169,9 @@ mod tests {
 
     #[test]
     fn the_store_gives_back_what_it_was_given_and_nothing_unsound() {
-        for kept in [Rich::plain("{\"text\":1}"), rich("é!", &[(0, 2, Style::Code)])] {
+        for kept in [StyledText::plain("{\"text\":1}"), rich("é!", &[(0, 2, Style::Code)])] {
             let part = kept.clone().part();
-            assert_eq!(Rich::read(part.kind, &part.body), Some(kept));
+            assert_eq!(StyledText::read(part.kind, &part.body), Some(kept));
         }
         for (start, end, more) in
             [(0, 1, None), (2, 2, None), (0, 9, None), (0, 2, Some((1, 3))), (2, 3, Some((0, 2)))]
@@ -179,9 +179,9 @@ mod tests {
             let spans = [(start, end)].into_iter().chain(more);
             let spans: Vec<_> = spans.map(|(start, end)| (start, end, Style::Bold)).collect();
             let unsound = rich("é!", &spans).part();
-            assert_eq!(Rich::read(unsound.kind, &unsound.body), None, "{spans:?}");
+            assert_eq!(StyledText::read(unsound.kind, &unsound.body), None, "{spans:?}");
         }
-        assert_eq!(Rich::read(PartKind::Rich, "no"), None);
+        assert_eq!(StyledText::read(PartKind::Rich, "no"), None);
         let many = rich("x", &vec![(0, 1, Style::Bold); SPANS_MAX + 1]).bounded();
         assert_eq!(many.spans.len(), SPANS_MAX);
     }

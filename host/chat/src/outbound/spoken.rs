@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 /// A text that is to be spoken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spoken {
+pub struct SpeakableText {
     /// What is said.
     pub text: String,
     /// Whether the reply has a text to be read as well: then nothing is lost with the voice.
     pub is_shown: bool,
 }
 
-impl Spoken {
+impl SpeakableText {
     /// From the store; what is in no other form is the text.
     pub fn read(body: &str) -> Self {
         serde_json::from_str(body).unwrap_or_else(|_| Self { text: body.to_owned(), is_shown: false })

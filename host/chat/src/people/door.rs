@@ -2,14 +2,14 @@
 //! telling those whom the operator lets in while the bot runs.
 
 use super::words::{self, Platform};
-use super::{Groups, Guests, Names};
-use crate::answering::{Base, Channel, Flow, arrivals, hand_on};
+use super::{Groups, PairedPeople, PeopleNames};
+use crate::answering::{ChannelServices, Channel, IntakeState, arrivals, hand_on};
 use crate::lanes::Arrival;
-use crate::runs::Unreached;
+use crate::runs::UnreachableReason;
 use cofferdam_core::id::TurnId;
-use cofferdam_core::limits::Span;
-use cofferdam_store::people::{Listed, Paired};
-use cofferdam_store::{NewPart, NewReply, PartKind, Place, STRANGER_TOLD_MAX, Stranger, now_ms};
+use cofferdam_core::limits::TimeSpan;
+use cofferdam_store::people::{PeopleList, PairedPerson};
+use cofferdam_store::{NewPart, NewReply, PartKind, ReplyPlace, STRANGER_TOLD_MAX, Stranger, now_ms};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,37 +23,37 @@ const TOLD_AGE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// What a configuration says of people.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct ConfiguredPeople {
     /// Those who are served.
     pub users: BTreeSet<i64>,
     /// How long a code is good; absent where strangers get none.
-    pub pairing: Option<Span>,
+    pub pairing: Option<TimeSpan>,
     /// What holds in groups.
     pub groups: Groups,
 }
 
 /// Who comes in.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct AccessControl {
     configured: BTreeSet<i64>,
-    pairing: Option<Span>,
-    guests: Guests,
+    pairing: Option<TimeSpan>,
+    guests: PairedPeople,
     /// What holds in groups.
     pub groups: Arc<Groups>,
     /// What those who come in are called.
-    pub names: Names,
+    pub names: PeopleNames,
 }
 
-impl Door {
+impl AccessControl {
     /// As a configuration has it.
-    pub fn new(named: Named, guests: Guests, names: Names) -> Self {
-        let Named { users: configured, pairing, groups } = named;
+    pub fn new(named: ConfiguredPeople, guests: PairedPeople, names: PeopleNames) -> Self {
+        let ConfiguredPeople { users: configured, pairing, groups } = named;
         Self { configured, pairing, guests, groups: Arc::new(groups), names }
     }
 
     /// The same under another configuration.
     #[must_use]
-    pub fn renewed(&self, named: Named) -> Self {
+    pub fn renewed(&self, named: ConfiguredPeople) -> Self {
         Self::new(named, self.guests.clone(), self.names.clone())
     }
 
@@ -80,7 +80,7 @@ impl Door {
     /// is said gets no code either.
     pub async fn stranger(
         &self,
-        base: &Base,
+        base: &ChannelServices,
         platform: Platform,
         (sender, called): (i64, &str),
         target: String,
@@ -103,14 +103,14 @@ impl Door {
     }
 }
 
-fn number(one: &Paired) -> Option<i64> {
+fn number(one: &PairedPerson) -> Option<i64> {
     one.sender.parse().ok().filter(|id| *id > 0)
 }
 
 /// A channel whose people may be let in while it runs.
-pub trait Welcomes: Channel {
+pub trait AdmitsPeople: Channel {
     /// Who comes in.
-    fn door(&self) -> &Door;
+    fn door(&self) -> &AccessControl;
 
     /// Where somebody is written to in private, as it is kept.
     fn private(person: i64) -> String;
@@ -120,13 +120,13 @@ pub trait Welcomes: Channel {
     fn open_private(
         &self,
         person: i64,
-    ) -> impl Future<Output = Result<(Self::Target, Option<Place>), Unreached>> + Send;
+    ) -> impl Future<Output = Result<(Self::Target, Option<ReplyPlace>), UnreachableReason>> + Send;
 }
 
 /// Tells people that they were let in, takes out old codes, and wakes those who wait for somebody
 /// who was removed; until the bot stops.
-pub async fn watch<C: Welcomes>(channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
-    let mut before: Arc<Listed> = Arc::default();
+pub async fn watch<C: AdmitsPeople>(channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
+    let mut before: Arc<PeopleList> = Arc::default();
     loop {
         let channel = channels.borrow().clone();
         let (base, guests) = (channel.base(), &channel.door().guests);
@@ -134,7 +134,7 @@ pub async fn watch<C: Welcomes>(channels: watch::Receiver<Arc<C>>, lanes: mpsc::
         if listed != before {
             base.desk.look_again();
             for one in guests.paired() {
-                if welcome(&*channel, &one, &lanes).await == Flow::Stops {
+                if welcome(&*channel, &one, &lanes).await == IntakeState::Stops {
                     return;
                 }
             }
@@ -151,8 +151,8 @@ pub async fn watch<C: Welcomes>(channels: watch::Receiver<Arc<C>>, lanes: mpsc::
 }
 
 /// Tells somebody that they are served, once.
-async fn welcome<C: Welcomes>(channel: &C, one: &Paired, lanes: &mpsc::Sender<Arrival>) -> Flow {
-    let Some(person) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else { return Flow::Goes };
+async fn welcome<C: AdmitsPeople>(channel: &C, one: &PairedPerson, lanes: &mpsc::Sender<Arrival>) -> IntakeState {
+    let Some(person) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else { return IntakeState::Goes };
     let base = channel.base();
     let turn = TurnId::new(format!("{}-allowed-{person}-{}", base.channel, one.since));
     let part = NewPart { kind: PartKind::Text, body: words::LET_IN.to_owned() };
@@ -160,7 +160,7 @@ async fn welcome<C: Welcomes>(channel: &C, one: &Paired, lanes: &mpsc::Sender<Ar
     let tell = || base.store.tell(&base.channel, &turn, reply.clone());
     match base.stored("tell somebody that they are served", tell).await {
         Some(Some(reply)) => hand_on(base, lanes, arrivals::reply(channel, reply)).await,
-        Some(None) => Flow::Goes,
-        None => Flow::Stops,
+        Some(None) => IntakeState::Goes,
+        None => IntakeState::Stops,
     }
 }

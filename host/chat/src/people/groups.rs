@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Who of a group is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Members {
+pub enum GroupMembers {
     /// Those who are served anyway.
     #[default]
     Allowed,
@@ -22,7 +22,7 @@ pub enum Members {
 #[serde(deny_unknown_fields, default)]
 pub struct Group {
     /// Who is served there.
-    pub members: Members,
+    pub members: GroupMembers,
     /// Whether only mentions of the bot, replies to it and commands are answered; else everything
     /// is.
     pub mention_required: bool,
@@ -31,9 +31,9 @@ pub struct Group {
 }
 
 /// What holds where nothing is said.
-pub(crate) static USUAL: Group = Group { members: Members::Allowed, mention_required: true, profiles: None };
+pub(crate) static USUAL: Group = Group { members: GroupMembers::Allowed, mention_required: true, profiles: None };
 /// What holds where nobody is served.
-static CLOSED: Group = Group { members: Members::None, mention_required: true, profiles: None };
+static CLOSED: Group = Group { members: GroupMembers::None, mention_required: true, profiles: None };
 
 impl Default for Group {
     fn default() -> Self {
@@ -47,7 +47,7 @@ pub struct Groups {
     /// By id.
     pub named: BTreeMap<i64, Group>,
     /// Who is served in groups that are not named.
-    pub others: Members,
+    pub others: GroupMembers,
 }
 
 impl Groups {
@@ -56,14 +56,14 @@ impl Groups {
         let named = ids.iter().find_map(|id| self.named.get(id));
         match (named, self.others) {
             (Some(group), _) => group,
-            (None, Members::None) => &CLOSED,
-            (None, Members::Allowed | Members::All) => &USUAL,
+            (None, GroupMembers::None) => &CLOSED,
+            (None, GroupMembers::Allowed | GroupMembers::All) => &USUAL,
         }
     }
 
     /// Whether the bot is to answer more of a group than what mentions it or replies to it.
     pub fn listen_to_everything(&self) -> bool {
-        self.named.values().any(|group| !group.mention_required && group.members != Members::None)
+        self.named.values().any(|group| !group.mention_required && group.members != GroupMembers::None)
     }
 
     /// How many groups have something of their own, and whether the others are served; for the line
@@ -75,8 +75,8 @@ impl Groups {
             n => format!(", {n} {one}s with rules of their own"),
         };
         let others = match self.others {
-            Members::None => format!(", no other {one} is served"),
-            Members::Allowed | Members::All => String::new(),
+            GroupMembers::None => format!(", no other {one} is served"),
+            GroupMembers::Allowed | GroupMembers::All => String::new(),
         };
         named + &others
     }
@@ -110,7 +110,7 @@ impl Group {
 
     /// Whether all who write there get every tool, which no configuration may say.
     pub fn is_wide_open(&self) -> bool {
-        self.members == Members::All && self.profiles.is_none()
+        self.members == GroupMembers::All && self.profiles.is_none()
     }
 }
 
@@ -120,15 +120,15 @@ mod tests {
 
     #[test]
     fn a_group_is_known_by_any_of_its_ids_and_the_others_are_usual_or_closed() {
-        let open = Group { members: Members::All, mention_required: false, profiles: Some(BTreeSet::new()) };
-        let mut groups = Groups { named: BTreeMap::from([(-5, open.clone())]), others: Members::Allowed };
+        let open = Group { members: GroupMembers::All, mention_required: false, profiles: Some(BTreeSet::new()) };
+        let mut groups = Groups { named: BTreeMap::from([(-5, open.clone())]), others: GroupMembers::Allowed };
         assert_eq!(groups.of(&[-5, -5]), &open);
         assert_eq!(groups.of(&[-100, -5]), &open);
         assert_eq!(groups.of(&[-7, -7]), &USUAL);
-        groups.others = Members::None;
+        groups.others = GroupMembers::None;
         assert_eq!(
             (groups.of(&[-7, -7]).members, groups.of(&[-5, -5]).members),
-            (Members::None, Members::All)
+            (GroupMembers::None, GroupMembers::All)
         );
         assert_eq!(groups.told("group"), ", 1 group with rules of its own, no other group is served");
         assert_eq!(Groups::default().told("group"), "");

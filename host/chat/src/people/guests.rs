@@ -1,22 +1,22 @@
 //! The people of one channel whom the operator has let in by a code, and the codes of strangers: a
 //! channel asks who they are and tells them, the operator decides (`cofferdam allow`).
 
-use cofferdam_core::limits::Span;
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_store::now_ms;
-use cofferdam_store::people::{Listed, NewCode, Paired, People, PeopleError, Waiting};
+use cofferdam_store::people::{PeopleList, NewCode, PairedPerson, People, PeopleError, WaitingStranger};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Those of one channel.
 #[derive(Clone, Debug)]
-pub struct Guests {
+pub struct PairedPeople {
     people: People,
     channel: &'static str,
     /// Whether the file of people cannot be read, which is said once.
     failing: Arc<AtomicBool>,
 }
 
-impl Guests {
+impl PairedPeople {
     /// Those of a channel, by its name in the file of people.
     pub fn new(people: People, channel: &'static str) -> Self {
         Self { people, channel, failing: Arc::default() }
@@ -24,7 +24,7 @@ impl Guests {
 
     /// Everybody in the file now, those of other channels included; nobody, while it cannot be
     /// read.
-    pub fn listed(&self) -> Arc<Listed> {
+    pub fn listed(&self) -> Arc<PeopleList> {
         match self.people.listed() {
             Ok(listed) => {
                 self.failing.store(false, Ordering::Relaxed);
@@ -41,15 +41,15 @@ impl Guests {
 
     /// Those who were let in here. It is looked up each time, so that a removal holds from the next
     /// message on.
-    pub fn paired(&self) -> Vec<Paired> {
+    pub fn paired(&self) -> Vec<PairedPerson> {
         self.listed().paired.iter().filter(|one| one.channel == self.channel).cloned().collect()
     }
 
     /// The code of a stranger, the one that waits or another that lasts so long; none where it
     /// cannot be had. `name` is what they call themselves, bounded and on one line.
-    pub async fn code(&self, sender: &str, name: &str, lasts: Span) -> Option<Waiting> {
+    pub async fn code(&self, sender: &str, name: &str, lasts: TimeSpan) -> Option<WaitingStranger> {
         let now = now_ms();
-        let mine = |one: &&Waiting| one.channel == self.channel && one.sender == sender && one.is_good(now);
+        let mine = |one: &&WaitingStranger| one.channel == self.channel && one.sender == sender && one.is_good(now);
         if let Some(mine) = self.listed().waiting.iter().find(mine) {
             return Some(mine.clone());
         }

@@ -1,14 +1,14 @@
 //! The keys of a channel's section that say who is served and who approves: numeric ids alone,
 //! since names change hands.
 
-use super::{Group, Members};
-use cofferdam_core::limits::Span;
+use super::{Group, GroupMembers};
+use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// The longest that a one-time code may be good.
-pub const PAIRING_EXPIRES_MAX: Span = Span::seconds(24 * 60 * 60);
+pub const PAIRING_EXPIRES_MAX: TimeSpan = TimeSpan::seconds(24 * 60 * 60);
 
 /// Why these keys are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum UsersError {
     Open(&'static str, &'static str, i64),
     /// Too short to be told, or too long to be guessed at.
     #[error("pairing_expires = \"{0}\" is not from 1m to 24h; write e.g. \"1h\"")]
-    PairingExpires(Span),
+    PairingExpires(TimeSpan),
 }
 
 impl UsersError {
@@ -54,9 +54,9 @@ impl UsersError {
 pub fn check_groups(
     section: &'static str,
     one: &'static str,
-    (named, others): (&BTreeMap<i64, Group>, Members),
+    (named, others): (&BTreeMap<i64, Group>, GroupMembers),
 ) -> Result<(), UsersError> {
-    if others == Members::All {
+    if others == GroupMembers::All {
         return Err(UsersError::Others(section, one));
     }
     let open = named.iter().find(|(_, group)| group.is_wide_open());
@@ -67,11 +67,11 @@ pub fn check_groups(
 ///
 /// # Errors
 /// [`UsersError`], which says what to write instead.
-pub fn check_users(allowed: &[i64], approvers: &[i64], pairing_expires: Span) -> Result<(), UsersError> {
+pub fn check_users(allowed: &[i64], approvers: &[i64], pairing_expires: TimeSpan) -> Result<(), UsersError> {
     if let Some(id) = allowed.iter().find(|id| **id <= 0) {
         return Err(UsersError::UserId(*id));
     }
-    if !(Span::seconds(60)..=PAIRING_EXPIRES_MAX).contains(&pairing_expires) {
+    if !(TimeSpan::seconds(60)..=PAIRING_EXPIRES_MAX).contains(&pairing_expires) {
         return Err(UsersError::PairingExpires(pairing_expires));
     }
     let unknown = approvers.iter().find(|id| !allowed.contains(id));

@@ -8,8 +8,8 @@ mod ids;
 mod names;
 pub mod words;
 
-pub use door::{Door, Named, Welcomes, watch};
-pub use groups::{Group, Groups, Members, named_by};
-pub use guests::Guests;
+pub use door::{AccessControl, ConfiguredPeople, AdmitsPeople, watch};
+pub use groups::{Group, Groups, GroupMembers, named_by};
+pub use guests::PairedPeople;
 pub use ids::{PAIRING_EXPIRES_MAX, UsersError, allowed, approving, check_groups, check_users};
-pub use names::Names;
+pub use names::PeopleNames;

@@ -10,9 +10,9 @@ const NAMES_MAX: usize = 1000;
 
 /// The names of people by their numbers. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Names(Arc<Mutex<HashMap<i64, String>>>);
+pub struct PeopleNames(Arc<Mutex<HashMap<i64, String>>>);
 
-impl Names {
+impl PeopleNames {
     /// Notes what somebody is called; `name` is on one line and bounded.
     pub fn learn(&self, person: i64, name: &str) {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn the_newest_name_counts_and_not_too_many_are_kept() {
-        let names = Names::default();
+        let names = PeopleNames::default();
         for name in ["Ann", "Ann B", ""] {
             names.learn(7, name);
         }

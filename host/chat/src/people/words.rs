@@ -1,7 +1,7 @@
 //! What people are told who are not served, or are from now on; and the line that says who is.
 
 use cofferdam_store::now_ms;
-use cofferdam_store::people::Waiting;
+use cofferdam_store::people::WaitingStranger;
 
 /// A platform as people know it, and its section of the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ const UNKNOWN: &str = "This bot answers only people whom its operator has named,
 pub const LET_IN: &str = "The operator has let you in: you are served from now on. /help says what I can do.";
 
 /// To a stranger in a private chat, once.
-pub fn to_stranger(platform: Platform, id: i64, code: Option<&Waiting>) -> String {
+pub fn to_stranger(platform: Platform, id: i64, code: Option<&WaitingStranger>) -> String {
     let Platform { name, section } = platform;
     let (code, ask) = match code {
         Some(code) => (format!("{}\nOr ", by_code(code)), "they add your id"),
@@ -31,12 +31,12 @@ pub fn to_stranger(platform: Platform, id: i64, code: Option<&Waiting>) -> Strin
 }
 
 /// To a stranger who was told the id before and is given another code, up to a number in all.
-pub fn another_code(code: &Waiting) -> String {
+pub fn another_code(code: &WaitingStranger) -> String {
     format!("{UNKNOWN}\n{}", by_code(code))
 }
 
 /// One that waits already is good for what is left of its time.
-fn by_code(waiting: &Waiting) -> String {
+fn by_code(waiting: &WaitingStranger) -> String {
     let (code, left) = (&waiting.code, waiting.expires_at - now_ms());
     let minutes = ((left + 30_000) / 60_000).max(1);
     format!(

@@ -10,9 +10,9 @@ mod token;
 mod wait;
 
 pub use menu::{MenuEntry, MenuTool};
-pub use probe::{Answered, ProbeError};
-pub use renew::{Renewable, Renewal, Renewed, renew};
+pub use probe::{ProbeResponse, ProbeError};
+pub use renew::{Renewable, Renewal, RenewedSettings, renew};
 pub use run::{run, speak};
-pub use services::{Service, Services, prune};
+pub use services::{ChannelService, Services, prune};
 pub use token::{TokenAt, TokenError, TokenOf};
 pub use wait::wait_for;

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 /// What a platform has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
+pub struct ProbeResponse {
     /// The bot as people call it: `@name`; or why that is not known.
     pub bot: Result<String, ProbeError>,
     /// The time by the server's clock; none if it told none.

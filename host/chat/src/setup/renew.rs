@@ -2,7 +2,7 @@
 //! What runs ends as it began; connection, store, lanes and stops stay the same.
 
 use super::MenuEntry;
-use crate::answering::{Base, Channel};
+use crate::answering::{ChannelServices, Channel};
 use crate::desk::Rules;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 /// What a configuration changes of a running bot.
 #[derive(Clone)]
-pub struct Renewed<C> {
+pub struct RenewedSettings<C> {
     /// The section of the configuration; of it, who is served and who approves.
     pub config: C,
     /// Answers turns.
@@ -31,7 +31,7 @@ pub struct Renewed<C> {
 /// A configuration, and who is told that it is in force.
 pub struct Renewal<C> {
     /// The configuration.
-    pub renewed: Renewed<C>,
+    pub renewed: RenewedSettings<C>,
     /// Told once the next message is served under it.
     pub in_force: oneshot::Sender<()>,
 }
@@ -42,7 +42,7 @@ pub trait Renewable: Channel {
     type Config: Send;
 
     /// The same one under another configuration.
-    fn renewed(&self, renewed: Renewed<Self::Config>) -> Self;
+    fn renewed(&self, renewed: RenewedSettings<Self::Config>) -> Self;
 
     /// Has the platform show these commands. Best effort.
     fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) -> impl Future<Output = ()> + Send;
@@ -66,10 +66,10 @@ pub async fn renew<C: Renewable>(
     }
 }
 
-impl Base {
+impl ChannelServices {
     /// The same under another configuration; `approvers` are its own.
     #[must_use]
-    pub fn renewed<C>(&self, renewed: &Renewed<C>, approvers: &[i64]) -> Self {
+    pub fn renewed<C>(&self, renewed: &RenewedSettings<C>, approvers: &[i64]) -> Self {
         Self {
             runner: renewed.runner.clone(),
             desk: self.desk.renewed(Rules::of(approvers, &renewed.approvals)),

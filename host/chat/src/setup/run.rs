@@ -2,10 +2,10 @@
 //! renewals and its commands beside its own loop.
 
 use super::{MenuEntry, Renewable, Renewal, renew};
-use crate::answering::{Channel, Flow, arrivals, hand_on};
+use crate::answering::{Channel, IntakeState, arrivals, hand_on};
 use crate::desk::chat_of;
 use crate::lanes::{ARRIVALS_MAX, Arrival};
-use crate::people::{self, Welcomes};
+use crate::people::{self, AdmitsPeople};
 use cofferdam_store::StoreError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub async fn run<C, E>(
     listen: impl AsyncFnOnce(&watch::Receiver<Arc<C>>, &mpsc::Sender<Arrival>) -> Result<(), E>,
 ) -> Result<(), E>
 where
-    C: Welcomes + Renewable,
+    C: AdmitsPeople + Renewable,
     C::Config: 'static,
     E: From<StoreError>,
 {
@@ -38,7 +38,7 @@ where
     let (lane, queue) = mpsc::channel(ARRIVALS_MAX);
     let listening = async {
         for arrival in arrivals::left(&*channel).await? {
-            if hand_on(channel.base(), &lane, arrival).await == Flow::Stops {
+            if hand_on(channel.base(), &lane, arrival).await == IntakeState::Stops {
                 return Ok(());
             }
         }
@@ -73,7 +73,7 @@ async fn clear_choices<C: Channel>(channel: Arc<C>) {
 
 /// Has a channel send what it is handed, and hear nothing, until the stop: for a command that says
 /// something once. What an earlier run has left stays for the next one.
-pub async fn speak<C: Welcomes>(channel: Arc<C>, grace: Duration) {
+pub async fn speak<C: AdmitsPeople>(channel: Arc<C>, grace: Duration) {
     let (_now, channels) = watch::channel(channel.clone());
     let (lane, queue) = mpsc::channel(ARRIVALS_MAX);
     channel.base().runs.is_up(channels.clone(), lane);

@@ -1,8 +1,8 @@
 //! What every channel is given by the code that composes the program.
 
-use crate::answering::Base;
+use crate::answering::ChannelServices;
 use crate::desk::{Desk, Rules};
-use crate::lanes::{Running, Stop, TURNS_AT_ONCE_MAX, Window};
+use crate::lanes::{RunningTurns, Stop, TURNS_AT_ONCE_MAX, AlbumWindow};
 use crate::pulse::goes_on_within;
 use crate::runs::Runs;
 use crate::setup::MenuEntry;
@@ -10,7 +10,7 @@ use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
 use cofferdam_store::people::People;
-use cofferdam_store::{Keeper, Presence, Store, now_ms};
+use cofferdam_store::{StoreRetry, Presence, Store, now_ms};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub struct Services {
 }
 
 /// What one channel is started with.
-pub struct Service<C, T> {
+pub struct ChannelService<C, T> {
     /// Its section of the configuration.
     pub config: C,
     /// Its bot's token.
@@ -72,19 +72,19 @@ pub async fn prune(store: Store) {
 
 impl Services {
     /// What a channel stands on that is `channel` in the store and ends with `soon`.
-    pub fn base(&self, channel: String, soon: CancellationToken, approvers: &[i64], albums: Window) -> Base {
+    pub fn base(&self, channel: String, soon: CancellationToken, approvers: &[i64], albums: AlbumWindow) -> ChannelServices {
         let stop = Stop { soon, now: CancellationToken::new() };
-        let keeper = Keeper::new(stop.soon.clone(), goes_on_within);
+        let keeper = StoreRetry::new(stop.soon.clone(), goes_on_within);
         let rules = Rules::of(approvers, &self.approvals);
         let desk = Desk::new(self.store.clone(), (keeper.clone(), stop.clone()), channel.clone(), rules);
-        Base {
+        ChannelServices {
             store: self.store.clone(),
             channel,
             keeper,
             stop,
             runner: self.runner.clone(),
             desk,
-            running: Arc::new(Running::default()),
+            running: Arc::new(RunningTurns::default()),
             places: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
             blobs: self.blobs.clone(),
             limits: self.attachments.clone(),

@@ -3,12 +3,12 @@
 use super::super::{WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
 use super::*;
 
-const fn done(name: &'static str, deed: fn(&Scene) -> io::Result<()>) -> Trial {
-    Trial { name, expected: Expected::Done, deed }
+const fn done(name: &'static str, deed: fn(&TrialFolder) -> io::Result<()>) -> Trial {
+    Trial { name, expected: ExpectedResult::Done, deed }
 }
 
-const fn refused(name: &'static str, deed: fn(&Scene) -> io::Result<()>) -> Trial {
-    Trial { name, expected: Expected::Refused, deed }
+const fn refused(name: &'static str, deed: fn(&TrialFolder) -> io::Result<()>) -> Trial {
+    Trial { name, expected: ExpectedResult::Refused, deed }
 }
 
 /// A system call that must be refused with any arguments.

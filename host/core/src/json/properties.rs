@@ -6,20 +6,20 @@ use serde_json::Value;
 
 /// JSON as it is written, where an object may hold a key twice.
 #[derive(Clone, Debug)]
-enum Written {
+enum DuplicateJson {
     Plain(String),
-    List(Vec<Written>),
-    Object(Vec<(Key, Written)>),
+    List(Vec<DuplicateJson>),
+    Object(Vec<(WrittenKey, DuplicateJson)>),
 }
 
 /// A key, and whether it is written with escapes: `"\u0061"` is `"a"`.
 #[derive(Clone, Debug)]
-struct Key {
+struct WrittenKey {
     text: String,
     escaped: bool,
 }
 
-fn written() -> impl Strategy<Value = Written> {
+fn written() -> impl Strategy<Value = DuplicateJson> {
     let number = prop_oneof![
         any::<i64>().prop_map(|n| n.to_string()),
         any::<u64>().prop_map(|n| n.to_string()),
@@ -28,19 +28,19 @@ fn written() -> impl Strategy<Value = Written> {
     let text = any::<String>().prop_map(|text| Value::String(text).to_string());
     let word =
         prop::sample::select(vec!["null", "true", "false", "-0", "\"\"", "[]", "{}"]).prop_map(str::to_owned);
-    let leaf = prop_oneof![number, text, word].prop_map(Written::Plain);
+    let leaf = prop_oneof![number, text, word].prop_map(DuplicateJson::Plain);
     // Few names, so that doubles are frequent.
     let key = (prop::sample::select(vec!["a", "b", "", "ä", "a\n", "😀", "path"]), any::<bool>())
-        .prop_map(|(text, escaped)| Key { text: text.to_owned(), escaped });
+        .prop_map(|(text, escaped)| WrittenKey { text: text.to_owned(), escaped });
     leaf.prop_recursive(4, 24, 4, move |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Written::List),
-            prop::collection::vec((key.clone(), inner), 0..4).prop_map(Written::Object),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(DuplicateJson::List),
+            prop::collection::vec((key.clone(), inner), 0..4).prop_map(DuplicateJson::Object),
         ]
     })
 }
 
-impl Key {
+impl WrittenKey {
     fn print(&self) -> String {
         if !self.escaped {
             return Value::String(self.text.clone()).to_string();
@@ -50,7 +50,7 @@ impl Key {
     }
 }
 
-impl Written {
+impl DuplicateJson {
     fn print(&self) -> String {
         let list = |parts: Vec<String>| parts.join(" ,\n");
         match self {

@@ -1,6 +1,6 @@
 //! Sizes and spans: what is printed is read back as the same number.
 
-use super::{ByteSize, Span};
+use super::{ByteSize, TimeSpan};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ proptest! {
 
     #[test]
     fn a_span_is_read_as_it_is_printed(ms in 0u64..u64::MAX / 2) {
-        let span = Span(Duration::from_millis(ms));
-        prop_assert_eq!(Span::parse(&span.to_string()), Ok(span));
+        let span = TimeSpan(Duration::from_millis(ms));
+        prop_assert_eq!(TimeSpan::parse(&span.to_string()), Ok(span));
     }
 
     #[test]
@@ -33,7 +33,7 @@ proptest! {
         if let Err(said) = ByteSize::parse(&text) {
             prop_assert!(said.ends_with("e.g. \"32 MiB\""), "{}", said);
         }
-        if let Err(said) = Span::parse(&text) {
+        if let Err(said) = TimeSpan::parse(&text) {
             prop_assert!(said.ends_with("e.g. \"60s\""), "{}", said);
         }
     }

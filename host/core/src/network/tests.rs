@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn what_is_no_host_cannot_be_granted() {
     for text in ["*", "*:443", "*.com", "*.localhost"] {
-        assert!(matches!(text.parse::<HostPattern>(), Err(BadPattern::TooWide(_))), "{text}");
+        assert!(matches!(text.parse::<HostPattern>(), Err(BadHostPattern::TooWide(_))), "{text}");
     }
     for text in [
         "",
@@ -40,7 +40,7 @@ fn what_is_no_host_cannot_be_granted() {
         "*.127.0.0.1",
         "*.[::1]",
     ] {
-        assert!(matches!(text.parse::<HostPattern>(), Err(BadPattern::Malformed(_))), "{text}");
+        assert!(matches!(text.parse::<HostPattern>(), Err(BadHostPattern::Malformed(_))), "{text}");
     }
 }
 

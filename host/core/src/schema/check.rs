@@ -1,7 +1,7 @@
 //! One check: a value against the nodes, in steps that are counted before they are taken.
 
-use super::finding::{Finding, Problem, Refusal};
-use super::node::{Id, Node, NumberRules, Rules, TextRules};
+use super::finding::{SchemaFinding, Mismatch, ValueRefusal};
+use super::node::{NodeId, SchemaNode, NumberRules, ValueRules, TextRules};
 use super::number::{Num, is_multiple};
 use super::{DEPTH_MAX, FINDINGS_MAX, STEPS_MAX, Schema};
 use serde_json::{Number, Value};
@@ -14,19 +14,19 @@ pub(super) const VISIT: u64 = 16;
 const LOOK: u64 = 1 << 20;
 
 /// What one check may use.
-pub struct Budget<'a> {
+pub struct StepBudget<'a> {
     steps: u64,
     stopped: &'a dyn Fn() -> bool,
 }
 
-impl Budget<'static> {
+impl StepBudget<'static> {
     /// This many steps, however long they take.
     pub fn steps(steps: u64) -> Self {
         Self { steps, stopped: &|| false }
     }
 }
 
-impl<'a> Budget<'a> {
+impl<'a> StepBudget<'a> {
     /// [`STEPS_MAX`] steps, given up once `stopped` says so.
     pub fn until(stopped: &'a dyn Fn() -> bool) -> Self {
         Self { steps: STEPS_MAX, stopped }
@@ -35,16 +35,16 @@ impl<'a> Budget<'a> {
 
 /// What ends a check without an answer.
 #[derive(Debug)]
-pub(super) enum Halt {
+pub(super) enum CheckStop {
     TooCostly,
     TooDeep,
     Stopped,
 }
 
-pub(super) type Fits = Result<bool, Halt>;
+pub(super) type Fits = Result<bool, CheckStop>;
 
 pub(super) struct Check<'a> {
-    pub(super) nodes: &'a [Node],
+    pub(super) nodes: &'a [SchemaNode],
     steps: u64,
     /// With fewer left, somebody looks.
     look_below: u64,
@@ -52,7 +52,7 @@ pub(super) struct Check<'a> {
     depth: usize,
     /// In how many tries, whose problems nobody is told, the check is.
     tries: usize,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<SchemaFinding>,
 }
 
 impl Schema {
@@ -60,8 +60,8 @@ impl Schema {
     ///
     /// # Errors
     /// [`Refusal`]: the first problems with their places, or that the budget does not suffice.
-    pub fn check(&self, value: &Value, budget: Budget<'_>) -> Result<(), Refusal> {
-        let Budget { steps, stopped } = budget;
+    pub fn check(&self, value: &Value, budget: StepBudget<'_>) -> Result<(), ValueRefusal> {
+        let StepBudget { steps, stopped } = budget;
         let mut check = Check {
             nodes: &self.nodes,
             steps,
@@ -75,37 +75,37 @@ impl Schema {
             Ok(true) => Ok(()),
             Ok(false) => {
                 check.findings.truncate(FINDINGS_MAX);
-                Err(Refusal::Unfit(check.findings))
+                Err(ValueRefusal::Unfit(check.findings))
             }
-            Err(Halt::TooCostly) => Err(Refusal::TooCostly),
-            Err(Halt::TooDeep) => Err(Refusal::TooDeep),
-            Err(Halt::Stopped) => Err(Refusal::Stopped),
+            Err(CheckStop::TooCostly) => Err(ValueRefusal::TooCostly),
+            Err(CheckStop::TooDeep) => Err(ValueRefusal::TooDeep),
+            Err(CheckStop::Stopped) => Err(ValueRefusal::Stopped),
         }
     }
 }
 
 impl<'a> Check<'a> {
     /// Takes steps that are about to be made.
-    pub(super) fn spend(&mut self, steps: u64) -> Result<(), Halt> {
-        self.steps = self.steps.checked_sub(steps).ok_or(Halt::TooCostly)?;
+    pub(super) fn spend(&mut self, steps: u64) -> Result<(), CheckStop> {
+        self.steps = self.steps.checked_sub(steps).ok_or(CheckStop::TooCostly)?;
         if self.steps < self.look_below {
             self.look_below = self.steps.saturating_sub(LOOK);
             if (self.stopped)() {
-                return Err(Halt::Stopped);
+                return Err(CheckStop::Stopped);
             }
         }
         Ok(())
     }
 
     /// The same for so many bytes of text.
-    pub(super) fn spend_bytes(&mut self, text: &str) -> Result<(), Halt> {
+    pub(super) fn spend_bytes(&mut self, text: &str) -> Result<(), CheckStop> {
         self.spend(text.len() as u64)
     }
 
     /// Goes into something, not deeper than [`DEPTH_MAX`].
-    pub(super) fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Halt>) -> Result<T, Halt> {
+    pub(super) fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, CheckStop>) -> Result<T, CheckStop> {
         if self.depth >= DEPTH_MAX {
-            return Err(Halt::TooDeep);
+            return Err(CheckStop::TooDeep);
         }
         self.depth += 1;
         let done = inner(self);
@@ -114,20 +114,20 @@ impl<'a> Check<'a> {
     }
 
     /// Whether a node takes the value. Problems are noted, unless this is a try.
-    pub(super) fn visit(&mut self, id: Id, value: &Value) -> Fits {
+    pub(super) fn visit(&mut self, id: NodeId, value: &Value) -> Fits {
         self.spend(VISIT)?;
         let nodes = self.nodes;
         match &nodes[id] {
-            Node::Anything => Ok(true),
-            Node::Nothing => self.fail(|_| Finding::says("is not allowed; leave it out")),
-            Node::Rules(rules) if !rules.types.admit(value) => self.fail(|_| Finding::says(rules.must_be())),
-            Node::Rules(rules) if rules.plain => Ok(true),
-            Node::Rules(rules) => self.deeper(|check| check.rules(rules, value)),
+            SchemaNode::Anything => Ok(true),
+            SchemaNode::Nothing => self.fail(|_| SchemaFinding::says("is not allowed; leave it out")),
+            SchemaNode::Rules(rules) if !rules.types.admit(value) => self.fail(|_| SchemaFinding::says(rules.must_be())),
+            SchemaNode::Rules(rules) if rules.plain => Ok(true),
+            SchemaNode::Rules(rules) => self.deeper(|check| check.rules(rules, value)),
         }
     }
 
     /// The same, and nobody is told why not.
-    pub(super) fn tries(&mut self, id: Id, value: &Value) -> Fits {
+    pub(super) fn tries(&mut self, id: NodeId, value: &Value) -> Fits {
         self.tries += 1;
         let fits = self.visit(id, value);
         self.tries -= 1;
@@ -135,7 +135,7 @@ impl<'a> Check<'a> {
     }
 
     /// Notes a problem, where somebody is told.
-    pub(super) fn fail(&mut self, finding: impl FnOnce(&Self) -> Finding) -> Fits {
+    pub(super) fn fail(&mut self, finding: impl FnOnce(&Self) -> SchemaFinding) -> Fits {
         if self.tries == 0 && self.findings.len() < FINDINGS_MAX {
             let finding = finding(self);
             self.findings.push(finding);
@@ -149,7 +149,7 @@ impl<'a> Check<'a> {
     }
 
     /// What a property's schema says; its problems lie below that name.
-    pub(super) fn below(&mut self, name: &str, id: Id, value: &Value) -> Fits {
+    pub(super) fn below(&mut self, name: &str, id: NodeId, value: &Value) -> Fits {
         let before = self.findings.len();
         let fits = self.visit(id, value)?;
         self.findings[before..].iter_mut().for_each(|finding| finding.below(name));
@@ -157,14 +157,14 @@ impl<'a> Check<'a> {
     }
 
     /// The same for an item.
-    pub(super) fn below_item(&mut self, index: usize, id: Id, value: &Value) -> Fits {
+    pub(super) fn below_item(&mut self, index: usize, id: NodeId, value: &Value) -> Fits {
         let before = self.findings.len();
         let fits = self.visit(id, value)?;
         self.findings[before..].iter_mut().for_each(|finding| finding.below_item(index));
         Ok(fits)
     }
 
-    fn rules(&mut self, rules: &Rules, value: &Value) -> Fits {
+    fn rules(&mut self, rules: &ValueRules, value: &Value) -> Fits {
         let mut fits = true;
         for choice in &rules.choices {
             fits &= self.one_of(choice, value)?;
@@ -197,7 +197,7 @@ impl<'a> Check<'a> {
                 return Ok(true);
             }
         }
-        self.fail(|_| Finding::says(super::words::one_of(choice)))
+        self.fail(|_| SchemaFinding::says(super::words::one_of(choice)))
     }
 
     fn number(&mut self, rules: &NumberRules, number: &Number) -> Fits {
@@ -213,14 +213,14 @@ impl<'a> Check<'a> {
         let not_above = fails(&rules.above, &[Ordering::Less, Ordering::Equal]);
         let not_below = fails(&rules.below, &[Ordering::Greater, Ordering::Equal]);
         if too_low || too_high || not_above || not_below {
-            return self.fail(|_| Finding::says(rules.within()));
+            return self.fail(|_| SchemaFinding::says(rules.within()));
         }
         let Some(of) = &rules.multiple_of else { return Ok(true) };
         self.spend(VISIT * 8)?;
         if is_multiple(number, of) {
             return Ok(true);
         }
-        self.fail(|_| Finding::says(format!("must be a multiple of {of}")))
+        self.fail(|_| SchemaFinding::says(format!("must be a multiple of {of}")))
     }
 
     fn text(&mut self, rules: &TextRules, text: &str) -> Fits {
@@ -228,7 +228,7 @@ impl<'a> Check<'a> {
             self.spend_bytes(text)?;
             let length = text.chars().count() as u64;
             if rules.min.is_some_and(|min| length < min) || rules.max.is_some_and(|max| length > max) {
-                return self.fail(|_| Finding::says(format!("has {length} characters; {}", rules.lengths())));
+                return self.fail(|_| SchemaFinding::says(format!("has {length} characters; {}", rules.lengths())));
             }
         }
         let Some(pattern) = &rules.pattern else { return Ok(true) };
@@ -236,13 +236,13 @@ impl<'a> Check<'a> {
         if pattern.is_in(text) {
             return Ok(true);
         }
-        self.fail(|_| Finding::says(format!("must match the pattern {}", super::words::short(&pattern.text))))
+        self.fail(|_| SchemaFinding::says(format!("must match the pattern {}", super::words::short(&pattern.text))))
     }
 }
 
-impl Finding {
+impl SchemaFinding {
     pub(super) fn missing(name: &str, example: Option<String>) -> Self {
-        let mut finding = Self { place: String::new(), problem: Problem::Missing { example } };
+        let mut finding = Self { place: String::new(), problem: Mismatch::Missing { example } };
         finding.below(name);
         finding
     }

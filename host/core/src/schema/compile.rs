@@ -1,9 +1,9 @@
 //! From a schema's JSON to nodes, each place once, without recursion. A keyword that is not read
 //! refuses to load.
 
-use super::here::{Here, Refused};
+use super::here::{KeywordAt, RefusedSchema};
 use super::keywords::{ANNOTATIONS, instead_of};
-use super::node::{Id, ListRules, Node, ObjectRules, Parts, Rules};
+use super::node::{NodeId, ListRules, SchemaNode, ObjectRules, ListItems, ValueRules};
 use super::number::Num;
 use super::pattern::Pattern;
 use super::{DOCUMENT_DEPTH_MAX, PATTERN_TABLES_BYTES_MAX, SCHEMAS_MAX, Schema, SchemaError, cycles};
@@ -38,7 +38,7 @@ impl Schema {
             references: Vec::new(),
             tables: PATTERN_TABLES_BYTES_MAX,
         };
-        let refused = |compiler: &Compiler<'_>, Refused { id, below, problem }: Refused| {
+        let refused = |compiler: &Compiler<'_>, RefusedSchema { id, below, problem }: RefusedSchema| {
             SchemaError::new(&format!("{}{below}", compiler.place(id)), problem)
         };
         compiler.all().map_err(|why| refused(&compiler, why))?;
@@ -69,22 +69,22 @@ fn nests_within(value: &Value, levels: usize) -> bool {
 
 struct Compiler<'a> {
     root: &'a Value,
-    nodes: Vec<Node>,
+    nodes: Vec<SchemaNode>,
     /// Where each node stands: in which other one, and where in that. Whole places would take too
     /// much memory.
-    steps: Vec<(Id, String)>,
-    by_address: HashMap<*const Value, Id>,
-    waiting: VecDeque<(Id, &'a Value)>,
+    steps: Vec<(NodeId, String)>,
+    by_address: HashMap<*const Value, NodeId>,
+    waiting: VecDeque<(NodeId, &'a Value)>,
     /// Nodes that refer to places.
-    references: Vec<(Id, &'a str)>,
+    references: Vec<(NodeId, &'a str)>,
     /// What patterns may still use.
     tables: usize,
 }
 
-type Done = Result<(), Refused>;
+type CompileResult = Result<(), RefusedSchema>;
 
 impl<'a> Compiler<'a> {
-    fn all(&mut self) -> Done {
+    fn all(&mut self) -> CompileResult {
         self.schema(0, String::new(), self.root)?;
         while let Some((id, value)) = self.waiting.pop_front() {
             self.nodes[id] = self.node(id, value)?;
@@ -95,13 +95,13 @@ impl<'a> Compiler<'a> {
             Some(id) => {
                 let said =
                     "refers to itself without a step into the value, so it says nothing; remove the $ref";
-                Err(Refused { id, below: String::new(), problem: said.into() })
+                Err(RefusedSchema { id, below: String::new(), problem: said.into() })
             }
         }
     }
 
     /// The place of a node as a JSON pointer.
-    fn place(&self, mut id: Id) -> String {
+    fn place(&self, mut id: NodeId) -> String {
         let mut steps = Vec::new();
         while id != 0 {
             let (within, step) = &self.steps[id];
@@ -112,34 +112,34 @@ impl<'a> Compiler<'a> {
     }
 
     /// A place for a schema within another one, which is read later.
-    fn schema(&mut self, within: Id, step: String, value: &'a Value) -> Result<Id, Refused> {
+    fn schema(&mut self, within: NodeId, step: String, value: &'a Value) -> Result<NodeId, RefusedSchema> {
         let id = self.nodes.len();
         if id >= SCHEMAS_MAX {
             let problem = format!("is one schema more than {SCHEMAS_MAX}; write fewer");
-            return Err(Refused { id: within, below: step, problem });
+            return Err(RefusedSchema { id: within, below: step, problem });
         }
-        self.nodes.push(Node::Nothing);
+        self.nodes.push(SchemaNode::Nothing);
         self.steps.push((within, one_line(&step, STEP_BYTES_MAX)));
         self.by_address.insert(std::ptr::from_ref(value), id);
         self.waiting.push_back((id, value));
         Ok(id)
     }
 
-    fn node(&mut self, id: Id, value: &'a Value) -> Result<Node, Refused> {
+    fn node(&mut self, id: NodeId, value: &'a Value) -> Result<SchemaNode, RefusedSchema> {
         let fields = match value {
-            Value::Bool(true) => return Ok(Node::Anything),
-            Value::Bool(false) => return Ok(Node::Nothing),
+            Value::Bool(true) => return Ok(SchemaNode::Anything),
+            Value::Bool(false) => return Ok(SchemaNode::Nothing),
             Value::Object(fields) => fields,
             _ => {
                 let problem = "is no schema; write an object, true or false".into();
-                return Err(Refused { id, below: String::new(), problem });
+                return Err(RefusedSchema { id, below: String::new(), problem });
             }
         };
-        let mut rules = Rules { example: example(fields), ..Rules::default() };
+        let mut rules = ValueRules { example: example(fields), ..ValueRules::default() };
         let (mut list, mut object, mut parts) =
-            (ListRules::default(), ObjectRules::default(), Parts::default());
+            (ListRules::default(), ObjectRules::default(), ListItems::default());
         for (key, value) in fields {
-            let here = Here { id, key, value };
+            let here = KeywordAt { id, key, value };
             let known = self.of_value(&here, &mut rules)?
                 || self.of_list(&here, &mut list, fields)?
                 || self.of_object(&here, &mut object)?
@@ -162,11 +162,11 @@ impl<'a> Compiler<'a> {
             && rules.list.is_none()
             && rules.object.is_none()
             && rules.parts.is_none();
-        Ok(Node::Rules(Box::new(rules)))
+        Ok(SchemaNode::Rules(Box::new(rules)))
     }
 
     /// Types, choices, numbers and texts.
-    fn of_value(&mut self, here: &Here<'a>, rules: &mut Rules) -> Result<bool, Refused> {
+    fn of_value(&mut self, here: &KeywordAt<'a>, rules: &mut ValueRules) -> Result<bool, RefusedSchema> {
         match here.key {
             "type" => rules.types = here.types()?,
             "enum" => rules.choices.push(here.list("the values that it may have")?.clone()),
@@ -195,10 +195,10 @@ impl<'a> Compiler<'a> {
 
     fn of_list(
         &mut self,
-        here: &Here<'a>,
+        here: &KeywordAt<'a>,
         list: &mut ListRules,
         fields: &Map<String, Value>,
-    ) -> Result<bool, Refused> {
+    ) -> Result<bool, RefusedSchema> {
         let tuple = fields.get("items").is_some_and(Value::is_array);
         match here.key {
             "prefixItems" if tuple => {
@@ -226,7 +226,7 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn of_object(&mut self, here: &Here<'a>, object: &mut ObjectRules) -> Result<bool, Refused> {
+    fn of_object(&mut self, here: &KeywordAt<'a>, object: &mut ObjectRules) -> Result<bool, RefusedSchema> {
         match here.key {
             "properties" => {
                 for (name, value) in here.object("schemas by name")? {
@@ -257,7 +257,7 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn of_parts(&mut self, here: &Here<'a>, parts: &mut Parts) -> Result<bool, Refused> {
+    fn of_parts(&mut self, here: &KeywordAt<'a>, parts: &mut ListItems) -> Result<bool, RefusedSchema> {
         match here.key {
             "allOf" | "anyOf" | "oneOf" => {
                 let mut ids = Vec::new();
@@ -283,7 +283,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// References, what they lead to, and what says nothing of a value.
-    fn beside(&mut self, here: &Here<'a>) -> Result<bool, Refused> {
+    fn beside(&mut self, here: &KeywordAt<'a>) -> Result<bool, RefusedSchema> {
         match here.key {
             "$ref" => self.references.push((here.id, here.text("a place like #/$defs/NAME")?)),
             "$defs" | "definitions" => {
@@ -297,18 +297,18 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn inner(&mut self, here: &Here<'a>) -> Result<Id, Refused> {
+    fn inner(&mut self, here: &KeywordAt<'a>) -> Result<NodeId, RefusedSchema> {
         self.schema(here.id, here.below(), here.value)
     }
 
-    fn pattern(&mut self, here: &Here<'_>, text: &str) -> Result<Pattern, Refused> {
+    fn pattern(&mut self, here: &KeywordAt<'_>, text: &str) -> Result<Pattern, RefusedSchema> {
         let pattern = Pattern::new(text, self.tables).map_err(|why| here.refused(&why))?;
         self.tables = self.tables.saturating_sub(pattern.bytes());
         Ok(pattern)
     }
 
     /// Leads every reference to its node.
-    fn resolve(&mut self) -> Done {
+    fn resolve(&mut self) -> CompileResult {
         for (id, text) in std::mem::take(&mut self.references) {
             // `%` is decoded by some readers of a reference and not by others.
             let place = text.strip_prefix('#').filter(|place| !place.contains('%'));
@@ -317,9 +317,9 @@ impl<'a> Compiler<'a> {
             let target = *target.ok_or_else(|| {
                 let said = "leads to no schema of this document; put the schema under $defs and write \
                             \"$ref\": \"#/$defs/NAME\"";
-                Refused { id, below: "/$ref".into(), problem: said.into() }
+                RefusedSchema { id, below: "/$ref".into(), problem: said.into() }
             })?;
-            if let Node::Rules(rules) = &mut self.nodes[id] {
+            if let SchemaNode::Rules(rules) = &mut self.nodes[id] {
                 rules.parts.get_or_insert_default().reference = Some(target);
             }
         }

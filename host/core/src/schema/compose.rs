@@ -1,12 +1,12 @@
 //! Schemas made of other schemas for the same value: references, all, any, one, not, if.
 
 use super::check::{Check, Fits};
-use super::finding::Finding;
-use super::node::{Id, Node, Parts};
+use super::finding::SchemaFinding;
+use super::node::{NodeId, SchemaNode, ListItems};
 use serde_json::Value;
 
 impl Check<'_> {
-    pub(super) fn parts(&mut self, parts: &Parts, value: &Value) -> Fits {
+    pub(super) fn parts(&mut self, parts: &ListItems, value: &Value) -> Fits {
         let mut fits = true;
         for id in parts.reference.iter().chain(&parts.all) {
             fits &= self.visit(*id, value)?;
@@ -26,7 +26,7 @@ impl Check<'_> {
         {
             fits = self.fail(|check| {
                 let what = check.phrase(id).map_or_else(String::new, |what| format!(": not {what}"));
-                Finding::says(format!("is what the tool does not take{what}"))
+                SchemaFinding::says(format!("is what the tool does not take{what}"))
             })?;
         }
         if let Some(test) = parts.test
@@ -41,7 +41,7 @@ impl Check<'_> {
         Ok(fits)
     }
 
-    fn any(&mut self, ids: &[Id], value: &Value) -> Fits {
+    fn any(&mut self, ids: &[NodeId], value: &Value) -> Fits {
         for id in ids {
             if self.tries(*id, value)? {
                 return Ok(true);
@@ -50,13 +50,13 @@ impl Check<'_> {
         self.none(ids, value)
     }
 
-    fn one(&mut self, ids: &[Id], value: &Value) -> Fits {
+    fn one(&mut self, ids: &[NodeId], value: &Value) -> Fits {
         let mut found = 0;
         for id in ids {
             found += usize::from(self.tries(*id, value)?);
             if found > 1 {
                 return self.fail(|_| {
-                    Finding::says("fits more than one of its forms, and must fit exactly one; give what tells them apart")
+                    SchemaFinding::says("fits more than one of its forms, and must fit exactly one; give what tells them apart")
                 });
             }
         }
@@ -64,12 +64,12 @@ impl Check<'_> {
     }
 
     /// Says what the value should have been, where it is none of these.
-    fn none(&mut self, ids: &[Id], value: &Value) -> Fits {
+    fn none(&mut self, ids: &[NodeId], value: &Value) -> Fits {
         if !self.goes_on(true) || !self.is_told() {
             return Ok(false);
         }
         // The form that is meant: the only one of this type, or the one that a property names.
-        let of_type: Vec<Id> = ids.iter().copied().filter(|id| self.admits(*id, value)).collect();
+        let of_type: Vec<NodeId> = ids.iter().copied().filter(|id| self.admits(*id, value)).collect();
         let meant = match of_type.as_slice() {
             [only] => Some(*only),
             several => several.iter().copied().find(|id| self.is_named(*id, value)),
@@ -82,7 +82,7 @@ impl Check<'_> {
             }
         }
         self.fail(|check| {
-            Finding::says(
+            SchemaFinding::says(
                 check.any_of(ids).unwrap_or_else(|| "fits none of the forms that the tool takes".into()),
             )
         })
@@ -90,25 +90,25 @@ impl Check<'_> {
 
     /// Whether a node takes values of this type at all, as far as it says so itself or by its
     /// reference.
-    fn admits(&self, id: Id, value: &Value) -> bool {
+    fn admits(&self, id: NodeId, value: &Value) -> bool {
         match &self.nodes[self.led(id)] {
-            Node::Anything => true,
-            Node::Nothing => false,
-            Node::Rules(rules) => rules.types.admit(value),
+            SchemaNode::Anything => true,
+            SchemaNode::Nothing => false,
+            SchemaNode::Rules(rules) => rules.types.admit(value),
         }
     }
 
     /// Whether a property of the value has exactly the text that this form wants there, and no
     /// other.
-    fn is_named(&self, id: Id, value: &Value) -> bool {
-        let (Node::Rules(rules), Value::Object(fields)) = (&self.nodes[self.led(id)], value) else {
+    fn is_named(&self, id: NodeId, value: &Value) -> bool {
+        let (SchemaNode::Rules(rules), Value::Object(fields)) = (&self.nodes[self.led(id)], value) else {
             return false;
         };
         let Some(object) = &rules.object else { return false };
         fields.iter().take(20).any(|(name, value)| {
             let node = object.properties.get(name).map(|id| &self.nodes[*id]);
             match (node, value) {
-                (Some(Node::Rules(rules)), Value::String(text)) => match rules.choices.as_slice() {
+                (Some(SchemaNode::Rules(rules)), Value::String(text)) => match rules.choices.as_slice() {
                     [choice] if choice.len() == 1 => choice[0].as_str() == Some(text),
                     _ => false,
                 },

@@ -1,32 +1,32 @@
 //! References that come back to where they began without a step into the value: no check of them
 //! would end.
 
-use super::node::{Id, Node};
+use super::node::{NodeId, SchemaNode};
 
 /// A node that is checked against the same value again by itself, if there is one.
-pub(super) fn first(nodes: &[Node]) -> Option<Id> {
+pub(super) fn first(nodes: &[SchemaNode]) -> Option<NodeId> {
     /// Not seen, on the way from the start, done.
     #[derive(Clone, Copy, PartialEq)]
-    enum Seen {
+    enum VisitState {
         Not,
         OnTheWay,
         Done,
     }
-    let mut seen = vec![Seen::Not; nodes.len()];
+    let mut seen = vec![VisitState::Not; nodes.len()];
     for start in 0..nodes.len() {
-        let mut way: Vec<(Id, Vec<Id>)> = Vec::new();
-        let mut next = (seen[start] == Seen::Not).then_some(start);
+        let mut way: Vec<(NodeId, Vec<NodeId>)> = Vec::new();
+        let mut next = (seen[start] == VisitState::Not).then_some(start);
         loop {
             if let Some(id) = next.take() {
-                seen[id] = Seen::OnTheWay;
+                seen[id] = VisitState::OnTheWay;
                 way.push((id, same_value(&nodes[id])));
             }
             let Some((id, left)) = way.last_mut() else { break };
             match left.pop() {
-                Some(inner) if seen[inner] == Seen::OnTheWay => return Some(inner),
-                Some(inner) => next = (seen[inner] == Seen::Not).then_some(inner),
+                Some(inner) if seen[inner] == VisitState::OnTheWay => return Some(inner),
+                Some(inner) => next = (seen[inner] == VisitState::Not).then_some(inner),
                 None => {
-                    seen[*id] = Seen::Done;
+                    seen[*id] = VisitState::Done;
                     way.pop();
                 }
             }
@@ -36,9 +36,9 @@ pub(super) fn first(nodes: &[Node]) -> Option<Id> {
 }
 
 /// The schemas that a node holds the same value against.
-fn same_value(node: &Node) -> Vec<Id> {
+fn same_value(node: &SchemaNode) -> Vec<NodeId> {
     match node {
-        Node::Rules(rules) => rules.parts.iter().flat_map(|parts| parts.ids()).collect(),
-        Node::Anything | Node::Nothing => Vec::new(),
+        SchemaNode::Rules(rules) => rules.parts.iter().flat_map(|parts| parts.ids()).collect(),
+        SchemaNode::Anything | SchemaNode::Nothing => Vec::new(),
     }
 }

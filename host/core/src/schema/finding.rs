@@ -15,9 +15,9 @@ pub(super) const ANY_TEXT: &str = "…";
 
 /// Why a value does not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ValueRefusal {
     /// It does not fit; at least one problem, at most [`super::FINDINGS_MAX`].
-    Unfit(Vec<Finding>),
+    Unfit(Vec<SchemaFinding>),
     /// The schema takes more steps for this value than there are.
     TooCostly,
     /// Schema and value nest deeper than [`super::DEPTH_MAX`].
@@ -28,16 +28,16 @@ pub enum Refusal {
 
 /// One thing that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct SchemaFinding {
     /// Where: `edits[2].old_text`; empty for the whole.
     pub place: String,
     /// What.
-    pub problem: Problem,
+    pub problem: Mismatch,
 }
 
 /// What does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum Mismatch {
     /// It must be given.
     Missing {
         /// What stands for it in an example; nothing where any would mislead.
@@ -47,9 +47,9 @@ pub enum Problem {
     Says(String),
 }
 
-impl Finding {
+impl SchemaFinding {
     pub(super) fn says(text: impl AsRef<str>) -> Self {
-        Self { place: String::new(), problem: Problem::Says(one_line(text.as_ref(), PROBLEM_BYTES_MAX)) }
+        Self { place: String::new(), problem: Mismatch::Says(one_line(text.as_ref(), PROBLEM_BYTES_MAX)) }
     }
 
     /// Moves the place below a property.
@@ -71,25 +71,25 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for SchemaFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = one_line(&self.place, 2 * NAME_BYTES_MAX);
         let place = if place.is_empty() { "the whole" } else { &place };
         match &self.problem {
-            Problem::Says(text) => write!(f, "{place} {text}"),
-            Problem::Missing { example: Some(example) } if self.is_top() => {
+            Mismatch::Says(text) => write!(f, "{place} {text}"),
+            Mismatch::Missing { example: Some(example) } if self.is_top() => {
                 write!(f, "{place} is missing; give {place}={example}")
             }
             // Nothing that can be typed, and nothing that says more than the name.
-            Problem::Missing { example: Some(example) } if example != ANY_TEXT => {
+            Mismatch::Missing { example: Some(example) } if example != ANY_TEXT => {
                 write!(f, "{place} is missing; give e.g. {example}")
             }
-            Problem::Missing { .. } => write!(f, "{place} is missing"),
+            Mismatch::Missing { .. } => write!(f, "{place} is missing"),
         }
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ValueRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unfit(findings) => {

@@ -1,28 +1,28 @@
 //! One keyword while a schema is compiled: its value as what it must be, or why it is refused.
 
-use super::node::{Id, Type, Types};
+use super::node::{NodeId, Type, Types};
 use super::number::Num;
 use serde_json::{Map, Number, Value};
 
 /// Why a schema is refused.
-pub(super) struct Refused {
+pub(super) struct RefusedSchema {
     /// The schema.
-    pub(super) id: Id,
+    pub(super) id: NodeId,
     /// The place in it.
     pub(super) below: String,
     pub(super) problem: String,
 }
 
 /// A keyword, its value, and where it stands.
-pub(super) struct Here<'a> {
-    pub(super) id: Id,
+pub(super) struct KeywordAt<'a> {
+    pub(super) id: NodeId,
     pub(super) key: &'a str,
     pub(super) value: &'a Value,
 }
 
-impl<'a> Here<'a> {
-    pub(super) fn refused(&self, problem: &str) -> Refused {
-        Refused { id: self.id, below: self.below(), problem: problem.to_owned() }
+impl<'a> KeywordAt<'a> {
+    pub(super) fn refused(&self, problem: &str) -> RefusedSchema {
+        RefusedSchema { id: self.id, below: self.below(), problem: problem.to_owned() }
     }
 
     pub(super) fn below(&self) -> String {
@@ -33,26 +33,26 @@ impl<'a> Here<'a> {
         format!("/{}/{}", escaped(self.key), escaped(name))
     }
 
-    pub(super) fn list(&self, of: &str) -> Result<&'a Vec<Value>, Refused> {
+    pub(super) fn list(&self, of: &str) -> Result<&'a Vec<Value>, RefusedSchema> {
         self.value.as_array().ok_or_else(|| self.refused(&format!("must be a list of {of}")))
     }
 
-    pub(super) fn object(&self, of: &str) -> Result<&'a Map<String, Value>, Refused> {
+    pub(super) fn object(&self, of: &str) -> Result<&'a Map<String, Value>, RefusedSchema> {
         self.value.as_object().ok_or_else(|| self.refused(&format!("must be an object of {of}")))
     }
 
-    pub(super) fn text(&self, what: &str) -> Result<&'a str, Refused> {
+    pub(super) fn text(&self, what: &str) -> Result<&'a str, RefusedSchema> {
         self.value.as_str().ok_or_else(|| self.refused(&format!("must be {what}")))
     }
 
-    pub(super) fn number(&self) -> Result<&'a Number, Refused> {
+    pub(super) fn number(&self) -> Result<&'a Number, RefusedSchema> {
         match self.value {
             Value::Number(number) => Ok(number),
             _ => Err(self.refused("must be a number")),
         }
     }
 
-    pub(super) fn count(&self) -> Result<u64, Refused> {
+    pub(super) fn count(&self) -> Result<u64, RefusedSchema> {
         let number = self.number().ok().map(Num::of);
         let count = match number {
             Some(Num::Whole(n)) => u64::try_from(n).ok(),
@@ -61,14 +61,14 @@ impl<'a> Here<'a> {
         count.ok_or_else(|| self.refused("must be a whole number, 0 or more"))
     }
 
-    pub(super) fn names(&self, value: &Value) -> Result<Vec<String>, Refused> {
+    pub(super) fn names(&self, value: &Value) -> Result<Vec<String>, RefusedSchema> {
         let names = value.as_array().and_then(|names| {
             names.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
         });
         names.ok_or_else(|| self.refused("must be a list of names"))
     }
 
-    pub(super) fn types(&self) -> Result<Types, Refused> {
+    pub(super) fn types(&self) -> Result<Types, RefusedSchema> {
         let names = match self.value {
             Value::Array(names) => names.as_slice(),
             one => std::slice::from_ref(one),

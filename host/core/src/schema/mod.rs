@@ -22,10 +22,10 @@ mod shape;
 mod tests;
 mod words;
 
-pub use check::Budget;
-pub use finding::{Finding, Problem, Refusal};
+pub use check::StepBudget;
+pub use finding::{SchemaFinding, Mismatch, ValueRefusal};
 
-use node::Node;
+use node::SchemaNode;
 
 /// Steps of one check. The densest 16 MiB of arguments take less under a plain schema; all of them
 /// take less than half a second.
@@ -47,7 +47,7 @@ pub const FINDINGS_MAX: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Schema {
     /// The first is the root.
-    nodes: Vec<Node>,
+    nodes: Vec<SchemaNode>,
 }
 
 /// Why a schema cannot be used, and what to write instead.

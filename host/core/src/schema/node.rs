@@ -6,22 +6,22 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 /// The place of a node in the list.
-pub(super) type Id = usize;
+pub(super) type NodeId = usize;
 
 /// One schema.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum SchemaNode {
     /// `true`, or one that says nothing.
     Anything,
     /// `false`.
     Nothing,
     /// What it says.
-    Rules(Box<Rules>),
+    Rules(Box<ValueRules>),
 }
 
 /// What a schema says of a value.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct ValueRules {
     pub(super) types: Types,
     /// A short value that it takes, as JSON.
     pub(super) example: Option<Value>,
@@ -32,7 +32,7 @@ pub(super) struct Rules {
     pub(super) list: Option<Box<ListRules>>,
     pub(super) object: Option<Box<ObjectRules>>,
     /// Other schemas for the same value.
-    pub(super) parts: Option<Box<Parts>>,
+    pub(super) parts: Option<Box<ListItems>>,
     /// Nothing but types and examples.
     pub(super) plain: bool,
 }
@@ -74,27 +74,27 @@ pub(super) struct TextRules {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ListRules {
     /// The first items, one schema each.
-    pub(super) prefix: Vec<Id>,
+    pub(super) prefix: Vec<NodeId>,
     /// All further items.
-    pub(super) rest: Option<Id>,
+    pub(super) rest: Option<NodeId>,
     pub(super) min: Option<u64>,
     pub(super) max: Option<u64>,
     pub(super) unique: bool,
-    pub(super) contains: Option<Id>,
+    pub(super) contains: Option<NodeId>,
     pub(super) contains_min: Option<u64>,
     pub(super) contains_max: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct ObjectRules {
-    pub(super) properties: HashMap<String, Id>,
+    pub(super) properties: HashMap<String, NodeId>,
     /// Their names in the order of the document, for messages.
     pub(super) named: Vec<String>,
     pub(super) required: Vec<String>,
-    pub(super) patterns: Vec<(Pattern, Id)>,
+    pub(super) patterns: Vec<(Pattern, NodeId)>,
     /// What neither names nor patterns cover.
-    pub(super) additional: Option<Id>,
-    pub(super) names: Option<Id>,
+    pub(super) additional: Option<NodeId>,
+    pub(super) names: Option<NodeId>,
     pub(super) min: Option<u64>,
     pub(super) max: Option<u64>,
     /// What must be there where the first is.
@@ -102,20 +102,20 @@ pub(super) struct ObjectRules {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parts {
-    pub(super) reference: Option<Id>,
-    pub(super) all: Vec<Id>,
-    pub(super) any: Vec<Id>,
-    pub(super) one: Vec<Id>,
-    pub(super) not: Option<Id>,
-    pub(super) test: Option<Id>,
-    pub(super) then: Option<Id>,
-    pub(super) otherwise: Option<Id>,
+pub(super) struct ListItems {
+    pub(super) reference: Option<NodeId>,
+    pub(super) all: Vec<NodeId>,
+    pub(super) any: Vec<NodeId>,
+    pub(super) one: Vec<NodeId>,
+    pub(super) not: Option<NodeId>,
+    pub(super) test: Option<NodeId>,
+    pub(super) then: Option<NodeId>,
+    pub(super) otherwise: Option<NodeId>,
 }
 
-impl Parts {
+impl ListItems {
     /// Every schema that looks at the same value.
-    pub(super) fn ids(&self) -> impl Iterator<Item = Id> + '_ {
+    pub(super) fn ids(&self) -> impl Iterator<Item = NodeId> + '_ {
         let single = [self.reference, self.not, self.test, self.then, self.otherwise];
         let lists = [&self.all, &self.any, &self.one];
         single.into_iter().flatten().chain(lists.into_iter().flatten().copied())

@@ -103,17 +103,17 @@ fn refused(error: &dense::BuildError) -> String {
 /// # Errors
 /// What ECMA-262 does not have, or no finite automaton decides.
 fn translated(text: &str) -> Result<String, String> {
-    let mut reader = Reader { rest: text.chars().peekable(), out: String::with_capacity(2 * text.len()) };
+    let mut reader = PatternReader { rest: text.chars().peekable(), out: String::with_capacity(2 * text.len()) };
     reader.pattern()?;
     Ok(reader.out)
 }
 
-struct Reader<'a> {
+struct PatternReader<'a> {
     rest: Peekable<Chars<'a>>,
     out: String,
 }
 
-impl Reader<'_> {
+impl PatternReader<'_> {
     fn takes(&mut self, c: char) -> bool {
         self.rest.next_if_eq(&c).is_some()
     }

@@ -1,8 +1,8 @@
 //! Lists and objects: what their items and properties must be, and how many.
 
 use super::check::{Check, Fits, VISIT};
-use super::finding::Finding;
-use super::node::{ListRules, Node, ObjectRules};
+use super::finding::SchemaFinding;
+use super::node::{ListRules, SchemaNode, ObjectRules};
 use super::words;
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ impl Check<'_> {
         let count = items.len() as u64;
         if rules.min.is_some_and(|min| count < min) || rules.max.is_some_and(|max| count > max) {
             return self.fail(|_| {
-                Finding::says(format!("has {count} items; {}", words::counts(rules.min, rules.max, "item")))
+                SchemaFinding::says(format!("has {count} items; {}", words::counts(rules.min, rules.max, "item")))
             });
         }
         let mut fits = true;
@@ -28,7 +28,7 @@ impl Check<'_> {
             && let Some((a, b)) = self.twice(items)?
         {
             return self.fail(|_| {
-                Finding::says(format!("has the same item twice, as [{a}] and [{b}]; give it once"))
+                SchemaFinding::says(format!("has the same item twice, as [{a}] and [{b}]; give it once"))
             });
         }
         Ok(fits)
@@ -47,7 +47,7 @@ impl Check<'_> {
         self.fail(|check| {
             let what = check.phrase(id).unwrap_or_else(|| "what the tool looks for in it".into());
             let counts = words::counts(Some(min), max, "item");
-            Finding::says(format!("has {found} items that are {what}; {counts} of them"))
+            SchemaFinding::says(format!("has {found} items that are {what}; {counts} of them"))
         })
     }
 
@@ -81,7 +81,7 @@ impl Check<'_> {
         let count = fields.len() as u64;
         if rules.min.is_some_and(|min| count < min) || rules.max.is_some_and(|max| count > max) {
             let counts = words::counts(rules.min, rules.max, "property");
-            return self.fail(|_| Finding::says(format!("has {count} properties; {counts}")));
+            return self.fail(|_| SchemaFinding::says(format!("has {count} properties; {counts}")));
         }
         Ok(fits)
     }
@@ -95,7 +95,7 @@ impl Check<'_> {
             if !self.tries(id, &whole)? {
                 fits = self.fail(|check| {
                     let must = check.must_be(id).map_or_else(String::new, |must| format!("; a name {must}"));
-                    let mut finding = Finding::says(format!("is not a name that is taken here{must}"));
+                    let mut finding = SchemaFinding::says(format!("is not a name that is taken here{must}"));
                     finding.below(name);
                     finding
                 })?;
@@ -116,9 +116,9 @@ impl Check<'_> {
         }
         match rules.additional {
             Some(id) if !known => {
-                if matches!(self.nodes[id], Node::Nothing) {
+                if matches!(self.nodes[id], SchemaNode::Nothing) {
                     return self.fail(|_| {
-                        let mut finding = Finding::says(words::unknown(name, &rules.named));
+                        let mut finding = SchemaFinding::says(words::unknown(name, &rules.named));
                         finding.below(name);
                         finding
                     });
@@ -142,10 +142,10 @@ impl Check<'_> {
             return Ok(true);
         }
         self.fail(|check| match because {
-            None => Finding::missing(name, rules.properties.get(name).and_then(|id| check.example(*id))),
+            None => SchemaFinding::missing(name, rules.properties.get(name).and_then(|id| check.example(*id))),
             Some(given) => {
                 let given = words::short(given);
-                let mut finding = Finding::says(format!("is missing; it goes with {given}"));
+                let mut finding = SchemaFinding::says(format!("is missing; it goes with {given}"));
                 finding.below(name);
                 finding
             }

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::finding::ANY_TEXT;
-use super::node::{Id, Node, NumberRules, Rules, TextRules, Type};
+use super::node::{NodeId, SchemaNode, NumberRules, ValueRules, TextRules, Type};
 use super::number::Num;
 use crate::text::one_line;
 use serde_json::Value;
@@ -89,7 +89,7 @@ impl Type {
     }
 }
 
-impl Rules {
+impl ValueRules {
     /// `must be a whole number, like 0`.
     pub(super) fn must_be(&self) -> String {
         let types: Vec<Type> = self.types.iter().collect();
@@ -158,9 +158,9 @@ impl Check<'_> {
     }
 
     /// Where a node's reference leads, if that is all it says.
-    pub(super) fn led(&self, mut id: Id) -> Id {
+    pub(super) fn led(&self, mut id: NodeId) -> NodeId {
         for _ in 0..FOLLOWED_MAX {
-            let Node::Rules(rules) = &self.nodes[id] else { break };
+            let SchemaNode::Rules(rules) = &self.nodes[id] else { break };
             let Some(parts) = &rules.parts else { break };
             match (parts.reference, parts.all.as_slice()) {
                 (Some(target), []) => id = target,
@@ -172,8 +172,8 @@ impl Check<'_> {
     }
 
     /// What a node takes, like `a whole number`, where it is easily said.
-    pub(super) fn phrase(&self, id: Id) -> Option<String> {
-        let Node::Rules(rules) = &self.nodes[self.led(id)] else { return None };
+    pub(super) fn phrase(&self, id: NodeId) -> Option<String> {
+        let SchemaNode::Rules(rules) = &self.nodes[self.led(id)] else { return None };
         if let [choice, ..] = rules.choices.as_slice() {
             return Some(either(choice.iter().map(|one| short(&one.to_string()))));
         }
@@ -182,8 +182,8 @@ impl Check<'_> {
     }
 
     /// `must be …`, as far as it is easily said.
-    pub(super) fn must_be(&self, id: Id) -> Option<String> {
-        let Node::Rules(rules) = &self.nodes[self.led(id)] else { return None };
+    pub(super) fn must_be(&self, id: NodeId) -> Option<String> {
+        let SchemaNode::Rules(rules) = &self.nodes[self.led(id)] else { return None };
         if let Some(pattern) = &rules.text.pattern {
             return Some(format!("must match the pattern {}", short(&pattern.text)));
         }
@@ -191,7 +191,7 @@ impl Check<'_> {
     }
 
     /// `must be text or null`, where each of these forms is easily said.
-    pub(super) fn any_of(&self, ids: &[Id]) -> Option<String> {
+    pub(super) fn any_of(&self, ids: &[NodeId]) -> Option<String> {
         if ids.len() > 4 * LISTED_MAX {
             return None;
         }
@@ -206,8 +206,8 @@ impl Check<'_> {
     }
 
     /// What stands for a value of this node in an example.
-    pub(super) fn example(&self, id: Id) -> Option<String> {
-        let Node::Rules(rules) = &self.nodes[self.led(id)] else { return None };
+    pub(super) fn example(&self, id: NodeId) -> Option<String> {
+        let SchemaNode::Rules(rules) = &self.nodes[self.led(id)] else { return None };
         let bare = |value: &Value| match value {
             Value::String(text) => short(text),
             other => short(&other.to_string()),

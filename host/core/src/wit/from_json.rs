@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// A JSON value that is none of its shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place} {problem}")]
-pub struct Unfit {
+pub struct ShapeMismatch {
     /// The argument, and where in it.
     pub place: String,
     /// What it is not.
@@ -22,15 +22,15 @@ impl FunctionShape {
     ///
     /// # Errors
     /// [`Unfit`] names the argument.
-    pub fn parameters(&self, arguments: &Value) -> Result<Vec<Datum>, Unfit> {
+    pub fn parameters(&self, arguments: &Value) -> Result<Vec<Datum>, ShapeMismatch> {
         fields(&self.parameters, arguments, "the arguments")
     }
 }
 
 impl Shape {
     /// The value of this shape that `json` stands for; `place` names it where it is none.
-    pub(super) fn read(&self, json: &Value, place: &str) -> Result<Datum, Unfit> {
-        let unfit = |problem| Unfit { place: one_line(place, 200), problem };
+    pub(super) fn read(&self, json: &Value, place: &str) -> Result<Datum, ShapeMismatch> {
+        let unfit = |problem| ShapeMismatch { place: one_line(place, 200), problem };
         let text = || json.as_str().ok_or_else(|| unfit("is no text"));
         Ok(match self {
             Self::Bool => Datum::Bool(json.as_bool().ok_or_else(|| unfit("is neither true nor false"))?),
@@ -125,8 +125,8 @@ fn items<'a>(
     json: &Value,
     place: &str,
     shape: impl Fn(usize) -> Option<&'a Shape>,
-) -> Result<Vec<Datum>, Unfit> {
-    let unfit = |problem| Unfit { place: one_line(place, 200), problem };
+) -> Result<Vec<Datum>, ShapeMismatch> {
+    let unfit = |problem| ShapeMismatch { place: one_line(place, 200), problem };
     let given = json.as_array().ok_or_else(|| unfit("is no list"))?;
     let read = |(index, item): (usize, &Value)| match shape(index) {
         Some(shape) => shape.read(item, &format!("{place}[{index}]")),
@@ -135,8 +135,8 @@ fn items<'a>(
     given.iter().enumerate().map(read).collect()
 }
 
-fn fields(shapes: &[(String, Shape)], json: &Value, place: &str) -> Result<Vec<Datum>, Unfit> {
-    let unfit = |problem| Unfit { place: one_line(place, 200), problem };
+fn fields(shapes: &[(String, Shape)], json: &Value, place: &str) -> Result<Vec<Datum>, ShapeMismatch> {
+    let unfit = |problem| ShapeMismatch { place: one_line(place, 200), problem };
     let given = json.as_object().ok_or_else(|| unfit("is no object"))?;
     if given.keys().any(|key| !shapes.iter().any(|(name, _)| snake(name) == *key)) {
         return Err(unfit("has a name that its type does not have"));
@@ -145,18 +145,18 @@ fn fields(shapes: &[(String, Shape)], json: &Value, place: &str) -> Result<Vec<D
         let name = snake(name);
         match (given.get(&name), shape) {
             (None, Shape::Option(_)) => Ok(Datum::Option(None)),
-            (None, _) => Err(Unfit { place: below(place, &name), problem: "is missing" }),
+            (None, _) => Err(ShapeMismatch { place: below(place, &name), problem: "is missing" }),
             (Some(value), shape) => shape.read(value, &below(place, &name)),
         }
     };
     shapes.iter().map(read).collect()
 }
 
-fn payload(shape: Option<&Shape>, value: &Value, place: &str) -> Result<Option<Box<Datum>>, Unfit> {
+fn payload(shape: Option<&Shape>, value: &Value, place: &str) -> Result<Option<Box<Datum>>, ShapeMismatch> {
     match shape {
         Some(shape) => Ok(Some(Box::new(shape.read(value, place)?))),
         None if value.is_null() => Ok(None),
-        None => Err(Unfit { place: one_line(place, 200), problem: "has no payload; write null" }),
+        None => Err(ShapeMismatch { place: one_line(place, 200), problem: "has no payload; write null" }),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value, json};
 
 /// Why a function that returned has no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Failure {
+pub enum FunctionFailure {
     /// It says so, with an error: a text as it is, anything else as JSON.
     #[error("{0}")]
     Returned(String),
@@ -24,21 +24,21 @@ impl FunctionShape {
     ///
     /// # Errors
     /// [`Failure`], also where the function says that it failed.
-    pub fn result(&self, returned: Option<&Datum>) -> Result<Value, Failure> {
+    pub fn result(&self, returned: Option<&Datum>) -> Result<Value, FunctionFailure> {
         let (shape, datum) = match (&self.result, returned) {
             (None, None) => return Ok(json!({})),
             (Some(Shape::Result(_, err)), Some(Datum::Result(Err(error)))) => {
-                return Err(Failure::Returned(error_text(err.as_deref(), error.as_deref())?));
+                return Err(FunctionFailure::Returned(error_text(err.as_deref(), error.as_deref())?));
             }
             (Some(Shape::Result(ok, _)), Some(Datum::Result(Ok(value)))) => {
                 match (ok.as_deref(), value.as_deref()) {
                     (None, None) => return Ok(json!({})),
                     (Some(shape), Some(datum)) => (shape, datum),
-                    _ => return Err(Failure::Unfit),
+                    _ => return Err(FunctionFailure::Unfit),
                 }
             }
             (Some(shape), Some(datum)) => (shape, datum),
-            _ => return Err(Failure::Unfit),
+            _ => return Err(FunctionFailure::Unfit),
         };
         let value = shape.write(datum)?;
         let is_object = matches!(shape, Shape::Record(_) | Shape::Variant(_) | Shape::Result(..));
@@ -46,7 +46,7 @@ impl FunctionShape {
     }
 }
 
-fn error_text(shape: Option<&Shape>, error: Option<&Datum>) -> Result<String, Failure> {
+fn error_text(shape: Option<&Shape>, error: Option<&Datum>) -> Result<String, FunctionFailure> {
     match (shape, error) {
         (_, Some(Datum::String(text))) => Ok(text.clone()),
         (Some(shape), Some(error)) => Ok(shape.write(error)?.to_string()),
@@ -56,8 +56,8 @@ fn error_text(shape: Option<&Shape>, error: Option<&Datum>) -> Result<String, Fa
 
 impl Shape {
     /// The JSON that stands for a value of this shape.
-    pub(super) fn write(&self, datum: &Datum) -> Result<Value, Failure> {
-        let float = |float: f64| Number::from_f64(float).map(Value::Number).ok_or(Failure::NotANumber);
+    pub(super) fn write(&self, datum: &Datum) -> Result<Value, FunctionFailure> {
+        let float = |float: f64| Number::from_f64(float).map(Value::Number).ok_or(FunctionFailure::NotANumber);
         Ok(match (self, datum) {
             (Self::Bool, Datum::Bool(bool)) => (*bool).into(),
             (Self::Integer(_), Datum::Integer(whole)) => integer(*whole),
@@ -74,17 +74,17 @@ impl Shape {
                 let field = |((name, shape), datum): (&(String, Shape), &Datum)| {
                     Ok((snake(name), shape.write(datum)?))
                 };
-                Value::Object(shapes.iter().zip(fields).map(field).collect::<Result<Map<_, _>, Failure>>()?)
+                Value::Object(shapes.iter().zip(fields).map(field).collect::<Result<Map<_, _>, FunctionFailure>>()?)
             }
             (Self::Tuple(shapes), Datum::Tuple(fields)) if shapes.len() == fields.len() => {
                 let field = |(shape, datum): (&Shape, &Datum)| shape.write(datum);
                 shapes.iter().zip(fields).map(field).collect::<Result<Vec<_>, _>>()?.into()
             }
             (Self::Variant(cases), Datum::Variant(index, payload)) => {
-                let (name, shape) = cases.get(*index).ok_or(Failure::Unfit)?;
+                let (name, shape) = cases.get(*index).ok_or(FunctionFailure::Unfit)?;
                 case(&snake(name), shape.as_ref(), payload.as_deref())?
             }
-            (Self::Enum(names), Datum::Enum(index)) => snake(names.get(*index).ok_or(Failure::Unfit)?).into(),
+            (Self::Enum(names), Datum::Enum(index)) => snake(names.get(*index).ok_or(FunctionFailure::Unfit)?).into(),
             (Self::Option(_), Datum::Option(None)) => Value::Null,
             (Self::Option(shape), Datum::Option(Some(inner))) => shape.write(inner)?,
             (Self::Result(ok, _), Datum::Result(Ok(value))) => case("ok", ok.as_deref(), value.as_deref())?,
@@ -92,10 +92,10 @@ impl Shape {
                 case("err", err.as_deref(), error.as_deref())?
             }
             (Self::Flags(names), Datum::Flags(set)) => {
-                let name = |index: &usize| Ok(Value::from(snake(names.get(*index).ok_or(Failure::Unfit)?)));
+                let name = |index: &usize| Ok(Value::from(snake(names.get(*index).ok_or(FunctionFailure::Unfit)?)));
                 set.iter().map(name).collect::<Result<Vec<_>, _>>()?.into()
             }
-            _ => return Err(Failure::Unfit),
+            _ => return Err(FunctionFailure::Unfit),
         })
     }
 }
@@ -108,11 +108,11 @@ fn integer(whole: i128) -> Value {
     }
 }
 
-fn case(name: &str, shape: Option<&Shape>, payload: Option<&Datum>) -> Result<Value, Failure> {
+fn case(name: &str, shape: Option<&Shape>, payload: Option<&Datum>) -> Result<Value, FunctionFailure> {
     let value = match (shape, payload) {
         (None, None) => Value::Null,
         (Some(shape), Some(payload)) => shape.write(payload)?,
-        _ => return Err(Failure::Unfit),
+        _ => return Err(FunctionFailure::Unfit),
     };
     Ok(Value::Object(Map::from_iter([(name.to_owned(), value)])))
 }

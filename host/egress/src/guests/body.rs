@@ -1,6 +1,6 @@
 //! The body of an answer: unpacked, counted, blanked, and handed out in bounded pieces.
 
-use super::headers::Packing;
+use super::headers::BodyEncoding;
 use super::until;
 use crate::hop::why;
 use bytes::Bytes;
@@ -34,11 +34,11 @@ pub(super) struct Unpacked {
     ahead: Option<Come>,
     /// What can be handed out.
     output: Vec<u8>,
-    state: State,
+    state: BodyState,
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum BodyState {
     Coming,
     /// All has come.
     Ended,
@@ -49,11 +49,11 @@ impl Unpacked {
     pub(super) fn new(
         response: Response,
         runtime: Runtime,
-        packing: Packing,
+        packing: BodyEncoding,
         blanker: Blanker,
         terms: Terms,
     ) -> Self {
-        let unpacker = (packing == Packing::Gzip).then(|| GzDecoder::new(Vec::new()));
+        let unpacker = (packing == BodyEncoding::Gzip).then(|| GzDecoder::new(Vec::new()));
         Self {
             response,
             runtime: Some(runtime),
@@ -63,7 +63,7 @@ impl Unpacked {
             input: Bytes::new(),
             ahead: None,
             output: Vec::new(),
-            state: State::Coming,
+            state: BodyState::Coming,
         }
     }
 
@@ -99,7 +99,7 @@ impl Unpacked {
     fn has_more(&mut self) -> bool {
         if self.input.is_empty()
             && self.ahead.is_none()
-            && matches!(self.state, State::Coming)
+            && matches!(self.state, BodyState::Coming)
             && let Some(runtime) = &self.runtime
         {
             let at_once = runtime.block_on(async {
@@ -116,7 +116,7 @@ impl Unpacked {
     }
 
     fn end(&mut self) -> Result<(), HttpFailure> {
-        self.state = State::Ended;
+        self.state = BodyState::Ended;
         let started = |unpacker: &GzDecoder<Vec<u8>>| unpacker.header().is_some();
         if let Some(mut unpacker) = self.unpacker.take().filter(started) {
             unpacker.try_finish().map_err(|_| malformed())?;
@@ -138,12 +138,12 @@ impl HttpBody for Unpacked {
         // At least something, and as much as is there: a server may send byte by byte.
         while self.output.is_empty() || (self.output.len() < PIECE_BYTES_MAX && self.has_more()) {
             match &self.state {
-                State::Ended => break,
-                State::Failed(failure) => return Err(failure.clone()),
-                State::Coming => {}
+                BodyState::Ended => break,
+                BodyState::Failed(failure) => return Err(failure.clone()),
+                BodyState::Coming => {}
             }
             if let Err(failure) = self.step() {
-                self.state = State::Failed(failure.clone());
+                self.state = BodyState::Failed(failure.clone());
                 // What came before it is not handed out: it may end in a part of a secret.
                 self.output.clear();
                 return Err(failure);

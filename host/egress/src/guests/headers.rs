@@ -28,18 +28,18 @@ const NOT_HEARD: &[&str] = &[
 
 /// How a body is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(super) enum BodyEncoding {
     Plain,
     Gzip,
 }
 
 /// The headers of a request, with the secrets among them.
-pub(super) struct Outgoing {
+pub(super) struct RequestHeaders {
     map: HeaderMap,
     secrets: Vec<Secret>,
 }
 
-impl Outgoing {
+impl RequestHeaders {
     /// What the guest says, without what it may not, and the secrets that the profile names.
     ///
     /// # Errors
@@ -132,12 +132,12 @@ pub(super) fn of_answer(map: &HeaderMap, blanker: &Blanker) -> Result<Headers, H
 ///
 /// # Errors
 /// A packing that is not taken off: its bytes could not be counted, nor a secret in them be found.
-pub(super) fn packing(map: &HeaderMap, shown: &str) -> Result<Packing, HttpFailure> {
+pub(super) fn packing(map: &HeaderMap, shown: &str) -> Result<BodyEncoding, HttpFailure> {
     let mut said = map.get_all(CONTENT_ENCODING).iter();
     let first = said.next().map(HeaderValue::as_bytes);
     match (first.map(<[u8]>::to_ascii_lowercase).as_deref(), said.next()) {
-        (None | Some(b"" | b"identity"), None) => Ok(Packing::Plain),
-        (Some(b"gzip" | b"x-gzip"), None) => Ok(Packing::Gzip),
+        (None | Some(b"" | b"identity"), None) => Ok(BodyEncoding::Plain),
+        (Some(b"gzip" | b"x-gzip"), None) => Ok(BodyEncoding::Gzip),
         (other, _) => {
             let packing = one_line(&String::from_utf8_lossy(other.unwrap_or_default()), 40);
             let said =

@@ -6,7 +6,7 @@ use crate::{HostPort, Resolve};
 use async_trait::async_trait;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::network::{METHODS, Network};
-use cofferdam_core::web::{Allowance, Asked, FailureKind, Fate, HttpFailure, HttpRequest, Terms, Web};
+use cofferdam_core::web::{Allowance, RequestRecord, FailureKind, RequestFate, HttpFailure, HttpRequest, Terms, Web};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpListener};
@@ -58,13 +58,13 @@ fn terms(hosts: &[&str], time: Duration) -> Terms {
 const LATER: Duration = Duration::from_secs(60);
 
 /// The requests that were told, in order.
-type Witnessed = Vec<(Asked, Fate)>;
+type Witnessed = Vec<(RequestRecord, RequestFate)>;
 
 /// The answer's body, and what was witnessed.
 fn ask(web: &GuestWeb, url: &str, terms: &Terms) -> (Result<Vec<u8>, HttpFailure>, Witnessed) {
     let request = HttpRequest { method: "GET".into(), url: url.into(), headers: Vec::new() };
     let mut seen = Vec::new();
-    let answered = web.send(request, Vec::new(), terms, &mut |asked: &Asked, fate: Fate| {
+    let answered = web.send(request, Vec::new(), terms, &mut |asked: &RequestRecord, fate: RequestFate| {
         seen.push((asked.clone(), fate));
         Ok(())
     });
@@ -110,7 +110,7 @@ fn a_name_is_resolved_once_and_the_checked_address_is_asked() {
     assert_eq!(body.as_deref(), Ok(&b"whole"[..]));
     assert_eq!(*answers.asked.lock().expect("whole"), ["files.test"]);
     assert!(
-        matches!(&seen[..], [(asked, Fate::Sending)] if asked.path == "/a" && asked.host == host),
+        matches!(&seen[..], [(asked, RequestFate::Sending)] if asked.path == "/a" && asked.host == host),
         "{seen:?}"
     );
 }
@@ -137,7 +137,7 @@ fn one_answer_that_is_not_public_refuses_the_name() {
             assert!(failure.message.contains("[network] allowed_private_hosts"), "{failure}");
             assert!(!failure.message.contains("s3cret"), "{failure}");
             // Nobody was asked.
-            assert!(matches!(&seen[..], [(_, Fate::Failed(_))]), "{seen:?}");
+            assert!(matches!(&seen[..], [(_, RequestFate::Failed(_))]), "{seen:?}");
         }
     }
 }

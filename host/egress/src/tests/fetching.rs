@@ -1,6 +1,6 @@
 //! One fetch against a server on loopback, with a resolver of the tests' own.
 
-use crate::{Egress, EgressError, HostPort, Limits, Resolve};
+use crate::{Egress, EgressError, HostPort, FetchLimits, Resolve};
 use async_trait::async_trait;
 use std::collections::VecDeque;
 use std::io;
@@ -86,9 +86,9 @@ fn to(location: &str) -> Vec<u8> {
         .into()
 }
 
-fn limits(named: &[String]) -> Limits {
+fn limits(named: &[String]) -> FetchLimits {
     let parse = |name: &String| name.parse::<HostPort>().expect("a host and a port");
-    Limits {
+    FetchLimits {
         bytes_max: 100,
         time_max: Duration::from_secs(20),
         redirects_max: 2,
@@ -270,7 +270,7 @@ impl Resolve for Silent {
 
 #[tokio::test]
 async fn the_time_begins_with_the_look_up() {
-    let limits = Limits { time_max: Duration::from_millis(100), ..limits(&[]) };
+    let limits = FetchLimits { time_max: Duration::from_millis(100), ..limits(&[]) };
     let late = fetch(&Egress::with_resolver(limits, Arc::new(Silent)), "https://silent.test/").await;
     assert!(matches!(late, Err(EgressError::TimedOut { .. })), "{late:?}");
 }

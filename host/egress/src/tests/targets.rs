@@ -1,6 +1,6 @@
 //! Which addresses are contacted, as far as their text tells.
 
-use crate::{HostPort, Ports, Rules, Target};
+use crate::{HostPort, Ports, AddressRules, CheckedUrl};
 use cofferdam_core::network::Address;
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn named() -> Vec<HostPort> {
 }
 
 fn refusal(text: &str) -> String {
-    Target::parse(text, &named()).expect_err(text).to_string()
+    CheckedUrl::parse(text, &named()).expect_err(text).to_string()
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn what_is_contacted_is_shown_without_its_query() {
         ("http://[FD00:0::1]/", "http://[fd00::1]/"),
     ] {
         assert_eq!(
-            Target::parse(text, &named()).map(|target| target.shown()).as_deref(),
+            CheckedUrl::parse(text, &named()).map(|target| target.shown()).as_deref(),
             Ok(shown),
             "{text}"
         );
@@ -106,8 +106,8 @@ fn what_is_contacted_is_shown_without_its_query() {
 #[test]
 fn each_redirect_is_checked_as_the_first_address() {
     let check = |from: &str, location: &str, expected: Result<&str, &str>| {
-        let from = Target::parse(from, &named()).expect("it may be contacted");
-        let next = from.redirected(location, crate::Rules::of_attachments(&named()));
+        let from = CheckedUrl::parse(from, &named()).expect("it may be contacted");
+        let next = from.redirected(location, crate::AddressRules::of_attachments(&named()));
         match (next, expected) {
             (Ok(next), Ok(shown)) => assert_eq!(next.shown(), shown, "{location}"),
             (Err(refused), Err(said)) => {
@@ -183,8 +183,8 @@ proptest! {
         tail in "(:[0-9]{0,5})?([/?#][a-z?#@/:\\\\.]{0,8})?",
     ) {
         let text = format!("{scheme}://{host}{tail}");
-        let rules = Rules { named: &[], section: "network", ports: Ports::Granted };
-        if let (Ok(judged), Ok(sent)) = (text.parse::<Address>(), Target::parse_under(&text, rules)) {
+        let rules = AddressRules { named: &[], section: "network", ports: Ports::Granted };
+        if let (Ok(judged), Ok(sent)) = (text.parse::<Address>(), CheckedUrl::parse_under(&text, rules)) {
             prop_assert_eq!(&judged.host, sent.name().host(), "{}", text);
             prop_assert_eq!(judged.port, sent.name().port(), "{}", text);
         }

@@ -12,14 +12,14 @@ use subtle::ConstantTimeEq;
 /// Names that a machine has for itself.
 const LOOPBACK: &str = "localhost";
 
-pub(super) struct Admission {
+pub(super) struct RequestCheck {
     token: Option<Secret>,
     hosts: Vec<String>,
 }
 
 /// Why a request is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum RefusedRequest {
     /// A name under which nobody reaches this server: a page whose name was pointed here has it.
     Host,
     /// A page of somewhere else.
@@ -28,7 +28,7 @@ pub(super) enum Refused {
     Token,
 }
 
-impl Refused {
+impl RefusedRequest {
     pub(super) fn answer(self) -> Answer {
         match self {
             Self::Host => plain(StatusCode::FORBIDDEN, "the Host header names another machine"),
@@ -47,26 +47,26 @@ pub(super) fn is_sendable(token: &Secret) -> bool {
     !token.reveal().is_empty() && token.reveal().bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-impl Admission {
+impl RequestCheck {
     pub(super) fn new(config: &Config) -> Self {
         let hosts = config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         Self { token: config.token.clone(), hosts }
     }
 
     /// Looks at the head of a request that came to this address of the machine.
-    pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap, local: IpAddr) -> Result<(), Refused> {
-        let host = host(uri, headers).ok_or(Refused::Host)?;
+    pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap, local: IpAddr) -> Result<(), RefusedRequest> {
+        let host = host(uri, headers).ok_or(RefusedRequest::Host)?;
         if !self.is_own(&host, local) {
-            return Err(Refused::Host);
+            return Err(RefusedRequest::Host);
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
         if let Some(origin) = origins.next() {
             let same = origins.next().is_none() && is_of(origin, &host);
             if !same {
-                return Err(Refused::Origin);
+                return Err(RefusedRequest::Origin);
             }
         }
-        if self.is_token(headers) { Ok(()) } else { Err(Refused::Token) }
+        if self.is_token(headers) { Ok(()) } else { Err(RefusedRequest::Token) }
     }
 
     /// A name of this machine as the server is reached: loopback's, the address that the connection
@@ -114,15 +114,15 @@ fn is_of(origin: &HeaderValue, host: &Authority) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Bounds;
+    use super::super::ClientBounds;
     use super::*;
 
     /// What becomes of a request with these headers, one `Name: value` a line.
-    fn check(headers: &str, expected: Result<(), Refused>) {
+    fn check(headers: &str, expected: Result<(), RefusedRequest>) {
         let address = "10.1.2.3:8000".parse().expect("an address");
         let hosts = vec!["Tools.Example".to_owned()];
         let token = headers.contains("Authorization").then(|| Secret::new("a-token-of-a-test"));
-        let admission = Admission::new(&Config { address, token, hosts, bounds: Bounds::default() });
+        let admission = RequestCheck::new(&Config { address, token, hosts, bounds: ClientBounds::default() });
         let mut map = HeaderMap::new();
         for line in headers.lines() {
             let (name, value) = line.trim().split_once(": ").expect("a header");
@@ -146,10 +146,10 @@ mod tests {
             "[::2]:8000",
             "tools.example.evil",
         ] {
-            check(&format!("Host: {host}"), Err(Refused::Host));
+            check(&format!("Host: {host}"), Err(RefusedRequest::Host));
         }
-        check("Accept: */*", Err(Refused::Host));
-        check("Host: localhost\nHost: evil.example", Err(Refused::Host));
+        check("Accept: */*", Err(RefusedRequest::Host));
+        check("Host: localhost\nHost: evil.example", Err(RefusedRequest::Host));
         for host in
             ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000", "10.1.2.3:8000", "tools.example"]
         {
@@ -170,7 +170,7 @@ mod tests {
             "localhost:8000",
             "http://localhost:8000\nOrigin: http://evil.example",
         ] {
-            check(&format!("Host: localhost:8000\nOrigin: {origin}"), Err(Refused::Origin));
+            check(&format!("Host: localhost:8000\nOrigin: {origin}"), Err(RefusedRequest::Origin));
         }
         check("Host: localhost:8000\nOrigin: http://localhost:8000", Ok(()));
     }
@@ -187,7 +187,7 @@ mod tests {
             "a-token-of-a-test",
             "Bearer a-token-of-a-test\nAuthorization: Bearer a-token-of-a-test",
         ] {
-            check(&format!("Host: localhost\nAuthorization: {given}"), Err(Refused::Token));
+            check(&format!("Host: localhost\nAuthorization: {given}"), Err(RefusedRequest::Token));
         }
         check("Host: localhost\nAuthorization: Bearer a-token-of-a-test", Ok(()));
         check("Host: localhost\nAuthorization: bearer  a-token-of-a-test", Ok(()));

@@ -13,13 +13,13 @@ pub const BODY_BYTES_MAX: usize = 8 << 20;
 
 /// Why a body is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum RefusedBody {
     TooLong,
     TooSlow,
     Broken,
 }
 
-impl Refused {
+impl RefusedBody {
     /// The connection is closed: all else that comes on it is the rest of that body.
     pub(super) fn answer(self) -> Answer {
         let mut answer = match self {
@@ -33,15 +33,15 @@ impl Refused {
 }
 
 /// The body, if it is short enough and has come within `patience`.
-pub(super) async fn read(headers: &HeaderMap, body: Incoming, patience: Duration) -> Result<Bytes, Refused> {
+pub(super) async fn read(headers: &HeaderMap, body: Incoming, patience: Duration) -> Result<Bytes, RefusedBody> {
     let told = headers.get(header::CONTENT_LENGTH).and_then(|told| told.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|told| told > BODY_BYTES_MAX as u64) {
-        return Err(Refused::TooLong);
+        return Err(RefusedBody::TooLong);
     }
     match tokio::time::timeout(patience, Limited::new(body, BODY_BYTES_MAX).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refused::TooLong),
-        Ok(Err(_)) => Err(Refused::Broken),
-        Err(_) => Err(Refused::TooSlow),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(RefusedBody::TooLong),
+        Ok(Err(_)) => Err(RefusedBody::Broken),
+        Err(_) => Err(RefusedBody::TooSlow),
     }
 }

@@ -8,9 +8,9 @@ mod sessions;
 pub use body::BODY_BYTES_MAX;
 pub use sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX};
 
-use crate::message::{Frame, Refusal, arguments_of, read};
-use crate::server::Server;
-use admission::Admission;
+use crate::message::{RpcFrame, RefusedMessage, arguments_of, read};
+use crate::server::McpServer;
+use admission::RequestCheck;
 use bytes::Bytes;
 use cofferdam_core::secret::Secret;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -56,12 +56,12 @@ pub struct Config {
     /// Names under which clients may reach it, beside loopback's and the address itself.
     pub hosts: Vec<String>,
     /// How many may come, and how long they may take.
-    pub bounds: Bounds,
+    pub bounds: ClientBounds,
 }
 
 /// How many clients there may be at once, and how long each may take; tests have smaller ones.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct ClientBounds {
     connections: usize,
     head: Duration,
     body: Duration,
@@ -70,7 +70,7 @@ pub struct Bounds {
     session_age: Duration,
 }
 
-impl Default for Bounds {
+impl Default for ClientBounds {
     /// Those of `docs/limits.md`.
     fn default() -> Self {
         Self {
@@ -109,12 +109,12 @@ pub enum ListenError {
 }
 
 /// A server that listens and does not answer yet.
-pub struct Listening {
+pub struct BoundListener {
     listener: TcpListener,
     config: Config,
 }
 
-impl Listening {
+impl BoundListener {
     /// Listens, before the process is confined.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Listening {
     ///
     /// # Errors
     /// What the system says of the listener.
-    pub async fn serve(self, server: Server, stop: CancellationToken) -> io::Result<()> {
+    pub async fn serve(self, server: McpServer, stop: CancellationToken) -> io::Result<()> {
         self.accept(server.clone(), stop).await?;
         server.ended(CALLS_END).await;
         Ok(())
@@ -156,8 +156,8 @@ impl Listening {
     async fn accept<S: ServerHandler + Clone>(self, server: S, stop: CancellationToken) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let bounds = self.config.bounds;
-        let edge = Arc::new(Edge {
-            admission: Admission::new(&self.config),
+        let edge = Arc::new(ConnectionContext {
+            admission: RequestCheck::new(&self.config),
             sessions: Sessions::new(server, bounds, stop.clone()),
             bounds,
         });
@@ -193,13 +193,13 @@ impl Listening {
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// What every connection shares.
-struct Edge<S> {
-    admission: Admission,
+struct ConnectionContext<S> {
+    admission: RequestCheck,
     sessions: Sessions<S>,
-    bounds: Bounds,
+    bounds: ClientBounds,
 }
 
-impl<S: ServerHandler + Clone> Edge<S> {
+impl<S: ServerHandler + Clone> ConnectionContext<S> {
     async fn connection(self: Arc<Self>, stream: TcpStream) {
         let Ok(local) = stream.local_addr() else { return };
         // An answer is small and waited for.
@@ -252,9 +252,9 @@ impl<S: ServerHandler + Clone> Edge<S> {
             Err(refused) => return refused.answer(),
         };
         let message = match read(&bytes) {
-            Frame::Message(message) => *message,
-            Frame::Refused(refusal) => return refuse(refusal),
-            Frame::Ignored => return plain(StatusCode::BAD_REQUEST, "the body is no message"),
+            RpcFrame::Message(message) => *message,
+            RpcFrame::Refused(refusal) => return refuse(refusal),
+            RpcFrame::Ignored => return plain(StatusCode::BAD_REQUEST, "the body is no message"),
         };
         let begins = is_initialize(&message);
         if let Some(arguments) = arguments_of(message) {
@@ -280,7 +280,7 @@ fn is_json(given: Option<&HeaderValue>) -> bool {
 }
 
 /// What is no message is a bad request; a call of a wrong shape is answered like any other.
-fn refuse(Refusal { id, error }: Refusal) -> Answer {
+fn refuse(RefusedMessage { id, error }: RefusedMessage) -> Answer {
     let status = match error.code {
         ErrorCode::INVALID_PARAMS => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,

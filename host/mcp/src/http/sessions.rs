@@ -1,7 +1,7 @@
 //! Sessions of the older era, bounded in number and age. Their ids are random and of 122 bits; the
 //! newer era has none.
 
-use super::{Answer, BODY_BYTES_MAX, Bounds, plain};
+use super::{Answer, BODY_BYTES_MAX, ClientBounds, plain};
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::Full;
@@ -28,11 +28,11 @@ pub(super) struct Sessions<S> {
     manager: Arc<LocalSessionManager>,
     /// When each began. Held while one begins, so that they are counted one after the other.
     began: Mutex<HashMap<Arc<str>, Instant>>,
-    bounds: Bounds,
+    bounds: ClientBounds,
 }
 
 impl<S: ServerHandler + Clone> Sessions<S> {
-    pub(super) fn new(server: S, bounds: Bounds, stop: CancellationToken) -> Self {
+    pub(super) fn new(server: S, bounds: ClientBounds, stop: CancellationToken) -> Self {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(bounds.session_idle);
         let manager = Arc::new(manager);

@@ -23,9 +23,9 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(bounds: Bounds) -> Self {
+    fn start(bounds: ClientBounds) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let listening = Listening::open(Config { address, token: None, hosts: Vec::new(), bounds });
+        let listening = BoundListener::open(Config { address, token: None, hosts: Vec::new(), bounds });
         let listening = listening.expect("a free port");
         let port = listening.address().expect("bound").port();
         let stop = CancellationToken::new();
@@ -106,7 +106,7 @@ fn status(answer: &str) -> u16 {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_closes_its_connection() {
-    let server = Serving::start(Bounds { head: SHORT, ..Bounds::default() });
+    let server = Serving::start(ClientBounds { head: SHORT, ..ClientBounds::default() });
     for begun in ["", "POST /mcp HTTP/1.1\r\nHost: local"] {
         let mut client = server.connect().await;
         client.send(begun).await;
@@ -121,7 +121,7 @@ async fn a_head_that_does_not_come_closes_its_connection() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_408_and_its_connection_closed() {
-    let server = Serving::start(Bounds { body: SHORT, ..Bounds::default() });
+    let server = Serving::start(ClientBounds { body: SHORT, ..ClientBounds::default() });
     let whole = request("POST", None, "", INITIALIZE);
     for cut in [INITIALIZE.len(), 1] {
         let mut client = server.connect().await;
@@ -136,7 +136,7 @@ async fn a_body_that_does_not_come_is_408_and_its_connection_closed() {
 
 #[tokio::test]
 async fn a_connection_too_many_is_closed_and_the_next_one_served_where_one_ended() {
-    let server = Serving::start(Bounds { connections: 2, ..Bounds::default() });
+    let server = Serving::start(ClientBounds { connections: 2, ..ClientBounds::default() });
     let mut kept = Vec::new();
     for _ in 0..2 {
         let mut client = server.connect().await;
@@ -161,7 +161,7 @@ async fn a_connection_too_many_is_closed_and_the_next_one_served_where_one_ended
 
 #[tokio::test]
 async fn a_session_too_many_waits_for_an_end() {
-    let server = Serving::start(Bounds { sessions: 2, ..Bounds::default() });
+    let server = Serving::start(ClientBounds { sessions: 2, ..ClientBounds::default() });
     let (first, _) = (server.begin().await.expect("room"), server.begin().await.expect("room"));
     let refused = server.begin().await.expect_err("one too many");
     assert!(status(&refused) == 503 && refused.to_lowercase().contains("retry-after: 60"), "{refused}");
@@ -174,7 +174,7 @@ async fn a_session_too_many_waits_for_an_end() {
 
 #[tokio::test]
 async fn a_session_ends_at_its_age_also_where_it_is_used() {
-    let server = Serving::start(Bounds { session_age: Duration::ZERO, sessions: 1, ..Bounds::default() });
+    let server = Serving::start(ClientBounds { session_age: Duration::ZERO, sessions: 1, ..ClientBounds::default() });
     let old = server.begin().await.expect("room");
     assert_eq!(server.status(&old).await, 404);
     // It takes nobody's place either.
@@ -186,7 +186,7 @@ async fn a_session_ends_at_its_age_also_where_it_is_used() {
 
 #[tokio::test]
 async fn a_session_that_nobody_uses_ends() {
-    let server = Serving::start(Bounds { session_idle: SHORT, ..Bounds::default() });
+    let server = Serving::start(ClientBounds { session_idle: SHORT, ..ClientBounds::default() });
     let session = server.begin().await.expect("room");
     // Each look is a use; between them it is idle for longer than it may be.
     let mut pause = SHORT * 2;
@@ -195,7 +195,7 @@ async fn a_session_that_nobody_uses_ends() {
         tokio::time::sleep(pause).await;
         pause += SHORT;
     }
-    let kept = Serving::start(Bounds::default());
+    let kept = Serving::start(ClientBounds::default());
     let session = kept.begin().await.expect("room");
     tokio::time::sleep(SHORT * 2).await;
     assert_eq!(kept.status(&session).await, 202);

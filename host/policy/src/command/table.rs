@@ -1,7 +1,7 @@
 //! `[command]` as it is written, and what is wrong with it.
 
 use super::{CommandPolicy, Element};
-use crate::source::{PolicyProblem, Source};
+use crate::source::{PolicyProblem, PolicySource};
 use cofferdam_core::entry::{ErrRule, StdoutFormat};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
@@ -34,7 +34,7 @@ impl<'de> Deserialize<'de> for Element {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Fields {
+        struct TableFields {
             flag: Option<String>,
             #[serde(rename = "if")]
             when: Option<String>,
@@ -44,26 +44,26 @@ impl<'de> Deserialize<'de> for Element {
         }
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum ArgumentText {
             Literal(String),
-            Fields(Fields),
+            Fields(TableFields),
         }
-        let fields = match Written::deserialize(d) {
-            Ok(Written::Literal(text)) => return Ok(Self::Literal(text)),
-            Ok(Written::Fields(fields)) => Some(fields),
+        let fields = match ArgumentText::deserialize(d) {
+            Ok(ArgumentText::Literal(text)) => return Ok(Self::Literal(text)),
+            Ok(ArgumentText::Fields(fields)) => Some(fields),
             Err(_) => None,
         };
         match fields {
-            Some(Fields { flag: Some(flag), when: Some(when), option: None, from: None, each: None }) => {
+            Some(TableFields { flag: Some(flag), when: Some(when), option: None, from: None, each: None }) => {
                 Ok(Self::Flag { flag, when })
             }
-            Some(Fields { flag: None, when: None, option: Some(option), from: Some(from), each: None }) => {
+            Some(TableFields { flag: None, when: None, option: Some(option), from: Some(from), each: None }) => {
                 Ok(Self::Option { option, from })
             }
-            Some(Fields { flag: None, when: None, option: None, from: Some(from), each: None }) => {
+            Some(TableFields { flag: None, when: None, option: None, from: Some(from), each: None }) => {
                 Ok(Self::From { from })
             }
-            Some(Fields { flag: None, when: None, option: None, from: None, each: Some(each) }) => {
+            Some(TableFields { flag: None, when: None, option: None, from: None, each: Some(each) }) => {
                 Ok(Self::Each { each })
             }
             _ => Err(de::Error::custom(
@@ -78,7 +78,7 @@ impl CommandTable {
     /// The command, or all that is wrong with it.
     pub(crate) fn check(
         self,
-        source: &Source<'_>,
+        source: &PolicySource<'_>,
         tool: ToolName,
     ) -> Result<CommandPolicy, Vec<PolicyProblem>> {
         let mut problems = Vec::new();
@@ -91,7 +91,7 @@ impl CommandTable {
             problem(self.summary.span().start, said);
             Value::Null
         });
-        let arguments = Arguments(&schema["properties"]);
+        let arguments = ArgumentNames(&schema["properties"]);
         let elements = self.argv.get_ref();
         if !matches!(elements.first().map(Spanned::get_ref), Some(Element::Literal(_))) {
             let said = "argv does not begin with a text; the first element is the command's own name";
@@ -148,9 +148,9 @@ fn schema(tables: &toml::Table) -> Result<Value, String> {
 }
 
 /// The arguments that there are, by name.
-struct Arguments<'a>(&'a Value);
+struct ArgumentNames<'a>(&'a Value);
 
-impl Arguments<'_> {
+impl ArgumentNames<'_> {
     /// What is wrong with an element, if anything.
     fn problem(&self, element: &Element) -> Option<String> {
         const SCALARS: [&str; 4] = ["string", "integer", "number", "boolean"];

@@ -2,7 +2,7 @@
 //! bring out.
 
 use super::{TOOL, WRITING};
-use crate::{Ask, Call, Expected, Facts, GuestPath, PolicySet, Seen, ToolPolicy, Verdict, judge};
+use crate::{PathRequest, JudgedCall, ExpectedEntry, Facts, GuestPath, PolicySet, PathSnapshot, ToolPolicy, Verdict, judge};
 use cofferdam_core::audit::EntryKind;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolName};
@@ -24,14 +24,14 @@ fn policy(approval: &str) -> ToolPolicy {
 
 fn verdict(policy: &ToolPolicy, arguments: &Value) -> Verdict {
     let tool = ToolName::parse("t").expect("a name");
-    judge(Call { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() }, policy)
+    judge(JudgedCall { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() }, policy)
 }
 
 fn path(text: &str) -> GuestPath {
     GuestPath::parse(text).expect(text)
 }
 
-fn ask(policy: &ToolPolicy, arguments: &Value) -> Ask {
+fn ask(policy: &ToolPolicy, arguments: &Value) -> PathRequest {
     match verdict(policy, arguments) {
         Verdict::Ask(ask) => ask,
         other => panic!("{arguments}: {other:?}"),
@@ -156,11 +156,11 @@ fn what_could_never_be_meant_does_not_load() {
     assert!(said.contains("no argument is a path that is written itself"), "{said}");
 }
 
-fn file(inode: u64) -> Seen {
-    Seen { kind: EntryKind::File, bytes: 3, number: (1, inode), modified: (0, 0), changed: (0, 0) }
+fn file(inode: u64) -> PathSnapshot {
+    PathSnapshot { kind: EntryKind::File, bytes: 3, number: (1, inode), modified: (0, 0), changed: (0, 0) }
 }
 
-fn facts(there: &[(&str, Option<Seen>)], approved: &[&str]) -> Facts {
+fn facts(there: &[(&str, Option<PathSnapshot>)], approved: &[&str]) -> Facts {
     Facts {
         asker: None,
         there: there.iter().map(|(text, seen)| (path(text), seen.clone())).collect(),
@@ -200,14 +200,14 @@ fn a_permit_holds_for_what_was_seen_and_no_more() {
     let Verdict::Permit(permit) = ask(&rules, &write).given(&facts(&[("/shared/a", None)], &[])) else {
         panic!("nothing is there")
     };
-    assert_eq!(permit.expected(&path("/shared/a")), Expected::Nothing);
-    assert_eq!(permit.expected(&path("/shared/b")), Expected::Anything);
+    assert_eq!(permit.expected(&path("/shared/a")), ExpectedEntry::Nothing);
+    assert_eq!(permit.expected(&path("/shared/b")), ExpectedEntry::Anything);
     let seen = file(7);
     let there = facts(&[("/shared/a", Some(seen.clone()))], &[]);
     let Verdict::Ask(asked) = ask(&rules, &write).given(&there) else { panic!("it is there") };
     let sha256 = asked.sha256("shown");
     let permit = asked.grant("shown", &sha256).expect("this very call");
-    assert_eq!(permit.expected(&path("/shared/a")), Expected::This(&seen));
+    assert_eq!(permit.expected(&path("/shared/a")), ExpectedEntry::This(&seen));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn an_approval_is_good_for_exactly_what_was_shown() {
         let denial = ask.grant(shown, &sha256).map(|_| ()).expect_err(why);
         assert_eq!(denial.code, ErrorCode::ApprovalDenied, "{why}");
     }
-    let again = Call {
+    let again = JudgedCall {
         id: TurnId::new("turn").call(1),
         tool: ToolName::parse("t").expect("a name"),
         arguments: call,
@@ -248,16 +248,16 @@ fn an_approval_is_good_for_exactly_what_was_shown() {
 #[test]
 fn what_is_read_is_what_was_approved() {
     let rules = policy("read = \"always\"");
-    let found = |seen: Option<Seen>| Facts { found: [(path("/shared/a"), seen)].into(), ..Facts::default() };
+    let found = |seen: Option<PathSnapshot>| Facts { found: [(path("/shared/a"), seen)].into(), ..Facts::default() };
     let asked = |facts: &Facts| match ask(&rules, &json!({ "read": "/shared/a" })).given(facts) {
         Verdict::Ask(ask) => ask,
         other => panic!("{other:?}"),
     };
     let sha256 = asked(&found(Some(file(1)))).sha256("shown");
     let permit = asked(&found(Some(file(1)))).grant("shown", &sha256).expect("as it was");
-    assert_eq!(permit.expected_to_read(&path("/shared/a")), Expected::This(&file(1)));
-    assert_eq!(permit.expected_to_read(&path("/shared/b")), Expected::Anything);
-    assert_eq!(permit.expected(&path("/shared/a")), Expected::Anything, "it writes nothing");
+    assert_eq!(permit.expected_to_read(&path("/shared/a")), ExpectedEntry::This(&file(1)));
+    assert_eq!(permit.expected_to_read(&path("/shared/b")), ExpectedEntry::Anything);
+    assert_eq!(permit.expected(&path("/shared/a")), ExpectedEntry::Anything, "it writes nothing");
     for (why, facts) in
         [("another file", found(Some(file(2)))), ("none", found(None)), ("nobody looked", Facts::default())]
     {
@@ -266,5 +266,5 @@ fn what_is_read_is_what_was_approved() {
     }
     let none = asked(&found(None)).sha256("shown");
     let permit = asked(&found(None)).grant("shown", &none).expect("as it was");
-    assert_eq!(permit.expected_to_read(&path("/shared/a")), Expected::Nothing);
+    assert_eq!(permit.expected_to_read(&path("/shared/a")), ExpectedEntry::Nothing);
 }

@@ -1,7 +1,7 @@
 //! Arguments that a policy completes: what the judge then sees, and policies that could never do.
 
 use super::{MIXED, READING, TOOL, policies};
-use crate::{Call, GuestPath, PolicySet, Verdict, judge};
+use crate::{JudgedCall, GuestPath, PolicySet, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn judged(arguments: &str, given: Value) -> Result<(Value, bool), String> {
     let policies = policies(MIXED, arguments);
     let policy = policies.get("t").expect("there");
     let tool = ToolName::parse("t").expect("a name");
-    match judge(Call { id: TurnId::new("turn").call(0), tool, arguments: given }, policy) {
+    match judge(JudgedCall { id: TurnId::new("turn").call(0), tool, arguments: given }, policy) {
         Verdict::Ask(ask) => panic!("{ask:?}"),
         Verdict::Deny(denial) => Err(denial.reason),
         Verdict::Permit(permit) => {

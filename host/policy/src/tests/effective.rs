@@ -5,7 +5,7 @@ use super::{READING, WRITING, policies};
 use crate::{PolicyProblem, PolicySet, Spelled};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::Access;
-use cofferdam_core::limits::{ByteSize, Limits, Span};
+use cofferdam_core::limits::{ByteSize, Limits, TimeSpan};
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\n";
 
@@ -58,7 +58,7 @@ fn what_nobody_limits_gets_the_default_within_the_profile() {
     let tight = "memory = \"1 MiB\"\ndeadline = \"5s\"\nwritten_bytes = \"2 KiB\"\nchanges = 7\narguments = \"3 KiB\"\nresult = \"4 KiB\"";
     let expected = Limits {
         memory: ByteSize::mib(1),
-        deadline: Span::seconds(5),
+        deadline: TimeSpan::seconds(5),
         written_bytes: ByteSize::kib(2),
         changes: 7,
         arguments: ByteSize::kib(3),

@@ -1,14 +1,14 @@
 //! The judge in tables: what one call comes to under one profile, refusals first.
 
 use super::{MIXED, READING, WRITING, policies};
-use crate::{Call, Cause, GuestPath, PathUse, Safety, ToolPolicy, Verdict, judge};
+use crate::{JudgedCall, Cause, GuestPath, PathUse, Safety, ToolPolicy, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolName};
 use serde_json::{Value, json};
 
 /// What the judge says, on one line: `deny: CODE REASON`, or `permit` with the paths for writing.
 fn said(policy: &ToolPolicy, arguments: &Value) -> String {
-    let call = Call {
+    let call = JudgedCall {
         id: TurnId::new("turn").call(0),
         tool: ToolName::parse("t").expect("a name"),
         arguments: arguments.clone(),
@@ -55,7 +55,7 @@ fn check(word: &str, arguments: &str, expected: &str) {
 
 #[test]
 fn the_policy_of_another_tool_denies() {
-    let call = Call {
+    let call = JudgedCall {
         id: TurnId::new("turn").call(0),
         tool: ToolName::parse("u").expect("a name"),
         arguments: json!({}),
@@ -254,7 +254,7 @@ fn what_was_judged_for_reading_may_be_attached_and_nothing_else() {
     let arguments =
         "one = { path = \"read\" }\n\"one[]\" = { path = \"read\" }\nwrite = { path = \"write\" }\n";
     let policy = policies(WRITING, arguments).get("t").expect("there").clone();
-    let call = Call {
+    let call = JudgedCall {
         id: TurnId::new("turn").call(0),
         tool: ToolName::parse("t").expect("a name"),
         arguments: json!({ "one": ["/shared/a", "/tmp/b"], "write": "/shared/c" }),

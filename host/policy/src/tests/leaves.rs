@@ -3,7 +3,7 @@
 
 use super::{READING, TOOL, policies};
 use crate::schema::{Leaf, leaves};
-use crate::{Call, PolicySet, Verdict, judge};
+use crate::{JudgedCall, PolicySet, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use proptest::prelude::*;
@@ -158,7 +158,7 @@ fn classified(found: &BTreeMap<String, Leaf>, class: &str) -> PolicySet {
 
 fn judged(set: &PolicySet, arguments: &Value) -> Verdict {
     let tool = ToolName::parse("t").expect("a name");
-    let call = Call { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() };
+    let call = JudgedCall { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() };
     judge(call, set.get("t").expect("there"))
 }
 

@@ -2,7 +2,7 @@
 //! beside it.
 
 use super::{MIXED, policies};
-use crate::{Call, GuestPath, Permit, Verdict, judge};
+use crate::{JudgedCall, GuestPath, Permit, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn permit(arguments: Value) -> Permit {
         "read = { path = \"read\" }\n\"writes[]\" = { path = \"write\" }\nbelow = { path = \"write-below\" }\ntext = \"value\"",
     );
     let call =
-        Call { id: TurnId::new("turn").call(0), tool: ToolName::parse("t").expect("a name"), arguments };
+        JudgedCall { id: TurnId::new("turn").call(0), tool: ToolName::parse("t").expect("a name"), arguments };
     match judge(call, set.get("t").expect("there")) {
         Verdict::Permit(permit) => permit,
         other => panic!("{other:?}"),

@@ -2,7 +2,7 @@
 //! does not load.
 
 use super::{READING, TOOL};
-use crate::{Ask, Call, Facts, PolicySet, Verdict, judge};
+use crate::{PathRequest, JudgedCall, Facts, PolicySet, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolName};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn parse(approval: &str) -> Result<PolicySet, String> {
 fn verdict(approval: &str, arguments: Value) -> Verdict {
     let set = parse(approval).expect(approval);
     let tool = ToolName::parse("t").expect("a name");
-    judge(Call { id: TurnId::new("turn").call(0), tool, arguments }, set.get("t").expect("there"))
+    judge(JudgedCall { id: TurnId::new("turn").call(0), tool, arguments }, set.get("t").expect("there"))
 }
 
 fn facts(asker: Option<&str>) -> Facts {
@@ -58,7 +58,7 @@ fn a_permit_names_everybody_who_is_written_to() {
 
 #[test]
 fn others_are_asked_about_and_oneself_is_not() {
-    let ask = |arguments: Value| -> Ask {
+    let ask = |arguments: Value| -> PathRequest {
         match verdict("to = \"others\"\n\"send.to\" = \"others\"\n\"many[]\" = \"others\"", arguments) {
             Verdict::Ask(ask) => ask,
             other => panic!("{other:?}"),

@@ -4,7 +4,7 @@
 //! intent has no verdict.
 
 use super::PathPattern;
-use cofferdam_core::audit::{Access, Effect, Event, NetworkRequest, Record, VerdictKind, Workflow};
+use cofferdam_core::audit::{AccessKind, Effect, AuditEvent, NetworkRequest, Record, VerdictKind, Workflow};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::Wanted;
@@ -61,22 +61,22 @@ impl Filter {
         })
     }
 
-    fn matches_event(&self, event: &Event) -> bool {
+    fn matches_event(&self, event: &AuditEvent) -> bool {
         let (facts, files) = match event {
-            Event::Intent(intent) => (&intent.facts, intent.files.as_slice()),
-            Event::Outcome(outcome) => (&outcome.facts, outcome.files.as_slice()),
-            Event::Approval(approval) => (&approval.facts, &[][..]),
-            Event::Message(message) => (&message.facts, message.files.as_slice()),
-            Event::Reload(_) | Event::Recovered(_) => {
+            AuditEvent::Intent(intent) => (&intent.facts, intent.files.as_slice()),
+            AuditEvent::Outcome(outcome) => (&outcome.facts, outcome.files.as_slice()),
+            AuditEvent::Approval(approval) => (&approval.facts, &[][..]),
+            AuditEvent::Message(message) => (&message.facts, message.files.as_slice()),
+            AuditEvent::Reload(_) | AuditEvent::Recovered(_) => {
                 let timeless = Self { since: None, before: None, ..self.clone() };
                 return timeless.is_empty();
             }
-            Event::Access(access) => return self.matches_access(access),
-            Event::Workflow(workflow) => return self.matches_workflow(workflow),
-            Event::Network(request) => return self.matches_network(request),
+            AuditEvent::Access(access) => return self.matches_access(access),
+            AuditEvent::Workflow(workflow) => return self.matches_workflow(workflow),
+            AuditEvent::Network(request) => return self.matches_network(request),
         };
         let (verdict, code) = match event {
-            Event::Outcome(outcome) => (Some(outcome.verdict), outcome.code),
+            AuditEvent::Outcome(outcome) => (Some(outcome.verdict), outcome.code),
             _ => (None, None),
         };
         let is = |wanted: &Option<String>, there: &str| wanted.as_deref().is_none_or(|text| text == there);
@@ -116,7 +116,7 @@ impl Filter {
     }
 
     /// It is about a person and no call.
-    fn matches_access(&self, access: &Access) -> bool {
+    fn matches_access(&self, access: &AccessKind) -> bool {
         let personless = Self { since: None, before: None, sender: None, channel: None, ..self.clone() };
         personless.is_empty()
             && self.sender.as_ref().is_none_or(|sender| *sender == access.person.sender)

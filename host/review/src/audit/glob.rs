@@ -5,15 +5,15 @@
 /// Paths that are meant. Without `*` and `?` it is a path and all below it; with them, `?` is one
 /// character, `*` any number of characters of one component, and `**` any number of any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathPattern(Vec<Token>);
+pub struct PathPattern(Vec<GlobToken>);
 
 /// Why a text is not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a virtual path or pattern; write e.g. /shared/reports or '/shared/**/*.pdf'")]
-pub struct BadPattern(String);
+pub struct BadPathPattern(String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
+enum GlobToken {
     Char(char),
     AnyChar,
     AnyInComponent,
@@ -28,25 +28,25 @@ impl PathPattern {
     ///
     /// # Errors
     /// `BadPattern` when it does not start with `/` or `*`, or is longer than a path can be.
-    pub fn parse(text: &str) -> Result<Self, BadPattern> {
+    pub fn parse(text: &str) -> Result<Self, BadPathPattern> {
         if !text.starts_with(['/', '*']) || text.len() > PATTERN_BYTES_MAX {
-            return Err(BadPattern(cofferdam_core::text::one_line(text, 100)));
+            return Err(BadPathPattern(cofferdam_core::text::one_line(text, 100)));
         }
         let mut tokens = Vec::new();
         for c in text.chars() {
             let token = match (c, tokens.last()) {
-                ('?', _) => Token::AnyChar,
-                ('*', Some(Token::AnyInComponent | Token::Any)) => {
+                ('?', _) => GlobToken::AnyChar,
+                ('*', Some(GlobToken::AnyInComponent | GlobToken::Any)) => {
                     tokens.pop();
-                    Token::Any
+                    GlobToken::Any
                 }
-                ('*', _) => Token::AnyInComponent,
-                (c, _) => Token::Char(c),
+                ('*', _) => GlobToken::AnyInComponent,
+                (c, _) => GlobToken::Char(c),
             };
             tokens.push(token);
         }
-        if tokens.iter().all(|token| matches!(token, Token::Char(_))) {
-            while tokens.last() == Some(&Token::Char('/')) {
+        if tokens.iter().all(|token| matches!(token, GlobToken::Char(_))) {
+            while tokens.last() == Some(&GlobToken::Char('/')) {
                 tokens.pop();
             }
         }
@@ -67,10 +67,10 @@ impl PathPattern {
             let mut next = vec![false; self.0.len() + 1];
             for (at, token) in self.0.iter().enumerate().filter(|(at, _)| reached[*at]) {
                 match token {
-                    Token::Char(wanted) if *wanted == c => next[at + 1] = true,
-                    Token::AnyChar if c != '/' => next[at + 1] = true,
-                    Token::AnyInComponent if c != '/' => next[at] = true,
-                    Token::Any => next[at] = true,
+                    GlobToken::Char(wanted) if *wanted == c => next[at + 1] = true,
+                    GlobToken::AnyChar if c != '/' => next[at + 1] = true,
+                    GlobToken::AnyInComponent if c != '/' => next[at] = true,
+                    GlobToken::Any => next[at] = true,
                     _ => {}
                 }
             }
@@ -82,16 +82,16 @@ impl PathPattern {
 
     /// Whether it is a path that means all below it too.
     fn is_below(&self) -> bool {
-        self.0.iter().all(|token| matches!(token, Token::Char(_)))
+        self.0.iter().all(|token| matches!(token, GlobToken::Char(_)))
     }
 
     /// Stars match nothing, too; and `**/` matches no component at all, where one would start:
     /// after a `/`, and at the beginning.
     fn pass_stars(&self, reached: &mut [bool], previous: char) {
         for (at, token) in self.0.iter().enumerate() {
-            if reached[at] && matches!(token, Token::AnyInComponent | Token::Any) {
+            if reached[at] && matches!(token, GlobToken::AnyInComponent | GlobToken::Any) {
                 reached[at + 1] = true;
-                if *token == Token::Any && previous == '/' && self.0.get(at + 1) == Some(&Token::Char('/')) {
+                if *token == GlobToken::Any && previous == '/' && self.0.get(at + 1) == Some(&GlobToken::Char('/')) {
                     reached[at + 2] = true;
                 }
             }

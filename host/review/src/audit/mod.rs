@@ -12,12 +12,12 @@ mod verify;
 mod when;
 
 pub use filter::Filter;
-pub use glob::{BadPattern, PathPattern};
-pub use replay::{Rebuilt, Unreplayable, came, differences, rebuild};
+pub use glob::{BadPathPattern, PathPattern};
+pub use replay::{RebuiltArguments, Unreplayable, came, differences, rebuild};
 pub use row::row;
 pub use show::{entry_json, entry_text, show};
 pub use verify::{BadStatement, Signed, bad_json, bad_text, sound_json, sound_text, statements};
-pub use when::When;
+pub use when::TimeBound;
 
 use std::path::Path;
 

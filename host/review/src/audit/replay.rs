@@ -1,7 +1,7 @@
 //! A call of the audit as it can be made again: its arguments, as far as the record holds them, and
 //! what came of it the second time against what is recorded. Pure.
 
-use cofferdam_core::audit::{Effect, EntryKind, Outcome, VerdictKind, sha256_hex};
+use cofferdam_core::audit::{Effect, EntryKind, CallOutcome, VerdictKind, sha256_hex};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::text::one_line;
 use serde_json::Value;
@@ -49,7 +49,7 @@ pub enum Unreplayable {
 
 /// Arguments that were put together again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rebuilt {
+pub struct RebuiltArguments {
     /// As a call takes them.
     pub arguments: Value,
     /// Whether they are, byte for byte, the text that was called with.
@@ -65,13 +65,13 @@ pub fn rebuild(
     recorded: &Value,
     arguments_sha256: &str,
     mut given: BTreeMap<String, Vec<u8>>,
-) -> Result<Rebuilt, Unreplayable> {
+) -> Result<RebuiltArguments, Unreplayable> {
     if digest(recorded).is_some() || !recorded.is_object() {
         return Err(Unreplayable::Unlisted);
     }
-    let mut walk = Walk { given: &mut given, missing: Vec::new(), is_cut: false };
+    let mut walk = ReplayWalk { given: &mut given, missing: Vec::new(), is_cut: false };
     let arguments = walk.fill("", recorded)?;
-    let Walk { missing, is_cut, .. } = walk;
+    let ReplayWalk { missing, is_cut, .. } = walk;
     if !missing.is_empty() {
         return Err(Unreplayable::Missing(missing));
     }
@@ -80,17 +80,17 @@ pub fn rebuild(
     }
     let exact = sha256_hex(arguments.to_string().as_bytes()) == arguments_sha256;
     // Otherwise the spelling differs, or what the policy fills in: the same call all the same.
-    if is_cut && !exact { Err(Unreplayable::Unlisted) } else { Ok(Rebuilt { arguments, exact }) }
+    if is_cut && !exact { Err(Unreplayable::Unlisted) } else { Ok(RebuiltArguments { arguments, exact }) }
 }
 
-struct Walk<'a> {
+struct ReplayWalk<'a> {
     given: &'a mut BTreeMap<String, Vec<u8>>,
     missing: Vec<String>,
     /// Whether something may have been left out.
     is_cut: bool,
 }
 
-impl Walk<'_> {
+impl ReplayWalk<'_> {
     fn fill(&mut self, at: &str, value: &Value) -> Result<Value, Unreplayable> {
         if let Some(digest) = digest(value) {
             let Some(bytes) = self.given.remove(at) else {
@@ -123,21 +123,21 @@ impl Walk<'_> {
 }
 
 /// What the audit holds of a content.
-struct Digest<'a> {
+struct AuditedHash<'a> {
     is_text: bool,
     bytes: u64,
     sha256: &'a str,
 }
 
-fn digest(value: &Value) -> Option<Digest<'_>> {
+fn digest(value: &Value) -> Option<AuditedHash<'_>> {
     let fields = value.as_object().filter(|fields| fields.len() == 2)?;
     let sha256 = fields.get("sha256")?.as_str().filter(|hex| hex.len() == 64)?;
     let of = |key: &str| fields.get(key).and_then(Value::as_u64);
-    let text = of("bytes").map(|bytes| Digest { is_text: true, bytes, sha256 });
-    text.or_else(|| of("json_bytes").map(|bytes| Digest { is_text: false, bytes, sha256 }))
+    let text = of("bytes").map(|bytes| AuditedHash { is_text: true, bytes, sha256 });
+    text.or_else(|| of("json_bytes").map(|bytes| AuditedHash { is_text: false, bytes, sha256 }))
 }
 
-impl Digest<'_> {
+impl AuditedHash<'_> {
     fn of(&self, at: &str, bytes: Vec<u8>) -> Result<Value, Unreplayable> {
         let malformed = |what| Unreplayable::Malformed { at: one_line(at, 200), what };
         let text = String::from_utf8(bytes).map_err(|_| malformed("UTF-8 text"))?;
@@ -161,7 +161,7 @@ impl Digest<'_> {
 
 /// Each difference between what was recorded and what came of it now, on a line; none when both are
 /// the same as far as the audit tells.
-pub fn differences(recorded: &Outcome, now: &Outcome) -> Vec<String> {
+pub fn differences(recorded: &CallOutcome, now: &CallOutcome) -> Vec<String> {
     let mut told = Vec::new();
     let (before, after) = (came(recorded), came(now));
     if before != after {
@@ -186,7 +186,7 @@ pub fn differences(recorded: &Outcome, now: &Outcome) -> Vec<String> {
 }
 
 /// What an outcome came to, in a word.
-pub fn came(outcome: &Outcome) -> String {
+pub fn came(outcome: &CallOutcome) -> String {
     match (outcome.verdict, outcome.code) {
         (VerdictKind::Permit, None) => "done".to_owned(),
         (VerdictKind::Permit, Some(code)) => format!("failed {code}"),
@@ -226,7 +226,7 @@ mod tests {
         json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) })
     }
 
-    fn rebuilt(recorded: &Value, called: &Value, given: &[(&str, &str)]) -> Result<Rebuilt, Unreplayable> {
+    fn rebuilt(recorded: &Value, called: &Value, given: &[(&str, &str)]) -> Result<RebuiltArguments, Unreplayable> {
         let given = given.iter().map(|(at, text)| ((*at).to_owned(), text.as_bytes().to_vec())).collect();
         rebuild(recorded, &sha256_hex(called.to_string().as_bytes()), given)
     }
@@ -242,7 +242,7 @@ mod tests {
         assert!(matches!(wrong, Err(Unreplayable::Digest { at, .. }) if at == "content"));
         let all = [("edits[0].new", "x"), ("content", "hello")];
         let whole = rebuilt(&recorded, &called, &all).expect("all of it");
-        assert_eq!(whole, Rebuilt { arguments: called.clone(), exact: true });
+        assert_eq!(whole, RebuiltArguments { arguments: called.clone(), exact: true });
         let more = [all[0], all[1], ("path", "/shared/b")];
         assert_eq!(rebuilt(&recorded, &called, &more), Err(Unreplayable::Unasked("path".into())));
     }

@@ -1,8 +1,8 @@
 //! One record as one line for people: time, seq, event, sender, tool, what came of it, duration.
 
 use cofferdam_core::audit::{
-    Access, AccessChange, Approval, ApprovalState, Attached, CallFacts, Effect, EntryKind, Event, FileFacts,
-    Intent, Message, Moved, NetworkRequest, Outcome, Record, Recovered, Reload, ReloadState, Removed,
+    AccessKind, AccessChange, ApprovalRecord, ApprovalState, AttachRecord, CallFacts, Effect, EntryKind, AuditEvent, FileFacts,
+    Intent, MessageRecord, MoveRecord, NetworkRequest, CallOutcome, Record, Recovered, Reload, ReloadState, RemoveRecord,
     VerdictKind, Workflow, WorkflowState,
 };
 use cofferdam_core::text::one_line;
@@ -11,24 +11,24 @@ use std::fmt::Write as _;
 /// One record on one line: time, seq, event, sender, tool, what came of it, files, duration.
 pub fn row(record: &Record) -> String {
     let told = match &record.event {
-        Event::Intent(Intent { facts, files }) => format!("intent   {}{}", who(facts), all(files)),
-        Event::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
-        Event::Approval(approval) => format!("approval {} {}", who(&approval.facts), decided(approval)),
-        Event::Message(Message { facts, to, files, .. }) => {
+        AuditEvent::Intent(Intent { facts, files }) => format!("intent   {}{}", who(facts), all(files)),
+        AuditEvent::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
+        AuditEvent::Approval(approval) => format!("approval {} {}", who(&approval.facts), decided(approval)),
+        AuditEvent::Message(MessageRecord { facts, to, files, .. }) => {
             format!("message  {} to {}{}", who(facts), one_line(to, 80), all(files))
         }
-        Event::Access(access) => access_row(access),
-        Event::Workflow(workflow) => workflow_row(workflow),
-        Event::Network(request) => network_row(request),
-        Event::Reload(reload) => format!("reload   {}", reloaded(reload)),
-        Event::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
+        AuditEvent::Access(access) => access_row(access),
+        AuditEvent::Workflow(workflow) => workflow_row(workflow),
+        AuditEvent::Network(request) => network_row(request),
+        AuditEvent::Reload(reload) => format!("reload   {}", reloaded(reload)),
+        AuditEvent::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
             format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
         }
     };
     format!("{} {:>6} {told}", one_line(&record.time, 40), record.seq)
 }
 
-fn access_row(Access { person, access, by }: &Access) -> String {
+fn access_row(AccessKind { person, access, by }: &AccessKind) -> String {
     let what = match access {
         AccessChange::Allowed => "allowed",
         AccessChange::Removed => "removed",
@@ -78,7 +78,7 @@ fn who(facts: &CallFacts) -> String {
     one_line(&format!("{channel}:{sender} {}", facts.tool), 200)
 }
 
-fn end(outcome: &Outcome) -> String {
+fn end(outcome: &CallOutcome) -> String {
     let mut text = match (outcome.verdict, outcome.code) {
         (VerdictKind::Permit, None) => "done".to_owned(),
         (VerdictKind::Permit, Some(code)) => format!("failed {code}"),
@@ -95,7 +95,7 @@ fn end(outcome: &Outcome) -> String {
     text + " " + &duration(outcome.duration_us)
 }
 
-fn decided(approval: &Approval) -> String {
+fn decided(approval: &ApprovalRecord) -> String {
     let state = match approval.approval {
         ApprovalState::Asked => "asked",
         ApprovalState::Approved => "approved",
@@ -142,15 +142,15 @@ fn told(effect: &Effect) -> String {
         Effect::Written(FileFacts { path, bytes, sha256 }) => {
             format!("{} {bytes} bytes sha256 {}", shown(path), short(sha256))
         }
-        Effect::Moved(Moved { path, moved_from, .. }) => {
+        Effect::Moved(MoveRecord { path, moved_from, .. }) => {
             format!("moved {} to {}", shown(moved_from), shown(path))
         }
-        Effect::Removed(Removed { path, removed: EntryKind::Directory, entries }) => {
+        Effect::Removed(RemoveRecord { path, removed: EntryKind::Directory, entries }) => {
             let plural = if *entries == 1 { "entry" } else { "entries" };
             format!("removed {}, {entries} {plural}", shown(path))
         }
-        Effect::Removed(Removed { path, .. }) => format!("removed {}", shown(path)),
-        Effect::Attached(Attached { path, attached, bytes, sha256 }) => {
+        Effect::Removed(RemoveRecord { path, .. }) => format!("removed {}", shown(path)),
+        Effect::Attached(AttachRecord { path, attached, bytes, sha256 }) => {
             let what = match path {
                 Some(path) => shown(path),
                 None => format!("{:?} of the call", one_line(attached, 120)),

@@ -2,22 +2,22 @@
 
 use super::{Filter, name, row};
 use cofferdam_core::text::one_line;
-use cofferdam_warden::audit::{AuditError, Entries, Entry, Source, Span, read_entries};
+use cofferdam_warden::audit::{AuditError, Entries, LogEntry, LogSelection, EntryRange, read_entries};
 use serde_json::json;
 
 /// The entries of a log that match, from `span`, newest last. Without conditions every line is one.
 ///
 /// # Errors
 /// When a file cannot be opened or read.
-pub fn show(source: Source<'_>, span: Span, filter: Filter) -> Result<Entries, AuditError> {
+pub fn show(source: LogSelection<'_>, span: EntryRange, filter: Filter) -> Result<Entries, AuditError> {
     read_entries(source, span, filter.wanted())
 }
 
 /// An entry on one line.
-pub fn entry_text(entry: &Entry) -> String {
+pub fn entry_text(entry: &LogEntry) -> String {
     match entry {
-        Entry::Record { record, .. } => row(record),
-        Entry::Unreadable { file, offset, bytes, why } => {
+        LogEntry::Record { record, .. } => row(record),
+        LogEntry::Unreadable { file, offset, bytes, why } => {
             let (file, why) = (name(file), one_line(why, 200));
             format!("unreadable: {bytes} bytes at offset {offset} of {file}: {why}")
         }
@@ -25,10 +25,10 @@ pub fn entry_text(entry: &Entry) -> String {
 }
 
 /// An entry as one line of JSON: a record byte for byte as it is in the file.
-pub fn entry_json(entry: &Entry) -> String {
+pub fn entry_json(entry: &LogEntry) -> String {
     match entry {
-        Entry::Record { line, .. } => line.clone(),
-        Entry::Unreadable { file, offset, bytes, why } => {
+        LogEntry::Record { line, .. } => line.clone(),
+        LogEntry::Unreadable { file, offset, bytes, why } => {
             let file = name(file);
             json!({ "unreadable": { "file": file, "offset": offset, "bytes": bytes, "why": why } })
                 .to_string()

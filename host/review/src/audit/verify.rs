@@ -2,7 +2,7 @@
 
 use super::name;
 use cofferdam_warden::audit::sign::{Forged, Statement};
-use cofferdam_warden::audit::{BadRecord, Ending, Head, Report};
+use cofferdam_warden::audit::{BadRecord, ChainEnd, Head, Report};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -80,7 +80,7 @@ pub fn sound_text(report: &Report, kept: Option<&Head>, signed: Option<&Signed>)
             seq + 1
         ));
     }
-    if let Ending::Torn { line: at, bytes } = ending {
+    if let ChainEnd::Torn { line: at, bytes } = ending {
         line(format!(
             "notice: line {at} was torn by a crash after {bytes} bytes; the next record says so and goes on"
         ));
@@ -119,8 +119,8 @@ pub fn sound_text(report: &Report, kept: Option<&Head>, signed: Option<&Signed>)
 /// The same in one line of JSON.
 pub fn sound_json(report: &Report, signed: Option<&Signed>) -> String {
     let torn = match report.ending {
-        Ending::Whole => json!(null),
-        Ending::Torn { line, bytes } => json!({ "line": line, "bytes": bytes }),
+        ChainEnd::Whole => json!(null),
+        ChainEnd::Torn { line, bytes } => json!({ "line": line, "bytes": bytes }),
     };
     let signed = signed.map_or(Value::Null, |Signed { count, newest }| {
         let newest = newest.as_ref().map(|s| json!({ "seq": s.seq, "sha256": s.sha256, "time": s.time }));

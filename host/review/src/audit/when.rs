@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// A time as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum TimeBound {
     /// A point in time.
     At(Timestamp),
     /// A day.
@@ -18,7 +18,7 @@ pub enum When {
 const WRITE: &str = "write e.g. 2026-01-31T12:00:00Z, the date 2026-01-31 (UTC), or 2h for two hours ago \
 (s, m, h, d, w)";
 
-impl When {
+impl TimeBound {
     /// The time that a text names.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ mod tests {
     fn times_are_read_as_people_write_them() {
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
         let check = |text: &str, start: &str, end: &str| {
-            let when = When::parse(text).expect("a time");
+            let when = TimeBound::parse(text).expect("a time");
             assert_eq!((when.start(now).to_string(), when.end(now).to_string()), (start.into(), end.into()));
         };
         let just = |start: &str| start.replace('Z', ".000000001Z");
@@ -98,10 +98,10 @@ mod tests {
         for text in
             ["", "yesterday", "2h30", "-2h", "h", "2026", "2026-13-01", "2026-01-31T12:00:00", "2 h", "1y"]
         {
-            assert!(When::parse(text).is_err_and(|why| why.contains("2026-01-31T12:00:00Z")), "{text}");
+            assert!(TimeBound::parse(text).is_err_and(|why| why.contains("2026-01-31T12:00:00Z")), "{text}");
         }
         // More than any clock can say is as long ago as can be.
-        let when = When::parse("4294967295w").expect("a span");
+        let when = TimeBound::parse("4294967295w").expect("a span");
         assert_eq!(when.start(Timestamp::UNIX_EPOCH), Timestamp::MIN);
     }
 }

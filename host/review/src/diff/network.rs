@@ -1,12 +1,12 @@
 //! Grants of the network compared: hosts, methods, bytes, and the headers that carry secrets.
 
-use super::{Direction, Of, Subject};
+use super::{Direction, DiffSubjects, Subject};
 use cofferdam_core::network::{HostPattern, Network};
 use cofferdam_policy::ToolPolicy;
 use std::collections::BTreeSet;
 
 /// Compares what two policies of a tool may reach over the network.
-pub(super) fn network(of: &mut Of<'_>, old: &ToolPolicy, new: &ToolPolicy) {
+pub(super) fn network(of: &mut DiffSubjects<'_>, old: &ToolPolicy, new: &ToolPolicy) {
     let (before, after) = (old.grants.network.as_ref(), new.grants.network.as_ref());
     if before == after {
         return;
@@ -34,7 +34,7 @@ pub(super) fn network(of: &mut Of<'_>, old: &ToolPolicy, new: &ToolPolicy) {
 
 /// A host widens unless an entry of before covers it; one that is gone narrows unless an entry that
 /// is left covers it.
-fn hosts(of: &mut Of<'_>, before: Option<&Network>, after: Option<&Network>) {
+fn hosts(of: &mut DiffSubjects<'_>, before: Option<&Network>, after: Option<&Network>) {
     let hosts = |network: Option<&Network>| -> BTreeSet<HostPattern> {
         network.into_iter().flat_map(|network| network.hosts.iter().cloned()).collect()
     };
@@ -52,7 +52,7 @@ fn hosts(of: &mut Of<'_>, before: Option<&Network>, after: Option<&Network>) {
 }
 
 /// A secret that is sent is more than none, and another one must be reviewed anew.
-fn headers(of: &mut Of<'_>, before: Option<&Network>, after: Option<&Network>) {
+fn headers(of: &mut DiffSubjects<'_>, before: Option<&Network>, after: Option<&Network>) {
     let secret = |network: Option<&Network>, name: &str| {
         network.and_then(|network| network.headers.get(name)).map(|secret| format!("secret {secret}"))
     };
@@ -66,7 +66,7 @@ fn headers(of: &mut Of<'_>, before: Option<&Network>, after: Option<&Network>) {
     }
 }
 
-fn there_or_not(of: &mut Of<'_>, subject: Subject, is_new: bool, shown: String) {
+fn there_or_not(of: &mut DiffSubjects<'_>, subject: Subject, is_new: bool, shown: String) {
     match is_new {
         true => of.push(Direction::Widens, subject, None, Some(shown)),
         false => of.push(Direction::Narrows, subject, Some(shown), None),

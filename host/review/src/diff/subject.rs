@@ -2,7 +2,7 @@
 
 use cofferdam_core::capability::Interface;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::{Place, Spelled, ToolPolicy};
+use cofferdam_policy::{SourceLocation, Spelled, ToolPolicy};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -56,7 +56,7 @@ impl Subject {
     /// does.
     pub fn place(&self, policy: &ToolPolicy) -> (String, Option<usize>) {
         let origins = &policy.origins;
-        let place = |place: &Place| (place.file.to_string(), Some(place.line));
+        let place = |place: &SourceLocation| (place.file.to_string(), Some(place.line));
         let of_argument = |at: &str| {
             let line = policy.argument_line(at).unwrap_or(policy.arguments_line);
             (policy.file.clone(), Some(line))

@@ -1,7 +1,7 @@
 //! The page as HTML: one file without scripts, styles or pictures from elsewhere. Every text is
 //! escaped.
 
-use super::{Page, Table};
+use super::{ReportPage, ReportTable};
 use cofferdam_core::text::is_deceptive;
 use std::fmt::Write;
 
@@ -28,13 +28,13 @@ code { font: 13px monospace; overflow-wrap: anywhere }
 "#;
 
 /// The page as HTML that runs nothing and loads nothing.
-pub fn page(page: &Page) -> String {
+pub fn page(page: &ReportPage) -> String {
     let mut html = HEAD.to_owned();
     write_page(page, &mut html).expect("a string takes everything");
     html
 }
 
-fn write_page(page: &Page, html: &mut String) -> std::fmt::Result {
+fn write_page(page: &ReportPage, html: &mut String) -> std::fmt::Result {
     if !page.problems.is_empty() {
         writeln!(html, "<div class=\"problems\">\n<h2>Problems: {}</h2>\n<ul>", page.problems.len())?;
         for problem in &page.problems {
@@ -67,7 +67,7 @@ fn write_page(page: &Page, html: &mut String) -> std::fmt::Result {
     writeln!(html, "</body>\n</html>")
 }
 
-fn write_table(table: &Table, html: &mut String) -> std::fmt::Result {
+fn write_table(table: &ReportTable, html: &mut String) -> std::fmt::Result {
     writeln!(html, "<h3>{}</h3>", escaped(table.title))?;
     if table.rows.is_empty() {
         return writeln!(html, "<p>Nothing.</p>");

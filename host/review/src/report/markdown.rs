@@ -1,18 +1,18 @@
 //! The page as markdown, for a pull request or a wiki. Every text is escaped, so that none becomes
 //! a heading, a cell, a link, an image or HTML.
 
-use super::{Page, Table};
+use super::{ReportPage, ReportTable};
 use cofferdam_core::text::is_deceptive;
 use std::fmt::Write;
 
 /// The page as Markdown in which no text is markup.
-pub fn page(page: &Page) -> String {
+pub fn page(page: &ReportPage) -> String {
     let mut text = "# Cofferdam policies\n\n".to_owned();
     write_page(page, &mut text).expect("a string takes everything");
     text
 }
 
-fn write_page(page: &Page, text: &mut String) -> std::fmt::Result {
+fn write_page(page: &ReportPage, text: &mut String) -> std::fmt::Result {
     if !page.problems.is_empty() {
         writeln!(text, "## Problems: {}\n", page.problems.len())?;
         for problem in &page.problems {
@@ -36,7 +36,7 @@ fn write_page(page: &Page, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn write_table(table: &Table, text: &mut String) -> std::fmt::Result {
+fn write_table(table: &ReportTable, text: &mut String) -> std::fmt::Result {
     writeln!(text, "\n### {}\n", table.title)?;
     if table.rows.is_empty() {
         return writeln!(text, "Nothing.");

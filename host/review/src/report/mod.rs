@@ -8,13 +8,13 @@ mod markdown;
 pub use html::page as html;
 pub use markdown::page as markdown;
 
-use cofferdam_policy::approval::{Rule, When};
-use cofferdam_policy::{ArgumentClass, PathUse, Place, PolicyProblem, Spelled, ToolPolicy};
+use cofferdam_policy::approval::{Rule, ApprovalCondition};
+use cofferdam_policy::{ArgumentClass, PathUse, SourceLocation, PolicyProblem, Spelled, ToolPolicy};
 use serde::Serialize;
 
 /// Everything on the page, as plain text; each format escapes it in its own way.
 #[derive(Debug, Default, Serialize)]
-pub struct Page {
+pub struct ReportPage {
     /// SHA-256 of all policies; none when they do not load.
     pub policies_sha256: Option<String>,
     /// What is wrong with them.
@@ -33,12 +33,12 @@ pub struct Section {
     /// What it says of itself; none when it does not load.
     pub summary: Option<String>,
     /// What its policy says.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ReportTable>,
 }
 
 /// A table.
 #[derive(Debug, Serialize)]
-pub struct Table {
+pub struct ReportTable {
     /// Above it.
     pub title: &'static str,
     /// Over its columns.
@@ -48,7 +48,7 @@ pub struct Table {
 }
 
 /// What is within the reach of a tool.
-pub fn grants(policy: &ToolPolicy) -> Table {
+pub fn grants(policy: &ToolPolicy) -> ReportTable {
     let (at, grants) = (&policy.origins, &policy.grants);
     let mounts = grants.mounts.iter().zip(&at.access);
     let mounts = mounts.map(|(m, at)| vec![format!("mount {}", m.guest), m.access.spelled(), at.to_string()]);
@@ -67,7 +67,7 @@ pub fn grants(policy: &ToolPolicy) -> Table {
         });
         hosts.chain([bytes]).chain(headers)
     });
-    Table {
+    ReportTable {
         title: "What is within its reach",
         head: &["grant", "right", "said in"],
         rows: mounts.chain(interfaces).chain(network).collect(),
@@ -75,7 +75,7 @@ pub fn grants(policy: &ToolPolicy) -> Table {
 }
 
 /// Arguments by what they can do: paths that are written first.
-pub fn arguments(policy: &ToolPolicy) -> Table {
+pub fn arguments(policy: &ToolPolicy) -> ReportTable {
     let order = |class: &ArgumentClass| match class {
         ArgumentClass::Path(PathUse::Write) => 0,
         ArgumentClass::Path(PathUse::WriteBelow) => 1,
@@ -100,7 +100,7 @@ pub fn arguments(policy: &ToolPolicy) -> Table {
         let line = policy.argument_line(at).unwrap_or(policy.arguments_line);
         vec![at.clone(), class.spelled(), meaning(class).to_owned(), format!("{}:{line}", policy.file)]
     };
-    Table {
+    ReportTable {
         title: "What it is told",
         head: &["argument", "class", "meaning", "said in"],
         rows: sorted.into_iter().map(row).collect(),
@@ -108,30 +108,30 @@ pub fn arguments(policy: &ToolPolicy) -> Table {
 }
 
 /// Where a person must agree first; no table where there is no rule.
-pub fn approvals(policy: &ToolPolicy) -> Option<Table> {
+pub fn approvals(policy: &ToolPolicy) -> Option<ReportTable> {
     let row = |(about, rule): (&str, &Rule)| {
         let meaning = match rule.when {
-            When::Never => "an exception: nobody is asked",
-            When::FirstTimePerPath => "until this person's path was approved for this tool",
-            When::Others => "when it goes to somebody else than the person whom the call is for",
-            When::OnOverwrite => "when something is there that could be replaced, changed or removed",
-            When::Always => "each time",
+            ApprovalCondition::Never => "an exception: nobody is asked",
+            ApprovalCondition::FirstTimePerPath => "until this person's path was approved for this tool",
+            ApprovalCondition::Others => "when it goes to somebody else than the person whom the call is for",
+            ApprovalCondition::OnOverwrite => "when something is there that could be replaced, changed or removed",
+            ApprovalCondition::Always => "each time",
         };
         vec![about.to_owned(), rule.when.spelled(), meaning.to_owned(), rule.at.to_string()]
     };
     let rows: Vec<_> = policy.approval.iter().map(row).collect();
     let head = &["about", "asks", "meaning", "said in"];
-    (!rows.is_empty()).then_some(Table { title: "Where a person must agree", head, rows })
+    (!rows.is_empty()).then_some(ReportTable { title: "Where a person must agree", head, rows })
 }
 
 /// How much a tool may have of everything.
-pub fn limits(policy: &ToolPolicy) -> Table {
+pub fn limits(policy: &ToolPolicy) -> ReportTable {
     let row = |row: &cofferdam_core::limits::LimitRow| {
         let place =
-            policy.origins.limits.get(row.name).map_or_else(|| "default".to_owned(), Place::to_string);
+            policy.origins.limits.get(row.name).map_or_else(|| "default".to_owned(), SourceLocation::to_string);
         vec![row.name.to_owned(), row.shown.clone(), place]
     };
-    Table {
+    ReportTable {
         title: "How much",
         head: &["limit", "at most", "said in"],
         rows: policy.limits.rows().iter().map(row).collect(),

@@ -4,7 +4,7 @@ use super::{TOOL, WRITING};
 use crate::diff::{diff, widens};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
-use cofferdam_policy::{Call, Facts, GuestPath, PolicySet, Seen, ToolPolicy, Verdict, judge};
+use cofferdam_policy::{JudgedCall, Facts, GuestPath, PolicySet, PathSnapshot, ToolPolicy, Verdict, judge};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,14 +20,14 @@ fn parse(approval: &str) -> Result<PolicySet, String> {
 
 fn verdict(policy: &ToolPolicy, arguments: &Value) -> Verdict {
     let tool = ToolName::parse("t").expect("a name");
-    judge(Call { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() }, policy)
+    judge(JudgedCall { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() }, policy)
 }
 
 fn path(text: &str) -> GuestPath {
     GuestPath::parse(text).expect(text)
 }
 
-fn facts(there: &[(&str, Option<Seen>)], approved: &[&str]) -> Facts {
+fn facts(there: &[(&str, Option<PathSnapshot>)], approved: &[&str]) -> Facts {
     Facts {
         there: there.iter().map(|(text, seen)| (path(text), seen.clone())).collect(),
         approved: approved.iter().map(|text| path(text)).collect(),

@@ -5,7 +5,7 @@ use crate::diff::{diff, widens};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::redact;
-use cofferdam_policy::{Call, GuestPath, Permit, PolicySet, Verdict, judge};
+use cofferdam_policy::{JudgedCall, GuestPath, Permit, PolicySet, Verdict, judge};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -291,7 +291,7 @@ fn calls() -> Vec<Value> {
 
 fn permit(set: &PolicySet, arguments: &Value) -> Option<Permit> {
     let tool = ToolName::parse("t").expect("a name");
-    let call = Call { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() };
+    let call = JudgedCall { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() };
     match judge(call, set.get("t").expect("there")) {
         Verdict::Permit(permit) => Some(permit),
         // Not without a person.

@@ -5,7 +5,7 @@ use crate::explain::explain;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::rulings::rulings;
-use cofferdam_policy::{Call, Cause, PathUse, ToolPolicy, Verdict, judge};
+use cofferdam_policy::{JudgedCall, Cause, PathUse, ToolPolicy, Verdict, judge};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn policy() -> ToolPolicy {
 
 fn verdict(arguments: &Value) -> Verdict {
     let tool = ToolName::parse("t").expect("a name");
-    judge(Call { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() }, &policy())
+    judge(JudgedCall { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() }, &policy())
 }
 
 #[test]

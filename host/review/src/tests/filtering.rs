@@ -3,12 +3,12 @@
 use super::{facts, outcome};
 use crate::audit::{Filter, PathPattern, show};
 use cofferdam_core::audit::{
-    CallFacts, Effect, EntryKind, Event, FileFacts, Intent, Moved, Outcome, Recovered, Removed, VerdictKind,
+    CallFacts, Effect, EntryKind, AuditEvent, FileFacts, Intent, MoveRecord, CallOutcome, Recovered, RemoveRecord, VerdictKind,
 };
 use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_warden::audit::{AuditLog, Config, Durability, Entry, Source, Span};
+use cofferdam_warden::audit::{AuditLog, Config, Durability, LogEntry, LogSelection, EntryRange};
 use jiff::Timestamp;
 use serde_json::json;
 use std::fs;
@@ -22,7 +22,7 @@ struct Fixture {
 
 impl Fixture {
     /// With these records, in files of about this many bytes.
-    fn with(events: impl IntoIterator<Item = Event>, bytes: u64) -> Self {
+    fn with(events: impl IntoIterator<Item = AuditEvent>, bytes: u64) -> Self {
         let fixture = Self { dir: tempfile::tempdir().expect("a temporary directory") };
         let config = Config { rotate_bytes: ByteSize(bytes), ..Config::default() };
         for event in events {
@@ -48,14 +48,14 @@ impl Fixture {
 fn log() -> Fixture {
     let written =
         |path: &str| Effect::from(FileFacts { path: path.into(), bytes: 1, sha256: "ab".repeat(32) });
-    let moved = Effect::Moved(Moved {
+    let moved = Effect::Moved(MoveRecord {
         path: "/shared/new".into(),
         moved_from: "/tmp/old".into(),
         kind: EntryKind::File,
         inode: 1,
     });
     let removed =
-        Effect::Removed(Removed { path: "/tmp/dir".into(), removed: EntryKind::Directory, entries: 3 });
+        Effect::Removed(RemoveRecord { path: "/tmp/dir".into(), removed: EntryKind::Directory, entries: 3 });
     let of = |n, channel: &str, sender: &str, tool: &str, arguments| CallFacts {
         caller: Caller { channel: channel.into(), sender: sender.into() },
         session: (sender == "7").then(|| SessionId::new("telegram-99:7/0")),
@@ -63,18 +63,18 @@ fn log() -> Fixture {
         arguments,
         ..facts(n)
     };
-    let ended = |facts, files| Outcome { facts, files, ..outcome() };
-    let failed = |code, outcome| Outcome { code: Some(code), reason: Some("why".into()), ..outcome };
-    let denied = |outcome| Outcome { verdict: VerdictKind::Deny, ..failed(ErrorCode::PathDenied, outcome) };
+    let ended = |facts, files| CallOutcome { facts, files, ..outcome() };
+    let failed = |code, outcome| CallOutcome { code: Some(code), reason: Some("why".into()), ..outcome };
+    let denied = |outcome| CallOutcome { verdict: VerdictKind::Deny, ..failed(ErrorCode::PathDenied, outcome) };
     let save = of(1, "telegram", "123", "attachment_save", json!({ "path": "/shared/a" }));
     let events = [
-        Event::Intent(Intent { facts: save.clone(), files: vec![written("/shared/a")] }),
-        Event::Outcome(ended(save, vec![written("/shared/a")])),
-        Event::Outcome(denied(ended(of(2, "cli", "0", "file_read", json!({ "path": "/vault/k" })), vec![]))),
-        Event::Outcome(ended(of(3, "cli", "123", "file_move", json!({ "from": "x" })), vec![moved])),
-        Event::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) }),
-        Event::Outcome(ended(of(4, "telegram", "123", "file_delete", json!({})), vec![removed])),
-        Event::Outcome(failed(
+        AuditEvent::Intent(Intent { facts: save.clone(), files: vec![written("/shared/a")] }),
+        AuditEvent::Outcome(ended(save, vec![written("/shared/a")])),
+        AuditEvent::Outcome(denied(ended(of(2, "cli", "0", "file_read", json!({ "path": "/vault/k" })), vec![]))),
+        AuditEvent::Outcome(ended(of(3, "cli", "123", "file_move", json!({ "from": "x" })), vec![moved])),
+        AuditEvent::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) }),
+        AuditEvent::Outcome(ended(of(4, "telegram", "123", "file_delete", json!({})), vec![removed])),
+        AuditEvent::Outcome(failed(
             ErrorCode::TimedOut,
             ended(
                 of(5, "telegram", "7", "file_search", json!({ "paths": [{ "at": "/shared/b/c" }] })),
@@ -87,12 +87,12 @@ fn log() -> Fixture {
     fixture
 }
 
-fn seqs(fixture: &Fixture, span: Span, filter: &Filter) -> Vec<u64> {
-    let entries = show(Source::Log(&fixture.path()), span, filter.clone()).expect("opens");
+fn seqs(fixture: &Fixture, span: EntryRange, filter: &Filter) -> Vec<u64> {
+    let entries = show(LogSelection::Log(&fixture.path()), span, filter.clone()).expect("opens");
     entries
         .map(|entry| match entry.expect("reads") {
-            Entry::Record { record, .. } => record.seq,
-            Entry::Unreadable { .. } => 0,
+            LogEntry::Record { record, .. } => record.seq,
+            LogEntry::Unreadable { .. } => 0,
         })
         .collect()
 }
@@ -133,19 +133,19 @@ fn each_condition_lets_through_what_it_says() {
         (Filter { since: past, before: future, tool: text("file_read"), ..none() }, &[3]),
     ];
     for (filter, expected) in cases {
-        assert_eq!(seqs(&fixture, Span::All, filter), *expected, "{filter:?}");
+        assert_eq!(seqs(&fixture, EntryRange::All, filter), *expected, "{filter:?}");
         // The last ones are counted among those that match, whatever file they are in.
         for count in 0..=expected.len() + 1 {
             let last = &expected[expected.len() - count.min(expected.len())..];
-            assert_eq!(seqs(&fixture, Span::Last(count as u64), filter), last, "{count} of {filter:?}");
+            assert_eq!(seqs(&fixture, EntryRange::Last(count as u64), filter), last, "{count} of {filter:?}");
         }
-        assert_eq!(seqs(&fixture, Span::Last(u64::MAX), filter), *expected);
+        assert_eq!(seqs(&fixture, EntryRange::Last(u64::MAX), filter), *expected);
     }
 }
 
 #[test]
 fn times_bound_from_the_first_to_before_the_last() {
-    let fixture = Fixture::with((0..3).map(|_| Event::Outcome(outcome())), 1 << 20);
+    let fixture = Fixture::with((0..3).map(|_| AuditEvent::Outcome(outcome())), 1 << 20);
     let text = fs::read_to_string(fixture.path()).expect("reads");
     let records: Vec<cofferdam_core::audit::Record> =
         text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
@@ -154,7 +154,7 @@ fn times_bound_from_the_first_to_before_the_last() {
         |record: &&cofferdam_core::audit::Record| record.time.parse::<Timestamp>().is_ok_and(|t| t >= at);
     let expected: Vec<u64> = records.iter().filter(same).map(|record| record.seq).collect();
     let since = Filter { since: Some(at), ..Filter::default() };
-    assert_eq!(seqs(&fixture, Span::All, &since), expected);
+    assert_eq!(seqs(&fixture, EntryRange::All, &since), expected);
     let before = Filter { before: Some(at), ..Filter::default() };
-    assert_eq!(seqs(&fixture, Span::All, &before).len(), 3 - expected.len());
+    assert_eq!(seqs(&fixture, EntryRange::All, &before).len(), 3 - expected.len());
 }

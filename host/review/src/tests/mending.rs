@@ -2,12 +2,12 @@
 //! no more.
 
 use crate::diff::{Direction, Subject, diff};
-use crate::edit::{Action, Edit};
+use crate::edit::{Action, PolicyEdit};
 use crate::explain::explain;
 use crate::mend::{Suggestion, for_call, for_size};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
-use cofferdam_policy::{Call, PolicySet, Verdict, judge};
+use cofferdam_policy::{JudgedCall, PolicySet, Verdict, judge};
 use serde_json::{Value, json};
 
 const READS: &str = "[arguments]\nread = { path = \"read\" }\n";
@@ -32,7 +32,7 @@ fn set(profile: &str) -> PolicySet {
 
 fn permitted(set: &PolicySet, arguments: &Value) -> bool {
     let tool = ToolName::parse("t").expect("a name");
-    let call = Call { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() };
+    let call = JudgedCall { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() };
     matches!(judge(call, set.get("t").expect("there")), Verdict::Permit(_))
 }
 
@@ -186,7 +186,7 @@ fn room_for_long_arguments_is_made_where_it_is_missing() {
 
 #[test]
 fn an_edit_that_does_not_fit_is_not_made() {
-    let edit = |line, action, old: Option<&str>| Edit {
+    let edit = |line, action, old: Option<&str>| PolicyEdit {
         file: "f".into(),
         line,
         action,

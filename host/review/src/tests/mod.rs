@@ -11,7 +11,7 @@ mod rows;
 
 #[cfg(feature = "warden")]
 use cofferdam_core::{
-    audit::{CallFacts, GENESIS, Outcome, VerdictKind},
+    audit::{CallFacts, GENESIS, CallOutcome, VerdictKind},
     id::{Caller, TurnId},
 };
 use cofferdam_policy::PolicySet;
@@ -54,8 +54,8 @@ fn facts(n: usize) -> CallFacts {
 
 /// A call that was permitted and changed nothing.
 #[cfg(feature = "warden")]
-fn outcome() -> Outcome {
-    Outcome {
+fn outcome() -> CallOutcome {
+    CallOutcome {
         facts: facts(0),
         verdict: VerdictKind::Permit,
         reason: None,

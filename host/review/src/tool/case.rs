@@ -27,9 +27,9 @@ pub struct Case {
     pub attachments: Vec<PathBuf>,
     /// What is in the workspace before the call, by virtual path.
     #[serde(default)]
-    pub workspace: BTreeMap<String, Content>,
+    pub workspace: BTreeMap<String, CaseContent>,
     /// What becomes of the call.
-    pub expect: Expect,
+    pub expect: Expectation,
     /// Where the case was read from.
     #[serde(skip)]
     pub file: PathBuf,
@@ -38,7 +38,7 @@ pub struct Case {
 /// What becomes of a call; exactly one of result, part of a result, and error.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expect {
+pub struct Expectation {
     /// The whole result.
     pub result: Option<Value>,
     /// Fields that the result has, among others.
@@ -49,25 +49,25 @@ pub struct Expect {
     pub message_contains: Option<String>,
     /// Files that the call writes (null: removes). Every other file stays as it was.
     #[serde(default)]
-    pub files: BTreeMap<String, Option<Content>>,
+    pub files: BTreeMap<String, Option<CaseContent>>,
     /// Files that go out with the reply, in order, and no others.
     #[serde(default)]
-    pub reply: Vec<Sent>,
+    pub reply: Vec<ExpectedFile>,
 }
 
 /// A file of a reply.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sent {
+pub struct ExpectedFile {
     /// The name that the person sees.
     pub name: String,
     /// Its bytes.
-    pub content: Content,
+    pub content: CaseContent,
 }
 
 /// Bytes of a file: a text, or `{ "base64": "…" }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content(pub Vec<u8>);
+pub struct CaseContent(pub Vec<u8>);
 
 impl Case {
     /// The case that a file's text holds.
@@ -82,7 +82,7 @@ impl Case {
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for CaseContent {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -91,22 +91,22 @@ impl<'de> Deserialize<'de> for Content {
         }
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum CaseFile {
             Text(String),
             Encoded(Encoded),
         }
         let how =
             || serde::de::Error::custom("not the content of a file; write \"text\" or { \"base64\": \"…\" }");
-        match Written::deserialize(d) {
-            Ok(Written::Text(text)) => Ok(Self(text.into_bytes())),
-            Ok(Written::Encoded(Encoded { base64 })) => STANDARD.decode(base64).map(Self).map_err(|_| how()),
+        match CaseFile::deserialize(d) {
+            Ok(CaseFile::Text(text)) => Ok(Self(text.into_bytes())),
+            Ok(CaseFile::Encoded(Encoded { base64 })) => STANDARD.decode(base64).map(Self).map_err(|_| how()),
             Err(_) => Err(how()),
         }
     }
 }
 
 fn check(case: &Case) -> Result<(), String> {
-    let Expect { result, result_includes, error, message_contains, files, reply } = &case.expect;
+    let Expectation { result, result_includes, error, message_contains, files, reply } = &case.expect;
     let given = [result.is_some(), result_includes.is_some(), error.is_some()];
     if given.into_iter().filter(|given| *given).count() != 1 {
         return Err("expect takes exactly one of result, result_includes and error".to_owned());

@@ -1,6 +1,6 @@
 //! What came of a call against what a case expects: each difference as a line for its author. Pure.
 
-use super::case::{Case, Content, Sent};
+use super::case::{Case, CaseContent, ExpectedFile};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolError;
 use serde_json::Value;
@@ -12,20 +12,20 @@ const DIFFERENCES_MAX: usize = 20;
 const SHOWN_BYTES_MAX: usize = 400;
 
 /// The files of a workspace by virtual path.
-pub type Files = BTreeMap<String, Vec<u8>>;
+pub type WorkspaceFiles = BTreeMap<String, Vec<u8>>;
 
 /// Every difference between the case and what was seen; none when it passed.
 pub fn differences(
     case: &Case,
     result: &Result<Value, ToolError>,
-    after: &Files,
-    sent: &[Sent],
+    after: &WorkspaceFiles,
+    sent: &[ExpectedFile],
 ) -> Vec<String> {
     let mut told = Vec::new();
     let expect = &case.expect;
     match (result, &expect.result, &expect.result_includes, expect.error) {
-        (Ok(got), Some(whole), _, _) => values("result", whole, got, Extra::Told, &mut told),
-        (Ok(got), _, Some(part), _) => values("result", part, got, Extra::Allowed, &mut told),
+        (Ok(got), Some(whole), _, _) => values("result", whole, got, ExtraFields::Told, &mut told),
+        (Ok(got), _, Some(part), _) => values("result", part, got, ExtraFields::Allowed, &mut told),
         (Ok(got), _, _, Some(code)) => {
             told.push(format!("expected the error {code}, got the result {}", shown(got)));
         }
@@ -53,12 +53,12 @@ pub fn differences(
 
 /// What becomes of fields that were not expected.
 #[derive(Clone, Copy, PartialEq)]
-enum Extra {
+enum ExtraFields {
     Told,
     Allowed,
 }
 
-fn values(at: &str, expected: &Value, got: &Value, extra: Extra, told: &mut Vec<String>) {
+fn values(at: &str, expected: &Value, got: &Value, extra: ExtraFields, told: &mut Vec<String>) {
     match (expected, got) {
         (Value::Object(wanted), Value::Object(there)) => {
             for (name, wanted) in wanted {
@@ -69,7 +69,7 @@ fn values(at: &str, expected: &Value, got: &Value, extra: Extra, told: &mut Vec<
                 }
             }
             for (name, there) in there.iter().filter(|(name, _)| !wanted.contains_key(*name)) {
-                if extra == Extra::Told {
+                if extra == ExtraFields::Told {
                     let at = format!("{at}.{}", one_line(name, 80));
                     told.push(format!("{at}: expected nothing, got {}", shown(there)));
                 }
@@ -85,18 +85,18 @@ fn values(at: &str, expected: &Value, got: &Value, extra: Extra, told: &mut Vec<
     }
 }
 
-fn files(case: &Case, after: &Files, told: &mut Vec<String>) {
-    let mut expected: BTreeMap<&str, Option<&Content>> =
+fn files(case: &Case, after: &WorkspaceFiles, told: &mut Vec<String>) {
+    let mut expected: BTreeMap<&str, Option<&CaseContent>> =
         case.workspace.iter().map(|(path, content)| (path.as_str(), Some(content))).collect();
     expected.extend(case.expect.files.iter().map(|(path, content)| (path.as_str(), content.as_ref())));
     for (path, content) in &expected {
         match (content, after.get(*path)) {
             (None, None) => {}
-            (Some(Content(wanted)), Some(there)) if wanted == there => {}
-            (Some(Content(wanted)), Some(there)) => {
+            (Some(CaseContent(wanted)), Some(there)) if wanted == there => {}
+            (Some(CaseContent(wanted)), Some(there)) => {
                 told.push(format!("{path}: expected {}, got {}", bytes(wanted), bytes(there)));
             }
-            (Some(Content(wanted)), None) => {
+            (Some(CaseContent(wanted)), None) => {
                 told.push(format!("{path}: expected {}, got no file", bytes(wanted)));
             }
             (None, Some(there)) => told.push(format!("{path}: expected no file, got {}", bytes(there))),
@@ -107,9 +107,9 @@ fn files(case: &Case, after: &Files, told: &mut Vec<String>) {
     }
 }
 
-fn reply(expected: &[Sent], sent: &[Sent], told: &mut Vec<String>) {
+fn reply(expected: &[ExpectedFile], sent: &[ExpectedFile], told: &mut Vec<String>) {
     let file =
-        |Sent { name, content }: &Sent| format!("{:?} with {}", one_line(name, 120), bytes(&content.0));
+        |ExpectedFile { name, content }: &ExpectedFile| format!("{:?} with {}", one_line(name, 120), bytes(&content.0));
     for n in 0..expected.len().max(sent.len()) {
         match (expected.get(n), sent.get(n)) {
             (wanted, there) if wanted == there => {}
@@ -165,8 +165,8 @@ mod tests {
         let check = |expected: Value, expected_told: &[&str]| {
             let case = json!({ "expect": { "result": {}, "reply": expected } });
             let case = serde_json::from_value(case).expect("a case");
-            let file = |name: &str| Sent { name: name.into(), content: Content(b"x".to_vec()) };
-            let told = differences(&case, &Ok(json!({})), &Files::new(), &[file("a"), file("b")]);
+            let file = |name: &str| ExpectedFile { name: name.into(), content: CaseContent(b"x".to_vec()) };
+            let told = differences(&case, &Ok(json!({})), &WorkspaceFiles::new(), &[file("a"), file("b")]);
             assert_eq!(told, expected_told, "{expected}");
         };
         let (a, b) = (json!({ "name": "a", "content": "x" }), json!({ "name": "b", "content": "x" }));

@@ -5,6 +5,6 @@ mod case;
 mod compare;
 mod inspect;
 
-pub use case::{Case, Content, Expect, Sent};
-pub use compare::{Files, differences};
+pub use case::{Case, CaseContent, Expectation, ExpectedFile};
+pub use compare::{WorkspaceFiles, differences};
 pub use inspect::Inspected;

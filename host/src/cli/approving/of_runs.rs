@@ -2,9 +2,9 @@
 //! terminal, or nobody. What is asked goes to standard error: standard output is the run's one
 //! line.
 
-use super::{AtOnce, Questions};
-use crate::cli::streaming::Spoken;
-use crate::cli::typed::Typed;
+use super::{ApproveAll, TerminalQuestions};
+use crate::cli::streaming::StreamedAnswer;
+use crate::cli::typed::TypedLines;
 use crate::config::Config;
 use cofferdam_agent::tools::Approver;
 use std::io::IsTerminal;
@@ -18,7 +18,7 @@ pub(in crate::cli) enum RunApprovals {
     /// Each is approved, and told.
     AtOnce,
     /// Each is asked about.
-    Terminal(Box<Questions>),
+    Terminal(Box<TerminalQuestions>),
 }
 
 impl RunApprovals {
@@ -27,7 +27,7 @@ impl RunApprovals {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         match (approve, is_terminal) {
             (true, _) => Self::AtOnce,
-            (false, true) => Self::Terminal(Box::new(Questions::keeping(config.approvals.expires, 0))),
+            (false, true) => Self::Terminal(Box::new(TerminalQuestions::keeping(config.approvals.expires, 0))),
             (false, false) => Self::Nobody,
         }
     }
@@ -36,7 +36,7 @@ impl RunApprovals {
     pub(in crate::cli) fn approver(&self) -> Option<Arc<dyn Approver>> {
         match self {
             Self::Nobody => None,
-            Self::AtOnce => Some(Arc::new(AtOnce)),
+            Self::AtOnce => Some(Arc::new(ApproveAll)),
             Self::Terminal(questions) => Some(questions.approver()),
         }
     }
@@ -47,7 +47,7 @@ impl RunApprovals {
     /// When the terminal cannot be read or written.
     pub(in crate::cli) async fn during<T>(self, running: impl Future<Output = T>) -> std::io::Result<T> {
         let Self::Terminal(mut questions) = self else { return Ok(running.await) };
-        let mut lines = Typed::into(BufReader::new(tokio::io::stdin()));
-        questions.during(running, &mut Spoken::nothing(), &mut std::io::stderr(), &mut lines).await
+        let mut lines = TypedLines::into(BufReader::new(tokio::io::stdin()));
+        questions.during(running, &mut StreamedAnswer::nothing(), &mut std::io::stderr(), &mut lines).await
     }
 }

@@ -9,7 +9,7 @@ mod verify;
 
 use super::{Exit, Output};
 use crate::config::Config;
-use cofferdam_warden::audit::Source;
+use cofferdam_warden::audit::LogSelection;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -101,10 +101,10 @@ impl Named {
         }
     }
 
-    fn source(&self) -> Source<'_> {
+    fn source(&self) -> LogSelection<'_> {
         match self {
-            Self::Log(active) => Source::Log(active),
-            Self::Files(files) => Source::Files(files),
+            Self::Log(active) => LogSelection::Log(active),
+            Self::Files(files) => LogSelection::Files(files),
         }
     }
 

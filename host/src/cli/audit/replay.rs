@@ -8,7 +8,7 @@ mod run;
 use crate::cli::Exit;
 use crate::config::Config;
 use anyhow::{Context, bail};
-use cofferdam_core::audit::Outcome;
+use cofferdam_core::audit::CallOutcome;
 use cofferdam_core::limits::Limits;
 use cofferdam_review::audit::{came, differences, rebuild};
 use serde_json::json;
@@ -52,7 +52,7 @@ pub(in crate::cli) struct Arguments {
 
 /// What came of making a call again.
 struct Replayed {
-    now: Outcome,
+    now: CallOutcome,
     /// What a reader must know of the comparison.
     remarks: Vec<String>,
 }
@@ -90,7 +90,7 @@ pub(super) fn run(
     Ok(if told.is_empty() { Exit::Done } else { Exit::ToolFailed })
 }
 
-fn replay(config: &Config, recorded: &Outcome, arguments: &Arguments) -> anyhow::Result<Replayed> {
+fn replay(config: &Config, recorded: &CallOutcome, arguments: &Arguments) -> anyhow::Result<Replayed> {
     let facts = &recorded.facts;
     let policy = recorded::replayable(config, recorded, arguments.network)?;
     let mut remarks = recorded::changes(config, &policy, facts)?;
@@ -100,12 +100,12 @@ fn replay(config: &Config, recorded: &Outcome, arguments: &Arguments) -> anyhow:
             .push("the gateway stopped during the call; its record was made of what lay on the disk".into());
     }
     let now =
-        run::run(config, recorded, run::Again { arguments, policy: &policy, text, remarks: &mut remarks })?;
+        run::run(config, recorded, run::ReplayCall { arguments, policy: &policy, text, remarks: &mut remarks })?;
     Ok(Replayed { now, remarks })
 }
 
 /// The arguments as JSON text, as far as record and reader have them.
-fn text(recorded: &Outcome, arguments: &Arguments, remarks: &mut Vec<String>) -> anyhow::Result<String> {
+fn text(recorded: &CallOutcome, arguments: &Arguments, remarks: &mut Vec<String>) -> anyhow::Result<String> {
     let facts = &recorded.facts;
     if let Some(all) = &arguments.args {
         let bytes = read(all)?;

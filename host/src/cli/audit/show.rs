@@ -4,8 +4,8 @@ use super::{Format, Named, line};
 use crate::cli::{Exit, Output};
 use cofferdam_core::audit::VerdictKind;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_review::audit::{self, Filter, PathPattern, When, entry_json, entry_text};
-use cofferdam_warden::audit::Span;
+use cofferdam_review::audit::{self, Filter, PathPattern, TimeBound, entry_json, entry_text};
+use cofferdam_warden::audit::EntryRange;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -29,11 +29,11 @@ pub(in crate::cli) struct Arguments {
     #[arg(long)]
     all: bool,
     /// Not older than this
-    #[arg(long, value_name = "TIME", value_parser = When::parse)]
-    since: Option<When>,
+    #[arg(long, value_name = "TIME", value_parser = TimeBound::parse)]
+    since: Option<TimeBound>,
     /// Not newer than this; a date includes its day
-    #[arg(long, value_name = "TIME", value_parser = When::parse)]
-    until: Option<When>,
+    #[arg(long, value_name = "TIME", value_parser = TimeBound::parse)]
+    until: Option<TimeBound>,
     /// Calls of this tool
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
@@ -122,7 +122,7 @@ pub(super) fn run(
     notices: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     let named = Named::new(active, arguments.file.as_slice());
-    let span = if arguments.all { Span::All } else { Span::Last(arguments.last) };
+    let span = if arguments.all { EntryRange::All } else { EntryRange::Last(arguments.last) };
     let format = Format::from(arguments.output);
     let mut entries = audit::show(named.source(), span, arguments.filter())?;
     let mut shown = 0_u64;
@@ -132,7 +132,7 @@ pub(super) fn run(
         shown += 1;
     }
     // Nobody may be reading them, which changes nothing.
-    if shown == 0 && span != Span::Last(0) {
+    if shown == 0 && span != EntryRange::Last(0) {
         let _ = writeln!(notices, "cofferdam: no record matches");
     }
     if entries.unreadable() > 0 {

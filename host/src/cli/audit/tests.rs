@@ -2,7 +2,7 @@
 
 use super::*;
 use clap::Parser;
-use cofferdam_core::audit::{CallFacts, Event, GENESIS, Intent, Outcome, VerdictKind};
+use cofferdam_core::audit::{CallFacts, AuditEvent, GENESIS, Intent, CallOutcome, VerdictKind};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::{AuditLog, Durability};
@@ -27,8 +27,8 @@ fn facts() -> CallFacts {
     }
 }
 
-fn outcome() -> Outcome {
-    Outcome {
+fn outcome() -> CallOutcome {
+    CallOutcome {
         facts: facts(),
         verdict: VerdictKind::Permit,
         reason: None,
@@ -40,12 +40,12 @@ fn outcome() -> Outcome {
     }
 }
 
-fn denied() -> Outcome {
+fn denied() -> CallOutcome {
     let reason = Some("outside\n\u{202E}the mounts".into());
-    Outcome { verdict: VerdictKind::Deny, code: Some(ErrorCode::PathDenied), reason, ..outcome() }
+    CallOutcome { verdict: VerdictKind::Deny, code: Some(ErrorCode::PathDenied), reason, ..outcome() }
 }
 
-fn log(events: &[Event]) -> (tempfile::TempDir, PathBuf) {
+fn log(events: &[AuditEvent]) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let path = dir.path().join("audit.jsonl");
     let log = AuditLog::open(&path).expect("opens");
@@ -71,8 +71,8 @@ fn ran(path: &Path, words: &[&str]) -> (u8, String) {
 
 #[test]
 fn a_sound_log_and_its_head_are_told() {
-    let intent = Event::Intent(Intent { facts: facts(), files: Vec::new() });
-    let (_dir, path) = log(&[Event::Outcome(outcome()), intent]);
+    let intent = AuditEvent::Intent(Intent { facts: facts(), files: Vec::new() });
+    let (_dir, path) = log(&[AuditEvent::Outcome(outcome()), intent]);
     let head = AuditLog::open(&path).expect("opens").head();
     let (found, text) = ran(&path, &["verify"]);
     assert_eq!(found, 0);
@@ -102,7 +102,7 @@ fn a_sound_log_and_its_head_are_told() {
 
 #[test]
 fn the_first_bad_record_is_named() {
-    let (_dir, path) = log(&[Event::Outcome(outcome()), Event::Outcome(denied())]);
+    let (_dir, path) = log(&[AuditEvent::Outcome(outcome()), AuditEvent::Outcome(denied())]);
     let text = fs::read_to_string(&path).expect("reads");
     fs::write(&path, text.replacen("123456789", "987654321", 1)).expect("writes");
     let what = "the record at line 2 holds another hash of it: one of the two was changed";
@@ -115,7 +115,7 @@ fn the_first_bad_record_is_named() {
 
 #[test]
 fn json_is_the_log_itself_and_always_json() {
-    let (_dir, path) = log(&[Event::Outcome(denied())]);
+    let (_dir, path) = log(&[AuditEvent::Outcome(denied())]);
     let text = fs::read_to_string(&path).expect("reads");
     fs::write(&path, format!("{text}\u{1b}[31m")).expect("writes");
     let json = ran(&path, &["show", "--json"]).1;

@@ -2,7 +2,7 @@
 //! bearable.
 
 use super::super::{Exit, audit};
-use super::finding::Finding;
+use super::finding::DoctorFinding;
 use crate::config::Config;
 use crate::gateway;
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ use std::time::Duration;
 const CHAIN_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// A check under way; none where there is no audit yet.
-pub(super) struct Checking(Option<Receiver<Checked>>);
+pub(super) struct Checking(Option<Receiver<ChainReport>>);
 
 /// What `audit verify --json` says, and what is wrong.
-struct Checked {
+struct ChainReport {
     said: Value,
     wrong: Option<String>,
 }
@@ -36,32 +36,32 @@ pub(super) fn begin(config: &Config) -> Checking {
             Ok(_) => Some("the audit's chain is broken".to_owned()),
             Err(error) => Some(format!("the audit cannot be read: {error}")),
         };
-        drop(give.send(Checked { said: serde_json::from_slice(&bytes).unwrap_or_default(), wrong }));
+        drop(give.send(ChainReport { said: serde_json::from_slice(&bytes).unwrap_or_default(), wrong }));
     });
     Checking(Some(given))
 }
 
 /// Waits for its end.
-pub(super) fn end(checking: Checking, findings: &mut Vec<Finding>) -> Value {
+pub(super) fn end(checking: Checking, findings: &mut Vec<DoctorFinding>) -> Value {
     within(checking, CHAIN_TIME_MAX, findings)
 }
 
-fn within(Checking(given): Checking, limit: Duration, findings: &mut Vec<Finding>) -> Value {
+fn within(Checking(given): Checking, limit: Duration, findings: &mut Vec<DoctorFinding>) -> Value {
     let Some(given) = given else { return Value::Null };
     let mend = "cofferdam audit verify";
     match given.recv_timeout(limit) {
-        Ok(Checked { said, wrong }) => {
-            findings.extend(wrong.map(|what| Finding::problem("audit", what, mend)));
+        Ok(ChainReport { said, wrong }) => {
+            findings.extend(wrong.map(|what| DoctorFinding::problem("audit", what, mend)));
             said
         }
         Err(RecvTimeoutError::Timeout) => {
             let what =
                 format!("the audit is too long to be checked within {} s, so it was not", limit.as_secs());
-            findings.push(Finding::notice("audit", what, mend));
+            findings.push(DoctorFinding::notice("audit", what, mend));
             json!({ "ok": null })
         }
         Err(RecvTimeoutError::Disconnected) => {
-            findings.push(Finding::problem("audit", "the check of the audit broke off", mend));
+            findings.push(DoctorFinding::problem("audit", "the check of the audit broke off", mend));
             json!({ "ok": false })
         }
     }
@@ -69,7 +69,7 @@ fn within(Checking(given): Checking, limit: Duration, findings: &mut Vec<Finding
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Weight;
+    use super::super::finding::Severity;
     use super::*;
 
     #[test]
@@ -78,6 +78,6 @@ mod tests {
         let mut findings = Vec::new();
         let said = within(Checking(Some(given)), Duration::ZERO, &mut findings);
         assert_eq!(said, json!({ "ok": null }));
-        assert_eq!((findings[0].weight, &*findings[0].mend), (Weight::Notice, "cofferdam audit verify"));
+        assert_eq!((findings[0].weight, &*findings[0].mend), (Severity::Notice, "cofferdam audit verify"));
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 /// Something that should be otherwise.
 #[derive(Debug, Serialize)]
-pub(super) struct Finding {
+pub(super) struct DoctorFinding {
     pub(super) section: &'static str,
-    pub(super) weight: Weight,
+    pub(super) weight: Severity,
     /// What is wrong.
     pub(super) what: String,
     /// The command that mends it, or the line of the configuration: `[section] key = value`.
@@ -17,20 +17,20 @@ pub(super) struct Finding {
 /// Whether a finding counts for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Weight {
+pub(super) enum Severity {
     /// It does: exit 3.
     Problem,
     /// It does not: the operator has accepted it, or nothing is lost by it.
     Notice,
 }
 
-impl Finding {
+impl DoctorFinding {
     pub(super) fn problem(section: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { section, weight: Weight::Problem, what: what.into(), mend: mend.into() }
+        Self { section, weight: Severity::Problem, what: what.into(), mend: mend.into() }
     }
 
     pub(super) fn notice(section: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { weight: Weight::Notice, ..Self::problem(section, what, mend) }
+        Self { weight: Severity::Notice, ..Self::problem(section, what, mend) }
     }
 }
 

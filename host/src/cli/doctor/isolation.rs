@@ -1,11 +1,11 @@
 //! What is in force in a confined gateway and in its workers: this program confines itself, as
 //! often as a try ends it, and tries everything of the tables.
 
-use super::finding::{Finding, Weight};
+use super::finding::{DoctorFinding, Severity};
 use crate::config::Config;
 use anyhow::Context;
-use cofferdam_confine::trial::{Expected, Outcome, Scene, Trial, table};
-use cofferdam_confine::{Confined, Report};
+use cofferdam_confine::trial::{ExpectedResult, TrialResult, TrialFolder, Trial, table};
+use cofferdam_confine::{ConfinementMode, Report};
 use cofferdam_warden::sandbox::workers::{WORKER_SHA256, worker_bytes};
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
@@ -17,7 +17,7 @@ pub(super) struct Isolation {
     worker: WorkerProgram,
     /// What is in force in each kind of process, in the order of [`KINDS`].
     pub(super) reports: Vec<Report>,
-    attempts: Vec<Attempt>,
+    attempts: Vec<TrialAttempt>,
 }
 
 /// The program that guests run in, as it is embedded in this one.
@@ -29,46 +29,46 @@ struct WorkerProgram {
 
 /// One try.
 #[derive(Serialize)]
-struct Attempt {
-    who: Confined,
+struct TrialAttempt {
+    who: ConfinementMode,
     attempt: &'static str,
-    expected: Expected,
+    expected: ExpectedResult,
     /// None when the process ended over it without a signal.
-    outcome: Option<Outcome>,
+    outcome: Option<TrialResult>,
     ok: bool,
 }
 
-const KINDS: [(Confined, &str); 3] = [
-    (Confined::Gateway, "gateway"),
-    (Confined::CallWorker, "call-worker"),
-    (Confined::CompileWorker, "compile-worker"),
+const KINDS: [(ConfinementMode, &str); 3] = [
+    (ConfinementMode::Gateway, "gateway"),
+    (ConfinementMode::CallWorker, "call-worker"),
+    (ConfinementMode::CompileWorker, "compile-worker"),
 ];
 
-pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Result<Isolation> {
+pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow::Result<Isolation> {
     let require = config.isolation.require;
-    let weight = if require { Weight::Problem } else { Weight::Notice };
+    let weight = if require { Severity::Problem } else { Severity::Notice };
     let worker = WorkerProgram { sha256: WORKER_SHA256, bytes: worker_bytes() };
     let mut found = Isolation { require, worker, reports: Vec::new(), attempts: Vec::new() };
     let mut finding = |weight, what: String, mend: &str| {
-        findings.push(Finding { section: "isolation", weight, what, mend: mend.to_owned() });
+        findings.push(DoctorFinding { section: "isolation", weight, what, mend: mend.to_owned() });
     };
     // Side by side: nearly all of it is starting processes, one for each try that ends one.
     let tried = std::thread::scope(|scope| {
-        let threads = KINDS.map(|(who, word)| scope.spawn(move || Kind::tried(who, word)));
+        let threads = KINDS.map(|(who, word)| scope.spawn(move || ProcessKind::tried(who, word)));
         threads.map(|thread| thread.join().expect("trying does not panic"))
     });
     for kind in tried {
-        let Kind { who, report, attempts, refused } = kind?;
+        let ProcessKind { who, report, attempts, refused } = kind?;
         if let Some(said) = refused {
-            finding(Weight::Problem, format!("{who}: cannot be confined: {said}"), "see the message");
+            finding(Severity::Problem, format!("{who}: cannot be confined: {said}"), "see the message");
         }
         let missing = report.as_ref().map(Report::missing).unwrap_or_default();
         for missing in &missing {
             finding(weight, format!("{who}: {missing}"), "boot or allow what it names");
         }
-        for Attempt { attempt, expected, outcome, .. } in attempts.iter().filter(|attempt| !attempt.ok) {
+        for TrialAttempt { attempt, expected, outcome, .. } in attempts.iter().filter(|attempt| !attempt.ok) {
             // With a mechanism missing, what it would have refused is no surprise.
-            let weight = if missing.is_empty() { Weight::Problem } else { weight };
+            let weight = if missing.is_empty() { Severity::Problem } else { weight };
             let what = format!("{who}: {attempt}: {outcome:?} instead of {expected:?}");
             finding(weight, what, "report this with the output of cofferdam doctor --json");
         }
@@ -79,16 +79,16 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Resu
 }
 
 /// What one kind of process came to.
-struct Kind {
-    who: Confined,
+struct ProcessKind {
+    who: ConfinementMode,
     report: Option<Report>,
-    attempts: Vec<Attempt>,
+    attempts: Vec<TrialAttempt>,
     /// What was said by a process that could not be confined.
     refused: Option<String>,
 }
 
-impl Kind {
-    fn tried(who: Confined, word: &str) -> anyhow::Result<Self> {
+impl ProcessKind {
+    fn tried(who: ConfinementMode, word: &str) -> anyhow::Result<Self> {
         let trials = table(who);
         let mut found = Self { who, report: None, attempts: Vec::new(), refused: None };
         while let Some(rest) = trials.get(found.attempts.len()..).filter(|rest| !rest.is_empty()) {
@@ -101,7 +101,7 @@ impl Kind {
             for (trial, outcome) in rest.iter().zip(tried.outcomes) {
                 let ok = outcome.is_some_and(|outcome| outcome.is(trial.expected));
                 let (attempt, expected) = (trial.name, trial.expected);
-                found.attempts.push(Attempt { who, attempt, expected, outcome, ok });
+                found.attempts.push(TrialAttempt { who, attempt, expected, outcome, ok });
             }
         }
         Ok(found)
@@ -109,19 +109,19 @@ impl Kind {
 }
 
 /// How far one process came.
-struct Tried {
+struct TrialReport {
     /// None when it could not be confined.
     report: Option<Report>,
     /// Of the first trials, at least one; the last is what ended the process, when something did.
-    outcomes: Vec<Option<Outcome>>,
+    outcomes: Vec<Option<TrialResult>>,
     /// What it said on standard error.
     said: String,
 }
 
 /// Runs trials in a process, as far as they let it come.
-fn attempt(who: &str, trials: &[Trial]) -> anyhow::Result<Tried> {
+fn attempt(who: &str, trials: &[Trial]) -> anyhow::Result<TrialReport> {
     let scene = tempfile::tempdir().context("cannot make a folder to try things in")?;
-    Scene::prepare(scene.path()).context("cannot make files to try things on")?;
+    TrialFolder::prepare(scene.path()).context("cannot make files to try things on")?;
     let mut command = Command::new("/proc/self/exe");
     command.args(["confine-check", who, "--scene"]).arg(scene.path());
     command.args(trials.iter().map(|trial| trial.name)).stdin(Stdio::null());
@@ -131,9 +131,9 @@ fn attempt(who: &str, trials: &[Trial]) -> anyhow::Result<Tried> {
     let report = lines.next().and_then(|line| serde_json::from_str(line).ok());
     let mut outcomes: Vec<_> = lines.map(|line| serde_json::from_str(line).ok()).collect();
     if outcomes.len() < trials.len() {
-        outcomes.push(output.status.signal().map(Outcome::Killed));
+        outcomes.push(output.status.signal().map(TrialResult::Killed));
     }
-    Ok(Tried { report, outcomes, said: String::from_utf8_lossy(&output.stderr).trim().to_owned() })
+    Ok(TrialReport { report, outcomes, said: String::from_utf8_lossy(&output.stderr).trim().to_owned() })
 }
 
 impl Isolation {
@@ -146,7 +146,7 @@ impl Isolation {
             line(format!("  {report}"));
             let of_it = || self.attempts.iter().filter(|attempt| attempt.who == report.who);
             let as_expected = |expected| of_it().filter(|a| a.ok && a.expected == expected).count();
-            let (refused, done) = (as_expected(Expected::Refused), as_expected(Expected::Done));
+            let (refused, done) = (as_expected(ExpectedResult::Refused), as_expected(ExpectedResult::Done));
             let wrong = of_it().count() - refused - done;
             line(format!("    tried: {refused} refused, {done} allowed, {wrong} not as they should be"));
         }

@@ -1,6 +1,6 @@
 //! What this kernel can do of what the gateway uses.
 
-use super::finding::Finding;
+use super::finding::DoctorFinding;
 use super::isolation::Isolation;
 use cofferdam_confine::Seccomp;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -30,12 +30,12 @@ const MEMFD_NOEXEC: &str = "/proc/sys/vm/memfd_noexec";
 /// With fewer, the descriptors in flight to a few workers leave none for the gateway.
 const DESCRIPTORS_MIN: u64 = 4096;
 
-pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel {
+pub(super) fn look(isolation: &Isolation, findings: &mut Vec<DoctorFinding>) -> Kernel {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let openat2 = rustix::fs::openat2(CWD, ".", flags, Mode::empty(), ResolveFlags::BENEATH).is_ok();
     if !openat2 {
-        findings.push(Finding::problem(
+        findings.push(DoctorFinding::problem(
             "kernel",
             "openat2 does not work, and without it nothing starts",
             "boot Linux 5.9 or newer; in a container, allow openat2 in its seccomp profile",
@@ -44,7 +44,7 @@ pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel
     // By now this process has raised its own to what it may have, as serve does.
     let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     if let Some(few) = descriptors.filter(|most| *most < DESCRIPTORS_MIN) {
-        findings.push(Finding::notice(
+        findings.push(DoctorFinding::notice(
             "kernel",
             format!("a process may have {few} files open here; {DESCRIPTORS_MIN} are few for a gateway with workers"),
             format!("ulimit -Hn {DESCRIPTORS_MIN}, where serve is started; LimitNOFILE={DESCRIPTORS_MIN} in its unit"),
@@ -52,7 +52,7 @@ pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel
     }
     let memfd_noexec = std::fs::read_to_string(MEMFD_NOEXEC).ok().and_then(|text| text.trim().parse().ok());
     if memfd_noexec.is_some_and(|value| value > 1) {
-        findings.push(Finding::problem(
+        findings.push(DoctorFinding::problem(
             "kernel",
             "vm.memfd_noexec is 2: no memory file can be run, and workers are started from one",
             "sysctl -w vm.memfd_noexec=1",

@@ -1,7 +1,7 @@
 //! What earlier runs have left: staged files and folders that nobody works on, and files that wait
 //! with replies.
 
-use super::finding::Finding;
+use super::finding::DoctorFinding;
 use crate::config::Config;
 use crate::gateway;
 use cofferdam_warden::publish;
@@ -25,7 +25,7 @@ pub(super) struct Leftovers {
     outgoing_bytes: u64,
 }
 
-pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Leftovers {
+pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Leftovers {
     let before = SystemTime::now() - AGE_MIN;
     let mut found = Leftovers {
         staged: publish::left_behind(&config.workspace.root, before),
@@ -48,7 +48,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Leftovers {
     if left > 0 {
         let what =
             format!("{left} temporary files or folders were left by a crash; the next call removes them");
-        findings.push(Finding::notice("leftovers", what, "cofferdam call file_list path=/tmp"));
+        findings.push(DoctorFinding::notice("leftovers", what, "cofferdam call file_list path=/tmp"));
     }
     found
 }

@@ -2,13 +2,13 @@
 //! request without effect to each server, side by side. `getUpdates` is never asked for, because
 //! that would take messages away.
 
-use super::finding::Finding;
+use super::finding::DoctorFinding;
 use crate::config::Config;
-use cofferdam_agent::llm::{self, ConfigError as ModelError, KeyStanding, Known, ModelStanding, Probed};
+use cofferdam_agent::llm::{self, ConfigError as ModelError, KeyStanding, ServerFacts, ModelStanding, Probed};
 use cofferdam_agent::server::SecretFileError;
-use cofferdam_chat::setup::{Answered, ProbeError, TokenError};
+use cofferdam_chat::setup::{ProbeResponse, ProbeError, TokenError};
 use cofferdam_core::text::one_line;
-use cofferdam_discord::{self as discord, ConfigError as DiscordError, Found, Obstacle};
+use cofferdam_discord::{self as discord, ConfigError as DiscordError, BotFacts, Obstacle};
 use cofferdam_egress::Authorities;
 use cofferdam_telegram::{self as telegram, ConfigError as TelegramError};
 use serde::Serialize;
@@ -23,31 +23,31 @@ const SKEW_SECONDS_MAX: i64 = 60;
 
 /// Whether anybody is contacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum ContactChoice {
     Online,
     Offline,
 }
 
 #[derive(Serialize)]
-pub(super) struct Network {
+pub(super) struct NetworkReport {
     /// Nobody was contacted.
     offline: bool,
     /// How many authorities of the operator's own are trusted; not there without `ca_file`.
     #[serde(skip_serializing_if = "Option::is_none")]
     own_authorities: Option<usize>,
     /// None without such a channel, or offline.
-    telegram: Option<Bot>,
+    telegram: Option<BotReport>,
     /// The same of Discord; not there without such a channel.
     #[serde(skip_serializing_if = "Option::is_none")]
-    discord: Option<Bot>,
+    discord: Option<BotReport>,
     /// None without a model, or offline.
-    model: Option<Model>,
+    model: Option<ModelReport>,
     /// By how much this machine's clock is ahead of theirs; none when no answer told the time.
     clock_ahead_seconds: Option<i64>,
 }
 
 #[derive(Serialize)]
-struct Bot {
+struct BotReport {
     server: String,
     /// None when that is not known.
     bot: Option<String>,
@@ -57,7 +57,7 @@ struct Bot {
 }
 
 #[derive(Serialize)]
-struct Model {
+struct ModelReport {
     server: String,
     /// None when nothing is known.
     key: Option<KeyStanding>,
@@ -65,21 +65,21 @@ struct Model {
 }
 
 /// Requests under way.
-pub(super) struct Asked {
+pub(super) struct PendingProbes {
     offline: bool,
-    answers: Option<JoinHandle<Answers>>,
+    answers: Option<JoinHandle<ProbeAnswers>>,
 }
 
 #[derive(Default)]
-struct Answers {
-    telegram: Option<(Answered, SystemTime)>,
-    discord: Option<(Found, SystemTime)>,
+struct ProbeAnswers {
+    telegram: Option<(ProbeResponse, SystemTime)>,
+    discord: Option<(BotFacts, SystemTime)>,
     model: Option<(Probed, SystemTime)>,
 }
 
 /// Reads token and key, and asks the servers that they are for.
-pub(super) fn ask(config: &Config, reach: Reach, findings: &mut Vec<Finding>) -> Asked {
-    let mut problem = |what: String, mend: String| findings.push(Finding::problem("network", what, mend));
+pub(super) fn ask(config: &Config, reach: ContactChoice, findings: &mut Vec<DoctorFinding>) -> PendingProbes {
+    let mut problem = |what: String, mend: String| findings.push(DoctorFinding::problem("network", what, mend));
     let token = config.telegram.as_ref().and_then(|telegram| {
         let read = telegram.token();
         Some((telegram.clone(), read.map_err(|error| problem(error.to_string(), mend_token(&error))).ok()?))
@@ -89,12 +89,12 @@ pub(super) fn ask(config: &Config, reach: Reach, findings: &mut Vec<Finding>) ->
         Some((discord.clone(), read.map_err(|error| problem(error.to_string(), mend_discord(&error))).ok()?))
     });
     let key = config.provider.key().map_err(|error| problem(error.to_string(), mend_key(&error))).ok();
-    let offline = reach == Reach::Offline;
+    let offline = reach == ContactChoice::Offline;
     let provider = config.provider.clone();
     let answers = (!offline).then(|| {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let Ok(runtime) = runtime else { return Answers::default() };
+            let Ok(runtime) = runtime else { return ProbeAnswers::default() };
             let telegram = async {
                 let (config, token) = token?;
                 Some((telegram::who(&config, token, PROBE_TIME_MAX).await, SystemTime::now()))
@@ -107,10 +107,10 @@ pub(super) fn ask(config: &Config, reach: Reach, findings: &mut Vec<Finding>) ->
             };
             let all = async { tokio::join!(telegram, discord, model) };
             let (telegram, discord, model) = runtime.block_on(all);
-            Answers { telegram, discord, model }
+            ProbeAnswers { telegram, discord, model }
         })
     });
-    Asked { offline, answers }
+    PendingProbes { offline, answers }
 }
 
 fn mend_token(error: &TelegramError) -> String {
@@ -152,9 +152,9 @@ fn mend_file(error: &SecretFileError) -> String {
     }
 }
 
-impl Asked {
+impl PendingProbes {
     /// Waits for the answers; each is there, or given up, within [`PROBE_TIME_MAX`].
-    pub(super) fn answered(self, config: &Config, findings: &mut Vec<Finding>) -> Network {
+    pub(super) fn answered(self, config: &Config, findings: &mut Vec<DoctorFinding>) -> NetworkReport {
         let answers = self.answers.and_then(|answers| answers.join().ok()).unwrap_or_default();
         let dates = [
             answers.telegram.as_ref().and_then(|(answered, at)| Some((answered.date?, *at))),
@@ -175,41 +175,41 @@ impl Asked {
             findings.extend(found.obstacles.iter().map(|obstacle| blocking(obstacle, &discord.api_url)));
             let at = (discord.api_url.as_str(), discord.token_place());
             let whence = ("Discord's API", "Discord's Developer Portal: Bot, Reset Token");
-            Bot { invite: found.invite, ..bot(found.answered, at, whence, findings) }
+            BotReport { invite: found.invite, ..bot(found.answered, at, whence, findings) }
         });
         let model = answers.model.map(|(probed, _)| model(probed, config, findings));
         let own_authorities = Authorities::trusted();
-        Network { offline: self.offline, own_authorities, telegram, discord, model, clock_ahead_seconds }
+        NetworkReport { offline: self.offline, own_authorities, telegram, discord, model, clock_ahead_seconds }
     }
 }
 
 /// What a channel's server has said of the token at this server and in this place; `called` is what
 /// the server is, and where another token is made.
 fn bot(
-    answered: Answered,
+    answered: ProbeResponse,
     (server, place): (&str, String),
     called: (&str, &str),
-    findings: &mut Vec<Finding>,
-) -> Bot {
+    findings: &mut Vec<DoctorFinding>,
+) -> BotReport {
     let (api, whence) = called;
     let failed = answered.bot.as_ref().err();
     findings.extend(failed.map(|error| match error {
-        ProbeError::Refused { .. } => Finding::problem(
+        ProbeError::Refused { .. } => DoctorFinding::problem(
             "network",
             format!("{error}; it is in {place}"),
             format!("{whence}; then put the new one there"),
         ),
         ProbeError::Unreachable(said) => {
             let what = format!("{api} does not answer at {server}: {said}");
-            Finding::problem("network", what, format!("curl -sSI {server}"))
+            DoctorFinding::problem("network", what, format!("curl -sSI {server}"))
         }
     }));
     let bot = answered.bot.ok().map(|name| one_line(&name, 80));
-    Bot { server: server.to_owned(), bot, invite: None }
+    BotReport { server: server.to_owned(), bot, invite: None }
 }
 
 /// What keeps a Discord bot from connecting, whose token is accepted.
-fn blocking(obstacle: &Obstacle, server: &str) -> Finding {
+fn blocking(obstacle: &Obstacle, server: &str) -> DoctorFinding {
     let mend = match obstacle {
         Obstacle::Intent => {
             "Discord's Developer Portal: Bot, Message Content Intent; or [channels.discord] message_content = false".into()
@@ -217,14 +217,14 @@ fn blocking(obstacle: &Obstacle, server: &str) -> Finding {
         Obstacle::NoSessions(_) => "wait; something has begun a thousand sessions within a day".to_owned(),
         Obstacle::Address | Obstacle::Unreachable(_) => format!("curl -sSI {server}"),
     };
-    Finding::problem("network", obstacle.to_string(), mend)
+    DoctorFinding::problem("network", obstacle.to_string(), mend)
 }
 
-fn model(probed: Probed, config: &Config, findings: &mut Vec<Finding>) -> Model {
+fn model(probed: Probed, config: &Config, findings: &mut Vec<DoctorFinding>) -> ModelReport {
     let server = config.provider.base_url().to_owned();
     let name = config.provider.model.clone().unwrap_or_default();
     let finding = match &probed.known {
-        Ok(Known { model: ModelStanding::NotListed, .. }) => Some(Finding::notice(
+        Ok(ServerFacts { model: ModelStanding::NotListed, .. }) => Some(DoctorFinding::notice(
             "network",
             format!("the model's server does not name {name:?} among its models"),
             "[provider] model = \"…\", as the server calls it",
@@ -238,24 +238,24 @@ fn model(probed: Probed, config: &Config, findings: &mut Vec<Finding>) -> Model 
                 (None, Some(file)) => format!("put a key of that server into {}", file.display()),
                 (None, None) => "[provider] api_key_file = \"…\"".to_owned(),
             };
-            Some(Finding::problem("network", error.to_string(), mend))
+            Some(DoctorFinding::problem("network", error.to_string(), mend))
         }
         Err(error @ llm::ProbeError::NoList(_)) => {
             let what = format!("{error}; it may be the wrong address, or one without such a list");
             let end = match config.provider.kind {
-                llm::Kind::Anthropic => "/v1 is added to it",
+                llm::ProviderKind::Anthropic => "/v1 is added to it",
                 _ => "many end in /v1",
             };
-            Some(Finding::notice("network", what, format!("[provider] base_url = \"…\"; {end}")))
+            Some(DoctorFinding::notice("network", what, format!("[provider] base_url = \"…\"; {end}")))
         }
         Err(llm::ProbeError::Unreachable(said)) => {
             let what = format!("the model's server does not answer at {server}: {said}");
-            Some(Finding::problem("network", what, format!("curl -sSI {server}")))
+            Some(DoctorFinding::problem("network", what, format!("curl -sSI {server}")))
         }
     };
     findings.extend(finding);
     let known = probed.known.ok();
-    Model { server, key: known.map(|known| known.key), model: known.map(|known| known.model) }
+    ModelReport { server, key: known.map(|known| known.key), model: known.map(|known| known.model) }
 }
 
 /// By how many seconds `ours` is ahead.
@@ -267,13 +267,13 @@ fn ahead_seconds(ours: SystemTime, theirs: SystemTime) -> i64 {
     }
 }
 
-fn clock(ahead: i64) -> Option<Finding> {
+fn clock(ahead: i64) -> Option<DoctorFinding> {
     let direction = if ahead > 0 { "ahead of" } else { "behind" };
     let what = format!("this machine's clock is {} s {direction} the servers' clocks", ahead.abs());
-    (ahead.abs() > SKEW_SECONDS_MAX).then(|| Finding::problem("network", what, "timedatectl set-ntp true"))
+    (ahead.abs() > SKEW_SECONDS_MAX).then(|| DoctorFinding::problem("network", what, "timedatectl set-ntp true"))
 }
 
-impl Network {
+impl NetworkReport {
     pub(super) fn tell(&self, line: &mut impl FnMut(String)) {
         if self.offline {
             line("network: not tried (--offline)".to_owned());
@@ -287,17 +287,17 @@ impl Network {
         for (channel, bot) in std::iter::once(("telegram", self.telegram.as_ref())).chain(discord) {
             line(match bot {
                 None => format!("  {channel}: not configured"),
-                Some(Bot { server, bot: Some(bot), invite }) => {
+                Some(BotReport { server, bot: Some(bot), invite }) => {
                     let invite = invite.as_ref().map(|link| format!("; it is invited with {link}"));
                     format!("  {channel}: {server} accepts the token of {bot}{}", invite.unwrap_or_default())
                 }
-                Some(Bot { server, bot: None, .. }) => format!("  {channel}: {server}, NOT USABLE"),
+                Some(BotReport { server, bot: None, .. }) => format!("  {channel}: {server}, NOT USABLE"),
             });
         }
         match &self.model {
             None => line("  model: none to ask".to_owned()),
-            Some(Model { server, key: None, .. }) => line(format!("  model: {server}, NOTHING KNOWN")),
-            Some(Model { server, key: Some(key), model }) => {
+            Some(ModelReport { server, key: None, .. }) => line(format!("  model: {server}, NOTHING KNOWN")),
+            Some(ModelReport { server, key: Some(key), model }) => {
                 let key = match key {
                     KeyStanding::NoKey => "answers without a key",
                     KeyStanding::Accepted => "accepts the key",

@@ -2,32 +2,32 @@
 //! the command or the line of the configuration that takes them away.
 
 use super::super::allow;
-use super::finding::{Finding, shell};
-use crate::config::{Config, Origin};
-use cofferdam_chat::people::{Group as Rules, Members};
+use super::finding::{DoctorFinding, shell};
+use crate::config::{Config, SettingOrigin};
+use cofferdam_chat::people::{Group as Rules, GroupMembers};
 use cofferdam_core::text::one_line;
 use cofferdam_store::now_ms;
-use cofferdam_store::people::{Paired, People as File, PeopleError};
+use cofferdam_store::people::{PairedPerson, People as File, PeopleError};
 use serde::Serialize;
 use std::os::unix::fs::MetadataExt;
 
 #[derive(Serialize)]
-pub(super) struct People {
-    allowed: Vec<Allowed>,
+pub(super) struct PeopleReport {
+    allowed: Vec<AllowedPeople>,
     /// Groups with something of their own.
-    groups: Vec<Group>,
+    groups: Vec<GroupReport>,
     /// Who is served in the others; none without such a channel.
-    other_groups: Option<Members>,
+    other_groups: Option<GroupMembers>,
     /// Guilds of Discord with something of their own.
-    guilds: Vec<Group>,
+    guilds: Vec<GroupReport>,
     /// Who is served in the others; none without such a channel.
-    other_guilds: Option<Members>,
+    other_guilds: Option<GroupMembers>,
     /// Strangers whose code waits: `cofferdam allow` shows them.
     waiting: usize,
 }
 
 #[derive(Serialize)]
-struct Allowed {
+struct AllowedPeople {
     channel: String,
     id: String,
     /// `file`, `environment`, or `paired` for those whom a code has let in.
@@ -43,7 +43,7 @@ struct Allowed {
 }
 
 #[derive(Serialize)]
-struct Group {
+struct GroupReport {
     id: i64,
     #[serde(flatten)]
     rules: Rules,
@@ -51,7 +51,7 @@ struct Group {
     remove: String,
 }
 
-pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> People {
+pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> PeopleReport {
     let listed = File::of(&config.state_dir).listed().unwrap_or_else(|error| {
         let file = shell(&config.state_dir.join("people.json"));
         let what = format!("{error}; until then only people whom the configuration names are served");
@@ -60,7 +60,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> People {
             PeopleError::Io { .. } | PeopleError::Busy(_) => as_owner(config),
             _ => format!("mv {file} {file}.damaged"),
         };
-        findings.push(Finding::problem("people", what, mend));
+        findings.push(DoctorFinding::problem("people", what, mend));
         Default::default()
     });
     let (now, telegram, discord) = (now_ms(), config.telegram.as_ref(), config.discord.as_ref());
@@ -72,12 +72,12 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> People {
     let group = |table: &'static str| {
         move |(id, rules): (&i64, &Rules)| {
             let remove = format!("[{table}.\"{id}\"] members = \"none\"");
-            Group { id: *id, rules: rules.clone(), remove }
+            GroupReport { id: *id, rules: rules.clone(), remove }
         }
     };
     let groups = telegram.into_iter().flat_map(|telegram| &telegram.groups);
     let guilds = discord.into_iter().flat_map(|discord| &discord.guilds);
-    People {
+    PeopleReport {
         allowed: named.chain(listed.paired.iter().map(paired)).collect(),
         groups: groups.map(group("channels.telegram.groups")).collect(),
         other_groups: telegram.map(|telegram| telegram.other_groups),
@@ -95,10 +95,10 @@ fn as_owner(config: &Config) -> String {
 }
 
 /// Those whom the configuration names for a channel.
-fn configured(config: &Config, channel: &'static str, (users, approvers): (&[i64], &[i64])) -> Vec<Allowed> {
+fn configured(config: &Config, channel: &'static str, (users, approvers): (&[i64], &[i64])) -> Vec<AllowedPeople> {
     let key = format!("channels.{channel}.allowed_users");
     let setting = config.settings.iter().find(|setting| setting.key == key);
-    let in_environment = setting.is_some_and(|setting| setting.origin == Origin::Environment);
+    let in_environment = setting.is_some_and(|setting| setting.origin == SettingOrigin::Environment);
     let without =
         |user: i64, among: &[i64]| among.iter().copied().filter(|other| *other != user).collect::<Vec<i64>>();
     let allowed = |user: &i64| {
@@ -113,7 +113,7 @@ fn configured(config: &Config, channel: &'static str, (users, approvers): (&[i64
         if approvers.contains(user) {
             remove.push_str(&format!(", and approvers = {:?}", without(*user, approvers)));
         }
-        Allowed {
+        AllowedPeople {
             channel: channel.to_owned(),
             id: user.to_string(),
             origin: if in_environment { "environment" } else { "file" },
@@ -126,8 +126,8 @@ fn configured(config: &Config, channel: &'static str, (users, approvers): (&[i64
     users.iter().map(allowed).collect()
 }
 
-fn paired(one: &Paired) -> Allowed {
-    Allowed {
+fn paired(one: &PairedPerson) -> AllowedPeople {
+    AllowedPeople {
         channel: one.channel.clone(),
         id: one.sender.clone(),
         origin: "paired",
@@ -138,7 +138,7 @@ fn paired(one: &Paired) -> Allowed {
     }
 }
 
-impl People {
+impl PeopleReport {
     /// In words, a line each.
     pub(super) fn tell(&self, line: &mut impl FnMut(String)) {
         if self.allowed.is_empty() {
@@ -149,7 +149,7 @@ impl People {
                     .into(),
             );
         }
-        for Allowed { channel, id, name, since, by, remove, origin } in &self.allowed {
+        for AllowedPeople { channel, id, name, since, by, remove, origin } in &self.allowed {
             let whence = match (name, since, by) {
                 (Some(name), Some(since), Some(by)) => format!("{name:?}, let in {since} by {by}"),
                 _ => format!("of the configuration ({origin})"),
@@ -158,11 +158,11 @@ impl People {
         }
         let groups = self.groups.iter().map(|group| ("group", group));
         let guilds = self.guilds.iter().map(|guild| ("guild", guild));
-        for (one, Group { id, rules, remove }) in groups.chain(guilds) {
+        for (one, GroupReport { id, rules, remove }) in groups.chain(guilds) {
             let members = match rules.members {
-                Members::Allowed => "those who are served anyway",
-                Members::All => "whoever writes there",
-                Members::None => "nobody",
+                GroupMembers::Allowed => "those who are served anyway",
+                GroupMembers::All => "whoever writes there",
+                GroupMembers::None => "nobody",
             };
             let tools = rules.profiles.as_ref().map_or_else(String::new, |profiles| {
                 format!(", tools of {}", profiles.iter().cloned().collect::<Vec<_>>().join(" and "))
@@ -170,14 +170,14 @@ impl People {
             line(format!("  {one} {id}, {members}{tools}: {remove}"));
         }
         match self.other_groups {
-            None | Some(Members::None) => {}
+            None | Some(GroupMembers::None) => {}
             Some(_) => line(
                 "  any other group, those who are served anyway: [channels.telegram] other_groups = \"none\""
                     .into(),
             ),
         }
         match self.other_guilds {
-            None | Some(Members::None) => {}
+            None | Some(GroupMembers::None) => {}
             Some(_) => line(
                 "  any other guild, those who are served anyway: [channels.discord] other_guilds = \"none\""
                     .into(),

@@ -1,9 +1,9 @@
 //! The folders and files that the gateway trusts: whose they are, who else can write them, and what
 //! room is left.
 
-use super::finding::{Finding, shell};
+use super::finding::{DoctorFinding, shell};
 use crate::config::Config;
-use cofferdam_core::limits::{ByteSize, Span};
+use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_warden::publish;
 use serde::Serialize;
 use std::fmt;
@@ -20,15 +20,15 @@ const FREE_INODES_MIN: u64 = 1000;
 const MEASURING_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Serialize)]
-pub(super) struct Place {
+pub(super) struct FolderReport {
     what: &'static str,
     path: String,
     /// None when it is not there yet.
-    found: Option<Found>,
+    found: Option<FolderFacts>,
 }
 
 #[derive(Serialize)]
-struct Found {
+struct FolderFacts {
     owner: u32,
     /// Octal, e.g. `0700`.
     mode: String,
@@ -39,17 +39,17 @@ struct Found {
 
 /// Who besides the owner may do what, at most.
 #[derive(Clone, Copy)]
-struct Allowed {
+struct OtherAccess {
     /// Bits that must not be set.
     forbidden: u32,
     /// What takes them away.
     chmod: &'static str,
 }
 
-const PRIVATE: Allowed = Allowed { forbidden: 0o077, chmod: "go=" };
-const UNWRITABLE: Allowed = Allowed { forbidden: 0o022, chmod: "go-w" };
+const PRIVATE: OtherAccess = OtherAccess { forbidden: 0o077, chmod: "go=" };
+const UNWRITABLE: OtherAccess = OtherAccess { forbidden: 0o022, chmod: "go-w" };
 
-pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Vec<Place> {
+pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Vec<FolderReport> {
     let vault = config.workspace.root.join("vault");
     let places = [
         ("workspace", Some(config.workspace.root.as_path()), UNWRITABLE),
@@ -66,7 +66,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Vec<Place> {
         .is_ok_and(|root| std::path::absolute(state).is_ok_and(|s| root.starts_with(s)))
     {
         let beside = state.with_file_name("workspace");
-        findings.push(Finding::notice(
+        findings.push(DoctorFinding::notice(
             "places",
             format!("the workspace {} lies in the state {}", root.display(), state.display()),
             format!("[workspace] root = {:?}, after moving it there", beside.display().to_string()),
@@ -77,21 +77,21 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Vec<Place> {
 }
 
 /// The state must hold the attachments of a message while its turn runs.
-fn spool(config: &Config) -> Option<Finding> {
+fn spool(config: &Config) -> Option<DoctorFinding> {
     let (free, wanted) = (free(&config.state_dir)?, config.attachments.max_turn_bytes);
     let room = free.saturating_sub(FREE_BYTES_MIN);
     // With less than that something else is to be mended.
     (room > 1 << 20 && wanted.0 > room).then(|| {
         let what = format!("attachments of one message may have {wanted}, and the state has room for less");
         let fits = ByteSize((room >> 20) / 2 * (1 << 20)).max(ByteSize::mib(1));
-        Finding::notice("places", what, format!("[attachments] max_turn_bytes = \"{fits}\""))
+        DoctorFinding::notice("places", what, format!("[attachments] max_turn_bytes = \"{fits}\""))
     })
 }
 
-fn place(what: &'static str, path: &Path, allowed: Allowed, findings: &mut Vec<Finding>) -> Place {
+fn place(what: &'static str, path: &Path, allowed: OtherAccess, findings: &mut Vec<DoctorFinding>) -> FolderReport {
     let (shown, word) = (path.display().to_string(), shell(path));
-    let mut problem = |what: String, mend: String| findings.push(Finding::problem("places", what, mend));
-    let Ok(meta) = std::fs::metadata(path) else { return Place { what, path: shown, found: None } };
+    let mut problem = |what: String, mend: String| findings.push(DoctorFinding::problem("places", what, mend));
+    let Ok(meta) = std::fs::metadata(path) else { return FolderReport { what, path: shown, found: None } };
     let us = rustix::process::geteuid().as_raw();
     if meta.uid() != us && meta.uid() != 0 {
         let owner = meta.uid();
@@ -122,19 +122,19 @@ fn place(what: &'static str, path: &Path, allowed: Allowed, findings: &mut Vec<F
             format!("remove files there: at least {FREE_INODES_MIN}"),
         );
     }
-    let found = Some(Found { owner: meta.uid(), mode: octal(&meta), free_bytes, free_inodes });
-    Place { what, path: shown, found }
+    let found = Some(FolderFacts { owner: meta.uid(), mode: octal(&meta), free_bytes, free_inodes });
+    FolderReport { what, path: shown, found }
 }
 
 /// Who has folders of their own in the workspace.
 #[derive(Serialize)]
-pub(super) struct Tenants {
+pub(super) struct FolderOwners {
     /// Sessions with a `/tmp`.
     sessions: usize,
     /// Users with a workspace.
     users: usize,
     /// How long an unused session's is kept.
-    session_tmp_age: Span,
+    session_tmp_age: TimeSpan,
     /// What all of them hold; none when that takes long to measure.
     used_bytes: Option<u64>,
     /// The quota.
@@ -142,11 +142,11 @@ pub(super) struct Tenants {
 }
 
 /// Counts the folders, of users that are not configured any more too, and what they hold.
-pub(super) fn tenants(config: &Config, findings: &mut Vec<Finding>) -> Tenants {
+pub(super) fn tenants(config: &Config, findings: &mut Vec<DoctorFinding>) -> FolderOwners {
     within(MEASURING_MAX, config, findings)
 }
 
-fn within(limit: Duration, config: &Config, findings: &mut Vec<Finding>) -> Tenants {
+fn within(limit: Duration, config: &Config, findings: &mut Vec<DoctorFinding>) -> FolderOwners {
     let root = &config.workspace.root;
     let names = |dir: &Path| {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -160,25 +160,25 @@ fn within(limit: Duration, config: &Config, findings: &mut Vec<Finding>) -> Tena
     let max_bytes = config.workspace.max_bytes;
     findings.extend(used_bytes.and_then(|used| quota(used, max_bytes)));
     let session_tmp_age = config.workspace.session_tmp_age;
-    Tenants { sessions, users: users.len(), session_tmp_age, used_bytes, max_bytes: max_bytes.0 }
+    FolderOwners { sessions, users: users.len(), session_tmp_age, used_bytes, max_bytes: max_bytes.0 }
 }
 
 /// What is to be said of a workspace of which nine tenths are used.
-fn quota(used: u64, quota: ByteSize) -> Option<Finding> {
+fn quota(used: u64, quota: ByteSize) -> Option<DoctorFinding> {
     let what = format!("the workspace holds {used} bytes of at most {quota}");
     // Twice as much, in whole MiB.
     let twice = ByteSize(quota.0.max(used).saturating_mul(2).div_ceil(1 << 20).saturating_mul(1 << 20));
     let mend = format!("[workspace] max_bytes = \"{twice}\"");
     match used {
-        _ if used >= quota.0 => Some(Finding::problem("places", what, mend)),
+        _ if used >= quota.0 => Some(DoctorFinding::problem("places", what, mend)),
         _ if used.saturating_mul(10) >= quota.0.saturating_mul(9) => {
-            Some(Finding::notice("places", what, mend))
+            Some(DoctorFinding::notice("places", what, mend))
         }
         _ => None,
     }
 }
 
-impl fmt::Display for Tenants {
+impl fmt::Display for FolderOwners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { sessions, users, session_tmp_age, .. } = self;
         write!(
@@ -209,12 +209,12 @@ fn free_inodes(path: &Path) -> Option<u64> {
     (space.f_files > 0).then_some(space.f_favail)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FolderReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: ", self.what, self.path)?;
         match &self.found {
             None => f.write_str("not there yet"),
-            Some(Found { owner, mode, free_bytes, free_inodes }) => {
+            Some(FolderFacts { owner, mode, free_bytes, free_inodes }) => {
                 write!(f, "user {owner}, mode {mode}")?;
                 free_bytes.map_or(Ok(()), |free| write!(f, ", {} MiB free", free >> 20))?;
                 free_inodes.map_or(Ok(()), |free| write!(f, ", room for {free} files"))

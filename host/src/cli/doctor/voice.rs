@@ -1,22 +1,22 @@
 //! Who hears voice messages and who speaks answers, and whether their keys are there. Neither is
 //! asked: each request costs.
 
-use super::finding::Finding;
+use super::finding::DoctorFinding;
 use crate::config::Config;
 use cofferdam_agent::voice::ConfigError;
 use cofferdam_core::secret::Secret;
 use serde::Serialize;
 
 #[derive(Serialize)]
-pub(super) struct Voice {
+pub(super) struct VoiceReport {
     /// None where it is off.
-    transcription: Option<Listens>,
+    transcription: Option<TranscriptionReport>,
     /// None where it is off.
-    speech: Option<Speaks>,
+    speech: Option<SpeechReport>,
 }
 
 #[derive(Serialize)]
-struct Listens {
+struct TranscriptionReport {
     server: String,
     model: Option<String>,
     /// Whether it is sent a key.
@@ -24,43 +24,43 @@ struct Listens {
 }
 
 #[derive(Serialize)]
-struct Speaks {
+struct SpeechReport {
     #[serde(flatten)]
-    by: Listens,
+    by: TranscriptionReport,
     voice: Option<String>,
 }
 
 /// What is configured, with what is missing.
-pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Voice {
+pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> VoiceReport {
     let mut key = |read: Result<Option<Secret>, ConfigError>, env: &Option<String>| match read {
         Ok(key) => key.is_some(),
         Err(error) => {
             let name = env.as_deref().unwrap_or("OPENAI_API_KEY");
             let mend = format!("export {name}=…, where serve is started");
-            findings.push(Finding::problem("voice", error.to_string(), mend));
+            findings.push(DoctorFinding::problem("voice", error.to_string(), mend));
             false
         }
     };
     let (transcription, speech) = (&config.transcription, &config.speech);
-    let heard = transcription.is_on().then(|| Listens {
+    let heard = transcription.is_on().then(|| TranscriptionReport {
         server: transcription.base_url().to_owned(),
         model: transcription.model.clone(),
         has_key: key(transcription.key(), &transcription.api_key_env),
     });
-    let spoken = speech.is_on().then(|| Speaks {
-        by: Listens {
+    let spoken = speech.is_on().then(|| SpeechReport {
+        by: TranscriptionReport {
             server: speech.base_url().to_owned(),
             model: speech.model.clone(),
             has_key: key(speech.key(), &speech.api_key_env),
         },
         voice: speech.voice.clone(),
     });
-    Voice { transcription: heard, speech: spoken }
+    VoiceReport { transcription: heard, speech: spoken }
 }
 
-impl Voice {
+impl VoiceReport {
     pub(super) fn tell(&self, line: &mut impl FnMut(String)) {
-        let told = |what: &str, by: &Listens, more: &str| {
+        let told = |what: &str, by: &TranscriptionReport, more: &str| {
             let key = if by.has_key { "with a key" } else { "without a key" };
             let model = by.model.as_deref().unwrap_or_default();
             format!("{what}: by {} {key}, {model}{more} (not tried: it would cost)", by.server)
@@ -71,7 +71,7 @@ impl Voice {
         });
         line(match &self.speech {
             None => "speech: off; answers are written".to_owned(),
-            Some(Speaks { by, voice }) => {
+            Some(SpeechReport { by, voice }) => {
                 told("speech", by, &voice.as_deref().map(|voice| format!(", {voice}")).unwrap_or_default())
             }
         });

@@ -1,6 +1,6 @@
 //! The diagnosis for people: everything that was looked at, then what was found.
 
-use super::{Diagnosis, Finding, Weight};
+use super::{Diagnosis, DoctorFinding, Severity};
 use crate::config::Setting;
 use serde_json::Value;
 
@@ -42,11 +42,11 @@ pub(super) fn of(diagnosis: &Diagnosis) -> String {
     diagnosis.network.tell(&mut line);
     diagnosis.voice.tell(&mut line);
     diagnosis.serve.tell(&mut line);
-    for Finding { weight, what, mend, .. } in &diagnosis.findings {
-        let word = if *weight == Weight::Problem { "problem" } else { "notice" };
+    for DoctorFinding { weight, what, mend, .. } in &diagnosis.findings {
+        let word = if *weight == Severity::Problem { "problem" } else { "notice" };
         line(format!("{word}: {what}\n  mend: {mend}"));
     }
-    let problems = diagnosis.findings.iter().filter(|finding| finding.weight == Weight::Problem).count();
+    let problems = diagnosis.findings.iter().filter(|finding| finding.weight == Severity::Problem).count();
     line(match problems {
         0 => "all is well".to_owned(),
         1 => "1 problem".to_owned(),

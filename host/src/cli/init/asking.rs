@@ -4,13 +4,13 @@
 mod bot;
 mod model;
 
-pub(super) use bot::{Bot, Platform};
+pub(super) use bot::{BotAnswers, Platform};
 
 use super::template::Setting;
 use super::terminal::Terminal;
 use anyhow::Context;
 use cofferdam_core::secret::Secret;
-use model::{Key, Model};
+use model::{KeySource, ModelAnswers};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,14 +19,14 @@ use std::time::Duration;
 const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What the person said.
-pub(super) struct Answers {
+pub(super) struct InitAnswers {
     /// The bots that were asked about, with a token or without.
-    bots: Vec<Bot>,
-    model: Option<Model>,
+    bots: Vec<BotAnswers>,
+    model: Option<ModelAnswers>,
     workspace: Option<PathBuf>,
 }
 
-impl Answers {
+impl InitAnswers {
     /// Asks everything, and of bots on these platforms. Nothing is written.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Answers {
         platforms: &[Platform],
     ) -> anyhow::Result<Self> {
         terminal.say("Enter takes what is in [brackets]. Nothing is written before the last answer.\n")?;
-        let ask = |platform: &Platform| Bot::ask(terminal, environment, *platform);
+        let ask = |platform: &Platform| BotAnswers::ask(terminal, environment, *platform);
         let bots = platforms.iter().map(ask).collect::<anyhow::Result<_>>()?;
         let model = model::ask(terminal, environment)?;
         let workspace = workspace(terminal, environment)?;
@@ -46,16 +46,16 @@ impl Answers {
 
     /// The bots that the configuration has: those with a token, or the first where nobody has one
     /// yet.
-    pub(super) fn bots(&self) -> impl Iterator<Item = &Bot> {
+    pub(super) fn bots(&self) -> impl Iterator<Item = &BotAnswers> {
         let none = self.bots.iter().all(|bot| bot.token.is_none());
-        let is_there = move |(n, bot): &(usize, &Bot)| bot.token.is_some() || none && *n == 0;
+        let is_there = move |(n, bot): &(usize, &BotAnswers)| bot.token.is_some() || none && *n == 0;
         self.bots.iter().enumerate().filter(is_there).map(|(_, bot)| bot)
     }
 
     /// The model's key, if it was typed.
     pub(super) fn typed_key(&self) -> Option<&Secret> {
         match self.model.as_ref().map(|model| &model.key) {
-            Some(Key::Typed(key)) => Some(key),
+            Some(KeySource::Typed(key)) => Some(key),
             _ => None,
         }
     }
@@ -82,7 +82,7 @@ impl Answers {
     pub(super) fn variables(&self) -> String {
         let tokens = self.bots().filter(|bot| bot.token.is_none()).map(|bot| bot.platform.variable());
         let key = match self.model.as_ref().map(|model| &model.key) {
-            Some(Key::Variable(name)) => Some(&**name),
+            Some(KeySource::Variable(name)) => Some(&**name),
             _ => None,
         };
         tokens.chain(key).map(|name| format!("{name}=… ")).collect()

@@ -39,7 +39,7 @@ impl Terminal {
     /// The answer to a question, never shown.
     pub(super) fn ask_hidden(&mut self, question: &str) -> anyhow::Result<String> {
         // First: what is typed at once is not shown either.
-        let _quiet = Quiet::begin()?;
+        let _quiet = HiddenInput::begin()?;
         prompt(&format!("{question}: "))?;
         let answer = line(Keys::Raw);
         writeln!(io::stdout())?;
@@ -101,11 +101,11 @@ fn next(stdin: &Stdin) -> io::Result<Option<u8>> {
 }
 
 /// A terminal that shows nothing of what is typed, until it is dropped.
-struct Quiet {
+struct HiddenInput {
     before: Termios,
 }
 
-impl Quiet {
+impl HiddenInput {
     fn begin() -> io::Result<Self> {
         let stdin = io::stdin();
         let before = tcgetattr(&stdin)?;
@@ -119,7 +119,7 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for HiddenInput {
     fn drop(&mut self) {
         // A terminal that is gone needs nothing.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);

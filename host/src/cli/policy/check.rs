@@ -2,19 +2,19 @@
 //! served.
 
 use super::super::Exit;
-use super::{Findings, Format, sarif};
+use super::{Findings, FindingFormat, sarif};
 use crate::config::Config;
 use crate::gateway::{self, GatewayError};
 use cofferdam_agent::tools::{Registry, RegistryError};
 use cofferdam_policy::{PolicyProblem, PolicySet};
-use cofferdam_review::sarif::{Finding, Level, Rule};
+use cofferdam_review::sarif::{SarifFinding, Level, Rule};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 
 /// What a folder of policies comes to.
 #[derive(Default)]
-struct Checked {
+struct CheckedFolder {
     /// Each tool that loads, with its profile and its grants in words.
     tools: Vec<(String, String, String)>,
     /// Each tool that is off, with what turns it on.
@@ -32,22 +32,22 @@ pub(super) fn run(
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     let checked = match gateway::review(config, dir) {
-        Ok((policies, registry)) => Checked { policies: Some(policies), ..Checked::of(&registry) },
+        Ok((policies, registry)) => CheckedFolder { policies: Some(policies), ..CheckedFolder::of(&registry) },
         Err(GatewayError::Policies(found)) => {
             let problems = found.into_iter().map(|problem| (Rule::PolicyInvalid, problem)).collect();
-            Checked { problems, ..Checked::default() }
+            CheckedFolder { problems, ..CheckedFolder::default() }
         }
         Err(error) => return Err(error.into()),
     };
     match output.format() {
-        Format::Text => checked.tell(out)?,
-        Format::Json => checked.tell_json(out)?,
-        Format::Sarif => sarif::print(&checked.findings(), out)?,
+        FindingFormat::Text => checked.tell(out)?,
+        FindingFormat::Json => checked.tell_json(out)?,
+        FindingFormat::Sarif => sarif::print(&checked.findings(), out)?,
     }
     Ok(if checked.problems.is_empty() { Exit::Done } else { Exit::ProblemFound })
 }
 
-impl Checked {
+impl CheckedFolder {
     fn of(registry: &Registry) -> Self {
         let off = registry.off().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
         let mut checked = Self { off, ..Self::default() };
@@ -105,13 +105,13 @@ impl Checked {
         writeln!(out, "{told}")
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn findings(&self) -> Vec<SarifFinding> {
         let of =
             |level: Level| move |(rule, problem): &(Rule, PolicyProblem)| self.finding(*rule, level, problem);
         let off = self.off.iter().map(|(name, why)| {
             let file = self.policies.as_ref().and_then(|set| set.get(name)).map(|policy| policy.file.clone());
             let message = format!("{name} is off: {why}");
-            Finding {
+            SarifFinding {
                 rule: Rule::ToolOff,
                 level: Level::Note,
                 message,
@@ -124,11 +124,11 @@ impl Checked {
     }
 
     /// What lies in a component is shown at the line that names it.
-    fn finding(&self, rule: Rule, level: Level, problem: &PolicyProblem) -> Finding {
+    fn finding(&self, rule: Rule, level: Level, problem: &PolicyProblem) -> SarifFinding {
         let policy =
             self.policies.iter().flat_map(PolicySet::iter).find(|policy| policy.file == problem.file);
         let line = problem.line.or_else(|| Some(policy?.origins.component.line));
-        Finding { rule, level, message: problem.problem.clone(), file: problem.file.clone(), line }
+        SarifFinding { rule, level, message: problem.problem.clone(), file: problem.file.clone(), line }
     }
 }
 

@@ -2,11 +2,11 @@
 //! component: what is compared is what the policies say.
 
 use super::super::Exit;
-use super::{Findings, Format, sarif};
+use super::{Findings, FindingFormat, sarif};
 use crate::gateway;
 use cofferdam_policy::{PolicyProblem, PolicySet};
 use cofferdam_review::diff::{Change, Direction, diff, widens};
-use cofferdam_review::sarif::{Finding, Level, Rule};
+use cofferdam_review::sarif::{SarifFinding, Level, Rule};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -22,12 +22,12 @@ pub(super) fn run(old: &Path, new: &Path, output: Findings, out: &mut dyn Write)
     let changes = diff(&old, &new);
     let widens = widens(&changes);
     match output.format() {
-        Format::Json => writeln!(out, "{}", json!({ "widens": widens, "changes": changes }))?,
-        Format::Sarif => {
+        FindingFormat::Json => writeln!(out, "{}", json!({ "widens": widens, "changes": changes }))?,
+        FindingFormat::Sarif => {
             let findings: Vec<_> = changes.iter().map(|change| finding(change, &old, &new)).collect();
             sarif::print(&findings, out)?;
         }
-        Format::Text => {
+        FindingFormat::Text => {
             for change in &changes {
                 writeln!(out, "{change}")?;
             }
@@ -41,7 +41,7 @@ pub(super) fn run(old: &Path, new: &Path, output: Findings, out: &mut dyn Write)
 
 /// What widens is an error: the command exits with a problem because of it. It is shown in the new
 /// folder where that says it, else where the old one did.
-fn finding(change: &Change, old: &PolicySet, new: &PolicySet) -> Finding {
+fn finding(change: &Change, old: &PolicySet, new: &PolicySet) -> SarifFinding {
     let level = match change.direction {
         Direction::Widens => Level::Error,
         Direction::Narrows | Direction::Neutral => Level::Note,
@@ -49,7 +49,7 @@ fn finding(change: &Change, old: &PolicySet, new: &PolicySet) -> Finding {
     let tool = change.tool.as_str();
     let place = new.get(tool).or_else(|| old.get(tool)).map(|policy| change.subject.place(policy));
     let (file, line) = place.unwrap_or_default();
-    Finding { rule: Rule::of(&change.subject), level, message: change.to_string(), file, line }
+    SarifFinding { rule: Rule::of(&change.subject), level, message: change.to_string(), file, line }
 }
 
 /// Tells what is wrong with the folders that do not load; nothing is compared then.
@@ -66,13 +66,13 @@ fn refuse(
             listed.push(json!({ "side": side, "file": file, "line": line, "problem": problem }));
             let message = format!("{side} policies: {problem}");
             let (rule, level) = (Rule::PolicyInvalid, Level::Error);
-            findings.push(Finding { rule, level, message, file: file.clone(), line: *line });
+            findings.push(SarifFinding { rule, level, message, file: file.clone(), line: *line });
         }
     }
     match output.format() {
-        Format::Text => {}
-        Format::Json => writeln!(out, "{}", json!({ "problems": listed }))?,
-        Format::Sarif => sarif::print(&findings, out)?,
+        FindingFormat::Text => {}
+        FindingFormat::Json => writeln!(out, "{}", json!({ "problems": listed }))?,
+        FindingFormat::Sarif => sarif::print(&findings, out)?,
     }
     Ok(Exit::Usage)
 }

@@ -2,10 +2,10 @@
 //! way of a real one up to its permit, which is dropped: nothing runs, and nothing is audited.
 
 use super::super::{Exit, Output, call};
-use super::From;
+use super::PolicyChoice;
 use crate::config::Config;
 use crate::gateway;
-use cofferdam_agent::tools::{self, Refused, Registry, Tool};
+use cofferdam_agent::tools::{self, RefusedCall, Registry, RegisteredTool};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_policy::{Denial, PolicyProblem, PolicySet, Reason};
 use cofferdam_review::explain::{Explained, explain};
@@ -19,17 +19,17 @@ mod text;
 #[command(after_help = super::EXPLAIN_EXAMPLE)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
-    call: call::Typed,
+    call: call::TypedCall,
     #[command(flatten)]
-    from: From,
+    from: PolicyChoice,
     #[command(flatten)]
     output: Output,
 }
 
 /// What there is to say of a call.
-struct Answer {
+struct Explanation {
     tool: String,
-    policy: Option<Judged>,
+    policy: Option<ExplainedPolicy>,
     /// None: permitted.
     refusal: Option<ToolError>,
     /// Why a person must approve it, as far as can be told without looking at what is there.
@@ -43,7 +43,7 @@ struct Answer {
 }
 
 /// The policy that was asked.
-struct Judged {
+struct ExplainedPolicy {
     profile: String,
     file: String,
     sha256: String,
@@ -61,9 +61,9 @@ pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -
     Ok(if answer.refusal.is_none() { Exit::Done } else { Exit::ToolFailed })
 }
 
-fn answer(policies: &PolicySet, registry: &Registry, typed: &call::Typed) -> anyhow::Result<Answer> {
+fn answer(policies: &PolicySet, registry: &Registry, typed: &call::TypedCall) -> anyhow::Result<Explanation> {
     let text = typed.arguments(registry)?;
-    let mut answer = Answer::of(policies, &typed.tool);
+    let mut answer = Explanation::of(policies, &typed.tool);
     let tool = match registry.get(&typed.tool) {
         Ok(tool) => tool,
         Err(error) => {
@@ -81,9 +81,9 @@ fn answer(policies: &PolicySet, registry: &Registry, typed: &call::Typed) -> any
     Ok(answer)
 }
 
-impl Answer {
+impl Explanation {
     fn of(policies: &PolicySet, tool: &str) -> Self {
-        let policy = policies.get(tool).map(|policy| Judged {
+        let policy = policies.get(tool).map(|policy| ExplainedPolicy {
             profile: policy.profile.clone(),
             file: policy.file.clone(),
             sha256: policy.sha256.clone(),
@@ -100,7 +100,7 @@ impl Answer {
         }
     }
 
-    fn judge(&mut self, policies: &PolicySet, tool: &Tool, text: &str) {
+    fn judge(&mut self, policies: &PolicySet, tool: &RegisteredTool, text: &str) {
         let arguments = match tool.read(text) {
             Ok(arguments) => arguments,
             Err(error) if error.code == ErrorCode::TooLarge => {
@@ -116,13 +116,13 @@ impl Answer {
         let id = call::one_shot_turn("explain").call(0);
         match tool.judge(id, arguments.clone(), &|| None) {
             Ok(judged) => {
-                if let tools::Judged::Ask(ask) = judged {
+                if let tools::PermittedCall::Ask(ask) = judged {
                     self.asks = ask.reasons().to_vec();
                 }
                 self.places = explain(&tool.policy, &arguments);
             }
-            Err(Refused::Schema(error)) => self.refuse(error),
-            Err(Refused::Denied(denial)) => {
+            Err(RefusedCall::Schema(error)) => self.refuse(error),
+            Err(RefusedCall::Denied(denial)) => {
                 self.places = explain(&tool.policy, &arguments);
                 let denials: Vec<Denial> = self
                     .places

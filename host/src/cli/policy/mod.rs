@@ -52,7 +52,7 @@ pub(super) enum Command {
         /// One tool alone
         tool: Option<String>,
         #[command(flatten)]
-        from: From,
+        from: PolicyChoice,
         #[command(flatten)]
         output: Output,
     },
@@ -71,8 +71,8 @@ pub(super) enum Command {
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Findings {
     /// How findings are printed; sarif is SARIF 2.1.0, for code scanning
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FindingFormat::Text)]
+    format: FindingFormat,
     /// Print JSON for programs: the same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -80,27 +80,27 @@ pub(super) struct Findings {
 
 /// The forms that findings have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum FindingFormat {
     Text,
     Json,
     Sarif,
 }
 
 impl Findings {
-    fn format(self) -> Format {
-        if self.json { Format::Json } else { self.format }
+    fn format(self) -> FindingFormat {
+        if self.json { FindingFormat::Json } else { self.format }
     }
 }
 
 /// Which policies a command looks at.
 #[derive(Debug, clap::Args)]
-pub(super) struct From {
+pub(super) struct PolicyChoice {
     /// A folder with profiles/ and tools/ [default: the configured one, else the embedded policies]
     #[arg(long = "policies", value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-impl From {
+impl PolicyChoice {
     fn dir<'a>(&'a self, config: &'a Config) -> Option<&'a Path> {
         self.dir.as_deref().or(config.policies_dir.as_deref())
     }

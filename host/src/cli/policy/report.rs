@@ -6,9 +6,9 @@ use super::show;
 use crate::config::Config;
 use crate::gateway::{self, GatewayError};
 use anyhow::Context;
-use cofferdam_agent::tools::Tool;
-use cofferdam_policy::{Place, Spelled, ToolPolicy};
-use cofferdam_review::report::{self, Page, Section, Table, approvals, arguments as told, grants, limits};
+use cofferdam_agent::tools::RegisteredTool;
+use cofferdam_policy::{SourceLocation, Spelled, ToolPolicy};
+use cofferdam_review::report::{self, ReportPage, Section, ReportTable, approvals, arguments as told, grants, limits};
 use cofferdam_warden::sandbox::Binary;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ pub(in crate::cli) struct Arguments {
     /// A folder with profiles/ and tools/ [default: the configured one, else the embedded policies]
     dir: Option<PathBuf>,
     /// How the page is written
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Html)]
-    format: Format,
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Html)]
+    format: ReportFormat,
     /// Writes the same tables as JSON instead
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -29,7 +29,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ReportFormat {
     Html,
     Markdown,
 }
@@ -38,8 +38,8 @@ pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -
     let page = page(config, arguments)?;
     let text = match arguments.format {
         _ if arguments.json => format!("{}\n", serde_json::to_string(&page)?),
-        Format::Html => report::html(&page),
-        Format::Markdown => report::markdown(&page),
+        ReportFormat::Html => report::html(&page),
+        ReportFormat::Markdown => report::markdown(&page),
     };
     match &arguments.output {
         Some(file) => {
@@ -50,14 +50,14 @@ pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -
     Ok(if page.problems.is_empty() { Exit::Done } else { Exit::ProblemFound })
 }
 
-fn page(config: &Config, arguments: &Arguments) -> anyhow::Result<Page> {
+fn page(config: &Config, arguments: &Arguments) -> anyhow::Result<ReportPage> {
     let dir = arguments.dir.as_deref().or(config.policies_dir.as_deref());
     let (policies, registry) = match gateway::review(config, dir) {
         Ok(found) => found,
-        Err(GatewayError::Policies(problems)) => return Ok(Page { problems, ..Page::default() }),
+        Err(GatewayError::Policies(problems)) => return Ok(ReportPage { problems, ..ReportPage::default() }),
         Err(error) => return Err(error.into()),
     };
-    let mut page = Page { policies_sha256: Some(policies.sha256()), ..Page::default() };
+    let mut page = ReportPage { policies_sha256: Some(policies.sha256()), ..ReportPage::default() };
     for (name, loaded) in registry.iter() {
         if let Err(why) = loaded {
             page.problems.extend(why.problems());
@@ -74,7 +74,7 @@ fn page(config: &Config, arguments: &Arguments) -> anyhow::Result<Page> {
     Ok(page)
 }
 
-fn section(config: &Config, policy: &ToolPolicy, tool: Option<&Tool>, dir: Option<&Path>) -> Section {
+fn section(config: &Config, policy: &ToolPolicy, tool: Option<&RegisteredTool>, dir: Option<&Path>) -> Section {
     Section {
         name: policy.tool.to_string(),
         why: policy.why.clone(),
@@ -87,7 +87,7 @@ fn section(config: &Config, policy: &ToolPolicy, tool: Option<&Tool>, dir: Optio
     }
 }
 
-fn facts(config: &Config, policy: &ToolPolicy, dir: Option<&Path>) -> Table {
+fn facts(config: &Config, policy: &ToolPolicy, dir: Option<&Path>) -> ReportTable {
     // A component that does not load is described too, as long as it is the one that is pinned.
     let binary = gateway::component_bytes(config, policy, dir).ok();
     let of_binary = |said: &dyn Fn(&Binary) -> Option<String>| {
@@ -100,7 +100,7 @@ fn facts(config: &Config, policy: &ToolPolicy, dir: Option<&Path>) -> Table {
         Some(if names.is_empty() { "none".to_owned() } else { names.join(", ") })
     });
     let sha256 = show::component_sha256(config, policy).unwrap_or_else(|| show::unknown_sha256(policy));
-    let row = |name: &str, value: String, at: &Place| vec![name.to_owned(), value, at.to_string()];
+    let row = |name: &str, value: String, at: &SourceLocation| vec![name.to_owned(), value, at.to_string()];
     let (at, component) = (&policy.origins, &policy.origins.component);
     let rows = vec![
         row("safety", policy.safety.spelled(), &at.safety),
@@ -112,5 +112,5 @@ fn facts(config: &Config, policy: &ToolPolicy, dir: Option<&Path>) -> Table {
         row("imports beyond the baseline", imports, component),
         vec!["policy_sha256".to_owned(), policy.sha256.clone(), policy.file.clone()],
     ];
-    Table { title: "What it is", head: &["", "", "said in"], rows }
+    ReportTable { title: "What it is", head: &["", "", "said in"], rows }
 }

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::gateway;
 use anyhow::bail;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::{ComponentSource, Place, PolicySet, Spelled, ToolPolicy};
+use cofferdam_policy::{ComponentSource, SourceLocation, PolicySet, Spelled, ToolPolicy};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -62,7 +62,7 @@ pub(super) fn unknown_sha256(policy: &ToolPolicy) -> String {
 }
 
 /// Which file sets a limit: `tool`, `profile` or `default`.
-pub(super) fn owner(policy: &ToolPolicy, place: Option<&Place>) -> &'static str {
+pub(super) fn owner(policy: &ToolPolicy, place: Option<&SourceLocation>) -> &'static str {
     match place {
         None => "default",
         Some(place) if *place.file == *policy.file => "tool",
@@ -141,7 +141,7 @@ fn rows(config: &Config, policy: &ToolPolicy) -> Vec<(String, String)> {
         rows.push((format!("  approval {} {}", text(about), rule.when.spelled()), rule.at.to_string()));
     }
     for row in policy.limits.rows() {
-        let place = at.limits.get(row.name).map_or_else(|| "default".to_owned(), Place::to_string);
+        let place = at.limits.get(row.name).map_or_else(|| "default".to_owned(), SourceLocation::to_string);
         rows.push((format!("  limit {} {}", row.name, row.shown), place));
     }
     rows.push((format!("  policy sha256 {}", policy.sha256), String::new()));

@@ -4,10 +4,10 @@
 use super::Channels;
 use super::workflows::channels;
 use crate::config::Config;
-use crate::gateway::attaching::{Answer, Message};
-use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
-use crate::saying::Saying;
-use crate::workflows::People as Reached;
+use crate::gateway::attaching::{AttachAnswer, OperatorMessage};
+use crate::gateway::{self, Gateway, ReadScope, Role, ServeLock};
+use crate::saying::MessageSender;
+use crate::workflows::ChannelPeople as Reached;
 use anyhow::Context as _;
 use cofferdam_agent::llm;
 use cofferdam_agent::voice::Voice;
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 ///
 /// # Errors
 /// What ends a `serve`: a token that is refused, a state that is unusable.
-pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: Message) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: OperatorMessage) -> anyhow::Result<AttachAnswer> {
     let named = Caller::parse(&message.say.to).map(|to| to.channel).unwrap_or_default();
     let telegram = match &config.telegram {
         Some(section) if named == "telegram" => Some((section.clone(), section.token()?)),
@@ -35,7 +35,7 @@ pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: Message) -
     };
     let is_there = telegram.is_some() || discord.is_some();
     let opened = Channels { telegram, discord };
-    gateway::confine(config, Readable::Listed(&[]))?;
+    gateway::confine(config, ReadScope::Listed(&[]))?;
     // Nobody is asked, so no key is needed.
     let answering = llm::open(&llm::Config::default()).context("[provider]")?;
     let runtime = super::super::runtime()?;
@@ -56,7 +56,7 @@ pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: Message) -
     };
     let people = Reached { runs: services.runs.clone(), channels: channels(config) };
     let parts = (gateway.warden.outgoing().clone(), gateway.warden.audit().clone());
-    let saying = Saying::new(people, &store, parts, runtime.handle().clone());
+    let saying = MessageSender::new(people, &store, parts, runtime.handle().clone());
     runtime.block_on(async {
         let stop = CancellationToken::new();
         let runs = services.runs.clone();
@@ -74,8 +74,8 @@ pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: Message) -
         runs.close();
         speaking.await?;
         Ok(match said {
-            Ok(said) => Answer::Said(said),
-            Err(error) => Answer::Refused { error },
+            Ok(said) => AttachAnswer::Said(said),
+            Err(error) => AttachAnswer::Refused { error },
         })
     })
 }

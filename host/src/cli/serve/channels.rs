@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use anyhow::Context;
-use cofferdam_chat::setup::{Renewal, Renewed, Services};
+use cofferdam_chat::setup::{Renewal, RenewedSettings, Services};
 use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
 use tokio::sync::{mpsc, oneshot};
@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Those that are configured, with their tokens.
 pub(super) struct Channels {
-    pub(super) telegram: Option<(telegram::Config, telegram::Token)>,
-    pub(super) discord: Option<(discord::Config, discord::Token)>,
+    pub(super) telegram: Option<(telegram::Config, telegram::BotToken)>,
+    pub(super) discord: Option<(discord::Config, discord::BotToken)>,
 }
 
 /// Brings configurations to the channels.
@@ -28,15 +28,15 @@ pub(super) struct Renewing {
 }
 
 /// What a configuration says of the channels, with what they share.
-pub(super) struct Sections {
+pub(super) struct ChannelSections {
     telegram: Option<telegram::Config>,
     discord: Option<discord::Config>,
-    shared: Renewed<()>,
+    shared: RenewedSettings<()>,
 }
 
 /// Whether a configuration came into force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum InForce {
+pub(super) enum ReloadOutcome {
     Yes,
     /// The program is ending.
     Ending,
@@ -50,34 +50,34 @@ impl Renewals {
     }
 
     /// Brings a configuration into force on every channel that is configured.
-    pub(super) async fn enforce(&self, sections: Sections) -> InForce {
-        let Sections { telegram, discord, shared } = sections;
+    pub(super) async fn enforce(&self, sections: ChannelSections) -> ReloadOutcome {
+        let ChannelSections { telegram, discord, shared } = sections;
         for renewed in
             [bring(&self.telegram, telegram, &shared).await, bring(&self.discord, discord, &shared).await]
         {
-            if renewed == InForce::Ending {
-                return InForce::Ending;
+            if renewed == ReloadOutcome::Ending {
+                return ReloadOutcome::Ending;
             }
         }
-        InForce::Yes
+        ReloadOutcome::Yes
     }
 }
 
-async fn bring<C>(to: &mpsc::Sender<Renewal<C>>, config: Option<C>, shared: &Renewed<()>) -> InForce {
-    let Some(config) = config else { return InForce::Yes };
-    let Renewed { config: (), runner, outgoing, attachments, approvals, menu } = shared.clone();
-    let renewed = Renewed { config, runner, outgoing, attachments, approvals, menu };
+async fn bring<C>(to: &mpsc::Sender<Renewal<C>>, config: Option<C>, shared: &RenewedSettings<()>) -> ReloadOutcome {
+    let Some(config) = config else { return ReloadOutcome::Yes };
+    let RenewedSettings { config: (), runner, outgoing, attachments, approvals, menu } = shared.clone();
+    let renewed = RenewedSettings { config, runner, outgoing, attachments, approvals, menu };
     let (in_force, told) = oneshot::channel();
     let sent = to.send(Renewal { renewed, in_force }).await;
-    if sent.is_err() || told.await.is_err() { InForce::Ending } else { InForce::Yes }
+    if sent.is_err() || told.await.is_err() { ReloadOutcome::Ending } else { ReloadOutcome::Yes }
 }
 
-impl Sections {
+impl ChannelSections {
     /// Of a configuration; what was there at the start is there still.
     ///
     /// # Errors
     /// The section that is gone.
-    pub(super) fn of(config: &Config, started: &Config, shared: Renewed<()>) -> anyhow::Result<Self> {
+    pub(super) fn of(config: &Config, started: &Config, shared: RenewedSettings<()>) -> anyhow::Result<Self> {
         let telegram = config.telegram.clone();
         if started.telegram.is_some() {
             telegram.as_ref().context("[channels.telegram] is gone")?;
@@ -103,13 +103,13 @@ impl Channels {
         let (discords, stops) = (services.clone(), stop.clone());
         let telegram = async {
             let Some((config, token)) = self.telegram else { return Ok(()) };
-            let service = telegram::Service { config, token, services };
+            let service = telegram::TelegramService { config, token, services };
             let served = telegram::serve(service, announce, renewing.telegram, stop.clone()).await;
             served.inspect_err(|_| stop.cancel()).map_err(anyhow::Error::from)
         };
         let discord = async {
             let Some((config, token)) = self.discord else { return Ok(()) };
-            let service = discord::Service { config, token, services: discords };
+            let service = discord::DiscordService { config, token, services: discords };
             let served = discord::serve(service, announce, renewing.discord, stops.clone()).await;
             served.inspect_err(|_| stops.cancel()).map_err(anyhow::Error::from)
         };
@@ -123,12 +123,12 @@ impl Channels {
         let (discords, stops) = (services.clone(), stop.clone());
         let telegram = async {
             let Some((config, token)) = self.telegram else { return Ok(()) };
-            telegram::speak(telegram::Service { config, token, services }, stop.clone()).await?;
+            telegram::speak(telegram::TelegramService { config, token, services }, stop.clone()).await?;
             anyhow::Ok(())
         };
         let discord = async {
             let Some((config, token)) = self.discord else { return Ok(()) };
-            discord::speak(discord::Service { config, token, services: discords }, stops.clone()).await?;
+            discord::speak(discord::DiscordService { config, token, services: discords }, stops.clone()).await?;
             anyhow::Ok(())
         };
         let (telegram, discord) = tokio::join!(telegram, discord);

@@ -1,10 +1,10 @@
 //! What `serve` needs before its first poll, in its order: `serve` goes on with it, and `doctor`
 //! only looks. Both pass through the same steps, so that the two cannot disagree.
 
-use super::super::told::Unusable;
+use super::super::told::UnusableKey;
 use super::check_groups;
 use crate::config::{Config, FILE_NAME};
-use crate::gateway::{self, Gateway, Purpose, ServeLock};
+use crate::gateway::{self, Gateway, PreparePurpose, ServeLock};
 use crate::monitor::Monitor;
 use crate::workflows::Catalog;
 use anyhow::{Context, anyhow};
@@ -12,13 +12,13 @@ use cofferdam_agent::llm::{self, Answering};
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::voice::Voice;
 use cofferdam_discord as discord;
-use cofferdam_store::{self as store, Look, Store};
+use cofferdam_store::{self as store, DatabaseView, Store};
 use cofferdam_telegram as telegram;
 use std::sync::Arc;
 
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Step {
+pub(in crate::cli) enum PrepareStep {
     /// There is something to serve.
     Channel,
     /// The bot's token.
@@ -41,21 +41,21 @@ pub(in crate::cli) enum Step {
 
 /// A step that fails; `serve` ends with it.
 #[derive(Debug)]
-pub(in crate::cli) struct Refused {
-    pub(in crate::cli) step: Step,
+pub(in crate::cli) struct FailedStep {
+    pub(in crate::cli) step: PrepareStep,
     pub(in crate::cli) error: anyhow::Error,
 }
 
-impl From<Refused> for anyhow::Error {
-    fn from(refused: Refused) -> Self {
+impl From<FailedStep> for anyhow::Error {
+    fn from(refused: FailedStep) -> Self {
         refused.error
     }
 }
 
 /// What is taken before the process is confined.
-pub(in crate::cli) struct Outside<'a> {
-    pub(super) telegram: Option<(&'a telegram::Config, telegram::Token)>,
-    pub(super) discord: Option<(&'a discord::Config, discord::Token)>,
+pub(in crate::cli) struct OpenedOutside<'a> {
+    pub(super) telegram: Option<(&'a telegram::Config, telegram::BotToken)>,
+    pub(super) discord: Option<(&'a discord::Config, discord::BotToken)>,
     pub(super) answering: Answering,
     pub(super) voice: Voice,
     /// None for those who only look.
@@ -68,58 +68,58 @@ pub(in crate::cli) struct Outside<'a> {
 ///
 /// # Errors
 /// [`Refused`].
-pub(in crate::cli) fn outside(config: &Config, purpose: Purpose) -> Result<Outside<'_>, Refused> {
-    let refused = |step| move |error| Refused { step, error };
+pub(in crate::cli) fn outside(config: &Config, purpose: PreparePurpose) -> Result<OpenedOutside<'_>, FailedStep> {
+    let refused = |step| move |error| FailedStep { step, error };
     let none = || {
         anyhow!(
             "no channel is configured; run `cofferdam init` and fill in [channels.telegram] or [channels.discord] of {FILE_NAME}"
         )
     };
     if config.telegram.is_none() && config.discord.is_none() {
-        return Err(refused(Step::Channel)(none()));
+        return Err(refused(PrepareStep::Channel)(none()));
     }
     let telegram = config.telegram.as_ref().map(|telegram| Ok((telegram, telegram.token()?))).transpose();
-    let telegram = telegram.map_err(|error: telegram::ConfigError| refused(Step::Token)(error.into()))?;
+    let telegram = telegram.map_err(|error: telegram::ConfigError| refused(PrepareStep::Token)(error.into()))?;
     let discord = config.discord.as_ref().map(|discord| Ok((discord, discord.token()?))).transpose();
-    let discord = discord.map_err(|error: discord::ConfigError| refused(Step::Token)(error.into()))?;
-    let answering = llm::open(&config.provider).context("[provider]").map_err(refused(Step::Provider))?;
+    let discord = discord.map_err(|error: discord::ConfigError| refused(PrepareStep::Token)(error.into()))?;
+    let answering = llm::open(&config.provider).context("[provider]").map_err(refused(PrepareStep::Provider))?;
     let voice = Voice::open(&config.transcription, &config.speech);
     let voice = voice.map_err(|error| {
         let section = error.key().split('.').next().unwrap_or_default().to_owned();
-        refused(Step::Provider)(anyhow::Error::new(error).context(format!("[{section}]")))
+        refused(PrepareStep::Provider)(anyhow::Error::new(error).context(format!("[{section}]")))
     })?;
     let lock = match purpose {
-        Purpose::Serve => ServeLock::take(config).map(Some),
-        Purpose::Look => ServeLock::could_take(config).map(|()| None),
+        PreparePurpose::Serve => ServeLock::take(config).map(Some),
+        PreparePurpose::Look => ServeLock::could_take(config).map(|()| None),
     };
-    let lock = lock.map_err(|error| refused(Step::State)(error.into()))?;
+    let lock = lock.map_err(|error| refused(PrepareStep::State)(error.into()))?;
     let unusable =
-        |said: String| Unusable { key: "metrics.listen".to_owned(), said: format!("[metrics] {said}") };
+        |said: String| UnusableKey { key: "metrics.listen".to_owned(), said: format!("[metrics] {said}") };
     let monitor = match purpose {
-        Purpose::Serve => Monitor::bind(&config.metrics),
-        Purpose::Look => {
+        PreparePurpose::Serve => Monitor::bind(&config.metrics),
+        PreparePurpose::Look => {
             let is_ours =
                 |address| gateway::serving(config).is_some_and(|pid| gateway::listens(pid, address));
             Monitor::could_bind(&config.metrics, is_ours).map(|()| None)
         }
     };
-    let monitor = monitor.map_err(|error| refused(Step::Monitor)(unusable(error).into()))?;
+    let monitor = monitor.map_err(|error| refused(PrepareStep::Monitor)(unusable(error).into()))?;
     let catalog = Catalog::load(config.workflows.dir.as_deref()).map_err(anyhow::Error::from);
-    let catalog = Arc::new(catalog.map_err(refused(Step::Workflows))?);
-    Ok(Outside { telegram, discord, answering, voice, lock, monitor, catalog })
+    let catalog = Arc::new(catalog.map_err(refused(PrepareStep::Workflows))?);
+    Ok(OpenedOutside { telegram, discord, answering, voice, lock, monitor, catalog })
 }
 
 /// Checks what depends on the tools, and opens the database.
 ///
 /// # Errors
 /// [`Refused`].
-pub(super) fn inside(gateway: &Gateway, config: &Config, catalog: &Catalog) -> Result<Store, Refused> {
+pub(super) fn inside(gateway: &Gateway, config: &Config, catalog: &Catalog) -> Result<Store, FailedStep> {
     check_groups(config, gateway.toolbox.registry())
-        .map_err(|error| Refused { step: Step::Groups, error })?;
+        .map_err(|error| FailedStep { step: PrepareStep::Groups, error })?;
     check_workflows(config, gateway.toolbox.registry(), catalog)
-        .map_err(|error| Refused { step: Step::Workflows, error })?;
+        .map_err(|error| FailedStep { step: PrepareStep::Workflows, error })?;
     let opened = store::open(&config.state_dir).context("cannot open the database");
-    opened.map_err(|error| Refused { step: Step::Database, error })
+    opened.map_err(|error| FailedStep { step: PrepareStep::Database, error })
 }
 
 fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> anyhow::Result<()> {
@@ -133,14 +133,14 @@ fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> a
 ///
 /// # Errors
 /// [`Refused`]: what `serve` would say.
-pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), Refused> {
-    let Outside { catalog, .. } = outside(config, Purpose::Look)?;
-    let refused = |step| move |error| Refused { step, error };
-    Gateway::could_open(config).map_err(|error| refused(Step::Gateway)(error.into()))?;
+pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), FailedStep> {
+    let OpenedOutside { catalog, .. } = outside(config, PreparePurpose::Look)?;
+    let refused = |step| move |error| FailedStep { step, error };
+    Gateway::could_open(config).map_err(|error| refused(PrepareStep::Gateway)(error.into()))?;
     if let Some(registry) = registry {
-        check_groups(config, registry).map_err(refused(Step::Groups))?;
-        check_workflows(config, registry, &catalog).map_err(refused(Step::Workflows))?;
+        check_groups(config, registry).map_err(refused(PrepareStep::Groups))?;
+        check_workflows(config, registry, &catalog).map_err(refused(PrepareStep::Workflows))?;
     }
-    let opened = Look::could_open(&config.state_dir).context("cannot open the database");
-    opened.map_err(refused(Step::Database))
+    let opened = DatabaseView::could_open(&config.state_dir).context("cannot open the database");
+    opened.map_err(refused(PrepareStep::Database))
 }

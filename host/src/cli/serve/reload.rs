@@ -6,19 +6,19 @@
 //! audited does not come into force.
 
 use super::super::told::{placed, told};
-use super::channels::{InForce, Renewals, Sections};
-use super::signals::Asked;
+use super::channels::{ReloadOutcome, Renewals, ChannelSections};
+use super::signals::ReloadSignals;
 use super::{check_groups, menu, workflows};
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
 use crate::log;
-use crate::monitor::Manager;
+use crate::monitor::ServiceManager;
 use crate::workflows::{Catalog, Executor};
 use anyhow::{Context, anyhow};
 use cofferdam_agent::llm;
 use cofferdam_agent::turn::Provider;
-use cofferdam_chat::setup::Renewed;
-use cofferdam_core::audit::{Event, Reload, ReloadState};
+use cofferdam_chat::setup::RenewedSettings;
+use cofferdam_core::audit::{AuditEvent, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::standing::MODEL;
 use cofferdam_core::text::one_line;
@@ -45,7 +45,7 @@ pub(super) struct Reloading {
     pub(super) gateway: Gateway,
     pub(super) store: Store,
     /// Told of each reload.
-    pub(super) manager: Arc<Manager>,
+    pub(super) manager: Arc<ServiceManager>,
     /// So is whoever has asked for it.
     pub(super) presence: Arc<Presence>,
     /// What carries runs of workflows out.
@@ -55,16 +55,16 @@ pub(super) struct Reloading {
 }
 
 /// A configuration that can come into force.
-struct Ready {
+struct PreparedReload {
     config: Config,
     gateway: Gateway,
-    sections: Sections,
+    sections: ChannelSections,
     provider: Arc<dyn Provider>,
 }
 
 impl Reloading {
     /// Reads it anew whenever that is asked for, one after the other.
-    pub(super) async fn run(mut self, mut asked: Asked, renewals: Renewals) {
+    pub(super) async fn run(mut self, mut asked: ReloadSignals, renewals: Renewals) {
         let (manager, presence) = (self.manager.clone(), self.presence.clone());
         while asked.next().await.is_some() {
             manager.reloading();
@@ -98,9 +98,9 @@ impl Reloading {
         }
     }
 
-    async fn enforce(&mut self, ready: Ready, renewals: &Renewals) {
-        let Ready { config, gateway, sections, provider } = ready;
-        if renewals.enforce(sections).await == InForce::Ending {
+    async fn enforce(&mut self, ready: PreparedReload, renewals: &Renewals) {
+        let PreparedReload { config, gateway, sections, provider } = ready;
+        if renewals.enforce(sections).await == ReloadOutcome::Ending {
             return;
         }
         gateway.enforce(&config);
@@ -122,7 +122,7 @@ impl Reloading {
     }
 
     /// What is to come into force, audited; or why it is refused, which is told.
-    fn read(&self) -> Result<Ready, String> {
+    fn read(&self) -> Result<PreparedReload, String> {
         let config = (self.load)(&self.started);
         let config_sha256 = config.as_ref().ok().and_then(|config| config.file_sha256.clone());
         let read = config.map_err(|error| unreadable(&error)).and_then(|config| {
@@ -147,13 +147,13 @@ impl Reloading {
     }
 
     /// Everything that a start would check, and what only a restart can change.
-    fn check(&self, config: Config) -> anyhow::Result<(Ready, String)> {
+    fn check(&self, config: Config) -> anyhow::Result<(PreparedReload, String)> {
         let (gateway, policies) = self.gateway.renewed(&self.started, &config)?;
         check_groups(&config, gateway.toolbox.registry())?;
         let answering = llm::open(&config.provider).context("[provider]")?;
         let provider = answering.provider.clone();
         let runner = Arc::new(gateway.runner(&config, answering, Arc::new(self.store.clone())));
-        let shared = Renewed {
+        let shared = RenewedSettings {
             config: (),
             menu: [menu(&gateway, runner.memory(), &config.speech), workflows::menu(&self.catalog)].concat(),
             runner,
@@ -161,12 +161,12 @@ impl Reloading {
             attachments: config.attachments.clone(),
             approvals: config.approvals,
         };
-        let sections = Sections::of(&config, &self.started, shared)?;
-        Ok((Ready { config, gateway, sections, provider }, policies))
+        let sections = ChannelSections::of(&config, &self.started, shared)?;
+        Ok((PreparedReload { config, gateway, sections, provider }, policies))
     }
 
     fn note(&self, reload: Reload) -> anyhow::Result<()> {
-        let noted = self.gateway.warden.audit().append(Event::Reload(reload), Durability::Synced);
+        let noted = self.gateway.warden.audit().append(AuditEvent::Reload(reload), Durability::Synced);
         noted.map(drop).context("the audit cannot be written")
     }
 }

@@ -39,12 +39,12 @@ impl Hangup {
 }
 
 /// The signals that ask for a reload.
-pub(super) struct Asked {
+pub(super) struct ReloadSignals {
     by_command: Signal,
     by_hangup: Option<Signal>,
 }
 
-impl Asked {
+impl ReloadSignals {
     /// From here on they end nothing. One that comes before it is waited for is not lost.
     pub(super) fn listen(hangup: Hangup) -> io::Result<Self> {
         let by_hangup = (hangup == Hangup::Reloads).then(|| signal(SignalKind::hangup())).transpose()?;

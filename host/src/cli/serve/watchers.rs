@@ -6,7 +6,7 @@ use super::super::told::told;
 use crate::config::Config;
 use crate::gateway::{WatchedChannel, Watching};
 use crate::log;
-use crate::monitor::{Manager, Monitor, Watched};
+use crate::monitor::{ServiceManager, Monitor, Watched};
 use cofferdam_core::standing::{MODEL, STORE};
 use cofferdam_store::{Health, LastError, Presence};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const NOTED_EVERY: Duration = Duration::from_secs(5);
 pub(super) struct Watchers {
     monitor: Option<Monitor>,
     /// Whoever has started this process, or nobody.
-    pub(super) manager: Arc<Manager>,
+    pub(super) manager: Arc<ServiceManager>,
     /// The gateway, once it is there.
     pub(super) watching: Arc<Watching>,
     /// The note.
@@ -32,9 +32,9 @@ impl Watchers {
     /// Opens what is outside the confinement besides the monitor. A manager that cannot be told is
     /// no reason not to serve.
     pub(super) fn open(config: &Config, monitor: Option<Monitor>) -> Self {
-        let manager = Manager::connect(|name| std::env::var_os(name)).unwrap_or_else(|error| {
+        let manager = ServiceManager::connect(|name| std::env::var_os(name)).unwrap_or_else(|error| {
             tracing::warn!(%error, "the service manager cannot be told how the gateway is");
-            Manager::default()
+            ServiceManager::default()
         });
         let presence = Presence::new(&config.state_dir);
         Self { monitor, manager: Arc::new(manager), watching: Arc::default(), presence }
@@ -71,7 +71,7 @@ impl Watchers {
         self.manager.stopping();
         let mut health = health();
         if let Err(error) = served {
-            health.error = Some(kept(log::Said::now(&told(error))));
+            health.error = Some(kept(log::LoggedLine::now(&told(error))));
         }
         self.presence.fares(health);
     }
@@ -106,7 +106,7 @@ async fn note(presence: Arc<Presence>, watching: Arc<Watching>) {
     }
 }
 
-fn kept(log::Said { at, text }: log::Said) -> LastError {
+fn kept(log::LoggedLine { at, text }: log::LoggedLine) -> LastError {
     LastError { at, said: text }
 }
 

@@ -4,7 +4,7 @@
 use super::super::workflow::{descriptions, listed_variables};
 use crate::config::Config;
 use crate::gateway::Gateway;
-use crate::workflows::{Catalog, Executor, Given, People};
+use crate::workflows::{Catalog, Executor, ServingServices, ChannelPeople};
 use cofferdam_agent::turn::Provider;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool};
@@ -31,7 +31,7 @@ pub(super) fn executor(
         deadline: config.workflows.run_deadline,
         store: store.clone(),
         approver: None,
-        people: Some(People { runs: runs.clone(), channels: channels(config) }),
+        people: Some(ChannelPeople { runs: runs.clone(), channels: channels(config) }),
         stop: stop.clone(),
     }
 }
@@ -43,15 +43,15 @@ pub(super) fn channels(config: &Config) -> Vec<&'static str> {
 }
 
 /// What every run begins with.
-pub(super) fn given(config: &Config, gateway: &Gateway, catalog: &Catalog) -> Given {
+pub(super) fn given(config: &Config, gateway: &Gateway, catalog: &Catalog) -> ServingServices {
     let names_tools = catalog.offered.iter().any(|one| one.workflow.names_tools());
     let tools = if names_tools { descriptions(gateway.toolbox.registry()) } else { Default::default() };
-    Given { env: listed_variables(&config.workflows.env), tools, max_open: config.workflows.max_open }
+    ServingServices { env: listed_variables(&config.workflows.env), tools, max_open: config.workflows.max_open }
 }
 
 /// The commands that begin runs, as menus show them.
 pub(super) fn menu(catalog: &Catalog) -> Vec<MenuEntry> {
-    let entry = |one: &crate::workflows::Offered| {
+    let entry = |one: &crate::workflows::OfferedWorkflow| {
         let name = one.workflow.on.command.clone()?;
         let summary =
             one.workflow.description.clone().unwrap_or_else(|| format!("Begin {}", one.workflow.id));

@@ -1,14 +1,14 @@
 //! The status for people, a few lines.
 
-use super::{Failed, Health, Model, Newest, Queue, Status};
+use super::{LastFailure, Health, ModelStatus, NewestRecord, QueueStatus, StatusReport};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
-use cofferdam_store::{DayOf, LastError, Waiting};
+use cofferdam_store::{DayUsage, LastError, WaitingCounts};
 
 /// So many people of today are shown; `--json` has more.
 const PEOPLE_SHOWN: usize = 10;
 
-pub(super) fn of(status: &Status) -> String {
+pub(super) fn of(status: &StatusReport) -> String {
     let mut lines = vec![running(status)];
     lines.push(match (&status.bot, &status.polled_at) {
         (Some(bot), Some(at)) => {
@@ -46,7 +46,7 @@ pub(super) fn of(status: &Status) -> String {
         lines.push(format!("disk: {workspace} MiB free for the workspace, {state} MiB for the state"));
     }
     lines.push(match &status.audit {
-        Some(Newest { head, time }) => {
+        Some(NewestRecord { head, time }) => {
             format!("audit: {} records, the last {}, head {head}", head.seq, one_line(time, 40))
         }
         None => "audit: none yet".to_owned(),
@@ -54,7 +54,7 @@ pub(super) fn of(status: &Status) -> String {
     lines.join("\n") + "\n"
 }
 
-fn running(status: &Status) -> String {
+fn running(status: &StatusReport) -> String {
     let version = status.version.as_deref().map(|version| one_line(version, 40)).unwrap_or_default();
     match (status.pid, &status.started_at) {
         (Some(pid), Some(since)) => {
@@ -79,7 +79,7 @@ fn lasting(seconds: i64) -> String {
 
 fn health(health: &Health) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(Model { answered_at, failed }) = &health.model {
+    if let Some(ModelStatus { answered_at, failed }) = &health.model {
         let answered = answered_at.as_deref().unwrap_or("never");
         lines.push(format!("model: last answered {answered}, {}", told(failed)));
     }
@@ -94,8 +94,8 @@ fn health(health: &Health) -> Vec<String> {
 }
 
 /// What went wrong last, and whether it still does.
-fn told(failed: &Failed) -> String {
-    let Failed { failed_at, reason, failing_since } = failed;
+fn told(failed: &LastFailure) -> String {
+    let LastFailure { failed_at, reason, failing_since } = failed;
     let at = failed_at.as_deref().unwrap_or("never");
     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     match failing_since {
@@ -104,11 +104,11 @@ fn told(failed: &Failed) -> String {
     }
 }
 
-fn queue(queue: Option<&Queue>) -> Vec<String> {
-    let Some(Queue { waiting, received_at }) = queue else {
+fn queue(queue: Option<&QueueStatus>) -> Vec<String> {
+    let Some(QueueStatus { waiting, received_at }) = queue else {
         return vec!["queue: no database of this version yet".to_owned()];
     };
-    let Waiting { messages, turns, approvals, replies, parts } = waiting;
+    let WaitingCounts { messages, turns, approvals, replies, parts } = waiting;
     let last = received_at.as_ref().map_or("never".to_owned(), |at| at.clone());
     vec![
         format!(
@@ -118,14 +118,14 @@ fn queue(queue: Option<&Queue>) -> Vec<String> {
     ]
 }
 
-fn today(status: &Status) -> Vec<String> {
+fn today(status: &StatusReport) -> Vec<String> {
     let (today, bytes) = (&status.today, ByteSize(status.today.written_bytes_max));
     let mut lines = vec![match today.people.len() {
         0 => "today: nobody has used anything".to_owned(),
         _ => format!("today, of {} tokens and {bytes} each:", today.tokens_max),
     }];
     lines.extend(today.people.iter().take(PEOPLE_SHOWN).map(|person| {
-        let DayOf { channel, sender, tokens, written_bytes } = person;
+        let DayUsage { channel, sender, tokens, written_bytes } = person;
         format!(
             "  {}: {tokens} tokens, {written_bytes} bytes written",
             one_line(&format!("{channel}:{sender}"), 80)

@@ -5,10 +5,10 @@ use super::super::{Exit, runtime, tell};
 use crate::config::Config;
 use crate::gateway;
 use anyhow::{Context, bail, ensure};
-use cofferdam_core::limits::{ByteSize, Span};
+use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_core::oci::{ContentDigest, ImageReference, SignerKey};
 use cofferdam_core::secret::Secret;
-use cofferdam_oci::{Fetched, Progress, Settings, Store};
+use cofferdam_oci::{Fetched, FetchProgress, Settings, Store};
 use cofferdam_policy::{ComponentSource, PolicySet};
 use cofferdam_warden::sandbox::COMPONENT_BYTES_MAX;
 use cofferdam_warden::sandbox::imports::{NotAComponent, interfaces};
@@ -39,7 +39,7 @@ pub(in crate::cli) struct Arguments {
     plain_http: bool,
     /// How long one component may take, at most 1h
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = patience)]
-    timeout: Span,
+    timeout: TimeSpan,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -62,13 +62,13 @@ fn reference(text: &str) -> Result<ImageReference, String> {
     text.parse().map_err(|why| format!("it {why}"))
 }
 
-fn patience(text: &str) -> Result<Span, String> {
-    let span = Span::parse(text)?;
+fn patience(text: &str) -> Result<TimeSpan, String> {
+    let span = TimeSpan::parse(text)?;
     if span.0 > TIME_MAX { Err("at most 1h; write e.g. 10m".to_owned()) } else { Ok(span) }
 }
 
 /// What is to be there, each with those who must have signed it.
-type Wanted = BTreeMap<ImageReference, BTreeSet<SignerKey>>;
+type WantedComponents = BTreeMap<ImageReference, BTreeSet<SignerKey>>;
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let dir = arguments.policies.as_deref().or(config.policies_dir.as_deref());
@@ -100,16 +100,16 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         if let Err(why) = &there {
             tell(&format!("not fetched: {why:#}"));
         }
-        all.push(Done { reference, signers, there, store: &store, policies: &policies });
+        all.push(FetchResult { reference, signers, there, store: &store, policies: &policies });
     }
     print(&all, arguments.json)?;
     Ok(if all.iter().all(|done| done.there.is_ok()) { Exit::Done } else { Exit::ToolFailed })
 }
 
 /// What the command line names, or else the policies; signed by all whom either names for it.
-fn wanted(arguments: &Arguments, policies: &PolicySet) -> anyhow::Result<Wanted> {
+fn wanted(arguments: &Arguments, policies: &PolicySet) -> anyhow::Result<WantedComponents> {
     let given = arguments.signer.as_deref().map(signer).transpose()?;
-    let mut wanted = Wanted::new();
+    let mut wanted = WantedComponents::new();
     for reference in &arguments.references {
         wanted.entry(reference.clone()).or_default().extend(given.clone());
     }
@@ -132,7 +132,7 @@ fn signer(file: &Path) -> anyhow::Result<SignerKey> {
 }
 
 /// They are for one registry: no other is told them.
-fn credentials(name: &str, wanted: &Wanted) -> anyhow::Result<Secret> {
+fn credentials(name: &str, wanted: &WantedComponents) -> anyhow::Result<Secret> {
     let registries: BTreeSet<_> = wanted.keys().map(ImageReference::registry).collect();
     ensure!(
         registries.len() < 2,
@@ -160,7 +160,7 @@ fn one(
     settings: &Settings,
 ) -> anyhow::Result<()> {
     let mut last = None;
-    let mut progress = |Progress { bytes, of }: Progress| match last {
+    let mut progress = |FetchProgress { bytes, of }: FetchProgress| match last {
         None => {
             tell(&format!("fetching {reference}: {}", ByteSize(of)));
             last = Some(Instant::now());
@@ -191,7 +191,7 @@ fn check(fetched: &Fetched) -> anyhow::Result<()> {
 }
 
 /// What became of one of them.
-struct Done<'d> {
+struct FetchResult<'d> {
     reference: &'d ImageReference,
     signers: &'d BTreeSet<SignerKey>,
     /// Whether it was fetched now, if it is there.
@@ -200,7 +200,7 @@ struct Done<'d> {
     policies: &'d PolicySet,
 }
 
-impl Done<'_> {
+impl FetchResult<'_> {
     fn sha256(&self) -> Option<ContentDigest> {
         self.store.component_digest(self.reference).ok()
     }
@@ -249,14 +249,14 @@ impl Done<'_> {
     }
 }
 
-fn print(all: &[Done<'_>], as_json: bool) -> anyhow::Result<()> {
+fn print(all: &[FetchResult<'_>], as_json: bool) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     if as_json {
-        let components: Vec<_> = all.iter().map(Done::json).collect();
+        let components: Vec<_> = all.iter().map(FetchResult::json).collect();
         writeln!(out, "{}", json!({ "components": components }))?;
         return Ok(());
     }
-    for line in all.iter().flat_map(Done::lines) {
+    for line in all.iter().flat_map(FetchResult::lines) {
         writeln!(out, "{line}")?;
     }
     Ok(())

@@ -13,7 +13,7 @@ mod run;
 mod template;
 mod test;
 
-pub(super) use places::Places;
+pub(super) use places::TrialFolders;
 pub(super) use template::contract;
 
 use super::Exit;

@@ -3,7 +3,7 @@
 
 use super::super::Exit;
 use super::languages::{self, Language};
-use super::template::{Sdk, files, is_dependency};
+use super::template::{SdkSource, files, is_dependency};
 use anyhow::{Context, bail};
 use cofferdam_core::tool::ToolName;
 use std::fs;
@@ -86,16 +86,16 @@ fn in_another_language(name: &str, arguments: &Arguments) -> anyhow::Result<Exit
     Ok(Exit::Done)
 }
 
-fn sdk(arguments: &Arguments) -> anyhow::Result<Sdk> {
+fn sdk(arguments: &Arguments) -> anyhow::Result<SdkSource> {
     if let Some(version) = &arguments.sdk_version {
         let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         let parts = version.split('.').count();
         if !(1..=3).contains(&parts) || !version.split('.').all(number) {
             bail!("{version:?} is not a version; write e.g. --sdk-version 0.1.0");
         }
-        return Ok(Sdk::Version(version.clone()));
+        return Ok(SdkSource::Version(version.clone()));
     }
-    let Some(path) = &arguments.sdk else { return Ok(Sdk::Written) };
+    let Some(path) = &arguments.sdk else { return Ok(SdkSource::Written) };
     let manifest = fs::read_to_string(path.join("Cargo.toml")).unwrap_or_default();
     let named = toml::from_str::<toml::Table>(&manifest).ok();
     let named = named.as_ref().and_then(|m| m.get("package")?.get("name")?.as_str());
@@ -107,7 +107,7 @@ fn sdk(arguments: &Arguments) -> anyhow::Result<Sdk> {
     }
     let path = path.canonicalize().with_context(|| format!("cannot use {}", path.display()))?;
     let text = path.to_str().context("the path of the SDK is not UTF-8 text; move the checkout")?;
-    Ok(Sdk::Path(text.to_owned()))
+    Ok(SdkSource::Path(text.to_owned()))
 }
 
 /// Makes the folder, which must not be there: not as a file, a folder, or a link to nowhere.

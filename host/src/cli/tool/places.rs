@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A workspace and a state, and the temporary folder that holds what nobody named.
-pub(in crate::cli) struct Places {
+pub(in crate::cli) struct TrialFolders {
     /// The configuration with these places in it.
     pub(in crate::cli) config: Config,
     _temporary: TempDir,
 }
 
-impl Places {
+impl TrialFolders {
     /// Places for one call or one case.
     ///
     /// # Errors

@@ -10,9 +10,9 @@ const PRINTED_BYTES_MAX: usize = 2 << 10;
 
 /// The last lines of one call.
 #[derive(Clone, Default)]
-pub(super) struct Printed(Arc<Mutex<VecDeque<String>>>);
+pub(super) struct PrintedLines(Arc<Mutex<VecDeque<String>>>);
 
-impl Printed {
+impl PrintedLines {
     /// What takes the lines.
     pub(super) fn taking(&self) -> Reports {
         let lines = self.0.clone();

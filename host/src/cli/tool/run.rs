@@ -2,8 +2,8 @@
 //! result is on stdout as `call` prints it; the audit's records of it are on stderr.
 
 use super::super::{Exit, Output, audit, call, tell};
-use super::places::{Places, named_workspace};
-use super::printed::Printed;
+use super::places::{TrialFolders, named_workspace};
+use super::printed::PrintedLines;
 use crate::config::Config;
 use crate::gateway::audit_file;
 use crate::gateway::candidate::toml_key;
@@ -76,14 +76,14 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
             "policy: nothing is granted, no mount and no interface; --policy P takes a folder or a tool's file",
         );
     }
-    let places = Places::new(config, workspace.as_deref(), arguments.state.as_deref())?;
+    let places = TrialFolders::new(config, workspace.as_deref(), arguments.state.as_deref())?;
     let gateway = candidate.gateway(&places.config, &policy)?;
     let before = gateway.warden.audit().head().seq;
     let name = policy.tool.to_string();
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     let text =
         call::arguments_text(gateway.toolbox.registry(), &name, arguments.args.as_deref(), &arguments.pairs)?;
-    let printed = Printed::default();
+    let printed = PrintedLines::default();
     let result = call::answer(&gateway, name, text, attachments, None, Some(printed.taking()))?;
     let last = printed.of_crash(&result);
     if !last.is_empty() {

@@ -9,7 +9,7 @@ mod embedded {
 
 /// Where a new crate takes the SDK from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Sdk {
+pub(super) enum SdkSource {
     /// Written into the crate's own folder.
     Written,
     /// A checkout, by absolute path.
@@ -33,11 +33,11 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Every file of the crate `name`: (path, text).
-pub(super) fn files(name: &str, sdk: &Sdk) -> Vec<(String, String)> {
+pub(super) fn files(name: &str, sdk: &SdkSource) -> Vec<(String, String)> {
     let dependency = match sdk {
-        Sdk::Written => format!("{{ path = {SDK_FOLDER:?} }}"),
-        Sdk::Path(path) => format!("{{ path = {} }}", Value::String(path.clone())),
-        Sdk::Version(version) => format!("{version:?}"),
+        SdkSource::Written => format!("{{ path = {SDK_FOLDER:?} }}"),
+        SdkSource::Path(path) => format!("{{ path = {} }}", Value::String(path.clone())),
+        SdkSource::Version(version) => format!("{version:?}"),
     };
     let fill = |text: &str| {
         text.replace("{{name}}", name)
@@ -45,13 +45,13 @@ pub(super) fn files(name: &str, sdk: &Sdk) -> Vec<(String, String)> {
             .replace("{{sdk}}", &dependency)
     };
     let mut files: Vec<_> = FILES.iter().map(|(path, text)| (fill(path), fill(text))).collect();
-    if *sdk == Sdk::Written {
+    if *sdk == SdkSource::Written {
         files.extend(
             embedded::SDK.iter().map(|(path, text)| (format!("{SDK_FOLDER}/{path}"), (*text).to_owned())),
         );
     }
     // A version from a registry brings its own choice of versions.
-    if !matches!(sdk, Sdk::Version(_)) {
+    if !matches!(sdk, SdkSource::Version(_)) {
         files.extend(lock(name).map(|text| ("Cargo.lock".to_owned(), text)));
     }
     files
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn every_placeholder_is_filled() {
-        for sdk in [Sdk::Written, Sdk::Path("/a \"b\"".into()), Sdk::Version("0.1.0".into())] {
+        for sdk in [SdkSource::Written, SdkSource::Path("/a \"b\"".into()), SdkSource::Version("0.1.0".into())] {
             let files = files("hello", &sdk);
             for (path, text) in &files {
                 assert!(!path.contains("{{") && !text.contains("{{name"), "{path}: {text}");
@@ -152,7 +152,7 @@ mod tests {
             let manifest = &files[0].1;
             toml::from_str::<Table>(manifest).expect("a manifest");
             let own = files.iter().any(|(path, _)| path == "cofferdam-sdk/wit/tool.wit");
-            assert_eq!(own, sdk == Sdk::Written, "{sdk:?}");
+            assert_eq!(own, sdk == SdkSource::Written, "{sdk:?}");
         }
     }
 }

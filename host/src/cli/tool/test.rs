@@ -5,17 +5,17 @@
 
 use super::super::{Exit, call, tell};
 use super::case::read_all;
-use super::places::{Places, named_workspace};
-use super::printed::Printed;
+use super::places::{TrialFolders, named_workspace};
+use super::printed::PrintedLines;
 use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_core::tool::Answer;
+use cofferdam_core::tool::ToolAnswer;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_review::tool::{Case, Content, Files, Sent, differences};
+use cofferdam_review::tool::{Case, CaseContent, WorkspaceFiles, ExpectedFile, differences};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ fn one(
     policy: &ToolPolicy,
     case: &Case,
 ) -> anyhow::Result<Vec<String>> {
-    let places = Places::new(config, None, None)?;
+    let places = TrialFolders::new(config, None, None)?;
     let gateway = candidate.gateway(&places.config, policy)?;
     let root = &places.config.workspace.root;
     for (path, content) in &case.workspace {
@@ -135,15 +135,15 @@ fn one(
     let attached: Vec<_> = case.attachments.iter().map(|file| folder.join(file)).collect();
     let attachments = call::attach(&gateway, &places.config, &attached)?;
     let text = Value::Object(case.arguments.clone()).to_string();
-    let printed = Printed::default();
+    let printed = PrintedLines::default();
     let takes = Some(printed.taking());
     let answer = call::called(&gateway, policy.tool.to_string(), Ok(text), attachments, None, takes)?;
     let last = printed.of_crash(&answer);
     let (result, sent) = match answer {
-        Ok(Answer { result, attachments, .. }) => (Ok(result), sent(&gateway, attachments)?),
+        Ok(ToolAnswer { result, attachments, .. }) => (Ok(result), sent(&gateway, attachments)?),
         Err(error) => (Err(error), Vec::new()),
     };
-    let mut after = Files::new();
+    let mut after = WorkspaceFiles::new();
     for mount in MOUNTS {
         list(&root.join(mount.trim_start_matches('/')), mount, &mut after)
             .with_context(|| format!("cannot read {mount} of the case's workspace"))?;
@@ -156,7 +156,7 @@ fn one(
 }
 
 /// What would have gone out with the reply.
-fn sent(gateway: &Gateway, files: Vec<OutgoingAttachment>) -> anyhow::Result<Vec<Sent>> {
+fn sent(gateway: &Gateway, files: Vec<OutgoingAttachment>) -> anyhow::Result<Vec<ExpectedFile>> {
     let read = |OutgoingAttachment { name, sha256, .. }: OutgoingAttachment| {
         let mut bytes = Vec::new();
         gateway
@@ -165,14 +165,14 @@ fn sent(gateway: &Gateway, files: Vec<OutgoingAttachment>) -> anyhow::Result<Vec
             .file(&sha256)
             .and_then(|mut file| file.read_to_end(&mut bytes))
             .with_context(|| format!("cannot read {name} of the case's reply"))?;
-        Ok(Sent { name, content: Content(bytes) })
+        Ok(ExpectedFile { name, content: CaseContent(bytes) })
     };
     files.into_iter().map(read).collect()
 }
 
 /// The files below a folder of a workspace, which holds no links: nothing that runs in it can make
 /// one.
-fn list(dir: &Path, shown: &str, files: &mut Files) -> std::io::Result<()> {
+fn list(dir: &Path, shown: &str, files: &mut WorkspaceFiles) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let path = format!("{shown}/{}", entry.file_name().to_string_lossy());

@@ -1,20 +1,20 @@
 //! `cofferdam workflow check`: what a run would begin with, and what is wrong with its files;
 //! contacts nothing.
 
-use super::given::{Given, Settings, listed_variables};
+use super::given::{RunInput, RunSettings, listed_variables};
 use crate::cli::call::this_user;
 use crate::cli::{Exit, told};
 use crate::config::Config;
 use crate::gateway;
 use crate::log;
-use crate::workflows::{self, Bytes, Folder, Gather, Gathered, Loaded, Planned, Problem};
+use crate::workflows::{self, ByteSource, AttachableFolder, Gather, GatheredAttachment, Loaded, PlannedBytes, GatherProblem};
 use anyhow::Context as _;
 use cofferdam_agent::tools::Registry;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::spelled_out_json;
 use cofferdam_core::tool::{ErrorCode, wire_name};
 use cofferdam_policy::PolicySet;
-use cofferdam_workflow::{Context, Plan, PlannedTask, PlannedWork, ReadyAttachment};
+use cofferdam_workflow::{Context, RunPlan, PlannedTask, PlannedWork, ReadyAttachment};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,9 +27,9 @@ pub(in crate::cli) struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    given: Given,
+    given: RunInput,
     #[command(flatten)]
-    pub(super) settings: Settings,
+    pub(super) settings: RunSettings,
 }
 
 const EXAMPLE: &str = "One line of JSON for each file: its tasks, and what each agent would be shown. What needs the result of \
@@ -37,7 +37,7 @@ a task is shown as it is written, with \"deferred\": true. Exit codes: 0 sound; 
 and stdout is empty; 3 problems, such as a missing file or tool.\nExample: cofferdam workflow check analyze.yaml --input dir=assets | jq .tasks";
 
 /// A file whose check came to something.
-struct Checked {
+struct CheckedFile {
     line: Value,
     is_sound: bool,
 }
@@ -79,7 +79,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn check(&mut self, loaded: &Loaded, given: &Given) -> anyhow::Result<Checked> {
+    fn check(&mut self, loaded: &Loaded, given: &RunInput) -> anyhow::Result<CheckedFile> {
         let workflow = &loaded.workflow;
         let context = Context {
             run: format!("{}-check", workflow.id),
@@ -88,7 +88,7 @@ impl Checker<'_> {
             trigger: trigger(),
             tools: if workflow.names_tools() { self.described()? } else { Map::new() },
         };
-        let plan = Plan::begin(workflow.clone(), &context)?;
+        let plan = RunPlan::begin(workflow.clone(), &context)?;
         workflows::check_addresses(&plan, &self.config.workflow_attachments)
             .with_context(|| workflow.sources[0].name.clone())?;
         let mut problems = Vec::new();
@@ -100,7 +100,7 @@ impl Checker<'_> {
         for (task, planned) in workflow.tasks.iter().zip(&plan.tasks) {
             let (attachments, found) = self.task(loaded, planned);
             problems.extend(found.into_iter().map(
-                |Problem { code, message }| json!({ "code": code, "message": message, "task": task.id }),
+                |GatherProblem { code, message }| json!({ "code": code, "message": message, "task": task.id }),
             ));
             let attachments: Vec<_> = attachments.iter().map(shown).collect();
             tasks.push(json!({ "id": task.id, "attachments": attachments }));
@@ -110,23 +110,23 @@ impl Checker<'_> {
         if !is_sound {
             line["problems"] = problems.into();
         }
-        Ok(Checked { line, is_sound })
+        Ok(CheckedFile { line, is_sound })
     }
 
-    fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<Gathered>, Vec<Problem>) {
+    fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<GatheredAttachment>, Vec<GatherProblem>) {
         match &planned.work {
             PlannedWork::Tool { name, .. } => (Vec::new(), self.unknown(name).into_iter().collect()),
             PlannedWork::Send(_) | PlannedWork::Wait(_) | PlannedWork::Approve(_) => (Vec::new(), Vec::new()),
             PlannedWork::Agent(work) => {
                 let agent = &loaded.workflow.agents[work.agent];
                 let ready = work.attachments.iter().map(|one| match &one.item {
-                    Some(item) => Planned::Ready(Box::new(ReadyAttachment {
+                    Some(item) => PlannedBytes::Ready(Box::new(ReadyAttachment {
                         scope: one.scope,
                         folder: one.folder.clone(),
                         group: one.group,
                         item: item.clone(),
                     })),
-                    None => Planned::Deferred(one),
+                    None => PlannedBytes::Deferred(one),
                 });
                 let workspace = |path: &GuestPath| self.workspace(path);
                 let limits = &self.config.workflow_attachments;
@@ -139,25 +139,25 @@ impl Checker<'_> {
     }
 
     /// A file of the workspace that is there already; an earlier task may make what is not.
-    fn workspace(&self, path: &GuestPath) -> Option<Result<workflows::Local, Problem>> {
+    fn workspace(&self, path: &GuestPath) -> Option<Result<workflows::LocalFile, GatherProblem>> {
         if self.config.workspace.per_user {
             return None;
         }
         let mount = self.config.workspace.root.join(path.mount().trim_start_matches('/'));
-        let opened = Folder::open(&mount).ok()?.file_of_mount(path);
+        let opened = AttachableFolder::open(&mount).ok()?.file_of_mount(path);
         match opened {
             Err(workflows::LocalError::NotFound(_)) => None,
-            opened => Some(opened.map_err(Problem::from)),
+            opened => Some(opened.map_err(GatherProblem::from)),
         }
     }
 
-    fn unknown(&self, name: &str) -> Option<Problem> {
+    fn unknown(&self, name: &str) -> Option<GatherProblem> {
         let wire = wire_name(name);
         if self.policies.get(&wire).is_some() || self.policies.get(name).is_some() {
             return None;
         }
         let message = format!("there is no tool {name}; `cofferdam tools` lists them");
-        Some(Problem { code: ErrorCode::UnknownTool, message })
+        Some(GatherProblem { code: ErrorCode::UnknownTool, message })
     }
 
     fn described(&mut self) -> anyhow::Result<Map<String, Value>> {
@@ -184,11 +184,11 @@ pub(in crate::cli) fn trigger() -> Value {
     json!({ "kind": "cli", "channel": caller.channel, "sender": caller.sender, "files": [] })
 }
 
-fn shown(one: &Gathered) -> Value {
+fn shown(one: &GatheredAttachment) -> Value {
     let is_url = match &one.bytes {
-        Bytes::At(..) | Bytes::ToDownload(..) | Bytes::Downloaded(..) => true,
-        Bytes::Local(..) => false,
-        Bytes::Unknown { is_path, .. } => !is_path,
+        ByteSource::At(..) | ByteSource::ToDownload(..) | ByteSource::Downloaded(..) => true,
+        ByteSource::Local(..) => false,
+        ByteSource::Unknown { is_path, .. } => !is_path,
     };
     let mut line = json!({ "type": one.kind });
     line[if is_url { "url" } else { "path" }] = one.shown.clone().into();
@@ -201,7 +201,7 @@ fn shown(one: &Gathered) -> Value {
     if let Some(mime_type) = &one.mime_type {
         line["mime_type"] = mime_type.clone().into();
     }
-    line["deferred"] = matches!(one.bytes, Bytes::Unknown { deferred: true, .. }).into();
+    line["deferred"] = matches!(one.bytes, ByteSource::Unknown { deferred: true, .. }).into();
     line["scopes"] = one.scopes.iter().map(|scope| scope.name()).collect();
     line
 }

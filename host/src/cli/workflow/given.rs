@@ -12,7 +12,7 @@ pub(in crate::cli) const INPUT_BYTES_MAX: u64 = 1 << 20;
 
 /// The input of a run as it is typed.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(in crate::cli) struct Given {
+pub(in crate::cli) struct RunInput {
     /// A value of the input, typed by its schema; repeat for several
     #[arg(long = "input", value_name = "KEY=VALUE")]
     pub(super) pairs: Vec<String>,
@@ -21,7 +21,7 @@ pub(in crate::cli) struct Given {
     pub(super) args: Option<String>,
 }
 
-impl Given {
+impl RunInput {
     /// The input, complete.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ fn text_of(args: &str) -> anyhow::Result<String> {
 
 /// Limits on attachments for this command alone, before environment and file.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(in crate::cli) struct Settings {
+pub(in crate::cli) struct RunSettings {
     /// Bytes of one attachment [default: 10000000]
     #[arg(long, value_name = "BYTES", help_heading = "Limits on attachments")]
     attachments_max_download_size_bytes: Option<u64>,
@@ -84,7 +84,7 @@ pub(in crate::cli) struct Settings {
     attachments_allowed_mime_types_file: Option<String>,
 }
 
-impl Settings {
+impl RunSettings {
     /// The keys of the configuration that are given here, with their values as a variable would
     /// have them.
     pub(in crate::cli) fn flags(&self) -> Vec<(&'static str, String)> {

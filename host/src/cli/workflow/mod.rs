@@ -6,7 +6,7 @@ mod graph;
 mod runs;
 
 pub(super) use check::{descriptions, trigger};
-pub(super) use given::{Given, Settings, listed_variables};
+pub(super) use given::{RunInput, RunSettings, listed_variables};
 pub(super) use runs::{Resumed, line, print};
 
 use super::{Exit, Output};
@@ -32,13 +32,13 @@ pub(super) enum Command {
     List(Output),
     /// Tells how far a run is
     #[command(after_help = SHOW)]
-    Show(runs::One),
+    Show(runs::RunCommand),
     /// Goes on with a run that was cut off or failed, from its first task that is not done
     #[command(after_help = RESUME)]
     Resume(runs::Resumed),
     /// Ends a run; the task that it is at is stopped
     #[command(after_help = CANCEL)]
-    Cancel(runs::One),
+    Cancel(runs::RunCommand),
 }
 
 const RESUME: &str = "What is done is not done again. Exit codes: 0 done; 1 failed, \

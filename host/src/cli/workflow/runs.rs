@@ -8,16 +8,16 @@ use crate::config::Config;
 use crate::gateway;
 use crate::workflows::{RunLock, end_of, trigger_of};
 use anyhow::Context as _;
-use cofferdam_core::audit::Event;
+use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::text::{one_line, spelled_out_json};
-use cofferdam_store::{self as store, KeptRun, Owner, RunState, Store};
+use cofferdam_store::{self as store, KeptRun, RunOwner, RunState, Store};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::{Value, json};
 use std::io::Write;
 
 /// One run.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct One {
+pub(in crate::cli) struct RunCommand {
     /// The run's id; `cofferdam workflow list` tells them
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: String,
@@ -29,7 +29,7 @@ pub(in crate::cli) struct One {
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Resumed {
     #[command(flatten)]
-    pub(in crate::cli) one: One,
+    pub(in crate::cli) one: RunCommand,
     /// Approve each of its calls that its policy wants a person to; without it the terminal is
     /// asked, and without one such a call is refused
     #[arg(long)]
@@ -69,7 +69,7 @@ pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub(super) fn show(config: &Config, one: &One) -> anyhow::Result<Exit> {
+pub(super) fn show(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
     let kept = match opened(config)? {
         Some(store) => runtime()?.block_on(store.kept_run(&one.run))?,
         None => None,
@@ -79,7 +79,7 @@ pub(super) fn show(config: &Config, one: &One) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub(super) fn cancel(config: &Config, one: &One) -> anyhow::Result<Exit> {
+pub(super) fn cancel(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
     let Some(store) = opened(config)? else { return Ok(no_such_run(&one.run)) };
     let audit = AuditLog::open_with(&gateway::audit_file(config), &config.audit)?;
     let runtime = runtime()?;
@@ -91,7 +91,7 @@ pub(super) fn cancel(config: &Config, one: &One) -> anyhow::Result<Exit> {
     // Also where whoever cancelled it before was killed here.
     let ended = end_of(&kept).filter(|_| kept.state == RunState::Cancelled && kept.is_unnoted);
     if let Some(ended) = ended {
-        audit.append(Event::Workflow(ended), Durability::Synced)?;
+        audit.append(AuditEvent::Workflow(ended), Durability::Synced)?;
         runtime.block_on(store.end_noted(&one.run))?;
         // Nobody carries it out any more, unless its process is about to notice.
         if let Ok(Some(lock)) = RunLock::take(&config.state_dir, &one.run) {
@@ -143,12 +143,12 @@ pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> 
 
 /// A run of a command that nobody carries out is interrupted until somebody resumes it; one of
 /// `serve` waits for people, or for `serve`.
-fn state_word(state: RunState, (owner, waits): (Owner, bool), is_held: bool) -> &'static str {
+fn state_word(state: RunState, (owner, waits): (RunOwner, bool), is_held: bool) -> &'static str {
     match (state, owner) {
-        (RunState::Running, Owner::Serve) if waits || !is_held => "waiting",
+        (RunState::Running, RunOwner::Serve) if waits || !is_held => "waiting",
         // The turn that it belongs to goes on, or somebody is waited for.
-        (RunState::Running, Owner::Turn) if waits => "waiting",
-        (RunState::Running, Owner::Command) if !is_held => "interrupted",
+        (RunState::Running, RunOwner::Turn) if waits => "waiting",
+        (RunState::Running, RunOwner::Command) if !is_held => "interrupted",
         (state, _) => state.as_str(),
     }
 }

@@ -20,22 +20,22 @@ const KEY_BYTES_MAX: usize = 200;
 /// What is asked: the contents of the files follow it, one after the other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct AttachRequest {
     /// The session whose request is meant.
     pub session: Option<String>,
     /// The request that is meant.
     pub request: Option<String>,
     /// The message that is to be sent, whose words come before the files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub say: Option<Say>,
+    pub say: Option<SayRequest>,
     /// The files, in order.
-    pub files: Vec<File>,
+    pub files: Vec<AttachFile>,
 }
 
 /// A message of its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Say {
+pub struct SayRequest {
     /// `CHANNEL:USER`.
     pub to: String,
     /// The length of its words.
@@ -49,7 +49,7 @@ pub struct Say {
 /// One of the files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
+pub struct AttachFile {
     /// What the person sees.
     pub name: String,
     /// Its length.
@@ -59,14 +59,14 @@ pub struct File {
 /// What is answered, on one line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Answer {
+pub enum AttachAnswer {
     /// All of them will go out with the reply.
     Added {
         /// As they will be sent.
-        attachments: Vec<Added>,
+        attachments: Vec<QueuedFile>,
     },
     /// The message is out.
-    Said(Said),
+    Said(SentNotice),
     /// Nothing of it will happen, or it is not known yet.
     Refused {
         /// Why.
@@ -77,7 +77,7 @@ pub enum Answer {
 /// A message that is out, as a `send` of a workflow tells it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Said {
+pub struct SentNotice {
     /// The channel.
     pub channel: String,
     /// The platform's id of the chat.
@@ -89,7 +89,7 @@ pub struct Said {
 /// A file as it will be sent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Added {
+pub struct QueuedFile {
     pub(super) filename: String,
     pub(super) mime_type: String,
     pub(super) bytes: u64,
@@ -103,11 +103,11 @@ fn malformed(why: String) -> ToolError {
 ///
 /// # Errors
 /// `invalid_arguments`.
-pub(super) fn read_head(reader: &mut impl BufRead) -> Result<Asked, ToolError> {
+pub(super) fn read_head(reader: &mut impl BufRead) -> Result<AttachRequest, ToolError> {
     let mut line = String::new();
     let read = reader.by_ref().take(HEAD_BYTES_MAX).read_line(&mut line);
     read.map_err(|error| malformed(error.to_string()))?;
-    let asked: Asked = serde_json::from_str(&line).map_err(|error| malformed(error.to_string()))?;
+    let asked: AttachRequest = serde_json::from_str(&line).map_err(|error| malformed(error.to_string()))?;
     let aims =
         [asked.session.is_some(), asked.request.is_some(), asked.say.is_some()].into_iter().filter(|is| *is);
     if aims.count() != 1 {
@@ -124,7 +124,7 @@ pub(super) fn read_head(reader: &mut impl BufRead) -> Result<Asked, ToolError> {
     Ok(asked)
 }
 
-impl Say {
+impl SayRequest {
     /// Whether such a message can be sent at all.
     ///
     /// # Errors
@@ -178,18 +178,18 @@ mod tests {
     #[test]
     fn a_message_is_bounded() {
         let patience = u64::try_from(SAY_PATIENCE_MAX.as_millis()).expect("small");
-        let sound = Say { to: "telegram:1".into(), text_bytes: 1, key: None, patience_ms: patience };
-        let code = |say: &Say, files: usize| say.check(files).err().map(|error| error.code);
+        let sound = SayRequest { to: "telegram:1".into(), text_bytes: 1, key: None, patience_ms: patience };
+        let code = |say: &SayRequest, files: usize| say.check(files).err().map(|error| error.code);
         assert_eq!(code(&sound, 0), None);
-        assert_eq!(code(&Say { text_bytes: 0, ..sound.clone() }, 1), None);
+        assert_eq!(code(&SayRequest { text_bytes: 0, ..sound.clone() }, 1), None);
         let bad = Some(ErrorCode::InvalidArguments);
-        assert_eq!(code(&Say { text_bytes: 0, ..sound.clone() }, 0), bad);
+        assert_eq!(code(&SayRequest { text_bytes: 0, ..sound.clone() }, 0), bad);
         assert_eq!(
-            code(&Say { text_bytes: SAY_TEXT_BYTES_MAX + 1, ..sound.clone() }, 0),
+            code(&SayRequest { text_bytes: SAY_TEXT_BYTES_MAX + 1, ..sound.clone() }, 0),
             Some(ErrorCode::TooLarge)
         );
-        assert_eq!(code(&Say { patience_ms: patience + 1, ..sound.clone() }, 0), bad);
-        assert_eq!(code(&Say { key: Some("k".repeat(KEY_BYTES_MAX + 1)), ..sound.clone() }, 0), bad);
-        assert_eq!(code(&Say { key: Some(String::new()), ..sound }, 0), bad);
+        assert_eq!(code(&SayRequest { patience_ms: patience + 1, ..sound.clone() }, 0), bad);
+        assert_eq!(code(&SayRequest { key: Some("k".repeat(KEY_BYTES_MAX + 1)), ..sound.clone() }, 0), bad);
+        assert_eq!(code(&SayRequest { key: Some(String::new()), ..sound }, 0), bad);
     }
 }

@@ -9,19 +9,19 @@
 mod asked;
 
 pub use asked::{
-    Added, Answer, Asked, FILES_MAX, File, HEAD_BYTES_MAX, SAY_PATIENCE_MAX, SAY_TEXT_BYTES_MAX, Said, Say,
+    QueuedFile, AttachAnswer, AttachRequest, FILES_MAX, AttachFile, HEAD_BYTES_MAX, SAY_PATIENCE_MAX, SAY_TEXT_BYTES_MAX, SentNotice, SayRequest,
 };
 
 use crate::config::Config;
 use asked::read_head;
-use cofferdam_agent::bus::{Origin, Requests};
+use cofferdam_agent::bus::{CallOrigin, Requests};
 use cofferdam_agent::tools::Journal;
-use cofferdam_core::audit::{Attached, CallFacts, Effect, Intent, sha256_hex};
+use cofferdam_core::audit::{AttachRecord, CallFacts, Effect, Intent, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{Address, Delivery};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::Storage;
-use cofferdam_warden::attachments::outgoing::{Addition, Body, Outgoing, Source};
+use cofferdam_warden::attachments::outgoing::{Addition, OutgoingBytes, Outgoing, OutgoingFile};
 use cofferdam_warden::audit::AuditLog;
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
@@ -42,25 +42,25 @@ const NAME: &str = "attach.sock";
 const COMMAND: &str = "cmd.attachment.add";
 
 /// A message of the operator's.
-pub struct Message {
+pub struct OperatorMessage {
     /// What was asked.
-    pub say: Say,
+    pub say: SayRequest,
     /// Its words.
     pub text: String,
     /// Its files.
-    pub files: Vec<Source>,
+    pub files: Vec<OutgoingFile>,
     /// Who sends it.
     pub by: Caller,
 }
 
 /// Sends messages of the operator's.
-pub trait Speaks: Send + Sync {
+pub trait SendsMessages: Send + Sync {
     /// Has one sent, and answers once it is out or will not be. Returns at once.
-    fn speak(&self, message: Message, answer: Box<dyn FnOnce(Answer) + Send>);
+    fn speak(&self, message: OperatorMessage, answer: Box<dyn FnOnce(AttachAnswer) + Send>);
 }
 
 /// Who takes files.
-pub struct Attaching {
+pub struct AttachServer {
     /// Those that are being answered.
     pub requests: Arc<Requests>,
     /// Takes the files.
@@ -76,7 +76,7 @@ pub struct Attaching {
     /// Of the runtime.
     pub runtime: Handle,
     /// Sends messages.
-    pub speaks: Arc<dyn Speaks>,
+    pub speaks: Arc<dyn SendsMessages>,
 }
 
 /// Where the socket is, however long the path of the state folder: an address has 107 bytes.
@@ -114,7 +114,7 @@ pub fn listen(config: &Config) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-impl Attaching {
+impl AttachServer {
     /// Serves whoever connects, on a thread of its own, until the process ends.
     ///
     /// # Errors
@@ -137,17 +137,17 @@ impl Attaching {
             Ok(peer) => peer.uid.as_raw().to_string(),
             Err(errno) => return Err(errno.into()),
         };
-        let mut reader = BufReader::new(Timed { stream: &stream, until });
+        let mut reader = BufReader::new(TimedStream { stream: &stream, until });
         let asked = match read_head(&mut reader) {
             Ok(asked) => asked,
-            Err(error) => return tell(&stream, left(until)?, &Answer::Refused { error }),
+            Err(error) => return tell(&stream, left(until)?, &AttachAnswer::Refused { error }),
         };
         let answer = match &asked.say {
             None => self.add(&asked, &mut reader, &by),
             Some(say) => match self.message(say, &asked, &mut reader, by) {
                 Ok(message) => {
                     drop(reader);
-                    let told = move |answer: Answer| match tell(&stream, ATTACHING_TIME_MAX, &answer) {
+                    let told = move |answer: AttachAnswer| match tell(&stream, ATTACHING_TIME_MAX, &answer) {
                         Ok(()) => {}
                         Err(error) => tracing::info!(%error, "who has sent a message is gone"),
                     };
@@ -157,18 +157,18 @@ impl Attaching {
                 Err(error) => Err(error),
             },
         };
-        let answer = answer.unwrap_or_else(|error| Answer::Refused { error });
+        let answer = answer.unwrap_or_else(|error| AttachAnswer::Refused { error });
         tell(&stream, left(until)?, &answer)
     }
 
     /// A message, out of the stream.
     fn message(
         &self,
-        say: &Say,
-        asked: &Asked,
+        say: &SayRequest,
+        asked: &AttachRequest,
         reader: &mut impl Read,
         by: String,
-    ) -> Result<Message, ToolError> {
+    ) -> Result<OperatorMessage, ToolError> {
         let unread = |why: String| {
             ToolError::new(ErrorCode::InvalidArguments, format!("the words of the message: {why}"))
         };
@@ -180,10 +180,10 @@ impl Attaching {
         }
         let files = self.sources(asked, reader)?;
         let by = Caller { channel: "cli".to_owned(), sender: by };
-        Ok(Message { say: say.clone(), text, files, by })
+        Ok(OperatorMessage { say: say.clone(), text, files, by })
     }
 
-    fn add(&self, asked: &Asked, reader: &mut impl Read, by: &str) -> Result<Answer, ToolError> {
+    fn add(&self, asked: &AttachRequest, reader: &mut impl Read, by: &str) -> Result<AttachAnswer, ToolError> {
         let to = Address { session: asked.session.clone(), request: asked.request.clone() };
         let origin = self.requests.find(&to)?;
         let store = self.store.upgrade().ok_or_else(|| {
@@ -207,16 +207,16 @@ impl Attaching {
             settled.map_err(|error| ToolError::new(ErrorCode::DurabilityUnknown, error.to_string()))
         })?;
         addition.keep();
-        let added = delivery.attachments.into_iter().map(|file| Added {
+        let added = delivery.attachments.into_iter().map(|file| QueuedFile {
             filename: file.name,
             mime_type: file.mime_type,
             bytes: file.bytes,
         });
-        Ok(Answer::Added { attachments: added.collect() })
+        Ok(AttachAnswer::Added { attachments: added.collect() })
     }
 
     /// The files, out of the stream and into files without names.
-    fn sources(&self, asked: &Asked, reader: &mut impl Read) -> Result<Vec<Source>, ToolError> {
+    fn sources(&self, asked: &AttachRequest, reader: &mut impl Read) -> Result<Vec<OutgoingFile>, ToolError> {
         let bytes = asked.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
         if bytes > self.bytes_max {
             let said =
@@ -226,7 +226,7 @@ impl Attaching {
         asked.files.iter().map(|said| self.source(said, reader)).collect()
     }
 
-    fn source(&self, said: &File, reader: &mut impl Read) -> Result<Source, ToolError> {
+    fn source(&self, said: &AttachFile, reader: &mut impl Read) -> Result<OutgoingFile, ToolError> {
         let failed = |error: io::Error| {
             ToolError::new(ErrorCode::WriteFailed, format!("{:?} is not taken: {error}", said.name))
         };
@@ -237,8 +237,8 @@ impl Attaching {
         }
         file.rewind().map_err(failed)?;
         let path = cofferdam_core::text::one_line(&said.name, 200);
-        Ok(Source {
-            body: Body::File { path, file, len: said.bytes },
+        Ok(OutgoingFile {
+            body: OutgoingBytes::File { path, file, len: said.bytes },
             name: Some(said.name.clone()),
             mime_type: None,
         })
@@ -247,8 +247,8 @@ impl Attaching {
 
 /// What the audit has of it: the operator's own command.
 fn intent(
-    asked: &Asked,
-    origin: &Origin,
+    asked: &AttachRequest,
+    origin: &CallOrigin,
     (addition, by): (&Addition, &str),
     call: cofferdam_core::id::CallId,
 ) -> Intent {
@@ -273,13 +273,13 @@ fn intent(
 /// It lies nowhere in the workspace.
 fn from_outside(effect: Effect) -> Effect {
     match effect {
-        Effect::Attached(attached) => Effect::Attached(Attached { path: None, ..attached }),
+        Effect::Attached(attached) => Effect::Attached(AttachRecord { path: None, ..attached }),
         other => other,
     }
 }
 
 /// Answers, unless the other side takes nothing.
-fn tell(mut stream: &UnixStream, patience: Duration, answer: &Answer) -> io::Result<()> {
+fn tell(mut stream: &UnixStream, patience: Duration, answer: &AttachAnswer) -> io::Result<()> {
     stream.set_write_timeout(Some(patience))?;
     writeln!(stream, "{}", serde_json::to_string(answer)?)
 }
@@ -291,12 +291,12 @@ fn unique() -> String {
 }
 
 /// A stream that is read until a time.
-struct Timed<'a> {
+struct TimedStream<'a> {
     stream: &'a UnixStream,
     until: Instant,
 }
 
-impl Read for Timed<'_> {
+impl Read for TimedStream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(Some(left(self.until)?))?;
         let mut stream = self.stream;
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn who_says_nothing_is_waited_for_no_longer_than_the_time() {
         let (silent, stream) = UnixStream::pair().expect("a pair");
-        let mut timed = Timed { stream: &stream, until: Instant::now() + Duration::from_millis(50) };
+        let mut timed = TimedStream { stream: &stream, until: Instant::now() + Duration::from_millis(50) };
         let error = timed.read(&mut [0]).expect_err("nothing came");
         assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
         timed.until = Instant::now();

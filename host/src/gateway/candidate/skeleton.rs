@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// A tool's policy to begin with.
 #[derive(Clone, Debug)]
-pub struct Skeleton {
+pub struct PolicySkeleton {
     /// The tool.
     pub tool: ToolName,
     /// The text of its file.
@@ -35,13 +35,13 @@ fn arguments(schema: &Value) -> String {
 }
 
 /// That of a tool of the contract with this schema.
-pub(super) fn of_tool(tool: &ToolName, schema: &Value, sha256: &str) -> Skeleton {
+pub(super) fn of_tool(tool: &ToolName, schema: &Value, sha256: &str) -> PolicySkeleton {
     let text = head(tool, &format!("{tool}.wasm"), sha256) + &arguments(schema);
-    Skeleton { tool: tool.clone(), text }
+    PolicySkeleton { tool: tool.clone(), text }
 }
 
 /// That of a command.
-pub(super) fn of_command(stem: &str, sha256: &str) -> Skeleton {
+pub(super) fn of_command(stem: &str, sha256: &str) -> PolicySkeleton {
     let tool = name(stem);
     let text = head(&tool, &format!("{tool}.wasm"), sha256)
         + &format!(
@@ -50,11 +50,11 @@ pub(super) fn of_command(stem: &str, sha256: &str) -> Skeleton {
              {{ each = \"ARG\" }}\nargv = [\"{tool}\"]\nstdout = \"text\"\n\
              # [command.schema.ARG]\n# type = \"string\"\n\n[arguments]\n"
         );
-    Skeleton { tool, text }
+    PolicySkeleton { tool, text }
 }
 
 /// Those of functions whose types JSON can hold, one each.
-pub(super) fn of_functions(functions: &[ExportedFunction], stem: &str, sha256: &str) -> Vec<Skeleton> {
+pub(super) fn of_functions(functions: &[ExportedFunction], stem: &str, sha256: &str) -> Vec<PolicySkeleton> {
     let component = format!("{}.wasm", name(stem));
     let mut taken = BTreeSet::new();
     let usable = functions.iter().filter_map(|function| Some((function, function.schemas.as_ref().ok()?)));
@@ -66,7 +66,7 @@ pub(super) fn of_functions(functions: &[ExportedFunction], stem: &str, sha256: &
         let text = head(&tool, &component, sha256)
             + &format!("\n[function]\nexport = {export}\nsummary = \"…\"\n")
             + &arguments(&schema);
-        Skeleton { tool, text }
+        PolicySkeleton { tool, text }
     });
     skeletons.collect()
 }

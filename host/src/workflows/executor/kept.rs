@@ -1,7 +1,7 @@
 //! What is kept of a run and told of it: problems as JSON, results of tasks, what each event of the
 //! audit has.
 
-use super::{Problem, Run};
+use super::{GatherProblem, PreparedRun};
 use cofferdam_core::audit::Workflow;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -9,19 +9,19 @@ use cofferdam_store::{KeptRun, RunState, TaskState};
 use cofferdam_workflow::PlanError;
 use serde_json::{Map, Value, json};
 
-impl From<PlanError> for Problem {
+impl From<PlanError> for GatherProblem {
     fn from(error: PlanError) -> Self {
         Self { code: error.code, message: error.problem.to_string() }
     }
 }
 
-impl From<ToolError> for Problem {
+impl From<ToolError> for GatherProblem {
     fn from(error: ToolError) -> Self {
         Self { code: error.code, message: error.message }
     }
 }
 
-impl Problem {
+impl GatherProblem {
     pub(in crate::workflows) fn to_json(&self, task: Option<&str>) -> String {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let Some(task) = task {
@@ -32,7 +32,7 @@ impl Problem {
 }
 
 /// What every event of a run has.
-pub(super) fn about(run: &Run) -> Workflow {
+pub(super) fn about(run: &PreparedRun) -> Workflow {
     Workflow {
         run: run.id.clone(),
         workflow: run.plan.workflow().id.clone(),
@@ -47,7 +47,7 @@ pub(super) fn about(run: &Run) -> Workflow {
 }
 
 /// Each task is a turn of its own, with the run's id in its.
-pub(super) fn turn_of(run: &Run, task: &str) -> TurnId {
+pub(super) fn turn_of(run: &PreparedRun, task: &str) -> TurnId {
     TurnId::new(format!("{}/{task}", run.id))
 }
 

@@ -1,18 +1,18 @@
 //! Tasks that reach people: messages, replies to them, and questions. Each step is kept before the
 //! next, so that each happens once however often the process is killed.
 
-use super::{ExecuteError, Executor, Problem, Run, Went, WorkflowState, about, turn_of};
-use cofferdam_agent::tools::{Approval, Approver, Decision, SHOWN_UNITS_MAX};
-use cofferdam_chat::runs::{Messenger, Runs, Unreached};
+use super::{ExecuteError, Executor, GatherProblem, PreparedRun, TaskResult, WorkflowState, about, turn_of};
+use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision, SHOWN_UNITS_MAX};
+use cofferdam_chat::runs::{Messenger, Runs, UnreachableReason};
 use cofferdam_core::audit::{Workflow, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{NewMessage, NewReply, NewWait, Sent, Store, StoreError, Waited};
+use cofferdam_store::{NewMessage, NewReply, NewWait, SendState, Store, StoreError, WaitState};
 use cofferdam_store::{now_ms, plain};
-use cofferdam_warden::attachments::outgoing::{Body, Source};
+use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use cofferdam_workflow::{ApproveWork, PlannedWork, ReadySend, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -29,14 +29,14 @@ const CLOSED: &str = "is nobody whom this gateway serves; it writes to people of
 
 /// Reaches people on the channels that are configured.
 #[derive(Clone)]
-pub struct People {
+pub struct ChannelPeople {
     /// Where channels are found.
     pub runs: Runs,
     /// Those that are configured.
     pub channels: Vec<&'static str>,
 }
 
-fn unreached(error: &Unreached) -> ToolError {
+fn unreached(error: &UnreachableReason) -> ToolError {
     ToolError::new(ErrorCode::SendFailed, one_line(&error.to_string(), 500))
 }
 
@@ -45,11 +45,11 @@ pub(in crate::workflows) fn denied(to: &str) -> ToolError {
     ToolError::new(ErrorCode::RecipientDenied, format!("{} {CLOSED}", one_line(to, 80)))
 }
 
-fn cancelled() -> Problem {
+fn cancelled() -> GatherProblem {
     ToolError::cancelled().into()
 }
 
-impl People {
+impl ChannelPeople {
     /// Who reaches a person; waits for a channel that is not up yet.
     ///
     /// # Errors
@@ -92,9 +92,9 @@ pub async fn sent(
         match looked
             .map_err(|error| ToolError::new(ErrorCode::Internal, one_line(&error.to_string(), 500)))?
         {
-            Sent::Out(ids) => return Ok(ids),
-            Sent::Failed(why) => return Err(ToolError::new(ErrorCode::SendFailed, one_line(&why, 500))),
-            Sent::NotYet | Sent::Unknown => {}
+            SendState::Out(ids) => return Ok(ids),
+            SendState::Failed(why) => return Err(ToolError::new(ErrorCode::SendFailed, one_line(&why, 500))),
+            SendState::NotYet | SendState::Unknown => {}
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
@@ -108,7 +108,7 @@ impl Executor {
         &self,
         person: &Caller,
         cancel: &CancellationToken,
-    ) -> Result<Arc<dyn Messenger>, Problem> {
+    ) -> Result<Arc<dyn Messenger>, GatherProblem> {
         let people = self.people.as_ref().ok_or_else(|| denied(&person.to_string()))?;
         Ok(people.messenger(person, cancel).await?)
     }
@@ -116,17 +116,17 @@ impl Executor {
     /// Sends the message of a task, once, and waits until it is out.
     pub(super) async fn send(
         &self,
-        run: &Run,
+        run: &PreparedRun,
         n: usize,
         work: &SendWork,
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, GatherProblem> {
         let ready = run.plan.message(work, outputs)?;
         let messenger = self.messenger(&ready.to, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let private = reached(|| messenger.open(&ready.to.sender), cancel).await?;
-        if self.store.message_sent(&turn).await.map_err(lost)? == Sent::Unknown {
+        if self.store.message_sent(&turn).await.map_err(lost)? == SendState::Unknown {
             let files = self.files(run, &ready, &turn)?;
             let response =
                 OutgoingResponse { attachments: files.clone(), ..OutgoingResponse::text(ready.text.clone()) };
@@ -167,27 +167,27 @@ impl Executor {
         &self,
         turn: &TurnId,
         cancel: &CancellationToken,
-    ) -> Result<String, Problem> {
+    ) -> Result<String, GatherProblem> {
         Ok(sent(&self.store, turn, cancel).await?.into_iter().next().unwrap_or_default())
     }
 
     /// The files of a message, held until it is out.
-    fn files(&self, run: &Run, ready: &ReadySend, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, Problem> {
+    fn files(&self, run: &PreparedRun, ready: &ReadySend, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, GatherProblem> {
         if ready.files.is_empty() {
             return Ok(Vec::new());
         }
         let place = self.place(run);
         let open = |path: &String| {
-            let denied = |why: String| Problem { code: ErrorCode::PathDenied, message: one_line(&why, 500) };
+            let denied = |why: String| GatherProblem { code: ErrorCode::PathDenied, message: one_line(&why, 500) };
             let guest = GuestPath::parse(path).map_err(|error| denied(error.to_string()))?;
             if !matches!(guest.mount(), "/shared" | "/tmp") {
                 return Err(denied(format!("{path}: a message takes files of /shared and /tmp")));
             }
             let (file, len) = self.warden.open_file(&place, &guest)?;
-            let body = Body::File { path: path.clone(), file, len };
-            Ok(Source { body, name: None, mime_type: None })
+            let body = OutgoingBytes::File { path: path.clone(), file, len };
+            Ok(OutgoingFile { body, name: None, mime_type: None })
         };
-        let sources = ready.files.iter().map(open).collect::<Result<Vec<_>, Problem>>()?;
+        let sources = ready.files.iter().map(open).collect::<Result<Vec<_>, GatherProblem>>()?;
         let mut addition = self.warden.outgoing().addition(turn);
         let taken = addition.take(sources, &|| Ok(())).map_err(ToolError::from)?;
         addition.keep();
@@ -197,11 +197,11 @@ impl Executor {
     /// How the wait of a task stands; begins it.
     pub(super) async fn wait(
         &self,
-        run: &Run,
+        run: &PreparedRun,
         n: usize,
         work: &WaitWork,
         outputs: &Map<String, Value>,
-    ) -> Result<Went, ExecuteError> {
+    ) -> Result<TaskResult, ExecuteError> {
         let ready = run.plan.wait(work, outputs);
         let sent = match &run.plan.tasks[work.reply_to].work {
             PlannedWork::Send(send) => run.plan.message(send, outputs),
@@ -217,25 +217,25 @@ impl Executor {
         let of = Some(work.reply_to);
         let new = NewWait { run: run.id.clone(), task: n, of, from: from.clone(), patience };
         match self.store.wait(new, now_ms()).await? {
-            Waited::Open { begins, .. } => {
+            WaitState::Open { begins, .. } => {
                 if begins {
                     self.note(run, WorkflowState::Waiting, None)?;
                 }
-                Ok(Went::Waits)
+                Ok(TaskResult::Waits)
             }
-            Waited::Replied(reply) => {
+            WaitState::Replied(reply) => {
                 let by = sent.to;
                 self.note(run, WorkflowState::Resumed, Some(&by))?;
                 self.end(run, n, Ok(serde_json::from_str(&reply).unwrap_or_default())).await
             }
-            Waited::TimedOut => match ready.otherwise {
+            WaitState::TimedOut => match ready.otherwise {
                 Some(text) => {
                     self.note(run, WorkflowState::Resumed, None)?;
                     self.end(run, n, Ok(json!({ "text": text }))).await
                 }
                 None => {
                     let message = format!("{from} did not reply within {}", ready.timeout);
-                    self.end(run, n, Err(Problem { code: ErrorCode::TimedOut, message })).await
+                    self.end(run, n, Err(GatherProblem { code: ErrorCode::TimedOut, message })).await
                 }
             },
         }
@@ -244,12 +244,12 @@ impl Executor {
     /// Asks a person, and waits for their decision.
     pub(super) async fn approve(
         &self,
-        run: &Run,
+        run: &PreparedRun,
         n: usize,
         work: &ApproveWork,
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, GatherProblem> {
         let ready = run.plan.question(work, outputs)?;
         let who_began = || run.by.clone();
         let from = ready.from.unwrap_or_else(who_began);
@@ -257,7 +257,7 @@ impl Executor {
         if ready.text.encode_utf16().count() > SHOWN_UNITS_MAX {
             let message =
                 format!("the text of `approve` is longer than {SHOWN_UNITS_MAX}; write a shorter one");
-            return Err(Problem { code: ErrorCode::TooLarge, message });
+            return Err(GatherProblem { code: ErrorCode::TooLarge, message });
         }
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
         let new = NewWait { run: run.id.clone(), task: n, of: None, from: from.to_string(), patience };
@@ -265,7 +265,7 @@ impl Executor {
         let approver = reached(|| messenger.approver(&from.sender, left), cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let told = json!([from.to_string(), ready.text]).to_string();
-        let approval = Approval {
+        let approval = ApprovalRequest {
             call: turn.call(0),
             turn,
             caller: Caller { channel: from.channel.clone(), sender: run.by.sender.clone() },
@@ -280,7 +280,7 @@ impl Executor {
             _ => None,
         };
         self.note(run, WorkflowState::Resumed, by).map_err(failed)?;
-        let refused = |code: ErrorCode, message: String| Err(Problem { code, message });
+        let refused = |code: ErrorCode, message: String| Err(GatherProblem { code, message });
         match decision {
             Decision::Approved(by) => Ok(json!({ "approved": true, "by": by.to_string() })),
             Decision::Denied(by) => {
@@ -297,8 +297,8 @@ impl Executor {
     }
 
     /// Notes that a question is asked, and how long it still is.
-    async fn begin_question(&self, run: &Run, new: NewWait) -> Result<Duration, Problem> {
-        let Waited::Open { begins, until } = self.store.wait(new, now_ms()).await.map_err(lost)? else {
+    async fn begin_question(&self, run: &PreparedRun, new: NewWait) -> Result<Duration, GatherProblem> {
+        let WaitState::Open { begins, until } = self.store.wait(new, now_ms()).await.map_err(lost)? else {
             return Ok(Duration::ZERO);
         };
         if begins {
@@ -311,9 +311,9 @@ impl Executor {
     async fn decided(
         &self,
         approver: &dyn Approver,
-        approval: &Approval,
+        approval: &ApprovalRequest,
         cancel: &CancellationToken,
-    ) -> Result<Decision, Problem> {
+    ) -> Result<Decision, GatherProblem> {
         let own = CancellationToken::new();
         let deciding = approver.decide(approval, &own);
         tokio::pin!(deciding);
@@ -342,11 +342,11 @@ impl Executor {
     }
 }
 
-fn failed(error: ExecuteError) -> Problem {
-    Problem { code: ErrorCode::Internal, message: one_line(&error.to_string(), 500) }
+fn failed(error: ExecuteError) -> GatherProblem {
+    GatherProblem { code: ErrorCode::Internal, message: one_line(&error.to_string(), 500) }
 }
 
-pub(in crate::workflows) fn lost(error: StoreError) -> Problem {
+pub(in crate::workflows) fn lost(error: StoreError) -> GatherProblem {
     failed(error.into())
 }
 
@@ -356,13 +356,13 @@ pub(in crate::workflows) fn lost(error: StoreError) -> Problem {
 /// `send_failed` where it never will.
 pub async fn reached<T, F>(mut attempt: impl FnMut() -> F, cancel: &CancellationToken) -> Result<T, ToolError>
 where
-    F: Future<Output = Result<T, Unreached>>,
+    F: Future<Output = Result<T, UnreachableReason>>,
 {
     loop {
         match attempt().await {
             Ok(reached) => return Ok(reached),
-            Err(Unreached::Now(why)) => tracing::debug!(why, "a person is tried again"),
-            Err(error @ Unreached::Ever(_)) => return Err(unreached(&error)),
+            Err(UnreachableReason::Now(why)) => tracing::debug!(why, "a person is tried again"),
+            Err(error @ UnreachableReason::Ever(_)) => return Err(unreached(&error)),
         }
         tokio::select! {
             () = tokio::time::sleep(AGAIN) => {}
@@ -384,6 +384,6 @@ fn said(body: &str) -> String {
 }
 
 /// Whether a task waits for the reply to this one's message.
-fn is_awaited(run: &Run, n: usize) -> bool {
+fn is_awaited(run: &PreparedRun, n: usize) -> bool {
     run.plan.tasks.iter().any(|task| matches!(&task.work, PlannedWork::Wait(wait) if wait.reply_to == n))
 }

@@ -2,7 +2,7 @@
 //! up to the next wait.
 
 use super::people::lost;
-use super::{Executor, Problem, Run};
+use super::{Executor, GatherProblem, PreparedRun};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::ToolError;
 use cofferdam_warden::attachments::Attachments;
@@ -18,11 +18,11 @@ impl Executor {
     /// alone.
     pub(super) async fn replied(
         &self,
-        run: &Run,
+        run: &PreparedRun,
         n: usize,
         tool: &str,
         cancel: &CancellationToken,
-    ) -> Result<Attachments, Problem> {
+    ) -> Result<Attachments, GatherProblem> {
         let awaited = run.plan.tasks[..n].iter().rev().find_map(|task| match &task.work {
             PlannedWork::Wait(wait) => Some(wait.reply_to),
             _ => None,

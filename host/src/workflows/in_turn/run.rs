@@ -1,10 +1,10 @@
 //! A run that a turn begins: what is kept of it, and what the audit is told.
 
-use cofferdam_chat::runs::Asking;
+use cofferdam_chat::runs::CallingTurn;
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_core::limits::Span;
-use cofferdam_store::{KeptRun, NewRun, Owner};
+use cofferdam_core::limits::TimeSpan;
+use cofferdam_store::{KeptRun, NewRun, RunOwner};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -40,8 +40,8 @@ impl BeganInTurn {
 }
 
 /// A run of a turn that begins; `was_served` says whether whoever asked is served in private.
-pub(super) fn new_run(run: String, asking: &Asking, summary: Option<String>, was_served: bool) -> NewRun {
-    let Asking { request, session, by, answer_to, .. } = asking;
+pub(super) fn new_run(run: String, asking: &CallingTurn, summary: Option<String>, was_served: bool) -> NewRun {
+    let CallingTurn { request, session, by, answer_to, .. } = asking;
     let began = BeganInTurn {
         dir: String::new(),
         files: [],
@@ -63,7 +63,7 @@ pub(super) fn new_run(run: String, asking: &Asking, summary: Option<String>, was
         began_with: serde_json::to_string(&began).expect("plain data"),
         file_sha256: String::new(),
         tasks: Vec::new(),
-        owner: Owner::Turn,
+        owner: RunOwner::Turn,
         answer_to: Some(answer_to.clone()),
         answers: false,
     }
@@ -86,5 +86,5 @@ pub(in crate::workflows) fn event(new: &NewRun, state: WorkflowState, by: Option
 
 /// A time in words: `24h`, `90s`.
 pub(in crate::workflows) fn in_words(milliseconds: i64) -> String {
-    Span(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))).to_string()
+    TimeSpan(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))).to_string()
 }

@@ -1,20 +1,20 @@
 //! Approvals that last as long as a program: those of a chat in a terminal. It grows by what a
 //! person there answers.
 
-use super::{Approval, ApprovalState, ApprovedPaths, NewApproval};
-use crate::{Approvals, StoreError, now_ms};
+use super::{ApprovalRow, ApprovalState, ApprovedPaths, NewApproval};
+use crate::{ApprovalStore, StoreError, now_ms};
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What was asked and decided; never fails.
 #[derive(Debug, Default)]
-pub struct ApprovalsInMemory(Mutex<Held>);
+pub struct ApprovalsInMemory(Mutex<HeldApprovals>);
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldApprovals {
     /// Each with its call and the SHA-256 that names it.
-    asked: Vec<(String, String, Approval)>,
+    asked: Vec<(String, String, ApprovalRow)>,
     /// The channel of each, for as long as its message may show choices.
     choices: BTreeMap<String, String>,
     /// Each with when it was approved.
@@ -29,23 +29,23 @@ impl ApprovalsInMemory {
         held.asked.retain(|(_, _, approval)| approval.expires_at >= before);
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldApprovals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
-    fn find(&mut self, id: &str) -> Option<&mut Approval> {
+impl HeldApprovals {
+    fn find(&mut self, id: &str) -> Option<&mut ApprovalRow> {
         self.asked.iter_mut().map(|(_, _, approval)| approval).find(|approval| approval.id == id)
     }
 }
 
 #[async_trait]
-impl Approvals for ApprovalsInMemory {
-    async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
+impl ApprovalStore for ApprovalsInMemory {
+    async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
         let NewApproval { id, channel, call, sha256, place, expires_at } = new;
         let (message, decided_by) = (None, None);
-        let mut mine = Approval { id, place, message, state: ApprovalState::Asked, decided_by, expires_at };
+        let mut mine = ApprovalRow { id, place, message, state: ApprovalState::Asked, decided_by, expires_at };
         let (mut known, mut others) = (false, Vec::new());
         let mut held = self.held();
         for (_, named, approval) in held.asked.iter_mut().filter(|(of, ..)| *of == call) {
@@ -70,7 +70,7 @@ impl Approvals for ApprovalsInMemory {
         Ok(())
     }
 
-    async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+    async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
         Ok(self.held().find(id).cloned())
     }
 
@@ -79,7 +79,7 @@ impl Approvals for ApprovalsInMemory {
         id: &str,
         state: ApprovalState,
         by: Option<String>,
-    ) -> Result<Option<Approval>, StoreError> {
+    ) -> Result<Option<ApprovalRow>, StoreError> {
         let mut held = self.held();
         Ok(held.find(id).map(|approval| {
             if approval.state == ApprovalState::Asked {
@@ -91,9 +91,9 @@ impl Approvals for ApprovalsInMemory {
         }))
     }
 
-    async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError> {
+    async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError> {
         let held = self.held();
-        let is_open = |approval: &&Approval| {
+        let is_open = |approval: &&ApprovalRow| {
             approval.state != ApprovalState::Asked
                 && approval.message.is_some()
                 && held.choices.get(&approval.id).is_some_and(|of| of == channel)

@@ -2,18 +2,18 @@
 //! nothing has changed.
 
 use super::code::new_code;
-use super::{CODES_MAX, Listed, PAIRED_MAX, Paired, People, PeopleError, Waiting};
+use super::{CODES_MAX, PeopleList, PAIRED_MAX, PairedPerson, People, PeopleError, WaitingStranger};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
 
 /// A change that is being made.
 #[derive(Debug)]
-pub struct Edit<'a> {
+pub struct PeopleEdit<'a> {
     people: &'a People,
     /// The lock lives as long as the file is open.
     _lock: File,
-    listed: Listed,
+    listed: PeopleList,
 }
 
 /// Whom a code is for.
@@ -29,13 +29,13 @@ pub struct NewCode {
     pub expires_at: i64,
 }
 
-impl<'a> Edit<'a> {
-    pub(super) fn new(people: &'a People, lock: File, listed: Listed) -> Self {
+impl<'a> PeopleEdit<'a> {
+    pub(super) fn new(people: &'a People, lock: File, listed: PeopleList) -> Self {
         Self { people, _lock: lock, listed }
     }
 
     /// Everybody as the change leaves it.
-    pub fn listed(&self) -> &Listed {
+    pub fn listed(&self) -> &PeopleList {
         &self.listed
     }
 
@@ -43,10 +43,10 @@ impl<'a> Edit<'a> {
     ///
     /// # Errors
     /// [`PeopleError::NoRandom`].
-    pub fn code(&mut self, new: NewCode, now: i64) -> Result<Option<Waiting>, PeopleError> {
+    pub fn code(&mut self, new: NewCode, now: i64) -> Result<Option<WaitingStranger>, PeopleError> {
         self.forget_expired(now);
         let waiting = &mut self.listed.waiting;
-        let mine = |waiting: &&Waiting| (&waiting.channel, &waiting.sender) == (&new.channel, &new.sender);
+        let mine = |waiting: &&WaitingStranger| (&waiting.channel, &waiting.sender) == (&new.channel, &new.sender);
         if let Some(mine) = waiting.iter().find(mine) {
             return Ok(Some(mine.clone()));
         }
@@ -58,7 +58,7 @@ impl<'a> Edit<'a> {
             code = new_code()?;
         }
         let NewCode { channel, sender, name, expires_at } = new;
-        let new = Waiting { channel, sender, name, code, issued_at: now, expires_at };
+        let new = WaitingStranger { channel, sender, name, code, issued_at: now, expires_at };
         waiting.push(new.clone());
         Ok(Some(new))
     }
@@ -67,12 +67,12 @@ impl<'a> Edit<'a> {
     ///
     /// # Errors
     /// [`PeopleError::UnknownCode`], [`PeopleError::TooMany`].
-    pub fn accept(&mut self, code: &str, by: &str, now: i64) -> Result<Paired, PeopleError> {
+    pub fn accept(&mut self, code: &str, by: &str, now: i64) -> Result<PairedPerson, PeopleError> {
         self.forget_expired(now);
         let at = self.listed.waiting.iter().position(|waiting| waiting.code == code);
         let at = at.ok_or_else(|| PeopleError::UnknownCode(code.to_owned()))?;
-        let Waiting { channel, sender, name, .. } = self.listed.waiting.remove(at);
-        let paired = Paired { channel, sender, name, since: now, by: by.to_owned() };
+        let WaitingStranger { channel, sender, name, .. } = self.listed.waiting.remove(at);
+        let paired = PairedPerson { channel, sender, name, since: now, by: by.to_owned() };
         self.listed.paired.retain(|one| (&one.channel, &one.sender) != (&paired.channel, &paired.sender));
         if self.listed.paired.len() >= PAIRED_MAX {
             return Err(PeopleError::TooMany);
@@ -82,7 +82,7 @@ impl<'a> Edit<'a> {
     }
 
     /// Takes out everybody of this id, on whatever channel; what they were.
-    pub fn remove(&mut self, sender: &str) -> Vec<Paired> {
+    pub fn remove(&mut self, sender: &str) -> Vec<PairedPerson> {
         self.listed.paired.extract_if(.., |one| one.sender == sender).collect()
     }
 

@@ -1,6 +1,6 @@
 //! A run as its rows have it.
 
-use super::{AnswerTo, KeptRun, KeptTask, NewRun, Owner, RunState, TaskState, WaitsFor};
+use super::{AnswerTo, KeptRun, KeptTask, NewRun, RunOwner, RunState, TaskState, WaitsFor};
 use crate::StoreError;
 use cofferdam_core::id::Caller;
 use rusqlite::{OptionalExtension, Row, Transaction};
@@ -20,7 +20,7 @@ pub(super) fn kept(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, S
             began_with: row.get(3)?,
             file_sha256: row.get(4)?,
             tasks: Vec::new(),
-            owner: Owner::read(&row.get::<_, String>(9)?),
+            owner: RunOwner::read(&row.get::<_, String>(9)?),
             answer_to: answer_to(row)?,
             answers: row.get(12)?,
         };

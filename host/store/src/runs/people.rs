@@ -8,7 +8,7 @@ use super::due;
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
 use crate::streams::said;
-use crate::{AnswerTo, NewReply, Place, Reply, Sqlite, StoreError, Waits, now_ms};
+use crate::{AnswerTo, NewReply, ReplyPlace, StoredReply, Sqlite, StoreError, WaitStore, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
@@ -36,12 +36,12 @@ pub struct NewMessage {
     /// Its files, whose blobs are needed until it is out.
     pub files: Vec<OutgoingAttachment>,
     /// Where it is said, where a channel notes that.
-    pub place: Option<Place>,
+    pub place: Option<ReplyPlace>,
 }
 
 /// What became of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendState {
     /// It is not kept.
     Unknown,
     /// Something of it is still to be sent.
@@ -69,7 +69,7 @@ pub struct NewWait {
 
 /// How a wait stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitState {
     /// Nobody has replied. Whether it has begun just now, and until when it goes on, in
     /// milliseconds since 1970 UTC.
     Open {
@@ -92,12 +92,12 @@ pub fn plain(text: &str) -> String {
 }
 
 #[async_trait]
-impl Waits for Sqlite {
-    async fn keep_message(&self, new: NewMessage) -> Result<Option<Reply>, StoreError> {
+impl WaitStore for Sqlite {
+    async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
         self.write(move |tx| keep(tx, new)).await
     }
 
-    async fn message_sent(&self, turn: &TurnId) -> Result<Sent, StoreError> {
+    async fn message_sent(&self, turn: &TurnId) -> Result<SendState, StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             let mut statement =
@@ -110,21 +110,21 @@ impl Waits for Sqlite {
                 let outcome = outcome.unwrap_or_default();
                 match state.as_str() {
                     "sent" => ids.extend(outcome.split(',').map(str::to_owned)),
-                    "failed" => return Ok(Sent::Failed(outcome)),
-                    _ => return Ok(Sent::NotYet),
+                    "failed" => return Ok(SendState::Failed(outcome)),
+                    _ => return Ok(SendState::NotYet),
                 }
             }
             if ids.is_empty() {
-                return Ok(Sent::Unknown);
+                return Ok(SendState::Unknown);
             }
             // Replies are forgotten in time; the run is not before it has ended.
             tx.execute("UPDATE run_message SET messages = ?2 WHERE turn = ?1", params![turn, ids.join(",")])?;
-            Ok(Sent::Out(ids))
+            Ok(SendState::Out(ids))
         })
         .await
     }
 
-    async fn wait(&self, new: NewWait, now: i64) -> Result<Waited, StoreError> {
+    async fn wait(&self, new: NewWait, now: i64) -> Result<WaitState, StoreError> {
         self.write(move |tx| wait(tx, &new, now)).await
     }
 
@@ -176,7 +176,7 @@ impl Waits for Sqlite {
         .await
     }
 
-    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<Reply>, StoreError> {
+    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<StoredReply>, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             let now = now_ms();
@@ -258,7 +258,7 @@ impl Waits for Sqlite {
 }
 
 /// Keeps the message of a task.
-pub(super) fn keep(tx: &Transaction<'_>, new: NewMessage) -> Result<Option<Reply>, StoreError> {
+pub(super) fn keep(tx: &Transaction<'_>, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
     let texts = serde_json::to_string(&new.texts).unwrap_or_default();
     let kept = tx.execute(
         "INSERT OR IGNORE INTO run_message (run, n, channel, recipient, turn, texts, state)
@@ -285,7 +285,7 @@ pub(super) fn keep(tx: &Transaction<'_>, new: NewMessage) -> Result<Option<Reply
     reply(tx, &new.turn).map(Some)
 }
 
-fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<Waited, StoreError> {
+fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
     let (run, task) = (&new.run, super::number(new.task));
     let begins = tx.execute(
         "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6
@@ -304,7 +304,7 @@ fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<Waited, StoreEr
             row.get::<_, Option<i64>>(0)
         })?
         .unwrap_or(now);
-    let Some(of) = new.of else { return Ok(Waited::Open { begins, until }) };
+    let Some(of) = new.of else { return Ok(WaitState::Open { begins, until }) };
     if until <= now {
         tx.execute(
             "UPDATE run_message SET state = 'timed_out' WHERE run = ?1 AND n = ?2 AND state = 'open'",
@@ -320,8 +320,8 @@ fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<Waited, StoreEr
         )
         .optional()?;
     Ok(match found {
-        Some((state, Some(answer))) if state == "replied" => Waited::Replied(answer),
-        Some((state, _)) if state == "open" => Waited::Open { begins, until },
-        _ => Waited::TimedOut,
+        Some((state, Some(answer))) if state == "replied" => WaitState::Replied(answer),
+        Some((state, _)) if state == "open" => WaitState::Open { begins, until },
+        _ => WaitState::TimedOut,
     })
 }

@@ -2,7 +2,7 @@
 //! to, and by its words where that id could not be noted.
 
 use super::{due, plain};
-use crate::{Answers, StoreError, now_ms};
+use crate::{WaitReply, StoreError, now_ms};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) fn resolve(
     tx: &Transaction<'_>,
     (channel, sender): (&str, &str),
-    answers: &Answers,
+    answers: &WaitReply,
     album: Option<&str>,
 ) -> Result<bool, StoreError> {
     if let Some(album) = album {
@@ -81,7 +81,7 @@ fn is_noted(tx: &Transaction<'_>, turn: &str, message: &str) -> Result<bool, Sto
 fn note(
     tx: &Transaction<'_>,
     (run, n): (&str, i64),
-    answers: &Answers,
+    answers: &WaitReply,
     album: Option<&str>,
 ) -> Result<bool, StoreError> {
     let changed = tx.execute(

@@ -56,7 +56,7 @@ words! { TaskState: Pending = "pending" Running = "running" Done = "done" Failed
 
 /// Who carries a run out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum RunOwner {
     /// The command that began it or had it go on.
     Command,
     /// The one `serve`.
@@ -65,7 +65,7 @@ pub enum Owner {
     Turn,
 }
 
-impl Owner {
+impl RunOwner {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Command => "cli",

@@ -2,11 +2,11 @@
 //! reply goes on with the request.
 
 use super::people::keep;
-use super::{Ended, NewMessage, NewRun, columns, due, insert_run};
+use super::{RunEnd, NewMessage, NewRun, columns, due, insert_run};
 use crate::replies::{insert_reply, reply};
 use crate::streams::said;
 use crate::{
-    Headers, NewReply, Place, Queue, Reply, Sqlite, StoreError, TurnRuns, now_ms, outgoing, steering,
+    Headers, NewReply, ReplyPlace, QueueMode, StoredReply, Sqlite, StoreError, TurnRunStore, now_ms, outgoing, steering,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{SessionId, TurnId};
@@ -25,7 +25,7 @@ pub struct NewDirect {
     /// Its files, whose blobs are needed until it is out.
     pub files: Vec<OutgoingAttachment>,
     /// Where it is said, where a channel notes that.
-    pub place: Option<Place>,
+    pub place: Option<ReplyPlace>,
 }
 
 /// A wait that a turn begins.
@@ -97,8 +97,8 @@ pub struct GoingOn {
 }
 
 #[async_trait]
-impl TurnRuns for Sqlite {
-    async fn keep_direct(&self, new: NewDirect) -> Result<Option<Reply>, StoreError> {
+impl TurnRunStore for Sqlite {
+    async fn keep_direct(&self, new: NewDirect) -> Result<Option<StoredReply>, StoreError> {
         self.write(move |tx| {
             let NewDirect { channel, turn, reply: message, files, place } = new;
             let is_kept =
@@ -132,7 +132,7 @@ impl TurnRuns for Sqlite {
         .await
     }
 
-    async fn keep_turn_message(&self, id: &str, mut new: NewMessage) -> Result<Option<Reply>, StoreError> {
+    async fn keep_turn_message(&self, id: &str, mut new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| {
             if !is_open(tx, &new.run)? || task_of(tx, &new.run, &id)?.is_some() {
@@ -144,7 +144,7 @@ impl TurnRuns for Sqlite {
         .await
     }
 
-    async fn end_turn_task(&self, run: &str, id: &str, ended: Ended) -> Result<(), StoreError> {
+    async fn end_turn_task(&self, run: &str, id: &str, ended: RunEnd) -> Result<(), StoreError> {
         let (run, id) = (run.to_owned(), id.to_owned());
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
@@ -291,7 +291,7 @@ fn go_on(tx: &Transaction<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreE
     let seq = "SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2";
     let seq = tx.query_row(seq, params![going.channel, going.update_id], |row| row.get(0))?;
     let (session, sender) = (going.session.clone(), going.sender.clone());
-    steering::address(tx, seq, &Headers { session, sender, queue: Queue::Turn, answers: None })?;
+    steering::address(tx, seq, &Headers { session, sender, queue: QueueMode::Turn, answers: None })?;
     // From here on the run is that turn's.
     tx.execute(
         "UPDATE run SET turn = ?2, answers = EXISTS (

@@ -1,12 +1,12 @@
 //! What every engine owes runs of workflows.
 
-use crate::{Ended, KeptRun, ListedRun, NewRun, StoreError};
+use crate::{RunEnd, KeptRun, ListedRun, NewRun, StoreError};
 use async_trait::async_trait;
 use cofferdam_core::id::Caller;
 
 /// Runs of workflows. A task is its place in its run, from 0.
 #[async_trait]
-pub trait Runs: Send + Sync {
+pub trait RunStore: Send + Sync {
     /// Keeps a run that begins, its tasks pending; false when `open_max` runs are open.
     async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError>;
 
@@ -21,10 +21,10 @@ pub trait Runs: Send + Sync {
 
     /// Keeps what a task that has begun came to; where it failed, the run has failed with it. False
     /// when that is kept.
-    async fn end_task(&self, run: &str, task: usize, ended: Ended) -> Result<bool, StoreError>;
+    async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool, StoreError>;
 
     /// Ends a run that is open; false when it has ended.
-    async fn end_run(&self, run: &str, ended: Ended) -> Result<bool, StoreError>;
+    async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool, StoreError>;
 
     /// Ends a run that is open, and the task that it is at; false when it has ended. Its end is to
     /// be noted elsewhere.

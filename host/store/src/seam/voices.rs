@@ -6,7 +6,7 @@ use cofferdam_core::id::{SessionId, TurnId};
 
 /// Voice messages, and answers by voice.
 #[async_trait]
-pub trait Voices: Send + Sync {
+pub trait VoiceStore: Send + Sync {
     /// What was heard in the message of a turn that has not ended, if that is noted.
     async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError>;
 

@@ -1,22 +1,22 @@
 //! What every engine owes runs that wait for people.
 
-use crate::{AnswerTo, NewMessage, NewReply, NewWait, Reply, Sent, StoreError, Waited};
+use crate::{AnswerTo, NewMessage, NewReply, NewWait, StoredReply, SendState, StoreError, WaitState};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 
 /// What runs say to people and wait for. A task is its place in its run, from 0.
 #[async_trait]
-pub trait Waits: Send + Sync {
+pub trait WaitStore: Send + Sync {
     /// Keeps the message of a task, to be sent, and that a reply to it is waited for; `None` when
     /// it is kept already, or the run has ended.
-    async fn keep_message(&self, new: NewMessage) -> Result<Option<Reply>, StoreError>;
+    async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>, StoreError>;
 
     /// What became of a message; once it is out, its ids are kept for as long as its run.
-    async fn message_sent(&self, turn: &TurnId) -> Result<Sent, StoreError>;
+    async fn message_sent(&self, turn: &TurnId) -> Result<SendState, StoreError>;
 
     /// Begins a wait, unless it has begun, and says how it stands. One whose time is over has timed
     /// out, unless somebody has replied before.
-    async fn wait(&self, new: NewWait, now: i64) -> Result<Waited, StoreError>;
+    async fn wait(&self, new: NewWait, now: i64) -> Result<WaitState, StoreError>;
 
     /// The files of the reply to the message of a task, in the words of their channel, which is named
     /// as in the store; none where it has none, or nobody has replied.
@@ -37,7 +37,7 @@ pub trait Waits: Send + Sync {
     async fn unanswered_runs(&self) -> Result<Vec<String>, StoreError>;
 
     /// Tells the end of such a run, once.
-    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<Reply>, StoreError>;
+    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<StoredReply>, StoreError>;
 
     /// Has the waits and deadlines of the one `serve`'s runs follow a clock that was set.
     async fn shift_waits(&self, by: i64) -> Result<(), StoreError>;

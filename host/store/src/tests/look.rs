@@ -6,15 +6,15 @@ use super::*;
 #[tokio::test]
 async fn what_waits_is_counted_beside_a_writer_and_nothing_is_made() {
     let dir = tempfile::tempdir().expect("a directory");
-    assert!(Look::open(dir.path()).expect("nothing").is_none());
+    assert!(DatabaseView::open(dir.path()).expect("nothing").is_none());
     assert_eq!(std::fs::read_dir(dir.path()).expect("there").count(), 0);
     let fixture = Fixture::<Files>::new();
-    let look = Look::open(fixture.dir()).expect("opened").expect("there");
-    assert_eq!(look.version(), Look::version_known());
+    let look = DatabaseView::open(fixture.dir()).expect("opened").expect("there");
+    assert_eq!(look.version(), DatabaseView::version_known());
     assert_eq!((look.damage().expect("read"), look.received_at().expect("read")), (None, None));
     fixture.store.persist(CHANNEL, vec![new(1, None), new(2, None), new(3, None)]).await.expect("persisted");
-    let turn = fixture.store.claim(CHANNEL, Claim::Update(1)).await.expect("claimed").expect("waits").turn;
-    fixture.store.claim(CHANNEL, Claim::Update(2)).await.expect("claimed");
+    let turn = fixture.store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("claimed").expect("waits").turn;
+    fixture.store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("claimed");
     fixture.store.end(CHANNEL, &turn, text_reply(&["a", "b"])).await.expect("ended");
     let asked = |id: &str, expires_at| NewApproval {
         channel: CHANNEL.into(),
@@ -26,12 +26,12 @@ async fn what_waits_is_counted_beside_a_writer_and_nothing_is_made() {
     };
     fixture.store.ask(asked("open", now_ms() + 60_000)).await.expect("asked");
     fixture.store.ask(asked("late", now_ms() - 1)).await.expect("asked");
-    let expected = Waiting { messages: 1, turns: 1, approvals: 1, replies: 1, parts: 2 };
+    let expected = WaitingCounts { messages: 1, turns: 1, approvals: 1, replies: 1, parts: 2 };
     assert_eq!(look.waiting().expect("read"), expected);
     assert!(look.received_at().expect("read").is_some_and(|at| at <= now_ms()));
     fixture.store.part_sent(&turn, 0, "m").await.expect("noted");
     fixture.store.part_sent(&turn, 1, "m").await.expect("noted");
-    assert_eq!(look.waiting().expect("read"), Waiting { replies: 0, parts: 0, ..expected });
+    assert_eq!(look.waiting().expect("read"), WaitingCounts { replies: 0, parts: 0, ..expected });
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_day_of_many_people_is_listed_from_the_top() {
         let bytes = u64::try_from(n).expect("positive");
         fixture.store.record(&format!("t{n}/0"), "h", &json!({}).into(), bytes).expect("recorded");
     }
-    let look = Look::open(fixture.dir()).expect("opened").expect("there");
+    let look = DatabaseView::open(fixture.dir()).expect("opened").expect("there");
     let today = look.today().expect("read");
     assert_eq!(today.len(), PEOPLE_LISTED_MAX as usize);
     assert_eq!((today[0].sender.clone(), today[0].written_bytes), (people.to_string(), 101));
@@ -55,10 +55,10 @@ async fn a_day_of_many_people_is_listed_from_the_top() {
 fn what_is_no_database_or_a_newer_one_is_told() {
     let fixture = Fixture::<Files>::new();
     fixture.connection().pragma_update(None, "user_version", 1000).expect("set");
-    let look = Look::open(fixture.dir()).expect("opened").expect("there");
+    let look = DatabaseView::open(fixture.dir()).expect("opened").expect("there");
     assert_eq!(look.version(), 1000);
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join(FILE_NAME), "no database, and long enough for one".repeat(100))
         .expect("writable");
-    assert!(Look::open(dir.path()).is_err());
+    assert!(DatabaseView::open(dir.path()).is_err());
 }

@@ -13,7 +13,7 @@ use memory::Memory;
 use super::*;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_core::tool::Answer;
+use cofferdam_core::tool::ToolAnswer;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl<E: Engine> Fixture<E> {
 
     async fn bound(&self, id: i64) -> TurnId {
         self.store.persist(CHANNEL, vec![new(id, None)]).await.expect("it");
-        self.store.claim(CHANNEL, Claim::Update(id)).await.expect("it").expect("bound").turn
+        self.store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("it").expect("bound").turn
     }
 
     async fn ends(&self, id: i64, noting: NewRecent) {
@@ -79,12 +79,12 @@ impl<E: Engine> Fixture<E> {
     }
 
     async fn used(&self, sender: &str) -> (u64, u64) {
-        let Used { tokens, written_bytes } = self.store.used(&caller(sender), now_ms()).await.expect("known");
+        let UsedToday { tokens, written_bytes } = self.store.used(&caller(sender), now_ms()).await.expect("known");
         (tokens, written_bytes)
     }
 }
 
-fn headers(session: &str, sender: &str, queue: Queue) -> Headers {
+fn headers(session: &str, sender: &str, queue: QueueMode) -> Headers {
     Headers { session: SessionId::new(session), sender: sender.into(), queue, answers: None }
 }
 
@@ -94,13 +94,13 @@ fn new(update_id: i64, album: Option<&str>) -> NewUpdate {
         album: album.map(Into::into),
         message: Some(format!("there/{update_id}")),
         raw: format!("raw {update_id}"),
-        fate: Fate::Pending(headers("s", "ann", Queue::Turn)),
+        fate: UpdateFate::Pending(headers("s", "ann", QueueMode::Turn)),
     }
 }
 
 fn stranger(update_id: i64, sender: &str) -> NewUpdate {
     let stranger = Stranger { sender: sender.into(), since: 0, reply: text_reply(&["who are you?"]) };
-    NewUpdate { update_id, album: None, message: None, raw: "secret".into(), fate: Fate::Stranger(stranger) }
+    NewUpdate { update_id, album: None, message: None, raw: "secret".into(), fate: UpdateFate::Stranger(stranger) }
 }
 
 fn text_reply(texts: &[&str]) -> NewReply {
@@ -122,7 +122,7 @@ fn whose(session: &str, turn: &str) -> WhoseTurn {
 
 /// References to files that Ann sent.
 fn files(conversation: &str, album: Option<&str>, files: &str) -> NewRecent {
-    let recent = Recent { album: album.map(Into::into), files: files.into() };
+    let recent = RecentFiles { album: album.map(Into::into), files: files.into() };
     NewRecent { conversation: conversation.into(), sender: "ann".into(), recent }
 }
 
@@ -135,8 +135,8 @@ fn file(sha256: &str) -> OutgoingAttachment {
     }
 }
 
-fn answer(attachments: Vec<OutgoingAttachment>) -> Answer {
-    Answer { result: json!({ "saved": true }), attachments, delivery: None }
+fn answer(attachments: Vec<OutgoingAttachment>) -> ToolAnswer {
+    ToolAnswer { result: json!({ "saved": true }), attachments, delivery: None }
 }
 
 /// Longer than anything that is done is kept.

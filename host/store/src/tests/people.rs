@@ -9,7 +9,7 @@ fn new(sender: &str, now: i64) -> NewCode {
     NewCode { channel: "telegram".into(), sender: sender.into(), name: "Eve".into(), expires_at: now + HOUR }
 }
 
-fn code(people: &People, sender: &str, now: i64) -> Option<Waiting> {
+fn code(people: &People, sender: &str, now: i64) -> Option<WaitingStranger> {
     let mut edit = people.edit().expect("free");
     let code = edit.code(new(sender, now), now).expect("random numbers");
     edit.commit().expect("written");

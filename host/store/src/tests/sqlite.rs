@@ -165,7 +165,7 @@ async fn what_belongs_to_a_turn_goes_with_it() {
 #[tokio::test]
 async fn what_is_done_is_forgotten_by_number() {
     let fixture = Fixture::<Files>::new();
-    let ignored = |id| NewUpdate { fate: Fate::Ignored, ..new(id, None) };
+    let ignored = |id| NewUpdate { fate: UpdateFate::Ignored, ..new(id, None) };
     let many = (1..=i64::from(DONE_ROWS_MAX) + 3).map(ignored).collect();
     fixture.store.persist(CHANNEL, many).await.expect("it");
     assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 3);
@@ -284,7 +284,7 @@ async fn of_what_waits_to_be_said_to_a_turn_so_much_is_looked_at() {
     let turn = fixture.bound(1).await;
     // What is said begins with update 2; three more come than are looked at.
     let last = i64::from(steering::LOOKED_AT_MAX) + 1;
-    let said = |id| NewUpdate { fate: Fate::Pending(headers("s", "ann", Queue::Steer)), ..new(id, None) };
+    let said = |id| NewUpdate { fate: UpdateFate::Pending(headers("s", "ann", QueueMode::Steer)), ..new(id, None) };
     fixture.store.persist(CHANNEL, (2..=last + 3).map(said).collect()).await.expect("it");
     let looked_at = async || -> Vec<i64> {
         let steers = fixture.store.steers(CHANNEL, &turn).await.expect("it");
@@ -292,9 +292,9 @@ async fn of_what_waits_to_be_said_to_a_turn_so_much_is_looked_at() {
     };
     assert_eq!(looked_at().await, Vec::from_iter(2..=last));
     // As the first are taken up the others come into view, and none is lost.
-    let taking = TakeUp { channel: CHANNEL.into(), updates: vec![2, 3], noting: None };
+    let taking = TakeUpRequest { channel: CHANNEL.into(), updates: vec![2, 3], noting: None };
     let taken = fixture.store.take_up(&whose("s", turn.as_str()), 1, "said".into(), &taking).await;
-    assert_eq!(taken.expect("it"), TakenUp::Yes);
+    assert_eq!(taken.expect("it"), TakeUpResult::Yes);
     assert_eq!(looked_at().await, Vec::from_iter(4..=last + 2));
     fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("it");
     let waiting = fixture.store.pending(CHANNEL, None, 999).await.expect("it");
@@ -350,7 +350,7 @@ async fn what_rides_is_settled_once_and_what_the_disk_may_have_lost_is_written_o
     sqlite.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
     sqlite.settle_here().expect("settled");
     assert_eq!(settled(), committed());
-    sqlite.claim(CHANNEL, Claim::Update(1)).await.expect("it");
+    sqlite.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it");
     assert!(settled() < committed(), "it rides");
 
     let log = || std::fs::metadata(fixture.dir().join(format!("{FILE_NAME}-wal"))).expect("a log").len();

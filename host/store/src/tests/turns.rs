@@ -13,7 +13,7 @@ fn run() -> NewRun {
         began_with: "{}".into(),
         file_sha256: String::new(),
         tasks: Vec::new(),
-        owner: Owner::Turn,
+        owner: RunOwner::Turn,
         answer_to: Some(AnswerTo { channel: CHANNEL.into(), target: "there".into() }),
         answers: false,
     }
@@ -39,14 +39,14 @@ fn wait(id: &str, message: &str) -> NewTurnWait {
 }
 
 fn replies(update_id: i64, album: Option<&str>, files: &str) -> NewUpdate {
-    let answers = Answers {
+    let answers = WaitReply {
         message: "77".into(),
         text: "When is it?".into(),
         reply: format!("{{\"n\":{update_id}}}"),
         files: Some(files.into()),
     };
-    let headers = Headers { answers: Some(answers), ..headers("ben's", "ben", Queue::Turn) };
-    NewUpdate { fate: Fate::Pending(headers), ..new(update_id, album) }
+    let headers = Headers { answers: Some(answers), ..headers("ben's", "ben", QueueMode::Turn) };
+    NewUpdate { fate: UpdateFate::Pending(headers), ..new(update_id, album) }
 }
 
 fn going(due: &DueWait) -> GoingOn {
@@ -74,7 +74,7 @@ impl World {
         let dir = tempfile::tempdir().expect("a folder");
         let store = open(dir.path()).expect("a store");
         store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
-        let turn = store.claim(CHANNEL, Claim::Update(1)).await.expect("it").expect("bound").turn;
+        let turn = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it").expect("bound").turn;
         for _ in 0..2 {
             assert!(store.begin_turn_run(run(), turn.clone(), 1).await.expect("begun"), "one, however often");
         }
@@ -86,8 +86,8 @@ impl World {
         assert_eq!(again, None, "kept once");
         let turn = TurnId::new("turn-1/send-1");
         store.part_sent(&turn, 0, "77").await.expect("noted");
-        assert_eq!(store.message_sent(&turn).await.expect("asked"), Sent::Out(vec!["77".into()]));
-        store.end_turn_task("turn-1", "send-1", Ended::Done("{}".into())).await.expect("kept");
+        assert_eq!(store.message_sent(&turn).await.expect("asked"), SendState::Out(vec!["77".into()]));
+        store.end_turn_task("turn-1", "send-1", RunEnd::Done("{}".into())).await.expect("kept");
         Self { dir, store }
     }
 
@@ -154,7 +154,7 @@ async fn a_reply_goes_on_once_and_is_answered_as_any_message() {
         (vec![], RunState::Running),
         "its turn may ask further"
     );
-    let bound = world.store.claim(CHANNEL, Claim::Update(-5)).await.expect("it").expect("bound");
+    let bound = world.store.claim(CHANNEL, UpdateClaim::Update(-5)).await.expect("it").expect("bound");
     assert_eq!((bound.turn.as_str(), bound.updates[0].raw.as_str()), ("telegram-1--5", "goes on"));
     assert!(world.idle(0).await.is_empty());
     world.end_turn(-5).await;
@@ -297,10 +297,10 @@ impl World {
         let new = NewMessage { run: run.into(), ..self::message(turn.as_str()) };
         self.store.keep_turn_message(id, new).await.expect("kept").expect("the first time");
         self.store.part_sent(&turn, 0, message).await.expect("noted");
-        assert_eq!(self.store.message_sent(&turn).await.expect("asked"), Sent::Out(vec![message.into()]));
+        assert_eq!(self.store.message_sent(&turn).await.expect("asked"), SendState::Out(vec![message.into()]));
     }
 
-    async fn ends(&self, run: &str, id: &str, ended: Ended) {
+    async fn ends(&self, run: &str, id: &str, ended: RunEnd) {
         self.store.end_turn_task(run, id, ended).await.expect("kept");
     }
 
@@ -313,18 +313,18 @@ impl World {
     async fn two() -> Self {
         let world = Self::sent().await;
         world.store.persist(CHANNEL, vec![new(9, None)]).await.expect("it");
-        let turn = world.store.claim(CHANNEL, Claim::Update(9)).await.expect("it").expect("bound").turn;
+        let turn = world.store.claim(CHANNEL, UpdateClaim::Update(9)).await.expect("it").expect("bound").turn;
         let second = NewRun { run: "turn-2".into(), ..run() };
         assert!(world.store.begin_turn_run(second, turn, 9).await.expect("begun"));
         // The first one has sent more, and nobody has noted yet what came of that.
         world.sends("turn-1", "send-2", "79").await;
         world.sends("turn-2", "send-1", "78").await;
         let second = world.kept("turn-2").await;
-        world.ends("turn-1", "send-1", Ended::Done("{}".into())).await;
+        world.ends("turn-1", "send-1", RunEnd::Done("{}".into())).await;
         assert_eq!(world.waits("wait-1", "77").await, TurnWaited::Begun);
         assert_eq!(world.kept("turn-2").await, second);
         let first = world.kept("turn-1").await;
-        world.ends("turn-2", "send-1", Ended::Done("{}".into())).await;
+        world.ends("turn-2", "send-1", RunEnd::Done("{}".into())).await;
         let wait = NewTurnWait { run: "turn-2".into(), patience: 2 * HOUR, ..wait("wait-1", "78") };
         assert_eq!(world.store.wait_in_turn(wait, now_ms()).await.expect("asked"), TurnWaited::Begun);
         assert_eq!(world.kept("turn-1").await, first);
@@ -334,7 +334,7 @@ impl World {
 
 fn replies_to(message: &str, update_id: i64) -> NewUpdate {
     let mut update = replies(update_id, None, "[1]");
-    if let Fate::Pending(Headers { answers: Some(answers), .. }) = &mut update.fate {
+    if let UpdateFate::Pending(Headers { answers: Some(answers), .. }) = &mut update.fate {
         (answers.message, answers.text) = (message.into(), "Edited".into());
     }
     update
@@ -364,7 +364,7 @@ async fn of_two_runs_that_wait_each_goes_on_by_itself() {
 async fn a_run_is_idle_by_its_own_turn_alone() {
     let world = World::sent().await;
     world.store.persist(CHANNEL, vec![new(9, None)]).await.expect("it");
-    let turn = world.store.claim(CHANNEL, Claim::Update(9)).await.expect("it").expect("bound").turn;
+    let turn = world.store.claim(CHANNEL, UpdateClaim::Update(9)).await.expect("it").expect("bound").turn;
     let second = NewRun { run: "turn-2".into(), ..run() };
     assert!(world.store.begin_turn_run(second, turn, 9).await.expect("begun"));
     world.end_turn(1).await;
@@ -378,7 +378,7 @@ async fn a_run_is_idle_by_its_own_turn_alone() {
     for turn in [1, 9] {
         world.end_turn(turn).await;
     }
-    world.store.claim(CHANNEL, Claim::Update(-5)).await.expect("it").expect("bound");
+    world.store.claim(CHANNEL, UpdateClaim::Update(-5)).await.expect("it").expect("bound");
     world.end_turn(-5).await;
     assert_eq!(world.idle(2 * HOUR).await, ["turn-1"]);
     assert_eq!(world.kept("turn-2").await.state, RunState::Running, "it waits");
@@ -394,10 +394,10 @@ async fn of_a_runs_messages_and_waits_each_is_its_own() {
     let waits = |kept: &KeptRun| kept.tasks.iter().map(|task| task.waits.is_some()).collect::<Vec<_>>();
     let kept = world.kept("turn-1").await;
     assert_eq!(waits(&kept), [false, false, true], "{kept:?}");
-    world.ends("turn-1", "send-2", Ended::Done("{}".into())).await;
+    world.ends("turn-1", "send-2", RunEnd::Done("{}".into())).await;
     // What is done stays so.
     let kept = world.kept("turn-1").await;
-    world.ends("turn-1", "send-2", Ended::Failed("{}".into())).await;
+    world.ends("turn-1", "send-2", RunEnd::Failed("{}".into())).await;
     assert_eq!(world.kept("turn-1").await, kept);
     assert_eq!(waits(&kept), [false, false, true], "{kept:?}");
     let longer = NewTurnWait { patience: 3 * HOUR, ..wait("wait-2", "79") };

@@ -11,16 +11,16 @@ use std::sync::Arc;
 
 /// Bytes of known length and hash.
 #[derive(Clone)]
-pub struct Blob(pub(super) Arc<Held>);
+pub struct Blob(pub(super) Arc<BlobShared>);
 
 /// What all clones of a blob share.
-pub(super) struct Held {
+pub(super) struct BlobShared {
     pub(super) len: u64,
     pub(super) sha256: [u8; 32],
-    pub(super) body: Body,
+    pub(super) body: BlobBody,
 }
 
-pub(super) enum Body {
+pub(super) enum BlobBody {
     Memory(Bytes),
     File(File),
 }
@@ -37,12 +37,12 @@ pub enum BlobBytes<'a> {
 impl Blob {
     /// Bytes in memory whose SHA-256 the caller knows.
     pub fn in_memory(bytes: Bytes, sha256: [u8; 32]) -> Self {
-        Self(Arc::new(Held { len: bytes.len() as u64, sha256, body: Body::Memory(bytes) }))
+        Self(Arc::new(BlobShared { len: bytes.len() as u64, sha256, body: BlobBody::Memory(bytes) }))
     }
 
     /// The first `len` bytes of a file that nobody changes, and their SHA-256.
     pub fn in_file(file: File, len: u64, sha256: [u8; 32]) -> Self {
-        Self(Arc::new(Held { len, sha256, body: Body::File(file) }))
+        Self(Arc::new(BlobShared { len, sha256, body: BlobBody::File(file) }))
     }
 
     /// Length in bytes.
@@ -63,8 +63,8 @@ impl Blob {
     /// Where the bytes are.
     pub fn bytes(&self) -> BlobBytes<'_> {
         match &self.0.body {
-            Body::Memory(bytes) => BlobBytes::Memory(bytes),
-            Body::File(file) => BlobBytes::File(file),
+            BlobBody::Memory(bytes) => BlobBytes::Memory(bytes),
+            BlobBody::File(file) => BlobBytes::File(file),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Fetches the files of a message from where its channel keeps them: in order, a few at once, under
 //! every limit. A file that cannot be had keeps its place and says why.
 
-use super::{Attachments, Declared, Download, Intake, Settled};
+use super::{Attachments, DeclaredFile, Download, Intake, IntakeResult};
 use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +14,7 @@ const AT_ONCE_MAX: usize = 3;
 /// A file of a message, as its channel knows it: what can be kept in place of its bytes, as JSON.
 pub trait SentFile: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What its message says of it.
-    fn declared(&self) -> Declared;
+    fn declared(&self) -> DeclaredFile;
 
     /// Where its message stands among those of its conversation; `None` where the channel does not
     /// say.
@@ -32,7 +32,7 @@ pub trait Fetcher: Send + Sync + 'static {
 
     /// Fetches one and ends its download: it is there, or says why not. Tries again what time may
     /// heal. Dropping the future ends it.
-    async fn fetch(&self, file: Self::File, download: Download) -> Settled;
+    async fn fetch(&self, file: Self::File, download: Download) -> IntakeResult;
 }
 
 /// Fetches all files. `tell` hears how many are in, or cannot be had, and how many are fetched.

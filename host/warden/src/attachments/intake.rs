@@ -9,7 +9,7 @@ use super::blob::Blob;
 use super::list::{Attachment, Attachments};
 use super::sniff::{UNKNOWN_TYPE, sniff};
 use super::store::{BlobError, BlobStore, BlobWriter};
-use super::turn_bytes::{Claim, OverTurn, TurnBytes};
+use super::turn_bytes::{ByteClaim, OverTurn, TurnBytes};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::text::{about, one_line};
 use std::io::Read;
@@ -20,7 +20,7 @@ const REASON_BYTES_MAX: usize = 200;
 
 /// What the channel says of an attachment before its bytes are there.
 #[derive(Clone, Debug, Default)]
-pub struct Declared {
+pub struct DeclaredFile {
     /// The sender's file name.
     pub name: Option<String>,
     /// The sender's media type.
@@ -51,7 +51,7 @@ impl Intake {
     ///
     /// Downloads of one intake may run side by side.
     #[must_use]
-    pub fn admit(&mut self, declared: Declared) -> Option<Download> {
+    pub fn admit(&mut self, declared: DeclaredFile) -> Option<Download> {
         let index = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         let expected = declared.size;
         let info = info_of(index, declared);
@@ -67,13 +67,13 @@ impl Intake {
     }
 
     /// Gives the next index to an attachment that cannot be fetched.
-    pub fn refuse(&mut self, declared: Declared, reason: &str) {
+    pub fn refuse(&mut self, declared: DeclaredFile, reason: &str) {
         let index = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         self.items.push(unavailable(info_of(index, declared), reason));
     }
 
     /// Takes all of `source` as the next attachment. For sources on this machine.
-    pub fn read(&mut self, declared: Declared, source: &mut dyn Read) {
+    pub fn read(&mut self, declared: DeclaredFile, source: &mut dyn Read) {
         let Some(mut download) = self.admit(declared) else { return };
         let mut buffer = vec![0; 64 << 10];
         let settled = loop {
@@ -89,7 +89,7 @@ impl Intake {
     }
 
     /// Puts a download that ended in its place.
-    pub fn settle(&mut self, settled: Settled) {
+    pub fn settle(&mut self, settled: IntakeResult) {
         if let Some(item) = self.items.get_mut(settled.0.info.index as usize) {
             *item = settled.0;
         }
@@ -101,7 +101,7 @@ impl Intake {
     }
 
     /// The share of the turn's bytes that a download begins with, or why it must not begin.
-    fn claim(&self, index: u32, expected: Option<u64>) -> Result<Claim, String> {
+    fn claim(&self, index: u32, expected: Option<u64>) -> Result<ByteClaim, String> {
         let Config { max_bytes, max_count, .. } = &self.config;
         if index >= *max_count {
             let number = u64::from(index) + 1;
@@ -111,7 +111,7 @@ impl Intake {
         if expected > max_bytes.0 {
             return Err(format!("too large: {}, and the limit is {max_bytes}", about(expected)));
         }
-        let mut claim = Claim::new(&self.turn);
+        let mut claim = ByteClaim::new(&self.turn);
         claim.grow_to(expected).map_err(too_large_together)?;
         Ok(claim)
     }
@@ -121,7 +121,7 @@ impl Intake {
 pub struct Download {
     info: AttachmentInfo,
     expected: Option<u64>,
-    claim: Claim,
+    claim: ByteClaim,
     writer: BlobWriter,
     failed: Option<String>,
 }
@@ -129,10 +129,10 @@ pub struct Download {
 /// The download is over a limit, or cannot be stored: fetching on is of no use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Rejected(String);
+pub struct RejectedDownload(String);
 
 /// A download that ended one way or the other.
-pub struct Settled(Attachment);
+pub struct IntakeResult(Attachment);
 
 impl Download {
     /// Its place in the turn.
@@ -150,13 +150,13 @@ impl Download {
     /// # Errors
     /// [`Rejected`] before a byte over a limit is kept. The reason is remembered: `finish` tells
     /// it.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Rejected> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), RejectedDownload> {
         if self.failed.is_none() {
             self.failed = self.take(bytes).err();
         }
         match &self.failed {
             None => Ok(()),
-            Some(reason) => Err(Rejected(reason.clone())),
+            Some(reason) => Err(RejectedDownload(reason.clone())),
         }
     }
 
@@ -175,25 +175,25 @@ impl Download {
     }
 
     /// All bytes arrived: hashes and sniffs them. Reads from disk when the attachment is large.
-    pub fn finish(self) -> Settled {
+    pub fn finish(self) -> IntakeResult {
         let got = self.writer.len();
         if let Some(reason) = &self.failed {
-            return Settled(unavailable(self.info, reason));
+            return IntakeResult(unavailable(self.info, reason));
         }
         if let Some(expected) = self.expected.filter(|expected| got < *expected) {
             let reason = format!("truncated: {got} of {expected} bytes arrived; send it again");
-            return Settled(unavailable(self.info, &reason));
+            return IntakeResult(unavailable(self.info, &reason));
         }
         let Self { info, mut claim, writer, .. } = self;
         claim.shrink_to(got);
         // The bytes of the turn stay counted for as long as the turn takes more.
         claim.keep();
-        Settled(available(info, writer.finish()))
+        IntakeResult(available(info, writer.finish()))
     }
 
     /// The download failed for a reason that the channel knows.
-    pub fn fail(self, reason: &str) -> Settled {
-        Settled(unavailable(self.info, reason))
+    pub fn fail(self, reason: &str) -> IntakeResult {
+        IntakeResult(unavailable(self.info, reason))
     }
 }
 
@@ -202,7 +202,7 @@ fn too_large_together(over: OverTurn) -> String {
     format!("too large together: {} with this one, and the limit for a message is {limit}", about(total))
 }
 
-fn info_of(index: u32, declared: Declared) -> AttachmentInfo {
+fn info_of(index: u32, declared: DeclaredFile) -> AttachmentInfo {
     AttachmentInfo {
         index,
         name: AttachmentInfo::shown(declared.name.as_deref(), AttachmentInfo::NAME_BYTES_MAX),

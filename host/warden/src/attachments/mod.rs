@@ -21,7 +21,7 @@ mod turn_bytes;
 
 pub use blob::{Blob, BlobBytes, BlobReader};
 pub use fetch::{Fetcher, SentFile, fetch_all};
-pub use intake::{Declared, Download, Intake, Rejected, Settled};
+pub use intake::{DeclaredFile, Download, Intake, RejectedDownload, IntakeResult};
 pub use list::{Attachment, Attachments};
 pub use recent::RecentAttachments;
 pub use sniff::{UNKNOWN_TYPE, sniff};

@@ -3,7 +3,7 @@
 //! It refuses a byte over the cap before it keeps it. A large blob's file has no name (where the
 //! filesystem can do that), so a crash leaves nothing; what it leaves elsewhere is swept at start.
 
-use super::blob::{Blob, Body, Held};
+use super::blob::{Blob, BlobBody, BlobShared};
 use cofferdam_core::limits::ByteSize;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -22,12 +22,12 @@ const SPOOL_PREFIX: &str = ".tmp";
 
 /// The spool directory and the blobs that are alive. Cheap to clone.
 #[derive(Clone)]
-pub struct BlobStore(Arc<Inner>);
+pub struct BlobStore(Arc<BlobStoreState>);
 
-struct Inner {
+struct BlobStoreState {
     dir: PathBuf,
     /// Bounded by the blobs that turns hold: the dead are dropped with each new one.
-    alive: Mutex<HashMap<[u8; 32], Weak<Held>>>,
+    alive: Mutex<HashMap<[u8; 32], Weak<BlobShared>>>,
 }
 
 /// Why bytes are not kept.
@@ -58,17 +58,17 @@ impl BlobStore {
                 let _ = fs::remove_file(entry.path());
             }
         }
-        Ok(Self(Arc::new(Inner { dir: dir.to_owned(), alive: Mutex::default() })))
+        Ok(Self(Arc::new(BlobStoreState { dir: dir.to_owned(), alive: Mutex::default() })))
     }
 
     /// A writer for one blob of at most `limit` bytes.
     pub fn writer(&self, limit: ByteSize) -> BlobWriter {
-        let body = Spool::Memory(Vec::new());
+        let body = BlobSpool::Memory(Vec::new());
         BlobWriter { store: self.clone(), limit, len: 0, hasher: Sha256::new(), body }
     }
 
     /// The one blob with this hash: the one that is alive, or else a new one.
-    fn hold(&self, sha256: [u8; 32], new: impl FnOnce() -> Held) -> Blob {
+    fn hold(&self, sha256: [u8; 32], new: impl FnOnce() -> BlobShared) -> Blob {
         let mut alive = self.0.alive.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = alive.get(&sha256).and_then(Weak::upgrade) {
             return Blob(held);
@@ -86,10 +86,10 @@ pub struct BlobWriter {
     limit: ByteSize,
     len: u64,
     hasher: Sha256,
-    body: Spool,
+    body: BlobSpool,
 }
 
-enum Spool {
+enum BlobSpool {
     Memory(Vec<u8>),
     File(File),
 }
@@ -119,17 +119,17 @@ impl BlobWriter {
         if len > self.limit.0 {
             return Err(BlobError::OverLimit { limit: self.limit });
         }
-        if let Spool::Memory(held) = &mut self.body
+        if let BlobSpool::Memory(held) = &mut self.body
             && held.len() + bytes.len() > MEMORY_BYTES_MAX
         {
             let held = mem::take(held);
             let mut file = tempfile::tempfile_in(&self.store.0.dir)?;
             file.write_all(&held)?;
-            self.body = Spool::File(file);
+            self.body = BlobSpool::File(file);
         }
         match &mut self.body {
-            Spool::Memory(held) => held.extend_from_slice(bytes),
-            Spool::File(file) => file.write_all(bytes)?,
+            BlobSpool::Memory(held) => held.extend_from_slice(bytes),
+            BlobSpool::File(file) => file.write_all(bytes)?,
         }
         self.hasher.update(bytes);
         self.len = len;
@@ -141,10 +141,10 @@ impl BlobWriter {
         let sha256 = self.hasher.finalize().into();
         self.store.hold(sha256, || {
             let body = match self.body {
-                Spool::Memory(held) => Body::Memory(held.into()),
-                Spool::File(file) => Body::File(file),
+                BlobSpool::Memory(held) => BlobBody::Memory(held.into()),
+                BlobSpool::File(file) => BlobBody::File(file),
             };
-            Held { len: self.len, sha256, body }
+            BlobShared { len: self.len, sha256, body }
         })
     }
 }

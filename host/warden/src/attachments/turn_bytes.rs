@@ -25,12 +25,12 @@ pub(super) struct OverTurn {
 }
 
 /// What one download holds of them; given back when dropped.
-pub(super) struct Claim {
+pub(super) struct ByteClaim {
     turn: Arc<TurnBytes>,
     bytes: u64,
 }
 
-impl Claim {
+impl ByteClaim {
     /// Nothing held yet.
     pub(super) fn new(turn: &Arc<TurnBytes>) -> Self {
         Self { turn: Arc::clone(turn), bytes: 0 }
@@ -63,7 +63,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for ByteClaim {
     fn drop(&mut self) {
         self.shrink_to(0);
     }

@@ -2,7 +2,7 @@
 //! says how it went.
 
 use super::{AuditError, AuditLog, Durability};
-use cofferdam_core::audit::{Event, Intent, Outcome, VerdictKind};
+use cofferdam_core::audit::{AuditEvent, Intent, CallOutcome, VerdictKind};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::time::Instant;
@@ -25,10 +25,10 @@ impl AuditLog {
         let began = Instant::now();
         // Nobody settles what is open until the outcome is written.
         let _publishing = self.publishing().map_err(failed)?;
-        let seq = self.append(Event::Intent(intent.clone()), Durability::Synced).map_err(failed)?;
+        let seq = self.append(AuditEvent::Intent(intent.clone()), Durability::Synced).map_err(failed)?;
         let changed = change();
         let error = changed.as_ref().err();
-        let outcome = Outcome {
+        let outcome = CallOutcome {
             facts: intent.facts,
             verdict: VerdictKind::Permit,
             reason: error.map(|error| one_line(&error.message, REASON_BYTES_MAX)),
@@ -38,7 +38,7 @@ impl AuditLog {
             reconciled: false,
             duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
-        let written = self.append(Event::Outcome(outcome), Durability::Buffered).map_err(failed);
+        let written = self.append(AuditEvent::Outcome(outcome), Durability::Buffered).map_err(failed);
         changed.and(written.map(drop))
     }
 }

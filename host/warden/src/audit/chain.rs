@@ -4,11 +4,11 @@
 //! Pure but for one thing: the bytes of a torn line are read again to be hashed. It refuses to
 //! repair, skip or guess.
 
-use super::lines::{Line, LineEnd, sha256_of};
-use super::reading::{Reading, VERSION, read};
+use super::lines::{PositionedLine, LineEnd, sha256_of};
+use super::reading::{LineKind, VERSION, read};
 use super::tail::TEAR_BYTES_MAX;
 use super::{AuditError, Head};
-use cofferdam_core::audit::{Event, Record, sha256_hex};
+use cofferdam_core::audit::{AuditEvent, Record, sha256_hex};
 use std::fs::File;
 
 /// The first record that is not what it must be.
@@ -19,12 +19,12 @@ pub struct BadRecord {
     /// Its `seq`: its own, or what it must have been if it cannot be read.
     pub seq: u64,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: RecordFault,
 }
 
 /// What is wrong with a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum RecordFault {
     /// The line is not a record of this version.
     #[error("it is not a record: {0}")]
     NotARecord(String),
@@ -119,25 +119,25 @@ pub enum Fault {
 
 /// What a line is to the chain.
 #[derive(Debug)]
-pub(super) enum Link {
+pub(super) enum ChainLink {
     /// The next record.
     Record(Box<Record>),
     /// A line that a crash may have torn; what follows decides.
     Torn,
     /// The chain is broken.
-    Bad(Broken),
+    Bad(BrokenRecord),
 }
 
 /// A bad record and the file it is in, counted from 0.
 #[derive(Debug)]
-pub(super) struct Broken {
+pub(super) struct BrokenRecord {
     pub(super) file: usize,
     pub(super) record: BadRecord,
 }
 
 /// Where a chain may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Begin {
+pub(super) enum ChainStart {
     /// With the first record of a log.
     AtGenesis,
     /// With any record: what came before it is not looked at.
@@ -146,7 +146,7 @@ pub(super) enum Begin {
 
 /// Lines since the last record that are not complete JSON.
 #[derive(Clone, Debug)]
-pub(super) struct Torn {
+pub(super) struct TornLines {
     pub(super) line: u64,
     pub(super) start: u64,
     pub(super) why: String,
@@ -160,10 +160,10 @@ pub(super) struct Chain {
     /// The last record.
     pub(super) head: Head,
     /// Torn lines after it.
-    pub(super) torn: Option<Torn>,
+    pub(super) torn: Option<TornLines>,
     /// What the first record continues, where that is not the beginning of a log.
     pub(super) continues: Option<Head>,
-    begin: Begin,
+    begin: ChainStart,
     head_file: usize,
     head_line: u64,
     file: usize,
@@ -172,39 +172,39 @@ pub(super) struct Chain {
 
 impl Chain {
     /// The chain before its first record.
-    pub(super) fn new(begin: Begin) -> Self {
+    pub(super) fn new(begin: ChainStart) -> Self {
         let (head, torn, continues) = (Head::genesis(), None, None);
         Self { head, torn, continues, begin, head_file: 0, head_line: 0, file: 0, lines: 0 }
     }
 
     /// What the next line is to the chain.
-    pub(super) fn follow(&mut self, line: &Line<'_>, file: &File) -> Result<Link, AuditError> {
+    pub(super) fn follow(&mut self, line: &PositionedLine<'_>, file: &File) -> Result<ChainLink, AuditError> {
         self.lines += 1;
         let record = match read(line.bytes) {
-            Reading::Record(record) => record,
-            Reading::Foreign(why) => return Ok(Link::Bad(self.unreadable(why))),
-            Reading::Torn(why) => {
+            LineKind::Record(record) => record,
+            LineKind::Foreign(why) => return Ok(ChainLink::Bad(self.unreadable(why))),
+            LineKind::Torn(why) => {
                 let (line_number, start) = (self.lines, line.offset);
                 let begun = self.begins_next(line.bytes);
-                self.torn.get_or_insert(Torn { line: line_number, start, why, begun });
-                return Ok(Link::Torn);
+                self.torn.get_or_insert(TornLines { line: line_number, start, why, begun });
+                return Ok(ChainLink::Torn);
             }
         };
         self.begin_at(&record);
         if let Some(bad) = self.misplaced(&record) {
-            return Ok(Link::Bad(bad));
+            return Ok(ChainLink::Bad(bad));
         }
         if let Some(bad) = self.misrecovered(&record, line, file)? {
-            return Ok(Link::Bad(bad));
+            return Ok(ChainLink::Bad(bad));
         }
         self.head = Head { seq: record.seq, sha256: sha256_hex(line.bytes) };
         (self.head_file, self.head_line) = (self.file, self.lines);
         self.torn = None;
-        Ok(Link::Record(record))
+        Ok(ChainLink::Record(record))
     }
 
     /// What is bad about an end at which `end` ended the last line, if anything.
-    pub(super) fn close(&self, end: LineEnd) -> Option<Broken> {
+    pub(super) fn close(&self, end: LineEnd) -> Option<BrokenRecord> {
         match (&self.torn, end) {
             // A line with its newline was written whole; only a later recovery may explain it.
             (Some(torn), LineEnd::Newline) => Some(self.unreadable(torn.why.clone())),
@@ -213,11 +213,11 @@ impl Chain {
     }
 
     /// What is bad about the end of a file that was rotated away: it was whole when that happened.
-    pub(super) fn close_rotated(&self, end: LineEnd) -> Option<Broken> {
+    pub(super) fn close_rotated(&self, end: LineEnd) -> Option<BrokenRecord> {
         let fault = match (&self.torn, end) {
             (Some(torn), LineEnd::Newline) => return Some(self.unreadable(torn.why.clone())),
-            (_, LineEnd::EndOfFile) => Fault::CutFile,
-            (None, LineEnd::Newline) if self.head_file != self.file || self.head_line == 0 => Fault::NoRecord,
+            (_, LineEnd::EndOfFile) => RecordFault::CutFile,
+            (None, LineEnd::Newline) if self.head_file != self.file || self.head_line == 0 => RecordFault::NoRecord,
             (None, LineEnd::Newline) => return None,
         };
         let (line, torn) = (self.lines.max(1), self.torn.is_some());
@@ -234,16 +234,16 @@ impl Chain {
 
     /// What is bad about the torn end of the last file, of this length: a crash tears one record,
     /// after others.
-    pub(super) fn close_torn(&self, length: u64) -> Option<Broken> {
+    pub(super) fn close_torn(&self, length: u64) -> Option<BrokenRecord> {
         let torn = self.torn.as_ref()?;
         let bytes = length - torn.start;
         let no_record = self.head_file != self.file || self.head_line == 0;
         // Right after a rotation a crash tears the first record of a file.
         let after_others = self.head_line > 0 && torn.begun;
         let fault = if no_record && !after_others {
-            Fault::NothingButTorn { bytes, why: torn.why.clone() }
+            RecordFault::NothingButTorn { bytes, why: torn.why.clone() }
         } else if bytes > TEAR_BYTES_MAX {
-            Fault::TooMuchTorn { bytes }
+            RecordFault::TooMuchTorn { bytes }
         } else {
             return None;
         };
@@ -256,81 +256,81 @@ impl Chain {
     }
 
     /// The first record that is missing before a head that something says there was.
-    pub(super) fn cut(&self, fault: Fault) -> Broken {
+    pub(super) fn cut(&self, fault: RecordFault) -> BrokenRecord {
         let line = self.torn.as_ref().map_or(self.lines + 1, |torn| torn.line);
         self.broken(BadRecord { line, seq: self.head.seq + 1, fault })
     }
 
     /// A fault of the record that was just followed.
-    pub(super) fn fault_here(&self, fault: Fault) -> Broken {
+    pub(super) fn fault_here(&self, fault: RecordFault) -> BrokenRecord {
         let record = BadRecord { line: self.head_line, seq: self.head.seq, fault };
-        Broken { file: self.head_file, record }
+        BrokenRecord { file: self.head_file, record }
     }
 
-    fn broken(&self, record: BadRecord) -> Broken {
-        Broken { file: self.file, record }
+    fn broken(&self, record: BadRecord) -> BrokenRecord {
+        BrokenRecord { file: self.file, record }
     }
 
     fn begin_at(&mut self, record: &Record) {
-        if self.begin == Begin::Anywhere && record.seq > 1 {
+        if self.begin == ChainStart::Anywhere && record.seq > 1 {
             self.head = Head { seq: record.seq - 1, sha256: record.prev.clone() };
             self.continues = Some(self.head.clone());
         }
-        self.begin = Begin::AtGenesis;
+        self.begin = ChainStart::AtGenesis;
     }
 
-    fn misplaced(&self, record: &Record) -> Option<Broken> {
+    fn misplaced(&self, record: &Record) -> Option<BrokenRecord> {
         let (expected, found) = (self.head.seq + 1, record.seq);
-        let explains = matches!(record.event, Event::Recovered(_)) && found == expected;
+        let explains = matches!(record.event, AuditEvent::Recovered(_)) && found == expected;
         if let (Some(torn), false) = (&self.torn, explains) {
             return Some(self.unreadable(torn.why.clone()));
         }
         // Whether the record before it, if there is one, is the last of another file.
         let across = self.head_file != self.file && self.head_line > 0;
         if found > expected && across {
-            let (line, fault) = (self.head_line + 1, Fault::MissingAfter { expected, last: found - 1 });
-            return Some(Broken { file: self.head_file, record: BadRecord { line, seq: expected, fault } });
+            let (line, fault) = (self.head_line + 1, RecordFault::MissingAfter { expected, last: found - 1 });
+            return Some(BrokenRecord { file: self.head_file, record: BadRecord { line, seq: expected, fault } });
         }
         if found != expected {
-            let fault = Fault::WrongSeq { expected, found };
+            let fault = RecordFault::WrongSeq { expected, found };
             return Some(self.broken(BadRecord { line: self.lines, seq: found, fault }));
         }
         if record.prev == self.head.sha256 {
             return None;
         }
         if self.head.seq == 0 {
-            return Some(self.broken(BadRecord { line: self.lines, seq: found, fault: Fault::WrongStart }));
+            return Some(self.broken(BadRecord { line: self.lines, seq: found, fault: RecordFault::WrongStart }));
         }
         let next_line = self.lines;
-        Some(self.fault_here(if across { Fault::ChangedBeforeNext } else { Fault::Changed { next_line } }))
+        Some(self.fault_here(if across { RecordFault::ChangedBeforeNext } else { RecordFault::Changed { next_line } }))
     }
 
     fn misrecovered(
         &self,
         record: &Record,
-        line: &Line<'_>,
+        line: &PositionedLine<'_>,
         file: &File,
-    ) -> Result<Option<Broken>, AuditError> {
+    ) -> Result<Option<BrokenRecord>, AuditError> {
         let fault = match (&record.event, &self.torn) {
-            (Event::Recovered(found), Some(torn)) => {
+            (AuditEvent::Recovered(found), Some(torn)) => {
                 // Without the newline before this line: it belongs to the recovery.
                 let end = line.offset - 1;
                 let same = found.torn_bytes == end - torn.start
                     && found.torn_sha256 == sha256_of(file, torn.start, end)?;
-                if same { return Ok(None) } else { Fault::OtherTornLine }
+                if same { return Ok(None) } else { RecordFault::OtherTornLine }
             }
-            (Event::Recovered(_), None) => Fault::NoTornLine,
+            (AuditEvent::Recovered(_), None) => RecordFault::NoTornLine,
             _ => return Ok(None),
         };
         Ok(Some(self.broken(BadRecord { line: self.lines, seq: record.seq, fault })))
     }
 
     /// The first of the lines that cannot be read: the torn one, or the one just met.
-    fn unreadable(&self, why: String) -> Broken {
+    fn unreadable(&self, why: String) -> BrokenRecord {
         let (line, why) = match &self.torn {
             Some(torn) => (torn.line, torn.why.clone()),
             None => (self.lines, why),
         };
-        self.broken(BadRecord { line, seq: self.head.seq + 1, fault: Fault::NotARecord(why) })
+        self.broken(BadRecord { line, seq: self.head.seq + 1, fault: RecordFault::NotARecord(why) })
     }
 }

@@ -3,9 +3,9 @@
 //! Only an optimization: it is believed when the log holds the very line it names, and ignored in
 //! every other case. It is no proof of anything; `audit verify` does not look at it.
 
-use super::files::{Files, Part};
-use super::lines::{LineEnd, Lines};
-use super::reading::{Reading, read};
+use super::files::{LogFiles, LogFile};
+use super::lines::{LineEnd, PositionedReader};
+use super::reading::{LineKind, read};
 use super::{AuditError, open};
 use cofferdam_core::audit::sha256_hex;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ impl Checkpoint {
     /// names.
     ///
     /// Its file is found by its position: it may have been rotated away since.
-    pub(super) fn after(&self, files: &Files) -> Result<Option<(usize, u64)>, AuditError> {
+    pub(super) fn after(&self, files: &LogFiles) -> Result<Option<(usize, u64)>, AuditError> {
         for index in files.holding(self.seq) {
             let part = files.open(index)?;
             if let Some(start) = self.after_in(&part)? {
@@ -50,15 +50,15 @@ impl Checkpoint {
         Ok(None)
     }
 
-    fn after_in(&self, part: &Part) -> Result<Option<u64>, AuditError> {
+    fn after_in(&self, part: &LogFile) -> Result<Option<u64>, AuditError> {
         if self.offset >= part.end {
             return Ok(None);
         }
-        let mut lines = Lines::new(&*part.file, self.offset, part.end);
+        let mut lines = PositionedReader::new(&*part.file, self.offset, part.end);
         let Some(line) = lines.next()? else { return Ok(None) };
         let matches = line.end == LineEnd::Newline
             && sha256_hex(line.bytes) == self.sha256
-            && matches!(read(line.bytes), Reading::Record(record) if record.seq == self.seq);
+            && matches!(read(line.bytes), LineKind::Record(record) if record.seq == self.seq);
         Ok(matches.then_some(self.offset + line.len + 1))
     }
 

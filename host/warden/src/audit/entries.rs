@@ -5,9 +5,9 @@
 //! caller's.
 
 use super::AuditError;
-use super::files::{Files, Part, Source};
-use super::lines::{Line, Lines};
-use super::reading::{Reading, read};
+use super::files::{LogFiles, LogFile, LogSelection};
+use super::lines::{PositionedLine, PositionedReader};
+use super::reading::{LineKind, read};
 use cofferdam_core::audit::Record;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Which entries to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span {
+pub enum EntryRange {
     /// The last ones, at most this many.
     Last(u64),
     /// From the first on.
@@ -25,7 +25,7 @@ pub enum Span {
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum LogEntry {
     /// A record.
     Record {
         /// What it says.
@@ -51,11 +51,11 @@ pub type Wanted = Box<dyn Fn(&Record) -> bool>;
 
 /// The entries of a log, newest last. One line is in memory at a time, for any selection.
 pub struct Entries {
-    files: Files,
+    files: LogFiles,
     wanted: Option<Wanted>,
     /// The file that is read.
     index: usize,
-    lines: Option<Lines<Arc<File>>>,
+    lines: Option<PositionedReader<Arc<File>>>,
     /// How many wanted records of that file are passed over.
     skip: u64,
     unreadable: u64,
@@ -68,10 +68,10 @@ pub struct Entries {
 ///
 /// # Errors
 /// When a file cannot be opened or read.
-pub fn read_entries(source: Source<'_>, span: Span, wanted: Option<Wanted>) -> Result<Entries, AuditError> {
-    let files = Files::of(source)?;
+pub fn read_entries(source: LogSelection<'_>, span: EntryRange, wanted: Option<Wanted>) -> Result<Entries, AuditError> {
+    let files = LogFiles::of(source)?;
     let mut entries = Entries { files, wanted, index: 0, lines: None, skip: 0, unreadable: 0 };
-    if let Span::Last(count) = span {
+    if let EntryRange::Last(count) = span {
         entries.seek_last(count)?;
     }
     Ok(entries)
@@ -92,25 +92,25 @@ impl Entries {
             let part = self.files.open(self.index)?;
             if let Some(wanted) = &self.wanted {
                 let found = count_wanted(&part, wanted)?;
-                self.lines = Some(Lines::new(part.file, 0, part.end));
+                self.lines = Some(PositionedReader::new(part.file, 0, part.end));
                 self.skip = found.saturating_sub(left);
                 left = left.saturating_sub(found);
             } else {
                 let (start, found) = start_of_last(&part.file, part.end, left)?;
-                self.lines = Some(Lines::new(part.file, start, part.end));
+                self.lines = Some(PositionedReader::new(part.file, start, part.end));
                 left -= found;
             }
         }
         Ok(())
     }
 
-    fn next_entry(&mut self) -> Result<Option<Entry>, AuditError> {
+    fn next_entry(&mut self) -> Result<Option<LogEntry>, AuditError> {
         while self.index < self.files.len() {
             let lines = match &mut self.lines {
                 Some(lines) => lines,
                 None => {
                     let part = self.files.open(self.index)?;
-                    self.lines.insert(Lines::new(part.file, 0, part.end))
+                    self.lines.insert(PositionedReader::new(part.file, 0, part.end))
                 }
             };
             let Some(line) = lines.next()? else {
@@ -132,7 +132,7 @@ impl Entries {
 }
 
 impl Iterator for Entries {
-    type Item = Result<Entry, AuditError>;
+    type Item = Result<LogEntry, AuditError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_entry().transpose()
@@ -140,8 +140,8 @@ impl Iterator for Entries {
 }
 
 /// How many records of a file are wanted.
-fn count_wanted(part: &Part, wanted: &Wanted) -> Result<u64, AuditError> {
-    let mut lines = Lines::new(&*part.file, 0, part.end);
+fn count_wanted(part: &LogFile, wanted: &Wanted) -> Result<u64, AuditError> {
+    let mut lines = PositionedReader::new(&*part.file, 0, part.end);
     let mut found = 0;
     while let Some(line) = lines.next()? {
         found += u64::from(quick(line.bytes).is_some_and(|record| wanted(&record)));
@@ -154,14 +154,14 @@ fn quick(line: &[u8]) -> Option<Record> {
     serde_json::from_slice(line).ok()
 }
 
-fn entry(line: Line<'_>, file: &std::path::Path) -> Entry {
+fn entry(line: PositionedLine<'_>, file: &std::path::Path) -> LogEntry {
     match read(line.bytes) {
         // Lossless: what is not UTF-8 is no record.
-        Reading::Record(record) => {
-            Entry::Record { record, line: String::from_utf8_lossy(line.bytes).into_owned() }
+        LineKind::Record(record) => {
+            LogEntry::Record { record, line: String::from_utf8_lossy(line.bytes).into_owned() }
         }
-        Reading::Torn(why) | Reading::Foreign(why) => {
-            Entry::Unreadable { file: file.to_owned(), offset: line.offset, bytes: line.len, why }
+        LineKind::Torn(why) | LineKind::Foreign(why) => {
+            LogEntry::Unreadable { file: file.to_owned(), offset: line.offset, bytes: line.len, why }
         }
     }
 }

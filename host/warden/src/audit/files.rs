@@ -21,7 +21,7 @@ const DIGITS: usize = 20;
 
 /// Which files hold the records to read.
 #[derive(Clone, Copy, Debug)]
-pub enum Source<'a> {
+pub enum LogSelection<'a> {
     /// The whole log whose active file this is: its rotated files, then itself.
     Log(&'a Path),
     /// These files as one chain, in this order. Where it begins is not proven then.
@@ -30,24 +30,24 @@ pub enum Source<'a> {
 
 /// The files as they were at one moment; what is appended or rotated later is not seen.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct LogFiles {
     rotated: Vec<PathBuf>,
     active: Option<(PathBuf, Arc<File>, u64)>,
 }
 
 /// One of the files, open.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct LogFile {
     pub(super) file: Arc<File>,
     /// The length up to which it is read.
     pub(super) end: u64,
 }
 
-impl Files {
-    pub(super) fn of(source: Source<'_>) -> Result<Self, AuditError> {
+impl LogFiles {
+    pub(super) fn of(source: LogSelection<'_>) -> Result<Self, AuditError> {
         match source {
-            Source::Log(active) => Self::of_log(active),
-            Source::Files(paths) => {
+            LogSelection::Log(active) => Self::of_log(active),
+            LogSelection::Files(paths) => {
                 for path in paths {
                     open::for_reading(path)?;
                 }
@@ -90,14 +90,14 @@ impl Files {
         self.rotated.len() + usize::from(self.active.is_some())
     }
 
-    pub(super) fn open(&self, index: usize) -> Result<Part, AuditError> {
+    pub(super) fn open(&self, index: usize) -> Result<LogFile, AuditError> {
         match (self.rotated.get(index), &self.active) {
             (Some(path), _) => {
                 let file = open::for_reading(path)?;
                 let end = open::settled_length(&file)?;
-                Ok(Part { file: Arc::new(file), end })
+                Ok(LogFile { file: Arc::new(file), end })
             }
-            (None, Some((_, file, end))) => Ok(Part { file: file.clone(), end: *end }),
+            (None, Some((_, file, end))) => Ok(LogFile { file: file.clone(), end: *end }),
             (None, None) => Err(AuditError::Read(io::ErrorKind::NotFound.into())),
         }
     }

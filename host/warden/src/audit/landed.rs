@@ -1,10 +1,10 @@
 //! What had become of a call that a crash cut off, asked when its turn is replayed.
 
-use super::files::{Files, Source};
-use super::lines::Lines;
-use super::reading::{Reading, read};
+use super::files::{LogFiles, LogSelection};
+use super::lines::PositionedReader;
+use super::reading::{LineKind, read};
 use super::{AuditError, AuditLog};
-use cofferdam_core::audit::{Effect, Event, Outcome};
+use cofferdam_core::audit::{Effect, AuditEvent, CallOutcome};
 use cofferdam_core::id::CallId;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::fs::File;
 
 /// What a call has done, by its last outcome and the intent that this settles.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Landed {
+pub(crate) enum LandedCall {
     /// All that it planned.
     All(Vec<Effect>),
     /// A crash came after some of it.
@@ -33,8 +33,8 @@ pub(crate) enum Landed {
 
 /// The records of one call in one file: its last outcome, and what its intents planned.
 #[derive(Default)]
-struct Told {
-    outcome: Option<Outcome>,
+struct CallOutcomes {
+    outcome: Option<CallOutcome>,
     planned: BTreeMap<u64, Vec<Effect>>,
 }
 
@@ -46,14 +46,14 @@ impl AuditLog {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub(crate) fn landed(&self, call: &CallId) -> Result<Option<Landed>, AuditError> {
-        let files = Files::of(Source::Log(&self.path))?;
-        let mut last: Option<Outcome> = None;
+    pub(crate) fn landed(&self, call: &CallId) -> Result<Option<LandedCall>, AuditError> {
+        let files = LogFiles::of(LogSelection::Log(&self.path))?;
+        let mut last: Option<CallOutcome> = None;
         for index in (0..files.len()).rev() {
             let part = files.open(index)?;
-            let mut told = told(Lines::new(&*part.file, 0, part.end), call)?;
+            let mut told = told(PositionedReader::new(&*part.file, 0, part.end), call)?;
             let Some(outcome) = last.take().or(told.outcome) else { continue };
-            let Some(code) = outcome.code else { return Ok(Some(Landed::All(outcome.files))) };
+            let Some(code) = outcome.code else { return Ok(Some(LandedCall::All(outcome.files))) };
             if !outcome.files.iter().any(changes) {
                 return Ok(None);
             }
@@ -61,13 +61,13 @@ impl AuditLog {
                 return Ok(Some(failed(code, outcome)));
             }
             match outcome.intent.and_then(|seq| told.planned.remove(&seq)) {
-                Some(planned) => return Ok(Some(Landed::Part { planned, done: outcome.files })),
+                Some(planned) => return Ok(Some(LandedCall::Part { planned, done: outcome.files })),
                 // The file was rotated in between.
                 None => last = Some(outcome),
             }
         }
         // Without the intent nobody knows what else there was to do.
-        Ok(last.map(|outcome| Landed::Part { planned: outcome.files.clone(), done: outcome.files }))
+        Ok(last.map(|outcome| LandedCall::Part { planned: outcome.files.clone(), done: outcome.files }))
     }
 }
 
@@ -77,24 +77,24 @@ fn changes(effect: &Effect) -> bool {
     !matches!(effect, Effect::Attached(_))
 }
 
-fn failed(code: ErrorCode, outcome: Outcome) -> Landed {
+fn failed(code: ErrorCode, outcome: CallOutcome) -> LandedCall {
     let error = ToolError::new(code, outcome.reason.unwrap_or_default());
-    Landed::Failed { error, done: outcome.files }
+    LandedCall::Failed { error, done: outcome.files }
 }
 
-fn told(mut lines: Lines<&File>, call: &CallId) -> Result<Told, AuditError> {
+fn told(mut lines: PositionedReader<&File>, call: &CallId) -> Result<CallOutcomes, AuditError> {
     let named = serde_json::to_vec(call).map_err(AuditError::Encode)?;
-    let mut told = Told::default();
+    let mut told = CallOutcomes::default();
     while let Some(line) = lines.next()? {
         // Looking for the name is faster by far than reading every record.
         if line.bytes.windows(named.len()).any(|window| window == named)
-            && let Reading::Record(record) = read(line.bytes)
+            && let LineKind::Record(record) = read(line.bytes)
         {
             match record.event {
-                Event::Intent(intent) if intent.facts.call == *call => {
+                AuditEvent::Intent(intent) if intent.facts.call == *call => {
                     told.planned.insert(record.seq, intent.files);
                 }
-                Event::Outcome(outcome) if outcome.facts.call == *call => told.outcome = Some(outcome),
+                AuditEvent::Outcome(outcome) if outcome.facts.call == *call => told.outcome = Some(outcome),
                 _ => {}
             }
         }

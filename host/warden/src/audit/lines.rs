@@ -12,7 +12,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 /// One line.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct PositionedLine<'a> {
     /// Where it starts in the file.
     pub(super) offset: u64,
     /// Its length in bytes, without the newline.
@@ -32,21 +32,21 @@ pub(super) enum LineEnd {
 
 /// Reads lines by position, so that several readers share one open file.
 #[derive(Debug)]
-pub(super) struct Lines<F> {
-    reader: BufReader<Part<F>>,
+pub(super) struct PositionedReader<F> {
+    reader: BufReader<LinePart<F>>,
     offset: u64,
     line: Vec<u8>,
 }
 
-impl<F: Borrow<File>> Lines<F> {
+impl<F: Borrow<File>> PositionedReader<F> {
     /// The lines from `start`, which must be the start of one, to `end`.
     pub(super) fn new(file: F, start: u64, end: u64) -> Self {
-        let reader = BufReader::with_capacity(BUFFER_BYTES, Part { file, at: start, end });
+        let reader = BufReader::with_capacity(BUFFER_BYTES, LinePart { file, at: start, end });
         Self { reader, offset: start, line: Vec::new() }
     }
 
     /// The next line, or `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, AuditError> {
+    pub(super) fn next(&mut self) -> Result<Option<PositionedLine<'_>>, AuditError> {
         self.line.clear();
         let mut rest = (&mut self.reader).take(LINE_BYTES_MAX as u64 + 1);
         let mut read = rest.read_until(b'\n', &mut self.line).map_err(AuditError::Read)? as u64;
@@ -64,13 +64,13 @@ impl<F: Borrow<File>> Lines<F> {
         let offset = self.offset;
         self.offset += read;
         let len = if end == LineEnd::Newline { read - 1 } else { read };
-        Ok(Some(Line { offset, len, bytes: &self.line, end }))
+        Ok(Some(PositionedLine { offset, len, bytes: &self.line, end }))
     }
 }
 
 /// SHA-256 of the bytes from `start` to `end`, lower-case hex.
 pub(super) fn sha256_of(file: &File, start: u64, end: u64) -> Result<String, AuditError> {
-    let mut part = Part { file, at: start, end };
+    let mut part = LinePart { file, at: start, end };
     let mut hasher = Sha256::new();
     io::copy(&mut part, &mut hasher).map_err(AuditError::Read)?;
     Ok(hex::encode(hasher.finalize()))
@@ -95,13 +95,13 @@ fn skip_line(reader: &mut impl BufRead) -> io::Result<(u64, LineEnd)> {
 }
 
 #[derive(Debug)]
-struct Part<F> {
+struct LinePart<F> {
     file: F,
     at: u64,
     end: u64,
 }
 
-impl<F: Borrow<File>> Read for Part<F> {
+impl<F: Borrow<File>> Read for LinePart<F> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let wanted = left.min(buf.len());

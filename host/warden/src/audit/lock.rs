@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// What a lock excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sharing {
+pub(super) enum LockScope {
     /// Other exclusive holders.
     Shared,
     /// Everyone.
@@ -21,9 +21,9 @@ pub(super) enum Sharing {
 
 /// A held lock on a file; dropping it unlocks.
 #[derive(Debug)]
-pub(super) struct Held<F: Borrow<File>>(F);
+pub(super) struct HeldLock<F: Borrow<File>>(F);
 
-impl<F: Borrow<File>> Drop for Held<F> {
+impl<F: Borrow<File>> Drop for HeldLock<F> {
     fn drop(&mut self) {
         // Unlocking a file that is open and locked does not fail; closing it would unlock as well.
         let _ = self.0.borrow().unlock();
@@ -42,7 +42,7 @@ pub(crate) struct PublishingGuard {
 
 impl PublishingGuard {
     /// The lock file, opened and locked. Each guard has its own open file: locks belong to those.
-    pub(super) fn take(path: &Path, sharing: Sharing, wait: Duration) -> Result<Self, AuditError> {
+    pub(super) fn take(path: &Path, sharing: LockScope, wait: Duration) -> Result<Self, AuditError> {
         let file = open::for_appending(path)?;
         acquire(&file, "publishing.lock", sharing, wait)?;
         Ok(Self { _file: file })
@@ -50,18 +50,18 @@ impl PublishingGuard {
 }
 
 /// The lock on the log, waited for at most `wait`.
-pub(super) fn log<F: Borrow<File>>(file: F, sharing: Sharing, wait: Duration) -> Result<Held<F>, AuditError> {
+pub(super) fn log<F: Borrow<File>>(file: F, sharing: LockScope, wait: Duration) -> Result<HeldLock<F>, AuditError> {
     acquire(file.borrow(), "the audit file", sharing, wait)?;
-    Ok(Held(file))
+    Ok(HeldLock(file))
 }
 
-fn acquire(file: &File, what: &'static str, sharing: Sharing, wait: Duration) -> Result<(), AuditError> {
+fn acquire(file: &File, what: &'static str, sharing: LockScope, wait: Duration) -> Result<(), AuditError> {
     let start = Instant::now();
     let mut pause = Duration::from_micros(50);
     loop {
         let tried = match sharing {
-            Sharing::Shared => file.try_lock_shared(),
-            Sharing::Exclusive => file.try_lock(),
+            LockScope::Shared => file.try_lock_shared(),
+            LockScope::Exclusive => file.try_lock(),
         };
         match tried {
             Ok(()) => return Ok(()),

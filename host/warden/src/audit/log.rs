@@ -6,13 +6,13 @@
 //! refuses to go on behind a record that it knows: a log that was cut or taken away while in use
 //! stays as it is.
 
-use super::lock::{self, Held, PublishingGuard, Sharing};
+use super::lock::{self, HeldLock, PublishingGuard, LockScope};
 use super::reading::VERSION;
 use super::sign::Signer;
-use super::tail::{Rest, Tail};
+use super::tail::{TailRest, LogTail};
 use super::{AuditError, Config, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, OUTCOME_BYTES_MAX, files};
 use super::{open, rotate};
-use cofferdam_core::audit::{CallFacts, Event, Record, sha256_hex};
+use cofferdam_core::audit::{CallFacts, AuditEvent, Record, sha256_hex};
 use cofferdam_core::counts::COUNTS;
 use serde_json::Value;
 use std::fs::File;
@@ -44,7 +44,7 @@ pub struct AuditLog {
     pub(super) path: PathBuf,
     pub(super) folder: File,
     pub(super) signer: Option<Signer>,
-    current: Mutex<Current>,
+    current: Mutex<ActiveFile>,
     /// Up to which `seq` the disk has confirmed the log. Held while synchronizing, so that one
     /// synchronization serves every thread that waits for it.
     confirmed: Mutex<u64>,
@@ -55,9 +55,9 @@ pub struct AuditLog {
 
 /// The active file as this process knows it.
 #[derive(Debug)]
-pub(super) struct Current {
+pub(super) struct ActiveFile {
     pub(super) file: Arc<File>,
-    pub(super) tail: Tail,
+    pub(super) tail: LogTail,
     /// Device and inode.
     pub(super) id: (u64, u64),
     /// It is rotated away once it is this long.
@@ -116,7 +116,7 @@ impl AuditLog {
             path: path.to_owned(),
             folder,
             signer: None,
-            current: Mutex::new(Current { file: Arc::new(file), tail, id, rotate_at: u64::MAX }),
+            current: Mutex::new(ActiveFile { file: Arc::new(file), tail, id, rotate_at: u64::MAX }),
             confirmed: Mutex::new(0),
             unconfirmed: AtomicBool::new(false),
             lock_wait,
@@ -133,7 +133,7 @@ impl AuditLog {
     /// # Errors
     /// On any error the side effect must not happen. Except after [`AuditError::Sync`], the record
     /// is not in the log; a failed write is taken back, or recognized as torn by the next append.
-    pub fn append(&self, event: Event, durability: Durability) -> Result<u64, AuditError> {
+    pub fn append(&self, event: AuditEvent, durability: Durability) -> Result<u64, AuditError> {
         if self.unconfirmed.load(Ordering::Acquire) {
             return Err(AuditError::Unconfirmed);
         }
@@ -176,7 +176,7 @@ impl AuditLog {
     /// # Errors
     /// [`AuditError::Busy`] when another process reconciles for longer than [`LOCK_WAIT`].
     pub(crate) fn publishing(&self) -> Result<PublishingGuard, AuditError> {
-        PublishingGuard::take(&self.beside("publishing.lock"), Sharing::Shared, self.lock_wait)
+        PublishingGuard::take(&self.beside("publishing.lock"), LockScope::Shared, self.lock_wait)
     }
 
     /// A file that belongs to the log, in its folder.
@@ -185,9 +185,9 @@ impl AuditLog {
     }
 
     /// The lock on the active file, whose tail is known then and which has room for a record.
-    fn locked(&self, current: &mut Current) -> Result<Held<Arc<File>>, AuditError> {
+    fn locked(&self, current: &mut ActiveFile) -> Result<HeldLock<Arc<File>>, AuditError> {
         for _ in 0..MOVES_MAX {
-            let lock = lock::log(current.file.clone(), Sharing::Exclusive, self.lock_wait)?;
+            let lock = lock::log(current.file.clone(), LockScope::Exclusive, self.lock_wait)?;
             let now = current.file.metadata().map_err(AuditError::Read)?;
             if now.nlink() == 0 {
                 return Err(AuditError::Deleted);
@@ -215,7 +215,7 @@ impl AuditLog {
     }
 
     /// The tail of the file as it is now, which never lies before what is known of the log.
-    fn read_tail(&self, current: &mut Current, len: u64) -> Result<(), AuditError> {
+    fn read_tail(&self, current: &mut ActiveFile, len: u64) -> Result<(), AuditError> {
         let tail = rotate::tail(&self.path, &self.folder, &current.file, len)?;
         if tail.head.seq < current.tail.head.seq {
             return Err(AuditError::WentBack { known: current.tail.head.seq, found: tail.head.seq });
@@ -225,9 +225,9 @@ impl AuditLog {
     }
 
     /// Rotates the file away; `false` where it must or can go on as it is. The lock is held.
-    fn rotated(&self, current: &mut Current) -> Result<bool, AuditError> {
+    fn rotated(&self, current: &mut ActiveFile) -> Result<bool, AuditError> {
         // A torn end is recorded in the file that it ends.
-        if current.tail.rest != Rest::Whole {
+        if current.tail.rest != TailRest::Whole {
             return Ok(false);
         }
         current.file.sync_data().map_err(|source| self.lost(source))?;
@@ -264,12 +264,12 @@ impl AuditLog {
 }
 
 /// Writes the record, after what mends the end; the lock is held. Gives its `seq`.
-fn write(current: &mut Current, event: Event) -> Result<u64, AuditError> {
-    let Current { file, tail, .. } = current;
+fn write(current: &mut ActiveFile, event: AuditEvent) -> Result<u64, AuditError> {
+    let ActiveFile { file, tail, .. } = current;
     let (newline, recovered) = tail.mend(file)?;
     let mut bytes = newline.to_vec();
     let mut head = tail.head.clone();
-    for event in recovered.map(Event::Recovered).into_iter().chain([event]) {
+    for event in recovered.map(AuditEvent::Recovered).into_iter().chain([event]) {
         head = push(&mut bytes, &head, event)?;
     }
     if let Err(source) = (&**file).write_all(&bytes) {
@@ -278,19 +278,19 @@ fn write(current: &mut Current, event: Event) -> Result<u64, AuditError> {
         return Err(AuditError::Write(source));
     }
     let (seq, end) = (head.seq, tail.end + bytes.len() as u64);
-    *tail = Tail { end, head, rest: Rest::Whole };
+    *tail = LogTail { end, head, rest: TailRest::Whole };
     Ok(seq)
 }
 
 /// Adds the line of the record that follows `last`, and gives the new head.
-fn push(bytes: &mut Vec<u8>, last: &Head, event: Event) -> Result<Head, AuditError> {
+fn push(bytes: &mut Vec<u8>, last: &Head, event: AuditEvent) -> Result<Head, AuditError> {
     let time = now();
     let record = Record { v: VERSION, seq: last.seq + 1, time, prev: last.sha256.clone(), event };
     let start = bytes.len();
     serde_json::to_writer(&mut *bytes, &record).map_err(AuditError::Encode)?;
     let line = &bytes[start..];
     let bytes_max = match record.event {
-        Event::Intent(_) => LINE_BYTES_MAX - OUTCOME_BYTES_MAX,
+        AuditEvent::Intent(_) => LINE_BYTES_MAX - OUTCOME_BYTES_MAX,
         _ => LINE_BYTES_MAX,
     };
     if line.len() > bytes_max {
@@ -306,7 +306,7 @@ pub(super) fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
-fn check_nesting(event: &Event) -> Result<(), AuditError> {
+fn check_nesting(event: &AuditEvent) -> Result<(), AuditError> {
     fn fits(value: &Value, depth: usize) -> bool {
         match value {
             Value::Array(items) => depth > 0 && items.iter().all(|v| fits(v, depth - 1)),
@@ -315,15 +315,15 @@ fn check_nesting(event: &Event) -> Result<(), AuditError> {
         }
     }
     let facts: &CallFacts = match event {
-        Event::Intent(intent) => &intent.facts,
-        Event::Outcome(outcome) => &outcome.facts,
-        Event::Approval(approval) => &approval.facts,
-        Event::Message(message) => &message.facts,
-        Event::Access(_)
-        | Event::Network(_)
-        | Event::Reload(_)
-        | Event::Workflow(_)
-        | Event::Recovered(_) => return Ok(()),
+        AuditEvent::Intent(intent) => &intent.facts,
+        AuditEvent::Outcome(outcome) => &outcome.facts,
+        AuditEvent::Approval(approval) => &approval.facts,
+        AuditEvent::Message(message) => &message.facts,
+        AuditEvent::Access(_)
+        | AuditEvent::Network(_)
+        | AuditEvent::Reload(_)
+        | AuditEvent::Workflow(_)
+        | AuditEvent::Recovered(_) => return Ok(()),
     };
     if fits(&facts.arguments, NESTING_MAX) { Ok(()) } else { Err(AuditError::TooDeep) }
 }

@@ -31,16 +31,16 @@ mod tail;
 mod tests;
 mod verify;
 
-pub use chain::{BadRecord, Fault};
+pub use chain::{BadRecord, RecordFault};
 pub use config::{Config, ROTATE_BYTES_MIN};
-pub use entries::{Entries, Entry, Span, Wanted, read_entries};
+pub use entries::{Entries, LogEntry, EntryRange, Wanted, read_entries};
 pub use error::AuditError;
-pub use files::{ROTATED_FILES_MAX, Source};
+pub use files::{ROTATED_FILES_MAX, LogSelection};
 pub use head::{BadHead, Head};
 pub use log::{AuditLog, Durability};
-pub use verify::{Ending, Kept, Report, Verification, Witness, verify};
+pub use verify::{ChainEnd, Kept, Report, Verification, Witness, verify};
 
-pub(crate) use landed::Landed;
+pub(crate) use landed::LandedCall;
 pub(crate) use lock::PublishingGuard;
 
 use std::time::Duration;

@@ -17,7 +17,7 @@ pub(super) const VERSION: u32 = 1;
 
 /// What a line is.
 #[derive(Debug)]
-pub(super) enum Reading {
+pub(super) enum LineKind {
     /// A record of this version, with exactly its fields.
     Record(Box<Record>),
     /// Not complete JSON, and why.
@@ -27,36 +27,36 @@ pub(super) enum Reading {
 }
 
 /// What the bytes of a line are (without its newline).
-pub(super) fn read(line: &[u8]) -> Reading {
+pub(super) fn read(line: &[u8]) -> LineKind {
     if line.len() > LINE_BYTES_MAX {
-        return Reading::Torn(format!("it is longer than {LINE_BYTES_MAX} bytes"));
+        return LineKind::Torn(format!("it is longer than {LINE_BYTES_MAX} bytes"));
     }
     let Ok(text) = std::str::from_utf8(line) else {
-        return Reading::Torn("it is not UTF-8".to_owned());
+        return LineKind::Torn("it is not UTF-8".to_owned());
     };
     match parse_strict(text) {
         Ok(value) => record(text, &value),
-        Err(e) if e.classify() == Category::Data => Reading::Foreign(one_line(&e.to_string(), 200)),
-        Err(e) => Reading::Torn(one_line(&format!("it is not JSON: {e}"), 200)),
+        Err(e) if e.classify() == Category::Data => LineKind::Foreign(one_line(&e.to_string(), 200)),
+        Err(e) => LineKind::Torn(one_line(&format!("it is not JSON: {e}"), 200)),
     }
 }
 
-fn record(text: &str, value: &Value) -> Reading {
+fn record(text: &str, value: &Value) -> LineKind {
     if !(text.starts_with('{') && text.ends_with('}')) {
-        return Reading::Foreign("it is not a JSON object alone on its line".to_owned());
+        return LineKind::Foreign("it is not a JSON object alone on its line".to_owned());
     }
     match value.get("v").and_then(Value::as_u64) {
         Some(v) if v == u64::from(VERSION) => {}
-        Some(v) => return Reading::Foreign(format!("version {v} of the format is not known")),
-        None => return Reading::Foreign("it has no version `v`".to_owned()),
+        Some(v) => return LineKind::Foreign(format!("version {v} of the format is not known")),
+        None => return LineKind::Foreign("it has no version `v`".to_owned()),
     }
     let record = match Record::deserialize(value) {
         Ok(record) => record,
-        Err(e) => return Reading::Foreign(one_line(&e.to_string(), 200)),
+        Err(e) => return LineKind::Foreign(one_line(&e.to_string(), 200)),
     };
     // Flattened structs cannot deny unknown fields; a record written back shows what was not read.
     match serde_json::to_value(&record) {
-        Ok(written) if written == *value => Reading::Record(Box::new(record)),
-        _ => Reading::Foreign("it has fields or values that a record does not have".to_owned()),
+        Ok(written) if written == *value => LineKind::Record(Box::new(record)),
+        _ => LineKind::Foreign("it has fields or values that a record does not have".to_owned()),
     }
 }

@@ -5,12 +5,12 @@
 //! the chain either; that is `audit verify`.
 
 use super::checkpoint::Checkpoint;
-use super::files::{Files, Source};
-use super::lines::Lines;
-use super::lock::{PublishingGuard, Sharing};
-use super::reading::{Reading, read};
+use super::files::{LogFiles, LogSelection};
+use super::lines::PositionedReader;
+use super::lock::{PublishingGuard, LockScope};
+use super::reading::{LineKind, read};
 use super::{AuditError, AuditLog, Durability, OPEN_CHANGES_MAX, OPEN_INTENTS_MAX};
-use cofferdam_core::audit::{Event, Intent, Outcome, sha256_hex};
+use cofferdam_core::audit::{AuditEvent, Intent, CallOutcome, sha256_hex};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
@@ -51,8 +51,8 @@ impl AuditLog {
         wait: Duration,
         changes_max: usize,
     ) -> Result<Reconcile<'_>, AuditError> {
-        let nobody = PublishingGuard::take(&self.beside("publishing.lock"), Sharing::Exclusive, wait)?;
-        let files = Files::of(Source::Log(&self.path))?;
+        let nobody = PublishingGuard::take(&self.beside("publishing.lock"), LockScope::Exclusive, wait)?;
+        let files = LogFiles::of(LogSelection::Log(&self.path))?;
         let checkpoint = Checkpoint::load(&self.checkpoint_path());
         let (first, mut start) = match checkpoint {
             Some(checkpoint) => checkpoint.after(&files)?.unwrap_or((0, 0)),
@@ -69,7 +69,7 @@ impl AuditLog {
         };
         for index in first..files.len() {
             let part = files.open(index)?;
-            found.scan(Lines::new(&*part.file, start, part.end))?;
+            found.scan(PositionedReader::new(&*part.file, start, part.end))?;
             start = 0;
         }
         Ok(found)
@@ -95,9 +95,9 @@ impl Reconcile<'_> {
 
     /// Records durably how the intent `seq` ended, as found on disk, and gives the outcome's own
     /// `seq`.
-    pub(crate) fn settle(&mut self, seq: u64, outcome: Outcome) -> Result<u64, AuditError> {
-        let outcome = Outcome { intent: Some(seq), reconciled: true, ..outcome };
-        let settled = self.log.append(Event::Outcome(outcome), Durability::Synced)?;
+    pub(crate) fn settle(&mut self, seq: u64, outcome: CallOutcome) -> Result<u64, AuditError> {
+        let outcome = CallOutcome { intent: Some(seq), reconciled: true, ..outcome };
+        let settled = self.log.append(AuditEvent::Outcome(outcome), Durability::Synced)?;
         self.open.remove(&seq);
         Ok(settled)
     }
@@ -114,33 +114,33 @@ impl Reconcile<'_> {
         }
     }
 
-    fn scan(&mut self, mut lines: Lines<&File>) -> Result<(), AuditError> {
+    fn scan(&mut self, mut lines: PositionedReader<&File>) -> Result<(), AuditError> {
         while let Some(line) = lines.next()? {
-            let Reading::Record(record) = read(line.bytes) else {
+            let LineKind::Record(record) = read(line.bytes) else {
                 self.unreadable += 1;
                 continue;
             };
             let (offset, seq) = (line.offset, record.seq);
             self.last = Some(Checkpoint { offset, seq, sha256: sha256_hex(line.bytes) });
             match record.event {
-                Event::Intent(intent) => {
+                AuditEvent::Intent(intent) => {
                     self.changes += intent.files.len();
                     if self.open.len() == OPEN_INTENTS_MAX || self.changes > self.changes_max {
                         return Err(AuditError::TooManyOpen);
                     }
                     self.open.insert(seq, intent);
                 }
-                Event::Outcome(Outcome { intent: Some(seq), .. }) => {
+                AuditEvent::Outcome(CallOutcome { intent: Some(seq), .. }) => {
                     self.changes -= self.open.remove(&seq).map_or(0, |intent| intent.files.len());
                 }
-                Event::Outcome(_)
-                | Event::Approval(_)
-                | Event::Access(_)
-                | Event::Message(_)
-                | Event::Reload(_)
-                | Event::Network(_)
-                | Event::Workflow(_)
-                | Event::Recovered(_) => {}
+                AuditEvent::Outcome(_)
+                | AuditEvent::Approval(_)
+                | AuditEvent::Access(_)
+                | AuditEvent::Message(_)
+                | AuditEvent::Reload(_)
+                | AuditEvent::Network(_)
+                | AuditEvent::Workflow(_)
+                | AuditEvent::Recovered(_) => {}
             }
         }
         Ok(())

@@ -7,10 +7,10 @@
 //! it. It never renames over a file, and it never fails an append: a log that cannot be rotated
 //! goes on in the file that it has.
 
-use super::lines::Lines;
-use super::log::Current;
-use super::reading::{Reading, read};
-use super::tail::{Rest, Tail};
+use super::lines::PositionedReader;
+use super::log::ActiveFile;
+use super::reading::{LineKind, read};
+use super::tail::{TailRest, LogTail};
 use super::{AuditError, AuditLog, files, open};
 use rustix::fs::{AtFlags, RenameFlags, renameat_with, statat};
 use rustix::io::Errno;
@@ -24,7 +24,7 @@ pub(super) const RETRY_BYTES: u64 = 1 << 20;
 
 /// The tail of the active file, `end` bytes long. Where it holds no record, the newest rotated
 /// file's head is the one to go on from.
-pub(super) fn tail(path: &Path, folder: &File, file: &File, end: u64) -> Result<Tail, AuditError> {
+pub(super) fn tail(path: &Path, folder: &File, file: &File, end: u64) -> Result<LogTail, AuditError> {
     if end == 0 {
         // Before the first record, so that the file's name, and the one that the file before it was
         // rotated to, are as durable as what they lead to.
@@ -32,13 +32,13 @@ pub(super) fn tail(path: &Path, folder: &File, file: &File, end: u64) -> Result<
             .sync_all()
             .map_err(|source| AuditError::Open { path: files::folder(path).to_owned(), source })?;
     }
-    let mut tail = Tail::read(file, end)?;
+    let mut tail = LogTail::read(file, end)?;
     if tail.head.seq == 0
         && let Some(newest) = files::newest(path)?
     {
         let file = open::for_reading(&newest)?;
-        let rotated = Tail::read(&file, file.metadata().map_err(AuditError::Read)?.len())?;
-        if rotated.rest != Rest::Whole || rotated.head.seq == 0 {
+        let rotated = LogTail::read(&file, file.metadata().map_err(AuditError::Read)?.len())?;
+        if rotated.rest != TailRest::Whole || rotated.head.seq == 0 {
             return Err(AuditError::RotatedEnd { path: newest });
         }
         tail.head = rotated.head;
@@ -55,7 +55,7 @@ pub(super) fn is_sealed(file: &Metadata) -> bool {
 }
 
 /// Whether the file that is open has the name of the active one.
-pub(super) fn is_active(log: &AuditLog, current: &Current) -> Result<bool, AuditError> {
+pub(super) fn is_active(log: &AuditLog, current: &ActiveFile) -> Result<bool, AuditError> {
     match statat(&log.folder, log.path.file_name().unwrap_or_default(), AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) => Ok((there.st_dev, there.st_ino) == current.id),
         Err(Errno::NOENT) => Ok(false),
@@ -65,7 +65,7 @@ pub(super) fn is_active(log: &AuditLog, current: &Current) -> Result<bool, Audit
 
 /// Seals and renames the active file, which is on the disk and ends with a whole record, and signs
 /// its head. `false` when it keeps its name.
-pub(super) fn away(log: &AuditLog, current: &Current) -> bool {
+pub(super) fn away(log: &AuditLog, current: &ActiveFile) -> bool {
     match renamed(log, current) {
         Ok(()) => {
             log.sign_in_passing(&current.tail.head);
@@ -82,7 +82,7 @@ pub(super) fn away(log: &AuditLog, current: &Current) -> bool {
     }
 }
 
-fn renamed(log: &AuditLog, current: &Current) -> io::Result<()> {
+fn renamed(log: &AuditLog, current: &ActiveFile) -> io::Result<()> {
     let first = first_seq(&current.file, current.tail.end).map_err(io::Error::other)?;
     let first = first.ok_or_else(|| io::Error::other("it holds no record that it could be named by"))?;
     set_mode(&current.file, |mode| mode | SEAL)?;
@@ -100,9 +100,9 @@ fn set_mode(file: &File, change: impl FnOnce(u32) -> u32) -> io::Result<()> {
 
 /// The `seq` of the first record of a file.
 fn first_seq(file: &File, end: u64) -> Result<Option<u64>, AuditError> {
-    let mut lines = Lines::new(file, 0, end);
+    let mut lines = PositionedReader::new(file, 0, end);
     while let Some(line) = lines.next()? {
-        if let Reading::Record(record) = read(line.bytes) {
+        if let LineKind::Record(record) = read(line.bytes) {
             return Ok(Some(record.seq));
         }
     }

@@ -4,7 +4,7 @@
 //! explains.
 
 use super::lines::sha256_of;
-use super::reading::{Reading, read};
+use super::reading::{LineKind, read};
 use super::{AuditError, Head, LINE_BYTES_MAX};
 use cofferdam_core::audit::{Recovered, sha256_hex};
 use std::fs::File;
@@ -18,18 +18,18 @@ const WINDOWS: [u64; 5] = [4096, 64 << 10, 512 << 10, LINE_BYTES_MAX as u64 + 1,
 
 /// The end of the log, as it was at one length.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(super) struct LogTail {
     /// The length of the file that this describes.
     pub(super) end: u64,
     /// The last record.
     pub(super) head: Head,
     /// What follows the last record.
-    pub(super) rest: Rest,
+    pub(super) rest: TailRest,
 }
 
 /// What follows the last record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum TailRest {
     /// Its newline, and nothing more.
     Whole,
     /// Not even its newline: a crash cut exactly that, and nothing is lost.
@@ -46,10 +46,10 @@ pub(super) enum Rest {
     },
 }
 
-impl Tail {
+impl LogTail {
     /// The tail of an empty log.
     pub(super) fn empty() -> Self {
-        Self { end: 0, head: Head::genesis(), rest: Rest::Whole }
+        Self { end: 0, head: Head::genesis(), rest: TailRest::Whole }
     }
 
     /// The tail of a log that is `end` bytes long.
@@ -73,10 +73,10 @@ impl Tail {
     /// recovery.
     pub(super) fn mend(&self, file: &File) -> Result<(&'static [u8], Option<Recovered>), AuditError> {
         let (newline, start, end): (&[u8], _, _) = match self.rest {
-            Rest::Whole => return Ok((b"", None)),
-            Rest::NoNewline => return Ok((b"\n", None)),
-            Rest::Torn { start } => (b"\n", start, self.end),
-            Rest::TornLine { start } => (b"", start, self.end - 1),
+            TailRest::Whole => return Ok((b"", None)),
+            TailRest::NoNewline => return Ok((b"\n", None)),
+            TailRest::Torn { start } => (b"\n", start, self.end),
+            TailRest::TornLine { start } => (b"", start, self.end - 1),
         };
         let recovered = Recovered { torn_bytes: end - start, torn_sha256: sha256_of(file, start, end)? };
         Ok((newline, Some(recovered)))
@@ -84,7 +84,7 @@ impl Tail {
 }
 
 /// The last record in `bytes`, which start at `offset` and reach the end of the log.
-fn last_record(bytes: &[u8], offset: u64) -> Result<Option<Tail>, AuditError> {
+fn last_record(bytes: &[u8], offset: u64) -> Result<Option<LogTail>, AuditError> {
     let mut line_end = bytes.len() - usize::from(bytes.ends_with(b"\n"));
     loop {
         let newline = bytes[..line_end].iter().rposition(|b| *b == b'\n');
@@ -95,18 +95,18 @@ fn last_record(bytes: &[u8], offset: u64) -> Result<Option<Tail>, AuditError> {
         };
         let line = &bytes[line_start..line_end];
         match read(line) {
-            Reading::Record(record) => {
+            LineKind::Record(record) => {
                 let after = bytes.get(line_end + 1..).unwrap_or_default();
                 let rest_offset = offset + line_end as u64 + 1;
                 let unfinished = line_end == bytes.len();
-                return Ok(Some(Tail {
+                return Ok(Some(LogTail {
                     end: offset + bytes.len() as u64,
                     head: Head { seq: record.seq, sha256: sha256_hex(line) },
-                    rest: if unfinished { Rest::NoNewline } else { rest(after, rest_offset) },
+                    rest: if unfinished { TailRest::NoNewline } else { rest(after, rest_offset) },
                 }));
             }
-            Reading::Foreign(why) => return Err(AuditError::Foreign { why }),
-            Reading::Torn(_) => match newline {
+            LineKind::Foreign(why) => return Err(AuditError::Foreign { why }),
+            LineKind::Torn(_) => match newline {
                 Some(at) => line_end = at,
                 None => return Ok(None),
             },
@@ -114,10 +114,10 @@ fn last_record(bytes: &[u8], offset: u64) -> Result<Option<Tail>, AuditError> {
     }
 }
 
-fn rest(after: &[u8], start: u64) -> Rest {
+fn rest(after: &[u8], start: u64) -> TailRest {
     match after.last() {
-        None => Rest::Whole,
-        Some(b'\n') => Rest::TornLine { start },
-        Some(_) => Rest::Torn { start },
+        None => TailRest::Whole,
+        Some(b'\n') => TailRest::TornLine { start },
+        Some(_) => TailRest::Torn { start },
     }
 }

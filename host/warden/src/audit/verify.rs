@@ -3,11 +3,11 @@
 //! It refuses to say more than the files can show: a chain alone cannot show that its tail was cut
 //! or that all of it was written anew. A head kept elsewhere can, and so can a signed one.
 
-use super::chain::{BadRecord, Begin, Broken, Chain, Fault, Link};
-use super::files::{Files, Source};
-use super::lines::{LineEnd, Lines};
+use super::chain::{BadRecord, ChainStart, BrokenRecord, Chain, RecordFault, ChainLink};
+use super::files::{LogFiles, LogSelection};
+use super::lines::{LineEnd, PositionedReader};
 use super::{AuditError, Head, open};
-use cofferdam_core::audit::{Event, Record};
+use cofferdam_core::audit::{AuditEvent, Record};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -43,14 +43,14 @@ pub struct Report {
     /// Heads that were to be there, from before the first record here: not checked.
     pub unchecked: u64,
     /// How the last file ends.
-    pub ending: Ending,
+    pub ending: ChainEnd,
     /// The last record, to keep elsewhere.
     pub head: Head,
 }
 
 /// How a sound log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ChainEnd {
     /// With a record.
     Whole,
     /// With a line that a crash tore; the next append records that and goes on.
@@ -84,17 +84,17 @@ pub enum Witness {
 }
 
 impl Kept {
-    fn another(&self) -> Fault {
+    fn another(&self) -> RecordFault {
         match self.by {
-            Witness::Person => Fault::OtherHead,
-            Witness::Statement { line } => Fault::OtherSigned { statement: line },
+            Witness::Person => RecordFault::OtherHead,
+            Witness::Statement { line } => RecordFault::OtherSigned { statement: line },
         }
     }
 
-    fn missing(&self) -> Fault {
+    fn missing(&self) -> RecordFault {
         match self.by {
-            Witness::Person => Fault::CutTail { kept: self.head.seq },
-            Witness::Statement { line } => Fault::CutSigned { statement: line, seq: self.head.seq },
+            Witness::Person => RecordFault::CutTail { kept: self.head.seq },
+            Witness::Statement { line } => RecordFault::CutSigned { statement: line, seq: self.head.seq },
         }
     }
 }
@@ -107,29 +107,29 @@ impl Kept {
 /// # Errors
 /// [`AuditError`] when a file cannot be read, or the disk does not confirm the head; a bad record
 /// is not an error.
-pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditError> {
+pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, AuditError> {
     let begin = match source {
-        Source::Log(_) => Begin::AtGenesis,
-        Source::Files(_) => Begin::Anywhere,
+        LogSelection::Log(_) => ChainStart::AtGenesis,
+        LogSelection::Files(_) => ChainStart::Anywhere,
     };
-    let mut expected = Expected::new(kept);
-    let files = Files::of(source)?;
-    let (mut chain, mut counts) = (Chain::new(begin), Counts::default());
-    let bad = |Broken { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
-    let (mut ending, mut last) = (Ending::Whole, None);
+    let mut expected = ExpectedHeads::new(kept);
+    let files = LogFiles::of(source)?;
+    let (mut chain, mut counts) = (Chain::new(begin), RecordCounts::default());
+    let bad = |BrokenRecord { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
+    let (mut ending, mut last) = (ChainEnd::Whole, None);
     for index in 0..files.len() {
         if index > 0 {
             chain.next_file();
         }
         let part = files.open(index)?;
-        let mut lines = Lines::new(&*part.file, 0, part.end);
+        let mut lines = PositionedReader::new(&*part.file, 0, part.end);
         let mut last_end = LineEnd::Newline;
         while let Some(line) = lines.next()? {
             last_end = line.end;
             match chain.follow(&line, &part.file)? {
-                Link::Torn => {}
-                Link::Bad(broken) => return bad(broken),
-                Link::Record(record) => {
+                ChainLink::Torn => {}
+                ChainLink::Bad(broken) => return bad(broken),
+                ChainLink::Record(record) => {
                     counts.count(&record, &chain);
                     if let Some(fault) = expected.contradicted(&chain.head) {
                         return bad(chain.fault_here(fault));
@@ -146,7 +146,7 @@ pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditEr
             return bad(broken);
         }
         if let Some(torn) = &chain.torn {
-            ending = Ending::Torn { line: torn.line, bytes: part.end - torn.start };
+            ending = ChainEnd::Torn { line: torn.line, bytes: part.end - torn.start };
         }
         last = Some(part.file);
     }
@@ -170,12 +170,12 @@ pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditEr
 }
 
 /// The heads that are still to come, by their `seq`.
-struct Expected<'k> {
+struct ExpectedHeads<'k> {
     heads: BTreeMap<u64, Vec<&'k Kept>>,
     unchecked: u64,
 }
 
-impl<'k> Expected<'k> {
+impl<'k> ExpectedHeads<'k> {
     fn new(kept: &'k [Kept]) -> Self {
         let mut heads: BTreeMap<u64, Vec<&Kept>> = BTreeMap::new();
         // The head of an empty log is in every log.
@@ -186,7 +186,7 @@ impl<'k> Expected<'k> {
     }
 
     /// What the record that was just followed says against a head.
-    fn contradicted(&mut self, head: &Head) -> Option<Fault> {
+    fn contradicted(&mut self, head: &Head) -> Option<RecordFault> {
         while let Some(entry) = self.heads.first_entry().filter(|entry| *entry.key() <= head.seq) {
             let (seq, kept) = entry.remove_entry();
             if seq < head.seq {
@@ -199,35 +199,35 @@ impl<'k> Expected<'k> {
     }
 
     /// What the end of the chain says against the first head that did not come.
-    fn missing(&self) -> Option<Fault> {
+    fn missing(&self) -> Option<RecordFault> {
         self.heads.values().flatten().next().map(|kept| kept.missing())
     }
 }
 
 /// Counted, not listed: a chain of any content is checked in the same memory.
 #[derive(Default)]
-struct Counts {
+struct RecordCounts {
     records: u64,
     recovered: u64,
     intents: u64,
     settled: u64,
 }
 
-impl Counts {
+impl RecordCounts {
     fn count(&mut self, record: &Record, chain: &Chain) {
         self.records += 1;
         let before = chain.continues.as_ref().map_or(0, |head| head.seq);
         match &record.event {
-            Event::Intent(_) => self.intents += 1,
-            Event::Outcome(outcome) if outcome.intent.is_some_and(|seq| seq > before) => self.settled += 1,
-            Event::Outcome(_)
-            | Event::Approval(_)
-            | Event::Access(_)
-            | Event::Message(_)
-            | Event::Reload(_)
-            | Event::Network(_)
-            | Event::Workflow(_) => {}
-            Event::Recovered(_) => self.recovered += 1,
+            AuditEvent::Intent(_) => self.intents += 1,
+            AuditEvent::Outcome(outcome) if outcome.intent.is_some_and(|seq| seq > before) => self.settled += 1,
+            AuditEvent::Outcome(_)
+            | AuditEvent::Approval(_)
+            | AuditEvent::Access(_)
+            | AuditEvent::Message(_)
+            | AuditEvent::Reload(_)
+            | AuditEvent::Network(_)
+            | AuditEvent::Workflow(_) => {}
+            AuditEvent::Recovered(_) => self.recovered += 1,
         }
     }
 }

@@ -16,22 +16,22 @@ mod settle;
 mod tests;
 mod unwritten;
 
-pub use output::{KEEPING_TIME_MAX, Output};
-pub use record::{CallRecord, Counted};
-pub use replay::{Before, Replay};
+pub use output::{KEEPING_TIME_MAX, OutputKeeper};
+pub use record::{CallRecord, CountedAs};
+pub use replay::{EarlierRun, Replay};
 pub use run::{CallControl, CallJob};
 pub use settle::{SettleError, settle};
 pub use unwritten::unjournaled;
 
 use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog, Durability};
-use crate::publish::{Place, Workspaces};
+use crate::publish::{FileOwner, Workspaces};
 use crate::sandbox::{Component, Sandbox};
-use cofferdam_core::audit::{self, Approval, Event};
+use cofferdam_core::audit::{self, ApprovalRecord, AuditEvent};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::Web;
-use cofferdam_policy::{Ask, Expected, Facts, GuestPath, ToolPolicy};
+use cofferdam_policy::{PathRequest, ExpectedEntry, Facts, GuestPath, ToolPolicy};
 use quota::WriteQuota;
 use std::fs::File;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Warden {
 
     /// What the disk says of the paths that a call is asked about. What cannot be looked at is left
     /// out, which asks.
-    pub fn facts(&self, ask: &Ask, place: &Place) -> Facts {
+    pub fn facts(&self, ask: &PathRequest, place: &FileOwner) -> Facts {
         let workspace = self.parts.workspaces.at(place).ok();
         let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.seen(path).ok()?));
         let there = ask.writes().iter().filter_map(look).collect();
@@ -114,12 +114,12 @@ impl Warden {
     ///
     /// # Errors
     /// There is no such regular file.
-    pub fn open_file(&self, place: &Place, path: &GuestPath) -> Result<(File, u64), ToolError> {
+    pub fn open_file(&self, place: &FileOwner, path: &GuestPath) -> Result<(File, u64), ToolError> {
         let workspace = self.parts.workspaces.at(place).map_err(|error| {
             tracing::error!(%error, "a workspace cannot be opened");
             ToolError::new(ErrorCode::Internal, "the workspace cannot be opened; see the log")
         })?;
-        Ok(workspace.open_file(path, Expected::Anything)?)
+        Ok(workspace.open_file(path, ExpectedEntry::Anything)?)
     }
 
     /// Writes down what a run of a workflow came to.
@@ -127,7 +127,7 @@ impl Warden {
     /// # Errors
     /// What to answer when the audit cannot be written; the run then goes no further.
     pub fn note_workflow(&self, event: audit::Workflow) -> Result<(), ToolError> {
-        let appended = self.parts.audit.append(Event::Workflow(event), Durability::Synced);
+        let appended = self.parts.audit.append(AuditEvent::Workflow(event), Durability::Synced);
         appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
     }
 
@@ -135,8 +135,8 @@ impl Warden {
     ///
     /// # Errors
     /// What to answer when the audit cannot be written; nothing is sent then.
-    pub fn note_message(&self, message: audit::Message) -> Result<(), ToolError> {
-        let appended = self.parts.audit.append(Event::Message(message), Durability::Synced);
+    pub fn note_message(&self, message: audit::MessageRecord) -> Result<(), ToolError> {
+        let appended = self.parts.audit.append(AuditEvent::Message(message), Durability::Synced);
         appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
     }
 
@@ -144,8 +144,8 @@ impl Warden {
     ///
     /// # Errors
     /// What to answer when the audit cannot be written; the call then goes no further.
-    pub fn note(&self, approval: Approval) -> Result<(), ToolError> {
-        let appended = self.parts.audit.append(Event::Approval(approval), Durability::Buffered);
+    pub fn note(&self, approval: ApprovalRecord) -> Result<(), ToolError> {
+        let appended = self.parts.audit.append(AuditEvent::Approval(approval), Durability::Buffered);
         appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
     }
 }

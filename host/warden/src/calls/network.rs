@@ -3,12 +3,12 @@
 use super::Warden;
 use super::unwritten::unaudited;
 use crate::audit::Durability;
-use crate::sandbox::{Noted, WebAccess};
-use cofferdam_core::audit::{CallFacts, Event, NetworkRequest};
+use crate::sandbox::{ExchangeNote, WebAccess};
+use cofferdam_core::audit::{CallFacts, AuditEvent, NetworkRequest};
 use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_core::web::{Asked, FailureKind};
+use cofferdam_core::web::{RequestRecord, FailureKind};
 
 impl Warden {
     /// The way to the network for this call.
@@ -16,8 +16,8 @@ impl Warden {
         let (audit, web) = (self.parts.audit.clone(), self.parts.web.clone());
         let (call, turn, caller, tool) =
             (facts.call.clone(), facts.turn.clone(), facts.caller.clone(), facts.tool.clone());
-        let note = move |noted: Noted| {
-            let Noted { asked: Asked { method, host, path }, status, bytes, sending, failure } = noted;
+        let note = move |noted: ExchangeNote| {
+            let ExchangeNote { asked: RequestRecord { method, host, path }, status, bytes, sending, failure } = noted;
             // What may change something there is on disk before it is sent.
             let durability = if sending { Durability::Synced } else { Durability::Buffered };
             let request = NetworkRequest {
@@ -34,7 +34,7 @@ impl Warden {
                 code: failure.as_ref().and_then(|failure| code(failure.kind)),
                 reason: failure.map(|failure| one_line(&redact(&failure.message), 1024)),
             };
-            let appended = audit.append(Event::Network(request), durability);
+            let appended = audit.append(AuditEvent::Network(request), durability);
             appended.map(drop).map_err(|error| unaudited(&error))
         };
         WebAccess { web, note: Box::new(note) }

@@ -4,9 +4,9 @@
 
 use super::Warden;
 use super::publication::Publication;
-use super::record::{CallRecord, Counted};
+use super::record::{CallRecord, CountedAs};
 use super::run::CallControl;
-use crate::publish::{Budget, Planned, Stop, Workspace};
+use crate::publish::{CallBudget, PlannedChange, BudgetStop, Workspace};
 use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
 use cofferdam_core::host_call::{Contents, Disposition};
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
@@ -35,7 +35,7 @@ const DOING: &str = "keep_output";
 
 /// What is to be kept.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub struct OutputKeeper {
     /// The call whose output it is.
     pub call: CallId,
     /// The turn.
@@ -56,11 +56,11 @@ impl Warden {
     ///
     /// # Errors
     /// What the publisher and the audit refuse.
-    pub fn keep_output(&self, output: &Output, control: &dyn CallControl) -> Result<String, ToolError> {
+    pub fn keep_output(&self, output: &OutputKeeper, control: &dyn CallControl) -> Result<String, ToolError> {
         let name = output.call.as_str().replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "-");
         let path = format!("{FOLDER}/{name}.json");
         let facts = facts(output, &path, self.parts.workspaces.per_user());
-        let mut record = CallRecord::begin(facts, Counted::Not, Arc::default());
+        let mut record = CallRecord::begin(facts, CountedAs::Not, Arc::default());
         record.verdict = VerdictKind::Permit;
         let published = self.publish_output(output, &path, &mut record, control);
         // The file comes first: old ones that stay are no reason to do without it.
@@ -73,7 +73,7 @@ impl Warden {
 
     fn publish_output(
         &self,
-        output: &Output,
+        output: &OutputKeeper,
         path: &str,
         record: &mut CallRecord,
         control: &dyn CallControl,
@@ -97,12 +97,12 @@ impl Warden {
 fn plan(
     workspace: &Workspace,
     path: &str,
-    output: &Output,
+    output: &OutputKeeper,
     started: Instant,
-) -> Result<Vec<Planned>, ToolError> {
+) -> Result<Vec<PlannedChange>, ToolError> {
     let bytes = output.text.as_bytes();
-    let late = move || (started.elapsed() > KEEPING_TIME_MAX).then_some(Stop::Deadline);
-    let budget = Arc::new(Budget::new(ByteSize(bytes.len() as u64), late));
+    let late = move || (started.elapsed() > KEEPING_TIME_MAX).then_some(BudgetStop::Deadline);
+    let budget = Arc::new(CallBudget::new(ByteSize(bytes.len() as u64), late));
     let target = GuestPath::parse(path).map_err(|e| ToolError::new(ErrorCode::PathDenied, e.to_string()))?;
     let mut staged = workspace.stage(&target, Disposition::Replace, &budget)?;
     staged.write(bytes)?;
@@ -111,7 +111,7 @@ fn plan(
         let Ok(old) = GuestPath::parse(&old) else { continue };
         // One that is gone, or no file any more, stands in nobody's way.
         if let Ok(planned) = workspace.plan_remove(&old, Contents::Keep, &budget) {
-            plan.push(Planned::Remove(planned));
+            plan.push(PlannedChange::Remove(planned));
         }
     }
     Ok(plan)
@@ -137,7 +137,7 @@ fn old_outputs(workspace: &Workspace, spared: &str) -> Vec<String> {
     old.take(OUTPUTS_REMOVED_MAX).collect()
 }
 
-fn facts(output: &Output, path: &str, own_workspace: bool) -> CallFacts {
+fn facts(output: &OutputKeeper, path: &str, own_workspace: bool) -> CallFacts {
     let arguments: Value = json!({ "call": output.call, "tool": one_line(&output.tool, 80), "path": path });
     CallFacts {
         call: output.call.output(),

@@ -9,8 +9,8 @@ use super::run::CallControl;
 use super::unwritten::unaudited;
 use crate::attachments::outgoing::Addition;
 use crate::audit::Durability;
-use crate::publish::{Planned, Workspace, told};
-use cofferdam_core::audit::{CallFacts, Effect, Event, Intent};
+use crate::publish::{PlannedChange, Workspace, told};
+use cofferdam_core::audit::{CallFacts, Effect, AuditEvent, Intent};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 
 /// What is to be published.
@@ -20,7 +20,7 @@ pub(super) struct Publication<'a> {
     /// What an earlier run of the call, which a crash cut off, has done of the plan.
     pub(super) before: Option<Vec<Effect>>,
     /// What is changed, in order.
-    pub(super) plan: Vec<Planned>,
+    pub(super) plan: Vec<PlannedChange>,
     /// What is added to a reply.
     pub(super) reply: Option<Addition>,
     /// Says whether the caller still waits.
@@ -68,9 +68,9 @@ impl Warden {
         // settled as a whole.
         let before = before.unwrap_or_default();
         let added = reply.as_ref().map(Addition::effects).unwrap_or_default();
-        let planned = before.iter().cloned().chain(plan.iter().map(Planned::effect));
+        let planned = before.iter().cloned().chain(plan.iter().map(PlannedChange::effect));
         let files = planned.chain(added.iter().cloned()).collect();
-        let intent = Event::Intent(Intent { facts: record.facts.clone(), files });
+        let intent = AuditEvent::Intent(Intent { facts: record.facts.clone(), files });
         record.intent = Some(audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
         deliver()?;
         match workspace.publish(plan) {

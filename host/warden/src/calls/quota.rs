@@ -7,7 +7,7 @@
 
 use crate::publish::TurnShare;
 use cofferdam_core::id::TurnId;
-use cofferdam_core::journal::Earlier;
+use cofferdam_core::journal::JournalState;
 use cofferdam_core::limits::ByteSize;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ impl WriteQuota {
 
     /// What a call may still write of its turn's share. `earlier` is what the journal of a durable
     /// turn says.
-    pub(super) fn share(&self, turn: &TurnId, earlier: Option<&Earlier>) -> TurnShare {
+    pub(super) fn share(&self, turn: &TurnId, earlier: Option<&JournalState>) -> TurnShare {
         let written = match earlier {
             Some(earlier) => earlier.written_bytes,
             None => self.kept().iter().find(|(kept, _)| kept == turn).map_or(0, |(_, bytes)| *bytes),

@@ -5,17 +5,17 @@
 use super::Warden;
 use super::unwritten::unaudited;
 use crate::audit::{Durability, PublishingGuard};
-use cofferdam_core::audit::{CallFacts, Effect, Event, Outcome, VerdictKind};
+use cofferdam_core::audit::{CallFacts, Effect, AuditEvent, CallOutcome, VerdictKind};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// How a call appears among those that were counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum CountedAs {
     /// Under the name of a tool that there is.
     Tool(String),
     /// As a call of a tool that there is not.
@@ -32,7 +32,7 @@ pub struct CallRecord {
     /// What the policy said, as far as the call came.
     pub verdict: VerdictKind,
     /// How it is counted.
-    pub counted: Counted,
+    pub counted: CountedAs,
     /// When the call's time began.
     pub(super) started: Instant,
     pub(super) intent: Option<u64>,
@@ -46,7 +46,7 @@ pub struct CallRecord {
 
 impl CallRecord {
     /// Of a call that begins now. All who may answer it share `told`: the first writes the outcome.
-    pub fn begin(facts: CallFacts, counted: Counted, told: Arc<AtomicBool>) -> Self {
+    pub fn begin(facts: CallFacts, counted: CountedAs, told: Arc<AtomicBool>) -> Self {
         Self {
             facts,
             verdict: VerdictKind::Deny,
@@ -71,7 +71,7 @@ impl Warden {
     ///
     /// # Errors
     /// The result's own, or that it cannot be written down.
-    pub fn end(&self, record: CallRecord, result: Result<Answer, ToolError>) -> Result<Answer, ToolError> {
+    pub fn end(&self, record: CallRecord, result: Result<ToolAnswer, ToolError>) -> Result<ToolAnswer, ToolError> {
         let error = result.as_ref().err();
         let (reason, code) = (error.map(|e| one_line(&e.message, 1024)), error.map(|e| e.code));
         self.write_outcome(record, reason, code).and(result)
@@ -93,7 +93,7 @@ impl Warden {
             return Ok(());
         }
         let settles_intent = record.intent.is_some();
-        let outcome = Outcome {
+        let outcome = CallOutcome {
             facts: record.facts,
             verdict: record.verdict,
             reason,
@@ -104,11 +104,11 @@ impl Warden {
             duration_us: u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
         match &record.counted {
-            Counted::Tool(tool) => COUNTS.calls.ended(Some(tool), outcome.code, outcome.duration_us),
-            Counted::Unknown => COUNTS.calls.ended(None, outcome.code, outcome.duration_us),
-            Counted::Not => {}
+            CountedAs::Tool(tool) => COUNTS.calls.ended(Some(tool), outcome.code, outcome.duration_us),
+            CountedAs::Unknown => COUNTS.calls.ended(None, outcome.code, outcome.duration_us),
+            CountedAs::Not => {}
         }
-        let appended = self.parts.audit.append(Event::Outcome(outcome), Durability::Buffered);
+        let appended = self.parts.audit.append(AuditEvent::Outcome(outcome), Durability::Buffered);
         drop(record.publishing);
         match appended {
             Ok(_) => Ok(()),

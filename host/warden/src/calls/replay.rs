@@ -9,11 +9,11 @@ use super::record::CallRecord;
 use super::run::CallControl;
 use super::unwritten::{unaudited, unjournaled};
 use super::{Parts, Warden};
-use crate::audit::Landed;
-use crate::publish::{Planned, first_of, told};
+use crate::audit::LandedCall;
+use crate::publish::{PlannedChange, first_of, told};
 use cofferdam_core::audit::{Effect, VerdictKind};
-use cofferdam_core::journal::{Earlier, Journal};
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_core::journal::{JournalState, Journal};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
 use cofferdam_policy::GuestPath;
 use std::collections::HashSet;
 
@@ -21,20 +21,20 @@ use std::collections::HashSet;
 #[derive(Debug)]
 pub enum Replay {
     /// It has happened, and this is its answer.
-    Answered(Answer),
+    Answered(ToolAnswer),
     /// It runs, knowing this.
-    Run(Before),
+    Run(EarlierRun),
 }
 
 /// What an earlier run of a call, which a crash cut off, and the earlier calls of its turn have
 /// left.
 #[derive(Debug, Default)]
-pub struct Before {
-    pub(super) earlier: Option<Earlier>,
-    pub(super) cut: Option<CutOff>,
+pub struct EarlierRun {
+    pub(super) earlier: Option<JournalState>,
+    pub(super) cut: Option<InterruptedPlan>,
 }
 
-impl Before {
+impl EarlierRun {
     /// What to answer where the call can go no further, if an earlier run of it has done a part.
     pub fn unfinished(&self, why: &str) -> Option<ToolError> {
         self.cut.as_ref().map(|cut| cut.unfinished(why))
@@ -43,9 +43,9 @@ impl Before {
 
 /// A plan whose first steps happened before a crash.
 #[derive(Debug, PartialEq)]
-pub(super) struct CutOff {
+pub(super) struct InterruptedPlan {
     /// What the call answers when the rest is done.
-    answer: Answer,
+    answer: ToolAnswer,
     /// The steps that happened.
     done: Vec<Effect>,
     /// Those that did not, in order.
@@ -70,32 +70,32 @@ impl Warden {
             .transpose()
             .map_err(|e| unjournaled("the journal cannot be read, so nothing was changed", &e))?;
         let Some(answer) = earlier.as_ref().and_then(|earlier| earlier.answer.clone()) else {
-            return Ok(Replay::Run(Before { earlier, cut: None }));
+            return Ok(Replay::Run(EarlierRun { earlier, cut: None }));
         };
         let Parts { audit, outgoing, .. } = &self.parts;
         let (planned, done) = match audit.landed(&facts.call).map_err(|e| unaudited(&e))? {
-            None => return Ok(Replay::Run(Before { earlier, cut: None })),
-            Some(Landed::All(files)) if outgoing.adopt(&facts.turn, &answer.attachments) => {
+            None => return Ok(Replay::Run(EarlierRun { earlier, cut: None })),
+            Some(LandedCall::All(files)) if outgoing.adopt(&facts.turn, &answer.attachments) => {
                 control.deliver(&answer)?;
                 record.files = files;
                 record.verdict = VerdictKind::Permit;
                 return Ok(Replay::Answered(answer));
             }
             // The bytes for its reply are gone: only the guest can bring them again.
-            Some(Landed::All(files)) => (files.clone(), files),
-            Some(Landed::Part { planned, done }) => (planned, done),
-            Some(Landed::Failed { error, done }) => {
+            Some(LandedCall::All(files)) => (files.clone(), files),
+            Some(LandedCall::Part { planned, done }) => (planned, done),
+            Some(LandedCall::Failed { error, done }) => {
                 record.files = done;
                 return Err(error);
             }
         };
         let (planned, done) = (changes(planned), changes(done));
         if done.is_empty() {
-            return Ok(Replay::Run(Before { earlier, cut: None }));
+            return Ok(Replay::Run(EarlierRun { earlier, cut: None }));
         }
         record.files = done.clone();
-        let cut = CutOff::of(answer, planned, done)?;
-        Ok(Replay::Run(Before { earlier, cut: Some(cut) }))
+        let cut = InterruptedPlan::of(answer, planned, done)?;
+        Ok(Replay::Run(EarlierRun { earlier, cut: Some(cut) }))
     }
 }
 
@@ -105,10 +105,10 @@ fn changes(mut effects: Vec<Effect>) -> Vec<Effect> {
     effects
 }
 
-impl CutOff {
+impl InterruptedPlan {
     /// # Errors
     /// When what is found on disk is not the beginning of the plan.
-    fn of(answer: Answer, mut planned: Vec<Effect>, done: Vec<Effect>) -> Result<Self, ToolError> {
+    fn of(answer: ToolAnswer, mut planned: Vec<Effect>, done: Vec<Effect>) -> Result<Self, ToolError> {
         if planned.starts_with(&done) {
             let rest = planned.split_off(done.len());
             return Ok(Self { answer, done, rest });
@@ -137,19 +137,19 @@ impl CutOff {
     ///
     /// # Errors
     /// When the guest answers or plans anything else; nothing more is to be changed then.
-    pub(super) fn rest_of(&self, answer: &Answer, plan: Vec<Planned>) -> Result<Vec<Planned>, ToolError> {
+    pub(super) fn rest_of(&self, answer: &ToolAnswer, plan: Vec<PlannedChange>) -> Result<Vec<PlannedChange>, ToolError> {
         let done: HashSet<&Effect> = self.done.iter().collect();
-        let rest: Vec<Planned> = plan.into_iter().filter(|step| !done.contains(&step.effect())).collect();
+        let rest: Vec<PlannedChange> = plan.into_iter().filter(|step| !done.contains(&step.effect())).collect();
         let same_files =
             (&answer.attachments, &answer.delivery) == (&self.answer.attachments, &self.answer.delivery);
-        if same_files && rest.iter().map(Planned::effect).eq(self.rest.iter().cloned()) {
+        if same_files && rest.iter().map(PlannedChange::effect).eq(self.rest.iter().cloned()) {
             return Ok(rest);
         }
         Err(self.unfinished("run again, the tool wants other changes than before"))
     }
 
     /// What the call answers when the rest is done.
-    pub(super) fn into_answer(self) -> Answer {
+    pub(super) fn into_answer(self) -> ToolAnswer {
         self.answer
     }
 
@@ -177,15 +177,15 @@ fn unfinished(done: &[Effect], rest: &[Effect], why: &str) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::audit::{Attached, EntryKind, FileFacts, Removed};
+    use cofferdam_core::audit::{AttachRecord, EntryKind, FileFacts, RemoveRecord};
     use serde_json::json;
 
     fn effect(spelled: &str) -> Effect {
         let path = format!("/shared/{}", &spelled[1..]);
         match &spelled[..1] {
             "+" => Effect::Written(FileFacts { path, bytes: 1, sha256: "s".into() }),
-            "-" => Effect::Removed(Removed { path, removed: EntryKind::File, entries: 1 }),
-            _ => Effect::Attached(Attached {
+            "-" => Effect::Removed(RemoveRecord { path, removed: EntryKind::File, entries: 1 }),
+            _ => Effect::Attached(AttachRecord {
                 path: Some(path),
                 attached: "a".into(),
                 bytes: 1,
@@ -200,8 +200,8 @@ mod tests {
 
     /// What is left of a plan, or the words for one that nobody can go on with.
     fn check(planned: &str, done: &str, rest: Result<&str, &str>) {
-        let answer = Answer { result: json!({}), attachments: Vec::new(), delivery: None };
-        match (CutOff::of(answer, changes(effects(planned)), changes(effects(done))), rest) {
+        let answer = ToolAnswer { result: json!({}), attachments: Vec::new(), delivery: None };
+        match (InterruptedPlan::of(answer, changes(effects(planned)), changes(effects(done))), rest) {
             (Ok(cut), Ok(rest)) => assert_eq!(cut.rest, effects(rest), "{planned} after {done}"),
             (Err(error), Err(part)) => {
                 assert_eq!(error.code, ErrorCode::WriteFailed);

@@ -2,19 +2,19 @@
 
 use super::publication::Publication;
 use super::record::CallRecord;
-use super::replay::{Before, CutOff};
+use super::replay::{EarlierRun, InterruptedPlan};
 use super::unwritten::unjournaled;
 use super::{Parts, Warden};
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::{Addition, Resolve};
 use crate::messaging::Messaging;
-use crate::publish::{Place, PublishError, Workspace};
-use crate::sandbox::{Component, Inputs, Reports};
+use crate::publish::{FileOwner, PublishError, Workspace};
+use crate::sandbox::{Component, CallInputs, Reports};
 use cofferdam_core::audit::{CallFacts, VerdictKind};
 use cofferdam_core::journal::Journal;
 use cofferdam_core::message::Delivery;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
-use cofferdam_policy::{GuestPath, Permit, Seen};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
+use cofferdam_policy::{GuestPath, Permit, PathSnapshot};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +25,7 @@ pub struct CallJob<'a> {
     /// The tool's component.
     pub component: &'a Component,
     /// What an earlier run of it has left.
-    pub before: Before,
+    pub before: EarlierRun,
     /// The call's attachments; not handed on unless the permit grants them.
     pub attachments: Attachments,
     /// Finds the request whose reply a file is added to.
@@ -55,13 +55,13 @@ pub trait CallControl {
     ///
     /// # Errors
     /// Why that does not take them; nothing is published then.
-    fn deliver(&self, answer: &Answer) -> Result<(), ToolError>;
+    fn deliver(&self, answer: &ToolAnswer) -> Result<(), ToolError>;
 }
 
 /// What a guest that returned ok has left. Nothing of it is published yet.
-struct Ran {
-    answer: Answer,
-    plan: Vec<crate::publish::Planned>,
+struct GuestResult {
+    answer: ToolAnswer,
+    plan: Vec<crate::publish::PlannedChange>,
     reply: Option<Addition>,
     written_bytes: u64,
 }
@@ -72,13 +72,13 @@ impl Warden {
     ///
     /// # Errors
     /// Every failure, by code; what had landed by then is in the audit.
-    pub fn run(&self, permit: Permit, mut job: CallJob<'_>) -> Result<Answer, ToolError> {
+    pub fn run(&self, permit: Permit, mut job: CallJob<'_>) -> Result<ToolAnswer, ToolError> {
         job.record.verdict = VerdictKind::Permit;
         let result = self.run_to_publication(permit, &mut job);
         self.end(job.record, result)
     }
 
-    fn run_to_publication(&self, permit: Permit, job: &mut CallJob<'_>) -> Result<Answer, ToolError> {
+    fn run_to_publication(&self, permit: Permit, job: &mut CallJob<'_>) -> Result<ToolAnswer, ToolError> {
         // Not before: what is refused makes no folder.
         let workspace = self.workspace_of(&job.record.facts)?;
         let mut ran = self.run_guest(permit, job, &workspace)?;
@@ -91,7 +91,7 @@ impl Warden {
                 Some(done)
             }
         };
-        let Ran { answer, plan, reply, written_bytes } = ran;
+        let GuestResult { answer, plan, reply, written_bytes } = ran;
         let CallJob { record, journal, control, .. } = job;
         let keep = |facts: &CallFacts| self.keep_answer(journal.as_deref(), facts, &answer, written_bytes);
         let deliver = || control.deliver(&answer);
@@ -108,10 +108,10 @@ impl Warden {
         permit: Permit,
         job: &CallJob<'_>,
         workspace: &Arc<Workspace>,
-    ) -> Result<Ran, ToolError> {
+    ) -> Result<GuestResult, ToolError> {
         let turn = &job.record.facts.turn;
         let cut = job.before.cut.as_ref();
-        let inputs = Inputs {
+        let inputs = CallInputs {
             attachments: job.attachments.clone(),
             reply: Some(self.parts.outgoing.addition(turn).reaching(job.reaching.clone())),
             messaging: job.messaging.clone().map(|messaging| (messaging, job.record.facts.clone())),
@@ -119,7 +119,7 @@ impl Warden {
             printed: job.printed.clone(),
             web: permit.grants().network.is_some().then(|| self.web_of(&job.record.facts)),
             turn: self.quota.share(turn, job.before.earlier.as_ref()),
-            made: cut.map(CutOff::made).unwrap_or_default(),
+            made: cut.map(InterruptedPlan::made).unwrap_or_default(),
             cancel: job.cancel.clone(),
             started: job.record.started,
         };
@@ -133,14 +133,14 @@ impl Warden {
         let attachments = finished.reply.as_ref().map(Addition::attachments).unwrap_or_default();
         let elsewhere = finished.reply.as_ref().map(Addition::request).filter(|to| *to != turn);
         let answer = match elsewhere.cloned() {
-            None => Answer { result, attachments, delivery: None },
+            None => ToolAnswer { result, attachments, delivery: None },
             Some(request) => {
                 let delivery = Some(Delivery { request, attachments });
-                Answer { result, attachments: Vec::new(), delivery }
+                ToolAnswer { result, attachments: Vec::new(), delivery }
             }
         };
         let (plan, reply, written_bytes) = (finished.plan, finished.reply, finished.written_bytes);
-        Ok(Ran { answer, plan, reply, written_bytes })
+        Ok(GuestResult { answer, plan, reply, written_bytes })
     }
 
     /// Keeps the answer in the turn's journal, or counts what was written where there is none.
@@ -148,7 +148,7 @@ impl Warden {
         &self,
         journal: Option<&dyn Journal>,
         facts: &CallFacts,
-        answer: &Answer,
+        answer: &ToolAnswer,
         written_bytes: u64,
     ) -> Result<(), ToolError> {
         let Some(journal) = journal else {
@@ -163,7 +163,7 @@ impl Warden {
     /// their own.
     pub(super) fn workspace_of(&self, facts: &CallFacts) -> Result<Arc<Workspace>, ToolError> {
         let Parts { workspaces, .. } = &self.parts;
-        workspaces.at(&Place::of(facts)).map_err(|error| {
+        workspaces.at(&FileOwner::of(facts)).map_err(|error| {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "a folder of the workspace cannot be opened"
@@ -177,7 +177,7 @@ impl Warden {
 
 /// Refuses a call that was approved for what it reads, once something else is found there: what a
 /// guest reads by itself passes by the gateway.
-fn still_found(workspace: &Workspace, approved: &[(GuestPath, Option<Seen>)]) -> Result<(), ToolError> {
+fn still_found(workspace: &Workspace, approved: &[(GuestPath, Option<PathSnapshot>)]) -> Result<(), ToolError> {
     for (path, seen) in approved {
         if workspace.found(path)? != *seen {
             return Err(PublishError::NotAsApproved { path: path.clone() }.into());

@@ -2,8 +2,8 @@
 
 use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog};
-use crate::publish::{OpenError, Place, Workspaces};
-use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
+use crate::publish::{OpenError, FileOwner, Workspaces};
+use cofferdam_core::audit::{Effect, CallOutcome, VerdictKind};
 use cofferdam_core::tool::ErrorCode;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub fn settle(
         let oldest = reconcile.intents().next().map(|(seq, intent)| (seq, intent.clone()));
         let Some((seq, intent)) = oldest else { break };
         // The paths are those of the call's own session and user.
-        let workspace = workspaces.at(&Place::of(&intent.facts))?;
+        let workspace = workspaces.at(&FileOwner::of(&intent.facts))?;
         let happened = |effect: &Effect| match effect {
             Effect::Attached(file) => outgoing.holds(&file.sha256).then(|| effect.clone()),
             _ => workspace.happened(effect).ok().flatten(),
@@ -54,7 +54,7 @@ pub fn settle(
             ),
         };
         tracing::warn!(call = %intent.facts.call, landed = files.len(), of = intent.files.len(), "settled after a crash");
-        let outcome = Outcome {
+        let outcome = CallOutcome {
             facts: intent.facts,
             verdict: VerdictKind::Permit,
             reason: reason.map(str::to_owned),

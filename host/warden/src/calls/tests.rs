@@ -2,12 +2,12 @@
 
 use super::output::{OUTPUT_AGE_MAX, OUTPUTS_MAX, OUTPUTS_REMOVED_MAX};
 use super::*;
-use crate::audit::{Entry, Source, Span, read_entries};
+use crate::audit::{LogEntry, LogSelection, EntryRange, read_entries};
 use crate::{publish, sandbox};
 use cofferdam_confine as confine;
-use cofferdam_core::audit::Event;
+use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_core::tool::{Answer, ErrorCode};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode};
 
 /// A trusted core over a real audit.
 fn warden(dir: &std::path::Path) -> Warden {
@@ -35,14 +35,14 @@ impl CallControl for Waits {
         self.0
     }
 
-    fn deliver(&self, _: &Answer) -> Result<(), ToolError> {
+    fn deliver(&self, _: &ToolAnswer) -> Result<(), ToolError> {
         Ok(())
     }
 }
 
-fn output(n: usize, text: &str) -> Output {
+fn output(n: usize, text: &str) -> OutputKeeper {
     let turn = TurnId::new("test");
-    Output {
+    OutputKeeper {
         call: turn.call(n),
         turn,
         session: None,
@@ -52,16 +52,16 @@ fn output(n: usize, text: &str) -> Output {
     }
 }
 
-fn keep(warden: &Warden, output: Output) -> Result<String, ToolError> {
+fn keep(warden: &Warden, output: OutputKeeper) -> Result<String, ToolError> {
     warden.keep_output(&output, &Waits(true))
 }
 
 /// What the audit tells of keeping: the paths that were written and removed, by outcome.
 fn told(dir: &std::path::Path) -> Vec<(Option<ErrorCode>, usize)> {
-    let entries = read_entries(Source::Log(&dir.join("audit.jsonl")), Span::All, None).expect("readable");
+    let entries = read_entries(LogSelection::Log(&dir.join("audit.jsonl")), EntryRange::All, None).expect("readable");
     let outcome = |entry| match entry {
-        Ok(Entry::Record { record, .. }) => match record.event {
-            Event::Outcome(outcome) if outcome.facts.tool == "keep_output" => {
+        Ok(LogEntry::Record { record, .. }) => match record.event {
+            AuditEvent::Outcome(outcome) if outcome.facts.tool == "keep_output" => {
                 Some((outcome.code, outcome.files.len()))
             }
             _ => None,

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Why a call has to end before it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum BudgetStop {
     /// Its time is over.
     Deadline,
     /// Somebody cancelled it.
     Cancelled,
 }
 
-impl Stop {
+impl BudgetStop {
     /// The error for the file that was being written.
     pub(super) fn error(self, path: &GuestPath) -> PublishError {
         match self {
@@ -40,20 +40,20 @@ pub(crate) struct TurnShare {
 /// check.
 ///
 /// Discarded bytes stay spent, so that a loop of staging and dropping ends too.
-pub(crate) struct Budget {
+pub(crate) struct CallBudget {
     limit: ByteSize,
     turn: Option<TurnShare>,
     made: BTreeSet<GuestPath>,
     spent: AtomicU64,
     changes: AtomicU32,
     changes_max: u32,
-    stop: Box<dyn Fn() -> Option<Stop> + Send + Sync>,
+    stop: Box<dyn Fn() -> Option<BudgetStop> + Send + Sync>,
 }
 
-impl Budget {
+impl CallBudget {
     /// A fresh share, with as many changes as a call has by default. `stop` is asked between the
     /// slices of host-side work, so a deadline covers them.
-    pub(crate) fn new(limit: ByteSize, stop: impl Fn() -> Option<Stop> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(limit: ByteSize, stop: impl Fn() -> Option<BudgetStop> + Send + Sync + 'static) -> Self {
         let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
         let changes_max = Limits::DEFAULT.changes;
         Self { limit, turn: None, made: BTreeSet::new(), spent, changes, changes_max, stop: Box::new(stop) }
@@ -90,7 +90,7 @@ impl Budget {
     }
 
     /// Why the call should stop now, if it should.
-    pub(super) fn stop(&self) -> Option<Stop> {
+    pub(super) fn stop(&self) -> Option<BudgetStop> {
         (self.stop)()
     }
 
@@ -125,7 +125,7 @@ impl Budget {
     }
 }
 
-impl fmt::Debug for Budget {
+impl fmt::Debug for CallBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Budget({} of {} bytes)", self.spent(), self.limit.0)
     }

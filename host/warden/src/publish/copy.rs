@@ -1,7 +1,7 @@
 //! Copies a whole file into a staged one, inside the kernel where it can, in slices between which
 //! the call's stop is looked at. It holds at most one buffer of [`BUFFER_BYTES`].
 
-use super::budget::Budget;
+use super::budget::CallBudget;
 use super::error::PublishError;
 use cofferdam_policy::GuestPath;
 use rustix::fs::{FallocateFlags, copy_file_range, fallocate, ioctl_ficlone};
@@ -17,12 +17,12 @@ pub(super) const SLICE_BYTES: usize = 1 << 20;
 pub(super) const BUFFER_BYTES: usize = 256 << 10;
 
 /// On whose behalf, and for which path, the host works.
-pub(super) struct Job<'a> {
+pub(super) struct CopyJob<'a> {
     pub(super) path: &'a GuestPath,
-    pub(super) budget: &'a Budget,
+    pub(super) budget: &'a CallBudget,
 }
 
-impl<'a> Job<'a> {
+impl<'a> CopyJob<'a> {
     /// Goes on, unless the call should stop.
     pub(super) fn check(&self) -> Result<(), PublishError> {
         self.budget.check(self.path)
@@ -41,7 +41,7 @@ impl<'a> Job<'a> {
 /// Appends the first `len` bytes of `source` to `target`, which holds `at` bytes. Where the
 /// filesystem can let two files share their blocks, a whole file costs next to nothing.
 pub(super) fn append(
-    job: &Job<'_>,
+    job: &CopyJob<'_>,
     source: &File,
     len: u64,
     target: &File,
@@ -90,7 +90,7 @@ fn keep_if_whole(target: &File, len: u64) -> io::Result<bool> {
 
 /// The same through memory, for the part of `source` that is missing.
 pub(super) fn append_by_hand(
-    job: &Job<'_>,
+    job: &CopyJob<'_>,
     source: &File,
     part: std::ops::Range<u64>,
     target: &File,
@@ -101,7 +101,7 @@ pub(super) fn append_by_hand(
 
 /// Sets aside room for `len` bytes at `at`, so that a full disk is told before anything is copied,
 /// and so that copying needs no room found piece by piece (measured: a tenth less time for 40 MiB).
-fn preallocate(job: &Job<'_>, target: &File, at: u64, len: u64) -> Result<(), PublishError> {
+fn preallocate(job: &CopyJob<'_>, target: &File, at: u64, len: u64) -> Result<(), PublishError> {
     match fallocate(target, FallocateFlags::empty(), at, len) {
         Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => Err(job.failed("making room for it")(errno)),
         // Where it is not offered, copying finds the room, or tells the error.
@@ -114,7 +114,7 @@ fn preallocate(job: &Job<'_>, target: &File, at: u64, len: u64) -> Result<(), Pu
 /// # Errors
 /// Also when the file ends before the part does.
 pub(super) fn for_each_buffer(
-    job: &Job<'_>,
+    job: &CopyJob<'_>,
     file: &File,
     part: std::ops::Range<u64>,
     mut take: impl FnMut(u64, &[u8]) -> io::Result<()>,

@@ -1,7 +1,7 @@
 //! The SHA-256 of a staged file, computed as it grows; or taken over from an attachment that is all
 //! of it. It never guesses: as soon as anything follows, what is there is read back and hashed.
 
-use super::copy::{self, Job};
+use super::copy::{self, CopyJob};
 use super::error::PublishError;
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
@@ -9,21 +9,21 @@ use std::ops::Range;
 
 /// The hash of all bytes so far.
 #[derive(Clone)]
-pub(super) enum Digest {
+pub(super) enum RunningHash {
     /// Computed along the way.
     Streaming(Sha256),
     /// Of exactly the bytes that are there, told by who brought them.
     Known([u8; 32]),
 }
 
-impl Digest {
+impl RunningHash {
     /// The digest of nothing.
     pub(super) fn new() -> Self {
         Self::Streaming(Sha256::new())
     }
 
     /// Makes ready for more: a hash that was taken over is replaced by one that can go on.
-    pub(super) fn resume(&mut self, job: &Job<'_>, file: &File, bytes: u64) -> Result<(), PublishError> {
+    pub(super) fn resume(&mut self, job: &CopyJob<'_>, file: &File, bytes: u64) -> Result<(), PublishError> {
         if matches!(self, Self::Known(_)) {
             let mut fresh = Self::new();
             fresh.update_from(job, file, 0..bytes)?;
@@ -42,7 +42,7 @@ impl Digest {
     /// Goes on with a part of `file`, unless it is part of what is known.
     pub(super) fn update_from(
         &mut self,
-        job: &Job<'_>,
+        job: &CopyJob<'_>,
         file: &File,
         part: Range<u64>,
     ) -> Result<(), PublishError> {
@@ -56,7 +56,7 @@ impl Digest {
     /// Goes on with a part of `file`, and returns the SHA-256 of that part alone.
     pub(super) fn update_and_hash(
         &mut self,
-        job: &Job<'_>,
+        job: &CopyJob<'_>,
         file: &File,
         part: Range<u64>,
     ) -> Result<[u8; 32], PublishError> {

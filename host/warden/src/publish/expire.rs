@@ -7,7 +7,7 @@
 
 use super::open::folder;
 use super::place::{SESSIONS, USERS};
-use super::sweep::{SWEPT_ENTRIES_MAX, Swept, sweep};
+use super::sweep::{SWEPT_ENTRIES_MAX, SweepResult, sweep};
 use super::temp::{self, PREFIX};
 use super::workspaces::{Workspaces, is_named};
 use cap_std::fs::Dir;
@@ -99,7 +99,7 @@ impl Workspaces {
         }
     }
 
-    fn note(swept: Result<Swept>, expired: &mut Expired) {
+    fn note(swept: Result<SweepResult>, expired: &mut Expired) {
         let swept = swept.unwrap_or_default();
         expired.leftovers += swept.removed;
         expired.left += swept.left;

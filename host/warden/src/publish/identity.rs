@@ -2,18 +2,18 @@
 //! time; a file number (inode), while a handle on it is open, may not.
 
 use cofferdam_core::audit::EntryKind;
-use cofferdam_policy::Seen;
+use cofferdam_policy::PathSnapshot;
 use rustix::fs::{FileType, Stat};
 
 /// Which file, directory or other thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct FileIdentity {
     device: u64,
     inode: u64,
     kind: u32,
 }
 
-impl Identity {
+impl FileIdentity {
     pub(super) fn of(stat: &Stat) -> Self {
         let kind = FileType::from_raw_mode(stat.st_mode).as_raw_mode();
         Self { device: stat.st_dev, inode: stat.st_ino, kind }
@@ -35,9 +35,9 @@ impl Identity {
 
 /// What an approval relies on.
 #[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
-pub(super) fn seen(stat: &Stat) -> Seen {
-    let identity = Identity::of(stat);
-    Seen {
+pub(super) fn seen(stat: &Stat) -> PathSnapshot {
+    let identity = FileIdentity::of(stat);
+    PathSnapshot {
         kind: identity.kind(),
         bytes: u64::try_from(stat.st_size).unwrap_or(0),
         number: (identity.device, identity.inode),
@@ -48,28 +48,28 @@ pub(super) fn seen(stat: &Stat) -> Seen {
 
 /// What an approval relies on where it is read: of a directory which one it is, since what it holds
 /// changes with every write of anybody.
-pub(super) fn found(stat: &Stat) -> Seen {
+pub(super) fn found(stat: &Stat) -> PathSnapshot {
     let seen = seen(stat);
     if seen.kind == EntryKind::Directory {
-        return Seen { bytes: 0, modified: (0, 0), changed: (0, 0), ..seen };
+        return PathSnapshot { bytes: 0, modified: (0, 0), changed: (0, 0), ..seen };
     }
     seen
 }
 
 /// A file at one moment: any change of its content makes another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Version {
-    identity: Identity,
+pub(super) struct FileVersion {
+    identity: FileIdentity,
     size: i64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Version {
+impl FileVersion {
     #[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
     pub(super) fn of(stat: &Stat) -> Self {
         Self {
-            identity: Identity::of(stat),
+            identity: FileIdentity::of(stat),
             size: stat.st_size as i64,
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
             changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),

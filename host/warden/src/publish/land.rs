@@ -4,21 +4,21 @@
 //! leads to: another hard link keeps its content. What was prepared and did not land is taken back.
 
 use super::Disposition;
-use super::budget::Budget;
-use super::copy::Job;
-use super::digest::Digest;
+use super::budget::CallBudget;
+use super::copy::CopyJob;
+use super::digest::RunningHash;
 use super::error::PublishError;
 use super::identity;
-use super::lock::{self, Hold};
+use super::lock::{self, LockWait};
 use super::parents;
-use super::park::{self, Park};
+use super::park::{self, ParkFolder};
 use super::quota::Reservation;
-use super::resolve::{self, Entry};
-use super::stage::{Body, Place};
-use super::temp::{Mount, TempName, link_open_file, rename_new};
+use super::resolve::{self, ResolvedEntry};
+use super::stage::{StageBody, StageTarget};
+use super::temp::{StagingFolder, TempName, link_open_file, rename_new};
 use super::walk;
 use cofferdam_core::audit::FileFacts;
-use cofferdam_policy::{GuestPath, Seen};
+use cofferdam_policy::{GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, Stat, fchmod, fsync, renameat};
 use rustix::io::Errno;
@@ -31,7 +31,7 @@ pub(super) const TRIES_MAX: u32 = 16;
 
 /// A finished file, its bytes on disk, still without its name. Dropped, it is gone.
 pub(crate) struct SealedFile {
-    place: Place,
+    place: StageTarget,
     /// Open, unless the file is parked: then it has a name, and is opened by that where need be.
     file: Option<File>,
     temp: Option<TempName>,
@@ -39,18 +39,18 @@ pub(crate) struct SealedFile {
     reservation: Reservation,
     sha256: String,
     mode: Mode,
-    budget: Arc<Budget>,
+    budget: Arc<CallBudget>,
 }
 
 /// How a change was made.
-pub(super) enum Landed {
+pub(super) enum LandedAs {
     /// It survives a power loss.
     Durable,
     /// It is made, but the disk did not confirm it.
     Unconfirmed(io::Error),
 }
 
-impl From<rustix::io::Result<()>> for Landed {
+impl From<rustix::io::Result<()>> for LandedAs {
     /// From what the disk answered to the last sync.
     fn from(synced: rustix::io::Result<()>) -> Self {
         synced.map_or_else(|errno| Self::Unconfirmed(errno.into()), |()| Self::Durable)
@@ -58,7 +58,7 @@ impl From<rustix::io::Result<()>> for Landed {
 }
 
 /// What came of one try.
-pub(super) enum Tried {
+pub(super) enum LandAttempt {
     /// It has its name, and what had it before gave back so many bytes.
     Placed { freed: u64 },
     /// Something changed between looking and acting.
@@ -66,18 +66,18 @@ pub(super) enum Tried {
 }
 
 impl SealedFile {
-    pub(super) fn new(place: Place, body: Body, mode: Mode, budget: Arc<Budget>) -> Self {
-        let Body { file, temp, bytes, digest, reservation } = body;
+    pub(super) fn new(place: StageTarget, body: StageBody, mode: Mode, budget: Arc<CallBudget>) -> Self {
+        let StageBody { file, temp, bytes, digest, reservation } = body;
         Self { place, file: Some(file), temp, bytes, reservation, sha256: digest.finish(), mode, budget }
     }
 
     /// The mount that it will be in.
-    pub(super) fn mount(&self) -> &Arc<Mount> {
+    pub(super) fn mount(&self) -> &Arc<StagingFolder> {
         &self.place.mount
     }
 
     /// Lets its descriptor go: it waits under a name in `park`, which is of its mount.
-    pub(super) fn park(&mut self, park: &Arc<Park>) -> Result<(), PublishError> {
+    pub(super) fn park(&mut self, park: &Arc<ParkFolder>) -> Result<(), PublishError> {
         if let Some(file) = &self.file {
             let parked = park.take(file, &mut self.temp);
             self.temp = Some(
@@ -112,11 +112,11 @@ impl SealedFile {
     }
 
     /// Publishes the file. On an error its name is as it was, and so are the directories.
-    pub(super) fn land(mut self) -> Result<Landed, PublishError> {
+    pub(super) fn land(mut self) -> Result<LandedAs, PublishError> {
         let (mount, umask) = (Arc::clone(&self.place.mount), self.place.inner.umask);
         for _ in 0..TRIES_MAX {
             let Some(parent) = parents::open_or_make(&mount, &self.place.path, umask)? else { continue };
-            if let Tried::Placed { freed } = self.place_in(&parent.dir)? {
+            if let LandAttempt::Placed { freed } = self.place_in(&parent.dir)? {
                 self.reservation.land(freed);
                 return Ok(fsync(parent.keep()).into());
             }
@@ -124,29 +124,29 @@ impl SealedFile {
         Err(PublishError::Unsettled { path: self.place.path })
     }
 
-    fn place_in(&mut self, parent: &OwnedFd) -> Result<Tried, PublishError> {
+    fn place_in(&mut self, parent: &OwnedFd) -> Result<LandAttempt, PublishError> {
         let path = || self.place.path.clone();
         let (_, leaf) = resolve::split(&self.place.path);
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
-        let as_approved = |seen: &Seen| matches!(&found, Entry::File(old) if identity::seen(old) == *seen);
+        let as_approved = |seen: &PathSnapshot| matches!(&found, ResolvedEntry::File(old) if identity::seen(old) == *seen);
         if self.place.approved.as_ref().is_some_and(|seen| !as_approved(seen)) {
             return Err(PublishError::NotAsApproved { path: path() });
         }
         match (found, self.place.disposition) {
-            (Entry::Absent | Entry::Directory | Entry::Other(_), _) if self.place.expected.is_some() => {
+            (ResolvedEntry::Absent | ResolvedEntry::Directory | ResolvedEntry::Other(_), _) if self.place.expected.is_some() => {
                 Err(PublishError::Changed { path: path() })
             }
-            (Entry::Absent, _) => self.give_new_name(parent),
-            (Entry::File(old), Disposition::Replace) => self.take_over_name(parent, &old),
-            (Entry::File(_), Disposition::CreateNew) => Err(PublishError::AlreadyExists { path: path() }),
-            (Entry::Directory, _) => Err(PublishError::IsADirectory { path: path() }),
-            (Entry::Other(kind), _) => Err(PublishError::NotARegularFile { path: path(), kind }),
+            (ResolvedEntry::Absent, _) => self.give_new_name(parent),
+            (ResolvedEntry::File(old), Disposition::Replace) => self.take_over_name(parent, &old),
+            (ResolvedEntry::File(_), Disposition::CreateNew) => Err(PublishError::AlreadyExists { path: path() }),
+            (ResolvedEntry::Directory, _) => Err(PublishError::IsADirectory { path: path() }),
+            (ResolvedEntry::Other(kind), _) => Err(PublishError::NotARegularFile { path: path(), kind }),
         }
     }
 
     /// The name is free: takes it, unless somebody else does first.
-    fn give_new_name(&mut self, parent: &OwnedFd) -> Result<Tried, PublishError> {
+    fn give_new_name(&mut self, parent: &OwnedFd) -> Result<LandAttempt, PublishError> {
         self.set_mode(self.place.inner.new_file_mode())?;
         let path = self.place.path.clone();
         let (_, leaf) = resolve::split(&path);
@@ -166,10 +166,10 @@ impl SealedFile {
     ///
     /// The step goes through a temporary name in the mount's root, whose removal is not synced:
     /// should a power loss bring it back, the next start sweeps it.
-    fn take_over_name(&mut self, parent: &OwnedFd, old: &Stat) -> Result<Tried, PublishError> {
+    fn take_over_name(&mut self, parent: &OwnedFd, old: &Stat) -> Result<LandAttempt, PublishError> {
         // Held until the name is taken over: a process that expects the old file does not get in
         // between.
-        let Some(_held) = self.hold_old(parent, old)? else { return Ok(Tried::Changed) };
+        let Some(_held) = self.hold_old(parent, old)? else { return Ok(LandAttempt::Changed) };
         self.set_mode(Mode::from_raw_mode(old.st_mode & 0o777))?;
         if self.temp.is_none() {
             let mount = Arc::clone(&self.place.mount);
@@ -177,7 +177,7 @@ impl SealedFile {
             let failed = |e| PublishError::from_io(&self.place.path, "preparing the replacement", e);
             self.temp = Some(linked.map_err(failed)?);
         }
-        let Some(temp) = &mut self.temp else { return Ok(Tried::Changed) };
+        let Some(temp) = &mut self.temp else { return Ok(LandAttempt::Changed) };
         let (_, leaf) = resolve::split(&self.place.path);
         let placed = renameat(temp.dir(), temp.as_str(), parent, leaf);
         if placed.is_ok() {
@@ -193,16 +193,16 @@ impl SealedFile {
         let Some(expected) = &self.place.expected else {
             return Ok(lock::hold_if_possible(parent, leaf, old));
         };
-        let job = Job { path, budget: &self.budget };
+        let job = CopyJob { path, budget: &self.budget };
         let file = match lock::hold(parent, leaf, old, || self.budget.stop()) {
-            Ok(Hold::Taken(file)) => file,
-            Ok(Hold::Exchanged) => return Ok(None),
-            Ok(Hold::Busy) => return Err(PublishError::Locked { path: path.clone() }),
-            Ok(Hold::Stopped(stop)) => return Err(stop.error(path)),
+            Ok(LockWait::Taken(file)) => file,
+            Ok(LockWait::Exchanged) => return Ok(None),
+            Ok(LockWait::Busy) => return Err(PublishError::Locked { path: path.clone() }),
+            Ok(LockWait::Stopped(stop)) => return Err(stop.error(path)),
             Err(errno) => return Err(job.failed("reading what it replaces")(errno)),
         };
         let len = file.metadata().map_err(job.failed("reading what it replaces"))?.len();
-        let mut digest = Digest::new();
+        let mut digest = RunningHash::new();
         digest.update_from(&job, &file, 0..len)?;
         if digest.into_bytes() != *expected {
             return Err(PublishError::Changed { path: path.clone() });
@@ -210,13 +210,13 @@ impl SealedFile {
         Ok(Some(Some(file)))
     }
 
-    fn outcome(&self, placed: rustix::io::Result<()>, freed: u64) -> Result<Tried, PublishError> {
+    fn outcome(&self, placed: rustix::io::Result<()>, freed: u64) -> Result<LandAttempt, PublishError> {
         let path = &self.place.path;
         match placed {
-            Ok(()) => Ok(Tried::Placed { freed }),
+            Ok(()) => Ok(LandAttempt::Placed { freed }),
             // The name was taken, or the parent removed, since it was looked at.
             Err(Errno::EXIST | Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => {
-                Ok(Tried::Changed)
+                Ok(LandAttempt::Changed)
             }
             Err(Errno::XDEV | Errno::BUSY) => {
                 Err(PublishError::OtherMount { path: path.clone(), at: path.to_string() })

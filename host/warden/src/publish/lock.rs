@@ -2,8 +2,8 @@
 //! change it at once each sees what the other did. It waits a bounded time, and never for its own
 //! call.
 
-use super::budget::Stop;
-use super::identity::Identity;
+use super::budget::BudgetStop;
+use super::identity::FileIdentity;
 use super::resolve;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Stat, flock};
@@ -19,7 +19,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_ASK_EVERY: Duration = Duration::from_millis(1);
 
 /// What came of waiting.
-pub(super) enum Hold {
+pub(super) enum LockWait {
     /// The name stands for the file, and until this is dropped no other gateway replaces it.
     Taken(File),
     /// The name stands for something else now.
@@ -27,7 +27,7 @@ pub(super) enum Hold {
     /// Somebody else holds it for long.
     Busy,
     /// The call has to end.
-    Stopped(Stop),
+    Stopped(BudgetStop),
 }
 
 /// Locks the regular file `old` that `leaf` stands for.
@@ -38,11 +38,11 @@ pub(super) fn hold(
     parent: &OwnedFd,
     leaf: &str,
     old: &Stat,
-    stop: impl Fn() -> Option<Stop>,
-) -> Result<Hold> {
-    let Some((handle, stat)) = resolve::handle(parent, leaf)? else { return Ok(Hold::Exchanged) };
-    if Identity::of(&stat) != Identity::of(old) {
-        return Ok(Hold::Exchanged);
+    stop: impl Fn() -> Option<BudgetStop>,
+) -> Result<LockWait> {
+    let Some((handle, stat)) = resolve::handle(parent, leaf)? else { return Ok(LockWait::Exchanged) };
+    if FileIdentity::of(&stat) != FileIdentity::of(old) {
+        return Ok(LockWait::Exchanged);
     }
     let file = File::from(resolve::reopen(handle)?);
     let until = Instant::now() + LOCK_WAIT;
@@ -51,18 +51,18 @@ pub(super) fn hold(
             Ok(()) => break,
             Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) if Instant::now() < until => thread::sleep(LOCK_ASK_EVERY),
-            Err(Errno::WOULDBLOCK) => return Ok(Hold::Busy),
+            Err(Errno::WOULDBLOCK) => return Ok(LockWait::Busy),
             Err(errno) => return Err(errno),
         }
         if let Some(stop) = stop() {
-            return Ok(Hold::Stopped(stop));
+            return Ok(LockWait::Stopped(stop));
         }
     }
     // Its holder may have replaced it.
     let now = resolve::handle(parent, leaf)?;
     Ok(match now {
-        Some((_, now)) if Identity::of(&now) == Identity::of(old) => Hold::Taken(file),
-        _ => Hold::Exchanged,
+        Some((_, now)) if FileIdentity::of(&now) == FileIdentity::of(old) => LockWait::Taken(file),
+        _ => LockWait::Exchanged,
     })
 }
 
@@ -71,8 +71,8 @@ pub(super) fn hold(
 /// now.
 pub(super) fn hold_if_possible(parent: &OwnedFd, leaf: &str, old: &Stat) -> Option<Option<File>> {
     match hold(parent, leaf, old, || None) {
-        Ok(Hold::Taken(file)) => Some(Some(file)),
-        Ok(Hold::Exchanged) => None,
-        Ok(Hold::Busy | Hold::Stopped(_)) | Err(_) => Some(None),
+        Ok(LockWait::Taken(file)) => Some(Some(file)),
+        Ok(LockWait::Exchanged) => None,
+        Ok(LockWait::Busy | LockWait::Stopped(_)) | Err(_) => Some(None),
     }
 }

@@ -5,9 +5,9 @@
 use super::copy::BUFFER_BYTES;
 use super::error::PublishError;
 use super::resolve;
-use super::{Workspace, digest::Digest, identity, plan, source};
+use super::{Workspace, digest::RunningHash, identity, plan, source};
 use cofferdam_core::audit::{Effect, FileFacts};
-use cofferdam_policy::{GuestPath, Seen};
+use cofferdam_policy::{GuestPath, PathSnapshot};
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -54,7 +54,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When the mount is unknown, or the way there cannot be looked at or is not plain directories.
-    pub(crate) fn seen(&self, path: &GuestPath) -> Result<Option<Seen>, PublishError> {
+    pub(crate) fn seen(&self, path: &GuestPath) -> Result<Option<PathSnapshot>, PublishError> {
         let mount = self.inner.mount_of(path)?;
         let relative = if path.is_mount() { "." } else { path.below_mount() };
         let found = resolve::handle(&mount.dir, relative)
@@ -67,7 +67,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When the mount is unknown, or what is there cannot be looked at.
-    pub(crate) fn found(&self, path: &GuestPath) -> Result<Option<Seen>, PublishError> {
+    pub(crate) fn found(&self, path: &GuestPath) -> Result<Option<PathSnapshot>, PublishError> {
         let mount = self.inner.mount_of(path)?;
         let relative = if path.is_mount() { "." } else { path.below_mount() };
         let failed = |errno: Errno| PublishError::from_io(path, "looking at it", errno);
@@ -91,7 +91,7 @@ impl Workspace {
         }
         let failed = |source: io::Error| PublishError::Unreadable { path: path.clone(), source };
         match resolve::entry(&mount.dir, path.below_mount()) {
-            Ok(resolve::Entry::File(_)) => {}
+            Ok(resolve::ResolvedEntry::File(_)) => {}
             Ok(_) | Err(Errno::LOOP | Errno::XDEV | Errno::NOTDIR) => return Ok(None),
             Err(errno) => return Err(failed(errno.into())),
         }
@@ -112,7 +112,7 @@ impl Workspace {
 
 /// Length and SHA-256 of a file, no further than it was long when opened.
 fn hash(file: File, size: u64) -> io::Result<(u64, String)> {
-    let mut digest = Digest::new();
+    let mut digest = RunningHash::new();
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut reader = file.take(size);
     let mut bytes = 0;

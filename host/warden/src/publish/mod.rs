@@ -39,28 +39,28 @@ mod workspaces;
 pub use cofferdam_core::host_call::{Contents, Disposition};
 pub use expire::Expired;
 pub use open::OpenError;
-pub use place::{HOLDERS, Place};
+pub use place::{HOLDERS, FileOwner};
 pub use plan::{RENAMES_AND_REMOVALS_MAX, STAGED_MAX};
 pub use used::{left_behind, used};
 pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
 
 // Nobody outside the trusted core stages, plans or publishes.
-pub(crate) use budget::{Budget, Stop, TurnShare};
+pub(crate) use budget::{CallBudget, BudgetStop, TurnShare};
 pub(crate) use error::{PublishError, first_of, told};
-pub(crate) use plan::{Plan, Planned, Summary};
-pub(crate) use source::Links;
+pub(crate) use plan::{ChangePlan, PlannedChange, PlanSummary};
+pub(crate) use source::LinkRule;
 pub(crate) use stage::StagedFile;
 
 use cap_std::fs::Dir;
-use cofferdam_core::limits::{ByteSize, Span};
+use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_policy::GuestPath;
 use quota::{Quota, Reservation};
 use rustix::fd::OwnedFd;
 use rustix::fs::Mode;
-use stage::Body;
+use stage::StageBody;
 use std::path::PathBuf;
 use std::sync::Arc;
-use temp::Mount;
+use temp::StagingFolder;
 
 /// Where the workspaces are, whose they are, and how much they may hold.
 #[derive(Clone, Debug)]
@@ -72,13 +72,13 @@ pub struct Config {
     /// Whether each user has `/shared` and `/vault` alone.
     pub per_user: bool,
     /// The `/tmp` of a session that was not used for so long is removed.
-    pub session_tmp_age: Span,
+    pub session_tmp_age: TimeSpan,
 }
 
 /// How long an unused session's `/tmp` is kept when nobody says.
-pub const SESSION_TMP_AGE: Span = Span::seconds(7 * 24 * 3600);
+pub const SESSION_TMP_AGE: TimeSpan = TimeSpan::seconds(7 * 24 * 3600);
 /// The least that can be asked for, longer than any call.
-pub const SESSION_TMP_AGE_LEAST: Span = Span::seconds(3600);
+pub const SESSION_TMP_AGE_LEAST: TimeSpan = TimeSpan::seconds(3600);
 
 impl Config {
     /// Users share a workspace of this quota, and sessions are kept as long as when nobody says.
@@ -94,7 +94,7 @@ pub(crate) struct Workspace {
 }
 
 struct Inner {
-    mounts: Vec<Arc<Mount>>,
+    mounts: Vec<Arc<StagingFolder>>,
     quota: Arc<Quota>,
     umask: Mode,
     /// Where `/tmp` is a session's own.
@@ -115,11 +115,11 @@ impl Inner {
         Mode::from_raw_mode(0o666) - self.umask
     }
 
-    fn mount(&self, guest: &str) -> Option<&Arc<Mount>> {
+    fn mount(&self, guest: &str) -> Option<&Arc<StagingFolder>> {
         self.mounts.iter().find(|mount| mount.guest == guest)
     }
 
-    fn mount_of(&self, path: &GuestPath) -> Result<&Arc<Mount>, PublishError> {
+    fn mount_of(&self, path: &GuestPath) -> Result<&Arc<StagingFolder>, PublishError> {
         self.mount(path.mount()).ok_or_else(|| PublishError::NoSuchMount { path: path.clone() })
     }
 }
@@ -138,7 +138,7 @@ impl Workspace {
         &self,
         path: &GuestPath,
         disposition: Disposition,
-        budget: &Arc<Budget>,
+        budget: &Arc<CallBudget>,
     ) -> Result<StagedFile, PublishError> {
         budget.check(path)?;
         let disposition = budget.disposition(path, disposition);
@@ -147,10 +147,10 @@ impl Workspace {
         budget.take_change(path)?;
         let (file, temp) = temp::create(&mount).map_err(|e| PublishError::from_io(path, "staging it", e))?;
         let reservation = Reservation::new(&self.inner.quota);
-        let body = Body { file, temp, bytes: 0, digest: digest::Digest::new(), reservation };
+        let body = StageBody { file, temp, bytes: 0, digest: digest::RunningHash::new(), reservation };
         let (inner, path) = (Arc::clone(&self.inner), path.clone());
         let place =
-            stage::Place { inner, mount, path, disposition, expected: None, approved: None, mode: None };
+            stage::StageTarget { inner, mount, path, disposition, expected: None, approved: None, mode: None };
         Ok(StagedFile::new(place, body, Arc::clone(budget)))
     }
 }

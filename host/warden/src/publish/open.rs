@@ -5,7 +5,7 @@
 
 use super::resolve;
 use super::sweep::{SWEPT_ENTRIES_MAX, sweep};
-use super::temp::{Mount, Technique};
+use super::temp::{StagingFolder, StagingMethod};
 use cap_std::fs::Dir;
 use cofferdam_core::capability::MOUNTS;
 use rustix::fd::{AsFd, OwnedFd};
@@ -67,15 +67,15 @@ fn mended(source: &io::Error) -> &'static str {
 }
 
 /// How the folders of a workspace are opened, for every place.
-pub(super) struct Opening {
+pub(super) struct FolderOpener {
     /// The root's path, for messages to the operator.
     pub(super) root: PathBuf,
-    pub(super) technique: Technique,
+    pub(super) technique: StagingMethod,
 }
 
-impl Opening {
+impl FolderOpener {
     /// The mounts of the folder `base`, which lies at `at` below the root.
-    pub(super) fn mounts(&self, base: &OwnedFd, at: &str) -> Result<Vec<Arc<Mount>>, OpenError> {
+    pub(super) fn mounts(&self, base: &OwnedFd, at: &str) -> Result<Vec<Arc<StagingFolder>>, OpenError> {
         MOUNTS.iter().map(|guest| self.mount(base, guest, at)).collect()
     }
 
@@ -85,7 +85,7 @@ impl Opening {
         base: &OwnedFd,
         guest: &'static str,
         at: &str,
-    ) -> Result<Arc<Mount>, OpenError> {
+    ) -> Result<Arc<StagingFolder>, OpenError> {
         let name = guest.trim_start_matches('/');
         let failed = |errno: Errno| self.failed(&format!("{at}{name}"), errno);
         let dir = open_mount(base, name).map_err(failed)?;
@@ -110,7 +110,7 @@ impl Opening {
                  deleted; they are hidden from tools, count against no quota, and the next start goes on"
             );
         }
-        Ok(Arc::new(Mount { guest, dir, technique: self.technique, making: RwLock::new(()) }))
+        Ok(Arc::new(StagingFolder { guest, dir, technique: self.technique, making: RwLock::new(()) }))
     }
 
     /// Looks whether the root and its mounts could be opened, or the mounts made where they are

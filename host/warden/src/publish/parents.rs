@@ -9,7 +9,7 @@
 
 use super::error::PublishError;
 use super::resolve;
-use super::temp::Mount;
+use super::temp::StagingFolder;
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, fsync, mkdirat, unlinkat};
@@ -24,7 +24,7 @@ pub(super) struct Parent<'a> {
     pub(super) dir: OwnedFd,
     // Let go before `made` is dropped, which waits until nobody holds one.
     _nobody_makes: RwLockReadGuard<'a, ()>,
-    made: Made<'a>,
+    made: MadeFolders<'a>,
 }
 
 impl Parent<'_> {
@@ -37,14 +37,14 @@ impl Parent<'_> {
 
 /// The parent of `path`; `None` when it was removed while this looked, and looking again may help.
 pub(super) fn open_or_make<'a>(
-    mount: &'a Mount,
+    mount: &'a StagingFolder,
     path: &GuestPath,
     umask: Mode,
 ) -> Result<Option<Parent<'a>>, PublishError> {
     let (parent, _) = resolve::split(path);
     let nobody_makes = mount.making.read().unwrap_or_else(PoisonError::into_inner);
     match resolve::directory(&mount.dir, parent.as_bytes()) {
-        Ok(dir) => Ok(Some(Parent { dir, _nobody_makes: nobody_makes, made: Made::new(mount) })),
+        Ok(dir) => Ok(Some(Parent { dir, _nobody_makes: nobody_makes, made: MadeFolders::new(mount) })),
         Err(Errno::NOENT) => {
             drop(nobody_makes);
             make(mount, path, parent, Mode::from_raw_mode(0o777) - umask)
@@ -55,13 +55,13 @@ pub(super) fn open_or_make<'a>(
 
 /// Walks down from the mount, one name at a time, making what is missing.
 fn make<'a>(
-    mount: &'a Mount,
+    mount: &'a StagingFolder,
     path: &GuestPath,
     parent: &str,
     mode: Mode,
 ) -> Result<Option<Parent<'a>>, PublishError> {
     // Declared before the lock is taken, so that it is dropped after the lock is let go.
-    let mut made = Made::new(mount);
+    let mut made = MadeFolders::new(mount);
     let alone = mount.making.write().unwrap_or_else(PoisonError::into_inner);
     let failed = |errno| resolve::explain(&mount.dir, path, errno);
     let mut dir = resolve::directory(&mount.dir, b"").map_err(failed)?;
@@ -94,14 +94,14 @@ fn make<'a>(
 }
 
 /// Directories made for one file, each in the one before, the first in `base`.
-struct Made<'a> {
-    mount: &'a Mount,
+struct MadeFolders<'a> {
+    mount: &'a StagingFolder,
     base: Option<OwnedFd>,
     names: Vec<String>,
 }
 
-impl<'a> Made<'a> {
-    fn new(mount: &'a Mount) -> Self {
+impl<'a> MadeFolders<'a> {
+    fn new(mount: &'a StagingFolder) -> Self {
         Self { mount, base: None, names: Vec::new() }
     }
 
@@ -114,7 +114,7 @@ impl<'a> Made<'a> {
     }
 }
 
-impl Drop for Made<'_> {
+impl Drop for MadeFolders<'_> {
     /// Removes the deepest first and stops where something lies in one: somebody uses it.
     fn drop(&mut self) {
         if self.names.is_empty() {

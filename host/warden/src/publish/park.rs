@@ -5,7 +5,7 @@
 //! crash leaves of it, the next start sweeps. It refuses to replace anything.
 
 use super::resolve;
-use super::temp::{Mount, NAMES_MAX, TempName, link_open_file, random_name, rename_new};
+use super::temp::{StagingFolder, NAMES_MAX, TempName, link_open_file, random_name, rename_new};
 use super::workspaces::is_named;
 use cap_std::fs::Dir;
 use rustix::fd::OwnedFd;
@@ -18,16 +18,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory of a call's own. Its last name and it go together.
-pub(super) struct Park {
-    mount: Arc<Mount>,
+pub(super) struct ParkFolder {
+    mount: Arc<StagingFolder>,
     name: String,
     dir: Arc<Dir>,
     names: AtomicU32,
 }
 
-impl Park {
+impl ParkFolder {
     /// A new one in the root of the mount, for its owner alone.
-    pub(super) fn make(mount: &Arc<Mount>) -> Result<Arc<Self>> {
+    pub(super) fn make(mount: &Arc<StagingFolder>) -> Result<Arc<Self>> {
         for _ in 0..NAMES_MAX {
             let name = random_name();
             match mkdirat(&*mount.dir, &name, Mode::RWXU) {
@@ -43,7 +43,7 @@ impl Park {
     }
 
     /// Whether it is of this mount.
-    pub(super) fn is_of(&self, mount: &Arc<Mount>) -> bool {
+    pub(super) fn is_of(&self, mount: &Arc<StagingFolder>) -> bool {
         Arc::ptr_eq(&self.mount, mount)
     }
 
@@ -69,7 +69,7 @@ impl Park {
     }
 }
 
-impl Drop for Park {
+impl Drop for ParkFolder {
     fn drop(&mut self) {
         if let Err(errno) = unlinkat(&*self.mount.dir, &self.name, AtFlags::REMOVEDIR)
             && errno != Errno::NOENT
@@ -80,7 +80,7 @@ impl Drop for Park {
 }
 
 /// The directory, locked; `None` where a sweep came between its making and the lock.
-fn held(mount: &Mount, name: &str) -> Result<Option<OwnedFd>> {
+fn held(mount: &StagingFolder, name: &str) -> Result<Option<OwnedFd>> {
     let dir = match resolve::directory(&mount.dir, name.as_bytes()) {
         Err(Errno::NOENT) => return Ok(None),
         dir => dir?,

@@ -20,7 +20,7 @@ pub const HOLDERS: &[&str] = &[SESSIONS, USERS];
 /// Whose files a call sees: its session's `/tmp`, and its user's `/shared` and `/vault` where users
 /// have their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct FileOwner {
     user: Option<Caller>,
     session: Option<SessionId>,
 }
@@ -32,7 +32,7 @@ const HASH_CHARS: usize = 32;
 /// The digits of any number of 64 bits.
 const DIGITS: usize = 20;
 
-impl Place {
+impl FileOwner {
     /// The place that a call's audit records name.
     pub fn of(facts: &CallFacts) -> Self {
         let user = facts.own_workspace.then(|| facts.caller.clone());
@@ -106,8 +106,8 @@ mod tests {
         Caller { channel: channel.into(), sender: sender.into() }
     }
 
-    fn place(user: Option<(&str, &str)>, session: Option<&str>) -> Place {
-        Place {
+    fn place(user: Option<(&str, &str)>, session: Option<&str>) -> FileOwner {
+        FileOwner {
             user: user.map(|(channel, sender)| caller(channel, sender)),
             session: session.map(SessionId::new),
         }
@@ -118,7 +118,7 @@ mod tests {
         let place = place(Some(("telegram", "7")), Some("telegram-7:7/0"));
         assert_eq!(place.mount_folder("/shared"), "users/telegram-7/shared");
         assert_eq!(place.mount_folder("/tmp"), format!("{}tmp", place.folder()));
-        assert_eq!(Place::default().mount_folder("/vault"), "vault");
+        assert_eq!(FileOwner::default().mount_folder("/vault"), "vault");
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! happens, or that step is refused.
 
 use super::error::{PublishError, PublishFailure};
-use super::land::{Landed, SealedFile};
-use super::park::Park;
+use super::land::{LandedAs, SealedFile};
+use super::park::ParkFolder;
 use super::remove::PlannedRemove;
 use super::rename::PlannedRename;
 use super::{Workspace, resolve};
@@ -14,7 +14,7 @@ use cofferdam_policy::GuestPath;
 use std::sync::Arc;
 
 /// One step of a call's plan. Dropped, it does not happen.
-pub(crate) enum Planned {
+pub(crate) enum PlannedChange {
     /// A file gets its name.
     Write(SealedFile),
     /// A name becomes another.
@@ -23,7 +23,7 @@ pub(crate) enum Planned {
     Remove(PlannedRemove),
 }
 
-impl From<SealedFile> for Planned {
+impl From<SealedFile> for PlannedChange {
     fn from(sealed: SealedFile) -> Self {
         Self::Write(sealed)
     }
@@ -31,7 +31,7 @@ impl From<SealedFile> for Planned {
 
 /// What a change concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct PlanSummary {
     /// What has the name.
     pub kind: EntryKind,
     /// Files, directories and others, the named one included.
@@ -40,7 +40,7 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-impl Planned {
+impl PlannedChange {
     /// What it will have done: what the audit says before it happens.
     pub(crate) fn effect(&self) -> Effect {
         match self {
@@ -59,7 +59,7 @@ impl Planned {
         }
     }
 
-    fn land(self) -> Result<Landed, PublishError> {
+    fn land(self) -> Result<LandedAs, PublishError> {
         match self {
             Self::Write(sealed) => sealed.land(),
             Self::Rename(rename) => rename.land(),
@@ -90,31 +90,31 @@ const HELD_MAX: usize = 16;
 /// The plan of a call while it grows. It holds a bounded number of descriptors, however many its
 /// steps are.
 #[derive(Default)]
-pub(crate) struct Plan {
-    steps: Vec<Planned>,
+pub(crate) struct ChangePlan {
+    steps: Vec<PlannedChange>,
     held: usize,
     names: usize,
     /// One for each mount with files that are set aside.
-    parks: Vec<Arc<Park>>,
+    parks: Vec<Arc<ParkFolder>>,
 }
 
-impl Plan {
+impl ChangePlan {
     /// Adds these steps at its end, all or none.
     ///
     /// # Errors
     /// It has too many renames and removals, or a file cannot be set aside.
-    pub(crate) fn extend(&mut self, mut steps: Vec<Planned>) -> Result<(), PublishError> {
+    pub(crate) fn extend(&mut self, mut steps: Vec<PlannedChange>) -> Result<(), PublishError> {
         for step in &mut steps {
             match step {
-                Planned::Write(_) if self.held < HELD_MAX => self.held += 1,
-                Planned::Write(sealed) => {
+                PlannedChange::Write(_) if self.held < HELD_MAX => self.held += 1,
+                PlannedChange::Write(sealed) => {
                     let park = self.park(sealed)?;
                     sealed.park(&park)?;
                 }
-                Planned::Rename(_) | Planned::Remove(_) if self.names < RENAMES_AND_REMOVALS_MAX => {
+                PlannedChange::Rename(_) | PlannedChange::Remove(_) if self.names < RENAMES_AND_REMOVALS_MAX => {
                     self.names += 1;
                 }
-                Planned::Rename(_) | Planned::Remove(_) => {
+                PlannedChange::Rename(_) | PlannedChange::Remove(_) => {
                     let (path, limit) = (step.path().clone(), RENAMES_AND_REMOVALS_MAX);
                     return Err(PublishError::NameCount { path, limit });
                 }
@@ -125,17 +125,17 @@ impl Plan {
     }
 
     /// The steps, in order.
-    pub(crate) fn into_steps(self) -> Vec<Planned> {
+    pub(crate) fn into_steps(self) -> Vec<PlannedChange> {
         self.steps
     }
 
     /// Where files of the same mount are set aside.
-    fn park(&mut self, sealed: &SealedFile) -> Result<Arc<Park>, PublishError> {
+    fn park(&mut self, sealed: &SealedFile) -> Result<Arc<ParkFolder>, PublishError> {
         let mount = sealed.mount();
         if let Some(park) = self.parks.iter().find(|park| park.is_of(mount)) {
             return Ok(Arc::clone(park));
         }
-        let made = Park::make(mount);
+        let made = ParkFolder::make(mount);
         let park = made.map_err(|e| PublishError::from_io(sealed.path(), "setting it aside", e))?;
         self.parks.push(Arc::clone(&park));
         Ok(park)
@@ -149,13 +149,13 @@ impl Workspace {
     ///
     /// # Errors
     /// [`PublishFailure`] at the first that fails; it carries those that happened before.
-    pub(crate) fn publish(&self, plan: Vec<Planned>) -> Result<Vec<Effect>, PublishFailure> {
+    pub(crate) fn publish(&self, plan: Vec<PlannedChange>) -> Result<Vec<Effect>, PublishFailure> {
         let mut landed = Vec::with_capacity(plan.len());
         for step in plan {
             let (path, effect, done) = (step.path().clone(), step.effect(), step.done());
             match step.land() {
-                Ok(Landed::Durable) => landed.push(effect),
-                Ok(Landed::Unconfirmed(source)) => {
+                Ok(LandedAs::Durable) => landed.push(effect),
+                Ok(LandedAs::Unconfirmed(source)) => {
                     landed.push(effect);
                     let error = PublishError::DurabilityUnknown { path, done, source };
                     return Err(PublishFailure { landed, error });
@@ -169,7 +169,7 @@ impl Workspace {
 
 /// The handle and stat of what `path` stands for, for a change of its name.
 pub(super) fn find(
-    mount: &super::temp::Mount,
+    mount: &super::temp::StagingFolder,
     path: &GuestPath,
 ) -> Result<(rustix::fd::OwnedFd, rustix::fs::Stat), PublishError> {
     if path.is_mount() {

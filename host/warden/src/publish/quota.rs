@@ -5,12 +5,12 @@
 //! processes delete or add is seen. Two processes know of each other's files only through that, so
 //! together they can overshoot by what both stage within that time; one process alone cannot.
 
-use super::budget::Stop;
+use super::budget::BudgetStop;
 use super::error::PublishError;
 use super::open::folder;
 use super::place::HOLDERS;
-use super::temp::Mount;
-use super::walk::{self, Hidden, StopCheck};
+use super::temp::StagingFolder;
+use super::walk::{self, HiddenNames, StopCheck};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
@@ -34,15 +34,15 @@ const STOP_CHECK_EVERY: Duration = Duration::from_millis(20);
 /// The workspace's quota.
 pub(super) struct Quota {
     limit: AtomicU64,
-    mounts: Vec<Arc<Mount>>,
+    mounts: Vec<Arc<StagingFolder>>,
     /// Holds the mounts of all other places.
     root: Arc<OwnedFd>,
-    state: Mutex<State>,
+    state: Mutex<QuotaState>,
     walked: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QuotaState {
     /// Bytes on disk, as measured and kept since.
     landed: u64,
     /// Bytes staged and not landed.
@@ -59,15 +59,15 @@ struct Measured {
 }
 
 /// Why bytes were not granted.
-enum Refusal {
+enum QuotaRefusal {
     Full,
-    Stopped(Stop),
+    Stopped(BudgetStop),
     Unreadable(Errno),
 }
 
 impl Quota {
     /// Nothing is measured yet.
-    pub(super) fn new(limit: ByteSize, mounts: Vec<Arc<Mount>>, root: Arc<OwnedFd>) -> Self {
+    pub(super) fn new(limit: ByteSize, mounts: Vec<Arc<StagingFolder>>, root: Arc<OwnedFd>) -> Self {
         let limit = AtomicU64::new(limit.0);
         Self { limit, mounts, root, state: Mutex::default(), walked: Condvar::new() }
     }
@@ -94,7 +94,7 @@ impl Quota {
         self.limit.store(limit.0, Ordering::Relaxed);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QuotaState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,7 +106,7 @@ impl Quota {
     }
 
     /// Grants `bytes` to a staged file.
-    fn take(&self, bytes: u64, stop: StopCheck<'_>) -> Result<(), Refusal> {
+    fn take(&self, bytes: u64, stop: StopCheck<'_>) -> Result<(), QuotaRefusal> {
         let mut state = self.state();
         if state.last.as_ref().is_none_or(|m| m.at.elapsed() > MEASURED_AGE_MAX) {
             state = self.measure(state, stop)?;
@@ -115,7 +115,7 @@ impl Quota {
             state = self.measure(state, stop)?;
         }
         if !state.fits(bytes, self.limit()) {
-            return Err(Refusal::Full);
+            return Err(QuotaRefusal::Full);
         }
         state.staged += bytes;
         Ok(())
@@ -124,13 +124,13 @@ impl Quota {
     /// Measures, or waits for the thread that is measuring.
     fn measure<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, QuotaState>,
         stop: StopCheck<'_>,
-    ) -> Result<MutexGuard<'a, State>, Refusal> {
+    ) -> Result<MutexGuard<'a, QuotaState>, QuotaRefusal> {
         if state.walking {
             while state.walking {
                 if let Some(stop) = stop() {
-                    return Err(Refusal::Stopped(stop));
+                    return Err(QuotaRefusal::Stopped(stop));
                 }
                 let waited = self.walked.wait_timeout(state, STOP_CHECK_EVERY);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -153,25 +153,25 @@ impl Quota {
         Ok(state)
     }
 
-    fn walk(&self, stop: StopCheck<'_>) -> Result<u64, Refusal> {
+    fn walk(&self, stop: StopCheck<'_>) -> Result<u64, QuotaRefusal> {
         let mut total = 0u64;
         for mount in &self.mounts {
-            let bytes = walk::measure(&*mount.dir, Hidden::AtRoot, stop).map_err(Refusal::Unreadable)?;
-            total = total.saturating_add(bytes.map_err(Refusal::Stopped)?);
+            let bytes = walk::measure(&*mount.dir, HiddenNames::AtRoot, stop).map_err(QuotaRefusal::Unreadable)?;
+            total = total.saturating_add(bytes.map_err(QuotaRefusal::Stopped)?);
         }
         for places in HOLDERS {
             let folder = match folder(&self.root, places) {
                 Err(Errno::NOENT) => continue,
-                folder => folder.map_err(Refusal::Unreadable)?,
+                folder => folder.map_err(QuotaRefusal::Unreadable)?,
             };
-            let bytes = walk::measure(folder, Hidden::Anywhere, stop).map_err(Refusal::Unreadable)?;
-            total = total.saturating_add(bytes.map_err(Refusal::Stopped)?);
+            let bytes = walk::measure(folder, HiddenNames::Anywhere, stop).map_err(QuotaRefusal::Unreadable)?;
+            total = total.saturating_add(bytes.map_err(QuotaRefusal::Stopped)?);
         }
         Ok(total)
     }
 }
 
-impl State {
+impl QuotaState {
     fn fits(&self, bytes: u64, limit: ByteSize) -> bool {
         let total = [self.landed, self.staged, bytes].iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
         total.is_some_and(|total| total <= limit.0)
@@ -206,11 +206,11 @@ impl Reservation {
                 self.bytes += bytes;
                 Ok(())
             }
-            Err(Refusal::Full) => {
+            Err(QuotaRefusal::Full) => {
                 Err(PublishError::WorkspaceQuota { path: path.clone(), limit: self.quota.limit() })
             }
-            Err(Refusal::Stopped(stop)) => Err(stop.error(path)),
-            Err(Refusal::Unreadable(errno)) => {
+            Err(QuotaRefusal::Stopped(stop)) => Err(stop.error(path)),
+            Err(QuotaRefusal::Unreadable(errno)) => {
                 Err(PublishError::from_io(path, "measuring the workspace", errno))
             }
         }

@@ -8,17 +8,17 @@
 //! in that moment is removed instead. For a directory that is found out and taken back.
 
 use super::Contents;
-use super::budget::Budget;
+use super::budget::CallBudget;
 use super::error::PublishError;
-use super::identity::{Identity, Version};
-use super::land::Landed;
+use super::identity::{FileIdentity, FileVersion};
+use super::land::LandedAs;
 use super::lock;
-use super::plan::{self, Summary};
+use super::plan::{self, PlanSummary};
 use super::resolve;
-use super::temp::{self, Mount};
-use super::tree::{self, Deleted, Uncounted, Unreadable};
+use super::temp::{self, StagingFolder};
+use super::tree::{self, DeleteResult, Uncounted, Unreadable};
 use super::{Inner, Workspace, walk};
-use cofferdam_core::audit::{EntryKind, Removed};
+use cofferdam_core::audit::{EntryKind, RemoveRecord};
 use cofferdam_core::text::one_line;
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
@@ -36,16 +36,16 @@ pub(super) const ENTRIES_ADDED_MAX: u64 = 10_000;
 /// A name that will go.
 pub(crate) struct PlannedRemove {
     inner: Arc<Inner>,
-    mount: Arc<Mount>,
+    mount: Arc<StagingFolder>,
     path: GuestPath,
     /// What was found: open, so that its number is not given to something else.
     handle: OwnedFd,
-    identity: Identity,
+    identity: FileIdentity,
     /// Removed only if it is this very version; for the source of a file that moves by being
     /// copied.
-    version: Option<Version>,
+    version: Option<FileVersion>,
     contents: Contents,
-    summary: Summary,
+    summary: PlanSummary,
 }
 
 impl Workspace {
@@ -59,7 +59,7 @@ impl Workspace {
         &self,
         path: &GuestPath,
         contents: Contents,
-        budget: &Arc<Budget>,
+        budget: &Arc<CallBudget>,
     ) -> Result<PlannedRemove, PublishError> {
         budget.check(path)?;
         let mount = Arc::clone(self.inner.mount_of(path)?);
@@ -80,7 +80,7 @@ impl Workspace {
             mount,
             path: path.clone(),
             handle,
-            identity: Identity::of(&stat),
+            identity: FileIdentity::of(&stat),
             version: None,
             contents,
             summary,
@@ -95,14 +95,14 @@ pub(super) fn summary(
     entries_max: u64,
     unreadable: Unreadable,
     stop: walk::StopCheck<'_>,
-) -> Result<Summary, Uncounted> {
-    let kind = Identity::of(stat).kind();
+) -> Result<PlanSummary, Uncounted> {
+    let kind = FileIdentity::of(stat).kind();
     match kind {
-        EntryKind::File => Ok(Summary { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) }),
-        EntryKind::Other => Ok(Summary { kind, entries: 1, bytes: 0 }),
+        EntryKind::File => Ok(PlanSummary { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) }),
+        EntryKind::Other => Ok(PlanSummary { kind, entries: 1, bytes: 0 }),
         EntryKind::Directory => {
             let inside = tree::count(handle, entries_max - 1, unreadable, stop)?;
-            Ok(Summary { kind, entries: 1 + inside.entries, bytes: inside.bytes })
+            Ok(PlanSummary { kind, entries: 1 + inside.entries, bytes: inside.bytes })
         }
     }
 }
@@ -127,7 +127,7 @@ fn shown(path: &GuestPath, below: &[u8]) -> String {
 
 impl PlannedRemove {
     /// The same, but only if the file is still as it is in this version.
-    pub(super) fn only_if(mut self, version: Version) -> Self {
+    pub(super) fn only_if(mut self, version: FileVersion) -> Self {
         self.version = Some(version);
         self
     }
@@ -138,17 +138,17 @@ impl PlannedRemove {
     }
 
     /// What it takes with it.
-    pub(crate) fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> PlanSummary {
         self.summary
     }
 
-    pub(super) fn effect(&self) -> Removed {
-        let Summary { kind, entries, .. } = self.summary;
-        Removed { path: self.path.to_string(), removed: kind, entries }
+    pub(super) fn effect(&self) -> RemoveRecord {
+        let PlanSummary { kind, entries, .. } = self.summary;
+        RemoveRecord { path: self.path.to_string(), removed: kind, entries }
     }
 
     /// Removes it. On an error it has its name, unless [`PublishError::Remains`] says otherwise.
-    pub(super) fn land(self) -> Result<Landed, PublishError> {
+    pub(super) fn land(self) -> Result<LandedAs, PublishError> {
         let (way, leaf) = resolve::split(&self.path);
         let parent = match resolve::directory(&self.mount.dir, way.as_bytes()) {
             Ok(parent) => parent,
@@ -176,8 +176,8 @@ impl PlannedRemove {
             .map_err(|errno| resolve::explain(&self.mount.dir, &self.path, errno))?;
         match found {
             Some((_, stat))
-                if Identity::of(&stat) == self.identity
-                    && self.version.is_none_or(|version| version == Version::of(&stat)) =>
+                if FileIdentity::of(&stat) == self.identity
+                    && self.version.is_none_or(|version| version == FileVersion::of(&stat)) =>
             {
                 Ok(stat)
             }
@@ -195,7 +195,7 @@ impl PlannedRemove {
         leaf: &str,
         flags: AtFlags,
         freed: u64,
-    ) -> Result<Landed, PublishError> {
+    ) -> Result<LandedAs, PublishError> {
         match unlinkat(parent, leaf, flags) {
             Ok(()) => {
                 self.inner.quota.release(freed);
@@ -211,7 +211,7 @@ impl PlannedRemove {
     }
 
     /// Takes a directory out of sight whole, then deletes it.
-    fn remove_tree(&self, parent: &OwnedFd, leaf: &str) -> Result<Landed, PublishError> {
+    fn remove_tree(&self, parent: &OwnedFd, leaf: &str) -> Result<LandedAs, PublishError> {
         let failed = |errno| PublishError::from_io(&self.path, "removing it", errno);
         let dir = resolve::directory(&self.handle, b"").map_err(failed)?;
         // Under this lock another process's sweep spares it. Any other holder keeps a sweep
@@ -220,7 +220,7 @@ impl PlannedRemove {
         let temp = self.hide(parent, leaf)?;
         let root = &*self.mount.dir;
         let is_it = resolve::handle(root, &temp)
-            .is_ok_and(|found| found.is_some_and(|(_, stat)| Identity::of(&stat) == self.identity));
+            .is_ok_and(|found| found.is_some_and(|(_, stat)| FileIdentity::of(&stat) == self.identity));
         if !is_it {
             // Somebody gave the name to something else in between: that gets it back.
             return Err(match temp::rename_new(root, &temp, parent, leaf) {
@@ -230,7 +230,7 @@ impl PlannedRemove {
         }
         let hidden = fsync(parent).and_then(|()| fsync(root));
         let deleted = tree::delete(&dir, self.summary.entries + ENTRIES_ADDED_MAX);
-        let deleted = deleted.unwrap_or_else(Deleted::nothing);
+        let deleted = deleted.unwrap_or_else(DeleteResult::nothing);
         self.inner.quota.release(deleted.freed);
         match unlinkat(root, &temp, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => Ok(hidden.into()),
@@ -264,7 +264,7 @@ impl PlannedRemove {
         parent: &OwnedFd,
         leaf: &str,
         temp: &str,
-        mut deleted: Deleted,
+        mut deleted: DeleteResult,
         errno: Errno,
     ) -> PublishError {
         if deleted.left_count == 0 {

@@ -5,17 +5,17 @@
 //! do it, because the names lie on different filesystems, a file is copied, and its source removed
 //! once the copy is durable; a directory is refused.
 
-use super::budget::Budget;
+use super::budget::CallBudget;
 use super::error::PublishError;
-use super::identity::{Identity, Version};
-use super::land::{Landed, TRIES_MAX, Tried};
-use super::plan::{self, Planned, Summary};
+use super::identity::{FileIdentity, FileVersion};
+use super::land::{LandedAs, TRIES_MAX, LandAttempt};
+use super::plan::{self, PlannedChange, PlanSummary};
 use super::remove::{self, ENTRIES_MAX};
-use super::resolve::{self, Entry};
-use super::temp::{self, Mount};
+use super::resolve::{self, ResolvedEntry};
+use super::temp::{self, StagingFolder};
 use super::tree::{Uncounted, Unreadable};
 use super::{Contents, Disposition, Inner, Workspace, lock, parents, source, walk};
-use cofferdam_core::audit::{EntryKind, Moved};
+use cofferdam_core::audit::{EntryKind, MoveRecord};
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
@@ -26,14 +26,14 @@ use std::sync::Arc;
 /// A name that will become another.
 pub(crate) struct PlannedRename {
     inner: Arc<Inner>,
-    from: Arc<Mount>,
-    to: Arc<Mount>,
+    from: Arc<StagingFolder>,
+    to: Arc<StagingFolder>,
     source: GuestPath,
     target: GuestPath,
     disposition: Disposition,
     /// What was found: open, so that its number is not given to something else.
     handle: OwnedFd,
-    identity: Identity,
+    identity: FileIdentity,
 }
 
 impl Workspace {
@@ -49,14 +49,14 @@ impl Workspace {
         source: &GuestPath,
         target: &GuestPath,
         disposition: Disposition,
-        budget: &Arc<Budget>,
-    ) -> Result<(Vec<Planned>, Summary), PublishError> {
+        budget: &Arc<CallBudget>,
+    ) -> Result<(Vec<PlannedChange>, PlanSummary), PublishError> {
         budget.check(source)?;
         let disposition = budget.disposition(target, disposition);
         let (from, to) = (self.inner.mount_of(source)?, self.inner.mount_of(target)?);
         let (handle, stat) = plan::find(from, source)?;
-        let identity = Identity::of(&stat);
-        if let Entry::Other(kind) = resolve::kind(&stat) {
+        let identity = FileIdentity::of(&stat);
+        if let ResolvedEntry::Other(kind) = resolve::kind(&stat) {
             return Err(PublishError::NotARegularFile { path: source.clone(), kind });
         }
         refuse_itself(source, target)?;
@@ -74,7 +74,7 @@ impl Workspace {
         let summary = match remove::summary(&handle, &stat, ENTRIES_MAX, Unreadable::Skip, &|| budget.stop())
         {
             Err(Uncounted::TooMany(inside)) => {
-                Summary { kind: identity.kind(), entries: ENTRIES_MAX, bytes: inside.bytes }
+                PlanSummary { kind: identity.kind(), entries: ENTRIES_MAX, bytes: inside.bytes }
             }
             counted => counted.map_err(|why| remove::uncounted(source, why))?,
         };
@@ -92,7 +92,7 @@ impl Workspace {
             handle,
             identity,
         };
-        Ok((vec![Planned::Rename(rename)], summary))
+        Ok((vec![PlannedChange::Rename(rename)], summary))
     }
 
     /// The two steps that move a file to another filesystem.
@@ -102,26 +102,26 @@ impl Workspace {
         target: &GuestPath,
         disposition: Disposition,
         handle: OwnedFd,
-        budget: &Arc<Budget>,
-    ) -> Result<Vec<Planned>, PublishError> {
+        budget: &Arc<CallBudget>,
+    ) -> Result<Vec<PlannedChange>, PublishError> {
         let failed = |errno| PublishError::from_io(source, "reading it", errno);
         let (file, stat) = source::reopened(handle).map_err(failed)?;
-        let version = Version::of(&stat);
+        let version = FileVersion::of(&stat);
         let mut copy = self.stage(target, disposition, budget)?;
         copy.append_unknown(&file, u64::try_from(stat.st_size).unwrap_or(0))?;
-        if Version::of(&fstat(&file).map_err(failed)?) != version {
+        if FileVersion::of(&fstat(&file).map_err(failed)?) != version {
             return Err(PublishError::Exchanged { path: source.clone() });
         }
         copy.take_after(&stat)?;
         let remove = self.plan_remove(source, Contents::Keep, budget)?.only_if(version);
-        Ok(vec![Planned::Write(copy.seal()?), Planned::Remove(remove)])
+        Ok(vec![PlannedChange::Write(copy.seal()?), PlannedChange::Remove(remove)])
     }
 }
 
 /// Whether one step cannot bring a file from one mount to the other: they are different
 /// filesystems, or the same one mounted twice.
-fn is_across(from: &Mount, to: &Mount) -> Result<bool, Errno> {
-    let place = |mount: &Mount| {
+fn is_across(from: &StagingFolder, to: &StagingFolder) -> Result<bool, Errno> {
+    let place = |mount: &StagingFolder| {
         let mask = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
         let stat = statx(&*mount.dir, "", AtFlags::EMPTY_PATH, mask)?;
         let mount = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
@@ -142,17 +142,17 @@ fn refuse_itself(source: &GuestPath, target: &GuestPath) -> Result<(), PublishEr
 
 /// Whether something of this kind may take a name that stands for `found`.
 fn may_take(
-    found: &Entry,
+    found: &ResolvedEntry,
     target: &GuestPath,
     disposition: Disposition,
     kind: EntryKind,
 ) -> Result<(), PublishError> {
     let path = target.clone();
     match (found, disposition, kind) {
-        (Entry::Absent, ..) | (Entry::File(_), Disposition::Replace, EntryKind::File) => Ok(()),
-        (Entry::File(_), ..) => Err(PublishError::AlreadyExists { path }),
-        (Entry::Directory, ..) => Err(PublishError::IsADirectory { path }),
-        (Entry::Other(kind), ..) => Err(PublishError::NotARegularFile { path, kind }),
+        (ResolvedEntry::Absent, ..) | (ResolvedEntry::File(_), Disposition::Replace, EntryKind::File) => Ok(()),
+        (ResolvedEntry::File(_), ..) => Err(PublishError::AlreadyExists { path }),
+        (ResolvedEntry::Directory, ..) => Err(PublishError::IsADirectory { path }),
+        (ResolvedEntry::Other(kind), ..) => Err(PublishError::NotARegularFile { path, kind }),
     }
 }
 
@@ -162,8 +162,8 @@ impl PlannedRename {
         &self.target
     }
 
-    pub(super) fn effect(&self) -> Moved {
-        Moved {
+    pub(super) fn effect(&self) -> MoveRecord {
+        MoveRecord {
             path: self.target.to_string(),
             moved_from: self.source.to_string(),
             kind: self.identity.kind(),
@@ -173,13 +173,13 @@ impl PlannedRename {
 
     /// Renames it. On an error nothing was renamed, unless [`PublishError::Crossed`] or
     /// [`PublishError::Astray`] says otherwise.
-    pub(super) fn land(self) -> Result<Landed, PublishError> {
+    pub(super) fn land(self) -> Result<LandedAs, PublishError> {
         for _ in 0..TRIES_MAX {
             let Some(target) = parents::open_or_make(&self.to, &self.target, self.inner.umask)? else {
                 continue;
             };
             let source = self.still_there()?;
-            if let Tried::Placed { freed } = self.place(&source, &target.dir)? {
+            if let LandAttempt::Placed { freed } = self.place(&source, &target.dir)? {
                 self.inner.quota.release(freed);
                 // The new name first: a power loss in between leaves both names, never neither.
                 return Ok(fsync(target.keep()).and_then(|()| fsync(source)).into());
@@ -197,7 +197,7 @@ impl PlannedRename {
             parent => parent.map_err(failed)?,
         };
         match resolve::handle(&parent, leaf).map_err(failed)? {
-            Some((_, stat)) if Identity::of(&stat) == self.identity => Ok(parent),
+            Some((_, stat)) if FileIdentity::of(&stat) == self.identity => Ok(parent),
             _ => Err(self.exchanged()),
         }
     }
@@ -206,21 +206,21 @@ impl PlannedRename {
         PublishError::Exchanged { path: self.source.clone() }
     }
 
-    fn place(&self, source: &OwnedFd, target: &OwnedFd) -> Result<Tried, PublishError> {
+    fn place(&self, source: &OwnedFd, target: &OwnedFd) -> Result<LandAttempt, PublishError> {
         let (_, leaf) = resolve::split(&self.target);
         let found = resolve::handle(target, leaf)
             .map_err(|errno| resolve::explain(&self.to.dir, &self.target, errno))?;
-        let entry = found.as_ref().map_or(Entry::Absent, |(_, stat)| resolve::kind(stat));
+        let entry = found.as_ref().map_or(ResolvedEntry::Absent, |(_, stat)| resolve::kind(stat));
         may_take(&entry, &self.target, self.disposition, self.identity.kind())?;
-        let old = if let Entry::File(old) = &entry { Some(old) } else { None };
-        let Some(_held) = self.hold(source, target, old) else { return Ok(Tried::Changed) };
+        let old = if let ResolvedEntry::File(old) = &entry { Some(old) } else { None };
+        let Some(_held) = self.hold(source, target, old) else { return Ok(LandAttempt::Changed) };
         let renamed = match old {
             None => self.take_free_name(source, target)?,
             // Two names of one file, which the system's rename leaves as they are.
-            Some(old) if Identity::of(old) == self.identity => self.unlink_source(source),
+            Some(old) if FileIdentity::of(old) == self.identity => self.unlink_source(source),
             Some(_) => renameat(source, resolve::split(&self.source).1, target, leaf),
         };
-        let replaced = old.filter(|old| Identity::of(old) != self.identity);
+        let replaced = old.filter(|old| FileIdentity::of(old) != self.identity);
         self.outcome(renamed, source, target, replaced.map_or(0, walk::freed))
     }
 
@@ -235,7 +235,7 @@ impl PlannedRename {
         let target = |old| lock::hold_if_possible(target, resolve::split(&self.target).1, old);
         match old {
             None => Some([source()?, None]),
-            Some(old) if Identity::of(old) == self.identity => Some([source()?, None]),
+            Some(old) if FileIdentity::of(old) == self.identity => Some([source()?, None]),
             // In one order everywhere: two renames that cross never wait for each other.
             Some(old) if old.st_ino < moving.st_ino => Some([target(old)?, source()?]),
             Some(old) => Some([source()?, target(old)?]),
@@ -269,7 +269,7 @@ impl PlannedRename {
     fn unlink_source(&self, source: &OwnedFd) -> rustix::io::Result<()> {
         let (_, leaf) = resolve::split(&self.source);
         match resolve::handle(source, leaf)? {
-            Some((_, stat)) if Identity::of(&stat) == self.identity => {
+            Some((_, stat)) if FileIdentity::of(&stat) == self.identity => {
                 unlinkat(source, leaf, AtFlags::empty())
             }
             _ => Ok(()),
@@ -284,11 +284,11 @@ impl PlannedRename {
         source: &OwnedFd,
         target: &OwnedFd,
         freed: u64,
-    ) -> Result<Tried, PublishError> {
+    ) -> Result<LandAttempt, PublishError> {
         match renamed {
             Ok(()) => {}
             Err(Errno::EXIST | Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => {
-                return Ok(Tried::Changed);
+                return Ok(LandAttempt::Changed);
             }
             Err(Errno::XDEV | Errno::BUSY) => {
                 let (path, at) = (self.target.clone(), self.target.to_string());
@@ -298,13 +298,13 @@ impl PlannedRename {
         }
         let (_, leaf) = resolve::split(&self.target);
         let landed = match resolve::handle(target, leaf) {
-            Ok(Some((_, stat))) => Identity::of(&stat),
+            Ok(Some((_, stat))) => FileIdentity::of(&stat),
             // Renamed, and somebody took it away since.
-            Ok(None) | Err(_) => return Ok(Tried::Placed { freed }),
+            Ok(None) | Err(_) => return Ok(LandAttempt::Placed { freed }),
         };
         // Without any name, it was there and somebody replaced it since.
         if landed == self.identity || fstat(&self.handle).is_ok_and(|stat| stat.st_nlink == 0) {
-            return Ok(Tried::Placed { freed });
+            return Ok(LandAttempt::Placed { freed });
         }
         match temp::rename_new(target, leaf, source, resolve::split(&self.source).1) {
             Ok(()) => Err(PublishError::Crossed { path: self.source.clone(), target: self.target.clone() }),

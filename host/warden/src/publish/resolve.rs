@@ -23,7 +23,7 @@ const WRITING: ResolveFlags = READING.union(ResolveFlags::NO_SYMLINKS);
 const TRIES_MAX: u32 = 64;
 
 /// What a name stands for.
-pub(super) enum Entry {
+pub(super) enum ResolvedEntry {
     /// Nothing.
     Absent,
     /// A regular file.
@@ -68,9 +68,9 @@ pub(super) fn directory(dir: impl AsFd, relative: &[u8]) -> Result<OwnedFd> {
 }
 
 /// What `relative` stands for, a last symbolic link not followed.
-pub(super) fn entry(dir: impl AsFd, relative: &str) -> Result<Entry> {
+pub(super) fn entry(dir: impl AsFd, relative: &str) -> Result<ResolvedEntry> {
     Ok(match handle(dir, relative)? {
-        None => Entry::Absent,
+        None => ResolvedEntry::Absent,
         Some((_, stat)) => kind(&stat),
     })
 }
@@ -89,15 +89,15 @@ pub(super) fn handle(dir: impl AsFd, relative: &str) -> Result<Option<(OwnedFd, 
 }
 
 /// What a handle stands for.
-pub(super) fn kind(stat: &Stat) -> Entry {
+pub(super) fn kind(stat: &Stat) -> ResolvedEntry {
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Entry::File(*stat),
-        FileType::Directory => Entry::Directory,
-        FileType::Symlink => Entry::Other("a symbolic link"),
-        FileType::Fifo => Entry::Other("a FIFO"),
-        FileType::Socket => Entry::Other("a socket"),
-        FileType::BlockDevice | FileType::CharacterDevice => Entry::Other("a device"),
-        _ => Entry::Other("something else"),
+        FileType::RegularFile => ResolvedEntry::File(*stat),
+        FileType::Directory => ResolvedEntry::Directory,
+        FileType::Symlink => ResolvedEntry::Other("a symbolic link"),
+        FileType::Fifo => ResolvedEntry::Other("a FIFO"),
+        FileType::Socket => ResolvedEntry::Other("a socket"),
+        FileType::BlockDevice | FileType::CharacterDevice => ResolvedEntry::Other("a device"),
+        _ => ResolvedEntry::Other("something else"),
     }
 }
 
@@ -130,16 +130,16 @@ pub(super) fn explain(mount: impl AsFd, path: &GuestPath, errno: Errno) -> Publi
     for end in ends {
         let at = || format!("{}/{}", path.mount(), &below[..end]);
         match entry(mount, &below[..end]) {
-            Ok(Entry::Directory) => {}
-            Ok(Entry::Other("a symbolic link")) => {
+            Ok(ResolvedEntry::Directory) => {}
+            Ok(ResolvedEntry::Other("a symbolic link")) => {
                 return PublishError::SymlinkInPath { path: path.clone(), at: at() };
             }
-            Ok(Entry::File(_) | Entry::Other(_)) => {
+            Ok(ResolvedEntry::File(_) | ResolvedEntry::Other(_)) => {
                 return PublishError::ParentNotADirectory { path: path.clone(), at: at() };
             }
             Err(Errno::XDEV) => return PublishError::OtherMount { path: path.clone(), at: at() },
             // It changed since; the first answer still has to be told.
-            Ok(Entry::Absent) | Err(_) => break,
+            Ok(ResolvedEntry::Absent) | Err(_) => break,
         }
     }
     match errno {

@@ -5,9 +5,9 @@
 use super::Workspace;
 use super::error::PublishError;
 use super::identity;
-use super::resolve::{self, Entry};
-use super::temp::Mount;
-use cofferdam_policy::{Expected, GuestPath};
+use super::resolve::{self, ResolvedEntry};
+use super::temp::StagingFolder;
+use cofferdam_policy::{ExpectedEntry, GuestPath};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Stat, fstat, readlink};
 use rustix::io::{Errno, Result};
@@ -24,16 +24,16 @@ impl Workspace {
     pub(crate) fn open_file(
         &self,
         path: &GuestPath,
-        expected: Expected<'_>,
+        expected: ExpectedEntry<'_>,
     ) -> std::result::Result<(File, u64), PublishError> {
-        let (file, stat) = open(self.inner.mount_of(path)?, path, Links::Follow, expected)?;
+        let (file, stat) = open(self.inner.mount_of(path)?, path, LinkRule::Follow, expected)?;
         Ok((file, u64::try_from(stat.st_size).unwrap_or(0)))
     }
 }
 
 /// Whether the way to a file that is read may lead through symbolic links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Links {
+pub(crate) enum LinkRule {
     /// Inside the mount.
     Follow,
     /// Not at all.
@@ -43,18 +43,18 @@ pub(crate) enum Links {
 /// Opens the regular file at `path` as reading resolves it: its length is what it is at that
 /// moment.
 pub(super) fn open(
-    mount: &Mount,
+    mount: &StagingFolder,
     path: &GuestPath,
-    links: Links,
-    expected: Expected<'_>,
+    links: LinkRule,
+    expected: ExpectedEntry<'_>,
 ) -> std::result::Result<(File, Stat), PublishError> {
     if path.is_mount() {
         return Err(PublishError::IsADirectory { path: path.clone() });
     }
     let failed = |errno| explain(path, errno);
     let handle = match links {
-        Links::Follow => resolve::open_following(&mount.dir, path.below_mount()).map_err(failed)?,
-        Links::Refuse => {
+        LinkRule::Follow => resolve::open_following(&mount.dir, path.below_mount()).map_err(failed)?,
+        LinkRule::Refuse => {
             let found = resolve::handle(&mount.dir, path.below_mount()).map_err(|errno| match errno {
                 Errno::LOOP => resolve::explain(&mount.dir, path, errno),
                 errno => failed(errno),
@@ -63,9 +63,9 @@ pub(super) fn open(
         }
     };
     match resolve::kind(&fstat(&handle).map_err(failed)?) {
-        Entry::File(_) => {}
-        Entry::Other(kind) => return Err(PublishError::NotARegularFile { path: path.clone(), kind }),
-        Entry::Directory | Entry::Absent => {
+        ResolvedEntry::File(_) => {}
+        ResolvedEntry::Other(kind) => return Err(PublishError::NotARegularFile { path: path.clone(), kind }),
+        ResolvedEntry::Directory | ResolvedEntry::Absent => {
             return Err(PublishError::IsADirectory { path: path.clone() });
         }
     }
@@ -74,9 +74,9 @@ pub(super) fn open(
     }
     let (file, stat) = reopened(handle).map_err(failed)?;
     match expected {
-        Expected::Anything => Ok((file, stat)),
-        Expected::This(seen) if identity::seen(&stat) == *seen => Ok((file, stat)),
-        Expected::This(_) | Expected::Nothing => Err(PublishError::NotAsApproved { path: path.clone() }),
+        ExpectedEntry::Anything => Ok((file, stat)),
+        ExpectedEntry::This(seen) if identity::seen(&stat) == *seen => Ok((file, stat)),
+        ExpectedEntry::This(_) | ExpectedEntry::Nothing => Err(PublishError::NotAsApproved { path: path.clone() }),
     }
 }
 

@@ -3,19 +3,19 @@
 //! It refuses bytes over a quota before it writes any of them, and anything at all after a failure.
 //! Dropped, it is gone, and what it held of the workspace's quota is given back.
 
-use super::budget::Budget;
-use super::copy::{self, Job};
-use super::digest::Digest;
+use super::budget::CallBudget;
+use super::copy::{self, CopyJob};
+use super::digest::RunningHash;
 use super::error::PublishError;
 use super::land::SealedFile;
 use super::quota::Reservation;
-use super::resolve::{self, Entry};
-use super::source::{self, Links};
-use super::temp::{Mount, TempName};
+use super::resolve::{self, ResolvedEntry};
+use super::source::{self, LinkRule};
+use super::temp::{StagingFolder, TempName};
 use super::{Disposition, Inner};
 use cofferdam_core::audit::FileFacts;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_policy::{Expected, GuestPath, Seen};
+use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fs::{Mode, Stat, Timespec, Timestamps, fchmod, fsync, futimens};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,39 +23,39 @@ use std::sync::Arc;
 
 /// A file being written, visible to nobody.
 pub(crate) struct StagedFile {
-    place: Place,
-    body: Body,
-    budget: Arc<Budget>,
+    place: StageTarget,
+    body: StageBody,
+    budget: Arc<CallBudget>,
     failed: Option<ErrorCode>,
 }
 
 /// Where a staged file wants to go.
-pub(super) struct Place {
+pub(super) struct StageTarget {
     pub(super) inner: Arc<Inner>,
-    pub(super) mount: Arc<Mount>,
+    pub(super) mount: Arc<StagingFolder>,
     pub(super) path: GuestPath,
     pub(super) disposition: Disposition,
     /// What the file that it replaces must be.
     pub(super) expected: Option<[u8; 32]>,
     /// What was approved to be replaced.
-    pub(super) approved: Option<Box<Seen>>,
+    pub(super) approved: Option<Box<PathSnapshot>>,
     /// The mode that it shall have, and not that of what was there; for the copy of a file that
     /// moves.
     pub(super) mode: Option<Mode>,
 }
 
 /// What there is of it so far.
-pub(super) struct Body {
+pub(super) struct StageBody {
     pub(super) file: File,
     pub(super) temp: Option<TempName>,
     pub(super) bytes: u64,
-    pub(super) digest: Digest,
+    pub(super) digest: RunningHash,
     pub(super) reservation: Reservation,
 }
 
-impl Body {
+impl StageBody {
     /// Writes `bytes` at the end, slice by slice.
-    fn put(&mut self, job: &Job<'_>, bytes: &[u8]) -> Result<(), PublishError> {
+    fn put(&mut self, job: &CopyJob<'_>, bytes: &[u8]) -> Result<(), PublishError> {
         for slice in bytes.chunks(copy::SLICE_BYTES) {
             job.check()?;
             self.file.write_all_at(slice, self.bytes).map_err(job.failed("writing"))?;
@@ -68,20 +68,20 @@ impl Body {
 
 /// Whether `path` could be published now. The decision without a race is made when publishing.
 pub(super) fn precheck(
-    mount: &Mount,
+    mount: &StagingFolder,
     path: &GuestPath,
     disposition: Disposition,
-) -> Result<Entry, PublishError> {
+) -> Result<ResolvedEntry, PublishError> {
     if path.is_mount() {
         return Err(PublishError::IsADirectory { path: path.clone() });
     }
     let entry = resolve::entry(&mount.dir, path.below_mount())
         .map_err(|errno| resolve::explain(&mount.dir, path, errno))?;
     match (&entry, disposition) {
-        (Entry::Directory, _) => Err(PublishError::IsADirectory { path: path.clone() }),
-        (Entry::Other(kind), _) => Err(PublishError::NotARegularFile { path: path.clone(), kind }),
-        (Entry::File(_), Disposition::CreateNew) => Err(PublishError::AlreadyExists { path: path.clone() }),
-        (Entry::File(_), Disposition::Replace) | (Entry::Absent, _) => Ok(entry),
+        (ResolvedEntry::Directory, _) => Err(PublishError::IsADirectory { path: path.clone() }),
+        (ResolvedEntry::Other(kind), _) => Err(PublishError::NotARegularFile { path: path.clone(), kind }),
+        (ResolvedEntry::File(_), Disposition::CreateNew) => Err(PublishError::AlreadyExists { path: path.clone() }),
+        (ResolvedEntry::File(_), Disposition::Replace) | (ResolvedEntry::Absent, _) => Ok(entry),
     }
 }
 
@@ -92,7 +92,7 @@ impl StagedFile {
         self.body.bytes
     }
 
-    pub(super) fn new(place: Place, body: Body, budget: Arc<Budget>) -> Self {
+    pub(super) fn new(place: StageTarget, body: StageBody, budget: Arc<CallBudget>) -> Self {
         Self { place, body, budget, failed: None }
     }
 
@@ -103,7 +103,7 @@ impl StagedFile {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), PublishError> {
         self.unless_failed(|staged| {
             staged.admit(bytes.len() as u64)?;
-            let job = Job { path: &staged.place.path, budget: &staged.budget };
+            let job = CopyJob { path: &staged.place.path, budget: &staged.budget };
             let body = &mut staged.body;
             body.digest.resume(&job, &body.file, body.bytes)?;
             body.put(&job, bytes)
@@ -121,8 +121,8 @@ impl StagedFile {
         }
         self.unless_failed(|staged| {
             staged.admit(bytes.len() as u64)?;
-            staged.body.digest = Digest::Known(*sha256);
-            staged.body.put(&Job { path: &staged.place.path, budget: &staged.budget }, bytes)
+            staged.body.digest = RunningHash::Known(*sha256);
+            staged.body.put(&CopyJob { path: &staged.place.path, budget: &staged.budget }, bytes)
         })
     }
 
@@ -142,11 +142,11 @@ impl StagedFile {
         }
         self.unless_failed(|staged| {
             staged.admit(len)?;
-            let job = Job { path: &staged.place.path, budget: &staged.budget };
+            let job = CopyJob { path: &staged.place.path, budget: &staged.budget };
             let body = &mut staged.body;
             let before = body.bytes;
             if before == 0 {
-                body.digest = Digest::Known(*sha256);
+                body.digest = RunningHash::Known(*sha256);
             } else {
                 body.digest.resume(&job, &body.file, before)?;
             }
@@ -167,8 +167,8 @@ impl StagedFile {
     pub(crate) fn append_file(
         &mut self,
         path: &GuestPath,
-        links: Links,
-        expected: Expected<'_>,
+        links: LinkRule,
+        expected: ExpectedEntry<'_>,
     ) -> Result<FileFacts, PublishError> {
         let mut appended = None;
         self.unless_failed(|staged| {
@@ -185,7 +185,7 @@ impl StagedFile {
     /// Appends the first `len` bytes of `source`; returns the SHA-256 of what was staged of it.
     pub(super) fn append_unknown(&mut self, source: &File, len: u64) -> Result<[u8; 32], PublishError> {
         self.admit(len)?;
-        let job = Job { path: &self.place.path, budget: &self.budget };
+        let job = CopyJob { path: &self.place.path, budget: &self.budget };
         let body = &mut self.body;
         let before = body.bytes;
         body.digest.resume(&job, &body.file, before)?;
@@ -216,7 +216,7 @@ impl StagedFile {
 
     /// Publishes only over what was approved to be replaced, and fails with
     /// [`PublishError::NotAsApproved`] where anything else, or nothing, has the name then.
-    pub(crate) fn expect_approved(&mut self, seen: Seen) {
+    pub(crate) fn expect_approved(&mut self, seen: PathSnapshot) {
         self.place.approved = Some(Box::new(seen));
     }
 
@@ -231,7 +231,7 @@ impl StagedFile {
             staged.budget.check(&place.path)?;
             let failed = |errno| PublishError::from_io(&place.path, "syncing it", errno);
             match precheck(&place.mount, &place.path, place.disposition)? {
-                Entry::File(old) => mode = Mode::from_raw_mode(old.st_mode & 0o777),
+                ResolvedEntry::File(old) => mode = Mode::from_raw_mode(old.st_mode & 0o777),
                 // Told early; that it is the file that was read is found when publishing.
                 _ if place.expected.is_some() => {
                     return Err(PublishError::Changed { path: place.path.clone() });

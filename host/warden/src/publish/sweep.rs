@@ -2,7 +2,7 @@
 //! being deleted. It refuses to touch one that is locked, which another process is working on, and
 //! anything else with such a name. It follows no symbolic link and enters no other mount.
 
-use super::resolve::{self, Entry};
+use super::resolve::{self, ResolvedEntry};
 use super::temp::PREFIX;
 use super::tree;
 use cap_std::fs::Dir;
@@ -15,7 +15,7 @@ pub(super) const SWEPT_ENTRIES_MAX: u64 = 200_000;
 
 /// What a sweep did.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Swept {
+pub(super) struct SweepResult {
     /// Names that are gone.
     pub(super) removed: usize,
     /// Names that stay until the next start: what they hold was too much for one, or cannot be
@@ -28,8 +28,8 @@ pub(super) struct Swept {
 ///
 /// # Errors
 /// Only when the directory cannot be listed: a single stubborn file is no reason not to start.
-pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<Swept> {
-    let mut swept = Swept::default();
+pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<SweepResult> {
+    let mut swept = SweepResult::default();
     for entry in rustix::fs::Dir::read_from(dir)? {
         let entry = entry?;
         if !entry.file_name().to_bytes().starts_with(PREFIX.as_bytes()) {
@@ -37,8 +37,8 @@ pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<Swept> {
         }
         let Ok(name) = entry.file_name().to_str() else { continue };
         match remove_unless_locked(dir, name, &mut entries_max) {
-            Ok(Removed::Gone) => swept.removed += 1,
-            Ok(Removed::Left) => swept.left += 1,
+            Ok(NameRemoval::Gone) => swept.removed += 1,
+            Ok(NameRemoval::Left) => swept.left += 1,
             Err(_) => {}
         }
     }
@@ -46,29 +46,29 @@ pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<Swept> {
 }
 
 /// What came of one name.
-enum Removed {
+enum NameRemoval {
     Gone,
     /// Not all that is in it could be deleted now.
     Left,
 }
 
-fn remove_unless_locked(dir: &Dir, name: &str, entries_max: &mut u64) -> Result<Removed> {
+fn remove_unless_locked(dir: &Dir, name: &str, entries_max: &mut u64) -> Result<NameRemoval> {
     let kind = resolve::entry(dir, name)?;
     let flags = match kind {
-        Entry::File(_) => OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK,
-        Entry::Directory => OFlags::RDONLY | OFlags::DIRECTORY,
-        Entry::Absent | Entry::Other(_) => return Err(Errno::INVAL),
+        ResolvedEntry::File(_) => OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK,
+        ResolvedEntry::Directory => OFlags::RDONLY | OFlags::DIRECTORY,
+        ResolvedEntry::Absent | ResolvedEntry::Other(_) => return Err(Errno::INVAL),
     };
     let found = resolve::open(dir, name, flags)?;
     flock(&found, FlockOperation::NonBlockingLockExclusive)?;
-    if !matches!(kind, Entry::Directory) {
-        return unlinkat(dir, name, AtFlags::empty()).map(|()| Removed::Gone);
+    if !matches!(kind, ResolvedEntry::Directory) {
+        return unlinkat(dir, name, AtFlags::empty()).map(|()| NameRemoval::Gone);
     }
     let deleted = tree::delete(&found, *entries_max)?;
     *entries_max = entries_max.saturating_sub(deleted.entries);
     match unlinkat(dir, name, AtFlags::REMOVEDIR) {
-        Ok(()) => Ok(Removed::Gone),
-        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removed::Left),
+        Ok(()) => Ok(NameRemoval::Gone),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(NameRemoval::Left),
         Err(errno) => Err(errno),
     }
 }

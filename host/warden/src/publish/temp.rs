@@ -3,7 +3,7 @@
 //! A named one is under an exclusive lock for as long as this process works on it, so that another
 //! process's sweep spares it. Neither kind shows content under a name that a guest can use.
 
-use super::park::Park;
+use super::park::ParkFolder;
 use super::resolve;
 use cap_std::fs::Dir;
 use rustix::fd::AsFd;
@@ -22,11 +22,11 @@ pub(super) const PREFIX: &str = ".cofferdam-tmp-";
 pub(super) const NAMES_MAX: u32 = 16;
 
 /// One directory of the workspace, open, and how files are staged in it.
-pub(super) struct Mount {
+pub(super) struct StagingFolder {
     /// `/shared`, `/tmp` or `/vault`.
     pub(super) guest: &'static str,
     pub(super) dir: Arc<Dir>,
-    pub(super) technique: Technique,
+    pub(super) technique: StagingMethod,
     /// Held for writing while directories are made and not yet durable, and while they are unmade;
     /// for reading while a file gets its name in one.
     pub(super) making: RwLock<()>,
@@ -34,7 +34,7 @@ pub(super) struct Mount {
 
 /// How a staged file stays out of sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Technique {
+pub(super) enum StagingMethod {
     /// It has no name (`O_TMPFILE`), where the filesystem can do that; otherwise as
     /// [`Self::Named`].
     Unnamed,
@@ -42,7 +42,7 @@ pub(super) enum Technique {
     Named,
 }
 
-impl Technique {
+impl StagingMethod {
     /// Without `/proc`, a file that has no name cannot be given one.
     pub(super) fn detect() -> Self {
         if Path::new("/proc/self/fd").is_dir() { Self::Unnamed } else { Self::Named }
@@ -54,12 +54,12 @@ pub(super) struct TempName {
     dir: Arc<Dir>,
     name: Option<String>,
     /// What `dir` is, where it is not a mount's root; it goes with the last name in it.
-    _park: Option<Arc<Park>>,
+    _park: Option<Arc<ParkFolder>>,
 }
 
 impl TempName {
     /// A name of a file in a park.
-    pub(super) fn parked(park: &Arc<Park>, name: String) -> Self {
+    pub(super) fn parked(park: &Arc<ParkFolder>, name: String) -> Self {
         Self { dir: Arc::clone(park.dir()), name: Some(name), _park: Some(Arc::clone(park)) }
     }
 
@@ -79,7 +79,7 @@ impl TempName {
     }
 
     /// Gives a file that has no name a temporary one; it is locked before the name shows.
-    pub(super) fn link(mount: &Mount, file: &File) -> Result<Self> {
+    pub(super) fn link(mount: &StagingFolder, file: &File) -> Result<Self> {
         flock(file, FlockOperation::NonBlockingLockExclusive)?;
         for _ in 0..NAMES_MAX {
             let name = random_name();
@@ -127,9 +127,9 @@ pub(super) fn rename_directory(old: impl AsFd, name: &str, new: impl AsFd, to: &
 }
 
 /// An empty file that nobody can name, readable and writable by its owner alone.
-pub(super) fn create(mount: &Mount) -> Result<(File, Option<TempName>)> {
+pub(super) fn create(mount: &StagingFolder) -> Result<(File, Option<TempName>)> {
     let owner = Mode::RUSR | Mode::WUSR;
-    if mount.technique == Technique::Unnamed {
+    if mount.technique == StagingMethod::Unnamed {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         match openat(&*mount.dir, ".", flags, owner) {
             Ok(fd) => return Ok((File::from(fd), None)),
@@ -149,7 +149,7 @@ pub(super) fn create(mount: &Mount) -> Result<(File, Option<TempName>)> {
 }
 
 /// A locked file with a temporary name. WOULDBLOCK: a sweep came between creation and lock.
-fn create_named(mount: &Mount, mode: Mode) -> Result<(File, TempName)> {
+fn create_named(mount: &StagingFolder, mode: Mode) -> Result<(File, TempName)> {
     let name = random_name();
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(openat(&*mount.dir, &name, flags, mode)?);

@@ -2,9 +2,9 @@
 //!
 //! It never enters another mount: counting refuses one, deleting leaves it where it is and says so.
 
-use super::budget::Stop;
+use super::budget::BudgetStop;
 use super::resolve;
-use super::walk::{self, At, ENTRIES_PER_CHECK, StopCheck, Then, Visit};
+use super::walk::{self, WalkEntry, ENTRIES_PER_CHECK, StopCheck, NextStep, Visitor};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat, unlinkat};
 use rustix::io::{Errno, Result};
@@ -27,9 +27,9 @@ pub(super) enum Unreadable {
 #[derive(Debug)]
 pub(super) enum Uncounted {
     /// The call has to end.
-    Stopped(Stop),
+    Stopped(BudgetStop),
     /// There are more entries than asked for; so much was counted up to there.
-    TooMany(Counted),
+    TooMany(TreeCount),
     /// Another mount lies there, at this way from the root.
     OtherMount(Vec<u8>),
     /// It cannot be read.
@@ -38,18 +38,18 @@ pub(super) enum Uncounted {
 
 /// What lies in a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct TreeCount {
     /// Files, directories and others, the root not included.
     pub(super) entries: u64,
     /// Length of all regular files.
     pub(super) bytes: u64,
 }
 
-struct Count<'a> {
+struct CountVisitor<'a> {
     stop: StopCheck<'a>,
     entries_max: u64,
     unreadable: Unreadable,
-    counted: Counted,
+    counted: TreeCount,
 }
 
 /// Counts what lies beneath `root`, up to `entries_max`.
@@ -58,8 +58,8 @@ pub(super) fn count(
     entries_max: u64,
     unreadable: Unreadable,
     stop: StopCheck<'_>,
-) -> std::result::Result<Counted, Uncounted> {
-    let mut count = Count { stop, entries_max, unreadable, counted: Counted::default() };
+) -> std::result::Result<TreeCount, Uncounted> {
+    let mut count = CountVisitor { stop, entries_max, unreadable, counted: TreeCount::default() };
     match walk::walk(root, &mut count) {
         Ok(Continue(())) => Ok(count.counted),
         Ok(Break(end)) => Err(end),
@@ -68,10 +68,10 @@ pub(super) fn count(
     }
 }
 
-impl Visit for Count<'_> {
+impl Visitor for CountVisitor<'_> {
     type End = Uncounted;
 
-    fn entry(&mut self, at: &At<'_>) -> ControlFlow<Uncounted, Then> {
+    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<Uncounted, NextStep> {
         // First, so that even an empty directory's walk was allowed to begin.
         if self.counted.entries.is_multiple_of(ENTRIES_PER_CHECK)
             && let Some(stop) = (self.stop)()
@@ -81,9 +81,9 @@ impl Visit for Count<'_> {
         // Opening tells of a mount, also of one of the same filesystem.
         let stat = match resolve::open(at.dir, at.name, OFlags::PATH | OFlags::NOFOLLOW).and_then(fstat) {
             Ok(stat) => stat,
-            Err(Errno::NOENT) => return Continue(Then::On),
+            Err(Errno::NOENT) => return Continue(NextStep::On),
             Err(Errno::XDEV) => return Break(Uncounted::OtherMount(at.whole())),
-            Err(_) if self.unreadable == Unreadable::Skip => return Continue(Then::On),
+            Err(_) if self.unreadable == Unreadable::Skip => return Continue(NextStep::On),
             Err(errno) => return Break(Uncounted::Unreadable(at.whole(), errno)),
         };
         if self.counted.entries >= self.entries_max {
@@ -91,13 +91,13 @@ impl Visit for Count<'_> {
         }
         self.counted.entries += 1;
         Continue(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Then::Into,
+            FileType::Directory => NextStep::Into,
             FileType::RegularFile => {
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
                 self.counted.bytes = self.counted.bytes.saturating_add(size);
-                Then::On
+                NextStep::On
             }
-            _ => Then::On,
+            _ => NextStep::On,
         })
     }
 
@@ -112,7 +112,7 @@ impl Visit for Count<'_> {
 
 /// What came of deleting.
 #[derive(Debug, Default)]
-pub(super) struct Deleted {
+pub(super) struct DeleteResult {
     /// Files, directories and others that are gone.
     pub(super) entries: u64,
     /// What the workspace got back.
@@ -125,18 +125,18 @@ pub(super) struct Deleted {
     pub(super) cut: bool,
 }
 
-impl Deleted {
+impl DeleteResult {
     /// The root itself cannot be read.
     pub(super) fn nothing(errno: Errno) -> Self {
         Self { left: vec![(Vec::new(), errno)], left_count: 1, ..Self::default() }
     }
 }
 
-struct Delete {
+struct DeleteVisitor {
     entries_max: u64,
     /// How many were gone when a directory was last gone through once more.
     again_at: u64,
-    deleted: Deleted,
+    deleted: DeleteResult,
 }
 
 /// Deletes what lies beneath `root`, which itself stays, up to `entries_max` entries.
@@ -145,9 +145,9 @@ struct Delete {
 ///
 /// # Errors
 /// When the root cannot be read.
-pub(super) fn delete(root: impl AsFd, entries_max: u64) -> Result<Deleted> {
+pub(super) fn delete(root: impl AsFd, entries_max: u64) -> Result<DeleteResult> {
     let root = root.as_fd();
-    let mut delete = Delete { entries_max, again_at: 0, deleted: Deleted::default() };
+    let mut delete = DeleteVisitor { entries_max, again_at: 0, deleted: DeleteResult::default() };
     loop {
         let before = delete.deleted.entries;
         let ended = walk::walk(root, &mut delete)?;
@@ -160,17 +160,17 @@ pub(super) fn delete(root: impl AsFd, entries_max: u64) -> Result<Deleted> {
 }
 
 fn is_empty(root: BorrowedFd<'_>) -> Result<bool> {
-    struct Any;
-    impl Visit for Any {
+    struct AnyVisitor;
+    impl Visitor for AnyVisitor {
         type End = ();
-        fn entry(&mut self, _: &At<'_>) -> ControlFlow<(), Then> {
+        fn entry(&mut self, _: &WalkEntry<'_>) -> ControlFlow<(), NextStep> {
             Break(())
         }
     }
-    Ok(walk::walk(root, &mut Any)?.is_continue())
+    Ok(walk::walk(root, &mut AnyVisitor)?.is_continue())
 }
 
-impl Delete {
+impl DeleteVisitor {
     fn gone(&mut self, freed: u64) {
         self.deleted.entries += 1;
         self.deleted.freed = self.deleted.freed.saturating_add(freed);
@@ -184,10 +184,10 @@ impl Delete {
     }
 }
 
-impl Visit for Delete {
+impl Visitor for DeleteVisitor {
     type End = ();
 
-    fn entry(&mut self, at: &At<'_>) -> ControlFlow<(), Then> {
+    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<(), NextStep> {
         if self.deleted.entries >= self.entries_max {
             self.deleted.cut = true;
             return Break(());
@@ -195,10 +195,10 @@ impl Visit for Delete {
         match remove_entry(at) {
             Ok(freed) => self.gone(freed),
             Err(Errno::NOENT) => {}
-            Err(Errno::NOTEMPTY | Errno::EXIST) => return Continue(Then::Into),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => return Continue(NextStep::Into),
             Err(errno) => self.left(at.whole(), errno),
         }
-        Continue(Then::On)
+        Continue(NextStep::On)
     }
 
     fn unreadable(&mut self, path: &[u8], errno: Errno) -> ControlFlow<()> {
@@ -208,7 +208,7 @@ impl Visit for Delete {
         Continue(())
     }
 
-    fn done(&mut self, root: BorrowedFd<'_>, parent: &[u8], name: &[u8]) -> ControlFlow<(), Then> {
+    fn done(&mut self, root: BorrowedFd<'_>, parent: &[u8], name: &[u8]) -> ControlFlow<(), NextStep> {
         let name_of = || std::ffi::CString::new(name).map_err(|_| Errno::INVAL);
         let removed = resolve::directory(root, parent)
             .and_then(|parent| unlinkat(parent, &*name_of()?, AtFlags::REMOVEDIR));
@@ -220,16 +220,16 @@ impl Visit for Delete {
             // Missed, or added meanwhile: once more, as long as that gets anywhere.
             Err(Errno::NOTEMPTY | Errno::EXIST) if self.deleted.entries > self.again_at => {
                 self.again_at = self.deleted.entries;
-                return Continue(Then::Into);
+                return Continue(NextStep::Into);
             }
             Err(errno) => self.left(walk::join(parent, name), errno),
         }
-        Continue(Then::On)
+        Continue(NextStep::On)
     }
 }
 
 /// Removes a file's name or an empty directory; returns what the workspace gets back.
-fn remove_entry(at: &At<'_>) -> Result<u64> {
+fn remove_entry(at: &WalkEntry<'_>) -> Result<u64> {
     let name: &CStr = at.name;
     let stat = statat(at.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {

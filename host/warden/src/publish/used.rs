@@ -1,10 +1,10 @@
 //! What the workspaces hold, for those who only look: nothing is made, opened for writing or swept.
 
-use super::budget::Stop;
+use super::budget::BudgetStop;
 use super::open::folder;
 use super::place::HOLDERS;
 use super::temp::PREFIX;
-use super::walk::{self, Hidden};
+use super::walk::{self, HiddenNames};
 use cofferdam_core::capability::MOUNTS;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -20,10 +20,10 @@ use std::time::{Instant, SystemTime};
 /// When a folder cannot be read.
 pub fn used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
     let Some(root) = open(root)? else { return Ok(Some(0)) };
-    let late = || (Instant::now() >= until).then_some(Stop::Deadline);
-    let mounts = MOUNTS.iter().map(|mount| (mount.trim_start_matches('/'), Hidden::AtRoot));
+    let late = || (Instant::now() >= until).then_some(BudgetStop::Deadline);
+    let mounts = MOUNTS.iter().map(|mount| (mount.trim_start_matches('/'), HiddenNames::AtRoot));
     let mut total = 0u64;
-    for (name, hidden) in mounts.chain(HOLDERS.iter().map(|holder| (*holder, Hidden::Anywhere))) {
+    for (name, hidden) in mounts.chain(HOLDERS.iter().map(|holder| (*holder, HiddenNames::Anywhere))) {
         let folder = match folder(&root, name) {
             Err(Errno::NOENT) => continue,
             folder => folder?,

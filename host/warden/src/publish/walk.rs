@@ -5,7 +5,7 @@
 //! changes meanwhile is seen approximately. Deeper than PATH_MAX, where no tool can write, it does
 //! not go.
 
-use super::budget::Stop;
+use super::budget::BudgetStop;
 use super::resolve;
 use super::temp::PREFIX;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,10 +19,10 @@ use std::ops::ControlFlow::{self, Break, Continue};
 pub(super) const ENTRIES_PER_CHECK: u64 = 256;
 
 /// Whether the caller wants the walk to end.
-pub(super) type StopCheck<'a> = &'a dyn Fn() -> Option<Stop>;
+pub(super) type StopCheck<'a> = &'a dyn Fn() -> Option<BudgetStop>;
 
 /// An entry that the walk came to.
-pub(super) struct At<'a> {
+pub(super) struct WalkEntry<'a> {
     /// The directory that it lies in.
     pub(super) dir: &'a OwnedFd,
     /// The way to that directory from the root, without a leading `/`.
@@ -33,7 +33,7 @@ pub(super) struct At<'a> {
     pub(super) kind: FileType,
 }
 
-impl At<'_> {
+impl WalkEntry<'_> {
     /// The way to it from the root.
     pub(super) fn whole(&self) -> Vec<u8> {
         join(self.path, self.name.to_bytes())
@@ -42,7 +42,7 @@ impl At<'_> {
 
 /// Where to go from an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum NextStep {
     /// To the next one.
     On,
     /// Into the directory that it is; from one that is done, through it once more.
@@ -50,12 +50,12 @@ pub(super) enum Then {
 }
 
 /// Who walks, and what for.
-pub(super) trait Visit {
+pub(super) trait Visitor {
     /// Why the walk may end early.
     type End;
 
     /// An entry was found.
-    fn entry(&mut self, at: &At<'_>) -> ControlFlow<Self::End, Then>;
+    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<Self::End, NextStep>;
 
     /// The directory at `path` cannot be read, and is left out.
     fn unreadable(&mut self, _path: &[u8], _errno: Errno) -> ControlFlow<Self::End> {
@@ -63,8 +63,8 @@ pub(super) trait Visit {
     }
 
     /// All of the directory `name` in `parent` was seen.
-    fn done(&mut self, _root: BorrowedFd<'_>, _parent: &[u8], _name: &[u8]) -> ControlFlow<Self::End, Then> {
-        Continue(Then::On)
+    fn done(&mut self, _root: BorrowedFd<'_>, _parent: &[u8], _name: &[u8]) -> ControlFlow<Self::End, NextStep> {
+        Continue(NextStep::On)
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) trait Visit {
 ///
 /// # Errors
 /// When the root cannot be read.
-pub(super) fn walk<V: Visit>(root: impl AsFd, visitor: &mut V) -> Result<ControlFlow<V::End>> {
+pub(super) fn walk<V: Visitor>(root: impl AsFd, visitor: &mut V) -> Result<ControlFlow<V::End>> {
     let root = root.as_fd();
     let mut path: Vec<u8> = Vec::new();
     // For each directory on the way to the current one, the root first: where to go on reading it.
@@ -84,13 +84,13 @@ pub(super) fn walk<V: Visit>(root: impl AsFd, visitor: &mut V) -> Result<Control
         };
         let then = match step {
             Ok(Break(end)) => return Ok(Break(end)),
-            Ok(Continue(Some(Down { name, position }))) => {
+            Ok(Continue(Some(Descent { name, position }))) => {
                 positions.extend([position, 0]);
                 path = join(&path, &name);
                 continue;
             }
             Err(errno) if positions.is_empty() => return Err(errno),
-            Err(errno) => visitor.unreadable(&path, errno).map_continue(|()| Then::On),
+            Err(errno) => visitor.unreadable(&path, errno).map_continue(|()| NextStep::On),
             Ok(Continue(None)) if positions.is_empty() => return Ok(Continue(())),
             Ok(Continue(None)) => {
                 let (parent, name) = split(&path);
@@ -99,26 +99,26 @@ pub(super) fn walk<V: Visit>(root: impl AsFd, visitor: &mut V) -> Result<Control
         };
         match then {
             Break(end) => return Ok(Break(end)),
-            Continue(Then::Into) => positions.push(0),
-            Continue(Then::On) => path.truncate(split(&path).0.len()),
+            Continue(NextStep::Into) => positions.push(0),
+            Continue(NextStep::On) => path.truncate(split(&path).0.len()),
         }
     }
     Ok(Continue(()))
 }
 
 /// A subdirectory to enter, and where to go on after it.
-struct Down {
+struct Descent {
     name: Vec<u8>,
     position: u64,
 }
 
 /// Visits a directory from a position up to the next subdirectory to enter.
-fn read<V: Visit>(
+fn read<V: Visitor>(
     dir: &OwnedFd,
     path: &[u8],
     position: u64,
     visitor: &mut V,
-) -> Result<ControlFlow<V::End, Option<Down>>> {
+) -> Result<ControlFlow<V::End, Option<Descent>>> {
     seek(dir, SeekFrom::Start(position))?;
     let mut buffer = [MaybeUninit::uninit(); 8192];
     let mut entries = RawDir::new(dir, &mut buffer);
@@ -128,12 +128,12 @@ fn read<V: Visit>(
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        match visitor.entry(&At { dir, path, name, kind: entry.file_type() }) {
+        match visitor.entry(&WalkEntry { dir, path, name, kind: entry.file_type() }) {
             Break(end) => return Ok(Break(end)),
-            Continue(Then::On) => {}
-            Continue(Then::Into) => {
+            Continue(NextStep::On) => {}
+            Continue(NextStep::Into) => {
                 let (name, position) = (name.to_bytes().to_vec(), entry.next_entry_cookie());
-                return Ok(Continue(Some(Down { name, position })));
+                return Ok(Continue(Some(Descent { name, position })));
             }
         }
     }
@@ -154,7 +154,7 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 /// Where names that only the gateway gives are passed over: what is staged, or being removed,
 /// counts where that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hidden {
+pub(super) enum HiddenNames {
     /// In the root alone, which is a mount's: what has such a name deeper was put there by
     /// somebody.
     AtRoot,
@@ -168,48 +168,48 @@ pub(super) enum Hidden {
 /// Subdirectories that cannot be read are left out.
 pub(super) fn measure(
     root: impl AsFd,
-    hidden: Hidden,
+    hidden: HiddenNames,
     stop: StopCheck<'_>,
-) -> Result<std::result::Result<u64, Stop>> {
+) -> Result<std::result::Result<u64, BudgetStop>> {
     let root = root.as_fd();
-    let mut measure = Measure { stop, hidden, device: fstat(root)?.st_dev, bytes: 0, entries: 0 };
+    let mut measure = TreeMeasure { stop, hidden, device: fstat(root)?.st_dev, bytes: 0, entries: 0 };
     Ok(match walk(root, &mut measure)? {
         Continue(()) => Ok(measure.bytes),
         Break(stop) => Err(stop),
     })
 }
 
-struct Measure<'a> {
+struct TreeMeasure<'a> {
     stop: StopCheck<'a>,
-    hidden: Hidden,
+    hidden: HiddenNames,
     device: u64,
     bytes: u64,
     entries: u64,
 }
 
-impl Visit for Measure<'_> {
-    type End = Stop;
+impl Visitor for TreeMeasure<'_> {
+    type End = BudgetStop;
 
-    fn entry(&mut self, at: &At<'_>) -> ControlFlow<Stop, Then> {
+    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<BudgetStop, NextStep> {
         self.entries += 1;
         if self.entries.is_multiple_of(ENTRIES_PER_CHECK)
             && let Some(stop) = (self.stop)()
         {
             return Break(stop);
         }
-        let may_be_hidden = self.hidden == Hidden::Anywhere || at.path.is_empty();
+        let may_be_hidden = self.hidden == HiddenNames::Anywhere || at.path.is_empty();
         if may_be_hidden && at.name.to_bytes().starts_with(PREFIX.as_bytes()) {
-            return Continue(Then::On);
+            return Continue(NextStep::On);
         }
         let kind = match at.kind {
             FileType::RegularFile | FileType::Unknown => self.count(at.dir, at.name),
             other => other,
         };
-        Continue(if kind == FileType::Directory { Then::Into } else { Then::On })
+        Continue(if kind == FileType::Directory { NextStep::Into } else { NextStep::On })
     }
 }
 
-impl Measure<'_> {
+impl TreeMeasure<'_> {
     /// Adds a regular file's size; returns what the name really stands for.
     fn count(&mut self, dir: &OwnedFd, name: &CStr) -> FileType {
         let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {

@@ -5,11 +5,11 @@
 //! other. A session's folder is locked while it is open: nobody removes what a call may be working
 //! in.
 
-use super::identity::Identity;
-use super::open::{OpenError, Opening, make, mount_mode, open_root, private_folder, umask};
-use super::place::{Place, SESSIONS, TMP, USERS};
+use super::identity::FileIdentity;
+use super::open::{OpenError, FolderOpener, make, mount_mode, open_root, private_folder, umask};
+use super::place::{FileOwner, SESSIONS, TMP, USERS};
 use super::quota::Quota;
-use super::temp::{Mount, Technique};
+use super::temp::{StagingFolder, StagingMethod};
 use super::{Config, Inner, SessionFolder, Workspace, resolve};
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::ByteSize;
@@ -37,19 +37,19 @@ pub struct Workspaces {
     pub(super) root: Arc<OwnedFd>,
     pub(super) config: Config,
     pub(super) quota: Arc<Quota>,
-    opening: Opening,
+    opening: FolderOpener,
     usual: Arc<Workspace>,
     /// By their folder below the root.
-    open: Mutex<BTreeMap<String, Open>>,
+    open: Mutex<BTreeMap<String, OpenWorkspace>>,
 }
 
 /// A workspace that is open.
-struct Open {
+struct OpenWorkspace {
     workspace: Arc<Workspace>,
     used: Instant,
 }
 
-impl Open {
+impl OpenWorkspace {
     /// Whether a call, or something that a call has planned, still has it. Nobody else hands it on.
     fn in_use(&self) -> bool {
         Arc::strong_count(&self.workspace) > 1 || Arc::strong_count(&self.workspace.inner) > 1
@@ -63,7 +63,7 @@ impl Workspaces {
     /// # Errors
     /// [`OpenError`]; without a workspace nothing starts.
     pub fn open(config: &Config) -> Result<Self, OpenError> {
-        Self::open_with(config, Technique::detect(), umask())
+        Self::open_with(config, StagingMethod::detect(), umask())
     }
 
     /// Looks whether [`Workspaces::open`] would succeed; makes and clears nothing.
@@ -71,13 +71,13 @@ impl Workspaces {
     /// # Errors
     /// [`OpenError`], as `open` would say it.
     pub fn could_open(config: &Config) -> Result<(), OpenError> {
-        Opening { root: config.root.clone(), technique: Technique::detect() }.could_open()
+        FolderOpener { root: config.root.clone(), technique: StagingMethod::detect() }.could_open()
     }
 
     /// The same with the choices that tests make.
-    pub(super) fn open_with(config: &Config, technique: Technique, umask: Mode) -> Result<Self, OpenError> {
+    pub(super) fn open_with(config: &Config, technique: StagingMethod, umask: Mode) -> Result<Self, OpenError> {
         let root = Arc::new(open_root(&config.root)?);
-        let opening = Opening { root: config.root.clone(), technique };
+        let opening = FolderOpener { root: config.root.clone(), technique };
         let mounts = opening.mounts(&root, "")?;
         fsync(&root).map_err(|e| OpenError::Root { root: config.root.clone(), source: e.into() })?;
         let quota = Arc::new(Quota::new(config.max_bytes, mounts.clone(), root.clone()));
@@ -116,7 +116,7 @@ impl Workspaces {
     ///
     /// # Errors
     /// [`OpenError`], for the log: it names host paths.
-    pub(crate) fn at(&self, place: &Place) -> Result<Arc<Workspace>, OpenError> {
+    pub(crate) fn at(&self, place: &FileOwner) -> Result<Arc<Workspace>, OpenError> {
         let name = place.folder();
         if name.is_empty() {
             return Ok(self.usual.clone());
@@ -141,7 +141,7 @@ impl Workspaces {
         self.open_places().len()
     }
 
-    fn open_places(&self) -> MutexGuard<'_, BTreeMap<String, Open>> {
+    fn open_places(&self) -> MutexGuard<'_, BTreeMap<String, OpenWorkspace>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -165,7 +165,7 @@ impl Workspaces {
             };
             closed.extend(places.remove(&oldest));
         }
-        let new = || Open { workspace: Arc::new(workspace), used: Instant::now() };
+        let new = || OpenWorkspace { workspace: Arc::new(workspace), used: Instant::now() };
         let kept = places.entry(name).or_insert_with(new).workspace.clone();
         drop(places);
         kept
@@ -184,7 +184,7 @@ impl Workspaces {
         true
     }
 
-    fn open_user(&self, place: &Place, name: &str) -> Result<Workspace, OpenError> {
+    fn open_user(&self, place: &FileOwner, name: &str) -> Result<Workspace, OpenError> {
         let base = self.base(place)?;
         for mount in MOUNTS.iter().map(|mount| mount.trim_start_matches('/')) {
             let made = make(&base, mount, mount_mode(mount));
@@ -193,7 +193,7 @@ impl Workspaces {
         Ok(self.workspace(self.opening.mounts(&base, name)?, None))
     }
 
-    fn open_session(&self, place: &Place, session: &str, name: &str) -> Result<Workspace, OpenError> {
+    fn open_session(&self, place: &FileOwner, session: &str, name: &str) -> Result<Workspace, OpenError> {
         // Open for as long as this is: its mounts are shared.
         let user = self.at(&place.of_user())?;
         let failed = |below: &str, errno| self.opening.failed(below, errno);
@@ -202,18 +202,18 @@ impl Workspaces {
         let folder = hold(&sessions, session).map_err(|errno| failed(name, errno))?;
         make(&folder, "tmp", mount_mode("tmp")).map_err(|errno| failed(&format!("{name}tmp"), errno))?;
         let tmp = self.opening.mount(&folder, TMP, name)?;
-        let mount = |mount: &Arc<Mount>| if mount.guest == TMP { tmp.clone() } else { mount.clone() };
+        let mount = |mount: &Arc<StagingFolder>| if mount.guest == TMP { tmp.clone() } else { mount.clone() };
         let mounts = user.inner.mounts.iter().map(mount).collect();
         Ok(self.workspace(mounts, Some(SessionFolder { folder, _user: user })))
     }
 
-    fn workspace(&self, mounts: Vec<Arc<Mount>>, session: Option<SessionFolder>) -> Workspace {
+    fn workspace(&self, mounts: Vec<Arc<StagingFolder>>, session: Option<SessionFolder>) -> Workspace {
         let umask = self.usual.inner.umask;
         Workspace { inner: Arc::new(Inner { mounts, quota: self.quota.clone(), umask, session }) }
     }
 
     /// The folder that is laid out like the root, made when missing: the root, or the user's.
-    fn base(&self, place: &Place) -> Result<Arc<OwnedFd>, OpenError> {
+    fn base(&self, place: &FileOwner) -> Result<Arc<OwnedFd>, OpenError> {
         let Some(user) = place.user() else { return Ok(self.root.clone()) };
         let failed = |below: &str, errno| self.opening.failed(below, errno);
         let users = private_folder(&self.root, USERS).map_err(|errno| failed(USERS, errno))?;
@@ -256,5 +256,5 @@ fn hold(sessions: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
 pub(super) fn is_named(parent: impl AsFd, name: &str, folder: &OwnedFd) -> rustix::io::Result<bool> {
     let found = resolve::handle(parent, name)?;
     let stat = fstat(folder)?;
-    Ok(found.is_some_and(|(_, found)| Identity::of(&found) == Identity::of(&stat)))
+    Ok(found.is_some_and(|(_, found)| FileIdentity::of(&found) == FileIdentity::of(&stat)))
 }

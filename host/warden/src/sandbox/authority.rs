@@ -10,14 +10,14 @@ mod staging;
 
 pub use messaging::{MESSAGE_FILES_MAX, NOBODY_REACHED};
 
-use super::Inputs;
-use super::clock::{Clock, Stopped};
+use super::CallInputs;
+use super::clock::{CallClock, StopReason};
 use super::workers::{Answer, HostCalls};
-use crate::attachments::outgoing::{Addition, Body, Source};
+use crate::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::publish::{Budget, Links, Plan, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
+use crate::publish::{CallBudget, LinkRule, ChangePlan, PlannedChange, PublishError, StagedFile, BudgetStop, PlanSummary, Workspace};
 use cofferdam_core::capability::{Access, Interface};
-use cofferdam_core::entry::Entry;
+use cofferdam_core::entry::EntryCall;
 use cofferdam_core::host_call::{
     AttachmentBytes, Disposition, Notification, OUTPUT_BYTES_MAX, Planning, Reply, ReplyFile, ReplySource,
     Request, StagedId,
@@ -26,7 +26,7 @@ use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::{Allowance, Terms};
-use cofferdam_policy::{Expected, GuestPath, Permit};
+use cofferdam_policy::{ExpectedEntry, GuestPath, Permit};
 use http::Exchanges;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde_bytes::ByteBuf;
@@ -40,20 +40,20 @@ pub const REPORT_BYTES_MAX: usize = 200;
 /// What one call may do beyond reading its mounts, and what it has planned so far.
 pub(super) struct Authority {
     permit: Permit,
-    inputs: Inputs,
+    inputs: CallInputs,
     workspace: Arc<Workspace>,
-    clock: Clock,
-    budget: Arc<Budget>,
+    clock: CallClock,
+    budget: Arc<CallBudget>,
     staged: BTreeMap<StagedId, StagedFile>,
     staged_ever: u32,
-    plan: Plan,
+    plan: ChangePlan,
     log_left: usize,
     exchanges: Option<Exchanges>,
 }
 
 impl Authority {
     /// The authority of a permit over a workspace.
-    pub(super) fn new(permit: Permit, mut inputs: Inputs, workspace: Arc<Workspace>) -> Self {
+    pub(super) fn new(permit: Permit, mut inputs: CallInputs, workspace: Arc<Workspace>) -> Self {
         let grants = permit.grants();
         let attachments = [Interface::TurnAttachments, Interface::RecentAttachments];
         if !attachments.iter().any(|interface| grants.allows(*interface)) {
@@ -62,10 +62,10 @@ impl Authority {
         let clock = inputs.clock(permit.limits());
         let (turn, made) = (inputs.turn, std::mem::take(&mut inputs.made));
         let watched = clock.clone();
-        let budget = Budget::new(permit.limits().written_bytes, move || {
+        let budget = CallBudget::new(permit.limits().written_bytes, move || {
             watched.useless().map(|stopped| match stopped {
-                Stopped::Deadline => Stop::Deadline,
-                Stopped::Cancelled => Stop::Cancelled,
+                StopReason::Deadline => BudgetStop::Deadline,
+                StopReason::Cancelled => BudgetStop::Cancelled,
             })
         });
         let exchanges = exchanges(&permit, &mut inputs, &clock);
@@ -76,7 +76,7 @@ impl Authority {
             budget: Arc::new(budget.of_changes(permit.limits().changes).within(turn).having_made(made)),
             staged: BTreeMap::new(),
             staged_ever: 0,
-            plan: Plan::default(),
+            plan: ChangePlan::default(),
             // What was dropped is told in a line more.
             log_left: OUTPUT_BYTES_MAX + 1024,
             permit,
@@ -86,7 +86,7 @@ impl Authority {
 
     /// What is to be carried out if the call succeeded, in order; the bytes that were staged for
     /// it; and what it adds to the reply. Legal once.
-    pub(super) fn take_plan(&mut self) -> (Vec<Planned>, u64, Option<Addition>) {
+    pub(super) fn take_plan(&mut self) -> (Vec<PlannedChange>, u64, Option<Addition>) {
         (std::mem::take(&mut self.plan).into_steps(), self.budget.spent(), self.inputs.reply.take())
     }
 
@@ -123,16 +123,16 @@ impl Authority {
 
     /// What is to go out: bytes as the guest composed them, or a path that the judge named for
     /// reading, opened. No call hands out a file of the workspace that it does not name.
-    fn source(&self, file: ReplyFile) -> Result<Source, ToolError> {
+    fn source(&self, file: ReplyFile) -> Result<OutgoingFile, ToolError> {
         let ReplyFile { source, name, mime_type } = file;
         let body = match source {
             ReplySource::Path(path) => self.named(&path)?,
-            ReplySource::Contents(bytes) => Body::Contents(bytes.into_vec()),
+            ReplySource::Contents(bytes) => OutgoingBytes::Contents(bytes.into_vec()),
         };
-        Ok(Source { body, name, mime_type })
+        Ok(OutgoingFile { body, name, mime_type })
     }
 
-    fn named(&self, path: &str) -> Result<Body, ToolError> {
+    fn named(&self, path: &str) -> Result<OutgoingBytes, ToolError> {
         let path = self.readable(path)?;
         if !self.permit.may_take(&path) {
             let said =
@@ -140,14 +140,14 @@ impl Authority {
             return Err(denied(said));
         }
         let (file, len) = self.workspace.open_file(&path, self.permit.expected_to_read(&path))?;
-        Ok(Body::File { path: path.to_string(), file, len })
+        Ok(OutgoingBytes::File { path: path.to_string(), file, len })
     }
 
     /// Refuses what a command does not do: it publishes its outputs, and changes no name.
     fn may_change_names(&self) -> Result<(), ToolError> {
         match self.permit.entry() {
-            Entry::Command(_) => Err(denied("a command renames and removes nothing; it has its outputs")),
-            Entry::Tool | Entry::Function(_) => Ok(()),
+            EntryCall::Command(_) => Err(denied("a command renames and removes nothing; it has its outputs")),
+            EntryCall::Tool | EntryCall::Function(_) => Ok(()),
         }
     }
 
@@ -172,26 +172,26 @@ impl Authority {
 
     /// A path whose file the host may copy for this call, and whether links lead to it: of a mount
     /// that the guest may not open, the very path that was judged, and no link.
-    fn copyable(&self, path: &str) -> Result<(GuestPath, Links), ToolError> {
+    fn copyable(&self, path: &str) -> Result<(GuestPath, LinkRule), ToolError> {
         let parsed = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
         if self.permit.grants().access(parsed.mount()) == Some(Access::CopyOut) {
             if self.permit.may_take(&parsed) {
-                return Ok((parsed, Links::Refuse));
+                return Ok((parsed, LinkRule::Refuse));
             }
             let said =
                 format!("{parsed} was not judged for reading in this call; use the path argument itself");
             return Err(denied(said));
         }
-        self.readable(path).map(|path| (path, Links::Follow))
+        self.readable(path).map(|path| (path, LinkRule::Follow))
     }
 
     /// What becomes of what is at `path`, where the call was permitted for what was seen there.
     fn as_approved(&self, path: &GuestPath, wanted: Disposition) -> Result<Disposition, ToolError> {
         match self.permit.expected(path) {
-            Expected::Anything => Ok(wanted),
-            Expected::Nothing => Ok(Disposition::CreateNew),
-            Expected::This(seen) if self.workspace()?.seen(path)?.as_ref() == Some(seen) => Ok(wanted),
-            Expected::This(_) => Err(PublishError::NotAsApproved { path: path.clone() }.into()),
+            ExpectedEntry::Anything => Ok(wanted),
+            ExpectedEntry::Nothing => Ok(Disposition::CreateNew),
+            ExpectedEntry::This(seen) if self.workspace()?.seen(path)?.as_ref() == Some(seen) => Ok(wanted),
+            ExpectedEntry::This(_) => Err(PublishError::NotAsApproved { path: path.clone() }.into()),
         }
     }
 
@@ -219,7 +219,7 @@ impl Authority {
 }
 
 /// The network that a permit grants.
-fn exchanges(permit: &Permit, inputs: &mut Inputs, clock: &Clock) -> Option<Exchanges> {
+fn exchanges(permit: &Permit, inputs: &mut CallInputs, clock: &CallClock) -> Option<Exchanges> {
     let network = permit.grants().network.clone()?;
     let watched = clock.clone();
     let terms = Terms {
@@ -239,8 +239,8 @@ fn no_such_file() -> ToolError {
     ToolError::new(ErrorCode::Internal, "the sandbox asked for a staged file that does not exist")
 }
 
-impl From<Summary> for Planning {
-    fn from(summary: Summary) -> Self {
+impl From<PlanSummary> for Planning {
+    fn from(summary: PlanSummary) -> Self {
         Self { kind: summary.kind, entries: summary.entries, bytes: summary.bytes }
     }
 }

@@ -12,12 +12,12 @@ use std::borrow::Cow;
 #[derive(Clone, Debug)]
 pub struct Binary {
     sha256: Cow<'static, str>,
-    content: Content,
+    content: ComponentBytes,
 }
 
 /// What there is of a component.
 #[derive(Clone, Debug)]
-pub(super) enum Content {
+pub(super) enum ComponentBytes {
     /// The component.
     Bytes(Vec<u8>),
     /// What the build made of it.
@@ -40,7 +40,7 @@ pub struct Embedded {
 
 /// What a component says of itself and wants.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Told {
+pub(super) struct ComponentFacts {
     pub(super) description: Description,
     pub(super) imports: Vec<String>,
 }
@@ -48,12 +48,12 @@ pub(super) struct Told {
 impl Binary {
     /// Hashes these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self { sha256: sha256_hex(&bytes).into(), content: Content::Bytes(bytes) }
+        Self { sha256: sha256_hex(&bytes).into(), content: ComponentBytes::Bytes(bytes) }
     }
 
     /// A component of the build.
     pub const fn embedded(made: Embedded) -> Self {
-        Self { sha256: Cow::Borrowed(made.sha256), content: Content::Embedded(made) }
+        Self { sha256: Cow::Borrowed(made.sha256), content: ComponentBytes::Embedded(made) }
     }
 
     /// In lower-case hex.
@@ -64,16 +64,16 @@ impl Binary {
     /// Bytes of the component.
     pub fn size(&self) -> usize {
         match &self.content {
-            Content::Bytes(bytes) => bytes.len(),
-            Content::Embedded(made) => made.size,
+            ComponentBytes::Bytes(bytes) => bytes.len(),
+            ComponentBytes::Embedded(made) => made.size,
         }
     }
 
     /// The component, unless it is embedded.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.content {
-            Content::Bytes(bytes) => Some(bytes),
-            Content::Embedded(_) => None,
+            ComponentBytes::Bytes(bytes) => Some(bytes),
+            ComponentBytes::Embedded(_) => None,
         }
     }
 
@@ -83,8 +83,8 @@ impl Binary {
     /// [`NotAComponent`] where the bytes are none.
     pub fn imports_beyond_baseline(&self) -> Result<Vec<Import>, NotAComponent> {
         match &self.content {
-            Content::Bytes(bytes) => Ok(interfaces(bytes)?.beyond_baseline()),
-            Content::Embedded(made) => {
+            ComponentBytes::Bytes(bytes) => Ok(interfaces(bytes)?.beyond_baseline()),
+            ComponentBytes::Embedded(made) => {
                 let imports = made.told().imports;
                 Ok(Interfaces { imports, ..Interfaces::default() }.beyond_baseline())
             }
@@ -92,21 +92,21 @@ impl Binary {
     }
 
     /// What there is of it.
-    pub(super) fn content(&self) -> &Content {
+    pub(super) fn content(&self) -> &ComponentBytes {
         &self.content
     }
 
     /// What it says of itself and wants, where that is embedded.
-    pub(super) fn told(&self) -> Option<Told> {
+    pub(super) fn told(&self) -> Option<ComponentFacts> {
         match &self.content {
-            Content::Bytes(_) => None,
-            Content::Embedded(made) => Some(made.told()),
+            ComponentBytes::Bytes(_) => None,
+            ComponentBytes::Embedded(made) => Some(made.told()),
         }
     }
 }
 
 impl Embedded {
-    fn told(&self) -> Told {
+    fn told(&self) -> ComponentFacts {
         serde_json::from_str(self.told).expect("the build wrote it")
     }
 }

@@ -37,13 +37,13 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// The folder of compiled components.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(super) struct CompileCache {
     path: PathBuf,
     dir: OwnedFd,
 }
 
 /// The turn to compile a component; the next one's comes when it is dropped.
-pub(super) struct Turn {
+pub(super) struct CompileTurn {
     /// Whether another process had it before, which may have left its code.
     pub(super) waited: bool,
     path: PathBuf,
@@ -51,7 +51,7 @@ pub(super) struct Turn {
     _file: fs::File,
 }
 
-impl Drop for Turn {
+impl Drop for CompileTurn {
     fn drop(&mut self) {
         // Who waits at the file that is gone compiles beside who makes another one: no harm.
         let _ = fs::remove_file(&self.path);
@@ -60,7 +60,7 @@ impl Drop for Turn {
 
 /// Why an entry is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum CacheMiss {
     /// There is none.
     Absent,
     /// Others could have written it.
@@ -69,7 +69,7 @@ pub(super) enum Missing {
     Damaged,
 }
 
-impl Cache {
+impl CompileCache {
     /// The cache in `path`, a folder of the state, which is made, for this user only, if it is
     /// missing.
     ///
@@ -92,11 +92,11 @@ impl Cache {
         let component = &sha256[..12];
         match self.sealed(&entry_name(sha256)) {
             Ok(code) => return Some(code),
-            Err(Missing::Absent) => {}
-            Err(Missing::Foreign) => {
+            Err(CacheMiss::Absent) => {}
+            Err(CacheMiss::Foreign) => {
                 tracing::warn!(component, "not reading a cache entry that others could have written");
             }
-            Err(Missing::Damaged) => tracing::warn!(component, "recompiling a damaged cache entry"),
+            Err(CacheMiss::Damaged) => tracing::warn!(component, "recompiling a damaged cache entry"),
         }
         None
     }
@@ -120,25 +120,25 @@ impl Cache {
     ///
     /// # Errors
     /// [`Missing`].
-    pub(super) fn sealed(&self, name: &str) -> Result<Vec<u8>, Missing> {
+    pub(super) fn sealed(&self, name: &str) -> Result<Vec<u8>, CacheMiss> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = match openat(&self.dir, name, flags, Mode::empty()) {
             Ok(fd) => fs::File::from(fd),
-            Err(Errno::NOENT) => return Err(Missing::Absent),
-            Err(_) => return Err(Missing::Foreign),
+            Err(Errno::NOENT) => return Err(CacheMiss::Absent),
+            Err(_) => return Err(CacheMiss::Foreign),
         };
-        let meta = file.metadata().map_err(|_| Missing::Damaged)?;
+        let meta = file.metadata().map_err(|_| CacheMiss::Damaged)?;
         if !is_ours_alone(&meta) || !meta.is_file() {
-            return Err(Missing::Foreign);
+            return Err(CacheMiss::Foreign);
         }
         let (mut sum, mut content) = ([0; 32], Vec::new());
         let read = file.read_exact(&mut sum).and_then(|()| file.read_to_end(&mut content));
-        if read.is_ok() && seal(name, &content) == sum { Ok(content) } else { Err(Missing::Damaged) }
+        if read.is_ok() && seal(name, &content) == sum { Ok(content) } else { Err(CacheMiss::Damaged) }
     }
 
     /// Waits until no other process compiles the component, for `longest` at most; none where the
     /// folder takes no lock, and then two may compile it.
-    pub(super) fn wait_for_turn(&self, sha256: &str, longest: Duration) -> Option<Turn> {
+    pub(super) fn wait_for_turn(&self, sha256: &str, longest: Duration) -> Option<CompileTurn> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let name = format!("{sha256}.{TURN}");
@@ -147,7 +147,7 @@ impl Cache {
         let mut waited = false;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Some(Turn { waited, path, _file: file }),
+                Ok(()) => return Some(CompileTurn { waited, path, _file: file }),
                 Err(Errno::AGAIN | Errno::INTR) if started.elapsed() < longest => {
                     waited = true;
                     std::thread::sleep(LOOK);

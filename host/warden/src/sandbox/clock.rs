@@ -11,13 +11,13 @@ pub const CANCEL_GRACE: Duration = Duration::from_millis(500);
 
 /// The time of one call. Clones are the same clock.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub(super) struct CallClock {
     pub(super) deadline: Instant,
     cancel: CancellationToken,
     cancelled_at: Arc<OnceLock<Instant>>,
 }
 
-impl Clock {
+impl CallClock {
     pub(super) fn new(deadline: Instant, cancel: CancellationToken) -> Self {
         Self { deadline, cancel, cancelled_at: Arc::default() }
     }
@@ -29,28 +29,28 @@ impl Clock {
     }
 
     /// Why the call's work is of no use any more: a cancelled one counts at once.
-    pub(super) fn useless(&self) -> Option<Stopped> {
+    pub(super) fn useless(&self) -> Option<StopReason> {
         if self.cancel.is_cancelled() {
-            Some(Stopped::Cancelled)
+            Some(StopReason::Cancelled)
         } else if Instant::now() >= self.deadline {
-            Some(Stopped::Deadline)
+            Some(StopReason::Deadline)
         } else {
             None
         }
     }
 
     /// Why the call must stop now: a cancelled one has its grace.
-    pub(super) fn stop(&self) -> Option<Stopped> {
+    pub(super) fn stop(&self) -> Option<StopReason> {
         let now = Instant::now();
         if self.cancel.is_cancelled() {
             let since = *self.cancelled_at.get_or_init(|| now);
             if now >= since + CANCEL_GRACE {
-                return Some(Stopped::Cancelled);
+                return Some(StopReason::Cancelled);
             }
         }
         (now >= self.deadline).then(|| match self.cancel.is_cancelled() {
-            true => Stopped::Cancelled,
-            false => Stopped::Deadline,
+            true => StopReason::Cancelled,
+            false => StopReason::Deadline,
         })
     }
 
@@ -64,14 +64,14 @@ impl Clock {
 
 /// Why a call has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stopped {
+pub(super) enum StopReason {
     /// The deadline passed.
     Deadline,
     /// Nobody wants the answer any more.
     Cancelled,
 }
 
-impl Stopped {
+impl StopReason {
     pub(super) fn to_tool_error(self, limits: &Limits) -> ToolError {
         match self {
             Self::Deadline => ToolError::timed_out(limits),
@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn a_cancelled_call_has_its_grace_and_no_more() {
         let cancel = CancellationToken::new();
-        let clock = Clock::new(Instant::now() + LATER, cancel.clone());
+        let clock = CallClock::new(Instant::now() + LATER, cancel.clone());
         assert_eq!((clock.useless(), clock.stop()), (None, None));
         cancel.cancel();
         let cancelled = Instant::now();
-        assert_eq!(clock.useless(), Some(Stopped::Cancelled));
+        assert_eq!(clock.useless(), Some(StopReason::Cancelled));
         // It begins when somebody looks first.
         assert_eq!(clock.clone().stop(), None);
         while clock.stop().is_none() {
@@ -102,15 +102,15 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(cancelled.elapsed() >= CANCEL_GRACE);
-        assert_eq!(clock.stop(), Some(Stopped::Cancelled));
+        assert_eq!(clock.stop(), Some(StopReason::Cancelled));
     }
 
     #[test]
     fn a_deadline_has_no_grace_and_shortens_that_of_a_cancelled_call() {
-        let clock = Clock::until(Instant::now());
-        assert_eq!(clock.stop(), Some(Stopped::Deadline));
+        let clock = CallClock::until(Instant::now());
+        assert_eq!(clock.stop(), Some(StopReason::Deadline));
         let cancel = CancellationToken::new();
         cancel.cancel();
-        assert_eq!(Clock::new(Instant::now(), cancel).stop(), Some(Stopped::Cancelled));
+        assert_eq!(CallClock::new(Instant::now(), cancel).stop(), Some(StopReason::Cancelled));
     }
 }

@@ -6,7 +6,7 @@
 //! where no other user could have written it. One whose code is gone counts for nothing, so that a
 //! start leaves every tool compiled.
 
-use super::cache::{Cache, DESCRIPTION, Missing};
+use super::cache::{CompileCache, DESCRIPTION, CacheMiss};
 use super::workers::WORKER_SHA256;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
@@ -14,7 +14,7 @@ use cofferdam_ipc::Description;
 use sha2::{Digest, Sha256};
 use std::io;
 
-impl Cache {
+impl CompileCache {
     /// What the component said, linked with these grants, if that is known and its code is there.
     pub(super) fn description(
         &self,
@@ -24,7 +24,7 @@ impl Cache {
     ) -> Option<Description> {
         let bytes = match self.sealed(&entry_name(sha256, grants, point).ok()?) {
             Ok(bytes) => bytes,
-            Err(Missing::Absent) => return None,
+            Err(CacheMiss::Absent) => return None,
             Err(why) => {
                 let component = &sha256[..12];
                 tracing::warn!(component, ?why, "not reading a kept description; the tool is asked again");

@@ -15,7 +15,7 @@ mod notice;
 pub mod workers;
 
 pub use authority::http::{ANSWERS_MAX, REQUESTS_MAX};
-pub(crate) use authority::http::{Noted, WebAccess};
+pub(crate) use authority::http::{ExchangeNote, WebAccess};
 pub use authority::{MESSAGE_FILES_MAX, NOBODY_REACHED, REPORT_BYTES_MAX};
 pub use binary::{Binary, Embedded};
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
@@ -26,19 +26,19 @@ pub use notice::{loading, tell_of_compiling};
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Addition;
 use crate::messaging::Messaging;
-use crate::publish::{Planned, TurnShare, Workspace};
+use crate::publish::{PlannedChange, TurnShare, Workspace};
 use authority::Authority;
-use cache::Cache;
-use clock::Clock;
+use cache::CompileCache;
+use clock::CallClock;
 use cofferdam_confine::{self as confine, COMPILE_CPU_SECONDS};
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::capability::{Grants, Interface, MOUNTS};
-use cofferdam_core::entry::Entry;
+use cofferdam_core::entry::EntryCall;
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX, Span};
+use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX, TimeSpan};
 use cofferdam_core::text::{one_line, spelled_out};
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
-use cofferdam_ipc::Job;
+use cofferdam_ipc::CallSpec;
 use cofferdam_policy::{EntryPolicy, GuestPath, Permit, ToolPolicy};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -55,16 +55,16 @@ pub struct Config {
     /// Whether workers must be confined whole.
     pub isolation: confine::Config,
     /// How long a component may compile.
-    pub compile_time: Span,
+    pub compile_time: TimeSpan,
 }
 
 /// How long a component may compile when nobody says.
-pub const COMPILE_TIME: Span = Span::seconds(COMPILE_CPU_SECONDS);
+pub const COMPILE_TIME: TimeSpan = TimeSpan::seconds(COMPILE_CPU_SECONDS);
 /// The longest that can be asked for.
-pub const COMPILE_TIME_CEILING: Span = Span::seconds(3600);
+pub const COMPILE_TIME_CEILING: TimeSpan = TimeSpan::seconds(3600);
 
 /// Whether components can be compiled within this.
-pub fn compile_time_is_sound(time: Span) -> bool {
+pub fn compile_time_is_sound(time: TimeSpan) -> bool {
     time.0 > Duration::ZERO && time <= COMPILE_TIME_CEILING
 }
 
@@ -136,7 +136,7 @@ impl Component {
 pub type Reports = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a call needs besides its permit.
-pub(crate) struct Inputs {
+pub(crate) struct CallInputs {
     /// The call's attachments; not handed on unless the permit grants them.
     pub attachments: Attachments,
     /// Takes what the call adds to the reply; not handed on unless the permit grants it.
@@ -160,18 +160,18 @@ pub(crate) struct Inputs {
     pub started: Instant,
 }
 
-impl Inputs {
-    fn clock(&self, limits: &Limits) -> Clock {
-        Clock::new(self.started + limits.deadline.0, self.cancel.clone())
+impl CallInputs {
+    fn clock(&self, limits: &Limits) -> CallClock {
+        CallClock::new(self.started + limits.deadline.0, self.cancel.clone())
     }
 }
 
 /// How a call ended.
-pub(crate) struct Finished {
+pub(crate) struct FinishedCall {
     /// The tool's JSON object, or why there is none.
     pub result: Result<Value, ToolError>,
     /// What the guest planned, in order. To be carried out only if `result` is ok.
-    pub plan: Vec<Planned>,
+    pub plan: Vec<PlannedChange>,
     /// Bytes that were staged, discarded ones included.
     pub written_bytes: u64,
     /// What the guest added to the reply. To be kept only if `result` is ok.
@@ -184,7 +184,7 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError::Engine`] and [`SandboxError::Cache`]; the gateway must not start then.
     pub fn new(config: &Config) -> Result<Self, SandboxError> {
-        let cache = Cache::open(&config.cache_dir)?;
+        let cache = CompileCache::open(&config.cache_dir)?;
         let pool = Pool::new(cache, config.compile_time, config.isolation);
         Ok(Self { pool: pool.map_err(|e| SandboxError::Engine(e.to_string()))? })
     }
@@ -269,19 +269,19 @@ impl Sandbox {
         permit: Permit,
         component: &Component,
         workspace: &Arc<Workspace>,
-        inputs: Inputs,
-    ) -> Finished {
+        inputs: CallInputs,
+    ) -> FinishedCall {
         let limits = *permit.limits();
         let clock = inputs.clock(&limits);
         let entry = permit.entry().clone();
         let arguments = match entry {
-            Entry::Tool | Entry::Function(_) => permit.call().arguments.to_string(),
+            EntryCall::Tool | EntryCall::Function(_) => permit.call().arguments.to_string(),
             // It has them already.
-            Entry::Command(_) => String::new(),
+            EntryCall::Command(_) => String::new(),
         };
         // What a guest of the contract returns it has made for us; others may know no better.
-        let unfit = if entry == Entry::Tool { ErrorCode::Trapped } else { ErrorCode::Failed };
-        let job = Job { arguments, entry, grants: permit.grants().clone(), limits };
+        let unfit = if entry == EntryCall::Tool { ErrorCode::Trapped } else { ErrorCode::Failed };
+        let job = CallSpec { arguments, entry, grants: permit.grants().clone(), limits };
         let tool = permit.call().tool.as_str();
         let key = worker_key(component, tool, permit.profile(), &job.grants, workspace);
         let mut authority = Authority::new(permit, inputs, workspace.clone());
@@ -297,7 +297,7 @@ impl Sandbox {
         };
         let result = requests.and(result);
         let (plan, written_bytes, reply) = authority.take_plan();
-        Finished { result, plan, written_bytes, reply: reply.filter(|reply| !reply.is_empty()) }
+        FinishedCall { result, plan, written_bytes, reply: reply.filter(|reply| !reply.is_empty()) }
     }
 }
 

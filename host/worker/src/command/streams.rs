@@ -1,9 +1,9 @@
 //! The streams of a command: standard input from an argument, standard output kept whole up to the
 //! limit of the result, standard error into the log with its end kept.
 
-use super::Status;
+use super::ExitStatus;
 use crate::machine::bare_context;
-use crate::stdio::Output;
+use crate::stdio::CallStreams;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -31,7 +31,7 @@ pub(crate) struct Streams {
 
 impl Streams {
     /// Streams of a run under these limits; what it says on standard error goes to `log`.
-    pub(crate) fn new(log: Output, limits: &Limits) -> Self {
+    pub(crate) fn new(log: CallStreams, limits: &Limits) -> Self {
         let stdout = Stdout { kept: Arc::default(), limits: *limits };
         Self { limits: *limits, stdout, stderr: Stderr { log: Box::new(log), tail: Arc::default() } }
     }
@@ -50,10 +50,10 @@ impl Streams {
     ///
     /// # Errors
     /// `failed` where the command failed or did not write what it should; `too_large`.
-    pub(crate) fn result(&self, call: &CommandCall, status: Status) -> Result<String, ToolError> {
+    pub(crate) fn result(&self, call: &CommandCall, status: ExitStatus) -> Result<String, ToolError> {
         let tail = lock(&self.stderr.tail);
         let silent = tail.kept.is_empty();
-        if status == Status::Err && !(call.err == ErrRule::OkIfSilent && silent) {
+        if status == ExitStatus::Err && !(call.err == ErrRule::OkIfSilent && silent) {
             let said = match silent {
                 true => "the command failed and said nothing on standard error".to_owned(),
                 false => tail.text(),
@@ -114,8 +114,8 @@ struct Stdout {
 
 /// Standard error: into the log, and its end kept.
 struct Stderr {
-    log: Box<Output>,
-    tail: Arc<Mutex<Tail>>,
+    log: Box<CallStreams>,
+    tail: Arc<Mutex<OutputTail>>,
 }
 
 impl Clone for Stderr {
@@ -125,11 +125,11 @@ impl Clone for Stderr {
 }
 
 #[derive(Default)]
-struct Tail {
+struct OutputTail {
     kept: VecDeque<u8>,
 }
 
-impl Tail {
+impl OutputTail {
     fn take(&mut self, bytes: &[u8]) {
         let last = &bytes[bytes.len().saturating_sub(TAIL_BYTES_MAX)..];
         self.kept.extend(last);
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_end_of_standard_error_is_kept() {
-        let mut tail = Tail::default();
+        let mut tail = OutputTail::default();
         (0..10_000).for_each(|n| tail.take(format!("line {n}\n").as_bytes()));
         assert_eq!(tail.kept.len(), TAIL_BYTES_MAX);
         assert!(tail.text().ends_with("line 9998\nline 9999"), "{}", tail.text());

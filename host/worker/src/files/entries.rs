@@ -12,9 +12,9 @@ use wasmtime_wasi::p2::{FsError, FsResult};
 pub(super) const DIRECTORY_ENTRIES_MAX: u64 = 2_000_000;
 
 /// The entries of a directory that are still to come.
-pub(crate) struct Entries(rustix::fs::Dir);
+pub(crate) struct DirectoryEntries(rustix::fs::Dir);
 
-impl Entries {
+impl DirectoryEntries {
     /// All entries of an open directory.
     pub(crate) fn of(dir: &File) -> FsResult<Self> {
         Ok(Self(rustix::fs::Dir::read_from(dir).map_err(std::io::Error::from)?))

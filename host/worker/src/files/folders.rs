@@ -1,7 +1,7 @@
 //! The folders that a call finds, and the entries of one that is being read.
 
-use super::Files;
-use super::entries::Entries;
+use super::GuestFiles;
+use super::entries::DirectoryEntries;
 use std::collections::VecDeque;
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
@@ -11,7 +11,7 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 /// The entries of a folder in the scratch folder that are still to come.
 pub(super) type Listed = VecDeque<types::DirectoryEntry>;
 
-impl preopens::Host for Files<'_> {
+impl preopens::Host for GuestFiles<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         let mut found = Vec::with_capacity(self.mounts.len());
         for mount in self.mounts {
@@ -26,7 +26,7 @@ impl preopens::Host for Files<'_> {
     }
 }
 
-impl types::HostDirectoryEntryStream for Files<'_> {
+impl types::HostDirectoryEntryStream for GuestFiles<'_> {
     async fn read_directory_entry(
         &mut self,
         stream: Resource<types::DirectoryEntryStream>,
@@ -35,7 +35,7 @@ impl types::HostDirectoryEntryStream for Files<'_> {
             return Ok(listed.pop_front());
         }
         let Self { wasi, entries_read, .. } = self;
-        wasi.table.get_mut(&Resource::<Entries>::new_borrow(stream.rep()))?.next(entries_read)
+        wasi.table.get_mut(&Resource::<DirectoryEntries>::new_borrow(stream.rep()))?.next(entries_read)
     }
 
     fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {
@@ -43,7 +43,7 @@ impl types::HostDirectoryEntryStream for Files<'_> {
         if self.table().get(&Resource::<Listed>::new_borrow(stream.rep())).is_ok() {
             self.table().delete(Resource::<Listed>::new_own(stream.rep()))?;
         } else {
-            self.table().delete(Resource::<Entries>::new_own(stream.rep()))?;
+            self.table().delete(Resource::<DirectoryEntries>::new_own(stream.rep()))?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ const TYPES_MAX: usize = 2000;
 
 /// The shape of a function, or why it has none.
 pub(super) fn shape_of(function: &ComponentFunc) -> Result<FunctionShape, String> {
-    let mut reader = Reader { types: 0 };
+    let mut reader = ShapeReader { types: 0 };
     if function.async_() {
         return Err("is asynchronous, which is not linked".into());
     }
@@ -25,11 +25,11 @@ pub(super) fn shape_of(function: &ComponentFunc) -> Result<FunctionShape, String
     Ok(FunctionShape { parameters, result: result.transpose()? })
 }
 
-struct Reader {
+struct ShapeReader {
     types: usize,
 }
 
-impl Reader {
+impl ShapeReader {
     fn shape(&mut self, ty: &Type, depth: usize) -> Result<Shape, &'static str> {
         self.types += 1;
         if depth > DEPTH_MAX || self.types > TYPES_MAX {

@@ -2,10 +2,10 @@
 //! out one by one.
 
 use super::bindings::wasi::http::types::{self, ErrorCode};
-use super::fields::Fields;
-use super::{Failed, of_failure, of_gateway};
-use crate::gateway::Gateway;
-use crate::state::State;
+use super::fields::HeaderFields;
+use super::{BodyFailure, of_failure, of_gateway};
+use crate::gateway::GatewayLink;
+use crate::state::StoreState;
 use bytes::Bytes;
 use cofferdam_core::host_call::{HttpId, Notification, Reply, Request};
 use cofferdam_core::web::HttpHead;
@@ -19,16 +19,16 @@ use wasmtime_wasi::p2::{
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct IncomingResponse {
     status: u16,
-    headers: Fields,
+    headers: HeaderFields,
     /// Taken once.
-    body: Option<Arc<Hold>>,
+    body: Option<Arc<AnswerHold>>,
 }
 
 /// The body of an answer.
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct IncomingBody {
     /// Taken once, by its stream.
-    hold: Option<Arc<Hold>>,
+    hold: Option<Arc<AnswerHold>>,
 }
 
 /// There are none: the gateway drops those of servers.
@@ -39,30 +39,30 @@ pub struct Trailers {
 }
 
 /// The guest's hold on an answer; the gateway forgets the rest of it when it ends.
-struct Hold {
+struct AnswerHold {
     id: HttpId,
-    gateway: Gateway,
+    gateway: GatewayLink,
 }
 
-impl Drop for Hold {
+impl Drop for AnswerHold {
     fn drop(&mut self) {
         self.gateway.notify(Notification::HttpClose(self.id));
     }
 }
 
 impl IncomingResponse {
-    pub(super) fn new(gateway: Gateway, id: HttpId, head: HttpHead) -> Self {
-        let body = Some(Arc::new(Hold { id, gateway }));
-        Self { status: head.status, headers: Fields::of(head.headers), body }
+    pub(super) fn new(gateway: GatewayLink, id: HttpId, head: HttpHead) -> Self {
+        let body = Some(Arc::new(AnswerHold { id, gateway }));
+        Self { status: head.status, headers: HeaderFields::of(head.headers), body }
     }
 }
 
-impl types::HostIncomingResponse for State {
+impl types::HostIncomingResponse for StoreState {
     fn status(&mut self, this: Resource<IncomingResponse>) -> wasmtime::Result<u16> {
         Ok(self.table.get(&this)?.status)
     }
 
-    fn headers(&mut self, this: Resource<IncomingResponse>) -> wasmtime::Result<Resource<Fields>> {
+    fn headers(&mut self, this: Resource<IncomingResponse>) -> wasmtime::Result<Resource<HeaderFields>> {
         let headers = self.table.get(&this)?.headers.clone();
         Ok(self.table.push(headers)?)
     }
@@ -83,7 +83,7 @@ impl types::HostIncomingResponse for State {
     }
 }
 
-impl types::HostIncomingBody for State {
+impl types::HostIncomingBody for StoreState {
     fn stream(
         &mut self,
         this: Resource<IncomingBody>,
@@ -109,9 +109,9 @@ impl Pollable for Trailers {
     async fn ready(&mut self) {}
 }
 
-type GotTrailers = Option<Result<Result<Option<Resource<Fields>>, ErrorCode>, ()>>;
+type GotTrailers = Option<Result<Result<Option<Resource<HeaderFields>>, ErrorCode>, ()>>;
 
-impl types::HostFutureTrailers for State {
+impl types::HostFutureTrailers for StoreState {
     fn subscribe(&mut self, this: Resource<Trailers>) -> wasmtime::Result<Resource<DynPollable>> {
         subscribe(&mut self.table, this)
     }
@@ -129,14 +129,14 @@ impl types::HostFutureTrailers for State {
 
 struct BodyStream {
     /// None at the end, and after an error.
-    hold: Option<Arc<Hold>>,
+    hold: Option<Arc<AnswerHold>>,
     /// What was handed out and not read yet.
     piece: Bytes,
 }
 
 impl BodyStream {
     /// The next piece; nothing at the end.
-    fn ask(hold: &Hold) -> Result<Vec<u8>, ErrorCode> {
+    fn ask(hold: &AnswerHold) -> Result<Vec<u8>, ErrorCode> {
         let piece = hold.gateway.ask(Request::HttpRead(hold.id), |reply| match reply {
             Reply::HttpPiece(piece) => Some(Ok(piece.into_vec())),
             Reply::HttpFailed(failure) => Some(Err(failure)),
@@ -168,7 +168,7 @@ impl InputStream for BodyStream {
                 Ok(piece) => self.piece = piece.into(),
                 Err(code) => {
                     self.hold = None;
-                    return Err(StreamError::LastOperationFailed(wasmtime::Error::new(Failed(code))));
+                    return Err(StreamError::LastOperationFailed(wasmtime::Error::new(BodyFailure(code))));
                 }
             }
         }

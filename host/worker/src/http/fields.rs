@@ -2,7 +2,7 @@
 //! gateway's to choose.
 
 use super::bindings::wasi::http::types::{self, HeaderError};
-use crate::state::State;
+use crate::state::StoreState;
 use cofferdam_core::web::{HEADER_BYTES_MAX, HEADERS_MAX, Headers};
 use serde_bytes::ByteBuf;
 use wasmtime::component::Resource;
@@ -23,13 +23,13 @@ const FORBIDDEN: &[&str] = &[
 /// A list of fields.
 #[derive(Clone, Debug, Default)]
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct Fields {
+pub struct HeaderFields {
     list: Vec<(String, Vec<u8>)>,
     /// Those of a request or an answer are no one's to change.
     immutable: bool,
 }
 
-impl Fields {
+impl HeaderFields {
     /// Those of an answer.
     pub(super) fn of(headers: Headers) -> Self {
         let list = headers.into_iter().map(|(name, value)| (name, value.into_vec())).collect();
@@ -85,16 +85,16 @@ fn lower(name: &str) -> Option<String> {
 
 type Changed = wasmtime::Result<Result<(), HeaderError>>;
 
-impl types::HostFields for State {
-    fn new(&mut self) -> wasmtime::Result<Resource<Fields>> {
-        Ok(self.table.push(Fields::default())?)
+impl types::HostFields for StoreState {
+    fn new(&mut self) -> wasmtime::Result<Resource<HeaderFields>> {
+        Ok(self.table.push(HeaderFields::default())?)
     }
 
     fn from_list(
         &mut self,
         entries: Vec<(String, Vec<u8>)>,
-    ) -> wasmtime::Result<Result<Resource<Fields>, HeaderError>> {
-        let mut fields = Fields::default();
+    ) -> wasmtime::Result<Result<Resource<HeaderFields>, HeaderError>> {
+        let mut fields = HeaderFields::default();
         for (name, value) in entries {
             if let Err(error) = fields.append(&name, value)? {
                 return Ok(Err(error));
@@ -103,17 +103,17 @@ impl types::HostFields for State {
         Ok(Ok(self.table.push(fields)?))
     }
 
-    fn get(&mut self, this: Resource<Fields>, name: String) -> wasmtime::Result<Vec<Vec<u8>>> {
+    fn get(&mut self, this: Resource<HeaderFields>, name: String) -> wasmtime::Result<Vec<Vec<u8>>> {
         let (fields, name) = (self.table.get(&this)?, lower(&name).unwrap_or_default());
         Ok(fields.list.iter().filter(|(known, _)| *known == name).map(|(_, value)| value.clone()).collect())
     }
 
-    fn has(&mut self, this: Resource<Fields>, name: String) -> wasmtime::Result<bool> {
+    fn has(&mut self, this: Resource<HeaderFields>, name: String) -> wasmtime::Result<bool> {
         let (fields, name) = (self.table.get(&this)?, lower(&name).unwrap_or_default());
         Ok(fields.list.iter().any(|(known, _)| *known == name))
     }
 
-    fn set(&mut self, this: Resource<Fields>, name: String, values: Vec<Vec<u8>>) -> Changed {
+    fn set(&mut self, this: Resource<HeaderFields>, name: String, values: Vec<Vec<u8>>) -> Changed {
         let fields = self.table.get_mut(&this)?;
         let lower = match fields.changed(&name) {
             Ok(lower) => lower,
@@ -130,25 +130,25 @@ impl types::HostFields for State {
         Ok(Ok(()))
     }
 
-    fn delete(&mut self, this: Resource<Fields>, name: String) -> Changed {
+    fn delete(&mut self, this: Resource<HeaderFields>, name: String) -> Changed {
         let fields = self.table.get_mut(&this)?;
         Ok(fields.changed(&name).map(|lower| fields.list.retain(|(known, _)| *known != lower)))
     }
 
-    fn append(&mut self, this: Resource<Fields>, name: String, value: Vec<u8>) -> Changed {
+    fn append(&mut self, this: Resource<HeaderFields>, name: String, value: Vec<u8>) -> Changed {
         self.table.get_mut(&this)?.append(&name, value)
     }
 
-    fn entries(&mut self, this: Resource<Fields>) -> wasmtime::Result<Vec<(String, Vec<u8>)>> {
+    fn entries(&mut self, this: Resource<HeaderFields>) -> wasmtime::Result<Vec<(String, Vec<u8>)>> {
         Ok(self.table.get(&this)?.list.clone())
     }
 
-    fn clone(&mut self, this: Resource<Fields>) -> wasmtime::Result<Resource<Fields>> {
-        let fields = Fields { immutable: false, ..self.table.get(&this)?.clone() };
+    fn clone(&mut self, this: Resource<HeaderFields>) -> wasmtime::Result<Resource<HeaderFields>> {
+        let fields = HeaderFields { immutable: false, ..self.table.get(&this)?.clone() };
         Ok(self.table.push(fields)?)
     }
 
-    fn drop(&mut self, this: Resource<Fields>) -> wasmtime::Result<()> {
+    fn drop(&mut self, this: Resource<HeaderFields>) -> wasmtime::Result<()> {
         self.table.delete(this)?;
         Ok(())
     }

@@ -2,9 +2,9 @@
 //! sent so that the gateway can send it again after a redirect.
 
 use super::bindings::wasi::http::types::{self, Duration, ErrorCode, Method, Scheme};
-use super::fields::Fields;
-use super::{Failed, Shared, lock};
-use crate::state::State;
+use super::fields::HeaderFields;
+use super::{BodyFailure, Shared, lock};
+use crate::state::StoreState;
 use bytes::Bytes;
 use cofferdam_core::web::{BODY_BYTES_MAX, HttpRequest};
 use wasmtime::component::Resource;
@@ -18,13 +18,13 @@ pub struct OutgoingRequest {
     scheme: Option<Scheme>,
     authority: Option<String>,
     path: Option<String>,
-    headers: Fields,
-    body: Option<Shared<Written>>,
+    headers: HeaderFields,
+    body: Option<Shared<BodyBytes>>,
 }
 
 /// What is written of a body.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct BodyBytes {
     pub(super) bytes: Vec<u8>,
     pub(super) state: BodyState,
 }
@@ -43,7 +43,7 @@ pub(super) enum BodyState {
 #[derive(Debug)]
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OutgoingBody {
-    written: Shared<Written>,
+    written: Shared<BodyBytes>,
     has_stream: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Options {
 
 impl OutgoingRequest {
     /// As the gateway is told; it parses the address.
-    pub(super) fn wire(self) -> Result<(HttpRequest, Option<Shared<Written>>), ErrorCode> {
+    pub(super) fn wire(self) -> Result<(HttpRequest, Option<Shared<BodyBytes>>), ErrorCode> {
         let scheme = match self.scheme {
             None | Some(Scheme::Https) => "https".to_owned(),
             Some(Scheme::Http) => "http".to_owned(),
@@ -89,8 +89,8 @@ fn name(method: &Method) -> String {
 
 type Set = wasmtime::Result<Result<(), ()>>;
 
-impl types::HostOutgoingRequest for State {
-    fn new(&mut self, headers: Resource<Fields>) -> wasmtime::Result<Resource<OutgoingRequest>> {
+impl types::HostOutgoingRequest for StoreState {
+    fn new(&mut self, headers: Resource<HeaderFields>) -> wasmtime::Result<Resource<OutgoingRequest>> {
         let headers = self.table.delete(headers)?.frozen();
         let request = OutgoingRequest {
             method: Method::Get,
@@ -111,7 +111,7 @@ impl types::HostOutgoingRequest for State {
         if request.body.is_some() {
             return Ok(Err(()));
         }
-        let written = Shared::<Written>::default();
+        let written = Shared::<BodyBytes>::default();
         request.body = Some(written.clone());
         Ok(Ok(self.table.push(OutgoingBody { written, has_stream: false })?))
     }
@@ -159,7 +159,7 @@ impl types::HostOutgoingRequest for State {
         Ok(Ok(()))
     }
 
-    fn headers(&mut self, this: Resource<OutgoingRequest>) -> wasmtime::Result<Resource<Fields>> {
+    fn headers(&mut self, this: Resource<OutgoingRequest>) -> wasmtime::Result<Resource<HeaderFields>> {
         let headers = self.table.get(&this)?.headers.clone();
         Ok(self.table.push(headers)?)
     }
@@ -170,7 +170,7 @@ impl types::HostOutgoingRequest for State {
     }
 }
 
-impl types::HostOutgoingBody for State {
+impl types::HostOutgoingBody for StoreState {
     fn write(
         &mut self,
         this: Resource<OutgoingBody>,
@@ -186,7 +186,7 @@ impl types::HostOutgoingBody for State {
     fn finish(
         &mut self,
         this: Resource<OutgoingBody>,
-        trailers: Option<Resource<Fields>>,
+        trailers: Option<Resource<HeaderFields>>,
     ) -> wasmtime::Result<Result<(), ErrorCode>> {
         let body = self.table.delete(this)?;
         lock(&body.written).state = BodyState::Finished;
@@ -204,7 +204,7 @@ impl types::HostOutgoingBody for State {
     }
 }
 
-impl types::HostRequestOptions for State {
+impl types::HostRequestOptions for StoreState {
     fn new(&mut self) -> wasmtime::Result<Resource<Options>> {
         Ok(self.table.push(Options::default())?)
     }
@@ -245,7 +245,7 @@ impl types::HostRequestOptions for State {
 /// Bytes that one write may carry.
 const PERMIT_BYTES: usize = 1 << 20;
 
-struct BodyStream(Shared<Written>);
+struct BodyStream(Shared<BodyBytes>);
 
 impl BodyStream {
     /// Takes so many bytes, if the body may have them.
@@ -257,7 +257,7 @@ impl BodyStream {
         if written.bytes.len() + len > BODY_BYTES_MAX {
             written.state = BodyState::Aborted;
             let code = ErrorCode::HttpRequestBodySize(Some(BODY_BYTES_MAX as u64));
-            return Err(StreamError::LastOperationFailed(wasmtime::Error::new(Failed(code))));
+            return Err(StreamError::LastOperationFailed(wasmtime::Error::new(BodyFailure(code))));
         }
         bytes(&mut written.bytes);
         Ok(())

@@ -3,10 +3,10 @@
 
 use super::answer::IncomingResponse;
 use super::bindings::wasi::http::types::{self, ErrorCode};
-use super::request::{BodyState, Written};
+use super::request::{BodyState, BodyBytes};
 use super::{Shared, lock, of_failure, of_gateway};
-use crate::gateway::Gateway;
-use crate::state::State;
+use crate::gateway::GatewayLink;
+use crate::state::StoreState;
 use cofferdam_core::host_call::{HttpId, Reply, Request};
 use cofferdam_core::web::{HttpHead, HttpRequest};
 use serde_bytes::Bytes as Raw;
@@ -18,9 +18,9 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// A request that was handed over.
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct Sending {
-    gateway: Gateway,
-    body: Option<Shared<Written>>,
+pub struct SentRequest {
+    gateway: GatewayLink,
+    body: Option<Shared<BodyBytes>>,
     state: SendingState,
 }
 
@@ -33,8 +33,8 @@ enum SendingState {
     Taken,
 }
 
-impl Sending {
-    pub(super) fn new(gateway: Gateway, request: HttpRequest, body: Option<Shared<Written>>) -> Self {
+impl SentRequest {
+    pub(super) fn new(gateway: GatewayLink, request: HttpRequest, body: Option<Shared<BodyBytes>>) -> Self {
         Self { gateway, body, state: SendingState::Waiting(request) }
     }
 
@@ -63,7 +63,7 @@ impl Sending {
 }
 
 /// Nothing else of the guest runs meanwhile, so that the pieces belong to this request.
-fn ask(gateway: &Gateway, request: HttpRequest, body: &[u8]) -> Result<(HttpId, HttpHead), ErrorCode> {
+fn ask(gateway: &GatewayLink, request: HttpRequest, body: &[u8]) -> Result<(HttpId, HttpHead), ErrorCode> {
     for piece in body.chunks(PIECE_BYTES) {
         let taken = gateway.ask(Request::HttpBody(Raw::new(piece)), |reply| match reply {
             Reply::Done => Some(()),
@@ -80,7 +80,7 @@ fn ask(gateway: &Gateway, request: HttpRequest, body: &[u8]) -> Result<(HttpId, 
 }
 
 #[async_trait::async_trait]
-impl Pollable for Sending {
+impl Pollable for SentRequest {
     async fn ready(&mut self) {
         self.send();
         if matches!(self.state, SendingState::Waiting(_)) {
@@ -94,12 +94,12 @@ impl Pollable for Sending {
 /// Not yet; taken already; why there is none; or the answer.
 type Got = Option<Result<Result<Resource<IncomingResponse>, ErrorCode>, ()>>;
 
-impl types::HostFutureIncomingResponse for State {
-    fn subscribe(&mut self, this: Resource<Sending>) -> wasmtime::Result<Resource<DynPollable>> {
+impl types::HostFutureIncomingResponse for StoreState {
+    fn subscribe(&mut self, this: Resource<SentRequest>) -> wasmtime::Result<Resource<DynPollable>> {
         subscribe(&mut self.table, this)
     }
 
-    fn get(&mut self, this: Resource<Sending>) -> wasmtime::Result<Got> {
+    fn get(&mut self, this: Resource<SentRequest>) -> wasmtime::Result<Got> {
         let sending = self.table.get_mut(&this)?;
         sending.send();
         if matches!(sending.state, SendingState::Waiting(_)) {
@@ -117,7 +117,7 @@ impl types::HostFutureIncomingResponse for State {
         })
     }
 
-    fn drop(&mut self, this: Resource<Sending>) -> wasmtime::Result<()> {
+    fn drop(&mut self, this: Resource<SentRequest>) -> wasmtime::Result<()> {
         self.table.delete(this)?;
         Ok(())
     }

@@ -3,9 +3,9 @@
 
 use super::answer::IncomingBody;
 use super::bindings::wasi::http::types::{self, ErrorCode, Method, Scheme};
-use super::fields::Fields;
+use super::fields::HeaderFields;
 use super::request::OutgoingBody;
-use crate::state::State;
+use crate::state::StoreState;
 use wasmtime::component::Resource;
 
 /// There is none.
@@ -23,10 +23,10 @@ pub enum ResponseOutparam {}
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OutgoingResponse {
     status: u16,
-    headers: Fields,
+    headers: HeaderFields,
 }
 
-impl types::HostIncomingRequest for State {
+impl types::HostIncomingRequest for StoreState {
     fn method(&mut self, this: Resource<IncomingRequest>) -> wasmtime::Result<Method> {
         match *self.table.get(&this)? {}
     }
@@ -43,7 +43,7 @@ impl types::HostIncomingRequest for State {
         match *self.table.get(&this)? {}
     }
 
-    fn headers(&mut self, this: Resource<IncomingRequest>) -> wasmtime::Result<Resource<Fields>> {
+    fn headers(&mut self, this: Resource<IncomingRequest>) -> wasmtime::Result<Resource<HeaderFields>> {
         match *self.table.get(&this)? {}
     }
 
@@ -59,12 +59,12 @@ impl types::HostIncomingRequest for State {
     }
 }
 
-impl types::HostResponseOutparam for State {
+impl types::HostResponseOutparam for StoreState {
     fn send_informational(
         &mut self,
         this: Resource<ResponseOutparam>,
         _: u16,
-        _: Resource<Fields>,
+        _: Resource<HeaderFields>,
     ) -> wasmtime::Result<Result<(), ErrorCode>> {
         match *self.table.get(&this)? {}
     }
@@ -82,8 +82,8 @@ impl types::HostResponseOutparam for State {
     }
 }
 
-impl types::HostOutgoingResponse for State {
-    fn new(&mut self, headers: Resource<Fields>) -> wasmtime::Result<Resource<OutgoingResponse>> {
+impl types::HostOutgoingResponse for StoreState {
+    fn new(&mut self, headers: Resource<HeaderFields>) -> wasmtime::Result<Resource<OutgoingResponse>> {
         let headers = self.table.delete(headers)?.frozen();
         Ok(self.table.push(OutgoingResponse { status: 200, headers })?)
     }
@@ -101,7 +101,7 @@ impl types::HostOutgoingResponse for State {
         Ok(Ok(()))
     }
 
-    fn headers(&mut self, this: Resource<OutgoingResponse>) -> wasmtime::Result<Resource<Fields>> {
+    fn headers(&mut self, this: Resource<OutgoingResponse>) -> wasmtime::Result<Resource<HeaderFields>> {
         let headers = self.table.get(&this)?.headers.clone();
         Ok(self.table.push(headers)?)
     }

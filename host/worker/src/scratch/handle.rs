@@ -2,8 +2,8 @@
 //!
 //! A path leads downward from the handle that it is given to; `..` never above it.
 
-use super::streams::{Reading, Writing};
-use super::{Content, Folder, NAME_BYTES_MAX, Node, lock};
+use super::streams::{ScratchReader, ScratchWriter};
+use super::{ScratchFile, ScratchFolder, NAME_BYTES_MAX, ScratchNode, lock};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
@@ -15,45 +15,45 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 #[derive(Clone)]
 pub(crate) enum Handle {
     /// A folder.
-    Folder(Arc<Folder>),
+    Folder(Arc<ScratchFolder>),
     /// A file, and what it is open for.
-    File(Arc<Content>, DescriptorFlags),
+    File(Arc<ScratchFile>, DescriptorFlags),
 }
 
 type Done<T = ()> = Result<T, ErrorCode>;
 
 impl Handle {
-    fn folder(&self) -> Done<&Arc<Folder>> {
+    fn folder(&self) -> Done<&Arc<ScratchFolder>> {
         match self {
             Self::Folder(folder) => Ok(folder),
             Self::File(..) => Err(ErrorCode::NotDirectory),
         }
     }
 
-    fn file(&self) -> Done<(&Arc<Content>, DescriptorFlags)> {
+    fn file(&self) -> Done<(&Arc<ScratchFile>, DescriptorFlags)> {
         match self {
             Self::File(file, flags) => Ok((file, *flags)),
             Self::Folder(_) => Err(ErrorCode::IsDirectory),
         }
     }
 
-    fn writable(&self) -> Done<&Arc<Content>> {
+    fn writable(&self) -> Done<&Arc<ScratchFile>> {
         let (file, flags) = self.file()?;
         if flags.contains(DescriptorFlags::WRITE) { Ok(file) } else { Err(ErrorCode::BadDescriptor) }
     }
 
     /// What stands at a path below this folder.
-    fn node(&self, path: &str) -> Done<Node> {
+    fn node(&self, path: &str) -> Done<ScratchNode> {
         let (folder, name) = self.place(path)?;
         match name {
-            None => Ok(Node::Folder(folder)),
+            None => Ok(ScratchNode::Folder(folder)),
             Some(name) => folder.get(&name).ok_or(ErrorCode::NoEntry),
         }
     }
 
     /// The folder that a path leads to, and the name in it; no name where it leads to a folder by
     /// `.` or `..`.
-    fn place(&self, path: &str) -> Done<(Arc<Folder>, Option<String>)> {
+    fn place(&self, path: &str) -> Done<(Arc<ScratchFolder>, Option<String>)> {
         if path.is_empty() {
             return Err(ErrorCode::NoEntry);
         }
@@ -66,8 +66,8 @@ impl Handle {
             if let Some(name) = name.take() {
                 let here = way.last().ok_or(ErrorCode::NotPermitted)?;
                 match here.get(name).ok_or(ErrorCode::NoEntry)? {
-                    Node::Folder(folder) => way.push(folder),
-                    Node::File(_) => return Err(ErrorCode::NotDirectory),
+                    ScratchNode::Folder(folder) => way.push(folder),
+                    ScratchNode::File(_) => return Err(ErrorCode::NotDirectory),
                 }
             }
             match part {
@@ -87,20 +87,20 @@ impl Handle {
     pub(crate) fn open_at(&self, path: &str, how: OpenFlags, flags: DescriptorFlags) -> Done<Self> {
         let (folder, name) = self.place(path)?;
         let found = match &name {
-            None => Some(Node::Folder(folder.clone())),
+            None => Some(ScratchNode::Folder(folder.clone())),
             Some(name) => folder.get(name),
         };
         let is_new = how.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE);
         match (found, name) {
             (Some(_), _) if is_new => Err(ErrorCode::Exist),
-            (Some(Node::Folder(_)), _)
+            (Some(ScratchNode::Folder(_)), _)
                 if how.contains(OpenFlags::TRUNCATE) || flags.contains(DescriptorFlags::WRITE) =>
             {
                 Err(ErrorCode::IsDirectory)
             }
-            (Some(Node::Folder(folder)), _) => Ok(Self::Folder(folder)),
-            (Some(Node::File(_)), _) if how.contains(OpenFlags::DIRECTORY) => Err(ErrorCode::NotDirectory),
-            (Some(Node::File(file)), _) => {
+            (Some(ScratchNode::Folder(folder)), _) => Ok(Self::Folder(folder)),
+            (Some(ScratchNode::File(_)), _) if how.contains(OpenFlags::DIRECTORY) => Err(ErrorCode::NotDirectory),
+            (Some(ScratchNode::File(file)), _) => {
                 if how.contains(OpenFlags::TRUNCATE) {
                     file.resize(0)?;
                 }
@@ -124,12 +124,12 @@ impl Handle {
         let (folder, name) = self.place(path)?;
         let name = name.ok_or(ErrorCode::Invalid)?;
         match folder.get(&name).ok_or(ErrorCode::NoEntry)? {
-            Node::Folder(inner) if !inner.is_empty() => Err(ErrorCode::NotEmpty),
-            Node::Folder(_) => {
+            ScratchNode::Folder(inner) if !inner.is_empty() => Err(ErrorCode::NotEmpty),
+            ScratchNode::Folder(_) => {
                 lock(&folder.entries).remove(&name);
                 Ok(())
             }
-            Node::File(_) => Err(ErrorCode::NotDirectory),
+            ScratchNode::File(_) => Err(ErrorCode::NotDirectory),
         }
     }
 
@@ -137,11 +137,11 @@ impl Handle {
         let (folder, name) = self.place(path)?;
         let name = name.ok_or(ErrorCode::IsDirectory)?;
         match folder.get(&name).ok_or(ErrorCode::NoEntry)? {
-            Node::File(_) => {
+            ScratchNode::File(_) => {
                 lock(&folder.entries).remove(&name);
                 Ok(())
             }
-            Node::Folder(_) => Err(ErrorCode::IsDirectory),
+            ScratchNode::Folder(_) => Err(ErrorCode::IsDirectory),
         }
     }
 
@@ -153,14 +153,14 @@ impl Handle {
             return Ok(());
         }
         match (&moved, target.get(&new)) {
-            (Node::Folder(_), Some(Node::File(_))) => return Err(ErrorCode::NotDirectory),
-            (Node::File(_), Some(Node::Folder(_))) => return Err(ErrorCode::IsDirectory),
-            (Node::Folder(_), Some(Node::Folder(there))) if !there.is_empty() => {
+            (ScratchNode::Folder(_), Some(ScratchNode::File(_))) => return Err(ErrorCode::NotDirectory),
+            (ScratchNode::File(_), Some(ScratchNode::Folder(_))) => return Err(ErrorCode::IsDirectory),
+            (ScratchNode::Folder(_), Some(ScratchNode::Folder(there))) if !there.is_empty() => {
                 return Err(ErrorCode::NotEmpty);
             }
             _ => {}
         }
-        if let Node::Folder(folder) = &moved {
+        if let ScratchNode::Folder(folder) = &moved {
             if folder.holds(&target) {
                 return Err(ErrorCode::Invalid);
             }
@@ -180,14 +180,14 @@ impl Handle {
 
     /// The entries of this folder as they are now.
     pub(crate) fn entries(&self) -> Done<Vec<DirectoryEntry>> {
-        let entry = |(name, node): (&String, &Node)| DirectoryEntry { type_: kind(node), name: name.clone() };
+        let entry = |(name, node): (&String, &ScratchNode)| DirectoryEntry { type_: kind(node), name: name.clone() };
         Ok(lock(&self.folder()?.entries).iter().map(entry).collect())
     }
 
     pub(crate) fn stat(&self) -> DescriptorStat {
         match self {
-            Self::Folder(folder) => stat(&Node::Folder(folder.clone())),
-            Self::File(file, _) => stat(&Node::File(file.clone())),
+            Self::Folder(folder) => stat(&ScratchNode::Folder(folder.clone())),
+            Self::File(file, _) => stat(&ScratchNode::File(file.clone())),
         }
     }
 
@@ -205,8 +205,8 @@ impl Handle {
 
     pub(crate) fn hash_at(&self, path: &str) -> Done<MetadataHashValue> {
         Ok(match self.node(path)? {
-            Node::Folder(folder) => hash(Arc::as_ptr(&folder).cast()),
-            Node::File(file) => hash(Arc::as_ptr(&file).cast()),
+            ScratchNode::Folder(folder) => hash(Arc::as_ptr(&folder).cast()),
+            ScratchNode::File(file) => hash(Arc::as_ptr(&file).cast()),
         })
     }
 
@@ -241,25 +241,25 @@ impl Handle {
     }
 
     pub(crate) fn read_via_stream(&self, at: u64) -> Done<DynInputStream> {
-        Ok(Box::new(Reading::new(self.file()?.0.clone(), at)))
+        Ok(Box::new(ScratchReader::new(self.file()?.0.clone(), at)))
     }
 
     pub(crate) fn write_via_stream(&self, at: Option<u64>) -> Done<DynOutputStream> {
-        Ok(Box::new(Writing::new(self.writable()?.clone(), at)))
+        Ok(Box::new(ScratchWriter::new(self.writable()?.clone(), at)))
     }
 }
 
-fn kind(node: &Node) -> DescriptorType {
+fn kind(node: &ScratchNode) -> DescriptorType {
     match node {
-        Node::Folder(_) => DescriptorType::Directory,
-        Node::File(_) => DescriptorType::RegularFile,
+        ScratchNode::Folder(_) => DescriptorType::Directory,
+        ScratchNode::File(_) => DescriptorType::RegularFile,
     }
 }
 
-fn stat(node: &Node) -> DescriptorStat {
+fn stat(node: &ScratchNode) -> DescriptorStat {
     let size = match node {
-        Node::Folder(_) => 0,
-        Node::File(file) => file.len(),
+        ScratchNode::Folder(_) => 0,
+        ScratchNode::File(file) => file.len(),
     };
     DescriptorStat {
         type_: kind(node),

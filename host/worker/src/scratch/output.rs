@@ -1,8 +1,8 @@
 //! What a command has left in its scratch folder, handed to the gateway: staged at the judged paths
 //! of its arguments, and published like any staged file once the call has succeeded.
 
-use super::{Node, Scratch, lock};
-use crate::gateway::Gateway;
+use super::{ScratchNode, Scratch, lock};
+use crate::gateway::GatewayLink;
 use cofferdam_core::entry::CommandOutput;
 use cofferdam_core::host_call::{Reply, Request};
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -16,17 +16,17 @@ impl Scratch {
     ///
     /// # Errors
     /// `not_found` for a named file that was not written; what the gateway refuses.
-    pub(crate) fn stage(&self, outputs: &[CommandOutput], gateway: &Gateway) -> Result<(), ToolError> {
+    pub(crate) fn stage(&self, outputs: &[CommandOutput], gateway: &GatewayLink) -> Result<(), ToolError> {
         outputs.iter().try_for_each(|output| match output.name.strip_suffix('/') {
             Some(folder) => match self.find(folder) {
-                Some(node @ Node::Folder(_)) => stage_below(&node, &output.path, output, gateway),
+                Some(node @ ScratchNode::Folder(_)) => stage_below(&node, &output.path, output, gateway),
                 // A folder without a file publishes nothing, and so does none.
                 None => Ok(()),
-                Some(Node::File(_)) => Err(self.missing(output, "is no folder")),
+                Some(ScratchNode::File(_)) => Err(self.missing(output, "is no folder")),
             },
             None => match self.find(&output.name) {
-                Some(node @ Node::File(_)) => stage_below(&node, &output.path, output, gateway),
-                Some(Node::Folder(_)) => Err(self.missing(output, "is a folder")),
+                Some(node @ ScratchNode::File(_)) => stage_below(&node, &output.path, output, gateway),
+                Some(ScratchNode::Folder(_)) => Err(self.missing(output, "is a folder")),
                 None => Err(self.missing(output, "was not written")),
             },
         })
@@ -37,24 +37,24 @@ impl Scratch {
         ToolError::new(ErrorCode::NotFound, said)
     }
 
-    fn find(&self, name: &str) -> Option<Node> {
-        name.split('/').try_fold(Node::Folder(self.root.clone()), |node, part| match node {
-            Node::Folder(folder) => folder.get(part),
-            Node::File(_) => None,
+    fn find(&self, name: &str) -> Option<ScratchNode> {
+        name.split('/').try_fold(ScratchNode::Folder(self.root.clone()), |node, part| match node {
+            ScratchNode::Folder(folder) => folder.get(part),
+            ScratchNode::File(_) => None,
         })
     }
 }
 
-fn stage_below(node: &Node, path: &str, output: &CommandOutput, gateway: &Gateway) -> Result<(), ToolError> {
+fn stage_below(node: &ScratchNode, path: &str, output: &CommandOutput, gateway: &GatewayLink) -> Result<(), ToolError> {
     match node {
-        Node::Folder(folder) => {
+        ScratchNode::Folder(folder) => {
             let entries: Vec<_> =
                 lock(&folder.entries).iter().map(|(name, node)| (name.clone(), node.clone())).collect();
             entries
                 .iter()
                 .try_for_each(|(name, node)| stage_below(node, &format!("{path}/{name}"), output, gateway))
         }
-        Node::File(file) => {
+        ScratchNode::File(file) => {
             let staged = gateway.ask(Request::Stage { path, disposition: output.disposition }, |reply| {
                 if let Reply::Staged(id) = reply { Some(id) } else { None }
             })?;

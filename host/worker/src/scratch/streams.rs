@@ -1,6 +1,6 @@
 //! Bytes of scratch files as streams.
 
-use super::Content;
+use super::ScratchFile;
 use bytes::Bytes;
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -11,35 +11,35 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 const PIECE_BYTES: usize = 64 << 10;
 
 /// What is left of a file from a place on.
-pub(super) struct Reading {
-    file: Arc<Content>,
+pub(super) struct ScratchReader {
+    file: Arc<ScratchFile>,
     at: u64,
 }
 
 /// What is written to a file, from a place on or at its end.
-pub(super) struct Writing {
-    file: Arc<Content>,
+pub(super) struct ScratchWriter {
+    file: Arc<ScratchFile>,
     at: Option<u64>,
 }
 
-impl Reading {
-    pub(super) fn new(file: Arc<Content>, at: u64) -> Self {
+impl ScratchReader {
+    pub(super) fn new(file: Arc<ScratchFile>, at: u64) -> Self {
         Self { file, at }
     }
 }
 
-impl Writing {
-    pub(super) fn new(file: Arc<Content>, at: Option<u64>) -> Self {
+impl ScratchWriter {
+    pub(super) fn new(file: Arc<ScratchFile>, at: Option<u64>) -> Self {
         Self { file, at }
     }
 }
 
 #[async_trait::async_trait]
-impl Pollable for Reading {
+impl Pollable for ScratchReader {
     async fn ready(&mut self) {}
 }
 
-impl InputStream for Reading {
+impl InputStream for ScratchReader {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         if size == 0 {
             return Ok(Bytes::new());
@@ -54,11 +54,11 @@ impl InputStream for Reading {
 }
 
 #[async_trait::async_trait]
-impl Pollable for Writing {
+impl Pollable for ScratchWriter {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for Writing {
+impl OutputStream for ScratchWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         if bytes.len() > PIECE_BYTES {
             return Err(StreamError::trap("more bytes than the stream permits at once"));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// Which of the three declares an attachment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum DeclaringScope {
     /// The task.
     Task,
     /// Its agent.
@@ -15,7 +15,7 @@ pub enum Scope {
     Action,
 }
 
-impl Scope {
+impl DeclaringScope {
     /// As `workflow check` has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -28,11 +28,11 @@ impl Scope {
 
 /// One attachment; a pattern stands for several.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct AttachmentItem {
     /// Its type.
     pub kind: Kind,
     /// Where it comes from.
-    pub source: Source,
+    pub source: AttachmentSource,
     /// What it is called.
     pub name: Option<String>,
     /// A hint that decides nothing.
@@ -45,14 +45,14 @@ pub struct Item {
 
 /// Where an attachment comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub enum AttachmentSource {
     /// An address.
     Url(Url),
     /// Local files.
     Local(LocalPath),
 }
 
-impl Source {
+impl AttachmentSource {
     /// What a text under this key names.
     ///
     /// # Errors
@@ -73,14 +73,14 @@ impl Source {
     }
 }
 
-impl Item {
+impl AttachmentItem {
     /// Whether it is contacted: an image that is fetched, and what no model is shown by its
     /// address.
     pub fn is_downloaded(&self) -> bool {
         match (&self.source, self.kind) {
-            (Source::Local(_), _) | (_, Kind::Url | Kind::File) => false,
-            (Source::Url(_), Kind::Image) => self.fetch,
-            (Source::Url(_), Kind::Pdf | Kind::Audio | Kind::Video) => true,
+            (AttachmentSource::Local(_), _) | (_, Kind::Url | Kind::File) => false,
+            (AttachmentSource::Url(_), Kind::Image) => self.fetch,
+            (AttachmentSource::Url(_), Kind::Pdf | Kind::Audio | Kind::Video) => true,
         }
     }
 }

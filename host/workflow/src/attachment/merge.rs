@@ -1,6 +1,6 @@
 //! The union of what task, agent and action declare: each thing once, at its first place.
 
-use super::{Kind, Scope};
+use super::{Kind, DeclaringScope};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -14,23 +14,23 @@ pub struct Merged<T> {
     /// The last meta that was given.
     pub meta: Option<Map<String, Value>>,
     /// Who declares it, in order.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<DeclaringScope>,
 }
 
 /// Merges things in the order in which they come.
 #[derive(Debug)]
-pub struct Merge<T> {
+pub struct AttachmentMerge<T> {
     items: Vec<Merged<T>>,
     places: HashMap<(Kind, String), usize>,
 }
 
-impl<T> Default for Merge<T> {
+impl<T> Default for AttachmentMerge<T> {
     fn default() -> Self {
         Self { items: Vec::new(), places: HashMap::new() }
     }
 }
 
-impl<T> Merge<T> {
+impl<T> AttachmentMerge<T> {
     /// Adds a thing. `key` is the same for two of the same type that are the same; without one it
     /// is no other's equal. A name or meta that is not given changes nothing. What it has become
     /// comes back.
@@ -40,7 +40,7 @@ impl<T> Merge<T> {
         kind: Kind,
         key: Option<String>,
         told: (Option<String>, Option<Map<String, Value>>),
-        scope: Scope,
+        scope: DeclaringScope,
     ) -> &mut Merged<T> {
         let (name, meta) = told;
         let next = self.items.len();

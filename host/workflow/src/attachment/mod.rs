@@ -9,10 +9,10 @@ mod pattern;
 mod tests;
 mod web;
 
-pub use item::{Item, Scope, Source};
+pub use item::{AttachmentItem, DeclaringScope, AttachmentSource};
 pub use local::{FolderPath, LocalPath, PathError};
-pub use merge::{Merge, Merged};
-pub use pattern::{ALTERNATIVES_MAX, Pattern, PatternError, Segment};
+pub use merge::{AttachmentMerge, Merged};
+pub use pattern::{ALTERNATIVES_MAX, Pattern, PatternError, PatternSegment};
 pub use web::{Url, UrlError};
 
 /// The types there are.

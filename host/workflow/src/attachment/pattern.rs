@@ -15,12 +15,12 @@ pub const ALTERNATIVES_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
-    segments: Vec<Segment>,
+    segments: Vec<PatternSegment>,
 }
 
 /// What one level of a path must look like.
 #[derive(Clone, Debug)]
-pub enum Segment {
+pub enum PatternSegment {
     /// Exactly this name. A linked folder is entered.
     Name(String),
     /// A name that one of these matches.
@@ -57,28 +57,28 @@ impl Pattern {
             match part {
                 "" | "." => {}
                 ".." => match segments.pop() {
-                    Some(Segment::AnyDepth) => {
+                    Some(PatternSegment::AnyDepth) => {
                         return Err(refused("`..` after `**` leads nowhere in particular").into());
                     }
-                    Some(Segment::Name(_) | Segment::Wild(_)) => {}
+                    Some(PatternSegment::Name(_) | PatternSegment::Wild(_)) => {}
                     None => return Err(PathError::Above(quoted(text))),
                 },
                 // Twice in a row is the same as once, and would be walked twice.
-                "**" if matches!(segments.last(), Some(Segment::AnyDepth)) => {}
-                "**" => segments.push(Segment::AnyDepth),
+                "**" if matches!(segments.last(), Some(PatternSegment::AnyDepth)) => {}
+                "**" => segments.push(PatternSegment::AnyDepth),
                 part => segments.push(segment(part).map_err(|problem| refused(&problem))?),
             }
         }
         match segments.last() {
             None => Err(refused("it names nothing").into()),
-            Some(Segment::AnyDepth) => Err(refused("it ends with `**`; write e.g. `**/*`").into()),
+            Some(PatternSegment::AnyDepth) => Err(refused("it ends with `**`; write e.g. `**/*`").into()),
             Some(_) if text.ends_with('/') => Err(refused("it ends with `/`; write e.g. `*.png`").into()),
             Some(_) => Ok(Self { text: text.to_owned(), segments }),
         }
     }
 
     /// Level by level.
-    pub fn segments(&self) -> &[Segment] {
+    pub fn segments(&self) -> &[PatternSegment] {
         &self.segments
     }
 
@@ -89,12 +89,12 @@ impl Pattern {
 }
 
 /// Each state is a segment that comes next: as many steps as names times segments at most.
-fn matches(segments: &[Segment], names: &[String]) -> bool {
+fn matches(segments: &[PatternSegment], names: &[String]) -> bool {
     let mut next = vec![false; segments.len() + 1];
     next[0] = true;
     let skip = |states: &mut Vec<bool>| {
         for (at, segment) in segments.iter().enumerate() {
-            if states[at] && matches!(segment, Segment::AnyDepth) {
+            if states[at] && matches!(segment, PatternSegment::AnyDepth) {
                 states[at + 1] = true;
             }
         }
@@ -104,7 +104,7 @@ fn matches(segments: &[Segment], names: &[String]) -> bool {
         let mut after = vec![false; segments.len() + 1];
         for (at, segment) in segments.iter().enumerate().filter(|(at, _)| next[*at]) {
             match segment {
-                Segment::AnyDepth => after[at] |= !name.starts_with('.'),
+                PatternSegment::AnyDepth => after[at] |= !name.starts_with('.'),
                 segment => after[at + 1] |= segment.takes(name),
             }
         }
@@ -113,7 +113,7 @@ fn matches(segments: &[Segment], names: &[String]) -> bool {
     next[segments.len()]
 }
 
-impl Segment {
+impl PatternSegment {
     /// Whether it takes a name. A wildcard takes none that begins with a dot.
     pub fn takes(&self, name: &str) -> bool {
         const OPTIONS: glob::MatchOptions = glob::MatchOptions {
@@ -133,16 +133,16 @@ impl Segment {
     }
 }
 
-fn segment(part: &str) -> Result<Segment, String> {
+fn segment(part: &str) -> Result<PatternSegment, String> {
     if part.contains("**") {
         return Err("`**` must be a whole segment, as in `**/*.png`".to_owned());
     }
     if !Pattern::is_pattern(part) {
-        return Ok(Segment::Name(part.to_owned()));
+        return Ok(PatternSegment::Name(part.to_owned()));
     }
     let compiled = |text: String| glob::Pattern::new(&text).map_err(|error| error.msg.to_owned());
     let patterns: Result<Vec<_>, _> = alternatives(part)?.into_iter().map(compiled).collect();
-    patterns.map(Segment::Wild)
+    patterns.map(PatternSegment::Wild)
 }
 
 /// The patterns without braces that one with braces stands for, in order; braces nest.
@@ -155,7 +155,7 @@ fn alternatives(part: &str) -> Result<Vec<String>, String> {
         }
         match first_braces(&text)? {
             None => done.push(text),
-            Some(Braces { start, end, commas }) => {
+            Some(BraceGroup { start, end, commas }) => {
                 let cuts: Vec<usize> = [start].into_iter().chain(commas).chain([end]).collect();
                 for pair in cuts.windows(2).rev() {
                     open.push(format!(
@@ -172,13 +172,13 @@ fn alternatives(part: &str) -> Result<Vec<String>, String> {
 }
 
 /// Where the first braces of a text are, and the commas between their parts.
-struct Braces {
+struct BraceGroup {
     start: usize,
     end: usize,
     commas: Vec<usize>,
 }
 
-fn first_braces(text: &str) -> Result<Option<Braces>, String> {
+fn first_braces(text: &str) -> Result<Option<BraceGroup>, String> {
     let (mut depth, mut start, mut commas) = (0_usize, 0, Vec::new());
     let mut class = None;
     for (at, c) in text.char_indices() {
@@ -197,7 +197,7 @@ fn first_braces(text: &str) -> Result<Option<Braces>, String> {
                 depth += 1;
             }
             (None, ',') if depth == 1 => commas.push(at),
-            (None, '}') if depth == 1 => return Ok(Some(Braces { start, end: at, commas })),
+            (None, '}') if depth == 1 => return Ok(Some(BraceGroup { start, end: at, commas })),
             (None, '}') if depth == 0 => return Err("`}` has no `{`".to_owned()),
             (None, '}') => depth -= 1,
             (None, _) => {}

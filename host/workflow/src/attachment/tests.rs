@@ -1,6 +1,6 @@
 //! Attachments on paper: paths, patterns, addresses, types, merging.
 
-use super::{FolderPath, Kind, LocalPath, Merge, Origin, Pattern, Scope, Url};
+use super::{FolderPath, Kind, LocalPath, AttachmentMerge, Origin, Pattern, DeclaringScope, Url};
 use serde_json::json;
 
 fn check_path(text: &str, expected: &str) {
@@ -180,16 +180,16 @@ fn each_type_takes_its_sources_and_no_others() {
 
 #[test]
 fn what_is_the_same_is_one_item_at_its_first_place_with_the_last_words() {
-    let mut merge = Merge::default();
+    let mut merge = AttachmentMerge::default();
     let meta = |n: u32| json!({ "n": n }).as_object().cloned();
     let name = |text: &str| Some(text.to_owned());
-    merge.add("a", Kind::Image, name("k1"), (name("first"), meta(1)), Scope::Task);
-    merge.add("b", Kind::Image, name("k2"), (None, None), Scope::Task);
-    merge.add("c", Kind::Image, name("k1"), (None, meta(2)), Scope::Agent);
-    merge.add("d", Kind::Pdf, name("k1"), (None, None), Scope::Agent);
-    merge.add("e", Kind::Image, name("k2"), (name("last"), None), Scope::Action);
-    merge.add("f", Kind::Image, None, (None, None), Scope::Action);
-    merge.add("g", Kind::Image, None, (None, None), Scope::Action);
+    merge.add("a", Kind::Image, name("k1"), (name("first"), meta(1)), DeclaringScope::Task);
+    merge.add("b", Kind::Image, name("k2"), (None, None), DeclaringScope::Task);
+    merge.add("c", Kind::Image, name("k1"), (None, meta(2)), DeclaringScope::Agent);
+    merge.add("d", Kind::Pdf, name("k1"), (None, None), DeclaringScope::Agent);
+    merge.add("e", Kind::Image, name("k2"), (name("last"), None), DeclaringScope::Action);
+    merge.add("f", Kind::Image, None, (None, None), DeclaringScope::Action);
+    merge.add("g", Kind::Image, None, (None, None), DeclaringScope::Action);
     let merged = merge.finish();
     let things: Vec<_> =
         merged.iter().map(|item| (item.first, item.name.as_deref(), item.scopes.len())).collect();

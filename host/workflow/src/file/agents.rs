@@ -1,17 +1,17 @@
 //! Agents and their actions.
 
-use super::attachments::{self, Declared};
+use super::attachments::{self, DeclaredAttachment};
 use super::read::{AgentFiles, id, one_line, tool};
-use super::text::Text;
+use super::text::TemplateText;
 use super::{Action, Agent, input};
-use crate::node::{Fields, Node};
-use crate::problem::{Fault, quoted};
+use crate::node::{NodeFields, Node};
+use crate::problem::{FileFault, quoted};
 
 /// The keys of an agent, and of an action.
 const AGENT_KEYS: [&str; 6] = ["id", "description", "instructions", "tools", "attachments", "actions"];
 const ACTION_KEYS: [&str; 4] = ["id", "prompt", "attachments", "output"];
 
-pub(super) fn read(node: &Node, files: &mut AgentFiles<'_>) -> Result<Vec<Agent>, Fault> {
+pub(super) fn read(node: &Node, files: &mut AgentFiles<'_>) -> Result<Vec<Agent>, FileFault> {
     let mut agents: Vec<Agent> = Vec::new();
     for node in node.list("`agents`")? {
         let agent = match node.map("an agent")? {
@@ -23,21 +23,21 @@ pub(super) fn read(node: &Node, files: &mut AgentFiles<'_>) -> Result<Vec<Agent>
         };
         if agents.iter().any(|other| other.id == agent.id) {
             let said = format!("there are two agents {}; give each an id of its own", quoted(&agent.id));
-            return Err(Fault::new(node.mark, said));
+            return Err(FileFault::new(node.mark, said));
         }
         agents.push(agent);
     }
     Ok(agents)
 }
 
-fn agent(node: &Node, source: u16) -> Result<Agent, Fault> {
-    let fields = Fields::of(node, "an agent", &AGENT_KEYS)?;
+fn agent(node: &Node, source: u16) -> Result<Agent, FileFault> {
+    let fields = NodeFields::of(node, "an agent", &AGENT_KEYS)?;
     let mut tools: Vec<String> = Vec::new();
     if let Some(list) = fields.get("tools") {
         for node in list.list("`tools`")? {
             let name = tool(node, "a name in `tools`")?;
             if tools.contains(&name) {
-                return Err(Fault::new(node.mark, format!("{} is in `tools` twice", quoted(&name))));
+                return Err(FileFault::new(node.mark, format!("{} is in `tools` twice", quoted(&name))));
             }
             tools.push(name);
         }
@@ -47,7 +47,7 @@ fn agent(node: &Node, source: u16) -> Result<Agent, Fault> {
         let action = action(node)?;
         if actions.iter().any(|other| other.id == action.id) {
             let said = format!("there are two actions {}; give each an id of its own", quoted(&action.id));
-            return Err(Fault::new(node.mark, said));
+            return Err(FileFault::new(node.mark, said));
         }
         actions.push(action);
     }
@@ -56,7 +56,7 @@ fn agent(node: &Node, source: u16) -> Result<Agent, Fault> {
         description: fields.get("description").map(|node| one_line(node, "`description`")).transpose()?,
         instructions: fields
             .get("instructions")
-            .map(|node| Text::read(node, "`instructions`"))
+            .map(|node| TemplateText::read(node, "`instructions`"))
             .transpose()?,
         tools,
         attachments: listed(&fields)?,
@@ -65,14 +65,14 @@ fn agent(node: &Node, source: u16) -> Result<Agent, Fault> {
     })
 }
 
-fn action(node: &Node) -> Result<Action, Fault> {
-    let fields = Fields::of(node, "an action", &ACTION_KEYS)?;
+fn action(node: &Node) -> Result<Action, FileFault> {
+    let fields = NodeFields::of(node, "an action", &ACTION_KEYS)?;
     let output = match fields.get("output") {
         Some(node) => {
             let schema = node.to_value();
             if !schema.is_object() {
                 let said = "`output` must be a JSON Schema; write e.g. `output: { type: object, properties: { … } }`";
-                return Err(Fault::new(node.mark, said));
+                return Err(FileFault::new(node.mark, said));
             }
             let compiled = input::compile(&schema, node.mark, "output")?;
             Some((schema, compiled))
@@ -80,9 +80,9 @@ fn action(node: &Node) -> Result<Action, Fault> {
         None => None,
     };
     let prompt = fields.need("prompt", "\"What do you see?\"")?;
-    let text = Text::read(prompt, "`prompt`")?;
+    let text = TemplateText::read(prompt, "`prompt`")?;
     if text.written.trim().is_empty() {
-        return Err(Fault::new(prompt.mark, "`prompt` is empty; write what the agent is asked"));
+        return Err(FileFault::new(prompt.mark, "`prompt` is empty; write what the agent is asked"));
     }
     Ok(Action {
         id: id(fields.need("id", "ask")?, "`id` of an action")?,
@@ -92,6 +92,6 @@ fn action(node: &Node) -> Result<Action, Fault> {
     })
 }
 
-fn listed(fields: &Fields<'_>) -> Result<Vec<Declared>, Fault> {
+fn listed(fields: &NodeFields<'_>) -> Result<Vec<DeclaredAttachment>, FileFault> {
     fields.get("attachments").map_or(Ok(Vec::new()), attachments::read)
 }

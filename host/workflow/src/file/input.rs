@@ -1,8 +1,8 @@
 //! What a run is given: a JSON Schema of an object, with its defaults filled in and no key besides.
 
 use crate::node::Node;
-use crate::problem::{Fault, Mark};
-use cofferdam_core::schema::{Budget, STEPS_MAX, Schema};
+use crate::problem::{FileFault, FileMark};
+use cofferdam_core::schema::{StepBudget, STEPS_MAX, Schema};
 use serde_json::{Map, Value, json};
 
 /// The input that a workflow takes.
@@ -19,7 +19,7 @@ pub struct Input {
 pub struct InputError(String);
 
 impl Input {
-    pub(super) fn read(node: Option<&Node>, start: Mark) -> Result<Self, Fault> {
+    pub(super) fn read(node: Option<&Node>, start: FileMark) -> Result<Self, FileFault> {
         let mark = node.map_or(start, |node| node.mark);
         let mut schema = match node.map(Node::to_value) {
             None => Map::new(),
@@ -27,7 +27,7 @@ impl Input {
             Some(_) => {
                 let said =
                     "`input` must be a JSON Schema; write e.g. `input: { type: object, properties: { … } }`";
-                return Err(Fault::new(mark, said));
+                return Err(FileFault::new(mark, said));
             }
         };
         match schema.get("type").and_then(Value::as_str) {
@@ -36,7 +36,7 @@ impl Input {
                 schema.insert("type".into(), "object".into());
             }
             _ => {
-                return Err(Fault::new(
+                return Err(FileFault::new(
                     mark,
                     "`input` must be the schema of an object; write `type: object`",
                 ));
@@ -72,14 +72,14 @@ impl Default for Input {
 }
 
 /// The schema under this key, compiled.
-pub(super) fn compile(schema: &Value, mark: Mark, key: &str) -> Result<Schema, Fault> {
+pub(super) fn compile(schema: &Value, mark: FileMark, key: &str) -> Result<Schema, FileFault> {
     Schema::compile(schema)
-        .map_err(|error| Fault::new(mark, format!("`{key}` is no usable JSON Schema: {error}")))
+        .map_err(|error| FileFault::new(mark, format!("`{key}` is no usable JSON Schema: {error}")))
 }
 
 /// Whether a value fits.
 pub(crate) fn check(schema: &Schema, value: &Value) -> Result<(), String> {
-    schema.check(value, Budget::steps(STEPS_MAX)).map_err(|refusal| refusal.to_string())
+    schema.check(value, StepBudget::steps(STEPS_MAX)).map_err(|refusal| refusal.to_string())
 }
 
 /// Puts defaults where properties are missing, in objects that are there.

@@ -11,14 +11,14 @@ mod references;
 mod tasks;
 mod text;
 
-pub(crate) use attachments::{Declared, META};
+pub(crate) use attachments::{DeclaredAttachment, META};
 pub use input::{Input, InputError};
 pub(crate) use read::not_a_person;
 pub(crate) use tasks::WORK_KEYS;
-pub(crate) use text::{Line, Rendering, Text, Tree};
+pub(crate) use text::{RenderedText, RenderMode, TemplateText, TemplateValue};
 
 use crate::attachment::{FolderPath, Url};
-use crate::problem::{FileProblem, Mark};
+use crate::problem::{FileProblem, FileMark};
 use cofferdam_core::id::Caller;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::schema::Schema;
@@ -39,12 +39,12 @@ pub struct Workflow {
     /// What a run is given.
     pub input: Input,
     /// What begins a run besides the command line.
-    pub on: On,
+    pub on: WorkflowTrigger,
     /// Who can be asked.
     pub agents: Vec<Agent>,
     /// What is done, in order.
     pub tasks: Vec<Task>,
-    pub(crate) output: Option<Tree>,
+    pub(crate) output: Option<TemplateValue>,
     /// The files that it was read from; its own is the first.
     pub sources: Vec<SourceFile>,
 }
@@ -62,7 +62,7 @@ pub struct SourceFile {
 
 /// What begins a run in `serve`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct On {
+pub struct WorkflowTrigger {
     /// `/NAME` in a chat.
     pub command: Option<String>,
     /// Times of UTC, and who is answered.
@@ -76,10 +76,10 @@ pub struct Agent {
     pub id: String,
     /// One line.
     pub description: Option<String>,
-    pub(crate) instructions: Option<Text>,
+    pub(crate) instructions: Option<TemplateText>,
     /// Names that its model may call.
     pub tools: Vec<String>,
-    pub(crate) attachments: Vec<Declared>,
+    pub(crate) attachments: Vec<DeclaredAttachment>,
     /// What it can be asked.
     pub actions: Vec<Action>,
     /// The number of its file among the sources.
@@ -91,8 +91,8 @@ pub struct Agent {
 pub struct Action {
     /// Its id.
     pub id: String,
-    pub(crate) prompt: Text,
-    pub(crate) attachments: Vec<Declared>,
+    pub(crate) prompt: TemplateText,
+    pub(crate) attachments: Vec<DeclaredAttachment>,
     /// What the answer must be, and the same compiled; text where there is none.
     pub output: Option<(Value, Schema)>,
 }
@@ -103,8 +103,8 @@ pub struct Task {
     /// Its id.
     pub id: String,
     /// Where it begins.
-    pub mark: Mark,
-    pub(crate) work: Work,
+    pub mark: FileMark,
+    pub(crate) work: TaskWork,
 }
 
 impl Workflow {
@@ -114,8 +114,8 @@ impl Workflow {
             agent.attachments.iter().chain(agent.actions.iter().flat_map(|action| &action.attachments))
         });
         let of_tasks = self.tasks.iter().flat_map(|task| match &task.work {
-            Work::Agent { attachments, .. } => &attachments[..],
-            Work::Tool { .. } | Work::Send { .. } | Work::Wait { .. } | Work::Approve { .. } => &[],
+            TaskWork::Agent { attachments, .. } => &attachments[..],
+            TaskWork::Tool { .. } | TaskWork::Send { .. } | TaskWork::Wait { .. } | TaskWork::Approve { .. } => &[],
         });
         let mut found = Vec::new();
         of_agents.chain(of_tasks).for_each(|declared| declared.addresses(&mut found));
@@ -132,36 +132,36 @@ fn unfenced(text: &str) -> &str {
 
 /// What a task does.
 #[derive(Clone, Debug)]
-pub(crate) enum Work {
+pub(crate) enum TaskWork {
     /// Asks an agent.
     Agent {
         /// Which of the workflow's.
         agent: usize,
         /// Which of the agent's.
         action: usize,
-        with: Option<Tree>,
-        attachments: Vec<Declared>,
+        with: Option<TemplateValue>,
+        attachments: Vec<DeclaredAttachment>,
     },
     /// Calls a tool.
     Tool {
         /// As it is written; dotted names are aliases.
         name: String,
-        with: Tree,
+        with: TemplateValue,
     },
     /// Sends a message of its own.
-    Send { to: Text, text: Text, files: Vec<Text> },
+    Send { to: TemplateText, text: TemplateText, files: Vec<TemplateText> },
     /// Waits for the reply to a message.
     Wait {
         /// Which task sends it.
         reply_to: usize,
-        timeout: Text,
-        otherwise: Option<Text>,
+        timeout: TemplateText,
+        otherwise: Option<TemplateText>,
     },
     /// Asks a person.
-    Approve { from: Option<Text>, text: Text, timeout: Text },
+    Approve { from: Option<TemplateText>, text: TemplateText, timeout: TemplateText },
 }
 
-impl Work {
+impl TaskWork {
     /// The key that says what a task does.
     pub(crate) fn key(&self) -> &'static str {
         match self {
@@ -174,9 +174,9 @@ impl Work {
     }
 }
 
-impl Work {
+impl TaskWork {
     /// The templates that it has itself.
-    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a TemplateText>) {
         match self {
             Self::Agent { with, attachments, .. } => {
                 if let Some(with) = with {
@@ -203,7 +203,7 @@ impl Work {
 
 impl Agent {
     /// Templates that every task has which asks it.
-    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a TemplateText>) {
         found.extend(&self.instructions);
         self.attachments.iter().for_each(|declared| declared.texts(found));
     }
@@ -222,7 +222,7 @@ impl Action {
         Ok(value)
     }
 
-    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a TemplateText>) {
         found.push(&self.prompt);
         self.attachments.iter().for_each(|declared| declared.texts(found));
     }
@@ -255,7 +255,7 @@ impl Workflow {
     }
 
     /// All its templates.
-    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a TemplateText>) {
         self.tasks.iter().for_each(|task| task.work.texts(found));
         self.texts_of_agents(found);
         if let Some(output) = &self.output {
@@ -263,7 +263,7 @@ impl Workflow {
         }
     }
 
-    fn texts_of_agents<'a>(&'a self, found: &mut Vec<&'a Text>) {
+    fn texts_of_agents<'a>(&'a self, found: &mut Vec<&'a TemplateText>) {
         for agent in &self.agents {
             agent.texts(found);
             agent.actions.iter().for_each(|action| action.texts(found));
@@ -276,7 +276,7 @@ impl Workflow {
     }
 
     /// The name of a file in messages.
-    pub(crate) fn file_name(&self, mark: Mark) -> &str {
+    pub(crate) fn file_name(&self, mark: FileMark) -> &str {
         self.sources.get(usize::from(mark.file)).map_or("", |source| &source.name)
     }
 }

@@ -1,10 +1,10 @@
 //! The file as a whole, key by key.
 
-use super::{AGENT_FILES_MAX, Input, On, SourceFile, TASKS_MAX, Tree, Workflow};
+use super::{AGENT_FILES_MAX, Input, WorkflowTrigger, SourceFile, TASKS_MAX, TemplateValue, Workflow};
 use super::{agents, references, tasks};
 use crate::attachment::FolderPath;
-use crate::node::{Fields, Node};
-use crate::problem::{Fault, quoted};
+use crate::node::{NodeFields, Node};
+use crate::problem::{FileFault, quoted};
 use crate::schedule;
 use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ToolName, wire_name};
@@ -15,10 +15,10 @@ const KEYS: [&str; 7] = ["workflow", "description", "input", "on", "agents", "ta
 /// Brings the text of a file below the folder of the workflow's own.
 pub(super) type ReadFile<'a> = &'a mut dyn FnMut(&FolderPath) -> Result<String, String>;
 
-pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Result<Workflow, Fault> {
+pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Result<Workflow, FileFault> {
     let own = sources[0].clone();
     let root = Node::parse(&own.name, &own.text, 0)?;
-    let fields = Fields::of(&root, "a workflow", &KEYS)?;
+    let fields = NodeFields::of(&root, "a workflow", &KEYS)?;
     let workflow_id = id(fields.need("workflow", "my-workflow")?, "`workflow`")?;
     let description = fields.get("description").map(|node| one_line(node, "`description`")).transpose()?;
     let input = Input::read(fields.get("input"), root.mark)?;
@@ -32,10 +32,10 @@ pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Res
     let list = tasks.list("`tasks`")?;
     if list.is_empty() || list.len() > TASKS_MAX {
         let said = format!("`tasks` has {} tasks; write 1 to {TASKS_MAX}", list.len());
-        return Err(Fault::new(tasks.mark, said));
+        return Err(FileFault::new(tasks.mark, said));
     }
     let tasks = tasks::read(list, &agents)?;
-    let output = fields.get("output").map(|node| Tree::read(node, "`output`")).transpose()?;
+    let output = fields.get("output").map(|node| TemplateValue::read(node, "`output`")).transpose()?;
     let workflow =
         Workflow { id: workflow_id, description, input, on, agents, tasks, output, sources: sources.clone() };
     references::check(&workflow)?;
@@ -50,8 +50,8 @@ pub(super) struct AgentFiles<'a> {
 
 impl AgentFiles<'_> {
     /// The tree of the file that `node` names, and its number.
-    pub(super) fn open(&mut self, node: &Node) -> Result<(Node, u16), Fault> {
-        let refuse = |said: String| Fault::new(node.mark, said);
+    pub(super) fn open(&mut self, node: &Node) -> Result<(Node, u16), FileFault> {
+        let refuse = |said: String| FileFault::new(node.mark, said);
         let written = node.text("`file` of an agent")?;
         let path = FolderPath::parse(written).map_err(|error| refuse(error.to_string()))?;
         let own = &self.sources[0].name;
@@ -74,7 +74,7 @@ impl AgentFiles<'_> {
 }
 
 /// `[a-z][a-z0-9_-]{0,63}`
-pub(super) fn id(node: &Node, what: &str) -> Result<String, Fault> {
+pub(super) fn id(node: &Node, what: &str) -> Result<String, FileFault> {
     let text = node.text(what)?;
     let mut bytes = text.bytes();
     let is_id = bytes.next().is_some_and(|b| b.is_ascii_lowercase())
@@ -87,23 +87,23 @@ pub(super) fn id(node: &Node, what: &str) -> Result<String, Fault> {
         "{what} is {}, and must be an id: a small letter, then small letters, digits, `_` and `-`, at most 64",
         quoted(text)
     );
-    Err(Fault::new(node.mark, said))
+    Err(FileFault::new(node.mark, said))
 }
 
 /// The name of a tool, dotted names included.
-pub(super) fn tool(node: &Node, what: &str) -> Result<String, Fault> {
+pub(super) fn tool(node: &Node, what: &str) -> Result<String, FileFault> {
     let text = node.text(what)?;
     match ToolName::parse(&wire_name(text)) {
         Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(Fault::new(node.mark, format!("{what}: {error}"))),
+        Err(error) => Err(FileFault::new(node.mark, format!("{what}: {error}"))),
     }
 }
 
-pub(super) fn one_line(node: &Node, what: &str) -> Result<String, Fault> {
+pub(super) fn one_line(node: &Node, what: &str) -> Result<String, FileFault> {
     let text = node.text(what)?;
     if text.trim().is_empty() || text.chars().any(cofferdam_core::text::is_deceptive) {
         let said = format!("{what} must be one line of plain text");
-        return Err(Fault::new(node.mark, said));
+        return Err(FileFault::new(node.mark, said));
     }
     Ok(text.to_owned())
 }
@@ -112,31 +112,31 @@ pub(crate) fn not_a_person(text: &str) -> String {
     format!("{} is no person; write CHANNEL:USER, e.g. \"telegram:1002\"", quoted(text))
 }
 
-fn on(node: &Node) -> Result<On, Fault> {
-    let fields = Fields::of(node, "`on`", &["command", "schedule", "to"])?;
+fn on(node: &Node) -> Result<WorkflowTrigger, FileFault> {
+    let fields = NodeFields::of(node, "`on`", &["command", "schedule", "to"])?;
     if fields.get("command").is_none() && fields.get("schedule").is_none() {
         let said = "`on` needs `command` or `schedule`; write e.g. `on: { command: publish }`";
-        return Err(Fault::new(node.mark, said));
+        return Err(FileFault::new(node.mark, said));
     }
     let command = fields.get("command").map(command).transpose()?;
     let Some(schedule) = fields.get("schedule") else {
         fields.without(&["to"], "is who a schedule answers")?;
-        return Ok(On { command, schedule: None });
+        return Ok(WorkflowTrigger { command, schedule: None });
     };
     let times = schedule.text("`schedule`")?;
-    schedule::check(times).map_err(|problem| Fault::new(schedule.mark, format!("`schedule`: {problem}")))?;
+    schedule::check(times).map_err(|problem| FileFault::new(schedule.mark, format!("`schedule`: {problem}")))?;
     let to = fields.need("to", "\"telegram:1002\"")?;
     let text = to.text("`to`")?;
-    let person = Caller::parse(text).ok_or_else(|| Fault::new(to.mark, not_a_person(text)))?;
-    Ok(On { command, schedule: Some((times.to_owned(), person)) })
+    let person = Caller::parse(text).ok_or_else(|| FileFault::new(to.mark, not_a_person(text)))?;
+    Ok(WorkflowTrigger { command, schedule: Some((times.to_owned(), person)) })
 }
 
-fn command(node: &Node) -> Result<String, Fault> {
+fn command(node: &Node) -> Result<String, FileFault> {
     let name = id(node, "`command`")?;
     let typed = format!("/{name}");
     if cofferdam_core::command::typed(&typed).is_some_and(|typed| typed.word().is_some()) {
         let said = format!("/{name} is a word to the gateway itself; choose another name for `command`");
-        return Err(Fault::new(node.mark, said));
+        return Err(FileFault::new(node.mark, said));
     }
     Ok(name)
 }

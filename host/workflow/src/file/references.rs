@@ -1,18 +1,18 @@
 //! What templates name must be there: earlier tasks, agents, and the fields of each root.
 
-use super::text::Text;
-use super::{Work, Workflow};
-use crate::problem::{Fault, listed, quoted};
-use crate::template::{Path, Root};
+use super::text::TemplateText;
+use super::{TaskWork, Workflow};
+use crate::problem::{FileFault, listed, quoted};
+use crate::template::{Path, ValueRoot};
 
 const OF_WORKFLOW: [&str; 3] = ["id", "run", "input"];
 const OF_TRIGGER: [&str; 7] = ["kind", "channel", "sender", "session", "request", "text", "files"];
 
-pub(super) fn check(workflow: &Workflow) -> Result<(), Fault> {
+pub(super) fn check(workflow: &Workflow) -> Result<(), FileFault> {
     for (at, task) in workflow.tasks.iter().enumerate() {
         let mut texts = Vec::new();
         task.work.texts(&mut texts);
-        if let Work::Agent { agent, action, .. } = &task.work {
+        if let TaskWork::Agent { agent, action, .. } = &task.work {
             let agent = &workflow.agents[*agent];
             agent.texts(&mut texts);
             agent.actions[*action].texts(&mut texts);
@@ -29,7 +29,7 @@ pub(super) fn check(workflow: &Workflow) -> Result<(), Fault> {
 }
 
 /// Texts that are rendered when the tasks before `at` are done.
-fn check_all(workflow: &Workflow, at: usize, texts: &[&Text]) -> Result<(), Fault> {
+fn check_all(workflow: &Workflow, at: usize, texts: &[&TemplateText]) -> Result<(), FileFault> {
     for text in texts {
         for expression in text.template.expressions() {
             if let Err(problem) = check_path(workflow, at, &expression.path) {
@@ -53,18 +53,18 @@ fn check_path(workflow: &Workflow, at: usize, path: &Path) -> Result<(), String>
         _ => Err(format!("write {}.description", quoted(&format!("{}.{name}", path.root.name())))),
     };
     match path.root {
-        Root::Input => Ok(()),
-        Root::Workflow => one_of(&OF_WORKFLOW),
-        Root::Trigger => one_of(&OF_TRIGGER),
-        Root::Env if path.steps.len() == 1 => Ok(()),
-        Root::Env => Err(format!("a variable is a text; write env.{name}")),
-        Root::Tools => described(),
-        Root::Agents => {
+        ValueRoot::Input => Ok(()),
+        ValueRoot::Workflow => one_of(&OF_WORKFLOW),
+        ValueRoot::Trigger => one_of(&OF_TRIGGER),
+        ValueRoot::Env if path.steps.len() == 1 => Ok(()),
+        ValueRoot::Env => Err(format!("a variable is a text; write env.{name}")),
+        ValueRoot::Tools => described(),
+        ValueRoot::Agents => {
             let ids: Vec<&str> = workflow.agents.iter().map(|agent| agent.id.as_str()).collect();
             one_of(&ids)?;
             described()
         }
-        Root::Tasks => {
+        ValueRoot::Tasks => {
             let before: Vec<&str> = workflow.tasks[..at].iter().map(|task| task.id.as_str()).collect();
             if !before.contains(&name) {
                 let (there, later) = (listed(&before), workflow.tasks.iter().any(|task| task.id == name));

@@ -2,33 +2,33 @@
 
 use super::attachments;
 use super::read::{id, not_a_person, tool};
-use super::text::{Text, Tree};
-use super::{Agent, Task, Work};
-use crate::node::{Fields, Node};
-use crate::problem::{Fault, quoted};
+use super::text::{TemplateText, TemplateValue};
+use super::{Agent, Task, TaskWork};
+use crate::node::{NodeFields, Node};
+use crate::problem::{FileFault, quoted};
 use cofferdam_core::id::Caller;
-use cofferdam_core::limits::Span;
+use cofferdam_core::limits::TimeSpan;
 use serde_json::{Map, Value};
 
 /// The keys that say what a task does.
 pub(crate) const WORK_KEYS: [&str; 5] = ["agent", "tool", "send", "wait", "approve"];
 const KEYS: [&str; 9] = ["id", "agent", "tool", "send", "wait", "approve", "action", "with", "attachments"];
 
-pub(super) fn read(list: &[Node], agents: &[Agent]) -> Result<Vec<Task>, Fault> {
+pub(super) fn read(list: &[Node], agents: &[Agent]) -> Result<Vec<Task>, FileFault> {
     let mut tasks: Vec<Task> = Vec::new();
     for node in list {
         let task = task(node, agents, &tasks)?;
         if tasks.iter().any(|other| other.id == task.id) {
             let said = format!("there are two tasks {}; give each an id of its own", quoted(&task.id));
-            return Err(Fault::new(node.mark, said));
+            return Err(FileFault::new(node.mark, said));
         }
         tasks.push(task);
     }
     Ok(tasks)
 }
 
-fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, Fault> {
-    let fields = Fields::of(node, "a task", &KEYS)?;
+fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, FileFault> {
+    let fields = NodeFields::of(node, "a task", &KEYS)?;
     let id = id(fields.need("id", "first")?, "`id` of a task")?;
     let (key, value) = fields.one_of(&WORK_KEYS)?;
     if key != "agent" {
@@ -40,9 +40,9 @@ fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, Fault> {
     let with = fields.get("with").map(with).transpose()?;
     let work = match key {
         "agent" => ask(&fields, value, agents, with)?,
-        "tool" => Work::Tool {
+        "tool" => TaskWork::Tool {
             name: tool(value, "`tool`")?,
-            with: with.unwrap_or_else(|| Tree::Value(Value::Object(Map::new()))),
+            with: with.unwrap_or_else(|| TemplateValue::Value(Value::Object(Map::new()))),
         },
         "send" => send(value)?,
         "wait" => wait(value, before)?,
@@ -51,19 +51,19 @@ fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, Fault> {
     Ok(Task { id, mark: node.mark, work })
 }
 
-fn with(node: &Node) -> Result<Tree, Fault> {
+fn with(node: &Node) -> Result<TemplateValue, FileFault> {
     node.map("`with`")?;
-    Tree::read(node, "`with`")
+    TemplateValue::read(node, "`with`")
 }
 
-fn ask(fields: &Fields<'_>, value: &Node, agents: &[Agent], with: Option<Tree>) -> Result<Work, Fault> {
+fn ask(fields: &NodeFields<'_>, value: &Node, agents: &[Agent], with: Option<TemplateValue>) -> Result<TaskWork, FileFault> {
     let name = value.text("`agent`")?;
     let found = agents.iter().position(|agent| agent.id == name);
     let known = |ids: Vec<&str>| crate::problem::listed(&ids);
     let Some(agent) = found else {
         let ids = known(agents.iter().map(|agent| agent.id.as_str()).collect());
         let said = format!("there is no agent {}; there is {ids}", quoted(name));
-        return Err(Fault::new(value.mark, said));
+        return Err(FileFault::new(value.mark, said));
     };
     let actions = &agents[agent].actions;
     let node = fields.need("action", "ask")?;
@@ -71,64 +71,64 @@ fn ask(fields: &Fields<'_>, value: &Node, agents: &[Agent], with: Option<Tree>) 
     let Some(action) = actions.iter().position(|action| action.id == name) else {
         let ids = known(actions.iter().map(|action| action.id.as_str()).collect());
         let said = format!("the agent has no action {}; there is {ids}", quoted(name));
-        return Err(Fault::new(node.mark, said));
+        return Err(FileFault::new(node.mark, said));
     };
     let attachments = fields.get("attachments").map_or(Ok(Vec::new()), attachments::read)?;
-    Ok(Work::Agent { agent, action, with, attachments })
+    Ok(TaskWork::Agent { agent, action, with, attachments })
 }
 
-fn send(node: &Node) -> Result<Work, Fault> {
-    let fields = Fields::of(node, "`send`", &["to", "text", "files"])?;
+fn send(node: &Node) -> Result<TaskWork, FileFault> {
+    let fields = NodeFields::of(node, "`send`", &["to", "text", "files"])?;
     let files = match fields.get("files") {
         Some(list) => {
-            let read = |node: &Node| Text::read(node, "a path in `files`");
+            let read = |node: &Node| TemplateText::read(node, "a path in `files`");
             list.list("`files`")?.iter().map(read).collect::<Result<_, _>>()?
         }
         None => Vec::new(),
     };
-    Ok(Work::Send {
+    Ok(TaskWork::Send {
         to: person(fields.need("to", "\"telegram:1002\"")?, "`to`")?,
-        text: Text::read(fields.need("text", "\"Hello\"")?, "`text`")?,
+        text: TemplateText::read(fields.need("text", "\"Hello\"")?, "`text`")?,
         files,
     })
 }
 
-fn wait(node: &Node, before: &[Task]) -> Result<Work, Fault> {
-    let fields = Fields::of(node, "`wait`", &["reply_to", "timeout", "otherwise"])?;
+fn wait(node: &Node, before: &[Task]) -> Result<TaskWork, FileFault> {
+    let fields = NodeFields::of(node, "`wait`", &["reply_to", "timeout", "otherwise"])?;
     let target = fields.need("reply_to", "ask")?;
     let name = target.text("`reply_to`")?;
-    let found = before.iter().position(|task| task.id == name && matches!(task.work, Work::Send { .. }));
+    let found = before.iter().position(|task| task.id == name && matches!(task.work, TaskWork::Send { .. }));
     let Some(reply_to) = found else {
         let said = format!("{} is no earlier task that sends; write the id of one", quoted(name));
-        return Err(Fault::new(target.mark, said));
+        return Err(FileFault::new(target.mark, said));
     };
-    Ok(Work::Wait {
+    Ok(TaskWork::Wait {
         reply_to,
         timeout: span(fields.need("timeout", "24h")?)?,
-        otherwise: fields.get("otherwise").map(|node| Text::read(node, "`otherwise`")).transpose()?,
+        otherwise: fields.get("otherwise").map(|node| TemplateText::read(node, "`otherwise`")).transpose()?,
     })
 }
 
-fn approve(node: &Node) -> Result<Work, Fault> {
-    let fields = Fields::of(node, "`approve`", &["from", "text", "timeout"])?;
-    Ok(Work::Approve {
+fn approve(node: &Node) -> Result<TaskWork, FileFault> {
+    let fields = NodeFields::of(node, "`approve`", &["from", "text", "timeout"])?;
+    Ok(TaskWork::Approve {
         from: fields.get("from").map(|node| person(node, "`from`")).transpose()?,
-        text: Text::read(fields.need("text", "\"Publish it?\"")?, "`text`")?,
+        text: TemplateText::read(fields.need("text", "\"Publish it?\"")?, "`text`")?,
         timeout: span(fields.need("timeout", "1h")?)?,
     })
 }
 
-fn person(node: &Node, what: &str) -> Result<Text, Fault> {
-    let text = Text::read(node, what)?;
+fn person(node: &Node, what: &str) -> Result<TemplateText, FileFault> {
+    let text = TemplateText::read(node, what)?;
     match text.template.literal() {
         Some(plain) if Caller::parse(plain).is_none() => Err(text.refuse(not_a_person(plain))),
         _ => Ok(text),
     }
 }
 
-fn span(node: &Node) -> Result<Text, Fault> {
-    let text = Text::read(node, "`timeout`")?;
-    match text.template.literal().map(Span::parse) {
+fn span(node: &Node) -> Result<TemplateText, FileFault> {
+    let text = TemplateText::read(node, "`timeout`")?;
+    match text.template.literal().map(TimeSpan::parse) {
         Some(Err(problem)) => Err(text.refuse(format!("`timeout`: {problem}"))),
         _ => Ok(text),
     }

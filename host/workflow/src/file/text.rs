@@ -1,74 +1,74 @@
 //! Texts of a file that may be templates, alone or within values.
 
-use crate::node::{Content, Node};
-use crate::problem::{Fault, Mark, quoted};
-use crate::template::{Scope, Template};
+use crate::node::{NodeContent, Node};
+use crate::problem::{FileFault, FileMark, quoted};
+use crate::template::{RenderScope, Template};
 use serde_json::{Map, Value};
 
 /// A text of a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Text {
-    pub(crate) mark: Mark,
+pub(crate) struct TemplateText {
+    pub(crate) mark: FileMark,
     pub(crate) written: String,
     pub(crate) template: Template,
 }
 
 /// A text once phase one is over.
 #[derive(Clone, Debug)]
-pub(crate) enum Line {
+pub(crate) enum RenderedText {
     /// Data from here on.
     Ready(String),
     /// It waits for tasks.
-    Waits(Text),
+    Waits(TemplateText),
 }
 
 /// A value of a file in which texts may be templates.
 #[derive(Clone, Debug)]
-pub(crate) enum Tree {
+pub(crate) enum TemplateValue {
     /// Data, with no template in it.
     Value(Value),
     /// A template.
-    Text(Text),
+    Text(TemplateText),
     /// A list with a template somewhere in it.
-    List(Vec<Tree>),
+    List(Vec<TemplateValue>),
     /// An object with a template somewhere in it.
-    Map(Vec<(String, Tree)>),
+    Map(Vec<(String, TemplateValue)>),
 }
 
-impl Text {
-    pub(crate) fn read(node: &Node, what: &str) -> Result<Self, Fault> {
+impl TemplateText {
+    pub(crate) fn read(node: &Node, what: &str) -> Result<Self, FileFault> {
         let written = node.text(what)?;
         let template = Template::parse(written).map_err(|error| {
             let from = written.get(error.at..).unwrap_or_default();
             let near = from.lines().next().unwrap_or_default();
             let near = if near.is_empty() { "at its end".to_owned() } else { format!("at {}", quoted(near)) };
             let mark = node.line_of(written, error.at);
-            Fault::new(mark, format!("{what}, {near}: {}", error.problem))
+            FileFault::new(mark, format!("{what}, {near}: {}", error.problem))
         })?;
         Ok(Self { mark: node.mark, written: written.to_owned(), template })
     }
 
-    pub(crate) fn refuse(&self, problem: impl AsRef<str>) -> Fault {
-        Fault::new(self.mark, problem)
+    pub(crate) fn refuse(&self, problem: impl AsRef<str>) -> FileFault {
+        FileFault::new(self.mark, problem)
     }
 
     /// The text with everything put in.
-    pub(crate) fn render(&self, scope: &Scope) -> Result<String, Fault> {
+    pub(crate) fn render(&self, scope: &RenderScope) -> Result<String, FileFault> {
         self.template.render_text(scope).map_err(|error| self.refuse(error.to_string()))
     }
 
     /// Phase one: the text, unless it waits.
-    pub(crate) fn settle(&self, scope: &Scope, waits: &dyn Fn(&Template) -> bool) -> Result<Line, Fault> {
+    pub(crate) fn settle(&self, scope: &RenderScope, waits: &dyn Fn(&Template) -> bool) -> Result<RenderedText, FileFault> {
         match waits(&self.template) {
-            true => Ok(Line::Waits(self.clone())),
-            false => self.render(scope).map(Line::Ready),
+            true => Ok(RenderedText::Waits(self.clone())),
+            false => self.render(scope).map(RenderedText::Ready),
         }
     }
 }
 
-impl Line {
+impl RenderedText {
     /// Phase two.
-    pub(crate) fn finish(&self, scope: &Scope) -> Result<String, Fault> {
+    pub(crate) fn finish(&self, scope: &RenderScope) -> Result<String, FileFault> {
         match self {
             Self::Ready(text) => Ok(text.clone()),
             Self::Waits(text) => text.render(scope),
@@ -88,24 +88,24 @@ impl Line {
     }
 }
 
-impl Tree {
-    pub(crate) fn read(node: &Node, what: &str) -> Result<Self, Fault> {
+impl TemplateValue {
+    pub(crate) fn read(node: &Node, what: &str) -> Result<Self, FileFault> {
         let tree = match &node.content {
-            Content::Text(_) => {
-                let text = Text::read(node, what)?;
+            NodeContent::Text(_) => {
+                let text = TemplateText::read(node, what)?;
                 match text.template.literal() {
                     Some(_) => Self::Value(Value::String(text.written)),
                     None => Self::Text(text),
                 }
             }
-            Content::List(items) => {
+            NodeContent::List(items) => {
                 let items: Result<Vec<_>, _> = items.iter().map(|item| Self::read(item, what)).collect();
                 Self::List(items?)
             }
-            Content::Map(entries) => {
+            NodeContent::Map(entries) => {
                 let entry =
-                    |(key, node): &(crate::node::Key, Node)| Ok((key.name.clone(), Self::read(node, what)?));
-                let entries: Result<Vec<_>, Fault> = entries.iter().map(entry).collect();
+                    |(key, node): &(crate::node::NodeKey, Node)| Ok((key.name.clone(), Self::read(node, what)?));
+                let entries: Result<Vec<_>, FileFault> = entries.iter().map(entry).collect();
                 Self::Map(entries?)
             }
             _ => Self::Value(node.to_value()),
@@ -139,7 +139,7 @@ impl Tree {
     }
 
     /// The templates in it.
-    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a TemplateText>) {
         match self {
             Self::Value(_) => {}
             Self::Text(text) => found.push(text),
@@ -152,10 +152,10 @@ impl Tree {
     /// template that is one expression is the value itself.
     pub(crate) fn settle(
         &self,
-        scope: &Scope,
+        scope: &RenderScope,
         waits: &dyn Fn(&Template) -> bool,
-        render: Rendering,
-    ) -> Result<Self, Fault> {
+        render: RenderMode,
+    ) -> Result<Self, FileFault> {
         let tree = match self {
             Self::Value(value) => Self::Value(value.clone()),
             Self::Text(text) if waits(&text.template) => Self::Text(text.clone()),
@@ -168,7 +168,7 @@ impl Tree {
             Self::Map(entries) => {
                 let entry =
                     |(key, tree): &(String, Self)| Ok((key.clone(), tree.settle(scope, waits, render)?));
-                let entries: Result<Vec<_>, Fault> = entries.iter().map(entry).collect();
+                let entries: Result<Vec<_>, FileFault> = entries.iter().map(entry).collect();
                 Self::Map(entries?)
             }
         };
@@ -176,7 +176,7 @@ impl Tree {
     }
 
     /// Phase two.
-    pub(crate) fn finish(&self, scope: &Scope, render: Rendering) -> Result<Value, Fault> {
+    pub(crate) fn finish(&self, scope: &RenderScope, render: RenderMode) -> Result<Value, FileFault> {
         let settled = self.settle(scope, &|_| false, render)?;
         // Nothing waits any more, so it is one value.
         Ok(settled.into_ready().unwrap_or_default())
@@ -197,15 +197,15 @@ impl Tree {
 
 /// What a template that is one expression becomes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Rendering {
+pub(crate) enum RenderMode {
     /// The value itself, in `with` and `output`.
     Value,
     /// A text, in `meta`.
     Text,
 }
 
-impl Rendering {
-    fn of(self, text: &Text, scope: &Scope) -> Result<Value, Fault> {
+impl RenderMode {
+    fn of(self, text: &TemplateText, scope: &RenderScope) -> Result<Value, FileFault> {
         match self {
             Self::Value => text.template.render_value(scope).map_err(|error| text.refuse(error.to_string())),
             Self::Text => text.render(scope).map(Value::String),

@@ -1,30 +1,30 @@
 //! The entries of a map, read by name. Refuses what nobody asks for.
 
-use super::{Content, Key, Node};
-use crate::problem::{Fault, Mark, listed, quoted};
+use super::{NodeContent, NodeKey, Node};
+use crate::problem::{FileFault, FileMark, listed, quoted};
 
 /// The entries of one thing of the file, such as a task.
-pub(crate) struct Fields<'a> {
+pub(crate) struct NodeFields<'a> {
     /// In messages: `a task`.
     pub(crate) what: &'static str,
-    pub(crate) mark: Mark,
-    entries: &'a [(Key, Node)],
+    pub(crate) mark: FileMark,
+    entries: &'a [(NodeKey, Node)],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> NodeFields<'a> {
     /// The entries of a map that has these keys and no others.
-    pub(crate) fn of(node: &'a Node, what: &'static str, keys: &[&str]) -> Result<Self, Fault> {
-        let Content::Map(entries) = &node.content else {
+    pub(crate) fn of(node: &'a Node, what: &'static str, keys: &[&str]) -> Result<Self, FileFault> {
+        let NodeContent::Map(entries) = &node.content else {
             let said = format!(
                 "{what} must be a map, and this is {}; write e.g. `{}: …`",
                 node.kind(),
                 keys.first().copied().unwrap_or("key")
             );
-            return Err(Fault::new(node.mark, said));
+            return Err(FileFault::new(node.mark, said));
         };
         if let Some((key, _)) = entries.iter().find(|(key, _)| !keys.contains(&key.name.as_str())) {
             let said = format!("{} is no key of {what}; there is {}", quoted(&key.name), listed(keys));
-            return Err(Fault::new(key.mark, said));
+            return Err(FileFault::new(key.mark, said));
         }
         Ok(Self { what, mark: node.mark, entries })
     }
@@ -34,34 +34,34 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of a key that must be there; `example` is what to write.
-    pub(crate) fn need(&self, key: &str, example: &str) -> Result<&'a Node, Fault> {
+    pub(crate) fn need(&self, key: &str, example: &str) -> Result<&'a Node, FileFault> {
         self.get(key).ok_or_else(|| {
-            Fault::new(self.mark, format!("{} needs `{key}`; write e.g. `{key}: {example}`", self.what))
+            FileFault::new(self.mark, format!("{} needs `{key}`; write e.g. `{key}: {example}`", self.what))
         })
     }
 
     /// The one of these keys that is there.
-    pub(crate) fn one_of(&self, keys: &[&'static str]) -> Result<(&'static str, &'a Node), Fault> {
+    pub(crate) fn one_of(&self, keys: &[&'static str]) -> Result<(&'static str, &'a Node), FileFault> {
         let there: Vec<&'static str> = keys.iter().copied().filter(|key| self.get(key).is_some()).collect();
         match there[..] {
-            [key] => Ok((key, self.get(key).ok_or_else(|| Fault::new(self.mark, "it is gone"))?)),
+            [key] => Ok((key, self.get(key).ok_or_else(|| FileFault::new(self.mark, "it is gone"))?)),
             [] => {
                 let said = format!("{} needs one of {}; write one of them", self.what, listed(keys));
-                Err(Fault::new(self.mark, said))
+                Err(FileFault::new(self.mark, said))
             }
             _ => {
                 let said = format!("{} has {}; write one of them", self.what, listed(&there));
-                Err(Fault::new(self.mark, said))
+                Err(FileFault::new(self.mark, said))
             }
         }
     }
 
     /// Refuses keys that make no sense beside another one.
-    pub(crate) fn without(&self, keys: &[&str], why: &str) -> Result<(), Fault> {
+    pub(crate) fn without(&self, keys: &[&str], why: &str) -> Result<(), FileFault> {
         match self.entries.iter().find(|(key, _)| keys.contains(&key.name.as_str())) {
             Some((key, _)) => {
                 let said = format!("{} {why}; take it out", quoted(&key.name));
-                Err(Fault::new(key.mark, said))
+                Err(FileFault::new(key.mark, said))
             }
             None => Ok(()),
         }
@@ -70,53 +70,53 @@ impl<'a> Fields<'a> {
 
 impl Node {
     /// A text.
-    pub(crate) fn text(&self, what: &str) -> Result<&str, Fault> {
+    pub(crate) fn text(&self, what: &str) -> Result<&str, FileFault> {
         match &self.content {
-            Content::Text(text) => Ok(text),
-            Content::Null => {
-                Err(Fault::new(self.mark, format!("{what} is empty; write a text, or take it out")))
+            NodeContent::Text(text) => Ok(text),
+            NodeContent::Null => {
+                Err(FileFault::new(self.mark, format!("{what} is empty; write a text, or take it out")))
             }
-            Content::Number(_) | Content::Bool(_) => {
+            NodeContent::Number(_) | NodeContent::Bool(_) => {
                 let written = self.to_value();
                 let said = format!(
                     "{what} must be a text, and this is {}; write it in quotes: \"{written}\"",
                     self.kind()
                 );
-                Err(Fault::new(self.mark, said))
+                Err(FileFault::new(self.mark, said))
             }
-            _ => Err(Fault::new(self.mark, format!("{what} must be a text, and this is {}", self.kind()))),
+            _ => Err(FileFault::new(self.mark, format!("{what} must be a text, and this is {}", self.kind()))),
         }
     }
 
-    pub(crate) fn flag(&self, what: &str) -> Result<bool, Fault> {
+    pub(crate) fn flag(&self, what: &str) -> Result<bool, FileFault> {
         match &self.content {
-            Content::Bool(flag) => Ok(*flag),
+            NodeContent::Bool(flag) => Ok(*flag),
             _ => {
                 let said = format!("{what} must be true or false, and this is {}", self.kind());
-                Err(Fault::new(self.mark, said))
+                Err(FileFault::new(self.mark, said))
             }
         }
     }
 
-    pub(crate) fn list(&self, what: &str) -> Result<&[Node], Fault> {
+    pub(crate) fn list(&self, what: &str) -> Result<&[Node], FileFault> {
         match &self.content {
-            Content::List(items) => Ok(items),
+            NodeContent::List(items) => Ok(items),
             _ => {
                 let said = format!(
                     "{what} must be a list, and this is {}; write `[…]`, or lines with `-`",
                     self.kind()
                 );
-                Err(Fault::new(self.mark, said))
+                Err(FileFault::new(self.mark, said))
             }
         }
     }
 
-    pub(crate) fn map(&self, what: &str) -> Result<&[(Key, Node)], Fault> {
+    pub(crate) fn map(&self, what: &str) -> Result<&[(NodeKey, Node)], FileFault> {
         match &self.content {
-            Content::Map(entries) => Ok(entries),
+            NodeContent::Map(entries) => Ok(entries),
             _ => {
                 let said = format!("{what} must be a map, and this is {}; write `key: value`", self.kind());
-                Err(Fault::new(self.mark, said))
+                Err(FileFault::new(self.mark, said))
             }
         }
     }

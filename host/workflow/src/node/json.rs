@@ -1,8 +1,8 @@
 //! JSON with places: read strictly as everywhere in the gateway, then once more for where each
 //! value is.
 
-use super::{Bounds, Content, Key, Node};
-use crate::problem::{Fault, Mark};
+use super::{NodeBounds, NodeContent, NodeKey, Node};
+use crate::problem::{FileFault, FileMark};
 use cofferdam_core::json::parse_strict;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -11,15 +11,15 @@ use serde_json::value::RawValue;
 use std::fmt;
 
 /// The tree of a text.
-pub(super) fn parse(text: &str, file: u16) -> Result<Node, Fault> {
+pub(super) fn parse(text: &str, file: u16) -> Result<Node, FileFault> {
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).max(1);
     parse_strict(text).map_err(|error| {
-        let mark = Mark { file, line: number(error.line()), column: number(error.column()) };
+        let mark = FileMark { file, line: number(error.line()), column: number(error.column()) };
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or(&said);
-        Fault::new(mark, format!("this is no JSON: {said}"))
+        FileFault::new(mark, format!("this is no JSON: {said}"))
     })?;
-    let mut reader = Reader { text, lines: line_starts(text), file, bounds: Bounds::default() };
+    let mut reader = JsonReader { text, lines: line_starts(text), file, bounds: NodeBounds::default() };
     let root: &RawValue = serde_json::from_str(text).map_err(|_| reader.lost(0))?;
     reader.node(root, 1)
 }
@@ -28,52 +28,52 @@ fn line_starts(text: &str) -> Vec<usize> {
     std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     lines: Vec<usize>,
     file: u16,
-    bounds: Bounds,
+    bounds: NodeBounds,
 }
 
-impl<'a> Reader<'a> {
-    fn mark(&self, at: usize) -> Mark {
+impl<'a> JsonReader<'a> {
+    fn mark(&self, at: usize) -> FileMark {
         let line = self.lines.partition_point(|start| *start <= at).max(1);
         let column = self.text.get(self.lines[line - 1]..at).map_or(0, |before| before.chars().count());
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Mark { file: self.file, line: number(line), column: number(column + 1) }
+        FileMark { file: self.file, line: number(line), column: number(column + 1) }
     }
 
     /// Of what was read once and is not read a second time, which no JSON does.
-    fn lost(&self, at: usize) -> Fault {
-        Fault::new(self.mark(at), "this is no JSON")
+    fn lost(&self, at: usize) -> FileFault {
+        FileFault::new(self.mark(at), "this is no JSON")
     }
 
     /// Each value is a slice of the text, so its place is where the slice begins.
-    fn node(&mut self, raw: &'a RawValue, depth: usize) -> Result<Node, Fault> {
+    fn node(&mut self, raw: &'a RawValue, depth: usize) -> Result<Node, FileFault> {
         let slice = raw.get();
         let at = (slice.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         let mark = self.mark(at);
         self.bounds.count(mark, depth)?;
         let content = match slice.as_bytes().first() {
             Some(b'{') => {
-                let Entries(raw) = serde_json::from_str(slice).map_err(|_| self.lost(at))?;
+                let JsonEntries(raw) = serde_json::from_str(slice).map_err(|_| self.lost(at))?;
                 let mut entries = Vec::with_capacity(raw.len());
                 for (name, value) in raw {
                     let node = self.node(value, depth + 1)?;
-                    entries.push((Key { name, mark: node.mark }, node));
+                    entries.push((NodeKey { name, mark: node.mark }, node));
                 }
-                Content::Map(entries)
+                NodeContent::Map(entries)
             }
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(slice).map_err(|_| self.lost(at))?;
                 let nodes: Result<_, _> = items.into_iter().map(|item| self.node(item, depth + 1)).collect();
-                Content::List(nodes?)
+                NodeContent::List(nodes?)
             }
             _ => match serde_json::from_str(slice).map_err(|_| self.lost(at))? {
-                Value::Bool(flag) => Content::Bool(flag),
-                Value::Number(number) => Content::Number(number),
-                Value::String(text) => Content::Text(text),
-                Value::Null | Value::Array(_) | Value::Object(_) => Content::Null,
+                Value::Bool(flag) => NodeContent::Bool(flag),
+                Value::Number(number) => NodeContent::Number(number),
+                Value::String(text) => NodeContent::Text(text),
+                Value::Null | Value::Array(_) | Value::Object(_) => NodeContent::Null,
             },
         };
         Ok(Node { mark, first_line: None, content })
@@ -81,13 +81,13 @@ impl<'a> Reader<'a> {
 }
 
 /// The entries of an object as slices of the text.
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
+struct JsonEntries<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonEntries<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Slices;
-        impl<'de> Visitor<'de> for Slices {
-            type Value = Entries<'de>;
+        struct JsonSlices;
+        impl<'de> Visitor<'de> for JsonSlices {
+            type Value = JsonEntries<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -98,9 +98,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
                 while let Some(entry) = map.next_entry()? {
                     entries.push(entry);
                 }
-                Ok(Entries(entries))
+                Ok(JsonEntries(entries))
             }
         }
-        deserializer.deserialize_map(Slices)
+        deserializer.deserialize_map(JsonSlices)
     }
 }

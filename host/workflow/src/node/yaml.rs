@@ -1,21 +1,21 @@
 //! YAML 1.2 as far as a workflow has it: no anchors, aliases, tags, merge keys or second document,
 //! and of booleans only `true` and `false`. Refuses what two readers would read differently.
 
-use super::{Bounds, Content, Key, Node};
-use crate::problem::{Fault, Mark, quoted};
+use super::{NodeBounds, NodeContent, NodeKey, Node};
+use crate::problem::{FileFault, FileMark, quoted};
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 use serde_json::Number;
 use std::collections::HashMap;
 
 /// The tree of a text.
-pub(super) fn parse(text: &str, file: u16) -> Result<Node, Fault> {
-    let start = Mark { file, line: 1, column: 1 };
+pub(super) fn parse(text: &str, file: u16) -> Result<Node, FileFault> {
+    let start = FileMark { file, line: 1, column: 1 };
     if let Some(other) = text.chars().find(|c| is_unprintable(*c)) {
         let said =
             format!("the file holds the character U+{:04X}, which YAML does not take", u32::from(other));
-        return Err(Fault::new(start, said));
+        return Err(FileFault::new(start, said));
     }
-    let mut reader = Reader { parser: Parser::new_from_str(text), file, bounds: Bounds::default() };
+    let mut reader = YamlReader { parser: Parser::new_from_str(text), file, bounds: NodeBounds::default() };
     let mut root = None;
     loop {
         let (event, span) = reader.next()?;
@@ -24,16 +24,16 @@ pub(super) fn parse(text: &str, file: u16) -> Result<Node, Fault> {
             Event::StreamEnd => break,
             Event::DocumentStart(_) if root.is_some() => {
                 let said = "a second document begins here; write one workflow a file";
-                return Err(Fault::new(reader.mark(span), said));
+                return Err(FileFault::new(reader.mark(span), said));
             }
             Event::DocumentStart(_) => {
                 let (event, span) = reader.next()?;
                 root = Some(reader.node(event, span, 1)?);
             }
-            _ => return Err(Fault::new(reader.mark(span), "this is outside of any document")),
+            _ => return Err(FileFault::new(reader.mark(span), "this is outside of any document")),
         }
     }
-    root.ok_or_else(|| Fault::new(start, "the file is empty; write `workflow: ID` and `tasks:`"))
+    root.ok_or_else(|| FileFault::new(start, "the file is empty; write `workflow: ID` and `tasks:`"))
 }
 
 /// Not in the set of printable characters of YAML 1.2, section 5.1.
@@ -41,14 +41,14 @@ fn is_unprintable(c: char) -> bool {
     c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{85}')
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     file: u16,
-    bounds: Bounds,
+    bounds: NodeBounds,
 }
 
-impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, Span), Fault> {
+impl<'a> YamlReader<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), FileFault> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => Err(self.refused(&error)),
@@ -56,16 +56,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn refused(&self, error: &ScanError) -> Fault {
+    fn refused(&self, error: &ScanError) -> FileFault {
         let mark = of_marker(error.marker(), self.file);
-        Fault::new(mark, format!("this is no YAML: {}", error.info()))
+        FileFault::new(mark, format!("this is no YAML: {}", error.info()))
     }
 
-    fn mark(&self, span: Span) -> Mark {
+    fn mark(&self, span: Span) -> FileMark {
         of_marker(&span.start, self.file)
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Fault> {
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, FileFault> {
         let mark = self.mark(span);
         self.bounds.count(mark, depth)?;
         let (anchor, tag) = match &event {
@@ -73,12 +73,12 @@ impl<'a> Reader<'a> {
             | Event::SequenceStart(anchor, tag)
             | Event::MappingStart(anchor, tag) => (*anchor, tag.as_ref()),
             Event::Alias(_) => {
-                return Err(Fault::new(mark, "an alias (`*name`) is not taken; write the value itself"));
+                return Err(FileFault::new(mark, "an alias (`*name`) is not taken; write the value itself"));
             }
-            _ => return Err(Fault::new(mark, "a value is missing here")),
+            _ => return Err(FileFault::new(mark, "a value is missing here")),
         };
         if anchor != 0 {
-            return Err(Fault::new(
+            return Err(FileFault::new(
                 mark,
                 "an anchor (`&name`) is not taken; write each value where it is used",
             ));
@@ -88,20 +88,20 @@ impl<'a> Reader<'a> {
                 "the tag {} is not taken; write plain YAML, and texts in quotes",
                 quoted(&format!("{}{}", tag.handle, tag.suffix))
             );
-            return Err(Fault::new(mark, said));
+            return Err(FileFault::new(mark, said));
         }
         let is_literal = matches!(&event, Event::Scalar(_, ScalarStyle::Literal, ..));
         let content = match event {
             Event::Scalar(text, ScalarStyle::Plain, ..) => plain(&text, mark)?,
-            Event::Scalar(text, ..) => Content::Text(text.into_owned()),
-            Event::SequenceStart(..) => Content::List(self.list(depth)?),
-            _ => Content::Map(self.map(depth)?),
+            Event::Scalar(text, ..) => NodeContent::Text(text.into_owned()),
+            Event::SequenceStart(..) => NodeContent::List(self.list(depth)?),
+            _ => NodeContent::Map(self.map(depth)?),
         };
         let first_line = is_literal.then_some(mark.line);
         Ok(Node { mark, first_line, content })
     }
 
-    fn list(&mut self, depth: usize) -> Result<Vec<Node>, Fault> {
+    fn list(&mut self, depth: usize) -> Result<Vec<Node>, FileFault> {
         let mut items = Vec::new();
         loop {
             let (event, span) = self.next()?;
@@ -112,8 +112,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Vec<(Key, Node)>, Fault> {
-        let mut entries = Entries::default();
+    fn map(&mut self, depth: usize) -> Result<Vec<(NodeKey, Node)>, FileFault> {
+        let mut entries = YamlEntries::default();
         loop {
             let (event, span) = self.next()?;
             if matches!(event, Event::MappingEnd | Event::StreamEnd) {
@@ -121,60 +121,60 @@ impl<'a> Reader<'a> {
             }
             let is_merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, ..) if text == "<<");
             let key = self.node(event, span, depth + 1)?;
-            let Content::Text(name) = key.content else {
+            let NodeContent::Text(name) = key.content else {
                 let said = format!("a key must be a text, and this is {}; write it in quotes", key.kind());
-                return Err(Fault::new(key.mark, said));
+                return Err(FileFault::new(key.mark, said));
             };
             if is_merge {
                 let said = "a merge key (`<<`) is not taken; write each entry where it is used";
-                return Err(Fault::new(key.mark, said));
+                return Err(FileFault::new(key.mark, said));
             }
             let (event, span) = self.next()?;
             let node = self.node(event, span, depth + 1)?;
-            entries.add(Key { name, mark: key.mark }, node)?;
+            entries.add(NodeKey { name, mark: key.mark }, node)?;
         }
     }
 }
 
 /// Entries of a map, no key twice.
 #[derive(Default)]
-struct Entries {
-    entries: Vec<(Key, Node)>,
+struct YamlEntries {
+    entries: Vec<(NodeKey, Node)>,
     /// The line of each name.
     lines: HashMap<String, u32>,
 }
 
-impl Entries {
-    fn add(&mut self, key: Key, node: Node) -> Result<(), Fault> {
+impl YamlEntries {
+    fn add(&mut self, key: NodeKey, node: Node) -> Result<(), FileFault> {
         if let Some(first) = self.lines.insert(key.name.clone(), key.mark.line) {
             let said = format!(
                 "the key {} is here twice, first in line {first}; write each key once",
                 quoted(&key.name)
             );
-            return Err(Fault::new(key.mark, said));
+            return Err(FileFault::new(key.mark, said));
         }
         self.entries.push((key, node));
         Ok(())
     }
 }
 
-fn of_marker(marker: &saphyr_parser::Marker, file: u16) -> Mark {
+fn of_marker(marker: &saphyr_parser::Marker, file: u16) -> FileMark {
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Mark { file, line: number(marker.line().max(1)), column: number(marker.col() + 1) }
+    FileMark { file, line: number(marker.line().max(1)), column: number(marker.col() + 1) }
 }
 
 /// A scalar without quotes, by the core schema of YAML 1.2 with fewer spellings.
-fn plain(text: &str, mark: Mark) -> Result<Content, Fault> {
+fn plain(text: &str, mark: FileMark) -> Result<NodeContent, FileFault> {
     Ok(match text {
-        "" | "~" | "null" => Content::Null,
-        "true" => Content::Bool(true),
-        "false" => Content::Bool(false),
-        _ if is_integer(text) || is_float(text) => Content::Number(number(text, mark)?),
+        "" | "~" | "null" => NodeContent::Null,
+        "true" => NodeContent::Bool(true),
+        "false" => NodeContent::Bool(false),
+        _ if is_integer(text) || is_float(text) => NodeContent::Number(number(text, mark)?),
         _ if is_endless(text) => {
             let said = format!("{} has no equal in JSON; write a number, or a text in quotes", quoted(text));
-            return Err(Fault::new(mark, said));
+            return Err(FileFault::new(mark, said));
         }
-        _ => Content::Text(text.to_owned()),
+        _ => NodeContent::Text(text.to_owned()),
     })
 }
 
@@ -208,7 +208,7 @@ fn is_endless(text: &str) -> bool {
     matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN")
 }
 
-fn number(text: &str, mark: Mark) -> Result<Number, Fault> {
+fn number(text: &str, mark: FileMark) -> Result<Number, FileFault> {
     let based = |digits: &str, base| u64::from_str_radix(digits, base).ok().map(Number::from);
     let found = if let Some(digits) = text.strip_prefix("0x") {
         based(digits, 16)
@@ -222,6 +222,6 @@ fn number(text: &str, mark: Mark) -> Result<Number, Fault> {
     };
     found.ok_or_else(|| {
         let said = format!("{} is too large for a number; write it as a text, in quotes", quoted(text));
-        Fault::new(mark, said)
+        FileFault::new(mark, said)
     })
 }

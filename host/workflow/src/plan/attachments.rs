@@ -1,9 +1,9 @@
 //! Attachments of an agent's task, from their declaration to one that is checked on paper.
 
-use crate::attachment::{FolderPath, Item, Origin, Scope as DeclaredIn, Source};
-use crate::file::{Declared, Line, META, Text, Tree};
-use crate::problem::Fault;
-use crate::template::{Scope, Template};
+use crate::attachment::{FolderPath, AttachmentItem, Origin, DeclaringScope as DeclaredIn, AttachmentSource};
+use crate::file::{DeclaredAttachment, RenderedText, META, TemplateText, TemplateValue};
+use crate::problem::FileFault;
+use crate::template::{RenderScope, Template};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ pub struct PlannedAttachment {
     /// Its key.
     pub origin: Origin,
     /// What is known of it; none while it waits for tasks.
-    pub item: Option<Item>,
-    pub(super) declared: Arc<Declared>,
-    pub(super) lines: Lines,
+    pub item: Option<AttachmentItem>,
+    pub(super) declared: Arc<DeclaredAttachment>,
+    pub(super) lines: AttachmentTexts,
 }
 
 /// The texts of one attachment.
 #[derive(Clone, Debug)]
-pub(super) struct Lines {
-    kind: Line,
-    source: Line,
-    name: Option<Line>,
-    mime: Option<Line>,
-    meta: Option<Tree>,
+pub(super) struct AttachmentTexts {
+    kind: RenderedText,
+    source: RenderedText,
+    name: Option<RenderedText>,
+    mime: Option<RenderedText>,
+    meta: Option<TemplateValue>,
 }
 
 /// An attachment with everything put in.
@@ -44,17 +44,17 @@ pub struct ReadyAttachment {
     /// The same for what one declaration stands for.
     pub group: usize,
     /// What it is.
-    pub item: Item,
+    pub item: AttachmentItem,
 }
 
-impl Lines {
+impl AttachmentTexts {
     pub(super) fn settle(
-        declared: &Declared,
-        source: &Text,
-        scope: &Scope,
+        declared: &DeclaredAttachment,
+        source: &TemplateText,
+        scope: &RenderScope,
         waits: &dyn Fn(&Template) -> bool,
-    ) -> Result<Self, Fault> {
-        let line = |text: &Text| text.settle(scope, waits);
+    ) -> Result<Self, FileFault> {
+        let line = |text: &TemplateText| text.settle(scope, waits);
         Ok(Self {
             kind: line(&declared.kind)?,
             source: line(source)?,
@@ -66,15 +66,15 @@ impl Lines {
 
     pub(super) fn are_ready(&self) -> bool {
         let lines = [&self.kind, &self.source].into_iter().chain(&self.name).chain(&self.mime);
-        lines.into_iter().all(Line::is_ready) && self.meta.as_ref().is_none_or(Tree::is_ready)
+        lines.into_iter().all(RenderedText::is_ready) && self.meta.as_ref().is_none_or(TemplateValue::is_ready)
     }
 
     /// The attachment, checked on paper.
-    pub(super) fn item(&self, declared: &Declared, scope: &Scope) -> Result<Item, Fault> {
+    pub(super) fn item(&self, declared: &DeclaredAttachment, scope: &RenderScope) -> Result<AttachmentItem, FileFault> {
         let kind = declared.kind_of(&self.kind.finish(scope)?)?;
-        let source = Source::parse(declared.origin, &self.source.finish(scope)?)
-            .map_err(|(code, problem)| Fault::new(declared.mark, problem).coded(code))?;
-        let text = |line: &Option<Line>| line.as_ref().map(|line| line.finish(scope)).transpose();
+        let source = AttachmentSource::parse(declared.origin, &self.source.finish(scope)?)
+            .map_err(|(code, problem)| FileFault::new(declared.mark, problem).coded(code))?;
+        let text = |line: &Option<RenderedText>| line.as_ref().map(|line| line.finish(scope)).transpose();
         let meta = match &self.meta {
             Some(tree) => match tree.finish(scope, META)? {
                 Value::Object(meta) => Some(meta),
@@ -82,7 +82,7 @@ impl Lines {
             },
             None => None,
         };
-        Ok(Item {
+        Ok(AttachmentItem {
             kind,
             source,
             name: text(&self.name)?,
@@ -106,11 +106,11 @@ impl PlannedAttachment {
 
     /// Its name, or as it is written.
     pub fn name_shown(&self) -> Option<&str> {
-        self.lines.name.as_ref().map(Line::shown)
+        self.lines.name.as_ref().map(RenderedText::shown)
     }
 
     /// Its meta, or as it is written.
     pub fn meta_shown(&self) -> Option<Value> {
-        self.lines.meta.as_ref().map(Tree::shown)
+        self.lines.meta.as_ref().map(TemplateValue::shown)
     }
 }

@@ -7,11 +7,11 @@ mod people;
 pub use attachments::{PlannedAttachment, ReadyAttachment};
 pub use people::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 
-use crate::attachment::{FolderPath, Scope as DeclaredIn};
-use crate::file::{Declared, Input, Line, Rendering, Text, Tree, Work, Workflow};
-use crate::problem::{Fault, FileProblem};
-use crate::template::{Root, Scope, Template};
-use attachments::Lines;
+use crate::attachment::{FolderPath, DeclaringScope as DeclaredIn};
+use crate::file::{DeclaredAttachment, Input, RenderedText, RenderMode, TemplateText, TemplateValue, TaskWork, Workflow};
+use crate::problem::{FileFault, FileProblem};
+use crate::template::{ValueRoot, RenderScope, Template};
+use attachments::AttachmentTexts;
 use cofferdam_core::tool::ErrorCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -33,12 +33,12 @@ pub struct Context {
 
 /// A run after phase one.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RunPlan {
     workflow: Arc<Workflow>,
-    scope: Scope,
+    scope: RenderScope,
     /// In order.
     pub tasks: Vec<PlannedTask>,
-    output: Option<Tree>,
+    output: Option<TemplateValue>,
 }
 
 /// A task after phase one.
@@ -60,7 +60,7 @@ pub enum PlannedWork {
         /// As it is written.
         name: String,
         /// Its arguments.
-        with: Arguments,
+        with: PlannedArguments,
     },
     /// Sends a message of its own.
     Send(SendWork),
@@ -79,7 +79,7 @@ impl PlannedWork {
 
 /// Arguments of a tool after phase one.
 #[derive(Clone, Debug)]
-pub struct Arguments(Tree);
+pub struct PlannedArguments(TemplateValue);
 
 /// An agent's task after phase one.
 #[derive(Clone, Debug)]
@@ -88,9 +88,9 @@ pub struct AgentWork {
     pub agent: usize,
     /// Which of its actions.
     pub action: usize,
-    with: Option<Tree>,
-    instructions: Option<Line>,
-    prompt: Line,
+    with: Option<TemplateValue>,
+    instructions: Option<RenderedText>,
+    prompt: RenderedText,
     /// What it is shown, in order: the task's, the agent's, the action's; one for each address or
     /// path.
     pub attachments: Vec<PlannedAttachment>,
@@ -117,14 +117,14 @@ pub struct PlanError {
     pub problem: FileProblem,
 }
 
-impl Plan {
+impl RunPlan {
     /// Phase one.
     ///
     /// # Errors
     /// [`PlanError`]; then nothing began.
     pub fn begin(workflow: Arc<Workflow>, context: &Context) -> Result<Self, PlanError> {
         let scope = base(&workflow, context);
-        let planned = Phase { workflow: &workflow, scope: &scope }.plan();
+        let planned = PlanningPhase { workflow: &workflow, scope: &scope }.plan();
         let (tasks, output) = planned.map_err(|fault| error(&workflow, fault))?;
         Ok(Self { workflow, scope, tasks, output })
     }
@@ -139,8 +139,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError`].
-    pub fn arguments(&self, with: &Arguments, outputs: &Map<String, Value>) -> Result<Value, PlanError> {
-        let rendered = with.0.finish(&self.after(outputs), Rendering::Value);
+    pub fn arguments(&self, with: &PlannedArguments, outputs: &Map<String, Value>) -> Result<Value, PlanError> {
+        let rendered = with.0.finish(&self.after(outputs), RenderMode::Value);
         rendered.map_err(|fault| error(&self.workflow, fault))
     }
 
@@ -188,7 +188,7 @@ impl Plan {
     pub fn output(&self, outputs: &Map<String, Value>) -> Result<Value, PlanError> {
         match &self.output {
             Some(tree) => {
-                let rendered = tree.finish(&self.after(outputs), Rendering::Value);
+                let rendered = tree.finish(&self.after(outputs), RenderMode::Value);
                 rendered.map_err(|fault| error(&self.workflow, fault))
             }
             None => {
@@ -198,19 +198,19 @@ impl Plan {
         }
     }
 
-    fn after(&self, outputs: &Map<String, Value>) -> Scope {
+    fn after(&self, outputs: &Map<String, Value>) -> RenderScope {
         let tasks = outputs.iter().map(|(id, output)| (id.clone(), json!({ "output": output })));
-        self.scope.clone().with(Root::Tasks, Value::Object(tasks.collect()))
+        self.scope.clone().with(ValueRoot::Tasks, Value::Object(tasks.collect()))
     }
 }
 
-fn error(workflow: &Workflow, fault: Fault) -> PlanError {
+fn error(workflow: &Workflow, fault: FileFault) -> PlanError {
     let code = fault.code;
     let file = workflow.file_name(fault.mark).to_owned();
     PlanError { code, problem: fault.in_file(&file) }
 }
 
-fn base(workflow: &Workflow, context: &Context) -> Scope {
+fn base(workflow: &Workflow, context: &Context) -> RenderScope {
     let described = |description: Option<&String>| json!({ "description": description });
     let agents: Map<String, Value> = workflow
         .agents
@@ -220,34 +220,34 @@ fn base(workflow: &Workflow, context: &Context) -> Scope {
     let tools: Map<String, Value> =
         context.tools.iter().map(|(name, text)| (name.clone(), json!({ "description": text }))).collect();
     let own = json!({ "id": workflow.id, "run": context.run, "input": context.input });
-    Scope::default()
-        .with(Root::Workflow, own)
-        .with(Root::Input, context.input.clone())
-        .with(Root::Env, Value::Object(context.env.clone()))
-        .with(Root::Trigger, context.trigger.clone())
-        .with(Root::Agents, Value::Object(agents))
-        .with(Root::Tools, Value::Object(tools))
+    RenderScope::default()
+        .with(ValueRoot::Workflow, own)
+        .with(ValueRoot::Input, context.input.clone())
+        .with(ValueRoot::Env, Value::Object(context.env.clone()))
+        .with(ValueRoot::Trigger, context.trigger.clone())
+        .with(ValueRoot::Agents, Value::Object(agents))
+        .with(ValueRoot::Tools, Value::Object(tools))
 }
 
 /// Phase one over all tasks.
-struct Phase<'a> {
+struct PlanningPhase<'a> {
     workflow: &'a Workflow,
-    scope: &'a Scope,
+    scope: &'a RenderScope,
 }
 
-impl Phase<'_> {
-    fn plan(&self) -> Result<(Vec<PlannedTask>, Option<Tree>), Fault> {
+impl PlanningPhase<'_> {
+    fn plan(&self) -> Result<(Vec<PlannedTask>, Option<TemplateValue>), FileFault> {
         let mut tasks = Vec::new();
         for task in &self.workflow.tasks {
             let work = match &task.work {
-                Work::Agent { agent, action, with, attachments } => {
+                TaskWork::Agent { agent, action, with, attachments } => {
                     PlannedWork::Agent(Box::new(self.agent(*agent, *action, with.as_ref(), attachments)?))
                 }
-                Work::Tool { name, with } => {
-                    let with = with.settle(self.scope, &Template::names_tasks, Rendering::Value)?;
-                    PlannedWork::Tool { name: name.clone(), with: Arguments(with) }
+                TaskWork::Tool { name, with } => {
+                    let with = with.settle(self.scope, &Template::names_tasks, RenderMode::Value)?;
+                    PlannedWork::Tool { name: name.clone(), with: PlannedArguments(with) }
                 }
-                Work::Send { .. } | Work::Wait { .. } | Work::Approve { .. } => {
+                TaskWork::Send { .. } | TaskWork::Wait { .. } | TaskWork::Approve { .. } => {
                     // Every other kind is above.
                     let Some(work) = people::settle(&task.work, self.scope)? else { continue };
                     work
@@ -255,7 +255,7 @@ impl Phase<'_> {
             };
             tasks.push(PlannedTask { id: task.id.clone(), work });
         }
-        let settle = |tree: &Tree| tree.settle(self.scope, &Template::names_tasks, Rendering::Value);
+        let settle = |tree: &TemplateValue| tree.settle(self.scope, &Template::names_tasks, RenderMode::Value);
         let output = self.workflow.output.as_ref().map(settle).transpose()?;
         Ok((tasks, output))
     }
@@ -264,21 +264,21 @@ impl Phase<'_> {
         &self,
         agent_at: usize,
         action_at: usize,
-        with: Option<&Tree>,
-        of_task: &[Declared],
-    ) -> Result<AgentWork, Fault> {
+        with: Option<&TemplateValue>,
+        of_task: &[DeclaredAttachment],
+    ) -> Result<AgentWork, FileFault> {
         let agent = &self.workflow.agents[agent_at];
         let action = &agent.actions[action_at];
-        let settle = |tree: &Tree| tree.settle(self.scope, &Template::names_tasks, Rendering::Value);
+        let settle = |tree: &TemplateValue| tree.settle(self.scope, &Template::names_tasks, RenderMode::Value);
         let with = with.map(settle).transpose()?;
         let scope = with
             .as_ref()
-            .map_or_else(|| self.scope.clone(), |with| self.scope.clone().with(Root::Input, known_of(with)));
+            .map_or_else(|| self.scope.clone(), |with| self.scope.clone().with(ValueRoot::Input, known_of(with)));
         let waits = |template: &Template| {
             template.names_tasks()
                 || with.as_ref().is_some_and(|with| template.expressions().any(|e| waits_for(with, e)))
         };
-        let text = |text: &Text| text.settle(&scope, &waits);
+        let text = |text: &TemplateText| text.settle(&scope, &waits);
         let (own, theirs) = (FolderPath::default(), self.workflow.folder(agent.source));
         let scopes = [
             (DeclaredIn::Task, own, of_task),
@@ -292,7 +292,7 @@ impl Phase<'_> {
                 let one = Arc::new(one.clone());
                 group += 1;
                 for source in &one.sources {
-                    let lines = Lines::settle(&one, source, &scope, &waits)?;
+                    let lines = AttachmentTexts::settle(&one, source, &scope, &waits)?;
                     let item = if lines.are_ready() { Some(lines.item(&one, &scope)?) } else { None };
                     let (declared, origin, folder) = (one.clone(), one.origin, folder.clone());
                     let scope = declared_in;
@@ -320,32 +320,32 @@ impl Phase<'_> {
 }
 
 /// What is known of a `with` before its tasks are done.
-fn known_of(with: &Tree) -> Value {
+fn known_of(with: &TemplateValue) -> Value {
     match with {
-        Tree::Value(value) => value.clone(),
-        Tree::Map(entries) => {
-            let known = |(key, tree): &(String, Tree)| match tree {
-                Tree::Value(value) => Some((key.clone(), value.clone())),
-                Tree::Text(_) | Tree::List(_) | Tree::Map(_) => None,
+        TemplateValue::Value(value) => value.clone(),
+        TemplateValue::Map(entries) => {
+            let known = |(key, tree): &(String, TemplateValue)| match tree {
+                TemplateValue::Value(value) => Some((key.clone(), value.clone())),
+                TemplateValue::Text(_) | TemplateValue::List(_) | TemplateValue::Map(_) => None,
             };
             Value::Object(entries.iter().filter_map(known).collect())
         }
-        Tree::Text(_) | Tree::List(_) => Value::Null,
+        TemplateValue::Text(_) | TemplateValue::List(_) => Value::Null,
     }
 }
 
 /// Whether an expression names what a `with` has after its tasks alone.
-fn waits_for(with: &Tree, expression: &crate::template::Expression) -> bool {
-    let (Tree::Map(entries), Root::Input) = (with, expression.path.root) else { return false };
+fn waits_for(with: &TemplateValue, expression: &crate::template::Expression) -> bool {
+    let (TemplateValue::Map(entries), ValueRoot::Input) = (with, expression.path.root) else { return false };
     let name = expression.path.key(0);
     entries.iter().any(|(key, tree)| Some(key.as_str()) == name && !tree.is_ready())
 }
 
-fn ready(work: &AgentWork, after: Scope) -> Result<ReadyAgent, Fault> {
+fn ready(work: &AgentWork, after: RenderScope) -> Result<ReadyAgent, FileFault> {
     let scope = match &work.with {
         Some(with) => {
-            let input = with.finish(&after, Rendering::Value)?;
-            after.with(Root::Input, input)
+            let input = with.finish(&after, RenderMode::Value)?;
+            after.with(ValueRoot::Input, input)
         }
         None => after,
     };
@@ -375,7 +375,7 @@ impl Workflow {
     pub fn names_tools(&self) -> bool {
         let mut texts = Vec::new();
         self.texts(&mut texts);
-        texts.iter().flat_map(|text| text.template.expressions()).any(|e| e.path.root == Root::Tools)
+        texts.iter().flat_map(|text| text.template.expressions()).any(|e| e.path.root == ValueRoot::Tools)
     }
 
     /// The variables that its templates name.
@@ -384,7 +384,7 @@ impl Workflow {
         self.texts(&mut texts);
         let paths = texts.iter().flat_map(|text| text.template.expressions()).map(|e| &e.path);
         let mut names: Vec<String> = paths
-            .filter(|path| path.root == Root::Env)
+            .filter(|path| path.root == ValueRoot::Env)
             .filter_map(|path| path.key(0).map(str::to_owned))
             .collect();
         names.sort();

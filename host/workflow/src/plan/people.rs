@@ -1,18 +1,18 @@
 //! Tasks that reach people: whom, with which words, and until when.
 
-use crate::file::{Line, Text, Work};
-use crate::problem::Fault;
-use crate::template::{Scope, Template};
+use crate::file::{RenderedText, TemplateText, TaskWork};
+use crate::problem::FileFault;
+use crate::template::{RenderScope, Template};
 use cofferdam_core::id::Caller;
-use cofferdam_core::limits::Span;
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::tool::ErrorCode;
 
 /// A message after phase one.
 #[derive(Clone, Debug)]
 pub struct SendWork {
-    to: Whom,
-    text: Line,
-    files: Vec<Line>,
+    to: PlannedRecipient,
+    text: RenderedText,
+    files: Vec<RenderedText>,
 }
 
 /// A wait for the reply to a message, after phase one.
@@ -20,16 +20,16 @@ pub struct SendWork {
 pub struct WaitWork {
     /// The number of the task that sends the message.
     pub reply_to: usize,
-    timeout: Limit,
-    otherwise: Option<Line>,
+    timeout: PlannedTimeout,
+    otherwise: Option<RenderedText>,
 }
 
 /// A question to a person, after phase one.
 #[derive(Clone, Debug)]
 pub struct ApproveWork {
-    from: Option<Whom>,
-    text: Line,
-    timeout: Limit,
+    from: Option<PlannedRecipient>,
+    text: RenderedText,
+    timeout: PlannedTimeout,
 }
 
 /// A message with everything put in.
@@ -47,7 +47,7 @@ pub struct ReadySend {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyWait {
     /// How long at most.
-    pub timeout: Span,
+    pub timeout: TimeSpan,
     /// The text that counts as the reply when nobody has replied by then; none: the task fails.
     pub otherwise: Option<String>,
 }
@@ -60,19 +60,19 @@ pub struct ReadyApprove {
     /// What they are asked.
     pub text: String,
     /// How long at most.
-    pub timeout: Span,
+    pub timeout: TimeSpan,
 }
 
 /// A person, where a template may say who.
 #[derive(Clone, Debug)]
-struct Whom(Text, Line);
+struct PlannedRecipient(TemplateText, RenderedText);
 
 /// A time, where a template may say how long.
 #[derive(Clone, Debug)]
-struct Limit(Text, Line);
+struct PlannedTimeout(TemplateText, RenderedText);
 
-impl Whom {
-    fn settle(text: &Text, scope: &Scope) -> Result<Self, Fault> {
+impl PlannedRecipient {
+    fn settle(text: &TemplateText, scope: &RenderScope) -> Result<Self, FileFault> {
         let whom = Self(text.clone(), text.settle(scope, &Template::names_tasks)?);
         match whom.1.is_ready() {
             true => whom.finish(scope).map(|_| whom),
@@ -80,15 +80,15 @@ impl Whom {
         }
     }
 
-    fn finish(&self, scope: &Scope) -> Result<Caller, Fault> {
+    fn finish(&self, scope: &RenderScope) -> Result<Caller, FileFault> {
         let written = self.1.finish(scope)?;
         let refuse = || self.0.refuse(crate::file::not_a_person(&written)).coded(ErrorCode::RecipientDenied);
         Caller::parse(&written).ok_or_else(refuse)
     }
 }
 
-impl Limit {
-    fn settle(text: &Text, scope: &Scope) -> Result<Self, Fault> {
+impl PlannedTimeout {
+    fn settle(text: &TemplateText, scope: &RenderScope) -> Result<Self, FileFault> {
         let limit = Self(text.clone(), text.settle(scope, &Template::names_tasks)?);
         match limit.1.is_ready() {
             true => limit.finish(scope).map(|_| limit),
@@ -96,14 +96,14 @@ impl Limit {
         }
     }
 
-    fn finish(&self, scope: &Scope) -> Result<Span, Fault> {
+    fn finish(&self, scope: &RenderScope) -> Result<TimeSpan, FileFault> {
         let written = self.1.finish(scope)?;
-        Span::parse(&written).map_err(|problem| self.0.refuse(format!("`timeout`: {problem}")))
+        TimeSpan::parse(&written).map_err(|problem| self.0.refuse(format!("`timeout`: {problem}")))
     }
 }
 
 impl SendWork {
-    pub(super) fn finish(&self, scope: &Scope) -> Result<ReadySend, Fault> {
+    pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadySend, FileFault> {
         Ok(ReadySend {
             to: self.to.finish(scope)?,
             text: self.text.finish(scope)?,
@@ -113,14 +113,14 @@ impl SendWork {
 }
 
 impl WaitWork {
-    pub(super) fn finish(&self, scope: &Scope) -> Result<ReadyWait, Fault> {
+    pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadyWait, FileFault> {
         let otherwise = self.otherwise.as_ref().map(|line| line.finish(scope)).transpose()?;
         Ok(ReadyWait { timeout: self.timeout.finish(scope)?, otherwise })
     }
 }
 
 impl ApproveWork {
-    pub(super) fn finish(&self, scope: &Scope) -> Result<ReadyApprove, Fault> {
+    pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadyApprove, FileFault> {
         Ok(ReadyApprove {
             from: self.from.as_ref().map(|whom| whom.finish(scope)).transpose()?,
             text: self.text.finish(scope)?,
@@ -130,24 +130,24 @@ impl ApproveWork {
 }
 
 /// Phase one of a task that reaches people; none for any other.
-pub(super) fn settle(work: &Work, scope: &Scope) -> Result<Option<super::PlannedWork>, Fault> {
-    let line = |text: &Text| text.settle(scope, &Template::names_tasks);
+pub(super) fn settle(work: &TaskWork, scope: &RenderScope) -> Result<Option<super::PlannedWork>, FileFault> {
+    let line = |text: &TemplateText| text.settle(scope, &Template::names_tasks);
     Ok(Some(match work {
-        Work::Send { to, text, files } => super::PlannedWork::Send(SendWork {
-            to: Whom::settle(to, scope)?,
+        TaskWork::Send { to, text, files } => super::PlannedWork::Send(SendWork {
+            to: PlannedRecipient::settle(to, scope)?,
             text: line(text)?,
             files: files.iter().map(line).collect::<Result<_, _>>()?,
         }),
-        Work::Wait { reply_to, timeout, otherwise } => super::PlannedWork::Wait(WaitWork {
+        TaskWork::Wait { reply_to, timeout, otherwise } => super::PlannedWork::Wait(WaitWork {
             reply_to: *reply_to,
-            timeout: Limit::settle(timeout, scope)?,
+            timeout: PlannedTimeout::settle(timeout, scope)?,
             otherwise: otherwise.as_ref().map(line).transpose()?,
         }),
-        Work::Approve { from, text, timeout } => super::PlannedWork::Approve(ApproveWork {
-            from: from.as_ref().map(|from| Whom::settle(from, scope)).transpose()?,
+        TaskWork::Approve { from, text, timeout } => super::PlannedWork::Approve(ApproveWork {
+            from: from.as_ref().map(|from| PlannedRecipient::settle(from, scope)).transpose()?,
             text: line(text)?,
-            timeout: Limit::settle(timeout, scope)?,
+            timeout: PlannedTimeout::settle(timeout, scope)?,
         }),
-        Work::Agent { .. } | Work::Tool { .. } => return Ok(None),
+        TaskWork::Agent { .. } | TaskWork::Tool { .. } => return Ok(None),
     }))
 }

@@ -9,7 +9,7 @@ pub const FILTERS: [&str; 10] =
 
 /// What is done to a value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Filter {
+pub enum TemplateFilter {
     /// Stands for what is missing or null.
     Default(Value),
     /// A text in capitals.
@@ -32,7 +32,7 @@ pub enum Filter {
     ToJson,
 }
 
-impl Filter {
+impl TemplateFilter {
     /// The filter of this name, with these arguments.
     pub(super) fn of(name: &str, arguments: Vec<Value>) -> Result<Self, String> {
         let wants = |said: &str| Err(format!("the filter {name} takes {said}"));

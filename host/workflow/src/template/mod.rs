@@ -11,9 +11,9 @@ mod render;
 #[cfg(test)]
 mod tests;
 
-pub use filter::{FILTERS, Filter};
-pub use path::{Path, Root, Step};
-pub use render::{RENDERED_BYTES_MAX, RenderError, Scope};
+pub use filter::{FILTERS, TemplateFilter};
+pub use path::{Path, ValueRoot, PathStep};
+pub use render::{RENDERED_BYTES_MAX, RenderError, RenderScope};
 
 /// A text with expressions in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ enum Piece {
 pub struct Expression {
     /// What it names.
     pub path: Path,
-    filters: Vec<Filter>,
+    filters: Vec<TemplateFilter>,
     /// As it is written, for messages.
     source: String,
 }
@@ -76,6 +76,6 @@ impl Template {
 
     /// Whether it names tasks, and so waits for phase two.
     pub fn names_tasks(&self) -> bool {
-        self.expressions().any(|expression| expression.path.root == Root::Tasks)
+        self.expressions().any(|expression| expression.path.root == ValueRoot::Tasks)
     }
 }

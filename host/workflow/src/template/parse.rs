@@ -1,7 +1,7 @@
 //! Text to template. One pass, no backtracking.
 
-use super::filter::Filter;
-use super::path::{Path, Root, Step, is_name};
+use super::filter::TemplateFilter;
+use super::path::{Path, ValueRoot, PathStep, is_name};
 use super::{Expression, Piece, Template, TemplateError};
 use crate::problem::{listed, quoted};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ const CLOSE: &str = "}}";
 
 /// The template that a text is.
 pub(super) fn template(text: &str) -> Result<Template, TemplateError> {
-    let mut cursor = Cursor { text, at: 0 };
+    let mut cursor = TemplateCursor { text, at: 0 };
     let mut pieces = Vec::new();
     let mut plain = 0;
     while let Some(brace) = text[cursor.at..].find('{').map(|found| cursor.at + found) {
@@ -42,12 +42,12 @@ pub(super) fn template(text: &str) -> Result<Template, TemplateError> {
     Ok(Template { pieces })
 }
 
-struct Cursor<'a> {
+struct TemplateCursor<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> TemplateCursor<'a> {
     fn refuse(&self, problem: impl Into<String>) -> TemplateError {
         TemplateError { at: self.at, problem: problem.into() }
     }
@@ -119,8 +119,8 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         self.takes(".");
         let name = self.word();
-        let Some((_, root)) = Root::ALL.iter().find(|(known, _)| *known == name) else {
-            let roots: Vec<&str> = Root::ALL.iter().map(|(name, _)| *name).collect();
+        let Some((_, root)) = ValueRoot::ALL.iter().find(|(known, _)| *known == name) else {
+            let roots: Vec<&str> = ValueRoot::ALL.iter().map(|(name, _)| *name).collect();
             let said = match name {
                 "" => format!("a path begins with one of {}", listed(&roots)),
                 _ => format!(
@@ -140,7 +140,7 @@ impl<'a> Cursor<'a> {
                     let said = "after a dot comes a name of letters, digits, `_` and `-`; write others as [\"any key\"] or [0]";
                     return Err(TemplateError { at, problem: said.into() });
                 }
-                steps.push(Step::Key(name.to_owned()));
+                steps.push(PathStep::Key(name.to_owned()));
             } else if self.takes("[") {
                 steps.push(self.bracket()?);
             } else {
@@ -155,24 +155,24 @@ impl<'a> Cursor<'a> {
     }
 
     /// After `[`, up to and with `]`.
-    fn bracket(&mut self) -> Result<Step, TemplateError> {
+    fn bracket(&mut self) -> Result<PathStep, TemplateError> {
         self.skip_blanks();
         let step = match self.rest().chars().next() {
-            Some('"' | '\'') => Step::Key(self.string()?),
+            Some('"' | '\'') => PathStep::Key(self.string()?),
             _ => {
                 let at = self.at;
                 let index = self.word().parse().map_err(|_| TemplateError {
                     at,
                     problem: "between [ and ] comes a key in quotes or a number from 0".into(),
                 })?;
-                Step::Index(index)
+                PathStep::Index(index)
             }
         };
         self.skip_blanks();
         if self.takes("]") { Ok(step) } else { Err(self.refuse("`[` has no `]`")) }
     }
 
-    fn filter(&mut self) -> Result<Filter, TemplateError> {
+    fn filter(&mut self) -> Result<TemplateFilter, TemplateError> {
         let at = self.at;
         let name = self.word();
         let mut arguments = Vec::new();
@@ -189,7 +189,7 @@ impl<'a> Cursor<'a> {
                 arguments.push(self.literal()?);
             }
         }
-        Filter::of(name, arguments).map_err(|problem| TemplateError { at, problem })
+        TemplateFilter::of(name, arguments).map_err(|problem| TemplateError { at, problem })
     }
 
     /// A text in quotes, a number, `true`, `false`, `null`, `[]` or `{}`.

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Where a path begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Root {
+pub enum ValueRoot {
     /// The workflow's `id`, `run` and `input`.
     Workflow,
     /// The `with` of an agent task, else the workflow's input.
@@ -22,7 +22,7 @@ pub enum Root {
     Tasks,
 }
 
-impl Root {
+impl ValueRoot {
     /// Each with its name.
     pub const ALL: [(&'static str, Self); 7] = [
         ("workflow", Self::Workflow),
@@ -42,7 +42,7 @@ impl Root {
 
 /// One step of a path below its root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PathStep {
     /// `.name` or `["any key"]`.
     Key(String),
     /// `[0]`.
@@ -53,25 +53,25 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     /// Where it begins.
-    pub root: Root,
+    pub root: ValueRoot,
     /// What follows; never empty.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
 }
 
 impl Path {
     /// The name at step `n`, if it is one.
     pub fn key(&self, n: usize) -> Option<&str> {
         match self.steps.get(n) {
-            Some(Step::Key(key)) => Some(key),
-            Some(Step::Index(_)) | None => None,
+            Some(PathStep::Key(key)) => Some(key),
+            Some(PathStep::Index(_)) | None => None,
         }
     }
 
     /// What is there; none where something is missing on the way, or null.
     pub(super) fn find<'a>(&self, root: &'a Value) -> Option<&'a Value> {
-        let step = |value: &'a Value, step: &Step| match step {
-            Step::Key(key) => value.as_object()?.get(key),
-            Step::Index(index) => value.as_array()?.get(*index),
+        let step = |value: &'a Value, step: &PathStep| match step {
+            PathStep::Key(key) => value.as_object()?.get(key),
+            PathStep::Index(index) => value.as_array()?.get(*index),
         };
         self.steps.iter().try_fold(root, step).filter(|value| !value.is_null())
     }
@@ -82,9 +82,9 @@ impl fmt::Display for Path {
         f.write_str(self.root.name())?;
         for step in &self.steps {
             match step {
-                Step::Key(key) if is_name(key) => write!(f, ".{key}")?,
-                Step::Key(key) => write!(f, "[{}]", Value::from(key.as_str()))?,
-                Step::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Key(key) if is_name(key) => write!(f, ".{key}")?,
+                PathStep::Key(key) => write!(f, "[{}]", Value::from(key.as_str()))?,
+                PathStep::Index(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())

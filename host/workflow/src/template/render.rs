@@ -1,7 +1,7 @@
 //! A template with what its paths name put in. What comes out is data, whatever it looks like.
 
-use super::filter::{Filter, plain_text};
-use super::path::Root;
+use super::filter::{TemplateFilter, plain_text};
+use super::path::ValueRoot;
 use super::{Expression, Piece, Template};
 use crate::problem::quoted;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ pub const RENDERED_BYTES_MAX: usize = 1 << 20;
 /// What paths name: an object with the roots that are known. Of `env` it has every name that the
 /// operator lists, null where the variable is not set.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct RenderScope {
     roots: Map<String, Value>,
 }
 
@@ -26,15 +26,15 @@ pub struct RenderError {
     pub problem: String,
 }
 
-impl Scope {
+impl RenderScope {
     /// The same with what this root holds.
     #[must_use]
-    pub fn with(mut self, root: Root, value: Value) -> Self {
+    pub fn with(mut self, root: ValueRoot, value: Value) -> Self {
         self.roots.insert(root.name().to_owned(), value);
         self
     }
 
-    fn root(&self, root: Root) -> Option<&Value> {
+    fn root(&self, root: ValueRoot) -> Option<&Value> {
         self.roots.get(root.name())
     }
 }
@@ -44,7 +44,7 @@ impl Template {
     ///
     /// # Errors
     /// [`RenderError`].
-    pub fn render_text(&self, scope: &Scope) -> Result<String, RenderError> {
+    pub fn render_text(&self, scope: &RenderScope) -> Result<String, RenderError> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
@@ -65,7 +65,7 @@ impl Template {
     ///
     /// # Errors
     /// [`RenderError`].
-    pub fn render_value(&self, scope: &Scope) -> Result<Value, RenderError> {
+    pub fn render_value(&self, scope: &RenderScope) -> Result<Value, RenderError> {
         match &self.pieces[..] {
             [Piece::Expression(expression)] => expression.value(scope),
             _ => self.render_text(scope).map(Value::String),
@@ -78,9 +78,9 @@ impl Expression {
         RenderError { expression: quoted(&self.source), problem: problem.into() }
     }
 
-    fn value(&self, scope: &Scope) -> Result<Value, RenderError> {
+    fn value(&self, scope: &RenderScope) -> Result<Value, RenderError> {
         let root = scope.root(self.path.root);
-        if let (Root::Env, Some(name)) = (self.path.root, self.path.key(0))
+        if let (ValueRoot::Env, Some(name)) = (self.path.root, self.path.key(0))
             && !root.and_then(Value::as_object).is_some_and(|listed| listed.contains_key(name))
         {
             let said =
@@ -90,7 +90,7 @@ impl Expression {
         let mut value = root.and_then(|root| self.path.find(root)).cloned();
         for filter in &self.filters {
             value = match (filter, value) {
-                (Filter::Default(instead), None) => Some(instead.clone()),
+                (TemplateFilter::Default(instead), None) => Some(instead.clone()),
                 (_, None) => return Err(self.missing()),
                 (filter, Some(value)) => {
                     filter.apply(value, RENDERED_BYTES_MAX).map_err(|problem| self.refuse(problem))?

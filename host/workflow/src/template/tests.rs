@@ -1,20 +1,20 @@
 //! Templates: what is refused, what each filter gives, and that data is never a template.
 
-use super::{Root, Scope, Template};
+use super::{ValueRoot, RenderScope, Template};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn scope() -> Scope {
-    Scope::default()
+fn scope() -> RenderScope {
+    RenderScope::default()
         .with(
-            Root::Input,
+            ValueRoot::Input,
             json!({
                 "name": "Ada", "blank": "  x ", "n": 1.5, "yes": true, "none": null, "list": ["a", 2, null],
                 "empty": [], "map": { "any key": "k", "gen-image": "g" }, "evil": "{{ env.SECRET }}",
             }),
         )
-        .with(Root::Env, json!({ "HOME": "/h", "UNSET": null }))
-        .with(Root::Tasks, json!({ "gen-image": { "output": { "path": "p.png" } } }))
+        .with(ValueRoot::Env, json!({ "HOME": "/h", "UNSET": null }))
+        .with(ValueRoot::Tasks, json!({ "gen-image": { "output": { "path": "p.png" } } }))
 }
 
 fn refused(text: &str) -> String {
@@ -133,7 +133,7 @@ fn one_expression_is_the_value_itself() {
 #[test]
 fn no_text_grows_without_end() {
     let big = "a".repeat(super::RENDERED_BYTES_MAX / 2 + 1);
-    let scope = Scope::default().with(Root::Input, json!({ "big": big, "list": [big, big] }));
+    let scope = RenderScope::default().with(ValueRoot::Input, json!({ "big": big, "list": [big, big] }));
     for text in [
         "{{ input.big }}{{ input.big }}",
         "{{ input.big | replace(\"a\", \"aaaa\") }}",
@@ -151,7 +151,7 @@ proptest! {
     #[test]
     fn data_is_never_a_template(before in "[^{]{0,8}", data in ".*|.*\\{\\{ ?(env|input)\\.[a-z]+ ?\\}\\}.*|\\{%.*", after in "[^{]{0,8}") {
         let text = format!("{before}{{{{ input.x }}}}{after}");
-        let scope = Scope::default().with(Root::Input, json!({ "x": data })).with(Root::Env, json!({ "secret": "s3cret" }));
+        let scope = RenderScope::default().with(ValueRoot::Input, json!({ "x": data })).with(ValueRoot::Env, json!({ "secret": "s3cret" }));
         let template = Template::parse(&text).expect("a template");
         prop_assert_eq!(template.render_text(&scope), Ok(format!("{before}{data}{after}")));
     }
@@ -164,7 +164,7 @@ proptest! {
             prop_assert!(error.at <= text.len() && text.is_char_boundary(error.at));
         }
         if !text.contains("{{") && !text.contains("{%") {
-            prop_assert_eq!(parsed.expect("plain").render_text(&Scope::default()), Ok(text));
+            prop_assert_eq!(parsed.expect("plain").render_text(&RenderScope::default()), Ok(text));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a run makes of a file: both phases, defaults, scopes, and that data stays data.
 
 use super::{EXAMPLES, load, load_with};
-use crate::attachment::{LocalPath, Source};
-use crate::{Context, Plan, PlannedWork, Workflow, mermaid};
+use crate::attachment::{LocalPath, AttachmentSource};
+use crate::{Context, RunPlan, PlannedWork, Workflow, mermaid};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -17,17 +17,17 @@ fn context(workflow: &Workflow, input: Value) -> Context {
     }
 }
 
-fn plan(text: &str, input: Value) -> Result<Plan, String> {
+fn plan(text: &str, input: Value) -> Result<RunPlan, String> {
     let workflow = Arc::new(load(text).expect("a workflow"));
     let context = context(&workflow, input);
-    Plan::begin(workflow, &context).map_err(|error| format!("{}: {error}", error.code))
+    RunPlan::begin(workflow, &context).map_err(|error| format!("{}: {error}", error.code))
 }
 
 fn outputs(of: &[(&str, Value)]) -> Map<String, Value> {
     of.iter().map(|(id, output)| ((*id).to_owned(), output.clone())).collect()
 }
 
-fn arguments(plan: &Plan, task: usize, done: &[(&str, Value)]) -> Result<Value, String> {
+fn arguments(plan: &RunPlan, task: usize, done: &[(&str, Value)]) -> Result<Value, String> {
     let PlannedWork::Tool { with, .. } = &plan.tasks[task].work else { panic!("a tool's task") };
     plan.arguments(with, &outputs(done)).map_err(|error| format!("{}: {error}", error.code))
 }
@@ -164,7 +164,7 @@ fn attachments_expand_in_order_and_pass_the_same_checks_after_phase_two() {
     };
     let items = ready("/shared/x.png").expect("a path of the workspace").attachments;
     assert!(
-        matches!(&items[1].item.source, Source::Local(LocalPath::Workspace(path)) if path.as_str() == "/shared/x.png")
+        matches!(&items[1].item.source, AttachmentSource::Local(LocalPath::Workspace(path)) if path.as_str() == "/shared/x.png")
     );
     assert_eq!(items[0].item.meta.as_ref().map(|meta| meta["k"].clone()), Some(json!("1")));
     for path in ["/etc/passwd", "../x.png", "a[", "/vault/key", ""] {
@@ -206,10 +206,10 @@ tasks:
         let ready = plan.ready(asked, &done).expect(root);
         assert_eq!((ready.instructions.as_str(), ready.prompt.as_str()), ("i x", "p x"), "{root}");
         let shown = ready.attachments.iter().map(|one| match &one.item.source {
-            Source::Url(url) => format!("{} {}", one.item.kind.name(), url.as_written()),
-            Source::Local(LocalPath::File(path)) => format!("{} {path}", one.item.kind.name()),
-            Source::Local(LocalPath::Pattern(pattern)) => format!("{} {pattern}", one.item.kind.name()),
-            Source::Local(LocalPath::Workspace(path)) => panic!("{path}"),
+            AttachmentSource::Url(url) => format!("{} {}", one.item.kind.name(), url.as_written()),
+            AttachmentSource::Local(LocalPath::File(path)) => format!("{} {path}", one.item.kind.name()),
+            AttachmentSource::Local(LocalPath::Pattern(pattern)) => format!("{} {pattern}", one.item.kind.name()),
+            AttachmentSource::Local(LocalPath::Workspace(path)) => panic!("{path}"),
         });
         let expected =
             ["image https://e.example/x", "pdf https://e.example/x.pdf", "file x.txt", "image x/*.png"];
@@ -234,7 +234,7 @@ fn agents_of_files_have_their_own_folder() {
     let agent = "id: a\nattachments: [{ type: file, path: a.txt }]\nactions: [{ id: x, prompt: p, attachments: [{ type: file, path: sub/b.txt }] }]\n";
     let workflow = Arc::new(load_with("w.yaml", text, &[("team/a.yaml", agent)]).expect("a workflow"));
     let context = context(&workflow, json!({}));
-    let plan = Plan::begin(workflow, &context).expect("phase one");
+    let plan = RunPlan::begin(workflow, &context).expect("phase one");
     let PlannedWork::Agent(work) = &plan.tasks[0].work else { panic!("an agent's task") };
     let folders: Vec<String> = work.attachments.iter().map(|one| one.folder.to_string()).collect();
     assert_eq!(folders, ["", "team", "team"]);

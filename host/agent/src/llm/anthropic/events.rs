@@ -1,9 +1,9 @@
 //! The events of a Messages stream: content blocks that start, grow and stop, pings between them,
 //! and errors in the middle.
 
-use crate::llm::answer::Answer;
-use crate::llm::dialect::{Heard, Listener, json};
-use crate::llm::failure::Failure;
+use crate::llm::answer::ModelAnswer;
+use crate::llm::dialect::{StreamState, Listener, json};
+use crate::llm::failure::AttemptFailure;
 use crate::turn::Stop;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) struct Blocks {
 }
 
 impl Listener for Blocks {
-    fn hear(&mut self, data: &str, answer: &mut Answer) -> Result<Heard, Failure> {
+    fn hear(&mut self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
         let event = json(data)?;
         let index = event["index"].as_u64().unwrap_or(0);
         match event["type"].as_str().unwrap_or_default() {
@@ -38,13 +38,13 @@ impl Listener for Blocks {
             }
             "message_stop" => {
                 self.stopped = true;
-                return Ok(Heard::End);
+                return Ok(StreamState::End);
             }
-            "error" => return Err(Failure::of_error(&event["error"])),
+            "error" => return Err(AttemptFailure::of_error(&event["error"])),
             // Pings, the ends of blocks, and what is added to the API later.
             _ => {}
         }
-        Ok(Heard::More)
+        Ok(StreamState::More)
     }
 
     fn is_whole(&self) -> bool {
@@ -52,7 +52,7 @@ impl Listener for Blocks {
     }
 }
 
-fn start(index: u64, block: &Value, answer: &mut Answer) -> Result<(), Failure> {
+fn start(index: u64, block: &Value, answer: &mut ModelAnswer) -> Result<(), AttemptFailure> {
     let text = |name: &str| block[name].as_str().unwrap_or_default();
     match text("type") {
         "text" => answer.say(text("text")),
@@ -67,7 +67,7 @@ fn start(index: u64, block: &Value, answer: &mut Answer) -> Result<(), Failure> 
 }
 
 /// Input read from a cache and written to one counts as read; later events repeat the sums.
-fn usage(usage: &Value, answer: &mut Answer) {
+fn usage(usage: &Value, answer: &mut ModelAnswer) {
     let read = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
     let input: u64 = read.iter().filter_map(|name| usage[*name].as_u64()).fold(0, u64::saturating_add);
     answer.usage.input_tokens = answer.usage.input_tokens.max(input);

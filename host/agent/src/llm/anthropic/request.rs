@@ -1,29 +1,29 @@
 //! The body of a Messages request. Users and models take turns, so results and what the user says
 //! besides are one message, the results first.
 
-use crate::llm::messages::{Block, Call, Message, Outcome, Prompt, Tool};
-use crate::llm::parts::{Encoded, Part, Shape};
+use crate::llm::messages::{Block, PromptCall, PromptMessage, CallResult, Prompt, PromptTool};
+use crate::llm::parts::{Encoded, PromptPart, PartShape};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct RequestBody<'a> {
     model: &'a str,
     max_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<&'a str>,
-    messages: Vec<Said<'a>>,
+    messages: Vec<RequestMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Offered<'a>>,
+    tools: Vec<OfferedTool<'a>>,
     stream: bool,
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct RequestMessage<'a> {
     role: Role,
-    content: Vec<Piece<'a>>,
+    content: Vec<ContentBlock<'a>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -35,23 +35,23 @@ enum Role {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Piece<'a> {
+enum ContentBlock<'a> {
     Text { text: &'a str },
-    Image { source: Source<'a> },
-    Document { source: Source<'a> },
+    Image { source: BlockSource<'a> },
+    Document { source: BlockSource<'a> },
     ToolUse { id: Cow<'a, str>, name: &'a str, input: &'a Value },
     ToolResult { tool_use_id: Cow<'a, str>, content: &'a str, is_error: bool },
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Source<'a> {
+enum BlockSource<'a> {
     Base64 { media_type: &'a str, data: Encoded<'a> },
     Url { url: &'a str },
 }
 
 #[derive(Serialize)]
-struct Offered<'a> {
+struct OfferedTool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
@@ -59,16 +59,16 @@ struct Offered<'a> {
 
 /// The body.
 pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
-    let mut messages: Vec<Said<'_>> = Vec::new();
+    let mut messages: Vec<RequestMessage<'_>> = Vec::new();
     let mut ids = Ids::default();
     for message in &prompt.messages {
         let (role, pieces) = ids.pieces(message);
         match messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(pieces),
-            _ => messages.push(Said { role, content: pieces }),
+            _ => messages.push(RequestMessage { role, content: pieces }),
         }
     }
-    let body = Body {
+    let body = RequestBody {
         model: prompt.model,
         max_tokens: prompt.max_output_tokens,
         system: Some(prompt.instructions).filter(|text| !text.trim().is_empty()),
@@ -90,16 +90,16 @@ struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    fn pieces(&mut self, message: &'a Message<'a>) -> (Role, Vec<Piece<'a>>) {
+    fn pieces(&mut self, message: &'a PromptMessage<'a>) -> (Role, Vec<ContentBlock<'a>>) {
         match message {
-            Message::User(blocks) => (Role::User, blocks.iter().map(block).collect()),
-            Message::Results(outcomes) => {
+            PromptMessage::User(blocks) => (Role::User, blocks.iter().map(block).collect()),
+            PromptMessage::Results(outcomes) => {
                 let outcomes = self.newest.drain(..).zip(outcomes);
                 (Role::User, outcomes.map(|(id, outcome)| tool_result(id, outcome)).collect())
             }
-            Message::Assistant { text, calls } => {
+            PromptMessage::Assistant { text, calls } => {
                 self.newest = calls.iter().map(|call| self.take(call.id)).collect();
-                let text = text.map(|text| Piece::Text { text });
+                let text = text.map(|text| ContentBlock::Text { text });
                 let calls = self.newest.iter().cloned().zip(calls).map(|(id, call)| tool_use(id, call));
                 (Role::Assistant, text.into_iter().chain(calls).collect())
             }
@@ -119,30 +119,30 @@ impl<'a> Ids<'a> {
     }
 }
 
-fn block<'a>(block: &'a Block<'a>) -> Piece<'a> {
+fn block<'a>(block: &'a Block<'a>) -> ContentBlock<'a> {
     match block {
-        Block::Text(text) => Piece::Text { text },
+        Block::Text(text) => ContentBlock::Text { text },
         Block::Part(part) => part_piece(part),
     }
 }
 
-fn part_piece(part: &Part) -> Piece<'_> {
+fn part_piece(part: &PromptPart) -> ContentBlock<'_> {
     let source = match part.url() {
-        Some(url) => Source::Url { url },
-        None => Source::Base64 { media_type: &part.mime_type, data: part.base64() },
+        Some(url) => BlockSource::Url { url },
+        None => BlockSource::Base64 { media_type: &part.mime_type, data: part.base64() },
     };
     match part.shape {
-        Shape::Image => Piece::Image { source },
-        Shape::Document => Piece::Document { source },
+        PartShape::Image => ContentBlock::Image { source },
+        PartShape::Document => ContentBlock::Document { source },
     }
 }
 
-fn tool_use<'a>(id: Cow<'a, str>, call: &'a Call<'a>) -> Piece<'a> {
-    Piece::ToolUse { id, name: &call.tool, input: &call.arguments }
+fn tool_use<'a>(id: Cow<'a, str>, call: &'a PromptCall<'a>) -> ContentBlock<'a> {
+    ContentBlock::ToolUse { id, name: &call.tool, input: &call.arguments }
 }
 
-fn tool_result<'a>(id: Cow<'a, str>, outcome: &'a Outcome<'a>) -> Piece<'a> {
-    Piece::ToolResult { tool_use_id: id, content: outcome.shown, is_error: outcome.failed }
+fn tool_result<'a>(id: Cow<'a, str>, outcome: &'a CallResult<'a>) -> ContentBlock<'a> {
+    ContentBlock::ToolResult { tool_use_id: id, content: outcome.shown, is_error: outcome.failed }
 }
 
 /// An id in the alphabet that this API accepts.
@@ -154,8 +154,8 @@ fn wire_id(id: &str) -> Cow<'_, str> {
     id.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>().into()
 }
 
-fn offered<'a>(tool: &'a Tool<'a>) -> Offered<'a> {
-    Offered { name: tool.name, description: tool.summary, input_schema: &tool.arguments }
+fn offered<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
+    OfferedTool { name: tool.name, description: tool.summary, input_schema: &tool.arguments }
 }
 
 #[cfg(test)]

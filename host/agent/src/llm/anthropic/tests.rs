@@ -4,7 +4,7 @@ use super::events::Blocks;
 use super::{Anthropic, request};
 use crate::llm::dialect::{Dialect, Listener};
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
-use crate::turn::{Stop, Usage};
+use crate::turn::{Stop, TokenUsage};
 use cofferdam_core::secret::Secret;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn listener() -> Box<dyn Listener> {
 async fn text_arrives_in_pieces_with_its_cost() {
     let reply = reply(listener, include_str!("streams/text.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Grüße! Alles gesehen. 📎"));
-    assert_eq!(reply.usage, Usage { input_tokens: 472 + 100 + 8, output_tokens: 15 });
+    assert_eq!(reply.usage, TokenUsage { input_tokens: 472 + 100 + 8, output_tokens: 15 });
     assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
 }
 

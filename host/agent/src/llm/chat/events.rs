@@ -2,9 +2,9 @@
 //! call the index 0 and a new id, some leave the index out, some repeat the name. The last chunk
 //! may hold usage and no choice.
 
-use crate::llm::answer::Answer;
-use crate::llm::dialect::{Heard, Listener, json};
-use crate::llm::failure::Failure;
+use crate::llm::answer::ModelAnswer;
+use crate::llm::dialect::{StreamState, Listener, json};
+use crate::llm::failure::AttemptFailure;
 use crate::turn::Stop;
 use serde_json::Value;
 
@@ -15,14 +15,14 @@ pub(super) struct Chunks {
 }
 
 impl Listener for Chunks {
-    fn hear(&mut self, data: &str, answer: &mut Answer) -> Result<Heard, Failure> {
+    fn hear(&mut self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
         if data.trim() == "[DONE]" {
             self.finished = true;
-            return Ok(Heard::End);
+            return Ok(StreamState::End);
         }
         let chunk = json(data)?;
         if !chunk["error"].is_null() {
-            return Err(Failure::of_error(&chunk["error"]));
+            return Err(AttemptFailure::of_error(&chunk["error"]));
         }
         if let Some(tokens) = chunk["usage"]["prompt_tokens"].as_u64() {
             answer.usage.input_tokens = tokens;
@@ -41,15 +41,15 @@ impl Listener for Chunks {
             hear_call(call, answer)?;
         }
         match choice["finish_reason"].as_str() {
-            None => return Ok(Heard::More),
+            None => return Ok(StreamState::More),
             Some("length") => answer.stop = Stop::Length,
             Some("content_filter") => answer.stop = Stop::Declined,
             // A proxy whose own server broke off.
-            Some("error") => return Err(Failure::Cut),
+            Some("error") => return Err(AttemptFailure::Cut),
             Some(_) => {}
         }
         self.finished = true;
-        Ok(Heard::More)
+        Ok(StreamState::More)
     }
 
     /// Some servers close after the last choice, without a `[DONE]`.
@@ -60,7 +60,7 @@ impl Listener for Chunks {
 
 /// Servers whose model thinks first send parts, of which thoughts are one kind, and texts where it
 /// is one again.
-fn say(content: &Value, answer: &mut Answer) -> Result<(), Failure> {
+fn say(content: &Value, answer: &mut ModelAnswer) -> Result<(), AttemptFailure> {
     match content {
         Value::String(text) => answer.say(text),
         Value::Array(parts) => {
@@ -71,7 +71,7 @@ fn say(content: &Value, answer: &mut Answer) -> Result<(), Failure> {
     }
 }
 
-fn hear_call(call: &Value, answer: &mut Answer) -> Result<(), Failure> {
+fn hear_call(call: &Value, answer: &mut ModelAnswer) -> Result<(), AttemptFailure> {
     let id = call["id"].as_str().unwrap_or_default();
     let name = call["function"]["name"].as_str().unwrap_or_default();
     let index = match call["index"].as_u64() {

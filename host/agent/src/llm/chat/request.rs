@@ -1,17 +1,17 @@
 //! The body of a Chat Completions request.
 
 use super::LimitField;
-use crate::llm::messages::{Block, Call, Message, Prompt, Tool};
-use crate::llm::parts::{Encoded, Part, Shape};
+use crate::llm::messages::{Block, PromptCall, PromptMessage, Prompt, PromptTool};
+use crate::llm::parts::{Encoded, PromptPart, PartShape};
 use serde::Serialize;
 use serde_json::Value;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct RequestBody<'a> {
     model: &'a str,
-    messages: Vec<Said<'a>>,
+    messages: Vec<RequestMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Offered<'a>>,
+    tools: Vec<OfferedTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,17 +27,17 @@ struct StreamOptions {
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-enum Said<'a> {
+enum RequestMessage<'a> {
     System {
         content: &'a str,
     },
     User {
-        content: Content<'a>,
+        content: MessageContent<'a>,
     },
     Assistant {
         content: Option<&'a str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<Made<'a>>,
+        tool_calls: Vec<MadeCall<'a>>,
     },
     Tool {
         tool_call_id: &'a str,
@@ -48,17 +48,17 @@ enum Said<'a> {
 /// A single text is a string: some servers know nothing else.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum MessageContent<'a> {
     Text(&'a str),
-    Blocks(Vec<Piece<'a>>),
+    Blocks(Vec<ContentPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Piece<'a> {
+enum ContentPart<'a> {
     Text { text: &'a str },
     ImageUrl { image_url: ImageUrl<'a> },
-    File { file: File<'a> },
+    File { file: FilePart<'a> },
 }
 
 #[derive(Serialize)]
@@ -67,13 +67,13 @@ struct ImageUrl<'a> {
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct FilePart<'a> {
     filename: &'a str,
     file_data: Encoded<'a>,
 }
 
 #[derive(Serialize)]
-struct Made<'a> {
+struct MadeCall<'a> {
     id: &'a str,
     r#type: &'static str,
     function: MadeFunction<'a>,
@@ -86,7 +86,7 @@ struct MadeFunction<'a> {
 }
 
 #[derive(Serialize)]
-struct Offered<'a> {
+struct OfferedTool<'a> {
     r#type: &'static str,
     function: OfferedFunction<'a>,
 }
@@ -101,10 +101,10 @@ struct OfferedFunction<'a> {
 /// The body.
 pub(super) fn body(prompt: &Prompt<'_>, limit: LimitField) -> Vec<u8> {
     let system = Some(prompt.instructions).filter(|text| !text.trim().is_empty());
-    let mut messages: Vec<_> = system.into_iter().map(|content| Said::System { content }).collect();
+    let mut messages: Vec<_> = system.into_iter().map(|content| RequestMessage::System { content }).collect();
     messages.extend(prompt.messages.iter().flat_map(said));
     let tokens = |field| (limit == field).then_some(prompt.max_output_tokens);
-    let body = Body {
+    let body = RequestBody {
         model: prompt.model,
         messages,
         tools: prompt.tools.iter().map(offered).collect(),
@@ -116,44 +116,44 @@ pub(super) fn body(prompt: &Prompt<'_>, limit: LimitField) -> Vec<u8> {
     serde_json::to_vec(&body).expect("plain data")
 }
 
-fn said<'a>(message: &'a Message<'a>) -> Vec<Said<'a>> {
+fn said<'a>(message: &'a PromptMessage<'a>) -> Vec<RequestMessage<'a>> {
     match message {
-        Message::User(blocks) => vec![Said::User { content: content(blocks) }],
-        Message::Assistant { text, calls } => {
-            vec![Said::Assistant { content: *text, tool_calls: calls.iter().map(made).collect() }]
+        PromptMessage::User(blocks) => vec![RequestMessage::User { content: content(blocks) }],
+        PromptMessage::Assistant { text, calls } => {
+            vec![RequestMessage::Assistant { content: *text, tool_calls: calls.iter().map(made).collect() }]
         }
-        Message::Results(outcomes) => outcomes
+        PromptMessage::Results(outcomes) => outcomes
             .iter()
-            .map(|outcome| Said::Tool { tool_call_id: outcome.call, content: outcome.shown })
+            .map(|outcome| RequestMessage::Tool { tool_call_id: outcome.call, content: outcome.shown })
             .collect(),
     }
 }
 
-fn content<'a>(blocks: &'a [Block<'a>]) -> Content<'a> {
+fn content<'a>(blocks: &'a [Block<'a>]) -> MessageContent<'a> {
     if let [Block::Text(text)] = blocks {
-        return Content::Text(text);
+        return MessageContent::Text(text);
     }
     let piece = |block: &'a Block<'a>| match block {
-        Block::Text(text) => Piece::Text { text },
+        Block::Text(text) => ContentPart::Text { text },
         Block::Part(part) => part_piece(part),
     };
-    Content::Blocks(blocks.iter().map(piece).collect())
+    MessageContent::Blocks(blocks.iter().map(piece).collect())
 }
 
-fn part_piece(part: &Part) -> Piece<'_> {
+fn part_piece(part: &PromptPart) -> ContentPart<'_> {
     match part.shape {
-        Shape::Image => Piece::ImageUrl { image_url: ImageUrl { url: part.data_url() } },
-        Shape::Document => Piece::File { file: File { filename: &part.name, file_data: part.data_url() } },
+        PartShape::Image => ContentPart::ImageUrl { image_url: ImageUrl { url: part.data_url() } },
+        PartShape::Document => ContentPart::File { file: FilePart { filename: &part.name, file_data: part.data_url() } },
     }
 }
 
-fn made<'a>(call: &'a Call<'a>) -> Made<'a> {
+fn made<'a>(call: &'a PromptCall<'a>) -> MadeCall<'a> {
     let function = MadeFunction { name: &call.tool, arguments: call.arguments.to_string() };
-    Made { id: call.id, r#type: "function", function }
+    MadeCall { id: call.id, r#type: "function", function }
 }
 
-fn offered<'a>(tool: &'a Tool<'a>) -> Offered<'a> {
+fn offered<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
     let function =
         OfferedFunction { name: tool.name, description: tool.summary, parameters: &tool.arguments };
-    Offered { r#type: "function", function }
+    OfferedTool { r#type: "function", function }
 }

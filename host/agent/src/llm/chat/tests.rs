@@ -4,10 +4,10 @@
 use super::events::Chunks;
 use super::{Chat, LimitField, request};
 use crate::llm::dialect::{Dialect, Listener};
-use crate::llm::failure::Failure;
+use crate::llm::failure::AttemptFailure;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
 use crate::server::Address;
-use crate::turn::{Stop, Usage};
+use crate::turn::{Stop, TokenUsage};
 use cofferdam_core::secret::Secret;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn listener() -> Box<dyn Listener> {
 async fn text_arrives_in_pieces_with_its_cost() {
     let reply = reply(listener, include_str!("streams/text.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Grüße! Ich habe alles gesehen. 📎"));
-    assert_eq!(reply.usage, Usage { input_tokens: 93, output_tokens: 11 });
+    assert_eq!(reply.usage, TokenUsage { input_tokens: 93, output_tokens: 11 });
     assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
 }
 
@@ -95,11 +95,11 @@ async fn what_is_cut_or_broken_is_never_whole() {
     }
     let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n";
     let error = format!("{begun}data: {{\"error\":{{\"code\":502,\"message\":\"upstream\"}}}}\n\n");
-    assert!(matches!(heard(listener(), &error, 64).await, Err(Failure::Busy { .. })));
+    assert!(matches!(heard(listener(), &error, 64).await, Err(AttemptFailure::Busy { .. })));
     let proxy = format!("{begun}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"error\"}}]}}\n\n");
-    assert_eq!(heard(listener(), &proxy, 64).await.err(), Some(Failure::Cut));
+    assert_eq!(heard(listener(), &proxy, 64).await.err(), Some(AttemptFailure::Cut));
     let garbage = format!("{begun}data: {{\"choices\n\n");
-    assert!(matches!(heard(listener(), &garbage, 64).await, Err(Failure::Unreadable(_))));
+    assert!(matches!(heard(listener(), &garbage, 64).await, Err(AttemptFailure::Unreadable(_))));
 }
 
 #[test]

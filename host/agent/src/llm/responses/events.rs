@@ -2,9 +2,9 @@
 //! leave the places out send one item after the other. The id that a call is answered by is its
 //! `call_id`, which is not the item's id.
 
-use crate::llm::answer::Answer;
-use crate::llm::dialect::{Heard, Listener, json};
-use crate::llm::failure::Failure;
+use crate::llm::answer::ModelAnswer;
+use crate::llm::dialect::{StreamState, Listener, json};
+use crate::llm::failure::AttemptFailure;
 use crate::turn::Stop;
 use serde_json::Value;
 
@@ -15,9 +15,9 @@ pub(super) struct Items {
 }
 
 impl Listener for Items {
-    fn hear(&mut self, data: &str, answer: &mut Answer) -> Result<Heard, Failure> {
+    fn hear(&mut self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
         if data.trim() == "[DONE]" {
-            return Ok(Heard::More);
+            return Ok(StreamState::More);
         }
         let event = json(data)?;
         let place = event["output_index"].as_u64().unwrap_or(0);
@@ -51,13 +51,13 @@ impl Listener for Items {
                 };
                 return Ok(self.end(&event["response"], answer));
             }
-            "response.failed" => return Err(Failure::of_error(&event["response"]["error"])),
+            "response.failed" => return Err(AttemptFailure::of_error(&event["response"]["error"])),
             // As it is published, and as it is sent.
-            "error" if event["error"].is_object() => return Err(Failure::of_error(&event["error"])),
-            "error" => return Err(Failure::of_error(&event)),
+            "error" if event["error"].is_object() => return Err(AttemptFailure::of_error(&event["error"])),
+            "error" => return Err(AttemptFailure::of_error(&event)),
             _ => {}
         }
-        Ok(Heard::More)
+        Ok(StreamState::More)
     }
 
     fn is_whole(&self) -> bool {
@@ -71,15 +71,15 @@ impl Items {
         Self { max_output_tokens, over: false }
     }
 
-    fn end(&mut self, response: &Value, answer: &mut Answer) -> Heard {
+    fn end(&mut self, response: &Value, answer: &mut ModelAnswer) -> StreamState {
         self.over = true;
         answer.usage.input_tokens = response["usage"]["input_tokens"].as_u64().unwrap_or(0);
         answer.usage.output_tokens = response["usage"]["output_tokens"].as_u64().unwrap_or(0);
-        Heard::End
+        StreamState::End
     }
 }
 
-fn add(place: u64, item: &Value, answer: &mut Answer) -> Result<(), Failure> {
+fn add(place: u64, item: &Value, answer: &mut ModelAnswer) -> Result<(), AttemptFailure> {
     let text = |name: &str| item[name].as_str().unwrap_or_default();
     match text("type") {
         "message" => {

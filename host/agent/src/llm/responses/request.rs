@@ -1,19 +1,19 @@
 //! The body of a Responses request. Items have no ids of their own here: the server, which stores
 //! nothing, would look for them in vain.
 
-use crate::llm::messages::{Block, Message, Prompt, Tool};
-use crate::llm::parts::{Encoded, Part, Shape};
+use crate::llm::messages::{Block, PromptMessage, Prompt, PromptTool};
+use crate::llm::parts::{Encoded, PromptPart, PartShape};
 use serde::Serialize;
 use serde_json::Value;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct RequestBody<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
-    input: Vec<Item<'a>>,
+    input: Vec<InputItem<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Offered<'a>>,
+    tools: Vec<OfferedTool<'a>>,
     max_output_tokens: u32,
     store: bool,
     stream: bool,
@@ -21,15 +21,15 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Item<'a> {
-    Message { role: &'static str, content: Vec<Piece<'a>> },
+enum InputItem<'a> {
+    Message { role: &'static str, content: Vec<ContentPart<'a>> },
     FunctionCall { call_id: &'a str, name: &'a str, arguments: String },
     FunctionCallOutput { call_id: &'a str, output: &'a str },
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Piece<'a> {
+enum ContentPart<'a> {
     InputText { text: &'a str },
     OutputText { text: &'a str },
     InputImage { image_url: Encoded<'a> },
@@ -37,7 +37,7 @@ enum Piece<'a> {
 }
 
 #[derive(Serialize)]
-struct Offered<'a> {
+struct OfferedTool<'a> {
     r#type: &'static str,
     name: &'a str,
     description: &'a str,
@@ -48,7 +48,7 @@ struct Offered<'a> {
 
 /// The body.
 pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
-    let body = Body {
+    let body = RequestBody {
         model: prompt.model,
         instructions: Some(prompt.instructions).filter(|text| !text.trim().is_empty()),
         input: prompt.messages.iter().flat_map(items).collect(),
@@ -60,44 +60,44 @@ pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
     serde_json::to_vec(&body).expect("plain data")
 }
 
-fn items<'a>(message: &'a Message<'a>) -> Vec<Item<'a>> {
+fn items<'a>(message: &'a PromptMessage<'a>) -> Vec<InputItem<'a>> {
     match message {
-        Message::User(blocks) => {
-            vec![Item::Message { role: "user", content: blocks.iter().map(block).collect() }]
+        PromptMessage::User(blocks) => {
+            vec![InputItem::Message { role: "user", content: blocks.iter().map(block).collect() }]
         }
-        Message::Assistant { text, calls } => {
+        PromptMessage::Assistant { text, calls } => {
             let said = text
-                .map(|text| Item::Message { role: "assistant", content: vec![Piece::OutputText { text }] });
-            let calls = calls.iter().map(|call| Item::FunctionCall {
+                .map(|text| InputItem::Message { role: "assistant", content: vec![ContentPart::OutputText { text }] });
+            let calls = calls.iter().map(|call| InputItem::FunctionCall {
                 call_id: call.id,
                 name: &call.tool,
                 arguments: call.arguments.to_string(),
             });
             said.into_iter().chain(calls).collect()
         }
-        Message::Results(outcomes) => outcomes
+        PromptMessage::Results(outcomes) => outcomes
             .iter()
-            .map(|outcome| Item::FunctionCallOutput { call_id: outcome.call, output: outcome.shown })
+            .map(|outcome| InputItem::FunctionCallOutput { call_id: outcome.call, output: outcome.shown })
             .collect(),
     }
 }
 
-fn block<'a>(block: &'a Block<'a>) -> Piece<'a> {
+fn block<'a>(block: &'a Block<'a>) -> ContentPart<'a> {
     match block {
-        Block::Text(text) => Piece::InputText { text },
+        Block::Text(text) => ContentPart::InputText { text },
         Block::Part(part) => part_piece(part),
     }
 }
 
-fn part_piece(part: &Part) -> Piece<'_> {
+fn part_piece(part: &PromptPart) -> ContentPart<'_> {
     match part.shape {
-        Shape::Image => Piece::InputImage { image_url: part.data_url() },
-        Shape::Document => Piece::InputFile { filename: &part.name, file_data: part.data_url() },
+        PartShape::Image => ContentPart::InputImage { image_url: part.data_url() },
+        PartShape::Document => ContentPart::InputFile { filename: &part.name, file_data: part.data_url() },
     }
 }
 
-fn offered<'a>(tool: &'a Tool<'a>) -> Offered<'a> {
-    Offered {
+fn offered<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
+    OfferedTool {
         r#type: "function",
         name: tool.name,
         description: tool.summary,

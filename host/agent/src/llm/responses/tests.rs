@@ -3,9 +3,9 @@
 use super::events::Items;
 use super::{Responses, request};
 use crate::llm::dialect::{Dialect, Listener};
-use crate::llm::failure::Failure;
+use crate::llm::failure::AttemptFailure;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
-use crate::turn::{Stop, Usage};
+use crate::turn::{Stop, TokenUsage};
 use cofferdam_core::secret::Secret;
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn listener() -> Box<dyn Listener> {
 async fn text_arrives_in_pieces_with_its_cost() {
     let reply = reply(listener, include_str!("streams/text.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Grüße! 📎\n\nDas ist alles."));
-    assert_eq!(reply.usage, Usage { input_tokens: 37, output_tokens: 11 });
+    assert_eq!(reply.usage, TokenUsage { input_tokens: 37, output_tokens: 11 });
     assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
 }
 
@@ -51,12 +51,12 @@ async fn what_is_cut_or_broken_is_never_whole() {
     };
     let failed = json!({ "type": "response.failed",
                          "response": { "error": { "code": "server_error", "message": "The server had an error." } } });
-    assert!(matches!(of(failed).await, Some(Failure::Busy { .. })));
+    assert!(matches!(of(failed).await, Some(AttemptFailure::Busy { .. })));
     let published =
         json!({ "type": "error", "code": "rate_limit_exceeded", "message": "slow", "param": null });
-    assert!(matches!(of(published).await, Some(Failure::Busy { .. })));
+    assert!(matches!(of(published).await, Some(AttemptFailure::Busy { .. })));
     let sent = json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "bad" } });
-    assert!(matches!(of(sent).await, Some(Failure::Refused(_))));
+    assert!(matches!(of(sent).await, Some(AttemptFailure::Refused(_))));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The way to a server and back, with little patience: what is waited for, tried again, bounded and
 //! given up.
 
-use crate::llm::config::{Config, Kind};
+use crate::llm::config::{Config, ProviderKind};
 use crate::llm::http::ERROR_BYTES_MAX;
-use crate::llm::model::{Model, REQUEST_BYTES_MAX};
-use crate::llm::patience::{Patience, REQUEST_ATTEMPTS_MAX};
-use crate::turn::{Conversation, Delta, Deltas, Entry, Provider, ProviderError, Reply, Request, Usage};
+use crate::llm::model::{ModelProvider, REQUEST_BYTES_MAX};
+use crate::llm::patience::{RequestTimeouts, REQUEST_ATTEMPTS_MAX};
+use crate::turn::{Conversation, Delta, Deltas, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, TokenUsage};
 use cofferdam_warden::attachments::Attachments;
 use std::time::Duration;
 use support::llm::{Call, Dialect, LlmServer, Turn};
@@ -17,7 +17,7 @@ const SHORT: Duration = Duration::from_millis(500);
 
 /// Takes all texts, and the newest cost.
 #[derive(Default)]
-struct Heard(Vec<String>, Option<Usage>);
+struct Heard(Vec<String>, Option<TokenUsage>);
 
 impl Deltas for Heard {
     fn take(&mut self, delta: Delta) {
@@ -28,44 +28,44 @@ impl Deltas for Heard {
     }
 }
 
-fn quick() -> Patience {
-    Patience {
+fn quick() -> RequestTimeouts {
+    RequestTimeouts {
         first_byte: SOON,
         silence: SOON,
         pause: Duration::from_millis(1),
         pause_longest: Duration::from_millis(4),
-        ..Patience::default()
+        ..RequestTimeouts::default()
     }
 }
 
-fn model(llm: &LlmServer, patience: Patience) -> Model {
-    model_of(Kind::OpenaiChat, llm.base_url(Dialect::Chat), patience)
+fn model(llm: &LlmServer, patience: RequestTimeouts) -> ModelProvider {
+    model_of(ProviderKind::OpenaiChat, llm.base_url(Dialect::Chat), patience)
 }
 
-fn model_of(kind: Kind, base_url: String, patience: Patience) -> Model {
+fn model_of(kind: ProviderKind, base_url: String, patience: RequestTimeouts) -> ModelProvider {
     let config =
         Config { kind, base_url: Some(base_url), model: Some("m".into()), patience, ..Config::default() };
     config.check().expect("sound");
-    Model::open(&config).expect("ready")
+    ModelProvider::open(&config).expect("ready")
 }
 
 /// A server that asks for no key, and a model that is there.
-async fn ask(model: &Model, text: &str) -> (Result<Reply, ProviderError>, Vec<String>) {
+async fn ask(model: &ModelProvider, text: &str) -> (Result<StepReply, ProviderError>, Vec<String>) {
     let (reply, heard) = hear(model, text).await;
     (reply, heard.0)
 }
 
 /// The same with all that is told on the way.
-async fn hear(model: &Model, text: &str) -> (Result<Reply, ProviderError>, Heard) {
-    let user = Entry::User { text: text.into(), attachments: Attachments::default(), addendum: None };
+async fn hear(model: &ModelProvider, text: &str) -> (Result<StepReply, ProviderError>, Heard) {
+    let user = HistoryEntry::User { text: text.into(), attachments: Attachments::default(), addendum: None };
     let conversation = Conversation { entries: vec![user] };
     let mut heard = Heard::default();
-    let request = Request { instructions: "", conversation: &conversation, tools: &[] };
+    let request = StepRequest { instructions: "", conversation: &conversation, tools: &[] };
     let reply = model.respond(request, &mut heard).await;
     (reply, heard)
 }
 
-fn said(reply: (Result<Reply, ProviderError>, Vec<String>)) -> String {
+fn said(reply: (Result<StepReply, ProviderError>, Vec<String>)) -> String {
     match reply.0 {
         Ok(reply) => reply.text.unwrap_or_default(),
         Err(error) => error.to_string(),
@@ -88,7 +88,7 @@ async fn texts_are_handed_on_as_they_come_and_returned_whole() {
     let reply = reply.expect("an answer");
     assert_eq!((heard.len(), heard.concat()), (3, "one two three".to_owned()));
     assert_eq!(reply.text.as_deref(), Some("one two three"));
-    assert_eq!(reply.usage, Usage { input_tokens: 7, output_tokens: 5 });
+    assert_eq!(reply.usage, TokenUsage { input_tokens: 7, output_tokens: 5 });
     let call = &reply.tool_calls[0];
     assert_eq!((call.id.as_str(), call.arguments.clone()), ("c", Ok("{\"path\": ".into())), "as it came");
 }
@@ -99,7 +99,7 @@ async fn silence_before_the_first_byte_is_tried_again() {
     // Once without a head, once with a head alone.
     llm.script([Turn::silence(), Turn::say("never").stalls_after(0)]);
     llm.otherwise(|_| Turn::say("At last."));
-    let model = model(&llm, Patience { first_byte: SHORT, ..quick() });
+    let model = model(&llm, RequestTimeouts { first_byte: SHORT, ..quick() });
     assert_eq!(said(ask(&model, "hello").await), "At last.");
     assert!(llm.requests().len() >= 3);
 }
@@ -108,12 +108,12 @@ async fn silence_before_the_first_byte_is_tried_again() {
 async fn silence_in_the_middle_breaks_an_answer_off() {
     let llm = server().await;
     llm.script([Turn::say("one two").in_pieces(2).stalls_after(2)]);
-    let (reply, heard) = ask(&model(&llm, Patience { silence: SHORT, ..quick() }), "hello").await;
+    let (reply, heard) = ask(&model(&llm, RequestTimeouts { silence: SHORT, ..quick() }), "hello").await;
     assert_eq!(heard, ["one "], "it had begun");
     let half = reply.expect_err("half");
     assert!(half.to_string().starts_with("The model's answer broke off"));
     // Four bytes are a token; what was read nobody has said.
-    let usage = Usage { input_tokens: 0, output_tokens: 1 };
+    let usage = TokenUsage { input_tokens: 0, output_tokens: 1 };
     assert!(matches!(half, ProviderError::BrokeOff { usage: spent, .. } if spent == usage));
     assert_eq!(llm.requests().len(), 1, "and is not asked for again");
 }
@@ -123,7 +123,7 @@ async fn silence_in_the_middle_breaks_an_answer_off() {
 async fn what_a_server_has_counted_is_paid_for_though_nothing_came_of_it() {
     let llm = server().await;
     let mute = || Turn::say("never").usage(7, 5).ends_after(1);
-    let model = model_of(Kind::Anthropic, llm.base_url(Dialect::Anthropic), quick());
+    let model = model_of(ProviderKind::Anthropic, llm.base_url(Dialect::Anthropic), quick());
     llm.script([mute(), mute(), Turn::say("At last.").usage(7, 5)]);
     let reply = ask(&model, "hello").await.0.expect("an answer");
     assert_eq!((reply.usage.input_tokens, reply.text.as_deref()), (21, Some("At last.")));
@@ -147,15 +147,15 @@ async fn what_an_answer_costs_is_told_while_it_comes() {
     let writes = || Turn::calls([Call::raw("four", &"y".repeat(36)).in_pieces(4)]).usage(7, 5);
     // The message, the call, and half of its arguments.
     llm.script([Turn::say("never").usage(7, 5).ends_after(1), writes().breaks_after(4)]);
-    let model = model_of(Kind::Anthropic, llm.base_url(Dialect::Anthropic), quick());
+    let model = model_of(ProviderKind::Anthropic, llm.base_url(Dialect::Anthropic), quick());
     let (reply, Heard(texts, told)) = hear(&model, "hello").await;
-    assert_eq!((texts.len(), told), (0, Some(Usage { input_tokens: 14, output_tokens: 6 })));
+    assert_eq!((texts.len(), told), (0, Some(TokenUsage { input_tokens: 14, output_tokens: 6 })));
     let broke_off = reply.expect_err("half");
     assert!(matches!(broke_off, ProviderError::BrokeOff { usage, .. } if Some(usage) == told));
     // So little that it is no token by an estimate has begun all the same.
     llm.script([Turn::say("one").usage(0, 0), Turn::status(404)]);
-    let chat = model_of(Kind::OpenaiChat, llm.base_url(Dialect::Chat), quick());
-    assert_eq!(hear(&chat, "hello").await.1.1, Some(Usage::default()));
+    let chat = model_of(ProviderKind::OpenaiChat, llm.base_url(Dialect::Chat), quick());
+    assert_eq!(hear(&chat, "hello").await.1.1, Some(TokenUsage::default()));
     assert_eq!(hear(&chat, "hello").await.1.1, None, "nothing came");
 }
 
@@ -165,7 +165,7 @@ async fn attempts_and_their_time_are_bounded() {
     llm.otherwise(|_| Turn::status(503));
     assert!(said(ask(&model(&llm, quick()), "hello").await).contains("cannot be reached"));
     assert_eq!(llm.requests().len(), REQUEST_ATTEMPTS_MAX as usize);
-    let hurried = Patience { retrying: Duration::ZERO, ..quick() };
+    let hurried = RequestTimeouts { retrying: Duration::ZERO, ..quick() };
     assert!(said(ask(&model(&llm, hurried), "hello").await).contains("cannot be reached"));
     assert_eq!(llm.requests().len(), REQUEST_ATTEMPTS_MAX as usize + 1, "no time for a second one");
 }
@@ -182,7 +182,7 @@ async fn a_server_that_loads_its_model_is_waited_for() {
     assert_eq!(llm.requests().len(), often + 2);
     // It never ends.
     llm.otherwise(move |_| loads());
-    let hurried = Patience { retrying: SHORT, ..quick() };
+    let hurried = RequestTimeouts { retrying: SHORT, ..quick() };
     assert!(said(ask(&model(&llm, hurried), "hello").await).contains("still being loaded"));
     assert!(llm.requests().len() > often + 2 + REQUEST_ATTEMPTS_MAX as usize, "and no attempt counts");
 }
@@ -224,13 +224,13 @@ async fn a_server_that_takes_no_connection_is_given_up() {
     let address = SocketAddrV4::try_from(getsockname(&full).expect("bound")).expect("an address");
     let _waiting = std::net::TcpStream::connect(address).expect("the queue has one place");
     let config = Config {
-        kind: Kind::OpenaiChat,
+        kind: ProviderKind::OpenaiChat,
         base_url: Some(format!("http://{address}/v1")),
         model: Some("m".into()),
-        patience: Patience { connect: SHORT, first_byte: 10 * SOON, ..quick() },
+        patience: RequestTimeouts { connect: SHORT, first_byte: 10 * SOON, ..quick() },
         ..Config::default()
     };
-    let model = Model::open(&config).expect("ready");
+    let model = ModelProvider::open(&config).expect("ready");
     let told = tokio::time::timeout(SOON, ask(&model, "hello")).await.expect("it is given up");
     assert!(said(told).contains("cannot be reached"));
 }

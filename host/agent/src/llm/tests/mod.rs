@@ -9,12 +9,12 @@ mod asking;
 mod garbled;
 mod recorded;
 
-use super::answer::Answer;
-use super::dialect::{Heard, Listener};
-use super::failure::Failure;
+use super::answer::ModelAnswer;
+use super::dialect::{StreamState, Listener};
+use super::failure::AttemptFailure;
 use super::messages::{Prompt, messages, tools};
-use super::parts::{Part, Parts, Shape};
-use crate::turn::{Conversation, Entry, Reply, Request, ToolCall, ToolSpec};
+use super::parts::{PromptPart, PromptParts, PartShape};
+use crate::turn::{Conversation, HistoryEntry, StepReply, StepRequest, ToolCall, ToolSpec};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::Attachments;
 use eventsource_stream::Eventsource;
@@ -27,24 +27,24 @@ pub(super) async fn heard(
     mut listener: Box<dyn Listener>,
     recorded: &str,
     size: usize,
-) -> Result<(Reply, Vec<String>), Failure> {
+) -> Result<(StepReply, Vec<String>), AttemptFailure> {
     let pieces: Vec<Result<Vec<u8>, ()>> = recorded.as_bytes().chunks(size).map(|p| Ok(p.to_vec())).collect();
     let mut events = iter(pieces).eventsource();
-    let (mut answer, mut texts) = (Answer::default(), Vec::new());
+    let (mut answer, mut texts) = (ModelAnswer::default(), Vec::new());
     let mut whole = false;
     while let Some(event) = events.next().await {
         let heard = listener.hear(&event.expect("events").data, &mut answer)?;
         texts.extend(answer.fresh().map(str::to_owned));
-        if heard == Heard::End {
+        if heard == StreamState::End {
             whole = true;
             break;
         }
     }
-    if whole || listener.is_whole() { Ok((answer.into_reply(), texts)) } else { Err(Failure::Cut) }
+    if whole || listener.is_whole() { Ok((answer.into_reply(), texts)) } else { Err(AttemptFailure::Cut) }
 }
 
 /// The reply that a recorded stream gives, however its bytes are cut.
-pub(super) async fn reply(listener: impl Fn() -> Box<dyn Listener>, recorded: &str) -> Reply {
+pub(super) async fn reply(listener: impl Fn() -> Box<dyn Listener>, recorded: &str) -> StepReply {
     let (reply, texts) = heard(listener(), recorded, recorded.len()).await.expect("a whole answer");
     assert_eq!(
         texts.concat().trim(),
@@ -64,7 +64,7 @@ pub(super) async fn cut_is_never_whole(listener: impl Fn() -> Box<dyn Listener>,
     let mut cuts = 0;
     for (at, _) in recorded.match_indices("\n\n").filter(|(at, _)| *at < whole) {
         let cut = heard(listener(), &recorded[..at + 2], 64).await;
-        assert_eq!(cut.err(), Some(Failure::Cut), "cut at {at}");
+        assert_eq!(cut.err(), Some(AttemptFailure::Cut), "cut at {at}");
         cuts += 1;
     }
     assert!(cuts > 2, "{cuts} cuts: nothing was tried");
@@ -78,10 +78,10 @@ pub(super) fn body_of(make: impl Fn(&Prompt<'_>) -> Vec<u8>) -> Value {
         summary: "Reads a file.".into(),
         arguments: json!({ "$schema": "x", "type": "object", "properties": { "path": { "type": "string" } } }),
     }];
-    let mut parts = Parts::default();
-    parts.put(1, Part::of_bytes(Shape::Image, "image/png", b"png"));
-    parts.put(1, Part::of_bytes(Shape::Document, "application/pdf", b"%PDF"));
-    let request = Request { instructions: "Be kind.", conversation: &conversation, tools: &specs };
+    let mut parts = PromptParts::default();
+    parts.put(1, PromptPart::of_bytes(PartShape::Image, "image/png", b"png"));
+    parts.put(1, PromptPart::of_bytes(PartShape::Document, "application/pdf", b"%PDF"));
+    let request = StepRequest { instructions: "Be kind.", conversation: &conversation, tools: &specs };
     let prompt = Prompt {
         model: "m-1",
         max_output_tokens: 77,
@@ -92,8 +92,8 @@ pub(super) fn body_of(make: impl Fn(&Prompt<'_>) -> Vec<u8>) -> Value {
     serde_json::from_slice(&make(&prompt)).expect("JSON")
 }
 
-fn everything() -> Vec<Entry> {
-    let user = |text: &str, addendum: Option<&str>| Entry::User {
+fn everything() -> Vec<HistoryEntry> {
+    let user = |text: &str, addendum: Option<&str>| HistoryEntry::User {
         text: text.into(),
         attachments: Attachments::default(),
         addendum: addendum.map(Into::into),
@@ -103,16 +103,16 @@ fn everything() -> Vec<Entry> {
         tool: tool.into(),
         arguments: Ok(arguments.into()),
     };
-    let result = |id: &str, result: Result<Value, ToolError>, shown: &str| Entry::ToolResult {
+    let result = |id: &str, result: Result<Value, ToolError>, shown: &str| HistoryEntry::ToolResult {
         call: id.into(),
         tool: "file_read".into(),
         result,
         shown: shown.into(),
     };
     vec![
-        Entry::Summary { text: "They met.".into() },
+        HistoryEntry::Summary { text: "They met.".into() },
         user("look", Some("User sent 2 attachments: …")),
-        Entry::Assistant {
+        HistoryEntry::Assistant {
             text: Some("I look.".into()),
             tool_calls: vec![
                 call("c1", "file_read", "{\"path\":\"/shared/ä\"}"),
@@ -121,7 +121,7 @@ fn everything() -> Vec<Entry> {
         },
         result("c1", Ok(json!({ "content": "x" })), "{\"content\":\"x\"}"),
         result("c.2", Err(ToolError::new(ErrorCode::UnknownTool, "no")), "unknown_tool: no"),
-        Entry::Assistant { text: Some("Done.".into()), tool_calls: Vec::new() },
+        HistoryEntry::Assistant { text: Some("Done.".into()), tool_calls: Vec::new() },
         user("thanks", None),
     ]
 }

@@ -5,10 +5,10 @@ use super::{cut_is_never_whole, heard, reply};
 use crate::llm::anthropic::Anthropic;
 use crate::llm::chat::Chat;
 use crate::llm::dialect::Dialect;
-use crate::llm::failure::Failure;
+use crate::llm::failure::AttemptFailure;
 use crate::llm::responses::Responses;
 use crate::server::Address;
-use crate::turn::{Stop, Usage};
+use crate::turn::{Stop, TokenUsage};
 
 /// An answer that a server gave.
 macro_rules! recorded {
@@ -43,7 +43,7 @@ async fn check(
     let expected: Vec<_> = calls.iter().map(|&(tool, arguments)| (tool, Ok(arguments.into()))).collect();
     assert_eq!(made, expected);
     assert!(reply.tool_calls.iter().all(|call| !call.id.is_empty()));
-    assert_eq!((reply.stop, reply.usage), (stop, Usage { input_tokens, output_tokens }));
+    assert_eq!((reply.stop, reply.usage), (stop, TokenUsage { input_tokens, output_tokens }));
     cut_is_never_whole(|| dialect.listener(), recorded, end).await;
 }
 
@@ -117,23 +117,23 @@ fn refusals_are_sorted_by_what_helps() {
         recorded!("litellm/anthropic-too-long.json"),
         recorded!("litellm/responses-too-long.json"),
     ] {
-        let failure = Failure::of_status(400, body, None);
-        assert!(matches!(failure, Failure::TooLong(_)), "{failure}");
+        let failure = AttemptFailure::of_status(400, body, None);
+        assert!(matches!(failure, AttemptFailure::TooLong(_)), "{failure}");
         let error = serde_json::from_str::<serde_json::Value>(body).expect("JSON")["error"].clone();
-        let failure = Failure::of_error(&error);
-        assert!(matches!(failure, Failure::TooLong(_)), "in a stream: {failure}");
+        let failure = AttemptFailure::of_error(&error);
+        assert!(matches!(failure, AttemptFailure::TooLong(_)), "in a stream: {failure}");
     }
     for (status, body) in [
         (500, recorded!("llama-server/image.json")),
         (400, recorded!("llama-server/chat-pdf.json")),
         (400, recorded!("llama-server/responses-pdf.json")),
     ] {
-        let failure = Failure::of_status(status, body, None);
-        assert!(matches!(failure, Failure::Blind(_)) && !failure.may_pass(), "{failure}");
+        let failure = AttemptFailure::of_status(status, body, None);
+        assert!(matches!(failure, AttemptFailure::Blind(_)) && !failure.may_pass(), "{failure}");
     }
-    let bad = Failure::of_status(400, recorded!("llama-server/bad.json"), None);
+    let bad = AttemptFailure::of_status(400, recorded!("llama-server/bad.json"), None);
     assert!(
-        matches!(&bad, Failure::Refused(said) if said.contains("Expected 'messages' to be an array")),
+        matches!(&bad, AttemptFailure::Refused(said) if said.contains("Expected 'messages' to be an array")),
         "{bad}"
     );
 }

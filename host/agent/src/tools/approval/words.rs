@@ -16,7 +16,7 @@ use cofferdam_core::capability::Interface;
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use cofferdam_policy::{
-    ArgumentClass, Ask, ComponentSource, GuestPath, PathUse, Seen, Spelled, ToolPolicy, When,
+    ArgumentClass, PathRequest, ComponentSource, GuestPath, PathUse, PathSnapshot, Spelled, ToolPolicy, ApprovalCondition,
 };
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub fn person(id: &str, called: Option<&str>) -> String {
 /// [`TooMuch`] when its paths and values do not fit.
 pub(in crate::tools) fn shown(
     policy: &ToolPolicy,
-    ask: &Ask,
+    ask: &PathRequest,
     (caller, called): (&Caller, Option<&str>),
     attachments: &[AttachmentInfo],
 ) -> Result<String, TooMuch> {
@@ -69,7 +69,7 @@ pub(in crate::tools) fn shown(
     }
     for reason in ask.reasons() {
         let once = match reason.when {
-            When::FirstTimePerPath => "; once approved, this path is not asked about again",
+            ApprovalCondition::FirstTimePerPath => "; once approved, this path is not asked about again",
             _ => "",
         };
         let about = one_line(&reason.about, 4096);
@@ -107,7 +107,7 @@ impl Spot {
 
 struct Words<'a> {
     policy: &'a ToolPolicy,
-    ask: &'a Ask,
+    ask: &'a PathRequest,
     /// Lines that must be there.
     said: Vec<String>,
     /// Lines that may be cut at the end.
@@ -207,7 +207,7 @@ impl Words<'_> {
 
     /// What the tool does with a path that it writes. Of a tool that is not built in only its
     /// policy tells.
-    fn verb(&self, at: &str, there: Option<&Option<Seen>>) -> &'static str {
+    fn verb(&self, at: &str, there: Option<&Option<PathSnapshot>>) -> &'static str {
         let builtin = self.policy.component == ComponentSource::Builtin;
         match (self.policy.tool.as_str(), at, there) {
             ("file_delete", "path", _) if builtin => "deletes",
@@ -256,7 +256,7 @@ impl Words<'_> {
 
 /// What is there. Of a folder that is read it is known which one it is, not when anything in it
 /// changed.
-fn thing(seen: &Seen, how: PathUse) -> String {
+fn thing(seen: &PathSnapshot, how: PathUse) -> String {
     let kind = match seen.kind {
         EntryKind::File => format!("a file of {} bytes", seen.bytes),
         EntryKind::Directory => "a directory with all that it holds".to_owned(),

@@ -1,31 +1,31 @@
 //! A call that a policy asks about: what a person must see first, waiting for them without a
 //! thread, and going on with exactly what they agreed to.
 
-use super::request::{Asked, CallRequest};
-use super::toolbox::{Parts, Toolbox};
+use super::request::{PendingRequest, CallRequest};
+use super::toolbox::{CallServices, Toolbox};
 use crate::tools::approval::{TooMuch, shown};
 use crate::tools::threads;
-use crate::tools::{Approval, Decision, Tool};
+use crate::tools::{ApprovalRequest, Decision, RegisteredTool};
 use cofferdam_core::audit::{self, ApprovalState, CallFacts};
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
-use cofferdam_policy::{Ask, Facts, GuestPath, Permit, Reason, Spelled, Verdict, When};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
+use cofferdam_policy::{PathRequest, Facts, GuestPath, Permit, Reason, Spelled, Verdict, ApprovalCondition};
 use cofferdam_warden::calls::CallRecord;
-use cofferdam_warden::publish::Place;
+use cofferdam_warden::publish::FileOwner;
 use std::sync::Arc;
 
 /// How far a call got on its thread.
-pub(super) enum Ended {
+pub(super) enum CallProgress {
     /// Its result.
-    With(Answer),
+    With(ToolAnswer),
     /// A person must be asked first; no thread waits for the answer.
-    Waiting(Box<Waiting>),
+    Waiting(Box<WaitingCall>),
 }
 
 /// A call that waits for a person.
-pub(super) struct Waiting {
-    approval: Approval,
+pub(super) struct WaitingCall {
+    approval: ApprovalRequest,
     facts: CallFacts,
 }
 
@@ -35,33 +35,33 @@ pub(super) struct Approved {
 }
 
 /// What a call that is asked about comes to now.
-pub(super) enum Asking {
+pub(super) enum ApprovalStep {
     /// It may run.
     Permit(Box<Permit>),
     /// A person must be asked.
-    Wait(Box<Waiting>),
+    Wait(Box<WaitingCall>),
 }
 
 /// Paths that one approval tells of.
 const PATHS_MAX: usize = 50;
 
-impl Parts {
+impl CallServices {
     /// The permit of a call that rules ask about: at once where the facts speak for it, or by an
     /// approval of exactly this.
     pub(super) fn asking(
         &self,
         request: &CallRequest,
-        tool: &Tool,
-        ask: Ask,
+        tool: &RegisteredTool,
+        ask: PathRequest,
         approved: Option<&Approved>,
         record: &CallRecord,
-    ) -> Result<Asking, ToolError> {
+    ) -> Result<ApprovalStep, ToolError> {
         if ask.writes().len() + ask.reads().len() > PATHS_MAX {
             return Err(too_much());
         }
-        let facts = self.facts(request, &ask, &Place::of(&record.facts));
+        let facts = self.facts(request, &ask, &FileOwner::of(&record.facts));
         let ask = match ask.given(&facts) {
-            Verdict::Permit(permit) => return Ok(Asking::Permit(Box::new(permit))),
+            Verdict::Permit(permit) => return Ok(ApprovalStep::Permit(Box::new(permit))),
             Verdict::Deny(denial) => return Err(denial.into()),
             Verdict::Ask(ask) => ask,
         };
@@ -78,9 +78,9 @@ impl Parts {
         let infos = request.attachments.infos();
         let text = shown(&tool.policy, &ask, asker, &infos).map_err(|TooMuch| too_much())?;
         if let Some(Approved { sha256 }) = approved {
-            return Ok(Asking::Permit(Box::new(ask.grant(&text, sha256)?)));
+            return Ok(ApprovalStep::Permit(Box::new(ask.grant(&text, sha256)?)));
         }
-        let approval = Approval {
+        let approval = ApprovalRequest {
             call: request.id.clone(),
             turn: request.turn.clone(),
             caller: request.caller.clone(),
@@ -91,11 +91,11 @@ impl Parts {
         };
         let facts = record.facts.clone();
         self.note(&facts, &approval, ApprovalState::Asked, None, Some(rules))?;
-        Ok(Asking::Wait(Box::new(Waiting { approval, facts })))
+        Ok(ApprovalStep::Wait(Box::new(WaitingCall { approval, facts })))
     }
 
     /// What the disk and the memory of approvals say.
-    fn facts(&self, request: &CallRequest, ask: &Ask, place: &Place) -> Facts {
+    fn facts(&self, request: &CallRequest, ask: &PathRequest, place: &FileOwner) -> Facts {
         let first = paths(ask.reasons());
         let approved = match &request.approver {
             Some(approver) if !first.is_empty() => {
@@ -111,19 +111,19 @@ impl Parts {
     fn note(
         &self,
         facts: &CallFacts,
-        approval: &Approval,
+        approval: &ApprovalRequest,
         state: ApprovalState,
         by: Option<String>,
         reason: Option<String>,
     ) -> Result<(), ToolError> {
         let call_sha256 = approval.sha256.clone();
-        self.warden.note(audit::Approval { facts: facts.clone(), call_sha256, approval: state, by, reason })
+        self.warden.note(audit::ApprovalRecord { facts: facts.clone(), call_sha256, approval: state, by, reason })
     }
 
     /// Writes a decision down; without that a call that was approved does not run. A call that was
     /// not is refused, and that is written down too.
-    fn settled(&self, asked: &Asked, waiting: Waiting, decision: Decision) -> Result<Approved, ToolError> {
-        let Waiting { approval, facts } = waiting;
+    fn settled(&self, asked: &PendingRequest, waiting: WaitingCall, decision: Decision) -> Result<Approved, ToolError> {
+        let WaitingCall { approval, facts } = waiting;
         let who = |by: &cofferdam_core::id::Caller| one_line(&by.to_string(), 80);
         let (state, by, refused) = match &decision {
             Decision::Approved(by) => (ApprovalState::Approved, Some(who(by)), None),
@@ -163,7 +163,7 @@ impl Toolbox {
     ///
     /// # Errors
     /// All that is not an approval; it is in the audit.
-    pub(super) async fn decided(&self, asked: &Arc<Asked>, waiting: Waiting) -> Result<Approved, ToolError> {
+    pub(super) async fn decided(&self, asked: &Arc<PendingRequest>, waiting: WaitingCall) -> Result<Approved, ToolError> {
         let request = &asked.request;
         let decision = match &request.approver {
             Some(approver) => approver.decide(&waiting.approval, &request.cancel).await,
@@ -177,7 +177,7 @@ impl Toolbox {
 
 /// The paths that an approval is remembered for.
 fn paths(reasons: &[Reason]) -> Vec<GuestPath> {
-    let first = reasons.iter().filter(|reason| reason.when == When::FirstTimePerPath);
+    let first = reasons.iter().filter(|reason| reason.when == ApprovalCondition::FirstTimePerPath);
     first.filter_map(|reason| reason.path.clone()).collect()
 }
 

@@ -2,26 +2,26 @@
 //! other request a file of it is for.
 
 use super::request::CallRequest;
-use crate::bus::{Origin, Rejected, Requests};
+use crate::bus::{CallOrigin, NotOpen, Requests};
 use crate::tools::threads::Handover;
 use cofferdam_core::journal::JournalError;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
 use cofferdam_warden::attachments::outgoing::Resolve;
 use cofferdam_warden::calls::{CallControl, unjournaled};
 use std::sync::Arc;
 
 /// One call, as its caller sees it.
-pub(super) struct Control<'a> {
+pub(super) struct RunningCall<'a> {
     pub(super) request: &'a CallRequest,
     pub(super) requests: &'a Arc<Requests>,
     pub(super) handover: &'a Handover,
 }
 
-impl Control<'_> {
+impl RunningCall<'_> {
     /// Finds the request that the call means.
     pub(super) fn reaching(&self) -> Resolve {
         let requests = self.requests.clone();
-        let from = Origin {
+        let from = CallOrigin {
             request: self.request.turn.clone(),
             session: self.request.session.clone(),
             caller: self.request.caller.clone(),
@@ -30,12 +30,12 @@ impl Control<'_> {
     }
 }
 
-impl CallControl for Control<'_> {
+impl CallControl for RunningCall<'_> {
     fn commit(&self) -> bool {
         self.handover.commit()
     }
 
-    fn deliver(&self, answer: &Answer) -> Result<(), ToolError> {
+    fn deliver(&self, answer: &ToolAnswer) -> Result<(), ToolError> {
         let Some(delivery) = &answer.delivery else { return Ok(()) };
         let said = "the files cannot be handed over, so nothing was sent";
         let unwritten = |e: JournalError| unjournaled(said, &e);
@@ -46,19 +46,19 @@ impl CallControl for Control<'_> {
             return Ok(());
         }
         let handed = self.requests.while_open(&delivery.request, || journal.deliver(call, delivery));
-        handed.ok_or_else(|| Rejected::NothingOpen(delivery.request.to_string()))?.map_err(unwritten)
+        handed.ok_or_else(|| NotOpen::NothingOpen(delivery.request.to_string()))?.map_err(unwritten)
     }
 }
 
 /// An output that is kept: it is for its own turn alone.
-pub(super) struct Keeping<'a>(pub(super) &'a Handover);
+pub(super) struct KeptOutput<'a>(pub(super) &'a Handover);
 
-impl CallControl for Keeping<'_> {
+impl CallControl for KeptOutput<'_> {
     fn commit(&self) -> bool {
         self.0.commit()
     }
 
-    fn deliver(&self, _: &Answer) -> Result<(), ToolError> {
+    fn deliver(&self, _: &ToolAnswer) -> Result<(), ToolError> {
         Ok(())
     }
 }

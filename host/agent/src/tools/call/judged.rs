@@ -1,8 +1,8 @@
 //! From a name and a text to a judged call of a known tool, and what of both the audit may hold.
 
 use super::request::CallRequest;
-use super::toolbox::Parts;
-use crate::tools::{Judged, Tool};
+use super::toolbox::CallServices;
+use crate::tools::{PermittedCall, RegisteredTool};
 use cofferdam_core::audit::VerdictKind;
 use cofferdam_core::tool::ToolError;
 use cofferdam_policy::redact;
@@ -10,7 +10,7 @@ use cofferdam_warden::calls::CallRecord;
 use serde_json::Value;
 use std::sync::Arc;
 
-impl Parts {
+impl CallServices {
     /// The tool that is meant, and what the judge says of this call of it.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl Parts {
         request: &CallRequest,
         text: &str,
         record: &mut CallRecord,
-    ) -> Result<(Arc<Tool>, Judged), ToolError> {
+    ) -> Result<(Arc<RegisteredTool>, PermittedCall), ToolError> {
         let tool = self.registry.get(&request.tool).cloned().inspect_err(|_| {
             // Nothing classifies them, so they are audited by length and hash.
             record.facts.arguments = redact(&Value::String(text.to_owned()), None);
@@ -35,7 +35,7 @@ impl Parts {
         let (started, limits) = (record.started(), tool.policy.limits);
         let stopped = || request.stopped(started, limits);
         let judged = tool.judge(request.id.clone(), arguments, &stopped)?;
-        if matches!(judged, Judged::Permit(_)) {
+        if matches!(judged, PermittedCall::Permit(_)) {
             record.verdict = VerdictKind::Permit;
         }
         Ok((tool, judged))

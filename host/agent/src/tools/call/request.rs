@@ -1,6 +1,6 @@
 //! A call as somebody asks for it. Nothing in it has been checked.
 
-use crate::tools::{Approver, Journal, Tool};
+use crate::tools::{Approver, Journal, RegisteredTool};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
@@ -54,7 +54,7 @@ impl CallRequest {
     ///
     /// # Errors
     /// `timed_out` when that takes longer than the call may.
-    pub(super) async fn take_recent(&mut self, tool: Option<&Tool>, limits: Limits) -> Result<(), ToolError> {
+    pub(super) async fn take_recent(&mut self, tool: Option<&RegisteredTool>, limits: Limits) -> Result<(), ToolError> {
         let sees_recent = tool.is_some_and(|tool| tool.policy.grants.allows(Interface::RecentAttachments));
         if sees_recent
             && self.attachments.is_empty()
@@ -89,12 +89,12 @@ impl CallRequest {
 }
 
 /// A request, and whether the audit has its outcome: written once, by the side that answers.
-pub(super) struct Asked {
+pub(super) struct PendingRequest {
     pub(super) request: CallRequest,
     pub(super) told: Arc<AtomicBool>,
 }
 
-impl Asked {
+impl PendingRequest {
     pub(super) fn of(request: CallRequest) -> Arc<Self> {
         Arc::new(Self { request, told: Arc::default() })
     }

@@ -7,15 +7,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Everything a call passes through.
 pub struct Toolbox {
-    pub(super) parts: Arc<Parts>,
+    pub(super) parts: Arc<CallServices>,
     pub(super) threads: Arc<CallThreads>,
     /// Those of the toolbox that is in force now, which may be another one over the same trusted
     /// core.
-    in_force: Arc<RwLock<Arc<Parts>>>,
+    in_force: Arc<RwLock<Arc<CallServices>>>,
 }
 
 /// What a call on its thread needs.
-pub(super) struct Parts {
+pub(super) struct CallServices {
     pub(super) registry: Registry,
     pub(super) warden: Warden,
     pub(super) requests: Arc<Requests>,
@@ -29,7 +29,7 @@ impl Toolbox {
         requests: Arc<Requests>,
         threads: Arc<CallThreads>,
     ) -> Self {
-        let parts = Arc::new(Parts { registry, warden, requests });
+        let parts = Arc::new(CallServices { registry, warden, requests });
         let in_force = Arc::new(RwLock::new(parts.clone()));
         Self { parts, threads, in_force }
     }
@@ -39,7 +39,7 @@ impl Toolbox {
     /// in force when it is approved.
     #[must_use]
     pub fn renewed(&self, registry: Registry, warden: Warden) -> Self {
-        let parts = Arc::new(Parts { registry, warden, requests: self.parts.requests.clone() });
+        let parts = Arc::new(CallServices { registry, warden, requests: self.parts.requests.clone() });
         Self { parts, threads: self.threads.clone(), in_force: self.in_force.clone() }
     }
 
@@ -49,7 +49,7 @@ impl Toolbox {
     }
 
     /// The parts that are in force.
-    pub(super) fn in_force(&self) -> Arc<Parts> {
+    pub(super) fn in_force(&self) -> Arc<CallServices> {
         self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -65,7 +65,7 @@ impl Toolbox {
 
     /// Has a worker ready for the first call of a tool, where users share their workspace.
     pub fn start_ahead(&self, tool: &str) {
-        let Parts { registry, warden, .. } = &*self.parts;
+        let CallServices { registry, warden, .. } = &*self.parts;
         if let Ok(tool) = registry.get(tool) {
             warden.start_ahead(&tool.component, &tool.policy);
         }

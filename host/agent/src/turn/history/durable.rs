@@ -1,12 +1,12 @@
 //! Conversations in the database.
 
-use super::{Besides, History, HistoryError, Kept, line};
+use super::{EntryExtras, History, HistoryError, KeptHistory, line};
 use crate::tools::Journal;
-use crate::turn::Entry;
+use crate::turn::HistoryEntry;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{Begun, Holder, Store, StoreError, TakeUp, TakenUp, Used, WhoseTurn, now_ms};
+use cofferdam_store::{AttemptRow, BlobHolder, Store, StoreError, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn, now_ms};
 use std::sync::Arc;
 
 #[async_trait]
@@ -15,7 +15,7 @@ impl History for Store {
         Some(self.clone())
     }
 
-    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Kept>, HistoryError> {
+    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<KeptHistory>, HistoryError> {
         let lines = (**self).lines(session, turn).await?;
         lines.into_iter().map(|kept| line::read(kept.turn, &kept.body)).collect()
     }
@@ -24,8 +24,8 @@ impl History for Store {
         &self,
         whose: &WhoseTurn,
         n: usize,
-        entry: &Entry,
-        besides: &Besides,
+        entry: &HistoryEntry,
+        besides: &EntryExtras,
     ) -> Result<(), HistoryError> {
         Ok((**self).add_line(whose, n, line::written(entry, besides, &whose.caller), besides.tokens).await?)
     }
@@ -34,10 +34,10 @@ impl History for Store {
         &self,
         whose: &WhoseTurn,
         n: usize,
-        entry: &Entry,
-        taking: &TakeUp,
-    ) -> Result<TakenUp, HistoryError> {
-        let body = line::written(entry, &Besides::default(), &whose.caller);
+        entry: &HistoryEntry,
+        taking: &TakeUpRequest,
+    ) -> Result<TakeUpResult, HistoryError> {
+        let body = line::written(entry, &EntryExtras::default(), &whose.caller);
         Ok((**self).take_up(whose, n, body, taking).await?)
     }
 
@@ -45,10 +45,10 @@ impl History for Store {
         &self,
         whose: &WhoseTurn,
         kept_from: &TurnId,
-        summary: &Entry,
+        summary: &HistoryEntry,
         tokens: u64,
     ) -> Result<(), HistoryError> {
-        let body = line::written(summary, &Besides::default(), &whose.caller);
+        let body = line::written(summary, &EntryExtras::default(), &whose.caller);
         Ok((**self).replace_lines(whose, kept_from, body, tokens).await?)
     }
 
@@ -56,11 +56,11 @@ impl History for Store {
         Ok((**self).forget_lines(session).await?)
     }
 
-    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+    async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
         Ok((**self).hold(holder, files).await?)
     }
 
-    async fn let_go(&self, holder: &Holder) -> Result<(), HistoryError> {
+    async fn let_go(&self, holder: &BlobHolder) -> Result<(), HistoryError> {
         Ok((**self).let_go(holder).await?)
     }
 
@@ -68,7 +68,7 @@ impl History for Store {
         Ok((**self).handed_over(turn).await?)
     }
 
-    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, HistoryError> {
+    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
         Ok((**self).begun(turn).await?)
     }
 
@@ -76,7 +76,7 @@ impl History for Store {
         Ok((**self).spend(whose, tokens).await?)
     }
 
-    async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
+    async fn used(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
         Ok((**self).used(caller, now_ms()).await?)
     }
 }

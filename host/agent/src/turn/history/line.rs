@@ -1,7 +1,7 @@
 //! Entries as lines of JSON. It has no field that could hold an attachment's bytes or an addendum.
 
-use super::{Besides, HistoryError, Kept};
-use crate::turn::{Entry, ToolCall};
+use super::{EntryExtras, HistoryError, KeptHistory};
+use crate::turn::{HistoryEntry, ToolCall};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::{Caller, TurnId};
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Line<'a> {
+enum HistoryRow<'a> {
     User {
         text: Cow<'a, str>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -31,7 +31,7 @@ enum Line<'a> {
     Assistant {
         text: Option<Cow<'a, str>>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        calls: Vec<Call<'a>>,
+        calls: Vec<HistoryCall<'a>>,
         tokens: u64,
         #[serde(default, skip_serializing_if = "is_none")]
         left_out: usize,
@@ -51,7 +51,7 @@ enum Line<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Call<'a> {
+struct HistoryCall<'a> {
     id: Cow<'a, str>,
     tool: Cow<'a, str>,
     /// Absent when they were cut off.
@@ -67,36 +67,36 @@ fn is_none(count: &usize) -> bool {
 const EARLIER: &str = "it came with an earlier message";
 
 /// The line of an entry, which `asker` said if somebody did.
-pub(super) fn written(entry: &Entry, besides: &Besides, asker: &Caller) -> String {
+pub(super) fn written(entry: &HistoryEntry, besides: &EntryExtras, asker: &Caller) -> String {
     let line = match entry {
-        Entry::User { text, attachments, .. } => {
-            Line::User { text: text.into(), attachments: attachments.infos(), asker: Some(asker.clone()) }
+        HistoryEntry::User { text, attachments, .. } => {
+            HistoryRow::User { text: text.into(), attachments: attachments.infos(), asker: Some(asker.clone()) }
         }
-        Entry::Task { prompt, attachments, .. } => {
-            Line::User { text: prompt.into(), attachments: attachments.infos(), asker: Some(asker.clone()) }
+        HistoryEntry::Task { prompt, attachments, .. } => {
+            HistoryRow::User { text: prompt.into(), attachments: attachments.infos(), asker: Some(asker.clone()) }
         }
-        Entry::Steer { text, attachments, .. } => {
-            Line::Steer { text: text.into(), attachments: attachments.infos() }
+        HistoryEntry::Steer { text, attachments, .. } => {
+            HistoryRow::Steer { text: text.into(), attachments: attachments.infos() }
         }
-        Entry::Assistant { text, tool_calls } => {
+        HistoryEntry::Assistant { text, tool_calls } => {
             let calls = tool_calls.iter().map(called).collect();
-            let Besides { tokens, left_out, .. } = *besides;
-            Line::Assistant { text: text.as_deref().map(Cow::from), calls, tokens, left_out }
+            let EntryExtras { tokens, left_out, .. } = *besides;
+            HistoryRow::Assistant { text: text.as_deref().map(Cow::from), calls, tokens, left_out }
         }
-        Entry::ToolResult { call, tool, result, shown } => Line::Result {
+        HistoryEntry::ToolResult { call, tool, result, shown } => HistoryRow::Result {
             call: call.into(),
             tool: tool.into(),
             shown: shown.into(),
             error: result.as_ref().err().cloned(),
             files: besides.files.clone(),
         },
-        Entry::Summary { text } => Line::Summary { text: text.into() },
+        HistoryEntry::Summary { text } => HistoryRow::Summary { text: text.into() },
     };
     serde_json::to_string(&line).expect("plain data")
 }
 
-fn called(call: &ToolCall) -> Call<'_> {
-    Call {
+fn called(call: &ToolCall) -> HistoryCall<'_> {
+    HistoryCall {
         id: (&call.id).into(),
         tool: (&call.tool).into(),
         arguments: call.arguments.as_ref().ok().map(Cow::from),
@@ -107,35 +107,35 @@ fn called(call: &ToolCall) -> Call<'_> {
 ///
 /// # Errors
 /// [`HistoryError`] for a line that no release writes.
-pub(super) fn read(turn: TurnId, line: &str) -> Result<Kept, HistoryError> {
+pub(super) fn read(turn: TurnId, line: &str) -> Result<KeptHistory, HistoryError> {
     let unreadable = |e| HistoryError::Unreadable(format!("a line of turn {turn} is unreadable: {e}"));
-    let (mut besides, mut asked_by) = (Besides::default(), None);
+    let (mut besides, mut asked_by) = (EntryExtras::default(), None);
     let entry = match serde_json::from_str(line).map_err(unreadable)? {
-        Line::User { text, attachments, asker } => {
+        HistoryRow::User { text, attachments, asker } => {
             asked_by = asker;
-            Entry::User { text: text.into(), attachments: all_gone(attachments), addendum: None }
+            HistoryEntry::User { text: text.into(), attachments: all_gone(attachments), addendum: None }
         }
-        Line::Steer { text, attachments } => {
-            Entry::Steer { text: text.into(), attachments: all_gone(attachments), addendum: None }
+        HistoryRow::Steer { text, attachments } => {
+            HistoryEntry::Steer { text: text.into(), attachments: all_gone(attachments), addendum: None }
         }
-        Line::Assistant { text, calls, tokens, left_out } => {
-            let call = |call: Call<'_>| ToolCall {
+        HistoryRow::Assistant { text, calls, tokens, left_out } => {
+            let call = |call: HistoryCall<'_>| ToolCall {
                 id: call.id.into(),
                 tool: call.tool.into(),
                 arguments: call.arguments.map(String::from).ok_or(BadArguments::CutOff),
             };
             let tool_calls = calls.into_iter().map(call).collect();
             (besides.tokens, besides.left_out) = (tokens, left_out);
-            Entry::Assistant { text: text.map(Into::into), tool_calls }
+            HistoryEntry::Assistant { text: text.map(Into::into), tool_calls }
         }
-        Line::Result { call, tool, shown, error, files } => {
+        HistoryRow::Result { call, tool, shown, error, files } => {
             besides.files = files;
             let result = error.map_or(Ok(Value::Null), Err);
-            Entry::ToolResult { call: call.into(), tool: tool.into(), result, shown: shown.into() }
+            HistoryEntry::ToolResult { call: call.into(), tool: tool.into(), result, shown: shown.into() }
         }
-        Line::Summary { text } => Entry::Summary { text: text.into() },
+        HistoryRow::Summary { text } => HistoryEntry::Summary { text: text.into() },
     };
-    Ok(Kept { turn, entry, besides, asker: asked_by })
+    Ok(KeptHistory { turn, entry, besides, asker: asked_by })
 }
 
 fn all_gone(infos: Vec<AttachmentInfo>) -> Attachments {

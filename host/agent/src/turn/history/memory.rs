@@ -1,34 +1,34 @@
 //! Conversations for as long as the program runs: for the terminal, which shares no database with
 //! `serve`.
 
-use super::{Besides, History, HistoryError, Kept, line};
+use super::{EntryExtras, History, HistoryError, KeptHistory, line};
 use crate::tools::Journal;
-use crate::turn::Entry;
+use crate::turn::HistoryEntry;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{Begun, Holder, TakeUp, TakenUp, Used, WhoseTurn};
+use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Keeps conversations in memory, in the same form as the database has them. They grow no longer
 /// than a summary and what follows it; bytes that calls write are not counted.
 #[derive(Debug, Default)]
-pub struct InMemory(Mutex<Held>);
+pub struct InMemory(Mutex<HeldHistory>);
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldHistory {
     lines: HashMap<SessionId, Vec<(TurnId, String)>>,
     tokens: HashMap<Caller, u64>,
 }
 
 impl InMemory {
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldHistory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl HeldHistory {
     fn charge(&mut self, caller: &Caller, tokens: u64) {
         *self.tokens.entry(caller.clone()).or_default() += tokens;
     }
@@ -40,7 +40,7 @@ impl History for InMemory {
         None
     }
 
-    async fn load(&self, session: &SessionId, _: &TurnId) -> Result<Vec<Kept>, HistoryError> {
+    async fn load(&self, session: &SessionId, _: &TurnId) -> Result<Vec<KeptHistory>, HistoryError> {
         let held = self.held();
         let lines = held.lines.get(session).into_iter().flatten();
         lines.map(|(turn, body)| line::read(turn.clone(), body)).collect()
@@ -50,8 +50,8 @@ impl History for InMemory {
         &self,
         whose: &WhoseTurn,
         n: usize,
-        entry: &Entry,
-        besides: &Besides,
+        entry: &HistoryEntry,
+        besides: &EntryExtras,
     ) -> Result<(), HistoryError> {
         let mut held = self.held();
         let lines = held.lines.entry(whose.session.clone()).or_default();
@@ -67,24 +67,24 @@ impl History for InMemory {
         &self,
         whose: &WhoseTurn,
         n: usize,
-        entry: &Entry,
-        _: &TakeUp,
-    ) -> Result<TakenUp, HistoryError> {
-        self.append(whose, n, entry, &Besides::default()).await.map(|()| TakenUp::Yes)
+        entry: &HistoryEntry,
+        _: &TakeUpRequest,
+    ) -> Result<TakeUpResult, HistoryError> {
+        self.append(whose, n, entry, &EntryExtras::default()).await.map(|()| TakeUpResult::Yes)
     }
 
     async fn summarize(
         &self,
         whose: &WhoseTurn,
         kept_from: &TurnId,
-        summary: &Entry,
+        summary: &HistoryEntry,
         tokens: u64,
     ) -> Result<(), HistoryError> {
         let mut held = self.held();
         let lines = held.lines.entry(whose.session.clone()).or_default();
         if let Some(first) = lines.iter().position(|(turn, _)| turn == kept_from) {
             let place = TurnId::new(format!("{}#", whose.session));
-            lines.splice(..first, [(place, line::written(summary, &Besides::default(), &whose.caller))]);
+            lines.splice(..first, [(place, line::written(summary, &EntryExtras::default(), &whose.caller))]);
             held.charge(&whose.caller, tokens);
         }
         Ok(())
@@ -96,11 +96,11 @@ impl History for InMemory {
     }
 
     /// Files are shown here when they are added, and not sent.
-    async fn hold(&self, _: &Holder, _: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+    async fn hold(&self, _: &BlobHolder, _: &[OutgoingAttachment]) -> Result<(), HistoryError> {
         Ok(())
     }
 
-    async fn let_go(&self, _: &Holder) -> Result<(), HistoryError> {
+    async fn let_go(&self, _: &BlobHolder) -> Result<(), HistoryError> {
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl History for InMemory {
         Ok(Vec::new())
     }
 
-    async fn begun(&self, _: &TurnId) -> Result<Option<Begun>, HistoryError> {
+    async fn begun(&self, _: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
         Ok(None)
     }
 
@@ -118,8 +118,8 @@ impl History for InMemory {
         Ok(())
     }
 
-    async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
+    async fn used(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
         let tokens = self.held().tokens.get(caller).copied().unwrap_or(0);
-        Ok(Used { tokens, written_bytes: 0 })
+        Ok(UsedToday { tokens, written_bytes: 0 })
     }
 }

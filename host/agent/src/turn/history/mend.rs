@@ -2,19 +2,19 @@
 //! call of an earlier turn has its one result. The turn that runs is left as it is: its calls are
 //! still to be run.
 
-use super::{Besides, Kept};
-use crate::turn::{Entry, ToolCall};
+use super::{EntryExtras, KeptHistory};
+use crate::turn::{HistoryEntry, ToolCall};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::VecDeque;
 
 /// The entries, mended. Results without a call go, as does what a model said before anybody spoke;
 /// calls of earlier turns without a result are answered as not run.
-pub(in crate::turn) fn mended(kept: Vec<Kept>, running: &TurnId) -> Vec<Kept> {
-    let mut sound: Vec<Kept> = Vec::with_capacity(kept.len());
-    let mut open = Open::default();
+pub(in crate::turn) fn mended(kept: Vec<KeptHistory>, running: &TurnId) -> Vec<KeptHistory> {
+    let mut sound: Vec<KeptHistory> = Vec::with_capacity(kept.len());
+    let mut open = OpenCalls::default();
     for entry in kept {
-        if let Entry::ToolResult { call, .. } = &entry.entry {
+        if let HistoryEntry::ToolResult { call, .. } = &entry.entry {
             if open.calls.front().is_some_and(|asked| asked.id == *call) {
                 open.calls.pop_front();
                 sound.push(entry);
@@ -22,12 +22,12 @@ pub(in crate::turn) fn mended(kept: Vec<Kept>, running: &TurnId) -> Vec<Kept> {
             continue;
         }
         open.close(&mut sound);
-        if let Entry::Assistant { tool_calls, .. } = &entry.entry {
+        if let HistoryEntry::Assistant { tool_calls, .. } = &entry.entry {
             if sound.is_empty() {
                 continue;
             }
             let (turn, left_out) = (Some(entry.turn.clone()), entry.besides.left_out);
-            open = Open { turn, calls: tool_calls.clone().into(), left_out };
+            open = OpenCalls { turn, calls: tool_calls.clone().into(), left_out };
         }
         sound.push(entry);
     }
@@ -39,63 +39,63 @@ pub(in crate::turn) fn mended(kept: Vec<Kept>, running: &TurnId) -> Vec<Kept> {
 
 /// Calls that have no result yet.
 #[derive(Default)]
-struct Open {
+struct OpenCalls {
     turn: Option<TurnId>,
     calls: VecDeque<ToolCall>,
     /// Calls of the same step that are not even in the conversation.
     left_out: usize,
 }
 
-impl Open {
-    fn close(&mut self, sound: &mut Vec<Kept>) {
+impl OpenCalls {
+    fn close(&mut self, sound: &mut Vec<KeptHistory>) {
         while let Some(call) = self.calls.pop_front() {
             let Some(turn) = self.turn.clone() else { continue };
             let why = match self.left_out {
                 0 => "its turn was given up".to_owned(),
                 more => format!("its turn was given up, and so were {more} further calls of this step"),
             };
-            sound.push(Kept { turn, entry: not_run(call, &why), besides: Besides::default(), asker: None });
+            sound.push(KeptHistory { turn, entry: not_run(call, &why), besides: EntryExtras::default(), asker: None });
         }
     }
 }
 
 /// The result of a call that never ran.
-pub(in crate::turn) fn not_run(call: ToolCall, why: &str) -> Entry {
+pub(in crate::turn) fn not_run(call: ToolCall, why: &str) -> HistoryEntry {
     let error = ToolError::new(ErrorCode::Cancelled, format!("this call was not run: {why}"));
     let shown = crate::turn::untrusted::error(&call.tool, &error);
-    Entry::ToolResult { call: call.id, tool: call.tool, result: Err(error), shown }
+    HistoryEntry::ToolResult { call: call.id, tool: call.tool, result: Err(error), shown }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kept(turn: &str, entry: Entry) -> Kept {
-        Kept { turn: TurnId::new(turn), entry, besides: Besides::default(), asker: None }
+    fn kept(turn: &str, entry: HistoryEntry) -> KeptHistory {
+        KeptHistory { turn: TurnId::new(turn), entry, besides: EntryExtras::default(), asker: None }
     }
 
-    fn user(turn: &str) -> Kept {
-        kept(turn, Entry::User { text: "u".into(), attachments: Default::default(), addendum: None })
+    fn user(turn: &str) -> KeptHistory {
+        kept(turn, HistoryEntry::User { text: "u".into(), attachments: Default::default(), addendum: None })
     }
 
-    fn asks(turn: &str, ids: &[&str]) -> Kept {
+    fn asks(turn: &str, ids: &[&str]) -> KeptHistory {
         let call = |id: &&str| ToolCall { id: (*id).into(), tool: "t".into(), arguments: Ok("{}".into()) };
-        kept(turn, Entry::Assistant { text: None, tool_calls: ids.iter().map(call).collect() })
+        kept(turn, HistoryEntry::Assistant { text: None, tool_calls: ids.iter().map(call).collect() })
     }
 
-    fn result(turn: &str, id: &str) -> Kept {
+    fn result(turn: &str, id: &str) -> KeptHistory {
         let (call, tool) = (id.into(), "t".into());
-        kept(turn, Entry::ToolResult { call, tool, result: Ok(1.into()), shown: "1".into() })
+        kept(turn, HistoryEntry::ToolResult { call, tool, result: Ok(1.into()), shown: "1".into() })
     }
 
     /// Each entry as a letter: user, assistant, result, result of a call that was not run.
-    fn check(entries: Vec<Kept>, expected: &str) {
-        let letter = |kept: &Kept| match &kept.entry {
-            Entry::User { .. } | Entry::Task { .. } | Entry::Steer { .. } => 'u',
-            Entry::Assistant { .. } => 'a',
-            Entry::ToolResult { result: Ok(_), .. } => 'r',
-            Entry::ToolResult { .. } => 'x',
-            Entry::Summary { .. } => 's',
+    fn check(entries: Vec<KeptHistory>, expected: &str) {
+        let letter = |kept: &KeptHistory| match &kept.entry {
+            HistoryEntry::User { .. } | HistoryEntry::Task { .. } | HistoryEntry::Steer { .. } => 'u',
+            HistoryEntry::Assistant { .. } => 'a',
+            HistoryEntry::ToolResult { result: Ok(_), .. } => 'r',
+            HistoryEntry::ToolResult { .. } => 'x',
+            HistoryEntry::Summary { .. } => 's',
         };
         let found: String = mended(entries, &TurnId::new("now")).iter().map(letter).collect();
         assert_eq!(found, expected);
@@ -119,7 +119,7 @@ mod tests {
         let mut step = asks("1", &["a", "b"]);
         step.besides.left_out = 8;
         let sound = mended(vec![user("1"), step, result("1", "a")], &TurnId::new("now"));
-        let Entry::ToolResult { shown, .. } = &sound[3].entry else { panic!("{sound:?}") };
+        let HistoryEntry::ToolResult { shown, .. } = &sound[3].entry else { panic!("{sound:?}") };
         assert!(shown.contains("and so were 8 further calls of this step"), "{shown}");
     }
 

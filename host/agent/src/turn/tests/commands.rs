@@ -8,23 +8,23 @@ struct Calling;
 
 #[async_trait]
 impl Provider for Calling {
-    async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
-        let said = |text: String| Reply { text: Some(text), ..Reply::default() };
+    async fn respond(&self, request: StepRequest<'_>, _: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
+        let said = |text: String| StepReply { text: Some(text), ..StepReply::default() };
         Ok(match request.conversation.entries.as_slice() {
-            [Entry::User { text, .. }] if text.eq_ignore_ascii_case("/help") => said("(tools)".into()),
-            [Entry::User { text, .. }] => {
+            [HistoryEntry::User { text, .. }] if text.eq_ignore_ascii_case("/help") => said("(tools)".into()),
+            [HistoryEntry::User { text, .. }] => {
                 let tool = text.trim().trim_start_matches('/').to_owned();
                 let call = ToolCall { id: "0".into(), tool, arguments: Ok("{}".into()) };
-                Reply { tool_calls: vec![call], ..Reply::default() }
+                StepReply { tool_calls: vec![call], ..StepReply::default() }
             }
-            [.., Entry::ToolResult { result: Ok(result), .. }] => said(result.to_string()),
-            [.., Entry::ToolResult { result: Err(error), .. }] => said(error.to_string()),
+            [.., HistoryEntry::ToolResult { result: Ok(result), .. }] => said(result.to_string()),
+            [.., HistoryEntry::ToolResult { result: Err(error), .. }] => said(error.to_string()),
             other => panic!("{}", all_shown(other)),
         })
     }
 
-    fn memory(&self) -> Memory {
-        Memory::None
+    fn memory(&self) -> HistorySize {
+        HistorySize::None
     }
 }
 

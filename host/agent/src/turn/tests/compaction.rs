@@ -85,7 +85,7 @@ async fn of_what_a_long_turn_has_read_the_oldest_is_cut_and_the_newest_is_whole(
     let cut = world.script.shown.lock().expect("shown")[3][0].clone();
     assert!(cut.contains("\"untrusted\":true") && cut.contains("1xxx") && cut.len() < 1500, "{cut}");
     let kept = world.history.load(&session(), &TurnId::new("t")).await.expect("kept");
-    let whole = |kept: &&Kept| matches!(&kept.entry, Entry::ToolResult { shown, .. } if shown.len() > 8000);
+    let whole = |kept: &&KeptHistory| matches!(&kept.entry, HistoryEntry::ToolResult { shown, .. } if shown.len() > 8000);
     assert_eq!(kept.iter().filter(whole).count(), 4, "what is kept is whole");
     // What the next turn summarizes of it is no longer than a conversation may be.
     world.then([Act::Say("they read"), Act::Say("more")]);

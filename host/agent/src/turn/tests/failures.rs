@@ -50,20 +50,20 @@ async fn the_same_call_twice_in_one_step_counts_twice() {
 #[tokio::test]
 async fn calls_that_may_be_cut_off_are_not_run() {
     let mut tool_calls = calls(&[call("WRITE"), ("WRITE", "{\"path\":\"/shared/a".into())]);
-    let step = Reply { tool_calls: tool_calls.clone(), stop: Stop::Length, ..Reply::default() };
+    let step = StepReply { tool_calls: tool_calls.clone(), stop: Stop::Length, ..StepReply::default() };
     let world = World::new([Act::Reply(step), Act::Say("shorter then")]);
     assert_eq!(world.ask("t", "go").await, "shorter then");
     assert_eq!(world.script.asked()[1], "u:go a:WRITE+WRITE r x:invalid_arguments");
     tool_calls[1].arguments = Err(BadArguments::CutOff);
     let kept = world.history.load(&session(), &TurnId::new("")).await.expect("kept");
-    let Entry::Assistant { tool_calls: found, .. } = &kept[1].entry else { panic!("{kept:?}") };
+    let HistoryEntry::Assistant { tool_calls: found, .. } = &kept[1].entry else { panic!("{kept:?}") };
     assert_eq!(*found, tool_calls, "they come back as they were");
 }
 
 #[tokio::test]
 async fn an_answer_that_is_cut_off_or_declined_says_so() {
     let check = async |text: Option<&str>, stop: Stop, said: &str| {
-        let reply = Reply { text: text.map(Into::into), stop, ..Reply::default() };
+        let reply = StepReply { text: text.map(Into::into), stop, ..StepReply::default() };
         assert_eq!(World::new([Act::Reply(reply)]).ask("t", "go").await, said);
     };
     let cut = "(The answer was cut off: the model came to the limit of its output.)";
@@ -71,7 +71,7 @@ async fn an_answer_that_is_cut_off_or_declined_says_so() {
     check(None, Stop::Length, cut).await;
     check(Some("No."), Stop::Declined, "No.\n\nThe model declined to go on.").await;
     check(Some(" "), Stop::Declined, "The model declined to go on.").await;
-    let reply = Reply { tool_calls: calls(&[call("WRITE")]), stop: Stop::Declined, ..Reply::default() };
+    let reply = StepReply { tool_calls: calls(&[call("WRITE")]), stop: Stop::Declined, ..StepReply::default() };
     let world = World::new([Act::Reply(reply)]);
     assert_eq!(world.ask("t", "go").await, "The model declined to go on.");
     assert!(world.tools.done().is_empty());

@@ -51,7 +51,7 @@ async fn a_step_has_so_many_calls_and_the_model_is_told_of_those_left_out() {
 async fn a_turn_that_takes_too_long_is_stopped_and_can_be_retried() {
     for (act, calls) in [(Act::Hang, 0), (Act::Call(vec![call("wait")]), 1)] {
         let world = World::new([act]).limited(|limits| {
-            limits.deadline = cofferdam_core::limits::Span(std::time::Duration::from_millis(20))
+            limits.deadline = cofferdam_core::limits::TimeSpan(std::time::Duration::from_millis(20))
         });
         let said = world.ask("t", "go").await;
         assert_eq!(said, "The turn took longer than 20ms and was stopped. Write /retry to go on from here.");
@@ -71,13 +71,13 @@ async fn a_day_has_so_many_tokens_for_each_person() {
     assert_eq!(world.ask("3", "c").await, said);
     let ben = Caller { sender: "2".into(), ..ann() };
     world.then([Act::Say("for ben")]);
-    let asked = Turn { caller: ben, ..turn("4", "d") };
+    let asked = TurnInput { caller: ben, ..turn("4", "d") };
     assert_eq!(world.run(asked, &CancellationToken::new()).await, "for ben");
 }
 
 #[tokio::test]
 async fn what_a_server_does_not_count_is_estimated() {
-    let uncounted = |text: &str| Act::Reply(Reply { text: Some(text.into()), ..Reply::default() });
+    let uncounted = |text: &str| Act::Reply(StepReply { text: Some(text.into()), ..StepReply::default() });
     let question = "q".repeat(400);
     let world = World::new([uncounted("one"), uncounted(&"a".repeat(40))])
         .limited(|limits| limits.user_tokens_per_day = 300);
@@ -85,7 +85,7 @@ async fn what_a_server_does_not_count_is_estimated() {
     assert_eq!(world.ask("1", &question).await, "one");
     assert_eq!(world.ask("2", &question).await.len(), 40);
     assert!(world.ask("3", "more").await.starts_with("Today's budget of 300 tokens is used up"));
-    let read = || Act::Reply(Reply { tool_calls: calls(&[call("read")]), ..Reply::default() });
+    let read = || Act::Reply(StepReply { tool_calls: calls(&[call("read")]), ..StepReply::default() });
     let world = World::new([read(), read()]).limited(|limits| limits.tokens = 150);
     assert_eq!(world.ask("1", &question).await, "The turn used more than 150 tokens and was stopped.");
     assert_eq!(world.tools.done().len(), 2);
@@ -94,7 +94,7 @@ async fn what_a_server_does_not_count_is_estimated() {
 #[tokio::test]
 async fn an_answer_that_broke_off_is_paid_for() {
     let half = || {
-        let usage = Usage { input_tokens: 0, output_tokens: 5 };
+        let usage = TokenUsage { input_tokens: 0, output_tokens: 5 };
         Act::Fail(ProviderError::BrokeOff { said: "It broke off.".into(), usage })
     };
     let world = World::new([half(), half()]).limited(|limits| limits.user_tokens_per_day = 200);
@@ -134,14 +134,14 @@ async fn a_day_has_so_many_written_bytes_and_reading_goes_on() {
 async fn a_summary_and_a_step_that_is_kept_twice_are_charged_once() {
     for history in [Arc::new(InMemory::default()) as Arc<dyn History>, Arc::new(store().1)] {
         let whose = WhoseTurn { session: session(), turn: TurnId::new("t"), caller: ann() };
-        let step = Entry::Assistant { text: Some("x".into()), tool_calls: Vec::new() };
+        let step = HistoryEntry::Assistant { text: Some("x".into()), tool_calls: Vec::new() };
         for _ in 0..2 {
             history
-                .append(&whose, 0, &step, &Besides { tokens: 10, ..Besides::default() })
+                .append(&whose, 0, &step, &EntryExtras { tokens: 10, ..EntryExtras::default() })
                 .await
                 .expect("kept");
         }
-        let summary = Entry::Summary { text: "s".into() };
+        let summary = HistoryEntry::Summary { text: "s".into() };
         history.summarize(&whose, &TurnId::new("nobody"), &summary, 5).await.expect("nothing to do");
         assert_eq!(history.used(&ann()).await.expect("known").tokens, 10);
     }

@@ -13,11 +13,11 @@ mod whose;
 mod words;
 
 use super::*;
-use crate::tools::{CallRequest, Output};
+use crate::tools::{CallRequest, OutputKeeper};
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
 use cofferdam_store::Store;
 use cofferdam_warden::attachments::Attachments;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ enum Act {
     /// Calls of tools with arguments.
     Call(Vec<(&'static str, String)>),
     /// Anything else.
-    Reply(Reply),
+    Reply(StepReply),
     Fail(ProviderError),
     /// It never answers.
     Hang,
@@ -88,56 +88,56 @@ fn calls(of: &[(&'static str, String)]) -> Vec<ToolCall> {
 }
 
 /// A clock that always shows the same.
-fn stopped_clock() -> Clock {
-    Clock::showing(jiff::tz::TimeZone::UTC, || jiff::Timestamp::UNIX_EPOCH)
+fn stopped_clock() -> WallClock {
+    WallClock::showing(jiff::tz::TimeZone::UTC, || jiff::Timestamp::UNIX_EPOCH)
 }
 
 /// What stands before the words of a request by that clock.
 const FRAME: &str = "{\"about\":\"this message\",\"time\":\"Thursday 1970-01-01 00:00 +00:00 (UTC)\"}\n";
 
 /// One entry as a test writes it.
-fn shown(entry: &Entry) -> String {
+fn shown(entry: &HistoryEntry) -> String {
     match entry {
-        Entry::User { text, addendum, attachments } => {
+        HistoryEntry::User { text, addendum, attachments } => {
             let text = text.strip_prefix(FRAME).unwrap_or(text);
             let told = if addendum.is_some() { "!" } else { "" };
             let files =
                 if attachments.is_empty() { String::new() } else { format!("[{}]", attachments.len()) };
             format!("u:{text}{files}{told}")
         }
-        Entry::Task { prompt, attachments, .. } => format!("t:{prompt}[{}]", attachments.len()),
-        Entry::Steer { text, addendum, attachments } => {
+        HistoryEntry::Task { prompt, attachments, .. } => format!("t:{prompt}[{}]", attachments.len()),
+        HistoryEntry::Steer { text, addendum, attachments } => {
             let told = if addendum.is_some() { "!" } else { "" };
             format!("+:{text}[{}]{told}", attachments.len())
         }
-        Entry::Assistant { text, tool_calls } => {
+        HistoryEntry::Assistant { text, tool_calls } => {
             let tools: Vec<_> = tool_calls.iter().map(|call| call.tool.as_str()).collect();
             format!("a:{}{}", text.as_deref().unwrap_or(""), tools.join("+"))
         }
-        Entry::ToolResult { result: Ok(_), .. } => "r".into(),
-        Entry::ToolResult { result: Err(error), .. } => format!("x:{}", error.code),
-        Entry::Summary { text } => format!("s:{text}"),
+        HistoryEntry::ToolResult { result: Ok(_), .. } => "r".into(),
+        HistoryEntry::ToolResult { result: Err(error), .. } => format!("x:{}", error.code),
+        HistoryEntry::Summary { text } => format!("s:{text}"),
     }
 }
 
-fn all_shown(entries: &[Entry]) -> String {
+fn all_shown(entries: &[HistoryEntry]) -> String {
     entries.iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 #[async_trait]
 impl Provider for Script {
-    async fn respond(&self, request: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+    async fn respond(&self, request: StepRequest<'_>, deltas: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
         let entries = &request.conversation.entries;
         self.asked.lock().expect("asked").push(all_shown(entries));
-        let of = |entry: &Entry| match entry {
-            Entry::ToolResult { shown, .. } => Some(shown.clone()),
+        let of = |entry: &HistoryEntry| match entry {
+            HistoryEntry::ToolResult { shown, .. } => Some(shown.clone()),
             _ => None,
         };
         self.shown.lock().expect("shown").push(entries.iter().filter_map(of).collect());
         let act = self.acts.lock().expect("acts").pop_front().expect("the script goes on");
         match act {
-            Act::Say(text) => Ok(Reply { text: Some(text.into()), usage: TEN, ..Reply::default() }),
-            Act::Call(of) => Ok(Reply { tool_calls: calls(&of), usage: TEN, ..Reply::default() }),
+            Act::Say(text) => Ok(StepReply { text: Some(text.into()), usage: TEN, ..StepReply::default() }),
+            Act::Call(of) => Ok(StepReply { tool_calls: calls(&of), usage: TEN, ..StepReply::default() }),
             Act::Reply(reply) => Ok(reply),
             Act::Fail(error) => Err(error),
             Act::Hang | Act::Begin(_) => {
@@ -151,12 +151,12 @@ impl Provider for Script {
         }
     }
 
-    fn memory(&self) -> Memory {
-        Memory::Conversation
+    fn memory(&self) -> HistorySize {
+        HistorySize::Conversation
     }
 }
 
-const TEN: Usage = Usage { input_tokens: 7, output_tokens: 3 };
+const TEN: TokenUsage = TokenUsage { input_tokens: 7, output_tokens: 3 };
 
 /// Tools that do as their names say; upper-case ones change something.
 struct Doing {
@@ -206,7 +206,7 @@ impl Tools for Doing {
         profiles.contains(tool)
     }
 
-    async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {
+    async fn call(&self, request: CallRequest) -> Result<ToolAnswer, ToolError> {
         let result = match request.tool.as_str() {
             "fail" => Err(ToolError::new(ErrorCode::NotFound, "nothing is there")),
             "meet" => {
@@ -234,7 +234,7 @@ impl Tools for Doing {
             bytes: 1,
         };
         let files = if request.tool == "SEND" { vec![file()] } else { Vec::new() };
-        result.map(|result| Answer { result, attachments: files, delivery: None })
+        result.map(|result| ToolAnswer { result, attachments: files, delivery: None })
     }
 
     async fn refuse(&self, _: CallRequest, why: ToolError) -> ToolError {
@@ -242,7 +242,7 @@ impl Tools for Doing {
         why
     }
 
-    async fn keep(&self, output: Output) -> Result<String, ToolError> {
+    async fn keep(&self, output: OutputKeeper) -> Result<String, ToolError> {
         let mut kept = self.kept.lock().expect("kept");
         if kept.len() == 1 {
             return Err(ToolError::new(ErrorCode::QuotaExceeded, "the workspace is full"));
@@ -290,7 +290,7 @@ impl World {
         self.run(turn(id, text), &CancellationToken::new()).await
     }
 
-    async fn run(&self, turn: Turn, cancel: &CancellationToken) -> String {
+    async fn run(&self, turn: TurnInput, cancel: &CancellationToken) -> String {
         self.runner().run(turn, Arc::new(()), cancel).await.text.expect("text")
     }
 
@@ -309,8 +309,8 @@ fn ann() -> Caller {
     Caller { channel: "test".into(), sender: "1".into() }
 }
 
-fn turn(id: &str, text: &str) -> Turn {
-    Turn {
+fn turn(id: &str, text: &str) -> TurnInput {
+    TurnInput {
         id: TurnId::new(id),
         session: Some(session()),
         caller: ann(),

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::tools::Journal;
-use cofferdam_core::limits::Span;
-use cofferdam_store::{Begun, Holder, TakeUp, TakenUp, Used, WhoseTurn};
+use cofferdam_core::limits::TimeSpan;
+use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,18 +25,18 @@ pub(super) struct Dying {
     count: AtomicUsize,
     died: Notify,
     /// How much longer ago the turn `t` began than it did.
-    older: Span,
+    older: TimeSpan,
 }
 
 impl Dying {
     /// Dies at entry number `at`.
     pub(super) fn new(inner: &Store, crash: Crash, at: usize) -> Arc<Self> {
-        let (count, died, older) = (AtomicUsize::new(0), Notify::new(), Span::seconds(0));
+        let (count, died, older) = (AtomicUsize::new(0), Notify::new(), TimeSpan::seconds(0));
         Arc::new(Self { inner: inner.clone(), crash, at, count, died, older })
     }
 
     /// One that lives, so much later.
-    fn later(inner: &Store, older: Span) -> Arc<Self> {
+    fn later(inner: &Store, older: TimeSpan) -> Arc<Self> {
         let (at, count, died) = (usize::MAX, AtomicUsize::new(0), Notify::new());
         Arc::new(Self { inner: inner.clone(), crash: Crash::After, at, count, died, older })
     }
@@ -58,7 +58,7 @@ impl History for Dying {
         self.inner.journal()
     }
 
-    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Kept>, HistoryError> {
+    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<KeptHistory>, HistoryError> {
         self.inner.load(session, turn).await
     }
 
@@ -66,8 +66,8 @@ impl History for Dying {
         &self,
         whose: &WhoseTurn,
         n: usize,
-        entry: &Entry,
-        besides: &Besides,
+        entry: &HistoryEntry,
+        besides: &EntryExtras,
     ) -> Result<(), HistoryError> {
         let dies = self.count.fetch_add(1, Ordering::SeqCst) == self.at;
         if dies && self.crash == Crash::Before {
@@ -84,9 +84,9 @@ impl History for Dying {
         &self,
         whose: &WhoseTurn,
         n: usize,
-        entry: &Entry,
-        taking: &TakeUp,
-    ) -> Result<TakenUp, HistoryError> {
+        entry: &HistoryEntry,
+        taking: &TakeUpRequest,
+    ) -> Result<TakeUpResult, HistoryError> {
         let dies = self.count.fetch_add(1, Ordering::SeqCst) == self.at;
         if dies && self.crash == Crash::Before {
             self.die().await;
@@ -102,7 +102,7 @@ impl History for Dying {
         &self,
         whose: &WhoseTurn,
         kept_from: &TurnId,
-        summary: &Entry,
+        summary: &HistoryEntry,
         tokens: u64,
     ) -> Result<(), HistoryError> {
         self.inner.summarize(whose, kept_from, summary, tokens).await
@@ -112,11 +112,11 @@ impl History for Dying {
         self.inner.forget(session).await
     }
 
-    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+    async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
         History::hold(&self.inner, holder, files).await
     }
 
-    async fn let_go(&self, holder: &Holder) -> Result<(), HistoryError> {
+    async fn let_go(&self, holder: &BlobHolder) -> Result<(), HistoryError> {
         History::let_go(&self.inner, holder).await
     }
 
@@ -124,18 +124,18 @@ impl History for Dying {
         History::handed_over(&self.inner, turn).await
     }
 
-    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, HistoryError> {
+    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
         let begun = History::begun(&self.inner, turn).await?;
         let older = if turn.as_str() == "t" { self.older.0.as_millis() } else { 0 };
         let older = i64::try_from(older).expect("not so old");
-        Ok(begun.map(|begun| Begun { at: begun.at - older, ..begun }))
+        Ok(begun.map(|begun| AttemptRow { at: begun.at - older, ..begun }))
     }
 
     async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
         History::spend(&self.inner, whose, tokens).await
     }
 
-    async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
+    async fn used(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
         History::used(&self.inner, caller).await
     }
 }
@@ -151,12 +151,12 @@ struct Model {
 
 #[async_trait]
 impl Provider for Model {
-    async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+    async fn respond(&self, request: StepRequest<'_>, _: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
         let steps =
-            request.conversation.entries.iter().filter(|e| matches!(e, Entry::Assistant { .. })).count();
+            request.conversation.entries.iter().filter(|e| matches!(e, HistoryEntry::Assistant { .. })).count();
         self.asked.lock().expect("asked").push(steps);
-        let user = |entry: &Entry| match entry {
-            Entry::User { text, .. } => Some(text.clone()),
+        let user = |entry: &HistoryEntry| match entry {
+            HistoryEntry::User { text, .. } => Some(text.clone()),
             _ => None,
         };
         self.told.lock().expect("told").extend(request.conversation.entries.iter().find_map(user));
@@ -166,11 +166,11 @@ impl Provider for Model {
             _ => Vec::new(),
         };
         let text = (steps == 2).then(|| "done".to_owned());
-        Ok(Reply { text, tool_calls: step, usage: TEN, ..Reply::default() })
+        Ok(StepReply { text, tool_calls: step, usage: TEN, ..StepReply::default() })
     }
 
-    fn memory(&self) -> Memory {
-        Memory::Conversation
+    fn memory(&self) -> HistorySize {
+        HistorySize::Conversation
     }
 }
 
@@ -186,7 +186,7 @@ async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
             let (model, tools) = (Arc::new(Model::default()), Doing::meeting(1));
             let runner = |history: Arc<dyn History>, now: fn() -> jiff::Timestamp| {
                 Runner::new(model.clone(), tools.clone(), history, Config::default(), String::new())
-                    .by(Clock::showing(jiff::tz::TimeZone::UTC, now))
+                    .by(WallClock::showing(jiff::tz::TimeZone::UTC, now))
             };
             let later = || jiff::Timestamp::from_second(3600).expect("a time");
             let cancel = CancellationToken::new();
@@ -257,12 +257,12 @@ async fn what_was_answered_and_done_in_time_is_told_however_late() {
     let (_dir, store) = store();
     let mut world = counted(&store, [Act::Say("in time")]).await;
     assert_eq!(world.ask("t", "go").await, "in time");
-    world.history = Dying::later(&store, Span::seconds(9000));
+    world.history = Dying::later(&store, TimeSpan::seconds(9000));
     assert_eq!(world.ask("t", "go").await, "in time");
     // A little of its time is left.
     let (_dir, store) = super::store();
     let mut world = counted(&store, [Act::Say("still in time")]).await;
-    world.history = Dying::later(&store, Span::seconds(800));
+    world.history = Dying::later(&store, TimeSpan::seconds(800));
     assert_eq!(world.ask("t", "go").await, "still in time");
 }
 
@@ -270,7 +270,7 @@ async fn what_was_answered_and_done_in_time_is_told_however_late() {
 async fn what_broke_off_is_paid_for_by_the_turn_also_after_a_crash() {
     let (_dir, store) = store();
     let half = || {
-        let usage = Usage { input_tokens: 50, output_tokens: 5 };
+        let usage = TokenUsage { input_tokens: 50, output_tokens: 5 };
         Act::Fail(ProviderError::BrokeOff { said: "It broke off.".into(), usage })
     };
     let world = counted(&store, [half(), half()]).await.limited(|limits| limits.tokens = 100);

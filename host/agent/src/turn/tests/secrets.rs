@@ -11,24 +11,24 @@ struct Telling;
 
 #[async_trait]
 impl Provider for Telling {
-    async fn respond(&self, _: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+    async fn respond(&self, _: StepRequest<'_>, deltas: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
         for piece in ["It is key-of", "-the-turn", "-tests; k"] {
             deltas.take(Delta::Text(piece.into()));
         }
-        Ok(Reply { text: Some(format!("It is {KEY}; k")), usage: TEN, ..Reply::default() })
+        Ok(StepReply { text: Some(format!("It is {KEY}; k")), usage: TEN, ..StepReply::default() })
     }
 
-    fn memory(&self) -> Memory {
-        Memory::Conversation
+    fn memory(&self) -> HistorySize {
+        HistorySize::Conversation
     }
 }
 
 #[derive(Default)]
 struct Seen(Mutex<Vec<String>>);
 
-impl Progress for Seen {
-    fn step(&self, step: Step) {
-        if let Step::Text(text) = step {
+impl StepListener for Seen {
+    fn step(&self, step: TurnStep) {
+        if let TurnStep::Text(text) = step {
             self.0.lock().expect("held shortly").push(text);
         }
     }

@@ -5,7 +5,7 @@ use super::resume::{Crash, Dying};
 use super::*;
 use crate::turn::steering::STEERS_MAX;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_store::{Claim, Fate, Headers, NewUpdate, Queue, TakeUp};
+use cofferdam_store::{UpdateClaim, UpdateFate, Headers, NewUpdate, QueueMode, TakeUpRequest};
 use cofferdam_warden::attachments::Attachment;
 
 const CHANNEL: &str = "c";
@@ -32,11 +32,11 @@ fn file(name: &str) -> Attachments {
 
 #[async_trait]
 impl Steering for FromStore {
-    async fn next(&self, _: &Attachments) -> Option<Said> {
+    async fn next(&self, _: &Attachments) -> Option<SteeringMessage> {
         let steer = self.store.steers(CHANNEL, &self.turn).await.expect("known").into_iter().next()?;
-        let taking = TakeUp { channel: CHANNEL.into(), updates: vec![steer.update.update_id], noting: None };
+        let taking = TakeUpRequest { channel: CHANNEL.into(), updates: vec![steer.update.update_id], noting: None };
         let attachments = file(&steer.update.raw);
-        Some(Said { text: steer.update.raw, attachments, taking })
+        Some(SteeringMessage { text: steer.update.raw, attachments, taking })
     }
 
     async fn again(&self) -> Vec<Attachments> {
@@ -46,22 +46,22 @@ impl Steering for FromStore {
 }
 
 /// A message of Ann's in the one session.
-async fn comes(store: &Store, update_id: i64, queue: Queue, text: &str) {
-    let fate = Fate::Pending(Headers { session: session(), sender: "1".into(), queue, answers: None });
+async fn comes(store: &Store, update_id: i64, queue: QueueMode, text: &str) {
+    let fate = UpdateFate::Pending(Headers { session: session(), sender: "1".into(), queue, answers: None });
     let update = NewUpdate { update_id, album: None, message: None, raw: text.into(), fate };
     store.persist(CHANNEL, vec![update]).await.expect("kept");
 }
 
 /// A turn that an update has begun, with one file.
-async fn begun(store: &Store, text: &str) -> Turn {
-    comes(store, 1, Queue::Turn, text).await;
-    let bound = store.claim(CHANNEL, Claim::Update(1)).await.expect("claimed").expect("bound");
+async fn begun(store: &Store, text: &str) -> TurnInput {
+    comes(store, 1, QueueMode::Turn, text).await;
+    let bound = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("claimed").expect("bound");
     again(store, bound.turn, text)
 }
 
-fn again(store: &Store, id: TurnId, text: &str) -> Turn {
+fn again(store: &Store, id: TurnId, text: &str) -> TurnInput {
     let steering = Arc::new(FromStore { store: store.clone(), turn: id.clone() });
-    Turn { id, attachments: file("first"), steering: Some(steering), ..turn("", text) }
+    TurnInput { id, attachments: file("first"), steering: Some(steering), ..turn("", text) }
 }
 
 async fn pending(store: &Store) -> Vec<String> {
@@ -74,9 +74,9 @@ async fn what_is_said_meanwhile_is_heard_before_the_next_step() {
     let mut world = World::new([Act::Call(vec![call("read")]), Act::Say("done")]);
     world.history = Arc::new(store.clone());
     let turn = begun(&store, "go").await;
-    comes(&store, 2, Queue::Steer, "and b").await;
-    comes(&store, 3, Queue::Turn, "later").await;
-    comes(&store, 4, Queue::Steer, "and c").await;
+    comes(&store, 2, QueueMode::Steer, "and b").await;
+    comes(&store, 3, QueueMode::Turn, "later").await;
+    comes(&store, 4, QueueMode::Steer, "and c").await;
     let said = world.run(turn, &CancellationToken::new()).await;
     assert_eq!(said, "[0] first: gone.\n[1] and b: gone.\n[2] and c: gone.\ndone");
     let first = "u:go[1]! +:and b[1]! +:and c[1]!";
@@ -91,7 +91,7 @@ async fn so_many_are_heard_and_the_others_wait_for_turns_of_their_own() {
     world.history = Arc::new(store.clone());
     let turn = begun(&store, "go").await;
     for n in 0..STEERS_MAX + 3 {
-        comes(&store, update_of(n), Queue::Steer, &format!("and {n}")).await;
+        comes(&store, update_of(n), QueueMode::Steer, &format!("and {n}")).await;
     }
     let said = world.run(turn, &CancellationToken::new()).await;
     assert!(said.ends_with("\ndone"), "{said}");
@@ -103,7 +103,7 @@ async fn so_many_are_heard_and_the_others_wait_for_turns_of_their_own() {
     }
     assert_eq!(pending(&store).await, ["and 32", "and 33", "and 34"]);
     store.end(CHANNEL, &TurnId::new("c-1"), NEW_REPLY).await.expect("ended");
-    let next = store.claim(CHANNEL, Claim::Update(update_of(STEERS_MAX))).await.expect("claimed");
+    let next = store.claim(CHANNEL, UpdateClaim::Update(update_of(STEERS_MAX))).await.expect("claimed");
     assert_eq!(next.expect("bound").updates.len(), 1, "a turn of its own answers it");
 }
 
@@ -119,11 +119,11 @@ async fn what_comes_too_late_keeps_waiting() {
     world.history = Arc::new(store.clone());
     let turn = begun(&store, "go").await;
     assert_eq!(world.run(turn, &CancellationToken::new()).await, "[0] first: gone.\ndone");
-    comes(&store, 2, Queue::Steer, "too late").await;
+    comes(&store, 2, QueueMode::Steer, "too late").await;
     let id = TurnId::new("c-1");
     store.end(CHANNEL, &id, NEW_REPLY).await.expect("ended");
     assert_eq!(pending(&store).await, ["too late"]);
-    assert!(store.claim(CHANNEL, Claim::Update(2)).await.expect("claimed").is_some(), "as a turn of its own");
+    assert!(store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("claimed").is_some(), "as a turn of its own");
 }
 
 const NEW_REPLY: cofferdam_store::NewReply =
@@ -142,7 +142,7 @@ async fn wherever_a_crash_comes_it_is_heard_once() {
         world.then((0..3).map(|_| Act::Call(vec![call("read")])));
         let turn = begun(&store, "go").await;
         let id = turn.id.clone();
-        comes(&store, 2, Queue::Steer, "and b").await;
+        comes(&store, 2, QueueMode::Steer, "and b").await;
         if at < 4 {
             let cancel = CancellationToken::new();
             tokio::select! {
@@ -169,11 +169,11 @@ async fn nobody_steers_anothers_turn_or_session() {
     let other = |session: &str, sender: &str| Headers {
         session: SessionId::new(session),
         sender: sender.into(),
-        queue: Queue::Steer,
+        queue: QueueMode::Steer,
         answers: None,
     };
     for (update_id, headers) in [(2, other("s", "2")), (3, other("t", "1"))] {
-        let fate = Fate::Pending(headers);
+        let fate = UpdateFate::Pending(headers);
         let update = NewUpdate { update_id, album: None, message: None, raw: "hijack".into(), fate };
         store.persist(CHANNEL, vec![update]).await.expect("kept");
     }

@@ -3,12 +3,12 @@
 
 use super::*;
 
-fn by(sender: &str, id: &str, text: &str) -> Turn {
+fn by(sender: &str, id: &str, text: &str) -> TurnInput {
     let caller = Caller { channel: "test".into(), sender: sender.into() };
-    Turn { caller, ..turn(id, text) }
+    TurnInput { caller, ..turn(id, text) }
 }
 
-async fn said(runner: &Runner, turn: Turn) -> String {
+async fn said(runner: &Runner, turn: TurnInput) -> String {
     runner.run(turn, Arc::new(()), &CancellationToken::new()).await.text.expect("text")
 }
 
@@ -28,7 +28,7 @@ async fn a_request_is_retried_by_whoever_made_it() {
         assert_eq!(said(&runner, by("ann", "4", "/retry")).await, NOT_YOURS);
         // Somebody of the same number elsewhere is somebody else.
         let elsewhere =
-            Turn { caller: Caller { channel: "other".into(), sender: "eve".into() }, ..turn("5", "/retry") };
+            TurnInput { caller: Caller { channel: "other".into(), sender: "eve".into() }, ..turn("5", "/retry") };
         assert_eq!(said(&runner, elsewhere).await, NOT_YOURS);
         assert_eq!(said(&runner, by("eve", "6", "/retry")).await, "done");
         assert_eq!(world.script.asked().len(), 3);
@@ -52,7 +52,7 @@ async fn a_request_of_nobody_knows_whom_is_not_retried() {
 #[tokio::test]
 async fn where_each_has_a_conversation_nobody_hears_anothers() {
     let world = World::new([Act::Say("noted"), Act::Say("who?"), Act::Say("tiger")]);
-    let runner = world.runner().remembering(Whose::Person);
+    let runner = world.runner().remembering(ConversationOwner::Person);
     said(&runner, by("ann", "1", "my cat is called tiger")).await;
     said(&runner, by("ben", "2", "what is it called?")).await;
     assert_eq!(world.script.asked()[1], "u:what is it called?");

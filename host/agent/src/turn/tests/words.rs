@@ -2,7 +2,7 @@
 
 use super::*;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_warden::attachments::{Attachment, BlobStore, Declared, Intake, RecentAttachments};
+use cofferdam_warden::attachments::{Attachment, BlobStore, DeclaredFile, Intake, RecentAttachments};
 
 #[tokio::test]
 async fn a_conversation_is_remembered_until_it_starts_anew() {
@@ -10,7 +10,7 @@ async fn a_conversation_is_remembered_until_it_starts_anew() {
     world.ask("1", "a").await;
     world.ask("2", "b").await;
     assert_eq!(world.script.asked()[1], "u:a a:hello u:b");
-    let elsewhere = Turn { session: Some(SessionId::new("other")), ..turn("3", "c") };
+    let elsewhere = TurnInput { session: Some(SessionId::new("other")), ..turn("3", "c") };
     world.then([Act::Say("who are you")]);
     world.run(elsewhere, &CancellationToken::new()).await;
     assert_eq!(world.script.asked()[2], "u:c", "no other conversation is seen");
@@ -45,7 +45,7 @@ async fn where_nothing_is_remembered_the_words_say_so() {
         ("/retry", "There is no conversation here: each message stands alone."),
         ("/cancel", "Nothing is running here."),
     ] {
-        let alone = Turn { session: None, ..turn("t", text) };
+        let alone = TurnInput { session: None, ..turn("t", text) };
         assert_eq!(world.run(alone, &CancellationToken::new()).await, said);
     }
     world.then([Act::Say("(tools)")]);
@@ -56,7 +56,7 @@ async fn where_nothing_is_remembered_the_words_say_so() {
 fn photo(dir: &std::path::Path) -> Attachments {
     let blobs = BlobStore::open(dir).expect("a store");
     let mut intake = Intake::new(&blobs, &cofferdam_warden::attachments::Config::default());
-    let declared = Declared { name: Some("a.txt".into()), mime_type: None, size: None, source: None };
+    let declared = DeclaredFile { name: Some("a.txt".into()), mime_type: None, size: None, source: None };
     intake.read(declared, &mut &b"some bytes"[..]);
     intake.finish()
 }
@@ -79,12 +79,12 @@ impl RecentAttachments for Found {
 async fn no_bytes_and_no_addendum_of_an_earlier_turn_are_remembered() {
     let dir = tempfile::tempdir().expect("a folder");
     let world = World::new([Act::Say("saved"), Act::Say("a file")]);
-    let with = Turn { attachments: photo(dir.path()), ..turn("1", "save this") };
+    let with = TurnInput { attachments: photo(dir.path()), ..turn("1", "save this") };
     world.run(with, &CancellationToken::new()).await;
     world.ask("2", "what was it?").await;
     assert_eq!(world.script.asked(), ["u:save this[1]!", "u:save this[1] a:saved u:what was it?"]);
     let kept = world.history.load(&session(), &TurnId::new("")).await.expect("kept");
-    let Entry::User { attachments, addendum: None, .. } = &kept[0].entry else { panic!("{kept:?}") };
+    let HistoryEntry::User { attachments, addendum: None, .. } = &kept[0].entry else { panic!("{kept:?}") };
     let Attachment { info, blob } = attachments.iter().next().expect("one");
     assert!(
         blob.is_none() && info.unavailable.as_deref() == Some("it came with an earlier message"),
@@ -98,14 +98,14 @@ async fn a_retried_request_has_its_files_again_or_says_that_they_are_gone() {
     let files = photo(dir.path());
     let asleep = || Act::Fail(ProviderError::Unavailable("asleep".into()));
     let world = World::new([asleep(), asleep(), Act::Say("done")]);
-    let first = Turn { attachments: files.clone(), ..turn("1", "save this") };
+    let first = TurnInput { attachments: files.clone(), ..turn("1", "save this") };
     world.run(first, &CancellationToken::new()).await;
     let said = world.ask("2", "/retry").await;
     assert!(
         said.starts_with("[0] a.txt: it came with the message that is retried and cannot be had again"),
         "{said}"
     );
-    let found = Turn { recent: Some(Arc::new(Found(files))), ..turn("3", "/retry") };
+    let found = TurnInput { recent: Some(Arc::new(Found(files))), ..turn("3", "/retry") };
     assert_eq!(world.run(found, &CancellationToken::new()).await, "done");
     assert_eq!(world.script.asked()[2], "u:save this[1]!");
 }

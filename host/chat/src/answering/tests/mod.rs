@@ -8,25 +8,25 @@ mod memory;
 mod recent;
 
 use super::*;
-use crate::desk::{self, Board, Changing, Desk, NotShown};
-use crate::lanes::{Arrival, By, Running, Stop, Unit, Window};
-use crate::outbound::{Manners, Opening, Router, SendError, Sending};
+use crate::desk::{self, ApprovalDisplay, Changing, Desk, NotShown};
+use crate::lanes::{Arrival, StopPower, RunningTurns, Stop, Unit, AlbumWindow};
+use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
 use crate::runs::Runs;
-use crate::{Live, Patience, Screen, Sight, Sign};
+use crate::{LiveStatus, StatusDelays, TurnDisplay, StatusText, ActivityIndicator};
 use async_trait::async_trait;
-use cofferdam_agent::tools::{Approval, CallRequest, Output};
+use cofferdam_agent::tools::{ApprovalRequest, CallRequest, OutputKeeper};
 use cofferdam_agent::turn::{
-    Config, Deltas, Entry, Memory as Remembers, Provider, ProviderError, Reply, Request, Runner, ToolCall,
+    Config, Deltas, HistoryEntry, HistorySize as Remembers, Provider, ProviderError, StepReply, StepRequest, Runner, ToolCall,
     ToolSpec, Tools,
 };
 use cofferdam_agent::voice::Voice;
 use cofferdam_core::command::steered;
 use cofferdam_core::id::TurnId;
-use cofferdam_core::tool::{Answer, ToolError};
-use cofferdam_store::{Claim, Fate, Headers, Keeper, NewUpdate, Placeholder, Queue, Standing, Store, Update};
+use cofferdam_core::tool::{ToolAnswer, ToolError};
+use cofferdam_store::{UpdateClaim, UpdateFate, Headers, StoreRetry, NewUpdate, Placeholder, QueueMode, AlbumStanding, Store, Update};
 use cofferdam_warden::attachments::outgoing::{self, Outgoing};
 use cofferdam_warden::attachments::{
-    self, Attachments, BlobStore, Declared, Download, Fetcher, SentFile, Settled,
+    self, Attachments, BlobStore, DeclaredFile, Download, Fetcher, SentFile, IntakeResult,
 };
 use memory::Memory;
 use serde::{Deserialize, Serialize};
@@ -57,9 +57,9 @@ struct Sheet {
 }
 
 impl SentFile for Sheet {
-    fn declared(&self) -> Declared {
+    fn declared(&self) -> DeclaredFile {
         let source = Some(format!("paper:{}", self.n));
-        Declared { name: Some(self.name.clone()), source, ..Declared::default() }
+        DeclaredFile { name: Some(self.name.clone()), source, ..DeclaredFile::default() }
     }
 
     fn place(&self) -> Option<i64> {
@@ -84,7 +84,7 @@ struct Outside {
 
 /// The channel.
 struct Paper {
-    base: Base,
+    base: ChannelServices,
     outside: Arc<Outside>,
 }
 
@@ -92,7 +92,7 @@ struct Paper {
 impl Fetcher for Paper {
     type File = Sheet;
 
-    async fn fetch(&self, sheet: Sheet, mut download: Download) -> Settled {
+    async fn fetch(&self, sheet: Sheet, mut download: Download) -> IntakeResult {
         let _ = download.write(format!("<{}>", sheet.name).as_bytes());
         download.finish()
     }
@@ -100,8 +100,8 @@ impl Fetcher for Paper {
 
 #[async_trait]
 impl Router for Paper {
-    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
-        let Sending { target, part, .. } = sending;
+    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
+        let SendingPart { target, part, .. } = sending;
         let mut read = self.outside.read.lock().expect("read");
         read.push(format!("{target}: {}", part.body));
         self.outside.reads.notify_one();
@@ -117,25 +117,25 @@ impl Router for Paper {
 struct Nothing;
 
 #[async_trait]
-impl Screen for Nothing {
+impl TurnDisplay for Nothing {
     async fn room(&mut self) {
         std::future::pending().await
     }
 
-    async fn show(&mut self, _: Sight) -> Duration {
+    async fn show(&mut self, _: StatusText) -> Duration {
         Duration::MAX
     }
 }
 
 #[async_trait]
-impl Sign for Nothing {
+impl ActivityIndicator for Nothing {
     async fn show(&self) -> Duration {
         Duration::ZERO
     }
 }
 
 #[async_trait]
-impl Board for Nothing {
+impl ApprovalDisplay for Nothing {
     fn chat(&self) -> String {
         String::new()
     }
@@ -156,7 +156,7 @@ impl Board for Nothing {
         false
     }
 
-    async fn show(&self, _: &str, _: &Approval) -> Result<String, NotShown> {
+    async fn show(&self, _: &str, _: &ApprovalRequest) -> Result<String, NotShown> {
         Err(NotShown("paper has no buttons".to_owned()))
     }
 
@@ -167,7 +167,7 @@ impl Board for Nothing {
 
 impl Channel for Paper {
     const NAME: &'static str = "paper";
-    const MANNERS: &'static Manners = &Manners {
+    const MANNERS: &'static ChannelLimits = &ChannelLimits {
         text_units_max: 1000,
         caption_units_max: 0,
         first_text_carries_files: false,
@@ -182,25 +182,25 @@ impl Channel for Paper {
     type Target = String;
     type Screen = Nothing;
 
-    fn base(&self) -> &Base {
+    fn base(&self) -> &ChannelServices {
         &self.base
     }
 
-    fn read(&self, updates: &[Update], _: Standing) -> Todo<String, Sheet> {
+    fn read(&self, updates: &[Update], _: AlbumStanding) -> MessageAction<String, Sheet> {
         let letters: Vec<_> = updates.iter().filter_map(letter).collect();
-        let Some(first) = letters.first().filter(|first| first.from != "eve") else { return Todo::Nothing };
+        let Some(first) = letters.first().filter(|first| first.from != "eve") else { return MessageAction::Nothing };
         let own: Vec<_> = letters.iter().filter_map(|letter| letter.sheet.clone()).collect();
         let files = match &first.replies_to {
             Some(to) if own.is_empty() => match to.sheet.clone() {
-                Some(file) => Files::Replied { files: vec![file], album: to.album.clone() },
-                None => Files::Own(own),
+                Some(file) => RequestFiles::Replied { files: vec![file], album: to.album.clone() },
+                None => RequestFiles::Own(own),
             },
-            _ => Files::Own(own),
+            _ => RequestFiles::Own(own),
         };
-        Todo::Run(Box::new(Question {
+        MessageAction::Run(Box::new(TurnRequest {
             target: first.room.clone(),
             sender: first.from.clone(),
-            power: By::Served,
+            power: StopPower::Served,
             queue: queue(first),
             text: steered(&first.text).unwrap_or(&first.text).to_owned(),
             files,
@@ -228,23 +228,23 @@ impl Channel for Paper {
         Some(kept.to_owned())
     }
 
-    fn answered(target: &String, _: Option<Nothing>) -> (String, Opening) {
-        (target.clone(), Opening::Fresh)
+    fn answered(target: &String, _: Option<Nothing>) -> (String, FirstMessage) {
+        (target.clone(), FirstMessage::Fresh)
     }
 
-    fn sign(&self, _: &String) -> impl Sign {
+    fn sign(&self, _: &String) -> impl ActivityIndicator {
         Nothing
     }
 
-    fn show(self: &Arc<Self>, _: &TurnId, _: &String, _: Option<Placeholder>) -> Live<Nothing> {
-        Live::start(Nothing, Patience { doing: Duration::MAX, saying: Duration::MAX })
+    fn show(self: &Arc<Self>, _: &TurnId, _: &String, _: Option<Placeholder>) -> LiveStatus<Nothing> {
+        LiveStatus::start(Nothing, StatusDelays { doing: Duration::MAX, saying: Duration::MAX })
     }
 
     fn take_choices(&self, _: &str, _: &str) -> Changing {
         Box::pin(std::future::ready(true))
     }
 
-    fn board(self: &Arc<Self>, _: &String, _: &str) -> impl Board {
+    fn board(self: &Arc<Self>, _: &String, _: &str) -> impl ApprovalDisplay {
         Nothing
     }
 }
@@ -253,8 +253,8 @@ fn letter(update: &Update) -> Option<Letter> {
     serde_json::from_str(&update.raw).ok()
 }
 
-fn queue(letter: &Letter) -> Queue {
-    if steered(&letter.text).is_some() { Queue::Steer } else { Queue::Turn }
+fn queue(letter: &Letter) -> QueueMode {
+    if steered(&letter.text).is_some() { QueueMode::Steer } else { QueueMode::Turn }
 }
 
 /// Says what it is told in the turn that runs, with what the files hold. `again` asks for the files
@@ -263,13 +263,13 @@ struct Echo(Arc<Outside>);
 
 #[async_trait]
 impl Provider for Echo {
-    async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+    async fn respond(&self, request: StepRequest<'_>, _: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
         let entries = &request.conversation.entries;
-        let begun = entries.iter().rposition(|entry| matches!(entry, Entry::User { .. })).expect("a request");
+        let begun = entries.iter().rposition(|entry| matches!(entry, HistoryEntry::User { .. })).expect("a request");
         let mut said = Vec::new();
         for entry in &entries[begun..] {
             match entry {
-                Entry::User { text, attachments, .. } => {
+                HistoryEntry::User { text, attachments, .. } => {
                     // Below the line that tells the time.
                     let text = text.split_once('\n').map_or("", |(_, text)| text);
                     if text == "wait" {
@@ -278,18 +278,18 @@ impl Provider for Echo {
                     }
                     said.push(format!("{text}{}", contents(attachments)));
                 }
-                Entry::Steer { text, attachments, .. } => {
+                HistoryEntry::Steer { text, attachments, .. } => {
                     said.push(format!("{text}{}", contents(attachments)));
                 }
-                Entry::ToolResult { result: Ok(result), .. } => said.push(result["found"].to_string()),
+                HistoryEntry::ToolResult { result: Ok(result), .. } => said.push(result["found"].to_string()),
                 _ => {}
             }
         }
         if said == ["again"] {
             let call = ToolCall { id: "0".into(), tool: "again".into(), arguments: Ok("{}".into()) };
-            return Ok(Reply { tool_calls: vec![call], ..Reply::default() });
+            return Ok(StepReply { tool_calls: vec![call], ..StepReply::default() });
         }
-        Ok(Reply { text: Some(said.join("; ")), ..Reply::default() })
+        Ok(StepReply { text: Some(said.join("; ")), ..StepReply::default() })
     }
 
     fn memory(&self) -> Remembers {
@@ -329,16 +329,16 @@ impl Tools for Recall {
         true
     }
 
-    async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {
+    async fn call(&self, request: CallRequest) -> Result<ToolAnswer, ToolError> {
         let found = request.recent.expect("a channel brings them").recent().await;
-        Ok(Answer { result: json!({ "found": contents(&found) }), attachments: Vec::new(), delivery: None })
+        Ok(ToolAnswer { result: json!({ "found": contents(&found) }), attachments: Vec::new(), delivery: None })
     }
 
     async fn refuse(&self, _: CallRequest, why: ToolError) -> ToolError {
         why
     }
 
-    async fn keep(&self, _: Output) -> Result<String, ToolError> {
+    async fn keep(&self, _: OutputKeeper) -> Result<String, ToolError> {
         unreachable!("results are short")
     }
 }
@@ -359,7 +359,7 @@ impl World {
     /// The channel, as a program has it that has opened the engine so.
     fn started(&self, memory: &Memory) -> Arc<Paper> {
         let (store, stop): (Store, _) = (Arc::new(memory.clone()), Stop::default());
-        let keeper = Keeper::new(stop.soon.clone(), |_| {});
+        let keeper = StoreRetry::new(stop.soon.clone(), |_| {});
         let rules = desk::Rules { approvers: Vec::new(), expires: Duration::MAX, are_named: false };
         let desk = Desk::new(store.clone(), (keeper.clone(), stop.clone()), "paper-1".into(), rules);
         let provider = Arc::new(Echo(self.outside.clone()));
@@ -370,19 +370,19 @@ impl World {
             Config::default(),
             String::new(),
         );
-        let base = Base {
+        let base = ChannelServices {
             store,
             channel: "paper-1".into(),
             keeper,
             stop,
             runner: Arc::new(runner),
             desk,
-            running: Arc::new(Running::default()),
+            running: Arc::new(RunningTurns::default()),
             places: Arc::new(Semaphore::new(1)),
             blobs: BlobStore::open(&self.dir.path().join("blobs")).expect("a folder"),
             limits: attachments::Config::default(),
             outgoing: Outgoing::beside(self.dir.path(), outgoing::Config::default()).expect("a folder"),
-            albums: Window { silence: Duration::ZERO, cap: Duration::ZERO },
+            albums: AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO },
             voice: Voice::default(),
             runs: Runs::default(),
         };
@@ -402,7 +402,7 @@ impl World {
 /// Takes letters in, as often as they are brought, goes on with what the last run left, and answers
 /// what waits.
 async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
-    let Base { store, channel, .. } = paper.base();
+    let ChannelServices { store, channel, .. } = paper.base();
     store.persist(channel, batch(&paper, &letters)).await.expect("kept");
     for arrival in arrivals::left(&*paper).await.expect("the store") {
         match arrival {
@@ -414,7 +414,7 @@ async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
     }
     while let Some(session) = store.sessions(channel, 1).await.expect("the store").pop() {
         let next = store.waiting(channel, &session, 1).await.expect("the store").remove(0);
-        let claim = next.album.map_or(Claim::Update(next.update_id), Claim::Album);
+        let claim = next.album.map_or(UpdateClaim::Update(next.update_id), UpdateClaim::Album);
         unit::work(paper.clone(), Unit::Message(claim), None).await;
     }
 }
@@ -427,7 +427,7 @@ fn batch(paper: &Paper, letters: &[Letter]) -> Vec<NewUpdate> {
             album: letter.album.clone(),
             message: None,
             raw: serde_json::to_string(letter).expect("plain data"),
-            fate: Fate::Pending(Headers { session, sender, queue: queue(letter), answers: None }),
+            fate: UpdateFate::Pending(Headers { session, sender, queue: queue(letter), answers: None }),
         }
     };
     letters.iter().map(new).collect()

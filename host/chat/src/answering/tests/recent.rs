@@ -1,9 +1,9 @@
 //! What is noted of files, message by message.
 
-use super::super::files::Came;
-use super::super::recent::{NOTED_MAX, Noted, read};
+use super::super::files::ReceivedFiles;
+use super::super::recent::{NOTED_MAX, RecentFiles, read};
 use super::Sheet;
-use cofferdam_store::Recent;
+use cofferdam_store::RecentFiles;
 
 fn sheet(n: i64) -> Sheet {
     Sheet { n, name: "a.txt".into() }
@@ -17,29 +17,29 @@ fn all(ids: &[i64]) -> Vec<Sheet> {
     ids.iter().copied().map(sheet).collect()
 }
 
-fn own(ids: &[i64], album: Option<&str>) -> Came<Sheet> {
-    Came { own: all(ids), replied: Vec::new(), album: album.map(str::to_owned) }
+fn own(ids: &[i64], album: Option<&str>) -> ReceivedFiles<Sheet> {
+    ReceivedFiles { own: all(ids), replied: Vec::new(), album: album.map(str::to_owned) }
 }
 
 #[test]
 fn what_is_noted_comes_back() {
-    let noted = Noted { files: all(&[3, 4]), before: all(&[2]), album: Some("a".into()) };
+    let noted = RecentFiles { files: all(&[3, 4]), before: all(&[2]), album: Some("a".into()) };
     let files = serde_json::to_string(&noted).expect("plain data");
-    let found = |files: &str| read::<Sheet>(Recent { album: Some("a".into()), files: files.to_owned() });
+    let found = |files: &str| read::<Sheet>(RecentFiles { album: Some("a".into()), files: files.to_owned() });
     assert_eq!(found(&files), noted);
     let of_one = serde_json::to_string(&noted.files).expect("plain data");
-    assert_eq!(found(&of_one), Noted { before: vec![], ..noted }, "as earlier releases have noted them");
+    assert_eq!(found(&of_one), RecentFiles { before: vec![], ..noted }, "as earlier releases have noted them");
     for nothing in ["[]", "{", "[{}]", "{}"] {
-        assert_eq!(found(nothing), Noted { album: Some("a".into()), ..Noted::default() }, "{nothing}");
+        assert_eq!(found(nothing), RecentFiles { album: Some("a".into()), ..RecentFiles::default() }, "{nothing}");
     }
 }
 
 #[test]
 fn files_of_earlier_messages_are_noted_behind_the_latest_each_once() {
-    let check = |noted: &Noted<Sheet>, files: &[i64], before: &[i64]| {
+    let check = |noted: &RecentFiles<Sheet>, files: &[i64], before: &[i64]| {
         assert_eq!((ids(&noted.files).as_slice(), ids(&noted.before).as_slice()), (files, before));
     };
-    let noted = Noted::default().after(&own(&[1], None));
+    let noted = RecentFiles::default().after(&own(&[1], None));
     check(&noted, &[1], &[]);
     let noted = noted.after(&own(&[14, 11], Some("a")));
     check(&noted, &[11, 14], &[1]);
@@ -50,7 +50,7 @@ fn files_of_earlier_messages_are_noted_behind_the_latest_each_once() {
     check(&noted, &[11, 13, 14], &[1]);
     let noted = noted.after(&own(&[21], Some("b")));
     check(&noted, &[21], &[11, 13, 14, 1]);
-    let noted = noted.after(&Came { replied: all(&[9, 13]), ..own(&[], None) });
+    let noted = noted.after(&ReceivedFiles { replied: all(&[9, 13]), ..own(&[], None) });
     check(&noted, &[21], &[9, 13, 11, 14, 1]);
     assert_eq!(noted.album.as_deref(), Some("b"));
     let many = (100..300).fold(noted, |noted, n| noted.after(&own(&[n], None)));

@@ -2,19 +2,19 @@
 
 use super::*;
 use cofferdam_core::id::TurnId;
-use cofferdam_store::{BoundTurn, Standing};
+use cofferdam_store::{BoundTurn, AlbumStanding};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-fn queue() -> Queue {
-    Queue::new(Window { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) })
+fn queue() -> QueueState {
+    QueueState::new(AlbumWindow { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) })
 }
 
 /// One for which the inbox was empty at the start.
-fn opened() -> Queue {
+fn opened() -> QueueState {
     let mut queue = queue();
     queue.open();
-    assert_eq!(queue.next_read(), Some(Wanted::Sessions));
+    assert_eq!(queue.next_read(), Some(InboxQuery::Sessions));
     queue.found_sessions(Vec::new());
     queue
 }
@@ -23,18 +23,18 @@ fn session(name: &str) -> SessionId {
     SessionId::new(name)
 }
 
-fn message(update_id: i64) -> Queued {
-    Queued { update_id, album: None }
+fn message(update_id: i64) -> QueuedUpdate {
+    QueuedUpdate { update_id, album: None }
 }
 
-fn part(album: &str) -> Queued {
-    Queued { update_id: 0, album: Some(album.into()) }
+fn part(album: &str) -> QueuedUpdate {
+    QueuedUpdate { update_id: 0, album: Some(album.into()) }
 }
 
-fn begin(queue: &mut Queue, now: Instant) -> Option<String> {
+fn begin(queue: &mut QueueState, now: Instant) -> Option<String> {
     queue.begin(now).map(|(_, unit)| match unit {
-        Unit::Message(Claim::Update(id)) => id.to_string(),
-        Unit::Message(Claim::Album(album)) => album,
+        Unit::Message(UpdateClaim::Update(id)) => id.to_string(),
+        Unit::Message(UpdateClaim::Album(album)) => album,
         other => panic!("{other:?}"),
     })
 }
@@ -83,7 +83,7 @@ fn an_album_waits_for_silence_but_not_for_ever() {
 #[test]
 fn an_album_arrives_until_its_lane_begins_it() {
     let (mut queue, now) = (opened(), Instant::now());
-    let arriving = |queue: &Queue| queue.arriving().map(|(_, target)| target.to_owned()).collect::<Vec<_>>();
+    let arriving = |queue: &QueueState| queue.arriving().map(|(_, target)| target.to_owned()).collect::<Vec<_>>();
     let awaited = |album: &str| Awaited {
         session: session("ann"),
         album: album.into(),
@@ -120,23 +120,23 @@ fn an_album_that_waits_in_memory_takes_in_what_comes_when_its_lane_is_full() {
 #[test]
 fn what_a_crash_cut_off_comes_before_what_the_inbox_holds() {
     let (mut queue, now) = (queue(), Instant::now());
-    let turn = BoundTurn { turn: TurnId::new("t"), updates: Vec::new(), standing: Standing::First };
+    let turn = BoundTurn { turn: TurnId::new("t"), updates: Vec::new(), standing: AlbumStanding::First };
     queue.push(session("ann"), Unit::Bound(turn));
     assert_eq!(queue.next_read(), None, "not before all has come");
     queue.open();
     assert!(matches!(queue.begin(now), Some((_, Unit::Bound(_)))));
     queue.push_message(session("ann"), message(5), now);
     assert_eq!((queue.load(), begin(&mut queue, now)), (1, None), "older ones may wait in the inbox");
-    assert_eq!(queue.next_read(), Some(Wanted::Sessions));
+    assert_eq!(queue.next_read(), Some(InboxQuery::Sessions));
     queue.found_sessions(vec![session("ann"), session("ben")]);
-    assert_eq!(queue.next_read(), Some(Wanted::Lane(session("ben"))), "the other lane is busy");
+    assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ben"))), "the other lane is busy");
     queue.push_message(session("ben"), message(7), now);
     queue.found(session("ben"), vec![message(6), message(7)], now);
     assert_eq!(begin(&mut queue, now).as_deref(), Some("6"));
     queue.finished(&session("ann"));
-    assert_eq!(queue.next_read(), Some(Wanted::Lane(session("ann"))));
+    assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ann"))));
     queue.unread();
-    assert_eq!(queue.next_read(), Some(Wanted::Lane(session("ann"))), "what was not read is wanted still");
+    assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ann"))), "what was not read is wanted still");
     queue.found(session("ann"), vec![message(4), message(5)], now);
     assert_eq!(begin(&mut queue, now).as_deref(), Some("4"));
     queue.finished(&session("ann"));
@@ -145,7 +145,7 @@ fn what_a_crash_cut_off_comes_before_what_the_inbox_holds() {
     queue.finished(&session("ben"));
     assert_eq!(begin(&mut queue, now).as_deref(), Some("7"));
     queue.finished(&session("ben"));
-    assert_eq!(queue.next_read(), Some(Wanted::Lane(session("ben"))), "more had come while it was read");
+    assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ben"))), "more had come while it was read");
     queue.found(session("ben"), Vec::new(), now);
     assert!(queue.lanes.is_empty() && queue.next_read().is_none());
 }
@@ -158,20 +158,20 @@ struct Model {
 }
 
 impl Model {
-    fn comes(&mut self, queue: &mut Queue, id: i64, name: &str, now: Instant) {
+    fn comes(&mut self, queue: &mut QueueState, id: i64, name: &str, now: Instant) {
         self.waits.insert(id, session(name));
         queue.push_message(session(name), message(id), now);
     }
 
-    fn read(&self, queue: &mut Queue, now: Instant) {
+    fn read(&self, queue: &mut QueueState, now: Instant) {
         while let Some(wanted) = queue.next_read() {
             match wanted {
-                Wanted::Lane(lane) => {
+                InboxQuery::Lane(lane) => {
                     let of = self.waits.iter().filter(|(_, session)| **session == lane);
                     let found = of.map(|(id, _)| message(*id)).take(LANE_UNITS_MAX).collect();
                     queue.found(lane, found, now);
                 }
-                Wanted::Sessions => {
+                InboxQuery::Sessions => {
                     let mut seen = BTreeSet::new();
                     let first = self.waits.values().filter(|session| seen.insert(*session));
                     queue.found_sessions(first.take(SESSIONS_READ_MAX).cloned().collect());
@@ -183,10 +183,10 @@ impl Model {
     }
 
     /// Begins all that may begin.
-    fn begin(&mut self, queue: &mut Queue, now: Instant) -> Vec<SessionId> {
+    fn begin(&mut self, queue: &mut QueueState, now: Instant) -> Vec<SessionId> {
         let mut begun = Vec::new();
         while let Some((session, unit)) = queue.begin(now) {
-            let Unit::Message(Claim::Update(id)) = unit else { panic!("{unit:?}") };
+            let Unit::Message(UpdateClaim::Update(id)) = unit else { panic!("{unit:?}") };
             assert!(self.waits.remove(&id).is_some(), "{id} is begun twice");
             self.done.entry(session.clone()).or_default().push(id);
             begun.push(session);

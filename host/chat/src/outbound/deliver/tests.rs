@@ -1,10 +1,10 @@
 //! A delivery against a platform that fails as told.
 
 use super::*;
-use crate::outbound::{Media, Shown};
+use crate::outbound::{MediaKind, BundledFile};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{Claim, Fate, Headers, NewReply, NewUpdate, Queue};
+use cofferdam_store::{UpdateClaim, UpdateFate, Headers, NewReply, NewUpdate, QueueMode};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,8 +24,8 @@ struct Scripted {
 
 #[async_trait]
 impl Router for Scripted {
-    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
-        let Sending { target, part, after, .. } = sending;
+    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
+        let SendingPart { target, part, after, .. } = sending;
         if let Some(error) = self.script.lock().expect("script").pop_front() {
             return Err(error);
         }
@@ -49,7 +49,7 @@ impl Router for Scripted {
 struct Fixture {
     _dir: tempfile::TempDir,
     store: Store,
-    reply: Reply,
+    reply: StoredReply,
     router: Scripted,
 }
 
@@ -64,9 +64,9 @@ fn file(caption: Option<&str>, refused: Option<&str>) -> NewPart {
         mime_type: "text/plain".into(),
         bytes: 1,
     };
-    let files = vec![Shown { media: Media::Document, file }];
+    let files = vec![BundledFile { media: MediaKind::Document, file }];
     let owned = |text: Option<&str>| text.map(str::to_owned);
-    Bundle { caption: owned(caption), caption_spans: Vec::new(), files, refused: owned(refused) }.part()
+    FileBundle { caption: owned(caption), caption_spans: Vec::new(), files, refused: owned(refused) }.part()
 }
 
 async fn fixture(bodies: &[&str], script: impl IntoIterator<Item = SendError>) -> Fixture {
@@ -77,11 +77,11 @@ async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendErro
     let dir = tempfile::tempdir().expect("a directory");
     let store = cofferdam_store::open(dir.path()).expect("a store");
     let headers =
-        Headers { session: SessionId::new("s"), sender: "1".into(), queue: Queue::Turn, answers: None };
-    let fate = Fate::Pending(headers);
+        Headers { session: SessionId::new("s"), sender: "1".into(), queue: QueueMode::Turn, answers: None };
+    let fate = UpdateFate::Pending(headers);
     let update = NewUpdate { update_id: 1, album: None, message: None, raw: "{}".into(), fate };
     store.persist("c", vec![update]).await.expect("persisted");
-    let turn = store.claim("c", Claim::Update(1)).await.expect("claimed").expect("bound").turn;
+    let turn = store.claim("c", UpdateClaim::Update(1)).await.expect("claimed").expect("bound").turn;
     let reply = store.end("c", &turn, NewReply { target: "t".into(), parts }).await.expect("ended");
     let router = Scripted { script: Mutex::new(script.into_iter().collect()), ..Scripted::default() };
     Fixture { _dir: dir, store, reply, router }

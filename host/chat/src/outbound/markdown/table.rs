@@ -7,9 +7,9 @@ const GAP: usize = 2;
 
 /// The rows so far; the first is the head.
 #[derive(Default)]
-pub(super) struct Table(Vec<Vec<String>>);
+pub(super) struct TextTable(Vec<Vec<String>>);
 
-impl Table {
+impl TextTable {
     /// Begins a row.
     pub(super) fn row(&mut self) {
         self.0.push(Vec::new());

@@ -5,7 +5,7 @@ use crate::outbound::split;
 use proptest::prelude::*;
 
 /// The text with `{style:` and `}` around what a style covers.
-fn shown(rich: &Rich) -> String {
+fn shown(rich: &StyledText) -> String {
     let mut out = String::new();
     for at in 0..=rich.text.len() {
         out.extend(rich.spans.iter().filter(|span| span.end == at).map(|_| '}'));

@@ -1,9 +1,9 @@
 //! What a response becomes, as one line a part.
 
 use super::*;
-use crate::outbound::{Media, units};
+use crate::outbound::{MediaKind, units};
 
-const MANNERS: Manners = Manners {
+const MANNERS: ChannelLimits = ChannelLimits {
     text_units_max: 20,
     caption_units_max: 5,
     first_text_carries_files: false,
@@ -12,11 +12,11 @@ const MANNERS: Manners = Manners {
     photo_bytes_max: 100,
     message_bytes_max: 1500,
     shown: &[
-        ("image/jpeg", Media::Photo),
-        ("video/mp4", Media::Video),
-        ("image/gif", Media::Animation),
-        ("audio/mpeg", Media::Audio),
-        ("audio/ogg", Media::Voice),
+        ("image/jpeg", MediaKind::Photo),
+        ("video/mp4", MediaKind::Video),
+        ("image/gif", MediaKind::Animation),
+        ("audio/mpeg", MediaKind::Audio),
+        ("audio/ogg", MediaKind::Voice),
     ],
     length: units,
 };
@@ -40,7 +40,7 @@ fn line(part: &NewPart) -> String {
     if part.kind != PartKind::Attachment {
         return format!("{}: {}", part.kind.as_str(), part.body);
     }
-    let bundle = Bundle::read(&part.body).expect("a bundle");
+    let bundle = FileBundle::read(&part.body).expect("a bundle");
     let files = bundle.files.iter().map(|shown| format!("{} as {:?}", shown.file.name, shown.media));
     let files = files.collect::<Vec<_>>().join(", ");
     match (bundle.caption, bundle.refused) {
@@ -50,7 +50,7 @@ fn line(part: &NewPart) -> String {
     }
 }
 
-fn check_opening(text: &str, list: &[&str], opening: Opening, expected: &[&str]) {
+fn check_opening(text: &str, list: &[&str], opening: FirstMessage, expected: &[&str]) {
     let text = Some(text.to_owned());
     let response = OutgoingResponse { text, attachments: files(list), ..OutgoingResponse::default() };
     let parts: Vec<_> = plan(response, &MANNERS, opening).iter().map(line).collect();
@@ -58,7 +58,7 @@ fn check_opening(text: &str, list: &[&str], opening: Opening, expected: &[&str])
 }
 
 fn check(text: &str, list: &[&str], expected: &[&str]) {
-    check_opening(text, list, Opening::Fresh, expected);
+    check_opening(text, list, FirstMessage::Fresh, expected);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn text_comes_before_voice_before_attachments() {
         attachments: files(&["a=text/plain:1"]),
         ..OutgoingResponse::default()
     };
-    let parts: Vec<_> = plan(response, &MANNERS, Opening::Fresh).iter().map(line).collect();
+    let parts: Vec<_> = plan(response, &MANNERS, FirstMessage::Fresh).iter().map(line).collect();
     let voice = r#"voice: {"text":"spoken","is_shown":true}"#;
     assert_eq!(parts, ["text: hi", voice, "files: a as Document"]);
 }
@@ -93,7 +93,7 @@ fn a_short_text_goes_with_the_first_files_and_a_long_one_before_them() {
 #[test]
 fn nothing_hangs_on_a_message_that_stands_already() {
     let standing = |text: &str, expected: &[&str]| {
-        check_opening(text, &["a=image/jpeg:1"], Opening::Standing, expected);
+        check_opening(text, &["a=image/jpeg:1"], FirstMessage::Standing, expected);
     };
     standing("hi", &["text: hi", "files: a as Photo"]);
     standing("", &["files: a as Photo"]);
@@ -146,8 +146,8 @@ fn what_the_channel_never_takes_is_told_in_the_text() {
         attachments: files(&["a=x/y:1001", "b=x/y:1000"]),
         ..OutgoingResponse::default()
     };
-    let manners = Manners { text_units_max: 200, ..MANNERS };
-    let parts: Vec<_> = plan(response, &manners, Opening::Fresh).iter().map(line).collect();
+    let manners = ChannelLimits { text_units_max: 200, ..MANNERS };
+    let parts: Vec<_> = plan(response, &manners, FirstMessage::Fresh).iter().map(line).collect();
     let told = "text: hi\na (~1KB) is too large to be sent here; files may have ~1KB.";
     assert_eq!(parts, [told, "files: b as Document", "refused: a as Document"]);
 }
@@ -158,15 +158,15 @@ fn an_answer_is_never_silence() {
     check("", &[], &[&empty]);
     check(" \n ", &[], &[&empty]);
     let two = OutgoingResponse::text("a\n\n\n\n\n\nb");
-    let manners = Manners { text_units_max: 2, ..MANNERS };
-    let parts: Vec<_> = plan(two, &manners, Opening::Fresh).iter().map(line).collect();
+    let manners = ChannelLimits { text_units_max: 2, ..MANNERS };
+    let parts: Vec<_> = plan(two, &manners, FirstMessage::Fresh).iter().map(line).collect();
     assert_eq!(parts, ["text: a\n", "text: \nb"]);
 }
 
 #[test]
 fn a_very_long_answer_says_how_much_is_missing() {
-    let manners = Manners { text_units_max: 4, ..MANNERS };
-    let planned = |text: String| plan(OutgoingResponse::text(text), &manners, Opening::Fresh);
+    let manners = ChannelLimits { text_units_max: 4, ..MANNERS };
+    let planned = |text: String| plan(OutgoingResponse::text(text), &manners, FirstMessage::Fresh);
     let parts = planned("x".repeat(100));
     assert_eq!(parts.len(), MESSAGES_MAX);
     assert_eq!(parts[19].body, "… The answer is too long: 24 more characters are not shown.");
@@ -175,10 +175,10 @@ fn a_very_long_answer_says_how_much_is_missing() {
 
 #[test]
 fn markdown_is_styled_from_where_it_begins_and_nothing_else_is() {
-    let planned = |text: &str, markdown_from, manners: &Manners| -> Vec<_> {
+    let planned = |text: &str, markdown_from, manners: &ChannelLimits| -> Vec<_> {
         let text = Some(text.to_owned());
         let response = OutgoingResponse { text, markdown_from, ..OutgoingResponse::default() };
-        plan(response, manners, Opening::Fresh).iter().map(line).collect()
+        plan(response, manners, FirstMessage::Fresh).iter().map(line).collect()
     };
     assert_eq!(planned("**b**", None, &MANNERS), ["text: **b**"]);
     assert_eq!(planned("plain", Some(0), &MANNERS), ["text: plain"]);
@@ -187,7 +187,7 @@ fn markdown_is_styled_from_where_it_begins_and_nothing_else_is() {
         [r#"rich: {"text":"*n*\nb","spans":[{"start":4,"end":5,"style":"bold"}]}"#]
     );
     assert_eq!(planned("[a]: b", Some(0), &MANNERS), ["text: [a]: b"], "never an empty answer");
-    let manners = Manners { text_units_max: 4, ..MANNERS };
+    let manners = ChannelLimits { text_units_max: 4, ..MANNERS };
     let pre = r#""style":{"pre":{"language":"x"}}}]}"#;
     assert_eq!(
         planned("```x\naaa\nbb\n```\n", Some(0), &manners),
@@ -206,6 +206,6 @@ fn a_caption_keeps_its_styles() {
         attachments: files(&["a=image/jpeg:1"]),
         ..OutgoingResponse::default()
     };
-    let bundle = Bundle::read(&plan(response, &MANNERS, Opening::Fresh)[0].body).expect("a bundle");
+    let bundle = FileBundle::read(&plan(response, &MANNERS, FirstMessage::Fresh)[0].body).expect("a bundle");
     assert_eq!(bundle.words().expect("a caption"), markdown("*hi*"));
 }

@@ -6,7 +6,7 @@ mod loading;
 mod oracle;
 mod words;
 
-use super::{Budget, Refusal, STEPS_MAX, Schema};
+use super::{StepBudget, ValueRefusal, STEPS_MAX, Schema};
 use serde_json::Value;
 
 fn compiled(schema: &Value) -> Schema {
@@ -14,7 +14,7 @@ fn compiled(schema: &Value) -> Schema {
 }
 
 /// Why a value is refused.
-fn refusal(schema: &Value, value: &Value) -> Refusal {
-    let checked = compiled(schema).check(value, Budget::steps(STEPS_MAX));
+fn refusal(schema: &Value, value: &Value) -> ValueRefusal {
+    let checked = compiled(schema).check(value, StepBudget::steps(STEPS_MAX));
     checked.expect_err(&format!("{value} is refused by {schema}"))
 }

@@ -189,8 +189,8 @@ fn messages_are_bounded_and_hold_nothing_of_a_value() {
     let object: serde_json::Map<String, Value> = (0..100).map(|n| (format!("{long}{n}"), json!(1))).collect();
     let schema = json!({ "additionalProperties": false, "properties": { long.clone(): true },
         "required": [long], "enum": [{ "x": long }] });
-    let Refusal::Unfit(findings) = refusal(&schema, &Value::Object(object)) else { panic!("unfit") };
+    let ValueRefusal::Unfit(findings) = refusal(&schema, &Value::Object(object)) else { panic!("unfit") };
     assert_eq!(findings.len(), FINDINGS_MAX);
-    let said = Refusal::Unfit(findings).to_string();
+    let said = ValueRefusal::Unfit(findings).to_string();
     assert!(said.len() < 2048 && !said.contains('\u{202E}'), "{said}");
 }

@@ -5,20 +5,20 @@ use super::Arguments;
 use crate::config::Config;
 use crate::gateway;
 use anyhow::{Context, bail};
-use cofferdam_core::audit::{CallFacts, Event, Outcome, Record};
+use cofferdam_core::audit::{CallFacts, AuditEvent, CallOutcome, Record};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_warden::audit::{Entry, Span, Wanted, read_entries};
+use cofferdam_warden::audit::{LogEntry, EntryRange, Wanted, read_entries};
 use std::path::Path;
 
 /// The record that tells how the call ended, with its seq.
 ///
 /// # Errors
 /// No such record, or none of a call that has ended.
-pub(super) fn find(active: &Path, arguments: &Arguments) -> anyhow::Result<(u64, Outcome)> {
+pub(super) fn find(active: &Path, arguments: &Arguments) -> anyhow::Result<(u64, CallOutcome)> {
     let named = Named::new(active, arguments.log.as_slice());
-    let read = |wanted: Wanted| read_entries(named.source(), Span::All, Some(wanted));
+    let read = |wanted: Wanted| read_entries(named.source(), EntryRange::All, Some(wanted));
     let (call, seq) = match arguments.record.parse::<u64>() {
         Err(_) => (arguments.record.clone(), None),
         Ok(seq) => {
@@ -28,10 +28,10 @@ pub(super) fn find(active: &Path, arguments: &Arguments) -> anyhow::Result<(u64,
             (facts.call.as_str().to_owned(), Some(seq))
         }
     };
-    let of_call = move |record: &Record| matches!(&record.event, Event::Outcome(outcome) if outcome.facts.call.as_str() == call);
-    let mut ended: Vec<(u64, Outcome)> = Vec::new();
+    let of_call = move |record: &Record| matches!(&record.event, AuditEvent::Outcome(outcome) if outcome.facts.call.as_str() == call);
+    let mut ended: Vec<(u64, CallOutcome)> = Vec::new();
     for record in records(read(Box::new(of_call))?)? {
-        if let Event::Outcome(outcome) = record.event {
+        if let AuditEvent::Outcome(outcome) = record.event {
             ended.push((record.seq, outcome));
         }
     }
@@ -45,7 +45,7 @@ pub(super) fn find(active: &Path, arguments: &Arguments) -> anyhow::Result<(u64,
 fn records(entries: cofferdam_warden::audit::Entries) -> anyhow::Result<Vec<Record>> {
     let mut records = Vec::new();
     for entry in entries {
-        if let Entry::Record { record, .. } = entry? {
+        if let LogEntry::Record { record, .. } = entry? {
             records.push(*record);
         }
     }
@@ -54,15 +54,15 @@ fn records(entries: cofferdam_warden::audit::Entries) -> anyhow::Result<Vec<Reco
 
 fn facts(record: &Record) -> Option<&CallFacts> {
     match &record.event {
-        Event::Intent(intent) => Some(&intent.facts),
-        Event::Outcome(outcome) => Some(&outcome.facts),
-        Event::Approval(approval) => Some(&approval.facts),
-        Event::Message(_)
-        | Event::Access(_)
-        | Event::Reload(_)
-        | Event::Network(_)
-        | Event::Workflow(_)
-        | Event::Recovered(_) => None,
+        AuditEvent::Intent(intent) => Some(&intent.facts),
+        AuditEvent::Outcome(outcome) => Some(&outcome.facts),
+        AuditEvent::Approval(approval) => Some(&approval.facts),
+        AuditEvent::Message(_)
+        | AuditEvent::Access(_)
+        | AuditEvent::Reload(_)
+        | AuditEvent::Network(_)
+        | AuditEvent::Workflow(_)
+        | AuditEvent::Recovered(_) => None,
     }
 }
 
@@ -70,7 +70,7 @@ fn facts(record: &Record) -> Option<&CallFacts> {
 ///
 /// # Errors
 /// Why it could not, whatever the tool does.
-pub(super) fn replayable(config: &Config, recorded: &Outcome, network: bool) -> anyhow::Result<ToolPolicy> {
+pub(super) fn replayable(config: &Config, recorded: &CallOutcome, network: bool) -> anyhow::Result<ToolPolicy> {
     if let Some(code) = recorded.code.filter(|code| is_from_outside(*code)) {
         bail!("it ended with {code}, for which its arguments and files are not the reason");
     }

@@ -2,20 +2,20 @@
 
 use super::Arguments;
 use super::inputs::Inputs;
-use crate::cli::approving::AtOnce;
-use crate::cli::tool::Places;
+use crate::cli::approving::ApproveAll;
+use crate::cli::tool::TrialFolders;
 use crate::cli::{call, runtime, serve};
 use crate::config::Config;
 use crate::gateway::{Gateway, audit_file};
 use anyhow::Context;
 use cofferdam_agent::tools::{Approver, CallRequest};
-use cofferdam_core::audit::{Effect, Event, Outcome, Record};
+use cofferdam_core::audit::{Effect, AuditEvent, CallOutcome, Record};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::{ArgumentClass, ToolPolicy};
 use cofferdam_warden::attachments::Attachments;
-use cofferdam_warden::audit::{Entry, Source, Span, read_entries};
+use cofferdam_warden::audit::{LogEntry, LogSelection, EntryRange, read_entries};
 use cofferdam_warden::publish;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a call is made again.
-pub(super) struct Again<'a> {
+pub(super) struct ReplayCall<'a> {
     pub(super) arguments: &'a Arguments,
     pub(super) policy: &'a ToolPolicy,
     /// Its arguments as JSON text.
@@ -35,17 +35,17 @@ pub(super) struct Again<'a> {
 ///
 /// # Errors
 /// What keeps it from being made.
-pub(super) fn run(config: &Config, recorded: &Outcome, again: Again<'_>) -> anyhow::Result<Outcome> {
-    let Again { arguments, policy, text, remarks } = again;
-    let places = Places::new(config, None, None)?;
+pub(super) fn run(config: &Config, recorded: &CallOutcome, again: ReplayCall<'_>) -> anyhow::Result<CallOutcome> {
+    let ReplayCall { arguments, policy, text, remarks } = again;
+    let places = TrialFolders::new(config, None, None)?;
     let root = &places.config.workspace.root;
-    let place = publish::Place::of(&recorded.facts);
+    let place = publish::FileOwner::of(&recorded.facts);
     let from = |mount: &str| match &arguments.files {
         Some(dir) => dir.join(mount.trim_start_matches('/')),
         None => config.workspace.root.join(place.mount_folder(mount)),
     };
     let paths = judged_paths(&text, policy);
-    let files = Files { recorded, from: &from, is_copy: arguments.files.is_some() };
+    let files = ReplayFiles { recorded, from: &from, is_copy: arguments.files.is_some() };
     files.copy(&paths, root, remarks)?;
     let gateway = Gateway::to_replay(&places.config, policy, config)?;
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
@@ -54,7 +54,7 @@ pub(super) fn run(config: &Config, recorded: &Outcome, again: Again<'_>) -> anyh
 }
 
 /// The call, with the names that it had, in no session: the copies are where it looks.
-fn make(gateway: &Gateway, recorded: &Outcome, text: String, attachments: Attachments) -> anyhow::Result<()> {
+fn make(gateway: &Gateway, recorded: &CallOutcome, text: String, attachments: Attachments) -> anyhow::Result<()> {
     let facts = &recorded.facts;
     let is_asked = recorded.code != Some(ErrorCode::ApprovalRequired);
     runtime()?.block_on(async {
@@ -72,7 +72,7 @@ fn make(gateway: &Gateway, recorded: &Outcome, text: String, attachments: Attach
             journal: None,
             messaging: None,
             // Somebody agreed then, or nobody was asked.
-            approver: is_asked.then(|| Arc::new(AtOnce) as Arc<dyn Approver>),
+            approver: is_asked.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>),
             cancel: serve::cancelled_by_signals()?,
         };
         // Its outcome is read from the audit, as the recorded one was.
@@ -82,11 +82,11 @@ fn make(gateway: &Gateway, recorded: &Outcome, text: String, attachments: Attach
 }
 
 /// The outcome that this log ends with.
-fn ended(active: &Path) -> anyhow::Result<Outcome> {
-    let wanted = Box::new(|record: &Record| matches!(record.event, Event::Outcome(_)));
-    for entry in read_entries(Source::Log(active), Span::Last(1), Some(wanted))? {
-        if let Entry::Record { record, .. } = entry?
-            && let Event::Outcome(outcome) = record.event
+fn ended(active: &Path) -> anyhow::Result<CallOutcome> {
+    let wanted = Box::new(|record: &Record| matches!(record.event, AuditEvent::Outcome(_)));
+    for entry in read_entries(LogSelection::Log(active), EntryRange::Last(1), Some(wanted))? {
+        if let LogEntry::Record { record, .. } = entry?
+            && let AuditEvent::Outcome(outcome) = record.event
         {
             return Ok(outcome);
         }
@@ -128,14 +128,14 @@ fn collect(at: &str, value: &Value, policy: &ToolPolicy, paths: &mut BTreeSet<Gu
 }
 
 /// Where a call finds its files.
-struct Files<'a> {
-    recorded: &'a Outcome,
+struct ReplayFiles<'a> {
+    recorded: &'a CallOutcome,
     from: &'a dyn Fn(&str) -> PathBuf,
     /// Whether they are as they were, not as they are now.
     is_copy: bool,
 }
 
-impl Files<'_> {
+impl ReplayFiles<'_> {
     /// Copies the files of the call. Of those of now, what the call itself did is taken back as far
     /// as that is known.
     fn copy(&self, paths: &BTreeSet<GuestPath>, to: &Path, remarks: &mut Vec<String>) -> anyhow::Result<()> {

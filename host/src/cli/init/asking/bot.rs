@@ -19,7 +19,7 @@ pub(in super::super) enum Platform {
 }
 
 /// What the person said of one bot.
-pub(in super::super) struct Bot {
+pub(in super::super) struct BotAnswers {
     pub(in super::super) platform: Platform,
     /// Its token, as it was typed.
     pub(in super::super) token: Option<Secret>,
@@ -28,13 +28,13 @@ pub(in super::super) struct Bot {
 }
 
 /// A platform's API, as it would be asked.
-enum Api {
+enum PlatformApi {
     Telegram(telegram::Config),
     Discord(discord::Config),
 }
 
 /// What a platform says of a token.
-struct Known {
+struct TokenFacts {
     /// The bot, by its name.
     bot: Result<String, ProbeError>,
     /// What would keep it from serving all the same.
@@ -101,7 +101,7 @@ impl Platform {
     }
 
     /// Where its API is: by the environment, else the platform's own.
-    fn api(self, environment: &BTreeMap<String, String>) -> anyhow::Result<Api> {
+    fn api(self, environment: &BTreeMap<String, String>) -> anyhow::Result<PlatformApi> {
         let variable = format!("COFFERDAM_CHANNELS_{}_API_URL", self.name().to_uppercase());
         let url = environment.get(&variable);
         Ok(match self {
@@ -109,38 +109,38 @@ impl Platform {
                 let mut config = telegram::Config::default();
                 url.into_iter().for_each(|url| config.api_url.clone_from(url));
                 config.check().context(variable)?;
-                Api::Telegram(config)
+                PlatformApi::Telegram(config)
             }
             Self::Discord => {
                 let mut config = discord::Config::default();
                 url.into_iter().for_each(|url| config.api_url.clone_from(url));
                 config.check().context(variable)?;
-                Api::Discord(config)
+                PlatformApi::Discord(config)
             }
         })
     }
 }
 
-impl Api {
+impl PlatformApi {
     /// Asks who the bot of this token is; none when it is no token.
-    fn who(&self, text: &str) -> anyhow::Result<Option<Known>> {
+    fn who(&self, text: &str) -> anyhow::Result<Option<TokenFacts>> {
         match self {
             Self::Telegram(config) => {
-                let Some(token) = telegram::Token::parse(text) else { return Ok(None) };
+                let Some(token) = telegram::BotToken::parse(text) else { return Ok(None) };
                 let answered = wait_for(telegram::who(config, token, CHECK_TIME_MAX))?;
-                Ok(Some(Known { bot: answered.bot, obstacles: Vec::new(), invite: None }))
+                Ok(Some(TokenFacts { bot: answered.bot, obstacles: Vec::new(), invite: None }))
             }
             Self::Discord(config) => {
-                let Some(token) = discord::Token::parse(text) else { return Ok(None) };
+                let Some(token) = discord::BotToken::parse(text) else { return Ok(None) };
                 let found = wait_for(discord::examine(config, token, CHECK_TIME_MAX))?;
                 let obstacles = found.obstacles.iter().map(ToString::to_string).collect();
-                Ok(Some(Known { bot: found.answered.bot, obstacles, invite: found.invite }))
+                Ok(Some(TokenFacts { bot: found.answered.bot, obstacles, invite: found.invite }))
             }
         }
     }
 }
 
-impl Bot {
+impl BotAnswers {
     /// Asks for the token, and for the person where there is one.
     ///
     /// # Errors

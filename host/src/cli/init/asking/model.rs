@@ -4,22 +4,22 @@
 use super::super::template::Setting;
 use super::super::terminal::Terminal;
 use super::{CHECK_TIME_MAX, wait_for};
-use cofferdam_agent::llm::{self, KeyStanding, Kind, Known, ModelStanding, ProbeError};
-use cofferdam_agent::server::{Address, Reach};
+use cofferdam_agent::llm::{self, KeyStanding, ProviderKind, ServerFacts, ModelStanding, ProbeError};
+use cofferdam_agent::server::{Address, ServerScope};
 use cofferdam_core::secret::Secret;
 use std::collections::BTreeMap;
 
 /// A model.
-pub(super) struct Model {
+pub(super) struct ModelAnswers {
     kind: &'static str,
     /// None where it is the kind's own.
     base_url: Option<String>,
     name: String,
-    pub(super) key: Key,
+    pub(super) key: KeySource,
 }
 
 /// Where its key is.
-pub(super) enum Key {
+pub(super) enum KeySource {
     /// There is none.
     Nowhere,
     /// In the environment.
@@ -28,15 +28,15 @@ pub(super) enum Key {
     Typed(Secret),
 }
 
-const KINDS: [(&str, Kind); 4] = [
-    ("commands", Kind::Commands),
-    ("openai-chat", Kind::OpenaiChat),
-    ("openai-responses", Kind::OpenaiResponses),
-    ("anthropic", Kind::Anthropic),
+const KINDS: [(&str, ProviderKind); 4] = [
+    ("commands", ProviderKind::Commands),
+    ("openai-chat", ProviderKind::OpenaiChat),
+    ("openai-responses", ProviderKind::OpenaiResponses),
+    ("anthropic", ProviderKind::Anthropic),
 ];
 
 /// What came of a try.
-enum Tried {
+enum ModelTrial {
     Keep,
     /// Ask everything again.
     Again,
@@ -44,7 +44,7 @@ enum Tried {
     OtherKey,
 }
 
-impl Model {
+impl ModelAnswers {
     /// What differs from the template.
     pub(super) fn settings(&self, key_file: &str) -> Vec<Setting> {
         let mut settings: Vec<Setting> =
@@ -53,9 +53,9 @@ impl Model {
             settings.push(("provider", "base_url", url.clone().into()));
         }
         match &self.key {
-            Key::Nowhere => {}
-            Key::Variable(name) => settings.push(("provider", "api_key_env", name.clone().into())),
-            Key::Typed(_) => settings.push(("provider", "api_key_file", key_file.into())),
+            KeySource::Nowhere => {}
+            KeySource::Variable(name) => settings.push(("provider", "api_key_env", name.clone().into())),
+            KeySource::Typed(_) => settings.push(("provider", "api_key_file", key_file.into())),
         }
         settings
     }
@@ -65,7 +65,7 @@ impl Model {
 pub(super) fn ask(
     terminal: &mut Terminal,
     environment: &BTreeMap<String, String>,
-) -> anyhow::Result<Option<Model>> {
+) -> anyhow::Result<Option<ModelAnswers>> {
     loop {
         let names = KINDS.map(|(name, _)| name).join(", ");
         let word = terminal.ask(&format!("Who answers ({names})"), KINDS[0].0)?;
@@ -73,7 +73,7 @@ pub(super) fn ask(
             terminal.say(&format!("There is {names}; \"commands\" needs no model and no key."))?;
             continue;
         };
-        if kind == Kind::Commands {
+        if kind == ProviderKind::Commands {
             return Ok(None);
         }
         if let Some(model) = described(terminal, environment, name, kind)? {
@@ -87,8 +87,8 @@ fn described(
     terminal: &mut Terminal,
     environment: &BTreeMap<String, String>,
     word: &'static str,
-    kind: Kind,
-) -> anyhow::Result<Option<Model>> {
+    kind: ProviderKind,
+) -> anyhow::Result<Option<ModelAnswers>> {
     let mut config = llm::Config { kind, ..llm::Config::default() };
     let usual = config.base_url().to_owned();
     let url = terminal.ask("Address of its server", &usual)?;
@@ -106,14 +106,14 @@ fn described(
     loop {
         let key = key(terminal, kind, reach)?;
         let known = match &key {
-            Key::Nowhere => Some(None),
-            Key::Typed(key) => Some(Some(key.clone())),
-            Key::Variable(name) => {
+            KeySource::Nowhere => Some(None),
+            KeySource::Typed(key) => Some(Some(key.clone())),
+            KeySource::Variable(name) => {
                 config.api_key_env = Some(name.clone());
                 environment.get(name).and_then(|value| llm::checked_key(value)).map(Some)
             }
         };
-        if let Key::Typed(_) = &key {
+        if let KeySource::Typed(_) = &key {
             // Any name passes the check, which wants to see that there is a key.
             config.api_key_env = Some(kind.key_env().to_owned());
         }
@@ -123,58 +123,58 @@ fn described(
         }
         let Some(known) = known else {
             terminal.say("That variable is not set here; `cofferdam doctor` tries it once it is.")?;
-            return Ok(Some(Model { kind: word, base_url, name, key }));
+            return Ok(Some(ModelAnswers { kind: word, base_url, name, key }));
         };
         match tried(terminal, &config, known)? {
-            Tried::Keep => return Ok(Some(Model { kind: word, base_url, name, key })),
-            Tried::Again => return Ok(None),
-            Tried::OtherKey => {}
+            ModelTrial::Keep => return Ok(Some(ModelAnswers { kind: word, base_url, name, key })),
+            ModelTrial::Again => return Ok(None),
+            ModelTrial::OtherKey => {}
         }
     }
 }
 
-fn key(terminal: &mut Terminal, kind: Kind, reach: Reach) -> anyhow::Result<Key> {
+fn key(terminal: &mut Terminal, kind: ProviderKind, reach: ServerScope) -> anyhow::Result<KeySource> {
     let instead = match reach {
-        Reach::Loopback => "none",
-        Reach::Remote => "it is in a variable",
+        ServerScope::Loopback => "none",
+        ServerScope::Remote => "it is in a variable",
     };
     loop {
         let text = terminal.ask_hidden(&format!("Its key (not shown; Enter: {instead})"))?;
         match llm::checked_key(&text) {
-            Some(key) => return Ok(Key::Typed(key)),
+            Some(key) => return Ok(KeySource::Typed(key)),
             None if !text.is_empty() => terminal.say("A key is one word without blanks. Copy it again.")?,
-            None if reach == Reach::Loopback => return Ok(Key::Nowhere),
+            None if reach == ServerScope::Loopback => return Ok(KeySource::Nowhere),
             None => {
                 let name = terminal.ask("The environment variable that holds it", kind.key_env())?;
-                return Ok(Key::Variable(name));
+                return Ok(KeySource::Variable(name));
             }
         }
     }
 }
 
 /// Asks the server for its models, and the person where the answer leaves a doubt.
-fn tried(terminal: &mut Terminal, config: &llm::Config, key: Option<Secret>) -> anyhow::Result<Tried> {
-    let Some(probed) = wait_for(llm::probe(config, key, CHECK_TIME_MAX))? else { return Ok(Tried::Keep) };
+fn tried(terminal: &mut Terminal, config: &llm::Config, key: Option<Secret>) -> anyhow::Result<ModelTrial> {
+    let Some(probed) = wait_for(llm::probe(config, key, CHECK_TIME_MAX))? else { return Ok(ModelTrial::Keep) };
     let doubt = match probed.known {
-        Ok(Known { model: ModelStanding::NotListed, .. }) => {
+        Ok(ServerFacts { model: ModelStanding::NotListed, .. }) => {
             "The server answers, and does not name this model among its own.".to_owned()
         }
-        Ok(Known { key: KeyStanding::Unproven, .. }) => {
+        Ok(ServerFacts { key: KeyStanding::Unproven, .. }) => {
             terminal
                 .say("The server answers; it does so without a key, too, so the first message will show.")?;
-            return Ok(Tried::Keep);
+            return Ok(ModelTrial::Keep);
         }
-        Ok(Known { model, .. }) => {
+        Ok(ServerFacts { model, .. }) => {
             let has = if model == ModelStanding::Listed { ", and has this model" } else { "" };
             terminal.say(&format!("The server answers{has}."))?;
-            return Ok(Tried::Keep);
+            return Ok(ModelTrial::Keep);
         }
         Err(ProbeError::Key(_)) => {
             terminal.say("The server does not accept this key. Copy it again from where it was made.")?;
-            return Ok(Tried::OtherKey);
+            return Ok(ModelTrial::OtherKey);
         }
         Err(error) => format!("It cannot be checked: {error}."),
     };
     terminal.say(&doubt)?;
-    Ok(if terminal.agrees("Keep it so?")? { Tried::Keep } else { Tried::Again })
+    Ok(if terminal.agrees("Keep it so?")? { ModelTrial::Keep } else { ModelTrial::Again })
 }

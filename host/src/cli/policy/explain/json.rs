@@ -1,10 +1,10 @@
 //! An explanation as JSON: `suggestions[].edits[]` can be made by a program.
 
-use super::Answer;
+use super::Explanation;
 use cofferdam_review::explain::Explained;
 use serde_json::{Value, json};
 
-pub(super) fn of(answer: &Answer) -> Value {
+pub(super) fn of(answer: &Explanation) -> Value {
     let policy = answer.policy.as_ref();
     json!({
         "tool": answer.tool,
@@ -21,7 +21,7 @@ pub(super) fn of(answer: &Answer) -> Value {
     })
 }
 
-fn argument(answer: &Answer, place: &Explained) -> Value {
+fn argument(answer: &Explanation, place: &Explained) -> Value {
     let rule = answer.policy.as_ref().zip(place.line);
     let mounts = place.mounts.iter();
     json!({

@@ -1,6 +1,6 @@
 //! An explanation for people: the verdict, each argument with its rule, and the lines to write.
 
-use super::Answer;
+use super::Explanation;
 use cofferdam_core::text::one_line;
 use cofferdam_policy::Spelled;
 use cofferdam_review::edit::Action;
@@ -8,7 +8,7 @@ use cofferdam_review::explain::Explained;
 use cofferdam_review::mend::Suggestion;
 use std::io::{self, Write};
 
-pub(super) fn write(answer: &Answer, embedded: bool, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(answer: &Explanation, embedded: bool, out: &mut dyn Write) -> io::Result<()> {
     let verdict = answer.verdict();
     match &answer.policy {
         Some(policy) => {
@@ -54,7 +54,7 @@ pub(super) fn write(answer: &Answer, embedded: bool, out: &mut dyn Write) -> io:
     Ok(())
 }
 
-fn argument(answer: &Answer, place: &Explained, out: &mut dyn Write) -> io::Result<()> {
+fn argument(answer: &Explanation, place: &Explained, out: &mut dyn Write) -> io::Result<()> {
     let class = place.class.map_or_else(|| "no text, so no rule is needed".to_owned(), |c| c.spelled());
     let rule = answer
         .policy

@@ -9,7 +9,7 @@ fn edit(update_id: i64, of: i64, raw: &str) -> NewUpdate {
         album: None,
         message: Some(format!("there/{of}")),
         raw: raw.into(),
-        fate: Fate::Edited,
+        fate: UpdateFate::Edited,
     }
 }
 
@@ -21,7 +21,7 @@ pub(super) async fn an_edit_changes_only_what_waits<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
     store.persist(CHANNEL, vec![new(1, None), new(2, None)]).await.expect("it");
-    let bound = store.claim(CHANNEL, Claim::Update(1)).await.expect("it").expect("bound");
+    let bound = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it").expect("bound");
     let edits = vec![edit(3, 1, "late"), edit(4, 2, "first"), edit(5, 2, "second"), edit(6, 9, "nobody's")];
     let persisted = store.persist(CHANNEL, edits).await.expect("it");
     assert_eq!(ids(&persisted.pending), Vec::<i64>::new(), "an edit is never answered");
@@ -32,7 +32,7 @@ pub(super) async fn an_edit_changes_only_what_waits<E: Engine>() {
     let store = &fixture.store;
     assert_eq!(raws(&store.pending(CHANNEL, None, 9).await.expect("it")), ["second"]);
     assert_eq!(store.bound(CHANNEL).await.expect("it"), [bound]);
-    let second = store.claim(CHANNEL, Claim::Update(2)).await.expect("it").expect("bound");
+    let second = store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it").expect("bound");
     store.persist(CHANNEL, vec![edit(8, 2, "too late")]).await.expect("it");
     assert_eq!(store.bound(CHANNEL).await.expect("it")[1].updates, second.updates);
     store.end(CHANNEL, &second.turn, text_reply(&["done"])).await.expect("it");
@@ -45,7 +45,7 @@ pub(super) async fn a_message_and_its_edit_may_come_together<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let batch = vec![new(1, None), edit(2, 1, "edited")];
     assert_eq!(ids(&fixture.store.persist(CHANNEL, batch).await.expect("it").pending), [1]);
-    let bound = fixture.store.claim(CHANNEL, Claim::Update(1)).await.expect("it").expect("bound");
+    let bound = fixture.store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it").expect("bound");
     assert_eq!(raws(&bound.updates), ["edited"]);
 }
 
@@ -66,8 +66,8 @@ pub(super) async fn a_stranger_is_told_again_only_of_something_new<E: Engine>() 
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
     let since = |update_id: i64, since: i64| {
-        let Fate::Stranger(one) = stranger(update_id, "7").fate else { panic!("a stranger") };
-        NewUpdate { fate: Fate::Stranger(Stranger { since, ..one }), ..stranger(update_id, "7") }
+        let UpdateFate::Stranger(one) = stranger(update_id, "7").fate else { panic!("a stranger") };
+        NewUpdate { fate: UpdateFate::Stranger(Stranger { since, ..one }), ..stranger(update_id, "7") }
     };
     let mut told = Vec::new();
     for (update_id, at) in [(1, 0), (2, 0), (3, 5), (4, now_ms() + 60_000)] {
@@ -80,9 +80,9 @@ pub(super) async fn a_stranger_is_told_again_only_of_something_new<E: Engine>() 
 pub(super) async fn one_stranger_is_told_so_often_and_no_more<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let news = |update_id: i64| {
-        let Fate::Stranger(one) = stranger(update_id, "7").fate else { panic!("a stranger") };
+        let UpdateFate::Stranger(one) = stranger(update_id, "7").fate else { panic!("a stranger") };
         let since = now_ms() + 60_000;
-        NewUpdate { fate: Fate::Stranger(Stranger { since, ..one }), ..stranger(update_id, "7") }
+        NewUpdate { fate: UpdateFate::Stranger(Stranger { since, ..one }), ..stranger(update_id, "7") }
     };
     assert_eq!(fixture.store.times_told(CHANNEL, "7").await.expect("it"), 0);
     let mut told = 0;

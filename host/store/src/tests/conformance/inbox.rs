@@ -21,21 +21,21 @@ pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>()
     let fixture = Fixture::<E>::new();
     let batch = vec![new(1, Some("a")), new(2, None), new(3, Some("a")), new(4, Some("b"))];
     fixture.store.persist(CHANNEL, batch).await.expect("it");
-    let album = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    let album = fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
     assert_eq!((album.turn.as_str(), ids(&album.updates)), ("telegram-1-1", vec![1, 3]));
-    assert_eq!(album.standing, Standing::First);
+    assert_eq!(album.standing, AlbumStanding::First);
     fixture.store.persist(CHANNEL, vec![new(5, Some("a"))]).await.expect("it");
 
     let fixture = fixture.restart();
     assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), std::slice::from_ref(&album));
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [2, 4, 5]);
-    assert_eq!(fixture.store.claim(CHANNEL, Claim::Update(1)).await.expect("it"), None);
-    let late = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it"), None);
+    let late = fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
     assert_eq!(
         (late.turn.as_str(), ids(&late.updates), late.standing),
-        ("telegram-1-5", vec![5], Standing::Late)
+        ("telegram-1-5", vec![5], AlbumStanding::Late)
     );
-    assert_eq!(fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it"), None);
+    assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it"), None);
     let parts = fixture.store.album(CHANNEL, "a").await.expect("it");
     let parts: Vec<_> = parts.iter().map(|p| (p.update.update_id, p.turn.clone())).collect();
     assert_eq!(parts, [(1, Some(album.turn.clone())), (3, Some(album.turn.clone())), (5, Some(late.turn))]);
@@ -43,19 +43,19 @@ pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>()
     fixture.store.end(CHANNEL, &album.turn, text_reply(&["done"])).await.expect("it");
     let standing: Vec<_> =
         fixture.store.bound(CHANNEL).await.expect("it").into_iter().map(|t| t.standing).collect();
-    assert_eq!(standing, [Standing::Late], "it stays late when it is replayed");
+    assert_eq!(standing, [AlbumStanding::Late], "it stays late when it is replayed");
 }
 
 pub(super) async fn dismissed_parts_join_a_later_part_that_carries_the_command<E: Engine>() {
     let fixture = Fixture::<E>::new();
     fixture.store.persist(CHANNEL, vec![new(1, Some("a"))]).await.expect("it");
-    let alone = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    let alone = fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
     fixture.store.dismiss(&alone.turn).await.expect("it");
-    assert_eq!(fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it"), None);
+    assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it"), None);
     assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), []);
     fixture.store.persist(CHANNEL, vec![new(2, Some("a"))]).await.expect("it");
-    let both = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
-    assert_eq!((ids(&both.updates), both.standing), (vec![1, 2], Standing::First));
+    let both = fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
+    assert_eq!((ids(&both.updates), both.standing), (vec![1, 2], AlbumStanding::First));
 }
 
 pub(super) async fn of_many_who_claim_at_once_one_does<E: Engine>() {
@@ -65,7 +65,7 @@ pub(super) async fn of_many_who_claim_at_once_one_does<E: Engine>() {
         let mut claiming = JoinSet::new();
         for _ in 0..8 {
             let store = fixture.store.clone();
-            claiming.spawn(async move { store.claim(CHANNEL, Claim::Update(id)).await });
+            claiming.spawn(async move { store.claim(CHANNEL, UpdateClaim::Update(id)).await });
         }
         let claimed = claiming.join_all().await;
         let bound = claimed.into_iter().filter_map(|claimed| claimed.expect("it"));
@@ -124,7 +124,7 @@ pub(super) async fn a_turn_begins_once_however_often_it_crashes<E: Engine>() {
     let fixture = fixture.restart();
     attempt(&fixture).await;
     fixture.store.spend(&whose, 1).await.expect("charged");
-    assert_eq!(begun(&fixture).await, Some(Begun { at: first.at, spent: 8 }), "after a crash");
+    assert_eq!(begun(&fixture).await, Some(AttemptRow { at: first.at, spent: 8 }), "after a crash");
     assert_eq!(fixture.used("ann").await, (8, 0), "and its person has paid");
     fixture.store.withdraw_attempt(&turn).await.expect("withdrawn");
     attempt(&fixture).await;
@@ -173,7 +173,7 @@ pub(super) async fn text_comes_back_to_the_byte<E: Engine>() {
 pub(super) async fn what_waits_is_found_session_by_session<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let of = |id, album, session: &str| NewUpdate {
-        fate: Fate::Pending(headers(session, "ann", Queue::Turn)),
+        fate: UpdateFate::Pending(headers(session, "ann", QueueMode::Turn)),
         ..new(id, album)
     };
     let batch = [of(9, None, "s"), of(8, None, "t"), of(7, Some("a"), "s"), of(6, Some("a"), "s")];
@@ -188,12 +188,12 @@ pub(super) async fn what_waits_is_found_session_by_session<E: Engine>() {
     };
     assert_eq!((sessions(9).await.as_str(), sessions(1).await.as_str()), ("s t", "s"));
     let waiting = async |limit| store.waiting(CHANNEL, &s, limit).await.expect("it");
-    let queued = |update_id, album: Option<&str>| Queued { update_id, album: album.map(Into::into) };
+    let queued = |update_id, album: Option<&str>| QueuedUpdate { update_id, album: album.map(Into::into) };
     assert_eq!(waiting(3).await, [queued(9, None), queued(7, Some("a")), queued(6, Some("a"))]);
     let count = async |besides| store.count_waiting(CHANNEL, &s, besides).await.expect("it");
     assert_eq!((count(None).await, count(Some(2)).await), (3, 2), "an album is one message");
-    store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
-    let turn = store.claim(CHANNEL, Claim::Update(9)).await.expect("it").expect("bound").turn;
+    store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
+    let turn = store.claim(CHANNEL, UpdateClaim::Update(9)).await.expect("it").expect("bound").turn;
     assert_eq!((waiting(9).await, count(None).await), (vec![queued(2, None)], 1));
     assert_eq!(sessions(9).await, "t s", "by the oldest that waits");
     store.dismiss(&turn).await.expect("it");

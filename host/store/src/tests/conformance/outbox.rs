@@ -21,7 +21,7 @@ pub(super) async fn only_unsent_parts_come_back<E: Engine>() {
     assert_eq!(again, unsent[0], "a turn ends once");
     let sorry = vec![NewPart { kind: PartKind::Text, body: "sorry".into() }];
     let added = fixture.store.part_failed(&turn, 1, "blocked", sorry).await.expect("it");
-    assert_eq!(added, [Part { n: 3, kind: PartKind::Text, body: "sorry".into() }]);
+    assert_eq!(added, [ReplyPart { n: 3, kind: PartKind::Text, body: "sorry".into() }]);
     let left = &fixture.store.unsent(CHANNEL).await.expect("it")[0];
     assert_eq!((left.last_sent.as_deref(), left.parts.len()), (Some("100"), 2));
     fixture.store.part_sent(&turn, 2, "101").await.expect("it");
@@ -115,7 +115,7 @@ pub(super) async fn what_is_handed_over_is_there_once_and_in_order<E: Engine>() 
 pub(super) async fn blobs_are_kept_for_a_retry_until_it_is_over<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let session = SessionId::new("s");
-    let retry = Holder::Retry(session.clone());
+    let retry = BlobHolder::Retry(session.clone());
     let in_use = |fixture: &Fixture<E>| fixture.store.blobs_in_use().expect("it").contains("a");
     let turn = fixture.bound(1).await;
     fixture.says("s", turn.as_str(), 0, "x").await;
@@ -125,10 +125,10 @@ pub(super) async fn blobs_are_kept_for_a_retry_until_it_is_over<E: Engine>() {
     let fixture = fixture.restart();
     fixture.store.prune(now_ms()).await.expect("it");
     assert!(in_use(&fixture), "its own turn has ended");
-    fixture.store.hold(&Holder::Turn(TurnId::new("t")), &[file("a")]).await.expect("it");
+    fixture.store.hold(&BlobHolder::Turn(TurnId::new("t")), &[file("a")]).await.expect("it");
     fixture.store.let_go(&retry).await.expect("it");
     assert!(in_use(&fixture), "the turn that retries sends it");
-    fixture.store.let_go(&Holder::Turn(TurnId::new("t"))).await.expect("it");
+    fixture.store.let_go(&BlobHolder::Turn(TurnId::new("t"))).await.expect("it");
     assert!(!in_use(&fixture));
     fixture.store.hold(&retry, &[file("a")]).await.expect("it");
     fixture.store.forget_lines(&session).await.expect("it");

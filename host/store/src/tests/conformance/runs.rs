@@ -10,18 +10,18 @@ pub(super) fn new(run: &str) -> NewRun {
         began_with: "{\"files\":[]}".into(),
         file_sha256: "ab".repeat(32),
         tasks: vec!["one".into(), "two".into()],
-        owner: Owner::Command,
+        owner: RunOwner::Command,
         answer_to: None,
         answers: false,
     }
 }
 
-fn done(output: &str) -> Ended {
-    Ended::Done(output.into())
+fn done(output: &str) -> RunEnd {
+    RunEnd::Done(output.into())
 }
 
-fn failed(error: &str) -> Ended {
-    Ended::Failed(error.into())
+fn failed(error: &str) -> RunEnd {
+    RunEnd::Failed(error.into())
 }
 
 async fn states<E: Engine>(fixture: &Fixture<E>, run: &str) -> String {

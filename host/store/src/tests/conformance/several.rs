@@ -14,13 +14,13 @@ pub(super) async fn two<E: Engine>() -> Fixture<E> {
     store.part_sent(&kept.turn, 0, "78").await.expect("noted");
     for (id, message) in [("w-2", "78"), ("w-1", "77")] {
         let sent = store.message_sent(&TurnId::new(format!("{id}/ask"))).await.expect("asked");
-        assert_eq!(sent, Sent::Out(vec![message.into()]));
+        assert_eq!(sent, SendState::Out(vec![message.into()]));
     }
-    store.end_task("w-2", 0, Ended::Done("{}".into())).await.expect("ended");
+    store.end_task("w-2", 0, RunEnd::Done("{}".into())).await.expect("ended");
     store.begin_task("w-2", 1).await.expect("begun");
     let before = store.kept_run("w-1").await.expect("asked");
     let began = store.wait(NewWait { patience: 2 * HOUR, ..wait("w-2") }, now_ms()).await.expect("waits");
-    assert!(matches!(began, Waited::Open { begins: true, .. }), "{began:?}");
+    assert!(matches!(began, WaitState::Open { begins: true, .. }), "{began:?}");
     assert_eq!(store.kept_run("w-1").await.expect("asked"), before, "the other one waits as it did");
     fixture
 }
@@ -31,11 +31,11 @@ pub(super) async fn of_two_runs_that_ask_the_same_each_has_its_own_reply<E: Engi
     // Not by its words: it is another message than the one that was asked last.
     store.persist(CHANNEL, vec![answering(1, "ben", "77", "Edited")]).await.expect("kept");
     assert_eq!(store.runs_to_go_on(now_ms(), 9 * HOUR).await.expect("asked"), ["w-1"]);
-    assert_eq!(store.wait(wait("w-1"), now_ms()).await.expect("asked"), Waited::Replied("{\"n\":1}".into()));
+    assert_eq!(store.wait(wait("w-1"), now_ms()).await.expect("asked"), WaitState::Replied("{\"n\":1}".into()));
     let still = store.wait(wait("w-2"), now_ms()).await.expect("asked");
-    assert!(matches!(still, Waited::Open { begins: false, .. }), "{still:?}");
+    assert!(matches!(still, WaitState::Open { begins: false, .. }), "{still:?}");
     store.persist(CHANNEL, vec![answering(2, "ben", "78", "Edited")]).await.expect("kept");
-    assert_eq!(store.wait(wait("w-2"), now_ms()).await.expect("asked"), Waited::Replied("{\"n\":2}".into()));
+    assert_eq!(store.wait(wait("w-2"), now_ms()).await.expect("asked"), WaitState::Replied("{\"n\":2}".into()));
     assert_eq!(pending(&fixture).await, [0_i64; 0]);
 }
 
@@ -45,9 +45,9 @@ pub(super) async fn of_two_runs_that_wait_each_has_its_own_end<E: Engine>() {
     // The first one's time is over, and so somebody else ends alone.
     let later = now_ms() + HOUR + 1;
     assert_eq!(store.runs_to_go_on(later, 9 * HOUR).await.expect("asked"), ["w-1"]);
-    assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), Waited::TimedOut);
+    assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), WaitState::TimedOut);
     let still = store.wait(wait("w-2"), later).await.expect("asked");
-    assert!(matches!(still, Waited::Open { begins: false, .. }), "{still:?}");
+    assert!(matches!(still, WaitState::Open { begins: false, .. }), "{still:?}");
     for id in ["w-1", "w-2"] {
         assert!(store.acknowledge_run(id).await.expect("asked"));
     }
@@ -56,9 +56,9 @@ pub(super) async fn of_two_runs_that_wait_each_has_its_own_end<E: Engine>() {
     assert_eq!(store.answer_run("w-2", to.clone(), reply()).await.expect("asked"), None, "it goes on");
     assert!(store.answer_run("w-1", to.clone(), reply()).await.expect("told").is_some());
     store.persist(CHANNEL, vec![answering(1, "ben", "78", "When is it?")]).await.expect("kept");
-    assert_eq!(store.wait(wait("w-2"), later).await.expect("asked"), Waited::Replied("{\"n\":1}".into()));
-    store.end_task("w-2", 1, Ended::Done("{}".into())).await.expect("ended");
-    assert!(store.end_run("w-2", Ended::Done("1".into())).await.expect("ended"));
+    assert_eq!(store.wait(wait("w-2"), later).await.expect("asked"), WaitState::Replied("{\"n\":1}".into()));
+    store.end_task("w-2", 1, RunEnd::Done("{}".into())).await.expect("ended");
+    assert!(store.end_run("w-2", RunEnd::Done("1".into())).await.expect("ended"));
     assert_eq!(store.unanswered_runs().await.expect("asked"), ["w-2"]);
     assert!(store.answer_run("w-2", to, reply()).await.expect("told").is_some());
 }
@@ -68,7 +68,7 @@ pub(super) async fn a_promise_is_of_one_run_alone<E: Engine>() {
     let store = &fixture.store;
     assert!(store.acknowledge_run("w-1").await.expect("asked"));
     for id in ["w-1", "w-2"] {
-        assert!(store.end_run(id, Ended::Done("1".into())).await.expect("ended"));
+        assert!(store.end_run(id, RunEnd::Done("1".into())).await.expect("ended"));
     }
     assert_eq!(store.unanswered_runs().await.expect("asked"), ["w-1"]);
     let to = run("w-2").answer_to.expect("somewhere");
@@ -96,16 +96,16 @@ pub(super) async fn what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_a
     for id in ["w-1", "w-3", "w-4"] {
         assert!(store.reopen_run(id).await.expect("reopened"));
     }
-    assert_eq!(sent("w-1").await, Sent::Unknown);
+    assert_eq!(sent("w-1").await, SendState::Unknown);
     for id in ["w-2", "w-3"] {
-        assert!(!matches!(sent(id).await, Sent::Unknown | Sent::Out(_)), "{id}");
+        assert!(!matches!(sent(id).await, SendState::Unknown | SendState::Out(_)), "{id}");
     }
-    assert!(matches!(sent("w-4").await, Sent::Out(_)), "what is out is out");
+    assert!(matches!(sent("w-4").await, SendState::Out(_)), "what is out is out");
     store.begin_task("w-1", 0).await.expect("begun");
     let kept = store.keep_message(message("w-1")).await.expect("kept").expect("anew");
     assert_eq!(kept.parts.len(), 1);
     store.part_sent(&kept.turn, 0, "78").await.expect("noted");
-    assert_eq!(sent("w-1").await, Sent::Out(vec!["78".into()]));
+    assert_eq!(sent("w-1").await, SendState::Out(vec!["78".into()]));
     assert_eq!(store.keep_message(message("w-4")).await.expect("asked"), None, "kept once");
 }
 
@@ -113,14 +113,14 @@ pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_sa
     let fixture = two::<E>().await;
     let store = &fixture.store;
     let later = now_ms() + 3 * HOUR;
-    let otherwise = Ended::Done("{}".into());
-    for (id, ended) in [("w-1", Ended::Failed("{}".into())), ("w-2", otherwise)] {
-        assert_eq!(store.wait(wait(id), later).await.expect("asked"), Waited::TimedOut);
+    let otherwise = RunEnd::Done("{}".into());
+    for (id, ended) in [("w-1", RunEnd::Failed("{}".into())), ("w-2", otherwise)] {
+        assert_eq!(store.wait(wait(id), later).await.expect("asked"), WaitState::TimedOut);
         store.end_task(id, 1, ended).await.expect("ended");
     }
     assert!(store.reopen_run("w-1").await.expect("reopened"));
     let sent = store.message_sent(&TurnId::new("w-1/ask")).await.expect("asked");
-    assert_eq!(sent, Sent::Out(vec!["77".into()]), "what is out is out");
+    assert_eq!(sent, SendState::Out(vec!["77".into()]), "what is out is out");
     store
         .persist(CHANNEL, vec![answering(1, "ben", "77", "x"), answering(2, "ben", "78", "x")])
         .await
@@ -129,9 +129,9 @@ pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_sa
     assert!(
         store.hand_over_run("w-1").await.expect("asked") && store.begin_task("w-1", 1).await.expect("begun")
     );
-    assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), Waited::Replied("{\"n\":1}".into()));
+    assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), WaitState::Replied("{\"n\":1}".into()));
     // It fails behind the reply: that stays the reply.
-    store.end_task("w-1", 1, Ended::Failed("{}".into())).await.expect("ended");
+    store.end_task("w-1", 1, RunEnd::Failed("{}".into())).await.expect("ended");
     assert!(store.reopen_run("w-1").await.expect("reopened"));
     store.persist(CHANNEL, vec![answering(3, "ben", "77", "x")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [2, 3], "a second one is an ordinary message");
@@ -158,18 +158,18 @@ pub(super) async fn a_wait_is_of_one_task_that_runs<E: Engine>() {
     let others = (kept("w-2").await, kept("w-3").await);
     assert!(matches!(
         store.wait(wait("w-1"), now_ms()).await.expect("waits"),
-        Waited::Open { begins: true, .. }
+        WaitState::Open { begins: true, .. }
     ));
     let waits: Vec<_> = kept("w-1").await.tasks.iter().map(|task| task.waits.is_some()).collect();
     assert_eq!((waits, kept("w-2").await), (vec![false, false, true], others.0), "the others do not wait");
-    assert_eq!(store.wait(wait("w-3"), now_ms()).await.expect("asked"), Waited::TimedOut, "it has ended");
+    assert_eq!(store.wait(wait("w-3"), now_ms()).await.expect("asked"), WaitState::TimedOut, "it has ended");
     assert_eq!(kept("w-3").await, others.1);
     // A reply to one message is none to the other.
     store.persist(CHANNEL, vec![answering(3, "ben", "w-2-1", "x")]).await.expect("kept");
     let still = store.wait(wait("w-2"), now_ms()).await.expect("asked");
-    assert!(matches!(still, Waited::Open { .. }), "{still:?}");
+    assert!(matches!(still, WaitState::Open { .. }), "{still:?}");
     // The end of its time is none of the other message's.
-    assert_eq!(store.wait(wait("w-1"), now_ms() + 2 * HOUR).await.expect("asked"), Waited::TimedOut);
+    assert_eq!(store.wait(wait("w-1"), now_ms() + 2 * HOUR).await.expect("asked"), WaitState::TimedOut);
     store
         .persist(CHANNEL, vec![answering(1, "ben", "w-1-1", "x"), answering(2, "ben", "w-1-0", "x")])
         .await
@@ -208,5 +208,5 @@ pub(super) async fn an_album_is_of_its_person_and_channel<E: Engine>() {
     assert_eq!(pending(&fixture).await, [3], "somebody else's");
     assert_eq!(ids(&store.pending("discord-1", None, 9).await.expect("it")), [4], "another channel's");
     let still = store.wait(wait("w-2"), now_ms()).await.expect("asked");
-    assert!(matches!(still, Waited::Open { .. }), "{still:?}");
+    assert!(matches!(still, WaitState::Open { .. }), "{still:?}");
 }

@@ -5,8 +5,8 @@ use tokio::task::JoinSet;
 
 impl<E: Engine> Fixture<E> {
     /// A message comes.
-    async fn comes(&self, id: i64, session: &str, sender: &str, queue: Queue) {
-        let fate = Fate::Pending(headers(session, sender, queue));
+    async fn comes(&self, id: i64, session: &str, sender: &str, queue: QueueMode) {
+        let fate = UpdateFate::Pending(headers(session, sender, queue));
         self.store.persist(CHANNEL, vec![NewUpdate { fate, ..new(id, None) }]).await.expect("it");
     }
 
@@ -16,39 +16,39 @@ impl<E: Engine> Fixture<E> {
     }
 }
 
-fn taking(updates: &[i64]) -> TakeUp {
-    TakeUp { channel: CHANNEL.into(), updates: updates.to_vec(), noting: None }
+fn taking(updates: &[i64]) -> TakeUpRequest {
+    TakeUpRequest { channel: CHANNEL.into(), updates: updates.to_vec(), noting: None }
 }
 
 pub(super) async fn what_steers_is_addressed_to_what_its_session_is_at<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let turn = fixture.bound(1).await;
-    fixture.comes(2, "s", "ann", Queue::Turn).await;
+    fixture.comes(2, "s", "ann", QueueMode::Turn).await;
     for (id, session, sender) in [(3, "s", "ann"), (4, "t", "ann"), (5, "s", "ben"), (6, "s", "ann")] {
-        fixture.comes(id, session, sender, Queue::Steer).await;
+        fixture.comes(id, session, sender, QueueMode::Steer).await;
     }
     let fixture = fixture.restart();
     assert_eq!(fixture.steers(&turn).await, [3, 6], "another session's and another person's are not");
     fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("it");
-    let next = fixture.store.claim(CHANNEL, Claim::Update(2)).await.expect("it").expect("bound").turn;
+    let next = fixture.store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it").expect("bound").turn;
     assert_eq!(fixture.steers(&next).await, [0; 0], "they were said to the turn before");
-    fixture.comes(7, "s", "ann", Queue::Steer).await;
+    fixture.comes(7, "s", "ann", QueueMode::Steer).await;
     assert_eq!(fixture.steers(&next).await, [7]);
 }
 
 pub(super) async fn it_is_taken_up_with_its_line_once<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let turn = fixture.bound(1).await;
-    fixture.comes(2, "s", "ann", Queue::Steer).await;
+    fixture.comes(2, "s", "ann", QueueMode::Steer).await;
     let whose = whose("s", turn.as_str());
     let take = async |fixture: &Fixture<E>, n| {
         fixture.store.take_up(&whose, n, "said".into(), &taking(&[2])).await.expect("it")
     };
-    assert_eq!(take(&fixture, 1).await, TakenUp::Yes);
+    assert_eq!(take(&fixture, 1).await, TakeUpResult::Yes);
     let fixture = fixture.restart();
-    assert_eq!(take(&fixture, 2).await, TakenUp::Gone);
+    assert_eq!(take(&fixture, 2).await, TakeUpResult::Gone);
     assert_eq!(fixture.said("s", turn.as_str()).await, "telegram-1-1:said");
-    assert_eq!(fixture.store.claim(CHANNEL, Claim::Update(2)).await.expect("it"), None);
+    assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it"), None);
     assert_eq!(
         (fixture.steers(&turn).await, fixture.store.pending(CHANNEL, None, 9).await.expect("it")),
         (vec![], vec![])
@@ -65,17 +65,17 @@ pub(super) async fn of_many_who_take_it_up_at_once_one_does<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let turn = fixture.bound(1).await;
     for id in 2..12 {
-        fixture.comes(id, "s", "ann", Queue::Steer).await;
+        fixture.comes(id, "s", "ann", QueueMode::Steer).await;
         let mut racing = JoinSet::new();
         for n in 0..4 {
             let (store, whose) = (fixture.store.clone(), whose("s", turn.as_str()));
             racing.spawn(async move {
                 match n {
-                    0 => store.claim(CHANNEL, Claim::Update(id)).await.expect("it").is_some(),
+                    0 => store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("it").is_some(),
                     n => {
                         let line = usize::try_from(id * 10 + n).expect("small");
                         let taken = store.take_up(&whose, line, "said".into(), &taking(&[id])).await;
-                        taken.expect("it") == TakenUp::Yes
+                        taken.expect("it") == TakeUpResult::Yes
                     }
                 }
             });
@@ -94,11 +94,11 @@ pub(super) async fn an_album_is_taken_up_as_a_whole_or_not_at_all<E: Engine>() {
         .await
         .expect("it");
     let whose = whose("s", turn.as_str());
-    fixture.store.claim(CHANNEL, Claim::Update(4)).await.expect("it").expect("bound");
+    fixture.store.claim(CHANNEL, UpdateClaim::Update(4)).await.expect("it").expect("bound");
     let refused = fixture.store.take_up(&whose, 1, "x".into(), &taking(&[2, 4])).await.expect("it");
-    assert_eq!((refused, fixture.said("s", turn.as_str()).await), (TakenUp::Gone, String::new()));
+    assert_eq!((refused, fixture.said("s", turn.as_str()).await), (TakeUpResult::Gone, String::new()));
     let taken = fixture.store.take_up(&whose, 1, "x".into(), &taking(&[2, 3])).await.expect("it");
-    assert_eq!(taken, TakenUp::Yes);
+    assert_eq!(taken, TakeUpResult::Yes);
     let fixture = fixture.restart();
     let taken = fixture.store.taken_up(CHANNEL, &turn).await.expect("it");
     assert_eq!(taken.iter().map(|message| ids(message)).collect::<Vec<_>>(), [[2, 3]]);
@@ -107,20 +107,20 @@ pub(super) async fn an_album_is_taken_up_as_a_whole_or_not_at_all<E: Engine>() {
 pub(super) async fn what_is_not_taken_up_waits_in_its_place<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let turn = fixture.bound(1).await;
-    fixture.comes(2, "s", "ann", Queue::Turn).await;
-    fixture.comes(3, "s", "ann", Queue::Steer).await;
-    fixture.comes(4, "s", "ann", Queue::Turn).await;
+    fixture.comes(2, "s", "ann", QueueMode::Turn).await;
+    fixture.comes(3, "s", "ann", QueueMode::Steer).await;
+    fixture.comes(4, "s", "ann", QueueMode::Turn).await;
     fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("it");
     let fixture = fixture.restart();
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [2, 3, 4]);
-    assert!(fixture.store.claim(CHANNEL, Claim::Update(3)).await.expect("it").is_some());
+    assert!(fixture.store.claim(CHANNEL, UpdateClaim::Update(3)).await.expect("it").is_some());
 }
 
 pub(super) async fn its_files_are_the_most_recent_ones<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let turn = fixture.bound(1).await;
-    fixture.comes(2, "s", "ann", Queue::Steer).await;
-    let noting = TakeUp { noting: Some(files("here", None, "later")), ..taking(&[2]) };
+    fixture.comes(2, "s", "ann", QueueMode::Steer).await;
+    let noting = TakeUpRequest { noting: Some(files("here", None, "later")), ..taking(&[2]) };
     fixture.store.take_up(&whose("s", turn.as_str()), 1, "x".into(), &noting).await.expect("it");
     let first = Some(files("here", None, "earlier"));
     fixture.store.end_noting(CHANNEL, &turn, text_reply(&["x"]), first).await.expect("it");

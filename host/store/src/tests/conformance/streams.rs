@@ -3,12 +3,12 @@
 
 use super::*;
 
-fn at(session: &str, number: i64) -> Position {
-    Position { session: session.into(), address: format!("wss://{session}"), number }
+fn at(session: &str, number: i64) -> StreamPosition {
+    StreamPosition { session: session.into(), address: format!("wss://{session}"), number }
 }
 
-fn place(place: &str, last: i64) -> Place {
-    Place { place: place.into(), last }
+fn place(place: &str, last: i64) -> ReplyPlace {
+    ReplyPlace { place: place.into(), last }
 }
 
 async fn known<E: Engine>(fixture: &Fixture<E>) -> Option<(String, i64, bool)> {
@@ -81,16 +81,16 @@ pub(super) async fn a_message_that_is_gone_waits_no_longer<E: Engine>() {
         album: None,
         message: Some(format!("there/{of}")),
         raw: String::new(),
-        fate: Fate::Deleted,
+        fate: UpdateFate::Deleted,
     };
     let store = &fixture.store;
     store.persist(CHANNEL, vec![new(1, None), new(2, None)]).await.expect("it");
-    let bound = store.claim(CHANNEL, Claim::Update(1)).await.expect("it").expect("bound");
+    let bound = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it").expect("bound");
     store.persist(CHANNEL, vec![gone(1), gone(2), gone(3)]).await.expect("it");
     let fixture = fixture.restart();
     let store = &fixture.store;
     assert_eq!(ids(&store.pending(CHANNEL, None, 9).await.expect("it")), Vec::<i64>::new());
-    assert_eq!(store.claim(CHANNEL, Claim::Update(2)).await.expect("it"), None);
+    assert_eq!(store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it"), None);
     assert_eq!(store.bound(CHANNEL).await.expect("it"), [bound], "what a turn has is its");
     let again = store.persist(CHANNEL, vec![new(2, None), new(3, None)]).await.expect("it");
     assert_eq!(ids(&again.pending), [3], "what comes again is known");

@@ -6,7 +6,7 @@ pub(super) const HOUR: i64 = 3_600_000;
 
 pub(super) fn run(id: &str) -> NewRun {
     NewRun {
-        owner: Owner::Serve,
+        owner: RunOwner::Serve,
         answer_to: Some(AnswerTo { channel: CHANNEL.into(), target: "there".into() }),
         ..runs::new(id)
     }
@@ -40,14 +40,14 @@ pub(super) fn wait(id: &str) -> NewWait {
 
 /// A message that replies to another one.
 pub(super) fn answering(update_id: i64, sender: &str, message: &str, text: &str) -> NewUpdate {
-    let answers = Answers {
+    let answers = WaitReply {
         message: message.into(),
         text: text.into(),
         reply: format!("{{\"n\":{update_id}}}"),
         files: None,
     };
-    let headers = Headers { answers: Some(answers), ..headers("s", sender, Queue::Turn) };
-    NewUpdate { fate: Fate::Pending(headers), ..new(update_id, None) }
+    let headers = Headers { answers: Some(answers), ..headers("s", sender, QueueMode::Turn) };
+    NewUpdate { fate: UpdateFate::Pending(headers), ..new(update_id, None) }
 }
 
 /// A run whose message is out as 77, and that waits.
@@ -57,14 +57,14 @@ pub(in crate::tests) async fn waiting<E: Engine>(id: &str) -> Fixture<E> {
     assert!(store.begin_run(run(id), 9).await.expect("begun"));
     store.begin_task(id, 0).await.expect("begun");
     let kept = store.keep_message(message(id)).await.expect("kept").expect("the first time");
-    assert_eq!(store.message_sent(&kept.turn).await.expect("asked"), Sent::NotYet);
+    assert_eq!(store.message_sent(&kept.turn).await.expect("asked"), SendState::NotYet);
     assert_eq!(store.keep_message(message(id)).await.expect("asked"), None, "kept once");
     store.part_sent(&kept.turn, 0, "77").await.expect("noted");
-    assert_eq!(store.message_sent(&kept.turn).await.expect("asked"), Sent::Out(vec!["77".into()]));
-    store.end_task(id, 0, Ended::Done("{}".into())).await.expect("ended");
+    assert_eq!(store.message_sent(&kept.turn).await.expect("asked"), SendState::Out(vec!["77".into()]));
+    store.end_task(id, 0, RunEnd::Done("{}".into())).await.expect("ended");
     store.begin_task(id, 1).await.expect("begun");
     let began = store.wait(wait(id), now_ms()).await.expect("waits");
-    assert!(matches!(began, Waited::Open { begins: true, .. }), "{began:?}");
+    assert!(matches!(began, WaitState::Open { begins: true, .. }), "{began:?}");
     fixture
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn a_reply_resolves_a_wait_once_and_is_answered_by_nobody<E: En
     store.persist(CHANNEL, again.to_vec()).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1, 2, 4], "a second one is an ordinary message");
     let resolved = store.wait(wait("w-1"), now_ms() + 2 * HOUR).await.expect("asked");
-    assert_eq!(resolved, Waited::Replied("{\"n\":3}".into()), "before its time was over");
+    assert_eq!(resolved, WaitState::Replied("{\"n\":3}".into()), "before its time was over");
 }
 
 pub(super) async fn a_reply_counts_before_the_id_of_its_message_is_noted<E: Engine>() {
@@ -101,9 +101,9 @@ pub(super) async fn a_reply_counts_before_the_id_of_its_message_is_noted<E: Engi
     let early = answering(2, "ben", "77", " When\\ is it? ");
     store.persist(CHANNEL, vec![other, early]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1]);
-    store.end_task("w-1", 0, Ended::Done("{}".into())).await.expect("ended");
+    store.end_task("w-1", 0, RunEnd::Done("{}".into())).await.expect("ended");
     store.begin_task("w-1", 1).await.expect("begun");
-    assert_eq!(store.wait(wait("w-1"), now_ms()).await.expect("asked"), Waited::Replied("{\"n\":2}".into()));
+    assert_eq!(store.wait(wait("w-1"), now_ms()).await.expect("asked"), WaitState::Replied("{\"n\":2}".into()));
 }
 
 pub(super) async fn the_same_words_in_another_message_are_not_the_message<E: Engine>() {
@@ -125,7 +125,7 @@ pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
     let store = &fixture.store;
     let later = now_ms() + 2 * HOUR;
     assert_eq!(store.runs_to_go_on(later, 9 * HOUR).await.expect("asked"), ["w-1"], "its time is over");
-    assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), Waited::TimedOut);
+    assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), WaitState::TimedOut);
     store.persist(CHANNEL, vec![answering(1, "ben", "77", "When is it?")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "too late");
 
@@ -158,7 +158,7 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     let to = run("w-1").answer_to.expect("somewhere");
     assert!(store.acknowledge_run("w-1").await.expect("asked"));
     assert!(store.unanswered_runs().await.expect("asked").is_empty(), "it goes on");
-    assert!(store.end_run("w-1", Ended::Done("1".into())).await.expect("ended"));
+    assert!(store.end_run("w-1", RunEnd::Done("1".into())).await.expect("ended"));
     let fixture = fixture.restart();
     let store = &fixture.store;
     assert_eq!(store.unanswered_runs().await.expect("asked"), ["w-1"]);
@@ -167,7 +167,7 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     assert!(store.unanswered_runs().await.expect("asked").is_empty());
     // What ends before it was promised is answered by whoever asked.
     store.begin_run(run("w-2"), 9).await.expect("begun");
-    assert!(store.end_run("w-2", Ended::Done("1".into())).await.expect("ended"));
+    assert!(store.end_run("w-2", RunEnd::Done("1".into())).await.expect("ended"));
     assert!(!store.acknowledge_run("w-2").await.expect("asked"));
     assert!(store.unanswered_runs().await.expect("asked").is_empty());
     // A run of a command is nobody else's until it is handed over.
@@ -182,7 +182,7 @@ pub(super) async fn times_follow_the_clock_of_what_waits_in_serve_alone<E: Engin
     let store = &fixture.store;
     store.begin_run(runs::new("w-2"), 9).await.expect("begun");
     store.begin_run(run("w-3"), 9).await.expect("begun");
-    assert!(store.end_run("w-3", Ended::Done("1".into())).await.expect("ended"));
+    assert!(store.end_run("w-3", RunEnd::Done("1".into())).await.expect("ended"));
     let kept = async |id: &str| store.kept_run(id).await.expect("asked").expect("there");
     let (of_command, ended, waiting) = (kept("w-2").await, kept("w-3").await, kept("w-1").await);
     store.shift_waits(HOUR).await.expect("shifted");

@@ -9,8 +9,8 @@ impl Memory {
 }
 
 #[async_trait]
-impl Approvals for Memory {
-    async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
+impl ApprovalStore for Memory {
+    async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
         self.approvals().ask(new).await
     }
 
@@ -18,7 +18,7 @@ impl Approvals for Memory {
         self.approvals().approval_shown(id, message).await
     }
 
-    async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+    async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
         self.approvals().approval(id).await
     }
 
@@ -27,11 +27,11 @@ impl Approvals for Memory {
         id: &str,
         state: ApprovalState,
         by: Option<String>,
-    ) -> Result<Option<Approval>, StoreError> {
+    ) -> Result<Option<ApprovalRow>, StoreError> {
         self.approvals().decide(id, state, by).await
     }
 
-    async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError> {
+    async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError> {
         self.approvals().open_choices(channel).await
     }
 

@@ -3,8 +3,8 @@
 use super::*;
 
 #[async_trait]
-impl Lines for Memory {
-    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
+impl HistoryStore for Memory {
+    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>, StoreError> {
         let held = self.held();
         let (mut lines, mut loaded) = (Vec::new(), 0);
         for Spoken { line, .. } in held.lines.iter().rev().filter(|spoken| spoken.session == session.as_str())
@@ -43,7 +43,7 @@ impl Lines for Memory {
         let begins = |spoken: &Spoken| of(spoken) && spoken.line.turn == *kept_from;
         let Some(first) = held.lines.iter().position(begins) else { return Ok(()) };
         let Some(last) = held.lines[..first].iter().rposition(of) else { return Ok(()) };
-        held.lines[last].line = Line { turn: TurnId::new(format!("{session}#{last}")), body };
+        held.lines[last].line = HistoryLine { turn: TurnId::new(format!("{session}#{last}")), body };
         let mut at = 0;
         held.lines.retain(|spoken| {
             at += 1;
@@ -56,14 +56,14 @@ impl Lines for Memory {
     async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
         let mut held = self.held();
         held.lines.retain(|spoken| spoken.session != session.as_str());
-        held.release(&outbox::key(&Holder::Retry(session.clone())));
+        held.release(&outbox::key(&BlobHolder::Retry(session.clone())));
         Ok(())
     }
 }
 
 #[async_trait]
-impl Usage for Memory {
-    async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
+impl UsageStore for Memory {
+    async fn used(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
         let held = self.held();
         let found = held.used.iter().find(|(day, who, _)| (*day, who) == (now / DAY_MS, caller));
         Ok(found.map(|(_, _, used)| *used).unwrap_or_default())
@@ -71,19 +71,19 @@ impl Usage for Memory {
 }
 
 impl Journal for Memory {
-    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, JournalError> {
+    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError> {
         let (held, turn) = (self.held(), turn_of(call));
         let same = held.calls.get(call).filter(|called| called.arguments_sha256 == arguments_sha256);
         let others = held.calls.iter().filter(|(other, _)| *other != call && turn_of(other) == turn);
         let written_bytes: u64 = others.map(|(_, called)| called.bytes).sum();
-        Ok(Earlier { answer: same.map(|called| called.answer.clone()), written_bytes })
+        Ok(JournalState { answer: same.map(|called| called.answer.clone()), written_bytes })
     }
 
     fn record(
         &self,
         call: &str,
         arguments_sha256: &str,
-        answer: &Answer,
+        answer: &ToolAnswer,
         bytes: u64,
     ) -> Result<(), JournalError> {
         let mut held = self.held();

@@ -3,12 +3,12 @@
 use super::*;
 
 #[async_trait]
-impl Inbox for Memory {
-    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError> {
-        let (mut held, mut persisted) = (self.held(), Persisted::default());
+impl InboxStore for Memory {
+    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError> {
+        let (mut held, mut persisted) = (self.held(), PersistResult::default());
         for new in updates {
             match &new.fate {
-                Fate::Pending(headers) => {
+                UpdateFate::Pending(headers) => {
                     let request = held.head(headers);
                     let known = |row: &Row| row.channel == channel && row.update.update_id == new.update_id;
                     if !held.inbox.iter().any(known) && held.resolve(channel, headers, new.album.as_deref()) {
@@ -22,7 +22,7 @@ impl Inbox for Memory {
                         persisted.pending.push(row.update.clone());
                     }
                 }
-                Fate::Edited => {
+                UpdateFate::Edited => {
                     let Some(row) = held.insert(channel, &new) else { continue };
                     (row.done_at, row.message) = (Some(now_ms()), None);
                     row.update.raw.clear();
@@ -31,19 +31,19 @@ impl Inbox for Memory {
                         row.update.raw.clone_from(&new.raw);
                     }
                 }
-                Fate::Deleted => {
+                UpdateFate::Deleted => {
                     let gone =
                         |row: &&mut Row| row.waits() && row.channel == channel && row.message == new.message;
                     for row in held.inbox.iter_mut().filter(gone) {
                         (row.done_at, row.update.raw) = (Some(now_ms()), String::new());
                     }
                 }
-                Fate::Ignored => {
+                UpdateFate::Ignored => {
                     if let Some(row) = held.insert(channel, &new) {
                         (row.done_at, row.update.raw) = (Some(now_ms()), String::new());
                     }
                 }
-                Fate::Stranger(stranger) => {
+                UpdateFate::Stranger(stranger) => {
                     let turn = TurnId::new(format!("{channel}-{}", new.update_id));
                     let Some(row) = held.insert(channel, &new) else { continue };
                     (row.done_at, row.turn) = (Some(now_ms()), Some(turn.to_string()));
@@ -82,13 +82,13 @@ impl Inbox for Memory {
         Ok(waiting.map(|row| row.update.clone()).take(limit as usize).collect())
     }
 
-    async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
+    async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>, StoreError> {
         let mut held = self.held();
         let meant = |row: &Row| {
             row.channel == channel
                 && match &claim {
-                    Claim::Update(id) => row.waits() && row.update.update_id == *id,
-                    Claim::Album(album) => row.turn.is_none() && row.album.as_ref() == Some(album),
+                    UpdateClaim::Update(id) => row.waits() && row.update.update_id == *id,
+                    UpdateClaim::Album(album) => row.turn.is_none() && row.album.as_ref() == Some(album),
                 }
         };
         if !held.inbox.iter().any(|row| meant(row) && row.waits()) {
@@ -141,7 +141,7 @@ impl Inbox for Memory {
 }
 
 #[async_trait]
-impl Backlog for Memory {
+impl BacklogStore for Memory {
     async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
         let (held, mut sessions) = (self.held(), Vec::new());
         for row in held.inbox.iter().filter(|row| row.channel == channel && row.waits()) {
@@ -157,13 +157,13 @@ impl Backlog for Memory {
         channel: &str,
         session: &SessionId,
         limit: u32,
-    ) -> Result<Vec<Queued>, StoreError> {
+    ) -> Result<Vec<QueuedUpdate>, StoreError> {
         let held = self.held();
         let of = |row: &&Row| {
             let headers = row.headers.as_ref();
             row.channel == channel && row.waits() && headers.is_some_and(|of| of.session == *session)
         };
-        let queued = |row: &Row| Queued { update_id: row.update.update_id, album: row.album.clone() };
+        let queued = |row: &Row| QueuedUpdate { update_id: row.update.update_id, album: row.album.clone() };
         Ok(held.inbox.iter().filter(of).map(queued).take(limit as usize).collect())
     }
 
@@ -181,19 +181,19 @@ impl Backlog for Memory {
 }
 
 #[async_trait]
-impl Steers for Memory {
+impl SteerStore for Memory {
     async fn take_up(
         &self,
         whose: &WhoseTurn,
         n: usize,
         body: String,
-        taking: &TakeUp,
-    ) -> Result<TakenUp, StoreError> {
+        taking: &TakeUpRequest,
+    ) -> Result<TakeUpResult, StoreError> {
         let mut held = self.held();
         let meant =
             |row: &Row| row.channel == taking.channel && taking.updates.contains(&row.update.update_id);
         if held.inbox.iter().filter(|row| meant(row) && row.waits()).count() != taking.updates.len() {
-            return Ok(TakenUp::Gone);
+            return Ok(TakeUpResult::Gone);
         }
         for row in held.inbox.iter_mut().filter(|row| meant(row)) {
             (row.turn, row.joined) = (Some(whose.turn.to_string()), Some(n));
@@ -202,17 +202,17 @@ impl Steers for Memory {
             held.note(&taking.channel, whose.turn.as_str(), files);
         }
         held.add_line(whose, n, body, 0);
-        Ok(TakenUp::Yes)
+        Ok(TakeUpResult::Yes)
     }
 
-    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError> {
+    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
         let held = self.held();
         let to = |row: &Row| {
             let request = row.request.map(|at| &held.inbox[at]);
             request.is_some_and(|at| at.is_of(channel, turn.as_str()) && at.joined.is_none())
         };
         let waiting = held.inbox.iter().filter(|row| row.channel == channel && row.waits() && to(row));
-        Ok(waiting.map(|row| Steer { update: row.update.clone(), album: row.album.clone() }).collect())
+        Ok(waiting.map(|row| SteerUpdate { update: row.update.clone(), album: row.album.clone() }).collect())
     }
 
     async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
@@ -228,10 +228,10 @@ impl Steers for Memory {
 }
 
 #[async_trait]
-impl Attempts for Memory {
+impl AttemptStore for Memory {
     async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let mut held = self.held();
-        let fresh = || (caller.clone(), 0, Begun { at: 0, spent: 0 });
+        let fresh = || (caller.clone(), 0, AttemptRow { at: 0, spent: 0 });
         let (_, count, begun) = held.attempts.entry(turn.to_string()).or_insert_with(fresh);
         if *count == 0 {
             begun.at = now_ms();
@@ -247,7 +247,7 @@ impl Attempts for Memory {
         Ok(())
     }
 
-    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, StoreError> {
+    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
         Ok(self.held().attempts.get(turn.as_str()).map(|(.., begun)| *begun))
     }
 
@@ -262,7 +262,7 @@ impl Attempts for Memory {
 }
 
 #[async_trait]
-impl Moves for Memory {
+impl MoveStore for Memory {
     async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
         self.held().moves.insert((channel.to_owned(), place), goes_on);
         Ok(())

@@ -15,9 +15,9 @@ mod waits;
 use super::*;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
-use cofferdam_core::journal::{Earlier, Journal, JournalError};
+use cofferdam_core::journal::{JournalState, Journal, JournalError};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
-use cofferdam_core::tool::Answer;
+use cofferdam_core::tool::ToolAnswer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -54,18 +54,18 @@ struct Held {
     strangers: Vec<(String, String, i64, u32)>,
     calls: BTreeMap<String, Called>,
     deliveries: Vec<(String, Delivery, i64)>,
-    recent: BTreeMap<[String; 3], (Recent, i64, String)>,
+    recent: BTreeMap<[String; 3], (RecentFiles, i64, String)>,
     placeholders: BTreeMap<String, Placeholder>,
     lines: Vec<Spoken>,
-    attempts: BTreeMap<String, (Caller, u32, Begun)>,
+    attempts: BTreeMap<String, (Caller, u32, AttemptRow)>,
     transcripts: BTreeMap<String, String>,
     spoken_to: BTreeSet<(String, String)>,
-    used: Vec<(i64, Caller, Used)>,
+    used: Vec<(i64, Caller, UsedToday)>,
     approvals: Arc<ApprovalsInMemory>,
     blobs: BTreeSet<(String, String)>,
     moves: BTreeMap<(String, String), String>,
     streams: BTreeMap<String, Stream>,
-    places: Vec<(String, Place)>,
+    places: Vec<(String, ReplyPlace)>,
     /// And when it began.
     runs: Vec<(KeptRun, i64)>,
     messages: Vec<waits::Said>,
@@ -91,7 +91,7 @@ struct Row {
 
 struct Called {
     arguments_sha256: String,
-    answer: Answer,
+    answer: ToolAnswer,
     bytes: u64,
     at: i64,
 }
@@ -100,12 +100,12 @@ struct Spoken {
     session: String,
     n: usize,
     at: i64,
-    line: Line,
+    line: HistoryLine,
 }
 
 struct Stored {
     channel: String,
-    reply: Reply,
+    reply: StoredReply,
     next: u32,
     done: bool,
 }
@@ -152,7 +152,7 @@ impl Held {
         let of = |row: &Row| row.headers.as_ref().is_some_and(|of| of.session == headers.session);
         let found = self.inbox.iter().position(|row| open(&row) && of(row) && !waits(row))?;
         let sender = self.inbox[found].headers.as_ref().map(|of| &of.sender);
-        (headers.queue == Queue::Steer && sender == Some(&headers.sender)).then_some(found)
+        (headers.queue == QueueMode::Steer && sender == Some(&headers.sender)).then_some(found)
     }
 
     fn bound(&self, channel: &str, turn: &str) -> BoundTurn {
@@ -162,7 +162,7 @@ impl Held {
             let earlier = |row: &Row| row.turn.as_deref().is_some_and(|other| other != turn);
             mine.album.is_some() && self.inbox[..at].iter().any(|row| row.album == mine.album && earlier(row))
         });
-        let standing = if late { Standing::Late } else { Standing::First };
+        let standing = if late { AlbumStanding::Late } else { AlbumStanding::First };
         let updates = of().map(|(_, row)| row.update.clone()).collect();
         BoundTurn { turn: TurnId::new(turn), updates, standing }
     }
@@ -190,17 +190,17 @@ impl Held {
         self.blobs.extend(files.iter().map(|file| (turn.to_owned(), file.sha256.clone())));
     }
 
-    fn reply(&mut self, channel: &str, turn: &TurnId, new: NewReply) -> Reply {
+    fn reply(&mut self, channel: &str, turn: &TurnId, new: NewReply) -> StoredReply {
         if let Some(stored) = self.replies.iter().find(|stored| stored.reply.turn == *turn) {
             return stored.reply.clone();
         }
-        let parts: Vec<Part> =
-            (0..).zip(new.parts).map(|(n, NewPart { kind, body })| Part { n, kind, body }).collect();
+        let parts: Vec<ReplyPart> =
+            (0..).zip(new.parts).map(|(n, NewPart { kind, body })| ReplyPart { n, kind, body }).collect();
         if parts.is_empty() {
             self.release(turn.as_str());
         }
         let next = u32::try_from(parts.len()).expect("few");
-        let reply = Reply { turn: turn.clone(), target: new.target, parts, last_sent: None };
+        let reply = StoredReply { turn: turn.clone(), target: new.target, parts, last_sent: None };
         let (channel, done) = (channel.to_owned(), reply.parts.is_empty());
         self.replies.push(Stored { channel, reply: reply.clone(), next, done });
         reply
@@ -225,7 +225,7 @@ impl Held {
     fn charge(&mut self, caller: &Caller, tokens: u64, bytes: i64) {
         let day = now_ms() / DAY_MS;
         if !self.used.iter().any(|(of, who, _)| (*of, who) == (day, caller)) {
-            self.used.push((day, caller.clone(), Used::default()));
+            self.used.push((day, caller.clone(), UsedToday::default()));
         }
         let found = self.used.iter_mut().find(|(of, who, _)| (*of, who) == (day, caller));
         let (_, _, used) = found.expect("just made");
@@ -236,7 +236,7 @@ impl Held {
     fn add_line(&mut self, whose: &WhoseTurn, n: usize, body: String, tokens: u64) {
         if !self.lines.iter().any(|spoken| spoken.line.turn == whose.turn && spoken.n == n) {
             let (session, line) =
-                (whose.session.as_str().to_owned(), Line { turn: whose.turn.clone(), body });
+                (whose.session.as_str().to_owned(), HistoryLine { turn: whose.turn.clone(), body });
             self.lines.push(Spoken { session, n, at: now_ms(), line });
             self.charge(&whose.caller, tokens, 0);
         }

@@ -3,14 +3,14 @@
 use super::*;
 
 #[async_trait]
-impl Replies for Memory {
+impl ReplyStore for Memory {
     async fn end_noting(
         &self,
         channel: &str,
         turn: &TurnId,
         reply: NewReply,
         files: Option<NewRecent>,
-    ) -> Result<Reply, StoreError> {
+    ) -> Result<StoredReply, StoreError> {
         let mut held = self.held();
         let was_open = held.done(turn.as_str()) > 0;
         if let Some(files) = files.filter(|_| was_open) {
@@ -22,9 +22,9 @@ impl Replies for Memory {
         Ok(held.reply(channel, turn, reply))
     }
 
-    async fn tell_noting(&self, channel: &str, telling: Telling) -> Result<Option<Reply>, StoreError> {
+    async fn tell_noting(&self, channel: &str, telling: NewTelling) -> Result<Option<StoredReply>, StoreError> {
         let mut held = self.held();
-        let Telling { turn, reply, files, place } = telling;
+        let NewTelling { turn, reply, files, place } = telling;
         if held.replies.iter().any(|stored| stored.reply.turn == turn) {
             return Ok(None);
         }
@@ -35,7 +35,7 @@ impl Replies for Memory {
         Ok(Some(held.reply(channel, &turn, reply)))
     }
 
-    async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {
+    async fn unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
         let held = self.held();
         let open = held.replies.iter().filter(|stored| stored.channel == channel && !stored.done);
         Ok(open.map(|stored| stored.reply.clone()).collect())
@@ -52,13 +52,13 @@ impl Replies for Memory {
         n: u32,
         _: &str,
         instead: Vec<NewPart>,
-    ) -> Result<Vec<Part>, StoreError> {
+    ) -> Result<Vec<ReplyPart>, StoreError> {
         let mut held = self.held();
         let Some(stored) = held.replies.iter_mut().find(|stored| stored.reply.turn == *turn) else {
             return Err(StoreError::Corrupt(format!("no reply of turn {turn}")));
         };
-        let numbered = (stored.next..).zip(instead).map(|(n, NewPart { kind, body })| Part { n, kind, body });
-        let added: Vec<Part> = numbered.collect();
+        let numbered = (stored.next..).zip(instead).map(|(n, NewPart { kind, body })| ReplyPart { n, kind, body });
+        let added: Vec<ReplyPart> = numbered.collect();
         stored.next += u32::try_from(added.len()).expect("few");
         stored.reply.parts.extend(added.clone());
         held.settle(turn, n, None);
@@ -67,7 +67,7 @@ impl Replies for Memory {
 }
 
 #[async_trait]
-impl Placeholders for Memory {
+impl PlaceholderStore for Memory {
     async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
         Ok(self.held().placeholders.get(turn.as_str()).cloned())
     }
@@ -86,20 +86,20 @@ impl Placeholders for Memory {
 }
 
 #[async_trait]
-impl Recents for Memory {
+impl RecentStore for Memory {
     async fn recent(
         &self,
         channel: &str,
         conversation: &str,
         sender: &str,
-    ) -> Result<Option<Recent>, StoreError> {
+    ) -> Result<Option<RecentFiles>, StoreError> {
         let key = [channel, conversation, sender].map(str::to_owned);
         Ok(self.held().recent.get(&key).map(|(recent, _, _)| recent.clone()))
     }
 }
 
 #[async_trait]
-impl Deliveries for Memory {
+impl DeliveryStore for Memory {
     async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let held = self.held();
         let to = held.deliveries.iter().filter(|(_, delivery, _)| delivery.request == *request);
@@ -108,13 +108,13 @@ impl Deliveries for Memory {
 }
 
 #[async_trait]
-impl Blobs for Memory {
-    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
+impl BlobRefStore for Memory {
+    async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
         self.held().hold(&key(holder), files);
         Ok(())
     }
 
-    async fn let_go(&self, holder: &Holder) -> Result<(), StoreError> {
+    async fn let_go(&self, holder: &BlobHolder) -> Result<(), StoreError> {
         self.held().release(&key(holder));
         Ok(())
     }
@@ -124,9 +124,9 @@ impl Blobs for Memory {
     }
 }
 
-pub(super) fn key(holder: &Holder) -> String {
+pub(super) fn key(holder: &BlobHolder) -> String {
     match holder {
-        Holder::Turn(turn) => turn.to_string(),
-        Holder::Retry(session) => format!("retry of {session}"),
+        BlobHolder::Turn(turn) => turn.to_string(),
+        BlobHolder::Retry(session) => format!("retry of {session}"),
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[async_trait]
-impl Runs for Memory {
+impl RunStore for Memory {
     async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError> {
         let mut held = self.held();
         let open = held.runs.iter().filter(|(run, _)| run.state == RunState::Running).count();
@@ -49,9 +49,9 @@ impl Runs for Memory {
         })
     }
 
-    async fn end_task(&self, run: &str, task: usize, ended: Ended) -> Result<bool, StoreError> {
+    async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool, StoreError> {
         self.on_run(run, |kept| {
-            if let (Ended::Failed(error), RunState::Running) = (&ended, kept.state) {
+            if let (RunEnd::Failed(error), RunState::Running) = (&ended, kept.state) {
                 kept.state = RunState::Failed;
                 kept.error = Some(error.clone());
             }
@@ -59,21 +59,21 @@ impl Runs for Memory {
             let may = matches!(task.state, TaskState::Running | TaskState::Cancelled);
             if may {
                 match ended {
-                    Ended::Done(output) => (task.state, task.output) = (TaskState::Done, Some(output)),
-                    Ended::Failed(error) => (task.state, task.error) = (TaskState::Failed, Some(error)),
+                    RunEnd::Done(output) => (task.state, task.output) = (TaskState::Done, Some(output)),
+                    RunEnd::Failed(error) => (task.state, task.error) = (TaskState::Failed, Some(error)),
                 }
             }
             may
         })
     }
 
-    async fn end_run(&self, run: &str, ended: Ended) -> Result<bool, StoreError> {
+    async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool, StoreError> {
         self.on_run(run, |kept| {
             let may = kept.state == RunState::Running;
             if may {
                 match ended {
-                    Ended::Done(output) => (kept.state, kept.output) = (RunState::Done, Some(output)),
-                    Ended::Failed(error) => (kept.state, kept.error) = (RunState::Failed, Some(error)),
+                    RunEnd::Done(output) => (kept.state, kept.output) = (RunState::Done, Some(output)),
+                    RunEnd::Failed(error) => (kept.state, kept.error) = (RunState::Failed, Some(error)),
                 }
             }
             may
@@ -108,7 +108,7 @@ impl Runs for Memory {
             let may = matches!(kept.state, RunState::Running | RunState::Failed);
             if may {
                 (kept.state, kept.error) = (RunState::Running, None);
-                kept.new.owner = Owner::Command;
+                kept.new.owner = RunOwner::Command;
                 for task in kept.tasks.iter_mut().filter(|task| task.state != TaskState::Done) {
                     (task.state, task.error, task.waits) = (TaskState::Pending, None, None);
                 }

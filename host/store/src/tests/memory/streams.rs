@@ -3,14 +3,14 @@
 use super::*;
 
 #[async_trait]
-impl Streams for Memory {
+impl StreamStore for Memory {
     async fn persist_at(
         &self,
         channel: &str,
         updates: Vec<NewUpdate>,
-        position: Position,
-        places: Vec<Place>,
-    ) -> Result<Persisted, StoreError> {
+        position: StreamPosition,
+        places: Vec<ReplyPlace>,
+    ) -> Result<PersistResult, StoreError> {
         let persisted = self.persist(channel, updates).await?;
         let mut held = self.held();
         held.moves_to(channel, position);
@@ -22,23 +22,23 @@ impl Streams for Memory {
         Ok(self.held().streams.get(channel).cloned())
     }
 
-    async fn stream_begins(&self, channel: &str, position: Position) -> Result<(), StoreError> {
+    async fn stream_begins(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         self.held().streams.insert(channel.to_owned(), Stream { position, behind: true });
         Ok(())
     }
 
-    async fn stream_moves(&self, channel: &str, position: Position) -> Result<(), StoreError> {
+    async fn stream_moves(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         self.held().moves_to(channel, position);
         Ok(())
     }
 
-    async fn places(&self, channel: &str) -> Result<Vec<Place>, StoreError> {
+    async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError> {
         let held = self.held();
         let here = held.places.iter().rev().filter(|(of, _)| of == channel);
         Ok(here.map(|(_, place)| place.clone()).collect())
     }
 
-    async fn caught_up(&self, channel: &str, session: &str, places: Vec<Place>) -> Result<(), StoreError> {
+    async fn caught_up(&self, channel: &str, session: &str, places: Vec<ReplyPlace>) -> Result<(), StoreError> {
         let mut held = self.held();
         let stream = held.streams.get_mut(channel).filter(|stream| stream.position.session == session);
         if let Some(stream) = stream {
@@ -50,7 +50,7 @@ impl Streams for Memory {
 }
 
 impl Held {
-    fn moves_to(&mut self, channel: &str, position: Position) {
+    fn moves_to(&mut self, channel: &str, position: StreamPosition) {
         let same = |stream: &&mut Stream| {
             stream.position.session == position.session && stream.position.number <= position.number
         };
@@ -59,7 +59,7 @@ impl Held {
         }
     }
 
-    pub(super) fn said_in(&mut self, channel: &str, place: Place) {
+    pub(super) fn said_in(&mut self, channel: &str, place: ReplyPlace) {
         let behind = self.streams.get(channel).is_some_and(|stream| stream.behind);
         let known = self.places.iter().position(|(of, known)| of == channel && known.place == place.place);
         let before = known.map(|at| self.places.remove(at).1.last);
@@ -68,7 +68,7 @@ impl Held {
             Some(before) => before.max(place.last),
             None => place.last,
         };
-        self.places.push((channel.to_owned(), Place { last, ..place }));
+        self.places.push((channel.to_owned(), ReplyPlace { last, ..place }));
         if self.places.len() > PLACES_MAX as usize {
             self.places.remove(0);
         }

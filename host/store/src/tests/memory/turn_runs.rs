@@ -8,8 +8,8 @@ fn none<T>() -> Result<T, StoreError> {
 }
 
 #[async_trait]
-impl TurnRuns for Memory {
-    async fn keep_direct(&self, _: NewDirect) -> Result<Option<Reply>, StoreError> {
+impl TurnRunStore for Memory {
+    async fn keep_direct(&self, _: NewDirect) -> Result<Option<StoredReply>, StoreError> {
         none()
     }
 
@@ -17,11 +17,11 @@ impl TurnRuns for Memory {
         none()
     }
 
-    async fn keep_turn_message(&self, _: &str, _: NewMessage) -> Result<Option<Reply>, StoreError> {
+    async fn keep_turn_message(&self, _: &str, _: NewMessage) -> Result<Option<StoredReply>, StoreError> {
         none()
     }
 
-    async fn end_turn_task(&self, _: &str, _: &str, _: Ended) -> Result<(), StoreError> {
+    async fn end_turn_task(&self, _: &str, _: &str, _: RunEnd) -> Result<(), StoreError> {
         none()
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 #[async_trait]
-impl Voices for Memory {
+impl VoiceStore for Memory {
     async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError> {
         let held = self.held();
         let is_begun = held.attempts.contains_key(turn.as_str());

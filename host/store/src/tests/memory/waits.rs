@@ -11,8 +11,8 @@ pub(super) struct Said {
 }
 
 #[async_trait]
-impl Waits for Memory {
-    async fn keep_message(&self, new: NewMessage) -> Result<Option<Reply>, StoreError> {
+impl WaitStore for Memory {
+    async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
         let mut held = self.held();
         let is_open =
             held.runs.iter().any(|(run, _)| run.new.run == new.run && run.state == RunState::Running);
@@ -27,39 +27,39 @@ impl Waits for Memory {
         Ok(Some(reply))
     }
 
-    async fn message_sent(&self, turn: &TurnId) -> Result<Sent, StoreError> {
+    async fn message_sent(&self, turn: &TurnId) -> Result<SendState, StoreError> {
         let held = self.held();
         let Some(stored) = held.replies.iter().find(|stored| stored.reply.turn == *turn) else {
-            return Ok(Sent::Unknown);
+            return Ok(SendState::Unknown);
         };
         Ok(match (stored.done, &stored.reply.last_sent) {
-            (false, _) => Sent::NotYet,
-            (true, Some(id)) => Sent::Out(vec![id.clone()]),
-            (true, None) => Sent::Failed("refused".into()),
+            (false, _) => SendState::NotYet,
+            (true, Some(id)) => SendState::Out(vec![id.clone()]),
+            (true, None) => SendState::Failed("refused".into()),
         })
     }
 
-    async fn wait(&self, new: NewWait, now: i64) -> Result<Waited, StoreError> {
+    async fn wait(&self, new: NewWait, now: i64) -> Result<WaitState, StoreError> {
         let mut held = self.held();
         let Some((run, _)) = held.runs.iter_mut().find(|(run, _)| run.new.run == new.run) else {
-            return Ok(Waited::TimedOut);
+            return Ok(WaitState::TimedOut);
         };
         let running = |task: &&mut KeptTask| task.state == TaskState::Running;
-        let Some(task) = run.tasks.get_mut(new.task).filter(running) else { return Ok(Waited::TimedOut) };
+        let Some(task) = run.tasks.get_mut(new.task).filter(running) else { return Ok(WaitState::TimedOut) };
         let begins = task.waits.is_none();
         let waits = WaitsFor { from: new.from, until: now.saturating_add(new.patience) };
         let until = task.waits.get_or_insert(waits).until;
-        let Some(of) = new.of else { return Ok(Waited::Open { begins, until }) };
+        let Some(of) = new.of else { return Ok(WaitState::Open { begins, until }) };
         held.patience.insert((new.run.clone(), new.task), (of, new.patience));
         let is_it = |said: &&mut Said| said.new.run == new.run && said.new.task == of;
-        let Some(said) = held.messages.iter_mut().find(is_it) else { return Ok(Waited::TimedOut) };
+        let Some(said) = held.messages.iter_mut().find(is_it) else { return Ok(WaitState::TimedOut) };
         if until <= now && said.state == "open" {
             said.state = "timed_out";
         }
         Ok(match (said.state, &said.answer) {
-            ("replied", Some(answer)) => Waited::Replied(answer.clone()),
-            ("open", _) => Waited::Open { begins, until },
-            _ => Waited::TimedOut,
+            ("replied", Some(answer)) => WaitState::Replied(answer.clone()),
+            ("open", _) => WaitState::Open { begins, until },
+            _ => WaitState::TimedOut,
         })
     }
 
@@ -79,7 +79,7 @@ impl Waits for Memory {
                 is_open && has_time && began_at > now - deadline && task.state == TaskState::Running
             })
         };
-        let open = |run: &KeptRun| run.state == RunState::Running && run.new.owner == Owner::Serve;
+        let open = |run: &KeptRun| run.state == RunState::Running && run.new.owner == RunOwner::Serve;
         let found = held.runs.iter().filter(|(run, began_at)| open(run) && !waits(run, *began_at));
         Ok(found.map(|(run, _)| run.new.run.clone()).collect())
     }
@@ -88,7 +88,7 @@ impl Waits for Memory {
         self.on_run(run, |kept| {
             let may = kept.state == RunState::Running;
             if may {
-                kept.new.owner = Owner::Serve;
+                kept.new.owner = RunOwner::Serve;
             }
             may
         })
@@ -112,7 +112,7 @@ impl Waits for Memory {
         Ok(held.runs.iter().filter(|(run, _)| open(run)).map(|(run, _)| run.new.run.clone()).collect())
     }
 
-    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<Reply>, StoreError> {
+    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<StoredReply>, StoreError> {
         let may = self.on_run(run, |kept| kept.state != RunState::Running && kept.new.answers)?;
         let mut held = self.held();
         if !may || !held.answered.insert(run.to_owned()) {
@@ -124,7 +124,7 @@ impl Waits for Memory {
 
     async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
         let mut held = self.held();
-        let is_served = |run: &KeptRun| run.new.owner == Owner::Serve && run.state == RunState::Running;
+        let is_served = |run: &KeptRun| run.new.owner == RunOwner::Serve && run.state == RunState::Running;
         for (run, began_at) in held.runs.iter_mut().filter(|(run, _)| is_served(run)) {
             *began_at += by;
             run.began_at += by;

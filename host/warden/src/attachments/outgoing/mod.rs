@@ -14,14 +14,14 @@ mod take;
 mod tests;
 
 pub use config::Config;
-pub use source::{Body, CONTENTS_BYTES_MAX, Source};
+pub use source::{OutgoingBytes, CONTENTS_BYTES_MAX, OutgoingFile};
 pub use take::OutgoingError;
 
-use cofferdam_core::audit::{Attached, Effect};
+use cofferdam_core::audit::{AttachRecord, Effect};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use place::Place;
+use place::BlobFolder;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
@@ -37,7 +37,7 @@ pub struct Outgoing {
 }
 
 struct Inner {
-    place: Place,
+    place: BlobFolder,
     /// Locked from a sweep's first look to its last removal.
     turns: Mutex<Turns>,
     calls: AtomicU64,
@@ -67,7 +67,7 @@ impl Outgoing {
     /// # Errors
     /// When the folder cannot be made or listed.
     pub fn open(dir: &Path, limits: Config) -> io::Result<Self> {
-        Ok(Self::at(Place::shared(dir)?, limits))
+        Ok(Self::at(BlobFolder::shared(dir)?, limits))
     }
 
     /// The blobs of a process beside it: they go when it ends.
@@ -75,10 +75,10 @@ impl Outgoing {
     /// # Errors
     /// When the folder cannot be made.
     pub fn beside(dir: &Path, limits: Config) -> io::Result<Self> {
-        Ok(Self::at(Place::private(dir)?, limits))
+        Ok(Self::at(BlobFolder::private(dir)?, limits))
     }
 
-    fn at(place: Place, limits: Config) -> Self {
+    fn at(place: BlobFolder, limits: Config) -> Self {
         Self { shared: Arc::new(Inner { place, turns: Mutex::default(), calls: AtomicU64::new(0) }), limits }
     }
 
@@ -207,7 +207,7 @@ impl Addition {
     /// What was added, as the audit tells it.
     pub fn effects(&self) -> Vec<Effect> {
         let effect = |(path, file): &(Option<String>, OutgoingAttachment)| {
-            Effect::Attached(Attached {
+            Effect::Attached(AttachRecord {
                 path: path.clone(),
                 attached: file.name.clone(),
                 bytes: file.bytes,

@@ -15,13 +15,13 @@ const TEMP_PREFIX: &str = ".tmp";
 const BESIDE_PREFIX: &str = ".beside-";
 
 /// Where blobs are.
-pub(super) struct Place {
+pub(super) struct BlobFolder {
     dir: PathBuf,
     /// The lock that says that the process of a private folder lives; it goes with the folder.
     _private: Option<(TempDir, File)>,
 }
 
-impl Place {
+impl BlobFolder {
     /// The folder itself, made for its owner alone when missing, without what dead processes left
     /// in it.
     pub(super) fn shared(dir: &Path) -> io::Result<Self> {

@@ -12,9 +12,9 @@ pub const CONTENTS_BYTES_MAX: u64 = 1 << 20;
 
 /// A file that is to go out, and what was said of it.
 #[derive(Debug)]
-pub struct Source {
+pub struct OutgoingFile {
     /// Its bytes.
-    pub body: Body,
+    pub body: OutgoingBytes,
     /// What the caller would call it.
     pub name: Option<String>,
     /// What the caller believes it is.
@@ -22,7 +22,7 @@ pub struct Source {
 }
 
 /// The bytes of a file that is to go out.
-pub enum Body {
+pub enum OutgoingBytes {
     /// An open file of the workspace.
     File {
         /// The virtual path that it was opened by, for words and for the audit.
@@ -37,7 +37,7 @@ pub enum Body {
 }
 
 /// Tells lengths, never bytes.
-impl fmt::Debug for Body {
+impl fmt::Debug for OutgoingBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, len, .. } => write!(f, "File({path}, {len} bytes)"),
@@ -46,20 +46,20 @@ impl fmt::Debug for Body {
     }
 }
 
-impl Source {
+impl OutgoingFile {
     /// Its bytes, counted.
     pub(super) fn len(&self) -> u64 {
         match &self.body {
-            Body::File { len, .. } => *len,
-            Body::Contents(bytes) => bytes.len() as u64,
+            OutgoingBytes::File { len, .. } => *len,
+            OutgoingBytes::Contents(bytes) => bytes.len() as u64,
         }
     }
 
     /// What it is called in words: its path, or the name that was given.
     pub(super) fn what(&self) -> String {
         match &self.body {
-            Body::File { path, .. } => path.clone(),
-            Body::Contents(_) => {
+            OutgoingBytes::File { path, .. } => path.clone(),
+            OutgoingBytes::Contents(_) => {
                 let name = self.name.as_deref().unwrap_or_default();
                 format!("{:?}", one_line(name, OutgoingAttachment::NAME_BYTES_MAX))
             }
@@ -69,7 +69,7 @@ impl Source {
     /// Refuses what no platform takes, or the operator does not.
     pub(super) fn check(&self, limits: &Config) -> Result<(), OutgoingError> {
         let nameless = self.name.as_deref().is_none_or(|name| name.trim().is_empty());
-        if nameless && matches!(self.body, Body::Contents(_)) {
+        if nameless && matches!(self.body, OutgoingBytes::Contents(_)) {
             return Err(OutgoingError::Nameless);
         }
         let (what, bytes, limit) = (self.what(), self.len(), limits.max_bytes);

@@ -2,7 +2,7 @@
 //! anybody is told.
 
 use super::name::shown;
-use super::source::{Body, CONTENTS_BYTES_MAX, Source};
+use super::source::{OutgoingBytes, CONTENTS_BYTES_MAX, OutgoingFile};
 use super::{Addition, Config, Held};
 use crate::attachments::sniff;
 use cofferdam_core::limits::ByteSize;
@@ -89,7 +89,7 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// Bytes that were copied and are not a blob yet.
-struct Copied {
+struct CopiedBytes {
     temp: NamedTempFile,
     path: Option<String>,
     attachment: OutgoingAttachment,
@@ -111,12 +111,12 @@ impl Addition {
     /// [`OutgoingError`].
     pub fn take(
         &mut self,
-        sources: Vec<Source>,
+        sources: Vec<OutgoingFile>,
         check: &dyn Fn() -> Result<(), ToolError>,
     ) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
         let limits = self.outgoing.limits;
-        let composed = |source: &Source| matches!(source.body, Body::Contents(_));
-        let contents: u64 = sources.iter().filter(|source| composed(source)).map(Source::len).sum();
+        let composed = |source: &OutgoingFile| matches!(source.body, OutgoingBytes::Contents(_));
+        let contents: u64 = sources.iter().filter(|source| composed(source)).map(OutgoingFile::len).sum();
         if contents > CONTENTS_BYTES_MAX {
             let limit = ByteSize(CONTENTS_BYTES_MAX);
             return Err(OutgoingError::Contents { bytes: contents, limit });
@@ -137,18 +137,18 @@ impl Addition {
 
     fn copy(
         &self,
-        source: Source,
+        source: OutgoingFile,
         check: &dyn Fn() -> Result<(), ToolError>,
-    ) -> Result<Copied, OutgoingError> {
+    ) -> Result<CopiedBytes, OutgoingError> {
         let (what, bytes) = (source.what(), source.len());
         let failed = |source: io::Error| OutgoingError::Failed { what: what.clone(), source };
         let mut temp = self.outgoing.shared.place.temp().map_err(failed)?;
         let (path, sha256) = match source.body {
-            Body::File { path, mut file, len } => {
+            OutgoingBytes::File { path, mut file, len } => {
                 let sha256 = copy(&what, &mut file, len, &mut temp, check)?;
                 (Some(path), sha256)
             }
-            Body::Contents(contents) => (None, copy(&what, &mut &contents[..], bytes, &mut temp, check)?),
+            OutgoingBytes::Contents(contents) => (None, copy(&what, &mut &contents[..], bytes, &mut temp, check)?),
         };
         temp.as_file().sync_all().map_err(failed)?;
         temp.seek(SeekFrom::Start(0)).map_err(failed)?;
@@ -160,15 +160,15 @@ impl Addition {
             mime_type: one_line(&mime_type, 80),
             bytes,
         };
-        Ok(Copied { temp, path, attachment })
+        Ok(CopiedBytes { temp, path, attachment })
     }
 
     /// Makes copies blobs that the turn holds.
-    fn hold(&mut self, copied: Vec<Copied>, bytes: u64) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
+    fn hold(&mut self, copied: Vec<CopiedBytes>, bytes: u64) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
         let (inner, before) = (&self.outgoing.shared, self.files.len());
         let mut turns = self.outgoing.turns();
         fits(&self.outgoing.limits, turns.files.get(&self.turn), copied.len(), bytes)?;
-        let what = |copied: &Copied| copied.path.clone().unwrap_or_else(|| copied.attachment.name.clone());
+        let what = |copied: &CopiedBytes| copied.path.clone().unwrap_or_else(|| copied.attachment.name.clone());
         let first = copied.first().map(what).unwrap_or_default();
         let failed = |source| OutgoingError::Failed { what: first.clone(), source };
         let limit = self.outgoing.limits.max_held_bytes;
@@ -177,7 +177,7 @@ impl Addition {
         }
         turns.swept = false;
         let mut added = Vec::new();
-        for Copied { temp, path, attachment } in copied {
+        for CopiedBytes { temp, path, attachment } in copied {
             inner.place.keep(temp, &attachment.sha256).map_err(failed)?;
             added.push((path, attachment));
         }

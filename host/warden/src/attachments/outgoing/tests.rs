@@ -28,20 +28,20 @@ impl Fixture {
     }
 
     /// An open file of these bytes.
-    fn source(&self, name: &str, bytes: &str) -> Source {
+    fn source(&self, name: &str, bytes: &str) -> OutgoingFile {
         let mut file = tempfile::tempfile_in(self.dir.path()).expect("a file");
         file.write_all(bytes.as_bytes()).expect("written");
         file.seek(SeekFrom::Start(0)).expect("a file");
         let path = format!("/shared/{name}");
-        let body = Body::File { path, file, len: bytes.len() as u64 };
-        Source { body, name: None, mime_type: None }
+        let body = OutgoingBytes::File { path, file, len: bytes.len() as u64 };
+        OutgoingFile { body, name: None, mime_type: None }
     }
 
     /// What becomes of adding what a call composed, with no name where that is empty.
     fn compose(&self, turn: &TurnId, files: &[(&str, &str)]) -> Result<Vec<OutgoingAttachment>, ToolError> {
         let mut addition = self.outgoing.addition(turn);
-        let source = |(name, bytes): &(&str, &str)| Source {
-            body: Body::Contents(bytes.as_bytes().to_vec()),
+        let source = |(name, bytes): &(&str, &str)| OutgoingFile {
+            body: OutgoingBytes::Contents(bytes.as_bytes().to_vec()),
             name: Some((*name).to_owned()).filter(|name| !name.is_empty()),
             mime_type: Some("text/csv".to_owned()),
         };
@@ -196,7 +196,7 @@ fn a_call_that_does_not_end_well_adds_nothing() {
     assert_eq!(ToolError::from(said), stopped);
     let mut addition = f.outgoing.addition(&turn(2));
     let mut shrunk = f.source("a", "x");
-    if let Body::File { len, .. } = &mut shrunk.body {
+    if let OutgoingBytes::File { len, .. } = &mut shrunk.body {
         *len = 5;
     }
     let said = ToolError::from(addition.take(vec![shrunk], &|| Ok(())).expect_err("it shrank"));

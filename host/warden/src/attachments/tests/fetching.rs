@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 struct Named(String);
 
 impl SentFile for Named {
-    fn declared(&self) -> Declared {
-        Declared { name: Some(self.0.clone()), ..Declared::default() }
+    fn declared(&self) -> DeclaredFile {
+        DeclaredFile { name: Some(self.0.clone()), ..DeclaredFile::default() }
     }
 
     fn place(&self) -> Option<i64> {
@@ -34,7 +34,7 @@ struct Place {
 impl Fetcher for Place {
     type File = Named;
 
-    async fn fetch(&self, Named(name): Named, mut download: Download) -> Settled {
+    async fn fetch(&self, Named(name): Named, mut download: Download) -> IntakeResult {
         let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(at_once, Ordering::SeqCst);
         // The later ones come in first.

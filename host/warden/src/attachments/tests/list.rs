@@ -13,15 +13,15 @@ fn wrong_indices_say_what_is_right() {
     assert_eq!(refused(&Attachments::default(), 0).0, ErrorCode::NoAttachments);
 
     let mut intake = Intake::new(&store, &Config::default());
-    intake.read(Declared::default(), &mut &b"hello"[..]);
+    intake.read(DeclaredFile::default(), &mut &b"hello"[..]);
     let one = intake.finish();
     let (code, message) = refused(&one, 1);
     assert_eq!(code, ErrorCode::IndexOutOfRange);
     assert_eq!(message, "there is no attachment 1: this message came with 1 attachment, index 0");
 
     let mut intake = Intake::new(&store, &Config::default());
-    intake.read(Declared::default(), &mut &b"hello"[..]);
-    intake.refuse(Declared { size: Some(9), ..Declared::default() }, "the server\nsaid no");
+    intake.read(DeclaredFile::default(), &mut &b"hello"[..]);
+    intake.refuse(DeclaredFile { size: Some(9), ..DeclaredFile::default() }, "the server\nsaid no");
     let two = intake.finish();
     for index in [2, u32::MAX] {
         let (code, message) = refused(&two, index);
@@ -40,8 +40,8 @@ fn lists_share_what_they_hold_and_show_counts_alone() {
     let (_dir, store) = store();
     let mut intake = Intake::new(&store, &Config::default());
     let name = Some("secret-name.txt".to_owned());
-    intake.read(Declared { name: name.clone(), ..Declared::default() }, &mut &b"secret bytes"[..]);
-    intake.refuse(Declared { name, ..Declared::default() }, "gone");
+    intake.read(DeclaredFile { name: name.clone(), ..DeclaredFile::default() }, &mut &b"secret bytes"[..]);
+    intake.refuse(DeclaredFile { name, ..DeclaredFile::default() }, "gone");
     let list = intake.finish();
     let clone = list.clone();
     assert!(std::ptr::eq(list.iter().as_slice(), clone.iter().as_slice()));

@@ -3,7 +3,7 @@
 //! A statement that differs in a byte from what was signed and written is refused.
 
 use super::super::Head;
-use super::super::lines::Lines;
+use super::super::lines::PositionedReader;
 use super::super::{AuditError, open};
 use super::key::{PublicKey, SecretKey};
 use base64::Engine;
@@ -88,7 +88,7 @@ impl Statement {
 pub fn read(path: &Path, key: &PublicKey) -> Result<Vec<Result<Statement, Forged>>, AuditError> {
     let file = open::for_reading(path)?;
     let end = file.metadata().map_err(AuditError::Read)?.len();
-    let mut lines = Lines::new(&file, 0, end);
+    let mut lines = PositionedReader::new(&file, 0, end);
     let mut found = Vec::new();
     while let Some(line) = lines.next()? {
         if found.len() == STATEMENTS_MAX {

@@ -4,7 +4,7 @@ use super::*;
 use crate::audit::{AuditError, AuditLog, Config, Durability, Head};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use cofferdam_core::audit::{Event, Recovered};
+use cofferdam_core::audit::{AuditEvent, Recovered};
 use cofferdam_core::limits::ByteSize;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -167,7 +167,7 @@ fn heads_are_signed_at_every_rotation_and_when_asked() {
     log.sign_head().expect("signs nothing");
     assert!(!signatures.exists(), "an empty log has no head");
     for _ in 0..3 {
-        let event = Event::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) });
+        let event = AuditEvent::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) });
         log.append(event, Durability::Buffered).expect("appends");
     }
     log.sign_head().expect("signs");
@@ -185,7 +185,7 @@ fn a_head_that_the_disk_does_not_confirm_is_not_signed() {
     let null = fs::File::options().read(true).append(true).open("/dev/null").expect("opens");
     let mut log = AuditLog::over(null, &dir.path().join("audit.jsonl"), Duration::ZERO).expect("opens");
     log.signer = Some(Signer::load(&path).expect("loads"));
-    let event = Event::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) });
+    let event = AuditEvent::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) });
     log.append(event, Durability::Buffered).expect("appends");
     assert!(matches!(log.sign_head(), Err(AuditError::Sync(_))));
     assert!(!dir.path().join(SIGNATURES).exists());

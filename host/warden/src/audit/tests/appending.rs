@@ -83,18 +83,18 @@ fn what_does_not_fit_is_refused_and_leaves_no_trace() {
     let (log, before) = (fixture.log(), fixture.bytes());
     let mut long = settled(None);
     long.facts.arguments = json!({ "text": "x".repeat(LINE_BYTES_MAX) });
-    let refused = log.append(Event::Outcome(long), Durability::Synced);
+    let refused = log.append(AuditEvent::Outcome(long), Durability::Synced);
     assert!(matches!(refused, Err(AuditError::TooLong { .. })));
 
     let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!([inner]));
     let mut deep = settled(None);
     deep.facts.arguments = nested(NESTING_MAX + 1);
-    let refused = log.append(Event::Outcome(deep.clone()), Durability::Synced);
+    let refused = log.append(AuditEvent::Outcome(deep.clone()), Durability::Synced);
     assert!(matches!(refused, Err(AuditError::TooDeep)));
     assert_eq!(fixture.bytes(), before);
 
     deep.facts.arguments = nested(NESTING_MAX);
-    assert_eq!(log.append(Event::Outcome(deep), Durability::Synced).expect("appends"), 2);
+    assert_eq!(log.append(AuditEvent::Outcome(deep), Durability::Synced).expect("appends"), 2);
     assert_eq!(fixture.sound().records, 2);
 }
 
@@ -103,11 +103,11 @@ fn the_longest_line_is_kept_and_found_again() {
     let fixture = Fixture::with(1);
     let mut long = settled(None);
     long.reason = Some(String::new());
-    fixture.log().append(Event::Outcome(long.clone()), Durability::Buffered).expect("appends");
+    fixture.log().append(AuditEvent::Outcome(long.clone()), Durability::Buffered).expect("appends");
     let empty = fixture.lines()[1].len() - 1;
     for (room, fits) in [(LINE_BYTES_MAX - empty, true), (LINE_BYTES_MAX - empty + 1, false)] {
         long.reason = Some("x".repeat(room));
-        let appended = fixture.log().append(Event::Outcome(long.clone()), Durability::Buffered);
+        let appended = fixture.log().append(AuditEvent::Outcome(long.clone()), Durability::Buffered);
         assert_eq!(appended.is_ok(), fits);
     }
     assert_eq!(fixture.append(), 4);

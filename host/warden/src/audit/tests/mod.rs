@@ -11,9 +11,9 @@ mod tampering;
 mod torn;
 
 use super::{
-    AuditError, AuditLog, BadRecord, Config, Durability, Head, Kept, Report, Source, Verification, Witness,
+    AuditError, AuditLog, BadRecord, Config, Durability, Head, Kept, Report, LogSelection, Verification, Witness,
 };
-use cofferdam_core::audit::{CallFacts, Effect, Event, FileFacts, GENESIS, Intent, Outcome, VerdictKind};
+use cofferdam_core::audit::{CallFacts, Effect, AuditEvent, FileFacts, GENESIS, Intent, CallOutcome, VerdictKind};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::ByteSize;
 use serde_json::json;
@@ -113,7 +113,7 @@ fn sound(path: &Path) -> Report {
 fn verify(path: &Path, kept: Option<&Head>) -> Result<Verification, AuditError> {
     let kept: Vec<_> =
         kept.into_iter().map(|head| Kept { head: head.clone(), by: Witness::Person }).collect();
-    super::verify(Source::Log(path), &kept)
+    super::verify(LogSelection::Log(path), &kept)
 }
 
 fn bad(path: &Path, kept: Option<&Head>) -> BadRecord {
@@ -144,12 +144,12 @@ fn files() -> Vec<Effect> {
     vec![FileFacts { path: "/shared/ä.txt".into(), bytes: 12, sha256: "ab".repeat(32) }.into()]
 }
 
-fn intent(n: u64) -> Event {
-    Event::Intent(Intent { facts: facts(usize::try_from(n).expect("small")), files: files() })
+fn intent(n: u64) -> AuditEvent {
+    AuditEvent::Intent(Intent { facts: facts(usize::try_from(n).expect("small")), files: files() })
 }
 
-fn settled(intent: Option<u64>) -> Outcome {
-    Outcome {
+fn settled(intent: Option<u64>) -> CallOutcome {
+    CallOutcome {
         facts: facts(0),
         verdict: VerdictKind::Permit,
         reason: None,
@@ -161,6 +161,6 @@ fn settled(intent: Option<u64>) -> Outcome {
     }
 }
 
-fn outcome(intent: Option<u64>) -> Event {
-    Event::Outcome(settled(intent))
+fn outcome(intent: Option<u64>) -> AuditEvent {
+    AuditEvent::Outcome(settled(intent))
 }

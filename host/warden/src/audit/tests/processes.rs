@@ -2,7 +2,7 @@
 //! runs itself.
 
 use super::*;
-use crate::audit::{Span, Wanted, read_entries};
+use crate::audit::{EntryRange, Wanted, read_entries};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::env;
 use std::process::{Command, Stdio};
@@ -150,11 +150,11 @@ fn child_filters() {
     let path = Path::new(&path);
     let permitted = || -> Wanted {
         Box::new(
-            |record| matches!(&record.event, Event::Outcome(outcome) if outcome.verdict == VerdictKind::Permit),
+            |record| matches!(&record.event, AuditEvent::Outcome(outcome) if outcome.verdict == VerdictKind::Permit),
         )
     };
     let count =
-        |last| read_entries(Source::Log(path), Span::Last(last), Some(permitted())).expect("opens").count();
+        |last| read_entries(LogSelection::Log(path), EntryRange::Last(last), Some(permitted())).expect("opens").count();
     // The first run brings the code into memory.
     assert_eq!(count(1), 1);
     let before = resident();

@@ -13,7 +13,7 @@ fn open(fixture: &Fixture) -> Vec<u64> {
     found.intents().map(|(seq, _)| seq).collect()
 }
 
-fn append(fixture: &Fixture, event: Event) -> u64 {
+fn append(fixture: &Fixture, event: AuditEvent) -> u64 {
     fixture.log().append(event, Durability::Buffered).expect("appends")
 }
 
@@ -54,12 +54,12 @@ fn intents_without_an_outcome_are_found_and_settled() {
 #[test]
 fn an_intent_of_ten_thousand_files_is_found_and_settled() {
     let fixture = Fixture::with(2);
-    let Event::Intent(mut large) = intent(1) else { panic!("an intent") };
+    let AuditEvent::Intent(mut large) = intent(1) else { panic!("an intent") };
     let file =
         |n| FileFacts { path: format!("/shared/photos/{n:090}.jpeg"), bytes: n, sha256: "ab".repeat(32) };
     large.files = (0..u64::from(Limits::CEILING.changes)).map(|n| file(n).into()).collect();
     let files = large.files.clone();
-    append(&fixture, Event::Intent(large));
+    append(&fixture, AuditEvent::Intent(large));
     append(&fixture, outcome(None));
     let log = fixture.log();
     let mut found = log.open_intents(NOW).expect("scans");
@@ -94,9 +94,9 @@ fn open_intents_of_too_many_changes_are_reported_and_settled_ones_do_not_count()
 #[test]
 fn whatever_intent_is_kept_its_outcome_is_kept_too() {
     let fixture = Fixture::with(1);
-    let Event::Intent(mut large) = intent(0) else { panic!("an intent") };
+    let AuditEvent::Intent(mut large) = intent(0) else { panic!("an intent") };
     let file = |bytes| FileFacts { path: "x".repeat(bytes), bytes: 1, sha256: "ab".repeat(32) };
-    let kept = |intent: &Intent| fixture.log().append(Event::Intent(intent.clone()), Durability::Buffered);
+    let kept = |intent: &Intent| fixture.log().append(AuditEvent::Intent(intent.clone()), Durability::Buffered);
     large.files = vec![file(LINE_BYTES_MAX).into()];
     let Err(AuditError::TooLong { bytes, bytes_max }) = kept(&large) else { panic!("it was kept") };
     let most = LINE_BYTES_MAX - (bytes - bytes_max);

@@ -2,7 +2,7 @@
 //! crash.
 
 use super::*;
-use crate::audit::{Entry, Landed, Span, read_entries};
+use crate::audit::{LogEntry, LandedCall, EntryRange, read_entries};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::thread;
@@ -19,12 +19,12 @@ fn append_some(log: &AuditLog, count: u64) {
 }
 
 /// The records of all files together, by `seq`.
-fn seqs(fixture: &Fixture, span: Span) -> Vec<u64> {
-    let entries = read_entries(Source::Log(&fixture.path()), span, None).expect("opens");
+fn seqs(fixture: &Fixture, span: EntryRange) -> Vec<u64> {
+    let entries = read_entries(LogSelection::Log(&fixture.path()), span, None).expect("opens");
     entries
         .map(|entry| match entry.expect("reads") {
-            Entry::Record { record, .. } => record.seq,
-            Entry::Unreadable { .. } => 0,
+            LogEntry::Record { record, .. } => record.seq,
+            LogEntry::Unreadable { .. } => 0,
         })
         .collect()
 }
@@ -55,10 +55,10 @@ fn a_full_file_is_rotated_before_the_next_append() {
         }
     }
     let all: Vec<u64> = (1..=20).collect();
-    assert_eq!(seqs(&fixture, Span::All), all);
+    assert_eq!(seqs(&fixture, EntryRange::All), all);
     for count in 0..=21 {
         let count = usize::try_from(count).expect("small");
-        assert_eq!(seqs(&fixture, Span::Last(count as u64)), all[20 - count.min(20)..], "{count}");
+        assert_eq!(seqs(&fixture, EntryRange::Last(count as u64)), all[20 - count.min(20)..], "{count}");
     }
 }
 
@@ -167,7 +167,7 @@ fn a_kill_at_any_step_loses_and_doubles_nothing() {
             .flat_map(|n| fs::read(fixture.dir.path().join(n)).expect("reads"))
             .collect();
         assert!(after.starts_with(&whole), "{what}: what was there is there, in order");
-        let count = seqs(&fixture, Span::All).into_iter().filter(|seq| *seq > 0).collect::<Vec<_>>();
+        let count = seqs(&fixture, EntryRange::All).into_iter().filter(|seq| *seq > 0).collect::<Vec<_>>();
         assert_eq!(count, (1..=report.records).collect::<Vec<_>>(), "{what}");
     }
 }
@@ -205,17 +205,17 @@ fn a_call_is_found_in_whatever_file_tells_of_it_last() {
     assert_eq!(log.landed(&call).expect("reads"), None);
     append_some(&log, 2);
     log.append(intent(5), Durability::Buffered).expect("appends");
-    assert_eq!(log.landed(&call).expect("reads"), Some(Landed::All(files())));
+    assert_eq!(log.landed(&call).expect("reads"), Some(LandedCall::All(files())));
     assert_eq!(log.landed(&facts(5).call).expect("reads"), None, "an intent is no outcome");
     let code = Some(ErrorCode::TimedOut);
-    let nothing = Outcome { code, files: Vec::new(), ..settled(None) };
-    log.append(Event::Outcome(nothing), Durability::Buffered).expect("appends");
+    let nothing = CallOutcome { code, files: Vec::new(), ..settled(None) };
+    log.append(AuditEvent::Outcome(nothing), Durability::Buffered).expect("appends");
     log.append(intent(6), Durability::Buffered).expect("appends");
     assert_eq!(log.landed(&call).expect("reads"), None);
-    let failed = Outcome { code, reason: Some("why".into()), ..settled(None) };
-    log.append(Event::Outcome(failed), Durability::Buffered).expect("appends");
+    let failed = CallOutcome { code, reason: Some("why".into()), ..settled(None) };
+    log.append(AuditEvent::Outcome(failed), Durability::Buffered).expect("appends");
     let error = ToolError::new(ErrorCode::TimedOut, "why");
-    assert_eq!(log.landed(&call).expect("reads"), Some(Landed::Failed { error, done: files() }));
+    assert_eq!(log.landed(&call).expect("reads"), Some(LandedCall::Failed { error, done: files() }));
 }
 
 #[test]
@@ -228,15 +228,15 @@ fn what_a_crash_let_happen_is_told_with_what_was_planned() {
             [files(), vec![FileFacts { path: "/shared/b".into(), bytes: 1, sha256: "b".into() }.into()]]
                 .concat()
         };
-        let plan = |files| Event::Intent(Intent { facts: facts(0), files });
+        let plan = |files| AuditEvent::Intent(Intent { facts: facts(0), files });
         log.append(plan(files()), Durability::Buffered).expect("appends");
         let seq = log.append(plan(two()), Durability::Buffered).expect("appends");
         let code = Some(ErrorCode::WriteFailed);
-        let found = Outcome { code, reconciled: true, ..settled(Some(seq)) };
-        log.append(Event::Outcome(found), Durability::Buffered).expect("appends");
+        let found = CallOutcome { code, reconciled: true, ..settled(Some(seq)) };
+        log.append(AuditEvent::Outcome(found), Durability::Buffered).expect("appends");
         log.append(intent(5), Durability::Buffered).expect("appends");
         let landed = log.landed(&facts(0).call).expect("reads");
-        assert_eq!(landed, Some(Landed::Part { planned: two(), done: files() }), "{rotate_bytes}");
+        assert_eq!(landed, Some(LandedCall::Part { planned: two(), done: files() }), "{rotate_bytes}");
     }
 }
 
@@ -312,7 +312,7 @@ fn readers_see_one_moment_of_a_log_that_is_rotated_meanwhile() {
             let report = fixture.sound();
             assert!(report.records >= seen, "{} after {seen}", report.records);
             seen = report.records;
-            let last = seqs(&fixture, Span::Last(10));
+            let last = seqs(&fixture, EntryRange::Last(10));
             assert!(last.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{last:?}");
         }
     });

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::audit::sign::{SecretKey, Statement};
-use crate::audit::{Ending, Fault, verify as verify_source};
+use crate::audit::{ChainEnd, RecordFault, verify as verify_source};
 
 /// Three files of four records each, rotated as they are when they are full.
 fn three() -> Fixture {
@@ -48,7 +48,7 @@ impl Fixture {
 
     fn files_alone(&self, names: &[&str], kept: &[Kept]) -> Verification {
         let files: Vec<_> = names.iter().map(|name| self.at(name)).collect();
-        verify_source(Source::Files(&files), kept).expect("reads")
+        verify_source(LogSelection::Files(&files), kept).expect("reads")
     }
 }
 
@@ -99,16 +99,16 @@ fn what_was_done_to_files_is_found_and_named() {
 fn the_faults_between_files_say_what_is_missing() {
     let fixture = three();
     fs::remove_file(fixture.at(SECOND)).expect("removes");
-    assert_eq!(fixture.bad_in().1.fault, Fault::MissingAfter { expected: 5, last: 8 });
+    assert_eq!(fixture.bad_in().1.fault, RecordFault::MissingAfter { expected: 5, last: 8 });
     let fixture = three();
     fixture.edit(FIRST, |lines| lines[3] = lines[3].replace("1234", "1235"));
-    assert_eq!(fixture.bad_in().1.fault, Fault::ChangedBeforeNext);
+    assert_eq!(fixture.bad_in().1.fault, RecordFault::ChangedBeforeNext);
     let fixture = three();
     fixture.edit(SECOND, Vec::clear);
-    assert_eq!(fixture.bad_in().1.fault, Fault::NoRecord);
+    assert_eq!(fixture.bad_in().1.fault, RecordFault::NoRecord);
     let fixture = three();
     fixture.edit(FIRST, |lines| lines[3].truncate(9));
-    assert_eq!(fixture.bad_in().1.fault, Fault::CutFile);
+    assert_eq!(fixture.bad_in().1.fault, RecordFault::CutFile);
 }
 
 #[test]
@@ -119,16 +119,16 @@ fn a_head_kept_elsewhere_is_looked_for_in_every_file() {
     let head = Head { seq: 6, sha256: cofferdam_core::audit::sha256_hex(line) };
     assert!(matches!(verify(&fixture.path(), Some(&head)), Ok(Verification::Sound(_))));
     let other = Head { seq: 6, sha256: "ab".repeat(32) };
-    assert_eq!(bad(&fixture.path(), Some(&other)), BadRecord { line: 2, seq: 6, fault: Fault::OtherHead });
+    assert_eq!(bad(&fixture.path(), Some(&other)), BadRecord { line: 2, seq: 6, fault: RecordFault::OtherHead });
     // The newest files gone: nothing but the head can tell.
     let last = fixture.sound().head;
     fs::remove_file(fixture.at(ACTIVE)).expect("removes");
     assert_eq!(fixture.sound().records, 8);
     let found = bad(&fixture.path(), Some(&last));
-    assert_eq!(found, BadRecord { line: 5, seq: 9, fault: Fault::CutTail { kept: 12 } });
+    assert_eq!(found, BadRecord { line: 5, seq: 9, fault: RecordFault::CutTail { kept: 12 } });
     fs::remove_file(fixture.at(SECOND)).expect("removes");
     let found = bad(&fixture.path(), Some(&last));
-    assert_eq!(found, BadRecord { line: 5, seq: 5, fault: Fault::CutTail { kept: 12 } });
+    assert_eq!(found, BadRecord { line: 5, seq: 5, fault: RecordFault::CutTail { kept: 12 } });
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn files_alone_are_checked_and_their_beginning_is_not_claimed() {
     assert!(matches!(fixture.files_alone(&[SECOND], &[]), Verification::Bad { .. }));
     fs::copy(fixture.at(SECOND), fixture.at("copy.jsonl")).expect("copies");
     let Verification::Sound(report) = fixture.files_alone(&["copy.jsonl"], &[]) else { panic!("bad") };
-    assert_eq!(report.ending, Ending::Torn { line: 4, bytes: 40 });
+    assert_eq!(report.ending, ChainEnd::Torn { line: 4, bytes: 40 });
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn signed_heads_are_found_in_the_chain_or_missed() {
     };
     let (old, new) = (fixture.sound().head, fixture.append());
     let kept = [signed(&old, 1), signed(&fixture.sound().head, 2)];
-    let check = |kept: &[Kept]| super::super::verify(Source::Log(&fixture.path()), kept).expect("reads");
+    let check = |kept: &[Kept]| super::super::verify(LogSelection::Log(&fixture.path()), kept).expect("reads");
     assert!(matches!(check(&kept), Verification::Sound(_)));
     // The log cut behind the old head, then before it.
     fixture.edit(ACTIVE, |lines| drop(lines.pop()));
@@ -202,15 +202,15 @@ fn signed_heads_are_found_in_the_chain_or_missed() {
         Verification::Bad { record, .. } => record.fault,
         Verification::Sound(report) => panic!("{report:?}"),
     };
-    assert_eq!(fault(check(&kept)), Fault::CutSigned { statement: 2, seq: new });
+    assert_eq!(fault(check(&kept)), RecordFault::CutSigned { statement: 2, seq: new });
     assert!(matches!(check(&kept[..1]), Verification::Sound(_)), "an old statement shows what it can");
     fixture.edit(ACTIVE, |lines| drop(lines.pop()));
-    assert_eq!(fault(check(&kept)), Fault::CutSigned { statement: 1, seq: 12 });
+    assert_eq!(fault(check(&kept)), RecordFault::CutSigned { statement: 1, seq: 12 });
     // Written anew up to there.
     let mut other = settled(None);
     other.duration_us = 99;
-    fixture.log().append(Event::Outcome(other), Durability::Buffered).expect("appends");
-    assert_eq!(fault(check(&kept)), Fault::OtherSigned { statement: 1 });
+    fixture.log().append(AuditEvent::Outcome(other), Durability::Buffered).expect("appends");
+    assert_eq!(fault(check(&kept)), RecordFault::OtherSigned { statement: 1 });
 }
 
 #[test]
@@ -220,14 +220,14 @@ fn a_newest_file_that_was_replaced_is_found() {
         let fixture = three();
         fs::write(fixture.at(ACTIVE), torn).expect("writes");
         let report = fixture.sound();
-        assert_eq!((report.records, report.ending), (8, Ending::Torn { line: 1, bytes: torn.len() as u64 }));
+        assert_eq!((report.records, report.ending), (8, ChainEnd::Torn { line: 1, bytes: torn.len() as u64 }));
     }
     for noise in [b"\0\0\0\0".as_slice(), b"{\"v\":1,\"seq\":10,", b"{\"v\":2", b"noise"] {
         let fixture = three();
         fs::write(fixture.at(ACTIVE), noise).expect("writes");
         let (file, bad) = fixture.bad_in();
         assert_eq!((file.as_str(), bad.line, bad.seq), (ACTIVE, 1, 9), "{bad:?}");
-        assert!(matches!(bad.fault, Fault::NothingButTorn { bytes, .. } if bytes == noise.len() as u64));
+        assert!(matches!(bad.fault, RecordFault::NothingButTorn { bytes, .. } if bytes == noise.len() as u64));
     }
     // One that was emptied is what a rotation leaves; its records are missed by a head alone.
     let fixture = three();
@@ -235,9 +235,9 @@ fn a_newest_file_that_was_replaced_is_found() {
     fs::write(fixture.at(ACTIVE), "").expect("writes");
     assert_eq!(fixture.sound().records, 8);
     let kept = Kept { head, by: Witness::Person };
-    let found = verify_source(Source::Log(&fixture.path()), &[kept]).expect("reads");
+    let found = verify_source(LogSelection::Log(&fixture.path()), &[kept]).expect("reads");
     assert!(matches!(
         found,
-        Verification::Bad { record: BadRecord { fault: Fault::CutTail { kept: 12 }, .. }, .. }
+        Verification::Bad { record: BadRecord { fault: RecordFault::CutTail { kept: 12 }, .. }, .. }
     ));
 }

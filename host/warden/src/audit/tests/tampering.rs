@@ -1,7 +1,7 @@
 //! Changes to a log: each is found, or only a head kept elsewhere can find it.
 
 use super::*;
-use crate::audit::{Ending, Fault, LINE_BYTES_MAX};
+use crate::audit::{ChainEnd, RecordFault, LINE_BYTES_MAX};
 use cofferdam_core::audit::{Record, Recovered, sha256_hex};
 
 #[test]
@@ -30,7 +30,7 @@ fn every_changed_byte_is_found() {
                 // Nothing holds the hash of the last record but a head kept elsewhere.
                 Verification::Sound(report) => {
                     assert!(at >= last_start, "byte {at} as {flipped}");
-                    assert!(report.head != head || report.ending != Ending::Whole);
+                    assert!(report.head != head || report.ending != ChainEnd::Whole);
                 }
             }
         }
@@ -45,7 +45,7 @@ fn a_changed_record_is_named() {
     let text = String::from_utf8(lines[2].clone()).expect("UTF-8").replace("\"bytes\":12", "\"bytes\":13");
     lines[2] = text.into_bytes();
     fixture.put_lines(&lines);
-    assert_eq!(fixture.bad(), BadRecord { line: 3, seq: 3, fault: Fault::Changed { next_line: 4 } });
+    assert_eq!(fixture.bad(), BadRecord { line: 3, seq: 3, fault: RecordFault::Changed { next_line: 4 } });
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn deleted_moved_and_doubled_lines_are_named() {
         let lines = fixture.lines();
         let order: Vec<_> = order.iter().map(|n| lines[n - 1].clone()).collect();
         fixture.put_lines(&order);
-        let fault = Fault::WrongSeq { expected, found };
+        let fault = RecordFault::WrongSeq { expected, found };
         assert_eq!(fixture.bad(), BadRecord { line, seq: found, fault });
     };
     check(&[1, 3, 4, 5], 2, 2, 3);
@@ -74,10 +74,10 @@ fn a_cut_tail_is_found_only_with_a_head_kept_elsewhere() {
     fixture.put_lines(&lines[..3]);
     assert_eq!(fixture.sound().records, 3);
     let found = bad(&fixture.path(), Some(&head));
-    assert_eq!(found, BadRecord { line: 4, seq: 4, fault: Fault::CutTail { kept: 5 } });
+    assert_eq!(found, BadRecord { line: 4, seq: 4, fault: RecordFault::CutTail { kept: 5 } });
     fixture.put(b"");
     assert_eq!(fixture.sound().records, 0);
-    assert_eq!(bad(&fixture.path(), Some(&head)).fault, Fault::CutTail { kept: 5 });
+    assert_eq!(bad(&fixture.path(), Some(&head)).fault, RecordFault::CutTail { kept: 5 });
 }
 
 #[test]
@@ -89,17 +89,17 @@ fn a_head_kept_elsewhere_stays_in_a_log_that_grows_but_not_in_another() {
     let mut other = settled(None);
     other.duration_us = 1;
     let another = Fixture::with(2);
-    another.log().append(Event::Outcome(other), Durability::Buffered).expect("appends");
+    another.log().append(AuditEvent::Outcome(other), Durability::Buffered).expect("appends");
     another.append();
     let found = bad(&another.path(), Some(&head));
-    assert_eq!(found, BadRecord { line: 3, seq: 3, fault: Fault::OtherHead });
+    assert_eq!(found, BadRecord { line: 3, seq: 3, fault: RecordFault::OtherHead });
 }
 
 #[test]
 fn a_chain_without_its_start_is_found() {
     let fixture = Fixture::new();
     fixture.put_lines(&[line(1, &"ab".repeat(32), outcome(None))]);
-    assert_eq!(fixture.bad(), BadRecord { line: 1, seq: 1, fault: Fault::WrongStart });
+    assert_eq!(fixture.bad(), BadRecord { line: 1, seq: 1, fault: RecordFault::WrongStart });
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn unknown_fields_events_and_versions_are_found() {
         assert_ne!(text, good);
         fixture.put(text.as_bytes());
         let found = fixture.bad();
-        assert!(matches!(found, BadRecord { line: 1, seq: 1, fault: Fault::NotARecord(_) }), "{found:?}");
+        assert!(matches!(found, BadRecord { line: 1, seq: 1, fault: RecordFault::NotARecord(_) }), "{found:?}");
     };
     check(good.replace("\"seq\"", "\"extra\":1,\"seq\""));
     check(good.replace("\"bytes\":12", "\"bytes\":12,\"extra\":1"));
@@ -136,7 +136,7 @@ fn garbage_between_records_is_found() {
         lines.insert(2, garbage);
         fixture.put_lines(&lines);
         let found = fixture.bad();
-        assert!(matches!(found, BadRecord { line: 3, seq: 3, fault: Fault::NotARecord(_) }), "{found:?}");
+        assert!(matches!(found, BadRecord { line: 3, seq: 3, fault: RecordFault::NotARecord(_) }), "{found:?}");
     }
 }
 
@@ -147,7 +147,7 @@ fn a_recovery_fits_the_torn_line_before_it_or_is_found() {
         let fixture = Fixture::with(1);
         let first = fixture.lines()[0].clone();
         let prev = sha256_hex(&first[..first.len() - 1]);
-        let recovered = Event::Recovered(Recovered { torn_bytes: bytes, torn_sha256: sha256 });
+        let recovered = AuditEvent::Recovered(Recovered { torn_bytes: bytes, torn_sha256: sha256 });
         fixture.put_lines(&[first, torn_line.to_vec(), line(2, &prev, recovered)]);
         match expected {
             None => assert_eq!((fixture.sound().records, fixture.sound().recovered), (2, 1)),
@@ -156,16 +156,16 @@ fn a_recovery_fits_the_torn_line_before_it_or_is_found() {
     };
     let with_newline = [torn.as_slice(), b"\n"].concat();
     check(&with_newline, 7, sha256_hex(&torn), None);
-    let other = BadRecord { line: 3, seq: 2, fault: Fault::OtherTornLine };
+    let other = BadRecord { line: 3, seq: 2, fault: RecordFault::OtherTornLine };
     check(&with_newline, 8, sha256_hex(&torn), Some(other.clone()));
     check(&with_newline, 7, sha256_hex(b"other"), Some(other));
-    let none = BadRecord { line: 2, seq: 2, fault: Fault::NoTornLine };
+    let none = BadRecord { line: 2, seq: 2, fault: RecordFault::NoTornLine };
     check(b"", 0, sha256_hex(b""), Some(none.clone()));
     check(b"", 7, sha256_hex(&torn), Some(none));
 }
 
 /// A line as a forger would write it.
-fn line(seq: u64, prev: &str, event: Event) -> Vec<u8> {
+fn line(seq: u64, prev: &str, event: AuditEvent) -> Vec<u8> {
     let time = "2026-01-02T03:04:05.678Z".to_owned();
     let record = Record { v: 1, seq, time, prev: prev.to_owned(), event };
     let mut bytes = serde_json::to_vec(&record).expect("encodes");

@@ -1,7 +1,7 @@
 //! Lines torn by a crash: recognized, recorded, continued; never hidden, never mistaken.
 
 use super::*;
-use crate::audit::{Ending, Fault, LINE_BYTES_MAX};
+use crate::audit::{ChainEnd, RecordFault, LINE_BYTES_MAX};
 use cofferdam_core::audit::{Recovered, sha256_hex};
 
 #[test]
@@ -16,14 +16,14 @@ fn every_cut_of_the_last_record_is_recognized_and_continued() {
         // Cut by exactly its newline, the record is whole; cut by all of it, there is nothing torn.
         let (records, torn) = if cut == 1 { (3, 0) } else { (2, last - cut) };
         assert_eq!(report.records, records);
-        let ending = if torn == 0 { Ending::Whole } else { Ending::Torn { line: 3, bytes: torn as u64 } };
+        let ending = if torn == 0 { ChainEnd::Whole } else { ChainEnd::Torn { line: 3, bytes: torn as u64 } };
         assert_eq!(report.ending, ending, "cut {cut}");
 
         let recovered = u64::from(torn > 0);
         assert_eq!(fixture.append(), records + recovered + 1);
         let report = fixture.sound();
         assert_eq!((report.records, report.recovered), (records + recovered + 1, recovered));
-        assert_eq!(report.ending, Ending::Whole);
+        assert_eq!(report.ending, ChainEnd::Whole);
         assert!(fixture.bytes().starts_with(kept), "nothing is hidden");
     }
 }
@@ -37,7 +37,7 @@ fn the_recovery_names_the_torn_bytes() {
     let line = String::from_utf8(fixture.lines()[3].clone()).expect("UTF-8");
     let expected = Recovered { torn_bytes: 18, torn_sha256: sha256_hex(torn) };
     let record: cofferdam_core::audit::Record = serde_json::from_str(&line).expect("a record");
-    assert_eq!((record.seq, record.event), (3, Event::Recovered(expected)));
+    assert_eq!((record.seq, record.event), (3, AuditEvent::Recovered(expected)));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn every_cut_of_a_recovery_is_recognized_and_continued() {
         fixture.put(&whole[..end]);
         fixture.append();
         let report = fixture.sound();
-        assert!(report.recovered >= 1 && report.ending == Ending::Whole, "cut to {end}: {report:?}");
+        assert!(report.recovered >= 1 && report.ending == ChainEnd::Whole, "cut to {end}: {report:?}");
         assert!(fixture.bytes().starts_with(&whole[..end]), "nothing is hidden");
     }
 }
@@ -66,9 +66,9 @@ fn a_log_that_is_torn_from_its_start_is_continued() {
         assert_eq!((bad.line, bad.seq), (1, 1), "{bad:?}");
         let bytes = torn.len() as u64;
         match bad.fault {
-            Fault::NotARecord(_) => assert_eq!(torn, b"\n", "its line is whole"),
+            RecordFault::NotARecord(_) => assert_eq!(torn, b"\n", "its line is whole"),
             fault => {
-                assert!(matches!(fault, Fault::NothingButTorn { bytes: n, .. } if n == bytes), "{fault}")
+                assert!(matches!(fault, RecordFault::NothingButTorn { bytes: n, .. } if n == bytes), "{fault}")
             }
         }
         assert_eq!(fixture.append(), 2);
@@ -91,9 +91,9 @@ fn a_long_torn_end_is_continued_up_to_what_a_crash_explains() {
         let fixture = Fixture::with(2);
         fixture.put(&[fixture.bytes(), vec![0; bytes]].concat());
         if continued {
-            assert_eq!(fixture.sound().ending, Ending::Torn { line: 3, bytes: bytes as u64 });
+            assert_eq!(fixture.sound().ending, ChainEnd::Torn { line: 3, bytes: bytes as u64 });
         } else {
-            let fault = Fault::TooMuchTorn { bytes: bytes as u64 };
+            let fault = RecordFault::TooMuchTorn { bytes: bytes as u64 };
             assert_eq!(fixture.bad(), BadRecord { line: 3, seq: 3, fault });
         }
         match AuditLog::open(&fixture.path()) {
@@ -115,7 +115,7 @@ fn a_complete_line_that_is_no_record_is_never_continued() {
             let bytes = [fixture.bytes(), line.as_bytes().to_vec(), end.as_bytes().to_vec()].concat();
             fixture.put(&bytes);
             assert!(matches!(AuditLog::open(&fixture.path()), Err(AuditError::Foreign { .. })), "{line}");
-            assert!(matches!(fixture.bad(), BadRecord { line: 3, seq: 3, fault: Fault::NotARecord(_) }));
+            assert!(matches!(fixture.bad(), BadRecord { line: 3, seq: 3, fault: RecordFault::NotARecord(_) }));
             assert_eq!(fixture.bytes(), bytes);
         }
     }
@@ -125,7 +125,7 @@ fn a_complete_line_that_is_no_record_is_never_continued() {
 fn a_line_with_its_newline_was_not_torn_by_a_crash() {
     let fixture = Fixture::with(2);
     fixture.put(&[fixture.bytes(), b"garbage\n".to_vec()].concat());
-    assert!(matches!(fixture.bad(), BadRecord { line: 3, seq: 3, fault: Fault::NotARecord(_) }));
+    assert!(matches!(fixture.bad(), BadRecord { line: 3, seq: 3, fault: RecordFault::NotARecord(_) }));
     // An append names it all the same, so that the log goes on and the reader sees it.
     assert_eq!(fixture.append(), 4);
     assert_eq!(fixture.sound().recovered, 1);

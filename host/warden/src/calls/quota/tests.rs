@@ -24,7 +24,7 @@ fn a_journal_knows_better_than_memory() {
     let quota = WriteQuota::new(ByteSize(10));
     let turn = TurnId::new("a");
     quota.enter(&turn, 9);
-    let earlier = Earlier { answer: None, written_bytes: 3 };
+    let earlier = JournalState { answer: None, written_bytes: 3 };
     assert_eq!(quota.share(&turn, Some(&earlier)).left, 7);
 }
 

@@ -2,7 +2,7 @@
 
 use super::refusals::plant;
 use super::*;
-use crate::publish::Stop;
+use crate::publish::BudgetStop;
 use crate::publish::temp::PREFIX;
 use cofferdam_core::audit::sha256_hex;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ fn staged(room: &Room) -> crate::publish::StagedFile {
 
 #[test]
 fn only_regular_files_within_the_mount_are_read() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     plant(&room);
     fs::write(room.outside().join("secret"), "secret").unwrap();
     fs::write(room.host("/vault/other"), "other mount").unwrap();
@@ -42,21 +42,21 @@ fn only_regular_files_within_the_mount_are_read() {
     ] {
         room.unchanged_by(code, || {
             staged(&room)
-                .append_file(&path(at), Links::Follow, Expected::Anything)
+                .append_file(&path(at), LinkRule::Follow, ExpectedEntry::Anything)
                 .map(|_| Vec::new())
                 .map_err(ToolError::from)
         });
     }
     // What the links lead to is plain there.
     for at in ["/shared/file", "/shared/link-to-file"] {
-        let facts = staged(&room).append_file(&path(at), Links::Follow, Expected::Anything).unwrap();
+        let facts = staged(&room).append_file(&path(at), LinkRule::Follow, ExpectedEntry::Anything).unwrap();
         assert_eq!((facts.bytes, facts.sha256), (3, sha256_hex(b"old")));
     }
 }
 
 #[test]
 fn where_links_are_refused_none_leads_to_a_file() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     fs::create_dir(room.host("/vault/dir")).unwrap();
     fs::write(room.host("/vault/dir/file"), "key").unwrap();
     fs::hard_link(room.host("/vault/dir/file"), room.host("/vault/other-name")).unwrap();
@@ -83,11 +83,11 @@ fn where_links_are_refused_none_leads_to_a_file() {
         ("/vault/link-to-dir/file", ErrorCode::PathDenied),
         ("/vault/link-outside/file", ErrorCode::PathDenied),
     ] {
-        let failed = staged(&room).append_file(&path(at), Links::Refuse, Expected::Anything).unwrap_err();
+        let failed = staged(&room).append_file(&path(at), LinkRule::Refuse, ExpectedEntry::Anything).unwrap_err();
         assert_eq!(failed.code(), code, "{at}: {failed}");
     }
     for at in ["/vault/dir/file", "/vault/other-name"] {
-        let facts = staged(&room).append_file(&path(at), Links::Refuse, Expected::Anything).unwrap();
+        let facts = staged(&room).append_file(&path(at), LinkRule::Refuse, ExpectedEntry::Anything).unwrap();
         assert_eq!((facts.bytes, facts.sha256), (3, sha256_hex(b"key")));
     }
 }
@@ -103,7 +103,7 @@ fn the_hashes_are_those_of_what_was_staged() {
         let mut file = staged(&room);
         let source = path("/vault/source");
         for (from, expected) in [(&source, &bytes[..]), (&path("/vault/empty"), b""), (&source, &bytes)] {
-            let facts = file.append_file(from, Links::Follow, Expected::Anything).unwrap();
+            let facts = file.append_file(from, LinkRule::Follow, ExpectedEntry::Anything).unwrap();
             assert_eq!((facts.bytes, facts.sha256), (expected.len() as u64, sha256_hex(expected)));
             file.write(b"-").unwrap();
         }
@@ -115,13 +115,13 @@ fn the_hashes_are_those_of_what_was_staged() {
 
 #[test]
 fn a_source_counts_against_both_quotas_before_a_byte_is_copied() {
-    let room = Room::with(Technique::Unnamed, 0o022, ByteSize::kib(6));
+    let room = Room::with(StagingMethod::Unnamed, 0o022, ByteSize::kib(6));
     room.save("/vault/source", Disposition::CreateNew, &[1; 4 << 10]).unwrap();
-    let share = Arc::new(Budget::new(ByteSize::kib(3), || None));
+    let share = Arc::new(CallBudget::new(ByteSize::kib(3), || None));
     for (budget, said) in [(&share, "this call may write 3 KiB"), (&budget(), "the workspace may hold 6 KiB")]
     {
         let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, budget).unwrap();
-        let error = file.append_file(&path("/vault/source"), Links::Follow, Expected::Anything).unwrap_err();
+        let error = file.append_file(&path("/vault/source"), LinkRule::Follow, ExpectedEntry::Anything).unwrap_err();
         assert_eq!(error.code(), ErrorCode::QuotaExceeded);
         assert!(error.to_string().contains(said), "{error}");
         assert_eq!(file.bytes(), 0);
@@ -130,14 +130,14 @@ fn a_source_counts_against_both_quotas_before_a_byte_is_copied() {
 
 #[test]
 fn a_stop_ends_a_long_copy() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     fs::File::create(room.host("/vault/source")).unwrap().set_len(8 << 20).unwrap();
     let asked = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&asked);
-    let stop = move || (counter.fetch_add(1, Ordering::Relaxed) >= 6).then_some(Stop::Cancelled);
-    let share = Arc::new(Budget::new(ByteSize::mib(50), stop));
+    let stop = move || (counter.fetch_add(1, Ordering::Relaxed) >= 6).then_some(BudgetStop::Cancelled);
+    let share = Arc::new(CallBudget::new(ByteSize::mib(50), stop));
     let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &share).unwrap();
-    let error = file.append_file(&path("/vault/source"), Links::Follow, Expected::Anything).unwrap_err();
+    let error = file.append_file(&path("/vault/source"), LinkRule::Follow, ExpectedEntry::Anything).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Cancelled);
     assert!(asked.load(Ordering::Relaxed) <= 8, "it went on for long");
 }

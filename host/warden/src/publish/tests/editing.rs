@@ -1,7 +1,7 @@
 //! What a call read is what it replaces, or nothing happens.
 
 use super::*;
-use crate::publish::Stop;
+use crate::publish::BudgetStop;
 use Disposition::{CreateNew, Replace};
 use cofferdam_core::audit::sha256_hex;
 use rustix::fs::{CWD, FlockOperation, flock, mkfifoat};
@@ -78,7 +78,7 @@ fn anything_else_is_left_as_it_is() {
 
 #[test]
 fn what_is_missing_already_is_told_when_sealing() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     for how in [CreateNew, Replace] {
         let Err(error) = edit(&room.workspace, how, b"old", b"new") else { panic!("it sealed") };
         assert_eq!(error.code, ErrorCode::WriteFailed);
@@ -88,14 +88,14 @@ fn what_is_missing_already_is_told_when_sealing() {
 
 #[test]
 fn a_stop_ends_waiting_for_another_program() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     room.save("/shared/file", CreateNew, b"old").unwrap();
     let held = fs::File::open(room.host("/shared/file")).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
-    let share = Arc::new(Budget::new(ByteSize::mib(1), move || {
-        asked.load(Ordering::Relaxed).then_some(Stop::Deadline)
+    let share = Arc::new(CallBudget::new(ByteSize::mib(1), move || {
+        asked.load(Ordering::Relaxed).then_some(BudgetStop::Deadline)
     }));
     let mut staged = room.workspace.stage(&path("/shared/file"), Replace, &share).unwrap();
     staged.expect(hash(b"old"));
@@ -107,7 +107,7 @@ fn a_stop_ends_waiting_for_another_program() {
 
 #[test]
 fn another_programs_lock_is_waited_for_only_so_long() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let names = ["/shared/file", "/shared/other"];
     let held = names.map(|name| {
         room.save(name, CreateNew, b"old").unwrap();
@@ -145,7 +145,7 @@ fn of_two_gateways_that_append_at_once_none_loses_a_line() {
         let gateways = [room.workspace.clone(), room.reopened()];
         let append = |workspace: &Workspace, line: &str| -> Result<(), ToolError> {
             let mut staged = workspace.stage(&path("/shared/file"), Replace, &budget())?;
-            let read = staged.append_file(&path("/shared/file"), Links::Follow, Expected::Anything)?;
+            let read = staged.append_file(&path("/shared/file"), LinkRule::Follow, ExpectedEntry::Anything)?;
             staged.write(line.as_bytes())?;
             staged.expect(hex::decode(read.sha256).unwrap().try_into().unwrap());
             workspace.publish(vec![staged.seal()?.into()])?;
@@ -174,7 +174,7 @@ fn of_two_gateways_that_append_at_once_none_loses_a_line() {
 
 #[test]
 fn a_plain_replacement_a_move_or_a_removal_never_vanishes_under_an_edit() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let other = room.reopened();
     for round in 0..150 {
         room.save("/shared/file", Replace, b"old").unwrap();
@@ -192,7 +192,7 @@ fn a_plain_replacement_a_move_or_a_removal_never_vanishes_under_an_edit() {
                 .0
                 .remove(0),
             _ => {
-                Planned::Remove(other.plan_remove(&path("/shared/file"), Contents::Keep, &budget()).unwrap())
+                PlannedChange::Remove(other.plan_remove(&path("/shared/file"), Contents::Keep, &budget()).unwrap())
             }
         };
         let (edited, done) = thread::scope(|scope| {

@@ -58,7 +58,7 @@ const PAIRS: [(Thing, Thing); 4] = [
 /// Runs `round` again and again while `/shared/a` and `/shared/b` are exchanged; what is missing is
 /// planted before each. Checks that outside nothing was touched.
 fn flipped(pair: (Thing, Thing), mut round: impl FnMut(&Room) -> Done) {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let outside = room.outside();
     fs::write(outside.join("secret"), "secret").unwrap();
     let (a, b) = (room.host("/shared/a"), room.host("/shared/b"));

@@ -22,7 +22,7 @@ fn file_of(bytes: &[u8]) -> fs::File {
 
 /// Stages by `steps` and checks facts and disk against `expected`.
 fn check(expected: &[u8], steps: impl Fn(&mut StagedFile)) {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let mut staged = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &budget()).unwrap();
     steps(&mut staged);
     assert_eq!(staged.bytes(), expected.len() as u64);
@@ -38,7 +38,7 @@ fn whole_attachments_are_taken_at_their_word() {
     let (bytes, lie) = (large(), [7; 32]);
     let file = file_of(&bytes);
     for by_file in [true, false] {
-        let room = Room::new(Technique::Unnamed);
+        let room = Room::new(StagingMethod::Unnamed);
         let mut staged = room.workspace.stage(&path("/shared/x"), Disposition::Replace, &budget()).unwrap();
         if by_file {
             staged.append_file_known(&file, bytes.len() as u64, &lie).unwrap();
@@ -78,7 +78,7 @@ fn whatever_is_mixed_is_hashed_as_it_lies() {
 
 #[test]
 fn a_source_that_ends_early_is_an_error_that_sticks() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let before = room.tree();
     let mut staged = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &budget()).unwrap();
     let error = staged.append_file_known(&file_of(b"short"), 6, &[0; 32]).unwrap_err();

@@ -54,7 +54,7 @@ fn a_failed_replacement_does_not_show_its_temporary_name() {
 
 #[test]
 fn a_start_sweeps_what_a_crash_left_and_spares_what_others_hold() {
-    let room = Room::new(Technique::Named);
+    let room = Room::new(StagingMethod::Named);
     let at = |name: &str| room.host("/shared").join(format!("{PREFIX}{name}"));
     fs::write(at("crashed"), "left behind").unwrap();
     fs::create_dir_all(at("directory").join("d/e")).unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 
 #[test]
 fn it_tells_of_regular_files_only_and_never_blocks() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let facts = room.save("/shared/d/file", Disposition::CreateNew, b"content").unwrap();
     symlink("d/file", room.host("/shared/link")).unwrap();
     symlink("d", room.host("/shared/dirlink")).unwrap();
@@ -29,7 +29,7 @@ fn it_tells_of_regular_files_only_and_never_blocks() {
 
 #[test]
 fn what_reading_finds_is_told_through_links_and_changes_with_the_file() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     room.save("/shared/d/file", Disposition::CreateNew, b"content").unwrap();
     symlink("d/file", room.host("/shared/link")).unwrap();
     symlink("/etc/passwd", room.host("/shared/out")).unwrap();

@@ -24,12 +24,12 @@ mod renaming;
 use super::error::PublishFailure;
 use super::land::SealedFile;
 use super::quota::Quota;
-use super::temp::{Mount, Technique};
-use super::{Budget, Config, Contents, Disposition, Inner, Links, Planned, Workspace, Workspaces};
-use cofferdam_core::audit::{Effect, EntryKind, FileFacts, Moved, Removed};
+use super::temp::{StagingFolder, StagingMethod};
+use super::{CallBudget, Config, Contents, Disposition, Inner, LinkRule, PlannedChange, Workspace, Workspaces};
+use cofferdam_core::audit::{Effect, EntryKind, FileFacts, MoveRecord, RemoveRecord};
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::{Expected, GuestPath};
+use cofferdam_policy::{ExpectedEntry, GuestPath};
 use rustix::fs::Mode;
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use support::needs;
 
-pub(super) const BOTH: [Technique; 2] = [Technique::Unnamed, Technique::Named];
+pub(super) const BOTH: [StagingMethod; 2] = [StagingMethod::Unnamed, StagingMethod::Named];
 
 /// A workspace and the directory around it, in which nothing else may appear.
 pub(super) struct Room {
@@ -47,11 +47,11 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn new(technique: Technique) -> Self {
+    pub(super) fn new(technique: StagingMethod) -> Self {
         Self::with(technique, 0o022, ByteSize::mib(64))
     }
 
-    pub(super) fn with(technique: Technique, umask: u32, max_bytes: ByteSize) -> Self {
+    pub(super) fn with(technique: StagingMethod, umask: u32, max_bytes: ByteSize) -> Self {
         let outer = tempfile::tempdir().unwrap();
         let config = Config::shared(outer.path().join("workspace"), max_bytes);
         let workspaces = Workspaces::open_with(&config, technique, Mode::from_raw_mode(umask)).unwrap();
@@ -81,7 +81,7 @@ impl Room {
     }
 
     pub(super) fn publish(&self, sealed: Vec<SealedFile>) -> Result<Vec<Effect>, PublishFailure> {
-        self.workspace.publish(sealed.into_iter().map(Planned::from).collect())
+        self.workspace.publish(sealed.into_iter().map(PlannedChange::from).collect())
     }
 
     pub(super) fn save(&self, at: &str, how: Disposition, bytes: &[u8]) -> Result<FileFacts, ToolError> {
@@ -108,12 +108,12 @@ impl Room {
     /// Plans a removal and carries it out.
     pub(super) fn remove(&self, at: &str, contents: Contents) -> Result<Vec<Effect>, ToolError> {
         let plan = self.workspace.plan_remove(&path(at), contents, &budget())?;
-        Ok(self.workspace.publish(vec![Planned::Remove(plan)])?)
+        Ok(self.workspace.publish(vec![PlannedChange::Remove(plan)])?)
     }
 
     /// A workspace whose `/tmp` lies on another filesystem, if this machine has one for this test.
     pub(super) fn across(test: &str) -> Option<(Self, tempfile::TempDir)> {
-        let room = Self::new(Technique::detect());
+        let room = Self::new(StagingMethod::detect());
         let device = |at: &Path| fs::metadata(at).map(|meta| meta.dev()).ok();
         let other = tempfile::tempdir_in("/dev/shm").ok();
         let other = other.filter(|other| device(other.path()) != device(room.outer.path()));
@@ -123,11 +123,11 @@ impl Room {
         let other = other.unwrap();
         let dir = cap_std::fs::Dir::from_std_file(fs::File::open(other.path()).unwrap());
         let inner = &room.workspace.inner;
-        let mount = |mount: &Arc<Mount>| {
+        let mount = |mount: &Arc<StagingFolder>| {
             let dir =
                 if mount.guest == "/tmp" { Arc::new(dir.try_clone().unwrap()) } else { mount.dir.clone() };
             let technique = mount.technique;
-            Arc::new(Mount { guest: mount.guest, dir, technique, making: RwLock::new(()) })
+            Arc::new(StagingFolder { guest: mount.guest, dir, technique, making: RwLock::new(()) })
         };
         let mounts: Vec<_> = inner.mounts.iter().map(mount).collect();
         let root = Arc::new(fs::File::open(room.host("/")).unwrap().into());
@@ -168,8 +168,8 @@ pub(super) fn path(text: &str) -> GuestPath {
     GuestPath::parse(text).unwrap()
 }
 
-pub(super) fn budget() -> Arc<Budget> {
-    Arc::new(Budget::new(ByteSize::mib(50), || None))
+pub(super) fn budget() -> Arc<CallBudget> {
+    Arc::new(CallBudget::new(ByteSize::mib(50), || None))
 }
 
 pub(super) fn mode_of(path: &Path) -> u32 {

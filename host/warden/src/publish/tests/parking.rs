@@ -2,20 +2,20 @@
 //! of them.
 
 use super::super::temp::PREFIX;
-use super::super::{Plan, RENAMES_AND_REMOVALS_MAX};
+use super::super::{ChangePlan, RENAMES_AND_REMOVALS_MAX};
 use super::*;
 use Disposition::{CreateNew, Replace};
 
 /// Enough that most wait without a descriptor, and few enough to be quick.
 const MANY: usize = 120;
 
-fn big() -> Arc<Budget> {
-    Arc::new(Budget::new(ByteSize::mib(50), || None).of_changes(Limits::CEILING.changes))
+fn big() -> Arc<CallBudget> {
+    Arc::new(CallBudget::new(ByteSize::mib(50), || None).of_changes(Limits::CEILING.changes))
 }
 
 /// A plan of so many small files below `/shared/d`.
-fn plan(room: &Room, how: Disposition, count: usize) -> Plan {
-    let (mut plan, share) = (Plan::default(), big());
+fn plan(room: &Room, how: Disposition, count: usize) -> ChangePlan {
+    let (mut plan, share) = (ChangePlan::default(), big());
     for n in 0..count {
         let mut staged =
             room.workspace.stage(&path(&format!("/shared/d/{}/{n}", n % 7)), how, &share).unwrap();
@@ -72,7 +72,7 @@ fn a_large_plan_holds_few_descriptors_and_lands_whole() {
 
 #[test]
 fn a_large_plan_that_fails_or_is_dropped_leaves_nothing_behind() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let before = room.tree();
     drop(plan(&room, CreateNew, MANY));
     assert_eq!(room.tree(), before);
@@ -90,7 +90,7 @@ fn a_large_plan_that_fails_or_is_dropped_leaves_nothing_behind() {
 
 #[test]
 fn what_waits_is_spared_by_others_and_swept_after_a_crash() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let new = plan(&room, CreateNew, MANY);
     assert_eq!(hidden(&room), 1);
     // Another gateway starts, and sweeps.
@@ -108,14 +108,14 @@ fn what_waits_is_spared_by_others_and_swept_after_a_crash() {
 
 #[test]
 fn renames_and_removals_of_a_plan_are_so_many_whatever_its_policy_says() {
-    let room = Room::new(Technique::detect());
-    let (mut plan, share) = (Plan::default(), big());
+    let room = Room::new(StagingMethod::detect());
+    let (mut plan, share) = (ChangePlan::default(), big());
     fs::write(room.host("/shared/a"), "").unwrap();
     let remove = || room.workspace.plan_remove(&path("/shared/a"), Contents::Keep, &share).unwrap();
     for _ in 0..RENAMES_AND_REMOVALS_MAX {
-        plan.extend(vec![Planned::Remove(remove())]).unwrap();
+        plan.extend(vec![PlannedChange::Remove(remove())]).unwrap();
     }
-    let refused = plan.extend(vec![Planned::Remove(remove())]).unwrap_err();
+    let refused = plan.extend(vec![PlannedChange::Remove(remove())]).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::QuotaExceeded);
     assert!(refused.to_string().contains("one call may rename or remove 64 names"), "{refused}");
     assert_eq!(plan.into_steps().len(), RENAMES_AND_REMOVALS_MAX);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::publish::temp::PREFIX;
-use crate::publish::{Expired, PLACES_OPEN_MAX, Place, SESSION_TMP_AGE};
+use crate::publish::{Expired, PLACES_OPEN_MAX, FileOwner, SESSION_TMP_AGE};
 use Disposition::CreateNew;
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -64,13 +64,13 @@ fn set_time(folder: &Path, time: SystemTime) {
 fn open(outer: &Path, users: Users, max_bytes: ByteSize) -> Workspaces {
     let config = Config::shared(outer.join("workspace"), max_bytes);
     let config = Config { per_user: matches!(users, Users::PerUser), ..config };
-    Workspaces::open_with(&config, Technique::detect(), Mode::from_raw_mode(0o022)).unwrap()
+    Workspaces::open_with(&config, StagingMethod::detect(), Mode::from_raw_mode(0o022)).unwrap()
 }
 
 /// The place of a call; no session for "".
-fn place(workspaces: &Workspaces, sender: &str, session: &str) -> Place {
+fn place(workspaces: &Workspaces, sender: &str, session: &str) -> FileOwner {
     let turn = TurnId::new("t");
-    Place::of(&CallFacts {
+    FileOwner::of(&CallFacts {
         call: turn.call(0),
         turn,
         session: (!session.is_empty()).then(|| SessionId::new(session)),
@@ -88,7 +88,7 @@ fn place(workspaces: &Workspaces, sender: &str, session: &str) -> Place {
 fn save(workspace: &Workspace, at: &str, bytes: &[u8]) -> Result<(), ToolError> {
     let mut staged = workspace.stage(&path(at), CreateNew, &budget())?;
     staged.write(bytes)?;
-    workspace.publish(vec![Planned::Write(staged.seal()?)])?;
+    workspace.publish(vec![PlannedChange::Write(staged.seal()?)])?;
     Ok(())
 }
 
@@ -149,7 +149,7 @@ fn a_session_moves_files_to_its_tmp_and_back_and_nowhere_else() {
     save(&ann, "/shared/file", b"mine").unwrap();
     for (from, to) in [("/shared/file", "/tmp/d/file"), ("/tmp/d/file", "/vault/back")] {
         let (plan, _) = ann.plan_rename(&path(from), &path(to), CreateNew, &budget()).unwrap();
-        assert!(matches!(plan.as_slice(), [Planned::Rename(_)]), "one step, so the same filesystem");
+        assert!(matches!(plan.as_slice(), [PlannedChange::Rename(_)]), "one step, so the same filesystem");
         ann.publish(plan).unwrap();
     }
     assert_eq!(bytes_of(&ann, "/vault/back"), Some(4));
@@ -164,7 +164,7 @@ fn a_session_moves_files_to_its_tmp_and_back_and_nowhere_else() {
         assert_eq!(ann.look(&path(at)).unwrap(), None, "{at}");
         let mut copy = ann.stage(&path("/shared/copy"), CreateNew, &budget()).unwrap();
         assert_eq!(
-            copy.append_file(&path(at), Links::Follow, Expected::Anything).unwrap_err().code(),
+            copy.append_file(&path(at), LinkRule::Follow, ExpectedEntry::Anything).unwrap_err().code(),
             ErrorCode::PathDenied,
             "{at}"
         );

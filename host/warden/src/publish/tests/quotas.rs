@@ -1,7 +1,7 @@
 //! The share of a call, the workspace's quota, and the stop of a call.
 
 use super::*;
-use crate::publish::Stop;
+use crate::publish::BudgetStop;
 use crate::publish::walk;
 use Disposition::{CreateNew, Replace};
 use rustix::fs::{CWD, mkfifoat};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const KIB: usize = 1024;
 
 fn small(kib: u64) -> Room {
-    Room::with(Technique::Unnamed, 0o022, ByteSize::kib(kib))
+    Room::with(StagingMethod::Unnamed, 0o022, ByteSize::kib(kib))
 }
 
 fn save(room: &Room, at: &str, kib: usize) -> Result<FileFacts, ToolError> {
@@ -20,9 +20,9 @@ fn save(room: &Room, at: &str, kib: usize) -> Result<FileFacts, ToolError> {
 
 #[test]
 fn a_call_writes_its_share_and_no_more_over_all_its_files() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let before = room.tree();
-    let share = Arc::new(Budget::new(ByteSize::kib(10), || None));
+    let share = Arc::new(CallBudget::new(ByteSize::kib(10), || None));
     let mut first = room.workspace.stage(&path("/shared/1"), CreateNew, &share).unwrap();
     first.write(&[0; 6 * KIB]).unwrap();
     let mut second = room.workspace.stage(&path("/shared/2"), CreateNew, &share).unwrap();
@@ -41,8 +41,8 @@ fn a_call_writes_its_share_and_no_more_over_all_its_files() {
 
 #[test]
 fn an_attachment_over_the_share_is_refused_before_a_byte_is_written() {
-    let room = Room::new(Technique::Unnamed);
-    let share = Arc::new(Budget::new(ByteSize::kib(1), || None));
+    let room = Room::new(StagingMethod::Unnamed);
+    let share = Arc::new(CallBudget::new(ByteSize::kib(1), || None));
     let mut staged = room.workspace.stage(&path("/shared/1"), CreateNew, &share).unwrap();
     assert_eq!(
         staged.append_bytes_known(&[0; KIB + 1], &[0; 32]).unwrap_err().code(),
@@ -53,7 +53,7 @@ fn an_attachment_over_the_share_is_refused_before_a_byte_is_written() {
 
 #[test]
 fn a_call_stages_a_bounded_number_of_files() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let share = budget();
     let stage = |n| room.workspace.stage(&path(&format!("/tmp/{n}")), CreateNew, &share);
     let held: Vec<_> = (0..Limits::DEFAULT.changes).map(|n| stage(n).unwrap()).collect();
@@ -104,7 +104,7 @@ fn what_is_kept_of_the_number_is_what_a_walk_finds() {
         room.save("/shared/a", CreateNew, b"exists").unwrap_err();
         check(5);
         let dirs = ["/shared", "/tmp", "/vault"].map(|guest| room.workspace.mount(guest).unwrap());
-        let walked = dirs.map(|dir| walk::measure(&**dir, walk::Hidden::AtRoot, &|| None).unwrap().unwrap());
+        let walked = dirs.map(|dir| walk::measure(&**dir, walk::HiddenNames::AtRoot, &|| None).unwrap().unwrap());
         check(walked.iter().sum::<u64>() as usize / KIB);
     }
 }
@@ -137,7 +137,7 @@ fn together_threads_stay_within_the_quota() {
         }
     });
     let stop: walk::StopCheck<'_> = &|| None;
-    let held = walk::measure(&**room.workspace.mount("/shared").unwrap(), walk::Hidden::AtRoot, stop)
+    let held = walk::measure(&**room.workspace.mount("/shared").unwrap(), walk::HiddenNames::AtRoot, stop)
         .unwrap()
         .unwrap();
     assert_eq!(held, 33 * 3 * KIB as u64);
@@ -154,7 +154,7 @@ fn what_others_delete_is_seen_when_it_matters() {
 
 #[test]
 fn measuring_counts_every_file_once_and_follows_nothing() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     let shared = room.host("/shared");
     let mut expected = 0;
     // Broader than a directory buffer, deeper than a process has descriptors.
@@ -174,11 +174,11 @@ fn measuring_counts_every_file_once_and_follows_nothing() {
     // 5 bytes with two names count as 3 each.
     expected += 7 + 1;
     let dir = room.workspace.mount("/shared").unwrap();
-    assert_eq!(walk::measure(&**dir, walk::Hidden::AtRoot, &|| None), Ok(Ok(expected)));
+    assert_eq!(walk::measure(&**dir, walk::HiddenNames::AtRoot, &|| None), Ok(Ok(expected)));
     let asked = AtomicU32::new(0);
     let stop: walk::StopCheck<'_> =
-        &|| (asked.fetch_add(1, Ordering::Relaxed) == 3).then_some(Stop::Cancelled);
-    assert_eq!(walk::measure(&**dir, walk::Hidden::AtRoot, stop), Ok(Err(Stop::Cancelled)));
+        &|| (asked.fetch_add(1, Ordering::Relaxed) == 3).then_some(BudgetStop::Cancelled);
+    assert_eq!(walk::measure(&**dir, walk::HiddenNames::AtRoot, stop), Ok(Err(BudgetStop::Cancelled)));
 }
 
 #[test]
@@ -186,14 +186,14 @@ fn a_stop_ends_long_copies_and_leaves_nothing() {
     let bytes = vec![0; 8 << 20];
     let file = tempfile::tempfile().unwrap();
     file.set_len(bytes.len() as u64).unwrap();
-    for (stop, code) in [(Stop::Deadline, ErrorCode::TimedOut), (Stop::Cancelled, ErrorCode::Cancelled)] {
+    for (stop, code) in [(BudgetStop::Deadline, ErrorCode::TimedOut), (BudgetStop::Cancelled, ErrorCode::Cancelled)] {
         for by_file in [true, false] {
-            let room = Room::new(Technique::Unnamed);
+            let room = Room::new(StagingMethod::Unnamed);
             let before = room.tree();
             let asked = Arc::new(AtomicU32::new(0));
             let counter = Arc::clone(&asked);
             let check = move || (counter.fetch_add(1, Ordering::Relaxed) >= 6).then_some(stop);
-            let share = Arc::new(Budget::new(ByteSize::mib(50), check));
+            let share = Arc::new(CallBudget::new(ByteSize::mib(50), check));
             let mut staged = room.workspace.stage(&path("/shared/x"), CreateNew, &share).unwrap();
             let done = if by_file {
                 staged.append_file_known(&file, bytes.len() as u64, &[0; 32])

@@ -92,7 +92,7 @@ fn is_temporary(path: &Path) -> bool {
 
 #[test]
 fn messages_name_what_is_in_the_way() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     plant(&room);
     fs::create_dir_all(room.host("/shared/dir/a")).unwrap();
     symlink("..", room.host("/shared/dir/a/up")).unwrap();
@@ -106,7 +106,7 @@ fn messages_name_what_is_in_the_way() {
 
 #[test]
 fn mounts_are_never_replaced_and_others_unknown() {
-    let room = Room::new(Technique::Unnamed);
+    let room = Room::new(StagingMethod::Unnamed);
     for how in [CreateNew, Replace] {
         room.refuses("/shared", how, IsADirectory);
         room.refuses("/tmp", how, IsADirectory);

@@ -3,10 +3,10 @@
 use super::refusals::plant;
 use super::*;
 use crate::publish::remove::ENTRIES_ADDED_MAX;
-use crate::publish::sweep::{Swept, sweep};
+use crate::publish::sweep::{SweepResult, sweep};
 use crate::publish::temp::PREFIX;
-use crate::publish::tree::{self, Counted, LISTED_MAX, Uncounted, Unreadable};
-use crate::publish::{Stop, remove};
+use crate::publish::tree::{self, TreeCount, LISTED_MAX, Uncounted, Unreadable};
+use crate::publish::{BudgetStop, remove};
 use Disposition::CreateNew;
 use ErrorCode::{IsADirectory, NotFound, PathDenied, WriteFailed};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 #[test]
 fn what_may_not_be_removed_is_refused() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     plant(&room);
     fs::write(room.outside().join("secret"), "secret").unwrap();
     fs::create_dir_all(room.host("/shared/full/d")).unwrap();
@@ -65,7 +65,7 @@ fn names_go_and_what_they_lead_to_stays() {
             ] {
                 let at = format!("/shared/{name}");
                 let planned = room.workspace.plan_remove(&path(&at), contents, &budget()).unwrap();
-                let (summary, step) = (planned.summary(), Planned::Remove(planned));
+                let (summary, step) = (planned.summary(), PlannedChange::Remove(planned));
                 let kind = match name {
                     "file" => EntryKind::File,
                     "dir" => EntryKind::Directory,
@@ -73,7 +73,7 @@ fn names_go_and_what_they_lead_to_stays() {
                 };
                 assert_eq!((summary.kind, summary.entries), (kind, 1), "{name}");
                 let effect = step.effect();
-                assert_eq!(effect, Effect::Removed(Removed { path: at.clone(), removed: kind, entries: 1 }));
+                assert_eq!(effect, Effect::Removed(RemoveRecord { path: at.clone(), removed: kind, entries: 1 }));
                 assert_eq!(room.workspace.happened(&effect).unwrap(), None, "{name}");
                 assert_eq!(room.workspace.publish(vec![step]).unwrap(), std::slice::from_ref(&effect));
                 assert!(fs::symlink_metadata(room.host(&at)).is_err());
@@ -88,7 +88,7 @@ fn names_go_and_what_they_lead_to_stays() {
 
 #[test]
 fn a_directory_goes_with_all_in_it_and_nothing_else() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let outside = room.outside();
     fs::write(outside.join("secret"), "secret").unwrap();
     let dir = room.host("/shared/d");
@@ -107,8 +107,8 @@ fn a_directory_goes_with_all_in_it_and_nothing_else() {
     let plan = room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &budget()).unwrap();
     let entries = 1 + 3 * 300 + 1501 + 3;
     assert_eq!((plan.summary().entries, plan.summary().bytes), (entries, 300 * 5 + 7 + 10));
-    let effects = room.workspace.publish(vec![Planned::Remove(plan)]).unwrap();
-    let removed = Removed { path: "/shared/d".into(), removed: EntryKind::Directory, entries };
+    let effects = room.workspace.publish(vec![PlannedChange::Remove(plan)]).unwrap();
+    let removed = RemoveRecord { path: "/shared/d".into(), removed: EntryKind::Directory, entries };
     assert_eq!(effects, [Effect::Removed(removed)]);
     assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 0);
     assert_eq!(fs::read(outside.join("secret")).unwrap(), b"secret");
@@ -116,13 +116,13 @@ fn a_directory_goes_with_all_in_it_and_nothing_else() {
 
 #[test]
 fn what_changed_since_planning_stays() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let at = |name: &str| room.host("/shared").join(name);
     fs::write(at("file"), "planned").unwrap();
     fs::create_dir(at("dir")).unwrap();
     let plan = |name: &str, contents| {
         let at = path(&format!("/shared/{name}"));
-        vec![Planned::Remove(room.workspace.plan_remove(&at, contents, &budget()).unwrap())]
+        vec![PlannedChange::Remove(room.workspace.plan_remove(&at, contents, &budget()).unwrap())]
     };
     let before = room.tree();
     drop(plan("dir", Contents::Remove));
@@ -175,7 +175,7 @@ impl Drop for Stubborn {
 
 #[test]
 fn what_cannot_be_deleted_is_back_and_listed() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let dir = room.host("/shared/d");
     fs::create_dir_all(dir.join("a/b")).unwrap();
     fs::create_dir_all(dir.join("z/empty")).unwrap();
@@ -210,7 +210,7 @@ fn what_cannot_be_deleted_is_back_and_listed() {
 
 #[test]
 fn of_many_that_cannot_be_deleted_the_first_are_listed() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let all = LISTED_MAX + 2;
     let stubborn: Vec<_> = (0..all)
         .map(|n| {
@@ -240,11 +240,11 @@ fn of_many_that_cannot_be_deleted_the_first_are_listed() {
 
 #[test]
 fn what_others_add_to_a_directory_goes_with_it_up_to_a_number() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let dir = room.host("/shared/d");
     let plan = || {
         let plan = room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &budget()).unwrap();
-        vec![Planned::Remove(plan)]
+        vec![PlannedChange::Remove(plan)]
     };
     let add = |count: u64| (0..count).for_each(|n| fs::write(dir.join(n.to_string()), "").unwrap());
     fs::create_dir(&dir).unwrap();
@@ -285,7 +285,7 @@ impl Drop for Mounted {
 
 #[test]
 fn a_mount_inside_is_never_entered_removed_or_moved() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let outside = room.outside();
     fs::write(outside.join("secret"), "secret").unwrap();
     fs::create_dir_all(room.host("/shared/d/e/mounted")).unwrap();
@@ -311,7 +311,7 @@ fn a_mount_inside_is_never_entered_removed_or_moved() {
     // What is mounted after planning stays, and so does what leads there.
     let plan = room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &budget()).unwrap();
     let _mounted = Mounted::bind(&outside, &room.host("/shared/d/e/mounted")).unwrap();
-    let failure = room.workspace.publish(vec![Planned::Remove(plan)]).unwrap_err();
+    let failure = room.workspace.publish(vec![PlannedChange::Remove(plan)]).unwrap_err();
     assert_eq!(failure.code(), WriteFailed);
     assert!(failure.to_string().contains("/shared/d/e/mounted ("), "{failure}");
     assert_eq!(fs::read(room.host("/shared/d/e/mounted/secret")).unwrap(), b"secret");
@@ -325,7 +325,7 @@ fn a_mount_inside_is_never_entered_removed_or_moved() {
 
 #[test]
 fn what_a_removal_frees_is_what_a_walk_misses() {
-    let room = Room::with(Technique::detect(), 0o022, ByteSize::kib(100));
+    let room = Room::with(StagingMethod::detect(), 0o022, ByteSize::kib(100));
     let held = || room.workspace.inner.quota.landed();
     let kib = |n: usize| vec![1; n << 10];
     room.save("/shared/file", CreateNew, &kib(4)).unwrap();
@@ -347,14 +347,14 @@ fn what_a_removal_frees_is_what_a_walk_misses() {
 
 #[test]
 fn too_many_entries_and_a_stop_end_the_count() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     for n in 0..20 {
         fs::create_dir_all(room.host(&format!("/shared/d/{n}"))).unwrap();
         fs::write(room.host(&format!("/shared/d/{n}/f")), "12").unwrap();
     }
     let dir = fs::File::open(room.host("/shared/d")).unwrap();
     let count = |max| tree::count(&dir, max, Unreadable::Refuse, &|| None);
-    assert_eq!(count(40).unwrap(), Counted { entries: 40, bytes: 40 });
+    assert_eq!(count(40).unwrap(), TreeCount { entries: 40, bytes: 40 });
     let why = count(39).unwrap_err();
     assert!(matches!(why, Uncounted::TooMany(counted) if counted.entries == 39));
     let error = remove::uncounted(&path("/shared/d"), why);
@@ -364,20 +364,20 @@ fn too_many_entries_and_a_stop_end_the_count() {
     let asked = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&asked);
     // Once when planning begins, once in the tree.
-    let stop = move || (counter.fetch_add(1, Ordering::Relaxed) == 1).then_some(Stop::Deadline);
-    let share = Arc::new(Budget::new(ByteSize::mib(1), stop));
+    let stop = move || (counter.fetch_add(1, Ordering::Relaxed) == 1).then_some(BudgetStop::Deadline);
+    let share = Arc::new(CallBudget::new(ByteSize::mib(1), stop));
     let planned = room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &share);
     assert_eq!(planned.err().map(|e| e.code()), Some(ErrorCode::TimedOut));
 }
 
 #[test]
 fn changes_of_every_kind_count_against_a_calls_number() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     fs::write(room.host("/shared/a"), "").unwrap();
     let share = budget();
     let mut plans = Vec::new();
     for _ in 0..Limits::DEFAULT.changes / 2 {
-        plans.push(Planned::Remove(
+        plans.push(PlannedChange::Remove(
             room.workspace.plan_remove(&path("/shared/a"), Contents::Keep, &share).unwrap(),
         ));
         let (plan, _) =
@@ -394,13 +394,13 @@ fn changes_of_every_kind_count_against_a_calls_number() {
 
 #[test]
 fn a_removal_that_a_crash_cut_off_happened_and_the_next_starts_finish_it() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     for n in 0..10 {
         fs::create_dir_all(room.host(&format!("/shared/d/{n}"))).unwrap();
         fs::write(room.host(&format!("/shared/d/{n}/f")), "12").unwrap();
     }
     let plan =
-        Planned::Remove(room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &budget()).unwrap());
+        PlannedChange::Remove(room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &budget()).unwrap());
     let effect = plan.effect();
     drop(plan);
     assert_eq!(room.workspace.happened(&effect).unwrap(), None);
@@ -408,7 +408,7 @@ fn a_removal_that_a_crash_cut_off_happened_and_the_next_starts_finish_it() {
     fs::rename(room.host("/shared/d"), room.host("/shared").join(format!("{PREFIX}0"))).unwrap();
     assert_eq!(room.workspace.happened(&effect).unwrap(), Some(effect));
     let shared = room.workspace.mount("/shared").unwrap();
-    let swept = |removed, left| Swept { removed, left };
+    let swept = |removed, left| SweepResult { removed, left };
     assert_eq!(sweep(shared, 0).unwrap(), swept(0, 1));
     assert_eq!(sweep(shared, 15).unwrap(), swept(0, 1));
     assert_eq!(sweep(shared, 5).unwrap(), swept(1, 0));

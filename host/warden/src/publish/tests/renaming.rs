@@ -37,7 +37,7 @@ fn what_cannot_move_or_be_moved_to_is_refused_early_and_late() {
         ("/shared/file", "/shared/fifo", Replace, NotARegularFile),
         ("/shared/dir", "/shared/link-outside", Replace, NotARegularFile),
     ];
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     plant(&room);
     fs::create_dir(room.host("/shared/dir2")).unwrap();
     fs::write(room.host("/shared/second"), "second").unwrap();
@@ -52,7 +52,7 @@ fn what_cannot_move_or_be_moved_to_is_refused_early_and_late() {
         if !matches!(&*from, "/vault/file" | "/vault/dir") || !to.starts_with("/shared/") {
             continue;
         }
-        let room = Room::new(Technique::detect());
+        let room = Room::new(StagingMethod::detect());
         fs::write(room.host("/vault/file"), "new").unwrap();
         fs::create_dir(room.host("/vault/dir")).unwrap();
         let Ok((plan, _)) = room.workspace.plan_rename(&path(&from), &path(to), *how, &budget()) else {
@@ -88,8 +88,8 @@ fn files_and_directories_move_with_everything() {
             .plan_rename(&path("/shared/d"), &path("/tmp/new/parents/d"), CreateNew, &budget())
             .unwrap();
         assert_eq!((summary.kind, summary.entries, summary.bytes), (EntryKind::Directory, 4, 5));
-        let intent: Vec<_> = plan.iter().map(Planned::effect).collect();
-        let moved = Moved {
+        let intent: Vec<_> = plan.iter().map(PlannedChange::effect).collect();
+        let moved = MoveRecord {
             path: "/tmp/new/parents/d".into(),
             moved_from: "/shared/d".into(),
             kind: EntryKind::Directory,
@@ -110,7 +110,7 @@ fn files_and_directories_move_with_everything() {
 
 #[test]
 fn replacing_takes_the_name_and_leaves_other_hard_links() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let at = |name: &str| room.host("/shared").join(name);
     fs::write(at("new"), "new").unwrap();
     fs::write(at("old"), "old").unwrap();
@@ -124,7 +124,7 @@ fn replacing_takes_the_name_and_leaves_other_hard_links() {
 
 #[test]
 fn of_two_names_of_one_file_one_stays() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let at = |name: &str| room.host("/shared").join(name);
     fs::write(at("a"), "content").unwrap();
     fs::hard_link(at("a"), at("b")).unwrap();
@@ -137,7 +137,7 @@ fn of_two_names_of_one_file_one_stays() {
 
 #[test]
 fn what_changed_since_planning_stays_and_made_parents_go() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     let at = |name: &str| room.host("/shared").join(name);
     fs::write(at("file"), "planned").unwrap();
     let plan = || {
@@ -157,7 +157,7 @@ fn what_changed_since_planning_stays_and_made_parents_go() {
 
 #[test]
 fn a_dropped_plan_and_a_plan_that_stops_leave_the_rest() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     fs::write(room.host("/shared/a"), "a").unwrap();
     fs::write(room.host("/shared/b"), "b").unwrap();
     let before = room.tree();
@@ -181,11 +181,11 @@ fn a_dropped_plan_and_a_plan_that_stops_leave_the_rest() {
 
 #[test]
 fn without_a_careful_rename_a_file_is_linked_and_unlinked() {
-    let room = Room::new(Technique::detect());
+    let room = Room::new(StagingMethod::detect());
     fs::write(room.host("/shared/a"), "a").unwrap();
     let (mut plan, _) =
         room.workspace.plan_rename(&path("/shared/a"), &path("/tmp/b"), CreateNew, &budget()).unwrap();
-    let Planned::Rename(rename) = plan.remove(0) else { panic!("no rename") };
+    let PlannedChange::Rename(rename) = plan.remove(0) else { panic!("no rename") };
     let dir = |mount| rustix::fd::OwnedFd::from(fs::File::open(room.host(mount)).unwrap());
     rename.link_and_unlink(&dir("/shared"), &dir("/tmp")).unwrap();
     assert!(!room.host("/shared/a").exists());
@@ -210,7 +210,7 @@ fn between_filesystems_a_file_is_copied_and_its_source_removed_if_unchanged() {
 
     let (planned, summary) = plan(CreateNew).unwrap();
     assert_eq!((summary.kind, summary.entries, summary.bytes), (EntryKind::File, 1, 3 << 20));
-    assert!(matches!(planned[..], [Planned::Write(_), Planned::Remove(_)]));
+    assert!(matches!(planned[..], [PlannedChange::Write(_), PlannedChange::Remove(_)]));
     fs::write(&source, "changed since").unwrap();
     let failure = room.workspace.publish(planned).unwrap_err();
     assert_eq!(failure.code(), ErrorCode::WriteFailed);
@@ -220,7 +220,7 @@ fn between_filesystems_a_file_is_copied_and_its_source_removed_if_unchanged() {
     fs::write(&source, "new").unwrap();
     fs::File::options().write(true).open(&source).unwrap().set_modified(modified).unwrap();
     let (planned, _) = plan(Replace).unwrap();
-    let intent: Vec<_> = planned.iter().map(Planned::effect).collect();
+    let intent: Vec<_> = planned.iter().map(PlannedChange::effect).collect();
     assert_eq!(room.workspace.publish(planned).unwrap(), intent);
     let meta = fs::metadata(&target).unwrap();
     assert_eq!((mode_of(&target), meta.modified().unwrap()), (0o640, modified));
@@ -233,7 +233,7 @@ fn between_filesystems_a_file_is_copied_and_its_source_removed_if_unchanged() {
 
 #[test]
 fn what_a_rename_replaces_is_free_again() {
-    let room = Room::with(Technique::detect(), 0o022, ByteSize::kib(10));
+    let room = Room::with(StagingMethod::detect(), 0o022, ByteSize::kib(10));
     let held = || room.workspace.inner.quota.landed();
     room.save("/shared/a", CreateNew, &[0; 4 << 10]).unwrap();
     room.save("/shared/b", CreateNew, &[0; 5 << 10]).unwrap();

@@ -4,7 +4,7 @@
 use cofferdam_core::host_call::{HttpId, Reply};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::{
-    Answered, Asked, BODY_BYTES_MAX, FailureKind, Fate, HttpBody, HttpFailure, HttpRequest, Terms, Web,
+    HttpAnswer, RequestRecord, BODY_BYTES_MAX, FailureKind, RequestFate, HttpBody, HttpFailure, HttpRequest, Terms, Web,
 };
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ pub const REQUESTS_MAX: u32 = 200;
 
 /// What is written down of a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Noted {
-    pub asked: Asked,
+pub(crate) struct ExchangeNote {
+    pub asked: RequestRecord,
     pub status: Option<u16>,
     pub bytes: u64,
     /// It is about to be sent.
@@ -27,7 +27,7 @@ pub(crate) struct Noted {
 }
 
 /// Writes a request down.
-pub(crate) type Note = Box<dyn FnMut(Noted) -> Result<(), ToolError> + Send>;
+pub(crate) type Note = Box<dyn FnMut(ExchangeNote) -> Result<(), ToolError> + Send>;
 
 /// The way to the network for one call.
 pub(crate) struct WebAccess {
@@ -43,7 +43,7 @@ pub(super) struct Exchanges {
     terms: Terms,
     /// The body of the next request, as far as it came.
     pending: Vec<u8>,
-    open: BTreeMap<HttpId, Open>,
+    open: BTreeMap<HttpId, OpenExchange>,
     ever: u32,
     /// Why the last request was refused that was.
     denied: Option<String>,
@@ -52,8 +52,8 @@ pub(super) struct Exchanges {
 }
 
 /// An answer that is being read.
-struct Open {
-    asked: Asked,
+struct OpenExchange {
+    asked: RequestRecord,
     status: u16,
     /// Of both bodies.
     bytes: u64,
@@ -89,15 +89,15 @@ impl Exchanges {
         let sent = body.len() as u64;
         self.ever = self.ever.saturating_add(1);
         if let Some(failure) = self.too_many() {
-            let asked = Asked { method: request.method, host: String::new(), path: String::new() };
+            let asked = RequestRecord { method: request.method, host: String::new(), path: String::new() };
             if self.ever == REQUESTS_MAX + 1 || self.ever <= REQUESTS_MAX {
-                self.note(Noted::failed(asked, failure.clone()))?;
+                self.note(ExchangeNote::failed(asked, failure.clone()))?;
             }
             return Ok(Reply::HttpFailed(self.refused(failure)));
         }
         let Self { access: WebAccess { web, note }, terms, unaudited, .. } = self;
-        let mut witness = |asked: &Asked, fate: Fate| {
-            let Some(noted) = Noted::of(asked, fate, sent) else { return Ok(()) };
+        let mut witness = |asked: &RequestRecord, fate: RequestFate| {
+            let Some(noted) = ExchangeNote::of(asked, fate, sent) else { return Ok(()) };
             note(noted).map_err(|error| {
                 let failure = HttpFailure::new(FailureKind::Late, &error.message);
                 *unaudited = Some(error);
@@ -109,9 +109,9 @@ impl Exchanges {
             return Err(error);
         }
         match answered {
-            Ok(Answered { asked, head, body }) => {
+            Ok(HttpAnswer { asked, head, body }) => {
                 let id = HttpId(self.ever);
-                self.open.insert(id, Open { asked, status: head.status, bytes: sent, body });
+                self.open.insert(id, OpenExchange { asked, status: head.status, bytes: sent, body });
                 Ok(Reply::HttpHead(id, head))
             }
             Err(failure) => Ok(Reply::HttpFailed(self.refused(failure))),
@@ -178,31 +178,31 @@ impl Exchanges {
     }
 
     fn end(&mut self, id: HttpId, failure: Option<HttpFailure>) -> Result<(), ToolError> {
-        let Some(Open { asked, status, bytes, .. }) = self.open.remove(&id) else { return Ok(()) };
-        self.note(Noted { asked, status: Some(status), bytes, sending: false, failure })
+        let Some(OpenExchange { asked, status, bytes, .. }) = self.open.remove(&id) else { return Ok(()) };
+        self.note(ExchangeNote { asked, status: Some(status), bytes, sending: false, failure })
     }
 
-    fn note(&mut self, noted: Noted) -> Result<(), ToolError> {
+    fn note(&mut self, noted: ExchangeNote) -> Result<(), ToolError> {
         (self.access.note)(noted)
     }
 }
 
-impl Noted {
-    fn failed(asked: Asked, failure: HttpFailure) -> Self {
+impl ExchangeNote {
+    fn failed(asked: RequestRecord, failure: HttpFailure) -> Self {
         Self { asked, status: None, bytes: 0, sending: false, failure: Some(failure) }
     }
 
     /// What is written down of a request before its answer is read, if anything.
-    fn of(asked: &Asked, fate: Fate, sent: u64) -> Option<Self> {
+    fn of(asked: &RequestRecord, fate: RequestFate, sent: u64) -> Option<Self> {
         let asked = asked.clone();
         match fate {
             // What only asks changes nothing there, and its one record tells what came of it.
-            Fate::Sending if ["GET", "HEAD", "OPTIONS"].contains(&asked.method.as_str()) => None,
-            Fate::Sending => Some(Self { asked, status: None, bytes: sent, sending: true, failure: None }),
-            Fate::Redirected(status) => {
+            RequestFate::Sending if ["GET", "HEAD", "OPTIONS"].contains(&asked.method.as_str()) => None,
+            RequestFate::Sending => Some(Self { asked, status: None, bytes: sent, sending: true, failure: None }),
+            RequestFate::Redirected(status) => {
                 Some(Self { asked, status: Some(status), bytes: sent, sending: false, failure: None })
             }
-            Fate::Failed(failure) => Some(Self::failed(asked, failure)),
+            RequestFate::Failed(failure) => Some(Self::failed(asked, failure)),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Writing to people for a call: to whom the judge named, with files that it named for reading.
 
 use super::{Authority, denied};
-use crate::attachments::outgoing::Source;
-use crate::messaging::{Message, Messaging};
+use crate::attachments::outgoing::OutgoingFile;
+use crate::messaging::{MessageToSend, Messaging};
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::capability::Interface;
 use cofferdam_core::message::{DirectMessage, SentMessage};
@@ -44,12 +44,12 @@ impl Authority {
         }
         let source = |path: String| {
             let body = self.named(&path)?;
-            Ok(Source { body, name: None, mime_type: None })
+            Ok(OutgoingFile { body, name: None, mime_type: None })
         };
         let files = files.into_iter().map(source).collect::<Result<_, ToolError>>()?;
         let limits = *self.permit.limits();
         let stopped = || self.clock.useless().map(|stopped| stopped.to_tool_error(&limits));
-        people.send(of, Message { to, text, files, workflow }, &stopped)
+        people.send(of, MessageToSend { to, text, files, workflow }, &stopped)
     }
 
     pub(super) fn begin_workflow(&self, summary: Option<String>) -> Result<String, ToolError> {

@@ -2,16 +2,16 @@
 
 use super::{Authority, denied, no_such_file};
 use crate::attachments::{Blob, BlobBytes};
-use crate::publish::{Planned, PublishError, STAGED_MAX};
+use crate::publish::{PlannedChange, PublishError, STAGED_MAX};
 use cofferdam_core::capability::Interface;
-use cofferdam_core::entry::Entry;
+use cofferdam_core::entry::EntryCall;
 use cofferdam_core::host_call::{
-    Contents, Disposition, LINE_OVERHEAD_BYTES, Planning, ReplyFile, StagedId, Taken,
+    Contents, Disposition, LINE_OVERHEAD_BYTES, Planning, ReplyFile, StagedId, ContentHash,
 };
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::Expected;
+use cofferdam_policy::ExpectedEntry;
 
 impl Authority {
     pub(super) fn attachment(&self, index: u32) -> Result<Blob, ToolError> {
@@ -22,18 +22,18 @@ impl Authority {
         let path = self.judged(path)?;
         let disposition = match self.permit.entry() {
             // A command decides neither what is published nor over what.
-            Entry::Command(call) => {
+            EntryCall::Command(call) => {
                 let said = || denied(format!("{path} is the path of no output of this command"));
                 call.disposition(path.as_str()).ok_or_else(said)?
             }
-            Entry::Tool | Entry::Function(_) => disposition,
+            EntryCall::Tool | EntryCall::Function(_) => disposition,
         };
         let disposition = self.as_approved(&path, disposition)?;
         if self.staged.len() >= STAGED_MAX {
             return Err(PublishError::StagedCount { path, limit: STAGED_MAX }.into());
         }
         let mut file = self.workspace()?.stage(&path, disposition, &self.budget)?;
-        if let Expected::This(seen) = self.permit.expected(&path) {
+        if let ExpectedEntry::This(seen) = self.permit.expected(&path) {
             file.expect_approved(seen.clone());
         }
         let id = StagedId(self.staged_ever);
@@ -56,11 +56,11 @@ impl Authority {
         Ok(blob.len())
     }
 
-    pub(super) fn append_file(&mut self, file: StagedId, path: &str) -> Result<Taken, ToolError> {
+    pub(super) fn append_file(&mut self, file: StagedId, path: &str) -> Result<ContentHash, ToolError> {
         let (path, links) = self.copyable(path)?;
         let staged = self.staged.get_mut(&file).ok_or_else(no_such_file)?;
         let facts = staged.append_file(&path, links, self.permit.expected_to_read(&path))?;
-        Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
+        Ok(ContentHash { bytes: facts.bytes, sha256: facts.sha256 })
     }
 
     pub(super) fn expect(&mut self, file: StagedId, sha256: &str) -> Result<(), ToolError> {
@@ -71,11 +71,11 @@ impl Authority {
         Ok(())
     }
 
-    pub(super) fn seal(&mut self, file: StagedId) -> Result<Taken, ToolError> {
+    pub(super) fn seal(&mut self, file: StagedId) -> Result<ContentHash, ToolError> {
         let sealed = self.staged.remove(&file).ok_or_else(no_such_file)?.seal()?;
         let facts = sealed.facts();
-        self.plan.extend(vec![Planned::Write(sealed)])?;
-        Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
+        self.plan.extend(vec![PlannedChange::Write(sealed)])?;
+        Ok(ContentHash { bytes: facts.bytes, sha256: facts.sha256 })
     }
 
     pub(super) fn rename(
@@ -99,7 +99,7 @@ impl Authority {
         self.may_go(&path)?;
         let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;
         let summary = step.summary();
-        self.plan.extend(vec![Planned::Remove(step)])?;
+        self.plan.extend(vec![PlannedChange::Remove(step)])?;
         Ok(summary.into())
     }
 

@@ -7,7 +7,7 @@ use cofferdam_core::host_call::{Contents, LINE_OVERHEAD_BYTES};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::{DirectMessage, SentMessage};
-use cofferdam_policy::{Call, Facts, PolicySet, Verdict, judge};
+use cofferdam_policy::{JudgedCall, Facts, PolicySet, Verdict, judge};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -55,7 +55,7 @@ impl Room {
             PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", tool)]).expect("sound");
         let policy = policies.get("t").expect("there");
         let arguments = serde_json::json!({ "path": "/shared/mine", "to": "/shared/other" });
-        let call = Call { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
+        let call = JudgedCall { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
         let Verdict::Ask(ask) = judge(call, policy) else { panic!("it asks") };
         let look = |path: &GuestPath| (path.clone(), self.workspace.seen(path).expect("looked at"));
         let there = ask.writes().iter().map(look).collect();
@@ -69,7 +69,7 @@ impl Room {
             }
             Verdict::Deny(denial) => panic!("{denial:?}"),
         };
-        let inputs = Inputs {
+        let inputs = CallInputs {
             printed: None,
             web: None,
             attachments: Attachments::default(),
@@ -261,7 +261,7 @@ impl crate::messaging::Messaging for Postbox {
     fn send(
         &self,
         _: &cofferdam_core::audit::CallFacts,
-        message: crate::messaging::Message,
+        message: crate::messaging::MessageToSend,
         _: &dyn Fn() -> Option<ToolError>,
     ) -> Result<SentMessage, ToolError> {
         let said = format!("{} {} {}", message.to, message.text, message.files.len());
@@ -297,7 +297,7 @@ fn writes(
     let set = PolicySet::parse([("profiles/p.toml", &*profile), ("tools/t.toml", tool)]).expect("sound");
     let policy = set.get("t").expect("there");
     let arguments = serde_json::json!({ "to": "telegram:1", "path": "/shared/mine" });
-    let call = Call { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
+    let call = JudgedCall { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
     let Verdict::Permit(permit) = judge(call, policy) else { panic!("no rule asks") };
     let facts = cofferdam_core::audit::CallFacts {
         call: TurnId::new("test").call(0),
@@ -312,7 +312,7 @@ fn writes(
         arguments: serde_json::Value::Null,
         arguments_sha256: String::new(),
     };
-    let inputs = Inputs {
+    let inputs = CallInputs {
         printed: None,
         attachments: Attachments::default(),
         reply: None,

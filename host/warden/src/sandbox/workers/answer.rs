@@ -5,7 +5,7 @@
 //! alone.
 
 use super::processor::SharedProcessor;
-use crate::sandbox::clock::Clock;
+use crate::sandbox::clock::CallClock;
 use cofferdam_core::host_call::{Notification, Reply, Request};
 use cofferdam_core::tool::ToolError;
 use cofferdam_ipc::{Broken, FromWorker, REQUEST_BYTES_MAX, Socket, decode};
@@ -45,7 +45,7 @@ pub(in crate::sandbox) trait HostCalls {
 pub(super) fn converse(
     socket: &mut Socket,
     calls: &mut dyn HostCalls,
-    clock: &Clock,
+    clock: &CallClock,
     result_bytes_max: usize,
     shared: Option<SharedProcessor<'_>>,
 ) -> Result<Result<String, ToolError>, Broken> {

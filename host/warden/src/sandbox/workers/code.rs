@@ -6,12 +6,12 @@
 use super::not_started;
 use super::process::Worker;
 use super::program::{let_go, sealed};
-use super::starter::{Starter, WorkerSpec};
-use crate::sandbox::binary::{Binary, Content};
-use crate::sandbox::cache::Cache;
+use super::starter::{WorkerStarter, WorkerSpec};
+use crate::sandbox::binary::{Binary, ComponentBytes};
+use crate::sandbox::cache::CompileCache;
 use crate::sandbox::notice::compiling;
 use crate::sandbox::{COMPONENT_BYTES_MAX, SandboxError};
-use cofferdam_core::limits::{ByteSize, Span};
+use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_ipc::{Broken, COMPILED_BYTES_MAX, Compiled, Socket, ToWorker, decode};
 use rustix::fs::MemfdFlags;
 use serde_bytes::Bytes;
@@ -29,18 +29,18 @@ pub const CODE_BYTES_MAX: usize = COMPILED_BYTES_MAX;
 
 /// All machine code there is.
 pub(super) struct CodeStore {
-    cache: Cache,
+    cache: CompileCache,
     /// How long a component may compile.
-    compile_time: Span,
+    compile_time: TimeSpan,
     held: Mutex<Held<OwnedFd>>,
 }
 
 impl CodeStore {
-    pub(super) fn new(cache: Cache, compile_time: Span) -> Self {
+    pub(super) fn new(cache: CompileCache, compile_time: TimeSpan) -> Self {
         Self { cache, compile_time, held: Mutex::new(Held::of(CODE_BYTES_MAX)) }
     }
 
-    pub(super) fn cache(&self) -> &Cache {
+    pub(super) fn cache(&self) -> &CompileCache {
         &self.cache
     }
 
@@ -48,16 +48,16 @@ impl CodeStore {
     ///
     /// # Errors
     /// [`SandboxError`]: it does not compile, or no process does it.
-    pub(super) fn get(&self, starter: &Starter, binary: &Binary) -> Result<Arc<OwnedFd>, SandboxError> {
+    pub(super) fn get(&self, starter: &WorkerStarter, binary: &Binary) -> Result<Arc<OwnedFd>, SandboxError> {
         let held = self.held().get(binary.sha256());
         if let Some(code) = held {
             return Ok(code);
         }
         let bytes = match binary.content() {
-            Content::Embedded(made) => {
+            ComponentBytes::Embedded(made) => {
                 return self.hold(binary, made.code).inspect(|_| let_go(made.code));
             }
-            Content::Bytes(bytes) => bytes,
+            ComponentBytes::Bytes(bytes) => bytes,
         };
         if let Some(code) = self.cache.code(binary.sha256()) {
             return self.hold(binary, &code);
@@ -79,7 +79,7 @@ impl CodeStore {
     /// [`SandboxError`].
     pub(super) fn renew(
         &self,
-        starter: &Starter,
+        starter: &WorkerStarter,
         binary: &Binary,
         bytes: &[u8],
     ) -> Result<Arc<OwnedFd>, SandboxError> {
@@ -101,7 +101,7 @@ impl CodeStore {
     /// possible.
     fn compile(
         &self,
-        starter: &Starter,
+        starter: &WorkerStarter,
         binary: &Binary,
         bytes: &[u8],
     ) -> Result<Arc<OwnedFd>, SandboxError> {

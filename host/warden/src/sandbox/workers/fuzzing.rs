@@ -3,10 +3,10 @@
 //!
 //! Built for tests and, by a fuzz target that includes it, for libFuzzer.
 
-use super::super::clock::Clock;
+use super::super::clock::CallClock;
 use super::answer::{Answer, HostCalls, converse};
 use cofferdam_core::host_call::{
-    AttachmentBytes, HttpId, Notification, Planning, Reply, ReplySource, Request, StagedId, Taken,
+    AttachmentBytes, HttpId, Notification, Planning, Reply, ReplySource, Request, StagedId, ContentHash,
 };
 use cofferdam_core::message::{DirectMessage, SentMessage};
 use cofferdam_core::web::{HttpHead, HttpRequest};
@@ -29,9 +29,9 @@ pub(crate) fn conversation(data: &[u8]) {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
         .expect("a pair of sockets");
     let mut socket = Socket::of_gateway(ours);
-    let mut calls = Counting::default();
+    let mut calls = CountingAuthority::default();
     // Far away: the end of the bytes ends the conversation, not the clock.
-    let clock = Clock::new(Instant::now() + Duration::from_secs(600), CancellationToken::new());
+    let clock = CallClock::new(Instant::now() + Duration::from_secs(600), CancellationToken::new());
     std::thread::scope(|scope| {
         scope.spawn(|| worker(theirs.into(), data));
         // What comes of it is the pool's business; that something comes is ours.
@@ -55,21 +55,21 @@ fn worker(stream: UnixStream, data: &[u8]) {
 
 /// Counts what is asked, and refuses nothing.
 #[derive(Default)]
-struct Counting {
+struct CountingAuthority {
     asked: usize,
     bytes: usize,
 }
 
-impl Counting {
+impl CountingAuthority {
     fn count(&mut self, bytes: usize) {
         self.asked += 1;
         self.bytes += bytes;
     }
 }
 
-impl HostCalls for Counting {
+impl HostCalls for CountingAuthority {
     fn handle(&mut self, request: Request<'_>) -> Answer {
-        let taken = || Reply::Taken(Taken { bytes: 0, sha256: String::new() });
+        let taken = || Reply::Taken(ContentHash { bytes: 0, sha256: String::new() });
         let planned = || {
             let kind = cofferdam_core::audit::EntryKind::File;
             Reply::Planned(Planning { kind, entries: 1, bytes: 0 })
@@ -145,8 +145,8 @@ mod tests {
             let (ours, theirs) =
                 socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                     .expect("a pair");
-            let (mut socket, mut calls) = (Socket::of_gateway(ours), Counting::default());
-            let clock = Clock::new(Instant::now() + Duration::from_secs(600), CancellationToken::new());
+            let (mut socket, mut calls) = (Socket::of_gateway(ours), CountingAuthority::default());
+            let clock = CallClock::new(Instant::now() + Duration::from_secs(600), CancellationToken::new());
             let ended = std::thread::scope(|scope| {
                 scope.spawn(|| worker(theirs.into(), data));
                 let ended = converse(&mut socket, &mut calls, &clock, RESULT_BYTES_MAX, None);

@@ -14,15 +14,15 @@ pub const IDLE_WORKERS_MAX: usize = 24;
 pub const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Those that wait, the one that served last at the end.
-pub(super) struct Idle<W>(VecDeque<W>);
+pub(super) struct IdleWorkers<W>(VecDeque<W>);
 
-impl<W> Default for Idle<W> {
+impl<W> Default for IdleWorkers<W> {
     fn default() -> Self {
         Self(VecDeque::new())
     }
 }
 
-impl<W> Idle<W> {
+impl<W> IdleWorkers<W> {
     /// The one that served last among those that fit; it waits no more.
     pub(super) fn take(&mut self, fits: impl Fn(&W) -> bool) -> Option<W> {
         let found = self.0.iter().rposition(fits)?;
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_one_that_served_last_is_taken_and_the_one_that_served_first_is_too_many() {
-        let mut idle = Idle::default();
+        let mut idle = IdleWorkers::default();
         for n in 0..IDLE_WORKERS_MAX {
             assert_eq!(idle.keep(n), None);
         }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn those_that_waited_too_long_end_and_the_others_stay() {
-        let mut idle = Idle::default();
+        let mut idle = IdleWorkers::default();
         let waited = |ms: &u64| Duration::from_millis(*ms);
         let most = IDLE_TIME_MAX.as_millis() as u64;
         for ms in [most + 1, most, most - 1, 0] {

@@ -8,22 +8,22 @@
 use super::answer::{HostCalls, converse};
 use super::code::CodeStore;
 use super::describing::{describe_in, functions_in};
-use super::idle::{IDLE_TIME_MAX, Idle};
+use super::idle::{IDLE_TIME_MAX, IdleWorkers};
 use super::not_started;
 use super::process::Worker;
-use super::starter::{Starter, WorkerSpec, lock};
+use super::starter::{WorkerStarter, WorkerSpec, lock};
 use crate::sandbox::SandboxError;
 use crate::sandbox::binary::Binary;
-use crate::sandbox::cache::Cache;
-use crate::sandbox::clock::Clock;
+use crate::sandbox::cache::CompileCache;
+use crate::sandbox::clock::CallClock;
 use cap_std::fs::Dir;
 use cofferdam_confine as confine;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::entry::EntryPoint;
-use cofferdam_core::limits::Span;
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_ipc::{Broken, Description, Functions, Job, StartError, ToWorker};
+use cofferdam_ipc::{Broken, Description, Functions, CallSpec, StartError, ToWorker};
 use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -68,9 +68,9 @@ impl WorkerKey {
 
 /// All workers.
 pub(in crate::sandbox) struct Pool {
-    starter: Starter,
+    starter: WorkerStarter,
     code: CodeStore,
-    idle: Arc<Mutex<Idle<Worker>>>,
+    idle: Arc<Mutex<IdleWorkers<Worker>>>,
 }
 
 impl Pool {
@@ -80,12 +80,12 @@ impl Pool {
     /// # Errors
     /// Where no thread can be started.
     pub(in crate::sandbox) fn new(
-        cache: Cache,
-        compile_time: Span,
+        cache: CompileCache,
+        compile_time: TimeSpan,
         isolation: confine::Config,
     ) -> io::Result<Self> {
-        let idle: Arc<Mutex<Idle<Worker>>> = Arc::default();
-        let starter = Starter::start(isolation, Arc::downgrade(&idle))?;
+        let idle: Arc<Mutex<IdleWorkers<Worker>>> = Arc::default();
+        let starter = WorkerStarter::start(isolation, Arc::downgrade(&idle))?;
         Ok(Self { starter, code: CodeStore::new(cache, compile_time), idle })
     }
 
@@ -146,9 +146,9 @@ impl Pool {
         &self,
         binary: &Binary,
         key: WorkerKey,
-        job: &Job,
+        job: &CallSpec,
         calls: &mut dyn HostCalls,
-        clock: &Clock,
+        clock: &CallClock,
     ) -> Result<String, ToolError> {
         let ready = self.ready(&key).map_or_else(|| self.start(key, binary), Ok);
         let mut worker = ready.map_err(|error| {
@@ -224,9 +224,9 @@ impl Pool {
 
 fn call_in(
     worker: &mut Worker,
-    job: &Job,
+    job: &CallSpec,
     calls: &mut dyn HostCalls,
-    clock: &Clock,
+    clock: &CallClock,
 ) -> Result<Result<String, ToolError>, Broken> {
     let left = clock.deadline.saturating_duration_since(Instant::now());
     let asked = ToWorker::Call { job: Cow::Borrowed(job), time_ms: millis(left) };
@@ -290,15 +290,15 @@ mod tests {
     fn embedded_code_that_does_not_load_is_told_and_compiled_nowhere() {
         let room = tempfile::tempdir().expect("a folder");
         let isolation = confine::Config { require: false };
-        let cache = Cache::open(room.path()).expect("ours");
+        let cache = CompileCache::open(room.path()).expect("ours");
         let pool = Pool::new(cache, COMPILE_TIME, isolation).expect("a thread");
         let sha256 = "5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e";
         let binary = Binary::embedded(Embedded { sha256, size: 1, code: b"no machine code", told: "{}" });
         let key =
             WorkerKey { sha256: sha256.into(), tool: "t".into(), profile: "p".into(), folders: Vec::new() };
-        let (grants, entry) = (Grants::NOTHING, cofferdam_core::entry::Entry::Tool);
-        let job = Job { arguments: "{}".into(), entry, grants, limits: Limits::CEILING };
-        let clock = Clock::new(Instant::now() + Duration::from_secs(60), CancellationToken::new());
+        let (grants, entry) = (Grants::NOTHING, cofferdam_core::entry::EntryCall::Tool);
+        let job = CallSpec { arguments: "{}".into(), entry, grants, limits: Limits::CEILING };
+        let clock = CallClock::new(Instant::now() + Duration::from_secs(60), CancellationToken::new());
         let refused = pool.call(&binary, key, &job, &mut NotAsked, &clock).expect_err("no machine code");
         assert_eq!(refused.code, ErrorCode::ToolUnavailable);
         let said = "the machine code that is embedded in this program does not load: ";

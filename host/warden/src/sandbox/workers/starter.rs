@@ -1,7 +1,7 @@
 //! The one thread that starts workers and sees them off: the kernel ties a worker's life to the
 //! thread that started it, and a process that ends must be waited for.
 
-use super::idle::Idle;
+use super::idle::IdleWorkers;
 use super::pool::WorkerKey;
 use super::process::{SpareWorker, Worker};
 use cofferdam_confine as confine;
@@ -32,7 +32,7 @@ pub(super) enum WorkerSpec {
 }
 
 /// What the thread is told.
-enum Message {
+enum StarterMessage {
     /// Start a worker, and send it there; or one that was started ahead.
     Start(WorkerSpec, Sender<io::Result<Worker>>),
     /// Start a worker, and let it wait.
@@ -42,12 +42,12 @@ enum Message {
 }
 
 /// The way to the thread. It ends with the last of these.
-pub(super) struct Starter(Sender<Message>);
+pub(super) struct WorkerStarter(Sender<StarterMessage>);
 
-impl Starter {
+impl WorkerStarter {
     /// Starts the thread, whose workers are confined as `isolation` demands. It ends those of
     /// `idle` that nobody wants.
-    pub(super) fn start(isolation: confine::Config, idle: Weak<Mutex<Idle<Worker>>>) -> io::Result<Self> {
+    pub(super) fn start(isolation: confine::Config, idle: Weak<Mutex<IdleWorkers<Worker>>>) -> io::Result<Self> {
         let (send, messages) = channel();
         let work = move || run(&messages, isolation, &idle);
         std::thread::Builder::new().name("workers".into()).spawn(work)?;
@@ -57,20 +57,20 @@ impl Starter {
     /// Has a process ready for the next worker, which may serve anybody.
     pub(super) fn keep_spare(&self) {
         // A thread that is gone starts no worker either, which is told when one is wanted.
-        let _ = self.0.send(Message::KeepSpare);
+        let _ = self.0.send(StarterMessage::KeepSpare);
     }
 
     /// Has a worker started before anybody waits for it.
     pub(super) fn start_ahead(&self, spec: WorkerSpec) {
         // As above.
-        let _ = self.0.send(Message::Ahead(spec));
+        let _ = self.0.send(StarterMessage::Ahead(spec));
     }
 
     /// A worker, ready: a new one, or one that was started ahead meanwhile.
     pub(super) fn worker(&self, spec: WorkerSpec) -> io::Result<Worker> {
         let gone = || io::Error::other("no worker can be started any more");
         let (give, given) = channel();
-        self.0.send(Message::Start(spec, give)).map_err(|_| gone())?;
+        self.0.send(StarterMessage::Start(spec, give)).map_err(|_| gone())?;
         given.recv().unwrap_or_else(|_| Err(gone()))
     }
 }
@@ -78,25 +78,25 @@ impl Starter {
 /// Processes that do not end, and workers that wait, are looked at this often.
 const LOOK: Duration = Duration::from_millis(200);
 
-pub(super) fn lock(idle: &Mutex<Idle<Worker>>) -> MutexGuard<'_, Idle<Worker>> {
+pub(super) fn lock(idle: &Mutex<IdleWorkers<Worker>>) -> MutexGuard<'_, IdleWorkers<Worker>> {
     idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn run(messages: &Receiver<Message>, isolation: confine::Config, idle: &Weak<Mutex<Idle<Worker>>>) {
+fn run(messages: &Receiver<StarterMessage>, isolation: confine::Config, idle: &Weak<Mutex<IdleWorkers<Worker>>>) {
     let (reaper, ending) = channel::<Child>();
     let mut dying: Vec<Child> = Vec::new();
-    let mut spare = Spare::default();
+    let mut spare = SpareSlot::default();
     loop {
         dying.extend(ending.try_iter());
         dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         match messages.recv_timeout(LOOK) {
-            Ok(Message::Start(spec, give)) => {
+            Ok(StarterMessage::Start(spec, give)) => {
                 let ahead =
                     idle.upgrade().and_then(|idle| lock(&idle).take(|worker| worker.is_new_for(&spec)));
                 // Its caller gave up waiting and has it ended.
                 let _ = give.send(ahead.map_or_else(|| start(&mut spare, spec, isolation, &reaper), Ok));
             }
-            Ok(Message::Ahead(spec)) => match (start(&mut spare, spec, isolation, &reaper), idle.upgrade()) {
+            Ok(StarterMessage::Ahead(spec)) => match (start(&mut spare, spec, isolation, &reaper), idle.upgrade()) {
                 (Ok(worker), Some(idle)) => {
                     let surplus = lock(&idle).keep(worker);
                     // After the lock is let go: that kills a process.
@@ -106,7 +106,7 @@ fn run(messages: &Receiver<Message>, isolation: confine::Config, idle: &Weak<Mut
                 (Err(error), _) => tracing::error!(%error, "no worker could be started ahead"),
                 (Ok(_), None) => {}
             },
-            Ok(Message::KeepSpare) => spare.is_kept = true,
+            Ok(StarterMessage::KeepSpare) => spare.is_kept = true,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -118,7 +118,7 @@ fn run(messages: &Receiver<Message>, isolation: confine::Config, idle: &Weak<Mut
 }
 
 fn start(
-    spare: &mut Spare,
+    spare: &mut SpareSlot,
     spec: WorkerSpec,
     isolation: confine::Config,
     reaper: &Sender<Child>,
@@ -131,12 +131,12 @@ fn start(
 
 /// One process ahead, where one is kept.
 #[derive(Default)]
-struct Spare {
+struct SpareSlot {
     is_kept: bool,
     process: Option<SpareWorker>,
 }
 
-impl Spare {
+impl SpareSlot {
     /// The one that is there, if it lives, or a new one.
     fn take(&mut self) -> io::Result<SpareWorker> {
         let mut spare = self.process.take();

@@ -5,13 +5,13 @@ use super::super::processor::{Placement, run_anywhere};
 use super::*;
 use crate::attachments::Attachments;
 use crate::publish::{self, TurnShare, Workspaces};
-use crate::sandbox::Inputs;
+use crate::sandbox::CallInputs;
 use crate::sandbox::authority::Authority;
 use cofferdam_core::host_call::{Contents, Disposition, FILES_MAX, ReplyFile, ReplySource, StagedId};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_policy::{Call, Permit, PolicySet, Verdict, judge};
+use cofferdam_policy::{JudgedCall, Permit, PolicySet, Verdict, judge};
 use rustix::process::Pid;
 use rustix::thread::sched_getaffinity;
 use serde_bytes::{ByteBuf, Bytes};
@@ -50,7 +50,7 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
 fn permit() -> Permit {
     let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
     let policy = policies.iter().next().expect("one");
-    let call = Call {
+    let call = JudgedCall {
         id: TurnId::new("test").call(0),
         tool: policy.tool.clone(),
         arguments: serde_json::json!({ "path": "/shared/mine" }),
@@ -61,12 +61,12 @@ fn permit() -> Permit {
     }
 }
 
-fn soon() -> Clock {
-    Clock::until(Instant::now() + Duration::from_millis(50))
+fn soon() -> CallClock {
+    CallClock::until(Instant::now() + Duration::from_millis(50))
 }
 
-fn later() -> Clock {
-    Clock::until(Instant::now() + Duration::from_secs(600))
+fn later() -> CallClock {
+    CallClock::until(Instant::now() + Duration::from_secs(600))
 }
 
 /// Asks things of a real authority over a workspace; returns the error's code and words, or the
@@ -75,7 +75,7 @@ fn asked(requests: &[Request<'_>]) -> Vec<String> {
     let dir = tempfile::tempdir().expect("a folder");
     let config = publish::Config::shared(dir.path().join("workspace"), ByteSize::mib(1));
     let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
-    let inputs = Inputs {
+    let inputs = CallInputs {
         printed: None,
         web: None,
         attachments: Attachments::default(),
@@ -277,7 +277,7 @@ fn answered_after(over_for: Duration) -> Result<Result<String, ToolError>, Broke
     let (mut ours, theirs) = pair();
     let mut peer = Socket::of_worker(theirs.into());
     peer.send(&FromWorker::Ended(Ok(Cow::Borrowed("{}"))), &[], || false).expect("there is room");
-    converse(&mut ours, &mut Nothing, &Clock::until(Instant::now() - over_for), 100, None)
+    converse(&mut ours, &mut Nothing, &CallClock::until(Instant::now() - over_for), 100, None)
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn a_worker_may_answer_for_a_moment_after_the_end_and_no_longer() {
     // A silent one is waited for until then, and given up.
     let (mut ours, _silent) = pair();
     let end = Instant::now();
-    let ended = converse(&mut ours, &mut Nothing, &Clock::until(end), 100, None);
+    let ended = converse(&mut ours, &mut Nothing, &CallClock::until(end), 100, None);
     assert!(matches!(ended, Err(Broken::Stopped)) && end.elapsed() >= KILL_GRACE);
 }
 

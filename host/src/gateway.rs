@@ -5,7 +5,7 @@ use crate::config::Config;
 use cofferdam_agent::bus::Requests;
 use cofferdam_agent::llm::Answering;
 use cofferdam_agent::tools::{CallThreads, Registry, Toolbox, read_policy};
-use cofferdam_agent::turn::{History, Runner, ConversationOwner};
+use cofferdam_agent::turn::{ConversationOwner, History, Runner};
 use cofferdam_policy::{PolicyProblem, PolicySet};
 use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::attachments::outgoing::Outgoing;
@@ -172,7 +172,11 @@ impl Gateway {
         let Answering { provider, commands, instructions, clock } = answering;
         // The workspace's own: what holds for files holds for what is said of them, and neither is
         // reloaded.
-        let whose = if self.warden.workspaces().per_user() { ConversationOwner::Person } else { ConversationOwner::Session };
+        let whose = if self.warden.workspaces().per_user() {
+            ConversationOwner::Person
+        } else {
+            ConversationOwner::Session
+        };
         Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions)
             .with_commands(commands)
             .by(clock)

@@ -2,17 +2,19 @@
 //! task of a workflow would. Each is in the audit before anybody sees it, is kept before it is sent
 //! and is sent once under its name.
 
-use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SentNotice, SayRequest, SendsMessages};
+use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest, SendsMessages, SentNotice};
 use crate::workflows::{ChannelPeople, reached, sent};
 use cofferdam_chat::outbound::FileBundle;
 use cofferdam_chat::runs::PrivateChat;
-use cofferdam_core::audit::{AttachRecord, CallFacts, Effect, AuditEvent, CallOutcome, VerdictKind, sha256_hex};
+use cofferdam_core::audit::{
+    AttachRecord, AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind, sha256_hex,
+};
 use cofferdam_core::id::Caller;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{NewPart, NewReply, PartKind, SendState, Storage, Store, StoreError, NewTelling};
+use cofferdam_store::{NewPart, NewReply, NewTelling, PartKind, SendState, Storage, Store, StoreError};
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingFile};
 use cofferdam_warden::audit::{AuditError, AuditLog, Durability};
 use serde_json::json;
@@ -131,8 +133,12 @@ impl MessageSender {
         let text = response.text.unwrap_or_default();
         self.note(&OperatorMessage { say, text, files: Vec::new(), by }, turn, noted)?;
         let reply = NewReply { target: private.target.clone(), parts };
-        let telling =
-            NewTelling { turn: turn.clone(), reply, files: response.attachments, place: private.place.clone() };
+        let telling = NewTelling {
+            turn: turn.clone(),
+            reply,
+            files: response.attachments,
+            place: private.place.clone(),
+        };
         let told = store.tell_noting(&messenger.channel(), telling).await.map_err(|error| lost(&error))?;
         addition.keep();
         // From here on the store says which blobs are needed.
@@ -166,7 +172,12 @@ impl MessageSender {
     }
 
     /// What cannot be written down does not happen.
-    fn note(&self, message: &OperatorMessage, turn: &TurnId, noted: MessageState<'_>) -> Result<(), ToolError> {
+    fn note(
+        &self,
+        message: &OperatorMessage,
+        turn: &TurnId,
+        noted: MessageState<'_>,
+    ) -> Result<(), ToolError> {
         let unwritten =
             |error: AuditError| ToolError::new(ErrorCode::Internal, format!("the audit: {error}"));
         self.audit.append(outcome(message, turn, noted), Durability::Synced).map(drop).map_err(unwritten)
@@ -286,7 +297,8 @@ mod tests {
         let saying = MessageSender::new(people, &store, (outgoing, Arc::new(audit)), Handle::current());
         let (tell, told) = std::sync::mpsc::channel();
         for _ in 0..=SAYING_MAX {
-            let say = SayRequest { to: "telegram:1".into(), text_bytes: 1, key: None, patience_ms: 3_600_000 };
+            let say =
+                SayRequest { to: "telegram:1".into(), text_bytes: 1, key: None, patience_ms: 3_600_000 };
             let by = Caller { channel: "cli".into(), sender: "1".into() };
             let tell = tell.clone();
             let message = OperatorMessage { say, text: "x".into(), files: Vec::new(), by };

@@ -10,7 +10,7 @@ use cofferdam_core::arguments::from_pairs;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::json::parse_strict;
 use cofferdam_policy::{ARGUMENTS_BYTES_MAX, redact};
-use cofferdam_policy::{JudgedCall, GuestPath, PolicySet, ToolPolicy, Verdict, judge};
+use cofferdam_policy::{GuestPath, JudgedCall, PolicySet, ToolPolicy, Verdict, judge};
 use cofferdam_review::explain::explain;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -104,8 +104,11 @@ fn judged(arguments: &Value) {
     } else {
         reasons.push("no object".into());
     }
-    let call =
-        JudgedCall { id: TurnId::new("fuzz").call(0), tool: POLICY.tool.clone(), arguments: arguments.clone() };
+    let call = JudgedCall {
+        id: TurnId::new("fuzz").call(0),
+        tool: POLICY.tool.clone(),
+        arguments: arguments.clone(),
+    };
     let explained = explain(&POLICY, arguments);
     let denied = explained.iter().any(|place| !place.denials.is_empty());
     match judge(call, &POLICY) {

@@ -39,11 +39,16 @@ pub fn argv(data: &[u8]) {
     let set = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", &*tool)])
         .unwrap_or_else(|problems| panic!("{problems:?} in {tool}"));
     let policy = set.get("t").expect("there");
-    let call =
-        JudgedCall { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments: arguments.clone() };
+    let call = JudgedCall {
+        id: TurnId::new("fuzz").call(0),
+        tool: policy.tool.clone(),
+        arguments: arguments.clone(),
+    };
     match judge(call, policy) {
         Verdict::Permit(permit) => {
-            let EntryCall::Command(run) = permit.entry() else { panic!("{:?} is no command", permit.entry()) };
+            let EntryCall::Command(run) = permit.entry() else {
+                panic!("{:?} is no command", permit.entry())
+            };
             assert_eq!(Some(&run.argv), expected(&specs, &arguments).as_ref(), "{arguments}");
             assert!(run.argv.iter().all(|element| !element.contains('\0')), "{:?}", run.argv);
             assert_eq!(run.stdin, text_of(&arguments["text"]));

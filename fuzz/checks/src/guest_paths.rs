@@ -6,7 +6,7 @@ use crate::assert_plain;
 use crate::oracle;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_policy::{JudgedCall, GuestPath, PolicySet, ToolPolicy, Verdict, judge};
+use cofferdam_policy::{GuestPath, JudgedCall, PolicySet, ToolPolicy, Verdict, judge};
 use serde_json::json;
 use std::sync::LazyLock;
 
@@ -75,8 +75,11 @@ fn judged(text: &str, how: &str) {
         _ => mount == "/shared",
     };
     let expected = oracle::is_guest_path(&whole) && reachable;
-    let call =
-        JudgedCall { id: TurnId::new("fuzz").call(0), tool: POLICY.tool.clone(), arguments: json!({ how: text }) };
+    let call = JudgedCall {
+        id: TurnId::new("fuzz").call(0),
+        tool: POLICY.tool.clone(),
+        arguments: json!({ how: text }),
+    };
     match judge(call, &POLICY) {
         Verdict::Permit(permit) => {
             assert!(expected, "{how} {text:?} is permitted");

@@ -133,8 +133,11 @@ fn mended(set: &PolicySet, policy: &ToolPolicy) {
         let edited = suggestion.edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set));
         let edited = edited.expect("an edit that is suggested can be made");
         let policy = edited.get(policy.tool.as_str()).expect("the tool is still there");
-        let call =
-            JudgedCall { id: TurnId::new("fuzz").call(0), tool: policy.tool.clone(), arguments: arguments.clone() };
+        let call = JudgedCall {
+            id: TurnId::new("fuzz").call(0),
+            tool: policy.tool.clone(),
+            arguments: arguments.clone(),
+        };
         assert!(!matches!(judge(call, policy), Verdict::Deny(_)), "a suggestion does not help");
         assert!(widens(&suggestion.changes));
     }

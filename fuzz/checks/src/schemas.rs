@@ -5,7 +5,7 @@
 
 use crate::assert_plain;
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::schema::{StepBudget, ValueRefusal, Schema};
+use cofferdam_core::schema::{Schema, StepBudget, ValueRefusal};
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::schema::{Leaf, leaves};
 use cofferdam_policy::{ArgumentClass, ToolPolicy};

@@ -5,7 +5,7 @@
 
 use crate::assert_plain;
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::schema::{StepBudget, Schema};
+use cofferdam_core::schema::{Schema, StepBudget};
 use cofferdam_core::wit::{FunctionFailure, FunctionShape, Shape, Width};
 use serde_json::json;
 

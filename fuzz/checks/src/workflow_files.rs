@@ -5,7 +5,7 @@
 //! A first line `#json` makes the rest JSON.
 
 use crate::assert_plain;
-use cofferdam_workflow::{Context, FileProblem, RunPlan, PlannedWork, Workflow, mermaid};
+use cofferdam_workflow::{Context, FileProblem, PlannedWork, RunPlan, Workflow, mermaid};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

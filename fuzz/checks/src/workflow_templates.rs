@@ -3,7 +3,7 @@
 //! The bytes are a template up to the first NUL, and what is put in.
 
 use crate::assert_plain;
-use cofferdam_workflow::template::{ValueRoot, RenderScope, Template};
+use cofferdam_workflow::template::{RenderScope, Template, ValueRoot};
 use serde_json::{Value, json};
 
 /// Parses and renders; holds both to what they promise.
@@ -19,7 +19,8 @@ pub fn workflow_templates(data: &[u8]) {
         }
     };
     let input = json!({ "x": put_in, "list": [put_in, 1, null], "map": { "k": put_in }, "n": 1.5 });
-    let scope = RenderScope::default().with(ValueRoot::Input, input).with(ValueRoot::Env, json!({ "HOME": put_in }));
+    let scope =
+        RenderScope::default().with(ValueRoot::Input, input).with(ValueRoot::Env, json!({ "HOME": put_in }));
     let rendered = template.render_text(&scope);
     assert_eq!(rendered, template.render_text(&scope), "twice the same");
     match (&rendered, template.literal()) {

@@ -5,7 +5,7 @@ use crate::words;
 use cofferdam_agent::tools::follow_calls;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{StoreRetry, Store};
+use cofferdam_store::{Store, StoreRetry};
 
 /// A turn that was begun so often and never ended is not run any more. A message that kills the
 /// gateway cannot be told from one that was under way whenever something else did, so the number is

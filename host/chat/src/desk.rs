@@ -16,7 +16,7 @@ mod press;
 mod tests;
 mod words;
 
-pub use asking::{ShowAttempt, ApprovalDisplay, Changing, NotShown, change_message, until_shown};
+pub use asking::{ApprovalDisplay, Changing, NotShown, ShowAttempt, change_message, until_shown};
 pub use press::{PressAnswer, Verb};
 
 use crate::lanes::Stop;

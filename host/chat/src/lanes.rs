@@ -17,13 +17,13 @@ mod slot;
 mod tests;
 
 pub use album::AlbumWindow;
-pub use dispatch::{ARRIVALS_MAX, SessionQueues, STOPS_AT_ONCE_MAX, TurnWorker};
+pub use dispatch::{ARRIVALS_MAX, STOPS_AT_ONCE_MAX, SessionQueues, TurnWorker};
 pub use queue::{LANE_UNITS_MAX, LANES_MAX};
-pub use running::{StopPower, RunningTurn, RunningTurns, StopResult};
-pub use slot::{TurnSlot, TURNS_AT_ONCE_MAX};
+pub use running::{RunningTurn, RunningTurns, StopPower, StopResult};
+pub use slot::{TURNS_AT_ONCE_MAX, TurnSlot};
 
 use cofferdam_core::id::SessionId;
-use cofferdam_store::{BoundTurn, UpdateClaim, QueuedUpdate, StoredReply};
+use cofferdam_store::{BoundTurn, QueuedUpdate, StoredReply, UpdateClaim};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 

@@ -26,9 +26,9 @@ pub mod setup;
 mod trouble;
 pub mod words;
 
-pub use alive::{AGAIN, ShownActivity, ArrivingAlbums, ActivityIndicator, WorkingTurn};
+pub use alive::{AGAIN, ActivityIndicator, ArrivingAlbums, ShownActivity, WorkingTurn};
 pub use attempt::{ATTEMPTS_MAX, attempt};
 pub use live::{LiveStatus, TurnDisplay};
 pub use newest::{LatestStep, StatusDelays, StatusText, StatusWatcher};
-pub use placeholder::{EditableMessage, EditResult, PlaceholderEnd, Placeholder, PlaceholderRef};
+pub use placeholder::{EditResult, EditableMessage, Placeholder, PlaceholderEnd, PlaceholderRef};
 pub use trouble::RetryPauses;

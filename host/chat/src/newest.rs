@@ -244,7 +244,8 @@ mod tests {
     use cofferdam_core::id::TurnId;
 
     const NONE: StatusDelays = StatusDelays { doing: Duration::ZERO, saying: Duration::ZERO };
-    const HOUR: StatusDelays = StatusDelays { doing: Duration::from_secs(3600), saying: Duration::from_secs(3600) };
+    const HOUR: StatusDelays =
+        StatusDelays { doing: Duration::from_secs(3600), saying: Duration::from_secs(3600) };
 
     fn calling(newest: &LatestStep, tool: &str, number: usize, of: usize) {
         newest.step(TurnStep::Calling { call: TurnId::new("t").call(number), tool: tool.into(), number, of });

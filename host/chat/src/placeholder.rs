@@ -3,7 +3,7 @@
 //! at most; the answer takes its place. Nothing about it can fail a turn.
 
 use crate::outbound::{FirstMessage, StyledText, markdown, split};
-use crate::{LiveStatus, StatusDelays, TurnDisplay, StatusText};
+use crate::{LiveStatus, StatusDelays, StatusText, TurnDisplay};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, Store};
@@ -117,7 +117,12 @@ impl PlaceholderRef {
 
 impl<D: EditableMessage> Placeholder<D> {
     /// Shows a turn until it is ended. `before` is what an earlier run of the same turn has left.
-    pub fn start(store: Store, turn: TurnId, draft: D, before: Option<store::Placeholder>) -> LiveStatus<Self> {
+    pub fn start(
+        store: Store,
+        turn: TurnId,
+        draft: D,
+        before: Option<store::Placeholder>,
+    ) -> LiveStatus<Self> {
         let state = match before {
             None => PlaceholderState::None,
             Some(store::Placeholder::Unknown) if D::IS_SENT_ONCE => PlaceholderState::Begun,
@@ -149,7 +154,9 @@ impl<D: EditableMessage> TurnDisplay for Placeholder<D> {
 
     async fn room(&mut self) {
         match self.state {
-            PlaceholderState::None | PlaceholderState::Begun | PlaceholderState::Shown(_) => self.draft.room().await,
+            PlaceholderState::None | PlaceholderState::Begun | PlaceholderState::Shown(_) => {
+                self.draft.room().await
+            }
             PlaceholderState::Doubtful(_) | PlaceholderState::Over => std::future::pending().await,
         }
     }

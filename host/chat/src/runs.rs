@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, NewPart, ReplyPlace, QueuedUpdate, StoredReply};
+use cofferdam_store::{AnswerTo, NewPart, QueuedUpdate, ReplyPlace, StoredReply};
 use cofferdam_warden::attachments::{Attachments, SentFile};
 use cofferdam_warden::messaging::Messaging;
 use serde_json::{Value, json};
@@ -55,7 +55,11 @@ pub trait Messenger: Send + Sync {
     ///
     /// # Errors
     /// [`Unreached`].
-    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, UnreachableReason>;
+    async fn approver(
+        &self,
+        person: &str,
+        patience: Duration,
+    ) -> Result<Arc<dyn Approver>, UnreachableReason>;
 
     /// Asks below the message that is answered there, as its turn would; none where that place is
     /// unreadable.
@@ -176,7 +180,11 @@ impl Runs {
     }
 
     /// The channel is up, and sends what it is handed.
-    pub(crate) fn is_up<C: AdmitsPeople>(&self, channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
+    pub(crate) fn is_up<C: AdmitsPeople>(
+        &self,
+        channels: watch::Receiver<Arc<C>>,
+        lanes: mpsc::Sender<Arrival>,
+    ) {
         self.known().messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, lanes }));
     }
 
@@ -202,7 +210,10 @@ impl<C: AdmitsPeople> ReachableChannel<C> {
         }
     }
 
-    async fn private(&self, person: &str) -> Result<(Arc<C>, C::Target, Option<ReplyPlace>), UnreachableReason> {
+    async fn private(
+        &self,
+        person: &str,
+    ) -> Result<(Arc<C>, C::Target, Option<ReplyPlace>), UnreachableReason> {
         let channel = self.now();
         let Ok(number) = person.parse() else {
             return Err(UnreachableReason::Ever(format!("{person} is no number of a person")));
@@ -263,7 +274,11 @@ impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
         self.hand_on(&channel, arrivals::reply(&*channel, reply)).await;
     }
 
-    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, UnreachableReason> {
+    async fn approver(
+        &self,
+        person: &str,
+        patience: Duration,
+    ) -> Result<Arc<dyn Approver>, UnreachableReason> {
         let (channel, target, _) = self.private(person).await?;
         let base = channel.base();
         let desk = base.desk.of_one(person, patience);

@@ -18,7 +18,10 @@ pub mod trial;
 
 pub use expendable::spawn_expendable;
 pub use privileges::close_inherited;
-pub use report::{Capabilities, ConfinementMode, LANDLOCK_ABI_MIN, Landlock, MissingControl, IncompleteError, Report, Seccomp};
+pub use report::{
+    Capabilities, ConfinementMode, IncompleteError, LANDLOCK_ABI_MIN, Landlock, MissingControl, Report,
+    Seccomp,
+};
 pub use rlimits::{COMPILE_CPU_SECONDS, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
 
 use serde::Deserialize;
@@ -41,7 +44,11 @@ impl Config {
     /// [`NotWhole`], which names what is missing and how to mend it.
     pub fn demand(&self, report: &Report) -> Result<(), IncompleteError> {
         let missing = report.missing();
-        if !self.require || missing.is_empty() { Ok(()) } else { Err(IncompleteError { who: report.who, missing }) }
+        if !self.require || missing.is_empty() {
+            Ok(())
+        } else {
+            Err(IncompleteError { who: report.who, missing })
+        }
     }
 }
 

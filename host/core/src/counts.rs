@@ -136,7 +136,11 @@ impl Counts {
             },
             updates: Counter::new(),
             held: Counter::new(),
-            workers: WorkerCounts { started: Counter::new(), killed: Counter::new(), fail: AtomicBool::new(false) },
+            workers: WorkerCounts {
+                started: Counter::new(),
+                killed: Counter::new(),
+                fail: AtomicBool::new(false),
+            },
             audit_records: Counter::new(),
             reloads: ReloadCounts {
                 ended: LabelCounts::new(["applied", "refused"]),

@@ -169,7 +169,8 @@ impl fmt::Debug for Blanker {
     }
 }
 
-static KNOWN: RwLock<KnownSecrets> = RwLock::new(KnownSecrets { secrets: VecDeque::new(), forms: Vec::new() });
+static KNOWN: RwLock<KnownSecrets> =
+    RwLock::new(KnownSecrets { secrets: VecDeque::new(), forms: Vec::new() });
 
 /// The secrets of a process.
 struct KnownSecrets {

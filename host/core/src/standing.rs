@@ -36,7 +36,12 @@ pub struct HealthHistory {
 
 impl ServiceHealth {
     const fn new() -> Self {
-        Self(Mutex::new(HealthHistory { succeeded_at: None, failed_at: None, reason: None, failing_since: None }))
+        Self(Mutex::new(HealthHistory {
+            succeeded_at: None,
+            failed_at: None,
+            reason: None,
+            failing_since: None,
+        }))
     }
 
     /// An attempt succeeded at `now`, in milliseconds since 1970 UTC as all times here.

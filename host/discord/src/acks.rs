@@ -2,10 +2,10 @@
 //! soon as the command is kept, however long it waits for its turn; and again by the next start,
 //! where nobody knows whether it was given.
 
-use super::api::{DiscordApi, RequestBody, BucketWait};
+use super::api::{BucketWait, DiscordApi, RequestBody};
 use super::bot::DiscordBot;
 use super::failure::{ApiFailure, codes};
-use super::route::{Snowflake, Route};
+use super::route::{Route, Snowflake};
 use super::wire::Interaction;
 use cofferdam_agent::server::Backoff;
 use cofferdam_chat::answering::StartDecision;

@@ -61,8 +61,13 @@ impl DiscordApi {
     ///
     /// # Errors
     /// When the TLS library does not start.
-    pub(super) fn new(address: Address, token: BotToken, stop: CancellationToken) -> Result<Self, ApiFailure> {
-        let client = client(address.reach, AGENT).build().map_err(|error| ApiFailure::network(error, &token))?;
+    pub(super) fn new(
+        address: Address,
+        token: BotToken,
+        stop: CancellationToken,
+    ) -> Result<Self, ApiFailure> {
+        let client =
+            client(address.reach, AGENT).build().map_err(|error| ApiFailure::network(error, &token))?;
         Ok(Self {
             client,
             base: address.url,
@@ -124,7 +129,9 @@ impl DiscordApi {
             }
             drop(turn);
             match (status, limited) {
-                (_, Some(limited)) if haste == BucketWait::Now => return Err(ApiFailure::TooMany(limited.wait)),
+                (_, Some(limited)) if haste == BucketWait::Now => {
+                    return Err(ApiFailure::TooMany(limited.wait));
+                }
                 (_, Some(limited)) => {
                     tracing::debug!(route = route.name, ?limited, "Discord asks for a pause");
                     // No bucket says so for the callbacks.

@@ -4,12 +4,14 @@
 use super::api::RequestBody;
 use super::bot::DiscordBot;
 use super::failure::ApiFailure;
-use super::route::{self, Snowflake, Route};
+use super::route::{self, Route, Snowflake};
 use super::send::{MANNERS, message, nonce, payload};
 use super::target::ReplyTarget;
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
-use cofferdam_chat::desk::{ShowAttempt, ApprovalDisplay, Changing, NotShown, Verb, change_message, until_shown};
+use cofferdam_chat::desk::{
+    ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, until_shown,
+};
 use cofferdam_chat::outbound::{StyledText, in_pieces};
 use serde_json::{Value, json};
 use std::future::ready;

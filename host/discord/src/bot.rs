@@ -6,12 +6,12 @@ use super::api::{DiscordApi, RequestBody};
 use super::config::{Config, Timing};
 use super::failure::ApiFailure;
 use super::file::Cdn;
-use super::route::{self, Snowflake, Route};
+use super::route::{self, Route, Snowflake};
 use super::rules::AccessRules;
 use super::wire::User;
 use cofferdam_chat::answering::ChannelServices;
 use cofferdam_chat::people::words::Platform;
-use cofferdam_chat::people::{AccessControl, Groups, ConfiguredPeople};
+use cofferdam_chat::people::{AccessControl, ConfiguredPeople, Groups};
 use cofferdam_chat::setup::MenuEntry;
 use cofferdam_store::Presence;
 use std::sync::Arc;
@@ -87,6 +87,12 @@ impl DiscordBot {
     /// What holds now.
     pub(super) fn rules(&self) -> AccessRules {
         let (groups, me, menu) = (self.door.groups.clone(), self.me.clone(), self.menu.clone());
-        AccessRules { allowed: self.door.allowed(), guilds: groups, me, menu, whose: self.base.runner.whose() }
+        AccessRules {
+            allowed: self.door.allowed(),
+            guilds: groups,
+            me,
+            menu,
+            whose: self.base.runner.whose(),
+        }
     }
 }

@@ -60,7 +60,12 @@ impl Buckets {
     }
 
     /// Notes what an answer tells; `retry_after` is that of a 429, `global` whether it is over all.
-    pub(super) async fn note(&self, turn: &mut BucketPermit, headers: &HeaderMap, limited: Option<RateLimit>) {
+    pub(super) async fn note(
+        &self,
+        turn: &mut BucketPermit,
+        headers: &HeaderMap,
+        limited: Option<RateLimit>,
+    ) {
         let now = Instant::now();
         let remaining = number(headers, "x-ratelimit-remaining");
         let reset = number(headers, "x-ratelimit-reset-after").and_then(seconds);
@@ -162,7 +167,10 @@ mod tests {
         let plain = headers(&[("retry-after", "7")]);
         assert_eq!(RateLimit::read(&plain, br#"{"retry_after":1.5,"global":false}"#), limited(1.5, false));
         assert_eq!(RateLimit::read(&plain, b"<html>"), limited(7.0, false));
-        assert_eq!(RateLimit::read(&headers(&[]), br#"{"retry_after":0.5,"global":true}"#), limited(0.5, true));
+        assert_eq!(
+            RateLimit::read(&headers(&[]), br#"{"retry_after":0.5,"global":true}"#),
+            limited(0.5, true)
+        );
         let global = headers(&[("x-ratelimit-global", "true")]);
         assert_eq!(RateLimit::read(&global, b""), limited(5.0, true));
         for odd in [r#"{"retry_after":-1}"#, r#"{"retry_after":1e300}"#, r#"{"retry_after":"x"}"#] {

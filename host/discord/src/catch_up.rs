@@ -3,9 +3,9 @@
 //! answered once, as all others are known already.
 
 use super::api::RequestBody;
-use super::bot::{DiscordBot, Bots};
+use super::bot::{Bots, DiscordBot};
 use super::failure::ApiFailure;
-use super::route::{self, Snowflake, Route};
+use super::route::{self, Route, Snowflake};
 use super::take::{judged, keep, place_read};
 use super::target::first_id_of;
 use super::wire::id;

@@ -1,24 +1,24 @@
 //! What answering asks of a channel, for Discord: reading its messages, and where answers are said
 //! and shown.
 
-use super::api::{RequestBody, BucketWait};
+use super::api::{BucketWait, RequestBody};
 use super::approvals::{ApprovalTarget, take_choices};
-use super::bot::{DiscordBot, CHANNEL};
+use super::bot::{CHANNEL, DiscordBot};
 use super::draft::Draft;
 use super::failure::ApiFailure;
 use super::file::DiscordFile;
-use super::prepare::{DiscordTurn, DiscordAction, prepare};
+use super::prepare::{DiscordAction, DiscordTurn, prepare};
 use super::route::{self, Route};
 use super::send::MANNERS;
 use super::target::{ChannelRef, ReplyTarget, first_id_of};
 use super::wire::Message;
 use async_trait::async_trait;
-use cofferdam_chat::answering::{ChannelServices, StartDecision, Channel};
+use cofferdam_chat::answering::{Channel, ChannelServices, StartDecision};
 use cofferdam_chat::desk::{ApprovalDisplay, Changing};
 use cofferdam_chat::outbound::{ChannelLimits, FirstMessage};
 use cofferdam_chat::people::{AccessControl, AdmitsPeople};
 use cofferdam_chat::runs::UnreachableReason;
-use cofferdam_chat::{AGAIN, LiveStatus, Placeholder, ActivityIndicator, PlaceholderRef};
+use cofferdam_chat::{AGAIN, ActivityIndicator, LiveStatus, Placeholder, PlaceholderRef};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, Update};
 use std::sync::Arc;
@@ -118,7 +118,10 @@ impl AdmitsPeople for DiscordBot {
         ReplyTarget::person(person).to_text()
     }
 
-    async fn open_private(&self, person: i64) -> Result<(ReplyTarget, Option<store::ReplyPlace>), UnreachableReason> {
+    async fn open_private(
+        &self,
+        person: i64,
+    ) -> Result<(ReplyTarget, Option<store::ReplyPlace>), UnreachableReason> {
         let channel = self.private_channel(person).await.map_err(|failure| match failure {
             ApiFailure::Refused { .. } => UnreachableReason::Ever(failure.to_string()),
             _ => UnreachableReason::Now(failure.to_string()),

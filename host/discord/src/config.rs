@@ -193,7 +193,11 @@ impl Config {
     pub(super) fn cdn(&self) -> Result<Option<Address>, ConfigError> {
         let Some(text) = &self.cdn_url else { return Ok(None) };
         let address = Address::parse(text).map_err(ConfigError::CdnUrl)?;
-        if address.reach == ServerScope::Loopback { Ok(Some(address)) } else { Err(ConfigError::CdnElsewhere) }
+        if address.reach == ServerScope::Loopback {
+            Ok(Some(address))
+        } else {
+            Err(ConfigError::CdnElsewhere)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The message that stands for the answer while its turn runs: one of its own, or the one that
 //! Discord shows below a command.
 
-use super::api::{RequestBody, BucketWait, REQUEST_MAX};
+use super::api::{BucketWait, REQUEST_MAX, RequestBody};
 use super::bot::DiscordBot;
 use super::failure::ApiFailure;
 use super::route::{self, Route};
@@ -52,12 +52,18 @@ impl chat::EditableMessage for Draft {
     }
 
     async fn edit(&self, id: &str, text: &StyledText) -> EditResult {
-        let (Some(channel), Ok(message)) = (self.target.channel(), id.parse()) else { return EditResult::Gone };
+        let (Some(channel), Ok(message)) = (self.target.channel(), id.parse()) else {
+            return EditResult::Gone;
+        };
         let route = match self.target.open_interaction(now_ms()) {
             Some(of) => Route::on_answer(route::EDIT_ANSWER, of),
             None => Route::bot(route::EDIT, &[channel, message]),
         };
-        match self.bot.api.call_within(&route, RequestBody::Json(&payload(text)), (REQUEST_MAX, BucketWait::Now)).await
+        match self
+            .bot
+            .api
+            .call_within(&route, RequestBody::Json(&payload(text)), (REQUEST_MAX, BucketWait::Now))
+            .await
         {
             Ok(_) | Err(ApiFailure::TooMany(_)) => EditResult::Settled,
             Err(ApiFailure::Refused { .. }) => EditResult::Gone,

@@ -4,12 +4,14 @@
 use super::api::RequestBody;
 use super::bot::DiscordBot;
 use super::failure::ApiFailure;
-use super::route::{self, Snowflake, Route};
+use super::route::{self, Route, Snowflake};
 use super::wire::id;
 use async_trait::async_trait;
 use bytes::Bytes;
-use cofferdam_chat::download::{DownloadBody, DownloadSource, RetryAdvice, Unavailable, again, deadline, fetch, read_body};
-use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, SentFile, IntakeResult};
+use cofferdam_chat::download::{
+    DownloadBody, DownloadSource, RetryAdvice, Unavailable, again, deadline, fetch, read_body,
+};
+use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, IntakeResult, SentFile};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, Url};
 use serde::{Deserialize, Serialize};

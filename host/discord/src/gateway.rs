@@ -3,9 +3,9 @@
 
 use super::address;
 use super::api::{AGENT, RequestBody};
-use super::bot::{DiscordBot, Bots, CHANNEL};
+use super::bot::{Bots, CHANNEL, DiscordBot};
 use super::catch_up::catch_up;
-use super::connection::{SessionStart, Connection, EVENTS_MAX, ConnectionEnd};
+use super::connection::{Connection, ConnectionEnd, EVENTS_MAX, SessionStart};
 use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::socket::connect;
@@ -138,7 +138,10 @@ pub(super) async fn listen(
 
 impl GatewayState<'_> {
     /// One connection, from its address to its end.
-    async fn connection(&mut self, announce: &mut Option<impl FnOnce()>) -> Result<NextConnection, ServeError> {
+    async fn connection(
+        &mut self,
+        announce: &mut Option<impl FnOnce()>,
+    ) -> Result<NextConnection, ServeError> {
         let bot = self.bots.borrow().clone();
         self.up = None;
         goes_on_within(SILENCE_MAX);
@@ -198,7 +201,9 @@ impl GatewayState<'_> {
             return Ok(Err(NextConnection::Pause(said, Some(wait))));
         }
         let url = address::gateway(answer["url"].as_str().unwrap_or_default(), self.gateway.api);
-        Ok(url.ok_or_else(|| NextConnection::Pause("GET /gateway/bot tells no address of Discord's".into(), None)))
+        Ok(url.ok_or_else(|| {
+            NextConnection::Pause("GET /gateway/bot tells no address of Discord's".into(), None)
+        }))
     }
 
     /// Speaks over a connection, and keeps what comes until the last of it is kept.

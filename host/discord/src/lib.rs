@@ -49,7 +49,7 @@ pub use token::BotToken;
 
 use acks::Acks;
 use api::{AGENT, DiscordApi};
-use bot::{DiscordBot, Bots, CHANNEL, BotUser, named};
+use bot::{BotUser, Bots, CHANNEL, DiscordBot, named};
 use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
@@ -141,11 +141,15 @@ pub async fn speak(service: DiscordService, stop: CancellationToken) -> Result<(
 }
 
 /// The bot, once Discord has said who it is, and where events come from; `None` on `stop`.
-async fn open(service: DiscordService, stop: &CancellationToken) -> Result<Option<(Arc<DiscordBot>, GatewayAddress)>, ServeError> {
+async fn open(
+    service: DiscordService,
+    stop: &CancellationToken,
+) -> Result<Option<(Arc<DiscordBot>, GatewayAddress)>, ServeError> {
     service.config.check()?;
     let address = service.config.address()?;
     let Config { message_content, .. } = service.config;
-    let gateway = GatewayAddress { api: address.reach, message_content, token_place: service.config.token_place() };
+    let gateway =
+        GatewayAddress { api: address.reach, message_content, token_place: service.config.token_place() };
     let soon = stop.child_token();
     let api = DiscordApi::new(address, service.token.clone(), soon.clone());
     let api = Arc::new(api.map_err(|failure| ServeError::Client(failure.to_string()))?);
@@ -162,7 +166,12 @@ async fn who_am_i(api: &DiscordApi, stop: &CancellationToken) -> Result<Option<B
     wait_for("Discord", pauses, stop, || BotUser::ask(api), asks_for).await
 }
 
-fn bot(service: DiscordService, api: Arc<DiscordApi>, me: BotUser, soon: CancellationToken) -> Result<DiscordBot, ServeError> {
+fn bot(
+    service: DiscordService,
+    api: Arc<DiscordApi>,
+    me: BotUser,
+    soon: CancellationToken,
+) -> Result<DiscordBot, ServeError> {
     let DiscordService { config, services, .. } = service;
     let cdn = config.cdn()?;
     let reach = if cdn.is_some() { ServerScope::Loopback } else { ServerScope::Remote };
@@ -175,7 +184,11 @@ fn bot(service: DiscordService, api: Arc<DiscordApi>, me: BotUser, soon: Cancell
         api,
         cdn: Arc::new(Cdn { client, instead: cdn.map(|address| address.url) }),
         presence: services.presence,
-        door: AccessControl::new(named(&config), PairedPeople::new(services.people, CHANNEL), PeopleNames::default()),
+        door: AccessControl::new(
+            named(&config),
+            PairedPeople::new(services.people, CHANNEL),
+            PeopleNames::default(),
+        ),
         timing: config.timing,
         me,
         menu: Arc::new(services.menu),

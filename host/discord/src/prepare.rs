@@ -5,11 +5,11 @@ use super::command;
 use super::file::DiscordFile;
 use super::mention::BotNumber;
 use super::route::Snowflake;
-use super::rules::{SenderReply, AccessRules};
+use super::rules::{AccessRules, SenderReply};
 use super::target::ReplyTarget;
 use super::wire::{Message, RepliedMessage};
 use cofferdam_chat::answering::{
-    self, MessageFacts, Author, RequestFiles, TurnRequest, NamedUser, after_mention, without_mention,
+    self, Author, MessageFacts, NamedUser, RequestFiles, TurnRequest, after_mention, without_mention,
 };
 use cofferdam_core::command::{CommandLine, spoken, steered};
 use cofferdam_store::QueueMode;
@@ -76,7 +76,9 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
         MessageIntent::Said(text) => (text, false),
     };
     let replied = match message.replied {
-        RepliedMessage::Message(to) if !to.files.is_empty() => Some(RequestFiles::Replied { files: to.files, album: None }),
+        RepliedMessage::Message(to) if !to.files.is_empty() => {
+            Some(RequestFiles::Replied { files: to.files, album: None })
+        }
         _ => None,
     };
     question.asks(words, replied, rules.may_begin_anew(sender))
@@ -125,7 +127,7 @@ mod tests {
     use super::super::bot::BotUser;
     use super::*;
     use cofferdam_agent::turn::ConversationOwner;
-    use cofferdam_chat::people::{Group, Groups, GroupMembers};
+    use cofferdam_chat::people::{Group, GroupMembers, Groups};
     use serde_json::{Value, json};
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;

@@ -3,10 +3,10 @@
 //! else.
 
 use super::acks::ANSWER_MAX;
-use super::api::{RequestBody, BucketWait};
+use super::api::{BucketWait, RequestBody};
 use super::bot::{DiscordBot, PLATFORM};
 use super::route::Route;
-use super::wire::{Interaction, ButtonPress};
+use super::wire::{ButtonPress, Interaction};
 use cofferdam_chat::answering::IntakeState;
 use cofferdam_chat::outbound::StyledText;
 use cofferdam_chat::people::words::to_stranger;

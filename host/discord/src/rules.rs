@@ -2,10 +2,10 @@
 
 use super::bot::BotUser;
 use super::route::Snowflake;
-use super::wire::{MessageKind, Message};
+use super::wire::{Message, MessageKind};
 use cofferdam_agent::turn::ConversationOwner;
 use cofferdam_chat::lanes::StopPower;
-use cofferdam_chat::people::{Group, Groups, GroupMembers};
+use cofferdam_chat::people::{Group, GroupMembers, Groups};
 use cofferdam_chat::setup::MenuEntry;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,17 +1,19 @@
 //! The one request that sends a part of a reply: a message of its channel, or the answer to a
 //! command; with files streamed from their blobs. Sent again it is there once.
 
-use super::api::{RequestBody, BucketWait};
-use super::bot::{DiscordBot, BotUser};
+use super::api::{BucketWait, RequestBody};
+use super::bot::{BotUser, DiscordBot};
 use super::channel::Typing;
 use super::failure::{ApiFailure, codes};
-use super::route::{self, Snowflake, Route};
+use super::route::{self, Route, Snowflake};
 use super::target::{ChannelRef, ReplyTarget};
 use super::text::{TEXT_CHARS_MAX, length, written};
 use super::wire::id;
 use async_trait::async_trait;
-use cofferdam_chat::outbound::{FileBundle, PartContent, ChannelLimits, StyledText, Router, SendError, SendingPart};
-use cofferdam_chat::{ShownActivity, PlaceholderRef};
+use cofferdam_chat::outbound::{
+    ChannelLimits, FileBundle, PartContent, Router, SendError, SendingPart, StyledText,
+};
+use cofferdam_chat::{PlaceholderRef, ShownActivity};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_store::now_ms;
 use cofferdam_warden::attachments::outgoing::Outgoing;
@@ -188,7 +190,8 @@ impl DiscordBot {
     /// The private channel of somebody.
     pub(super) async fn private_channel(&self, person: Snowflake) -> Result<Snowflake, ApiFailure> {
         let recipient = json!({ "recipient_id": person.to_string() });
-        let channel = self.api.call(&Route::bot(route::OPEN_PRIVATE, &[]), RequestBody::Json(&recipient)).await?;
+        let channel =
+            self.api.call(&Route::bot(route::OPEN_PRIVATE, &[]), RequestBody::Json(&recipient)).await?;
         id(&channel["id"]).ok_or_else(|| ApiFailure::Unreachable("Discord tells no id of the channel".into()))
     }
 }

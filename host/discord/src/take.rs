@@ -2,7 +2,7 @@
 //! stream is read, before its number counts as seen.
 
 use super::address;
-use super::bot::{DiscordBot, Bots, CHANNEL, PLATFORM};
+use super::bot::{Bots, CHANNEL, DiscordBot, PLATFORM};
 use super::connection::GatewayEvent;
 use super::file::DiscordFile;
 use super::prepare::{is_for_us, queue_of};
@@ -10,14 +10,14 @@ use super::presses;
 use super::route::Snowflake;
 use super::rules::SenderReply;
 use super::target::ReplyTarget;
-use super::wire::{ACKNOWLEDGED, Interaction, Message, ButtonPress, RepliedMessage, id};
+use super::wire::{ACKNOWLEDGED, ButtonPress, Interaction, Message, RepliedMessage, id};
 use cofferdam_agent::server::ServerScope;
 use cofferdam_chat::answering::{Channel, IntakeState, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::runs::{files_of_run, reply_of_run};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::Caller;
-use cofferdam_store::{WaitReply, UpdateFate, Headers, NewUpdate, ReplyPlace, StreamPosition, Stream};
+use cofferdam_store::{Headers, NewUpdate, ReplyPlace, Stream, StreamPosition, UpdateFate, WaitReply};
 use cofferdam_warden::attachments::SentFile;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -143,7 +143,8 @@ impl EventReader<'_> {
         let mut judged = pending(bot, &command, event.to_string());
         event[ACKNOWLEDGED] = true.into();
         let raw = event.to_string();
-        let noted = NewUpdate { update_id: -command.id, raw, fate: UpdateFate::Edited, ..judged.update.clone() };
+        let noted =
+            NewUpdate { update_id: -command.id, raw, fate: UpdateFate::Edited, ..judged.update.clone() };
         judged.command = Some((interaction, noted));
         self.keep(bot, number, judged).await
     }
@@ -209,7 +210,8 @@ pub(super) async fn judged(bot: &DiscordBot, value: &Value) -> Option<AcceptedUp
             None
         }
         SenderReply::Tell => {
-            let (sender, target) = ((message.author.id, &*message.author.name), ReplyTarget::answering(&message));
+            let (sender, target) =
+                ((message.author.id, &*message.author.name), ReplyTarget::answering(&message));
             let stranger = bot.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
             Some(update(id, None, String::new(), UpdateFate::Stranger(stranger)).into())
         }

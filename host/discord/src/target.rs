@@ -51,7 +51,13 @@ impl ReplyTarget {
 
     /// Somebody, in private.
     pub(super) fn person(person: Snowflake) -> Self {
-        Self { to: ChannelRef::Person(person), guild: None, reply_to: None, interaction: None, stand_in: None }
+        Self {
+            to: ChannelRef::Person(person),
+            guild: None,
+            reply_to: None,
+            interaction: None,
+            stand_in: None,
+        }
     }
 
     /// The channel, where it is known.

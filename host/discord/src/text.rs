@@ -2,7 +2,7 @@
 //! Discord would take for one is escaped, so that people read what was said, character for
 //! character.
 
-use cofferdam_chat::outbound::{StyledText, StyledSpan, Style};
+use cofferdam_chat::outbound::{Style, StyledSpan, StyledText};
 
 /// A message's text holds so many characters.
 pub(super) const TEXT_CHARS_MAX: usize = 2000;
@@ -174,7 +174,8 @@ mod tests {
 
     #[test]
     fn plain_text_is_read_as_it_was_said() {
-        let check = |text: &str, expected: &str| assert_eq!(written(&StyledText::plain(text)), expected, "{text}");
+        let check =
+            |text: &str, expected: &str| assert_eq!(written(&StyledText::plain(text)), expected, "{text}");
         check("a*b*_c_ ~~d~~ `e` ||f||", "a\\*b\\*\\_c\\_ \\~\\~d\\~\\~ \\`e\\` \\|\\|f\\|\\|");
         check("<@5> @everyone <#1> <:x:2>", "\\<\\@5\\> \\@everyone \\<#1\\> \\<:x:2\\>");
         check("# a\n- b\n1. c\n-# d\n> e\n2) f", "\\# a\n\\- b\n1\\. c\n\\-\\# d\n\\> e\n2\\) f");

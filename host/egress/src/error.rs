@@ -151,7 +151,9 @@ impl EgressError {
     /// For programs.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Refused(RefusedAddress::Malformed | RefusedAddress::TooLong) => ErrorCode::AttachmentUnavailable,
+            Self::Refused(RefusedAddress::Malformed | RefusedAddress::TooLong) => {
+                ErrorCode::AttachmentUnavailable
+            }
             Self::Refused(_) | Self::Redirected { .. } | Self::Redirects { .. } => ErrorCode::NetworkDenied,
             Self::TooLarge { .. } => ErrorCode::TooLarge,
             Self::TimedOut { .. } => ErrorCode::TimedOut,

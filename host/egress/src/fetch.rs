@@ -5,7 +5,7 @@ use crate::error::EgressError;
 use crate::hop::{addresses, client, why};
 use crate::host::HostPort;
 use crate::resolve::{Resolve, SystemResolver};
-use crate::target::{Ports, AddressRules, CheckedUrl};
+use crate::target::{AddressRules, CheckedUrl, Ports};
 use cofferdam_core::secret::Secret;
 use reqwest::Response;
 use reqwest::header::{AUTHORIZATION, LOCATION};
@@ -61,7 +61,11 @@ impl Egress {
     ///
     /// # Errors
     /// [`EgressError`].
-    pub async fn get_as(&self, url: &str, authorization: Option<&Secret>) -> Result<ResponseBody, EgressError> {
+    pub async fn get_as(
+        &self,
+        url: &str,
+        authorization: Option<&Secret>,
+    ) -> Result<ResponseBody, EgressError> {
         let max = self.limits.time_max;
         let deadline = Instant::now() + max;
         let first = CheckedUrl::parse_under(url, self.rules())?;
@@ -97,7 +101,11 @@ impl Egress {
     }
 
     /// Resolves, checks and asks one host.
-    async fn ask(&self, target: &CheckedUrl, authorization: Option<&Secret>) -> Result<Response, EgressError> {
+    async fn ask(
+        &self,
+        target: &CheckedUrl,
+        authorization: Option<&Secret>,
+    ) -> Result<Response, EgressError> {
         let addresses = addresses(target, &*self.resolver).await?;
         let broken = |error: reqwest::Error| EgressError::Broken { shown: target.shown(), why: why(&error) };
         let client = client(target, addresses).map_err(broken)?;

@@ -5,7 +5,7 @@
 
 use crate::host::HostPort;
 use crate::range::range_of;
-use crate::target::{HTTPS_PORT, AddressRules, CheckedUrl};
+use crate::target::{AddressRules, CheckedUrl, HTTPS_PORT};
 use cofferdam_core::text::is_deceptive;
 use url::Url;
 

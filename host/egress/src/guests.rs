@@ -12,14 +12,14 @@ use crate::fetch::REDIRECTS;
 use crate::hop::{addresses, client, why};
 use crate::host::HostPort;
 use crate::resolve::{Resolve, SystemResolver};
-use crate::target::{HTTPS_PORT, Ports, AddressRules, CheckedUrl};
+use crate::target::{AddressRules, CheckedUrl, HTTPS_PORT, Ports};
 use body::Unpacked;
 use cofferdam_core::network::{Address, HostPattern};
 use cofferdam_core::secret::{Blanker, Secret};
 use cofferdam_core::text::one_line;
 use cofferdam_core::web::{
-    HttpAnswer, RequestRecord, FailureKind, RequestFate, HttpFailure, HttpHead, HttpRequest, REDIRECTS_MAX, Stopped, Terms,
-    Web, Witness,
+    FailureKind, HttpAnswer, HttpFailure, HttpHead, HttpRequest, REDIRECTS_MAX, RequestFate, RequestRecord,
+    Stopped, Terms, Web, Witness,
 };
 use headers::RequestHeaders;
 use reqwest::header::LOCATION;
@@ -112,7 +112,8 @@ impl<'a> Way<'a> {
     ) -> Result<Self, HttpFailure> {
         let method = granted_method(&request.method, terms)?;
         let outgoing = RequestHeaders::of(&request.headers, &terms.network.headers, &web.secrets)?;
-        let target = CheckedUrl::parse_under(&request.url, web.rules()).map_err(|refused| denied(&refused))?;
+        let target =
+            CheckedUrl::parse_under(&request.url, web.rules()).map_err(|refused| denied(&refused))?;
         let blanker = outgoing.blanker();
         let way = Self { web, terms, method, outgoing, blanker, body, target };
         way.granted()?;
@@ -188,7 +189,11 @@ impl<'a> Way<'a> {
         let default = if self.target.is_https() { HTTPS_PORT } else { 80 };
         let host = if name.port() == default { name.host().to_owned() } else { name.to_string() };
         let path = self.blanker.whole(self.target.path().as_bytes());
-        RequestRecord { method: self.method.to_string(), host, path: String::from_utf8_lossy(&path).into_owned() }
+        RequestRecord {
+            method: self.method.to_string(),
+            host,
+            path: String::from_utf8_lossy(&path).into_owned(),
+        }
     }
 
     /// A failure without what a server may have made of a secret, such as an address that it leads

@@ -29,7 +29,10 @@ pub(crate) fn client(target: &CheckedUrl, addresses: Vec<IpAddr>) -> Result<Clie
 }
 
 /// Every address of the target's host, all of them checked.
-pub(crate) async fn addresses(target: &CheckedUrl, resolver: &dyn Resolve) -> Result<Vec<IpAddr>, EgressError> {
+pub(crate) async fn addresses(
+    target: &CheckedUrl,
+    resolver: &dyn Resolve,
+) -> Result<Vec<IpAddr>, EgressError> {
     let addresses = match (target.address(), target.domain()) {
         (Some(address), _) => vec![address],
         (None, Some(name)) => {

@@ -34,5 +34,5 @@ pub use guests::GuestWeb;
 pub use host::{BadHost, HostPort};
 pub use range::{Range, range_of};
 pub use resolve::{Resolve, SystemResolver};
-pub use target::{HTTPS_PORT, Ports, AddressRules, CheckedUrl, URL_BYTES_MAX};
+pub use target::{AddressRules, CheckedUrl, HTTPS_PORT, Ports, URL_BYTES_MAX};
 pub use trust::{Authorities, BadAuthorities, trusting};

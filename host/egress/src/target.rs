@@ -126,7 +126,13 @@ impl CheckedUrl {
         match range_of(address) {
             Some(range) if !self.is_named => {
                 let (section, name) = (self.section, self.name.clone());
-                Err(RefusedAddress::NotPublic { section, shown: self.shown(), address, range, name: Box::new(name) })
+                Err(RefusedAddress::NotPublic {
+                    section,
+                    shown: self.shown(),
+                    address,
+                    range,
+                    name: Box::new(name),
+                })
             }
             _ => Ok(()),
         }

@@ -130,7 +130,12 @@ impl OpenQuestions {
         let answer = answers.and_then(|answers| answers.get(QUESTION));
         let answer = answer.and_then(|answer| serde_json::from_value(answer.clone()).ok());
         let turn = question.as_ref().map(|question| question.turn.clone());
-        Ok(DeferredQuestion { turn, caller, brought: Mutex::new(question.zip(answer)), left: Mutex::default() })
+        Ok(DeferredQuestion {
+            turn,
+            caller,
+            brought: Mutex::new(question.zip(answer)),
+            left: Mutex::default(),
+        })
     }
 
     /// Remembers a question; `None` without randomness, and then nobody is asked.

@@ -1,7 +1,7 @@
 //! One `tools/call`: from the client's words to a call of the toolbox, and from its answer to the
 //! client's.
 
-use crate::approving::{Elicitation, DeferredQuestion};
+use crate::approving::{DeferredQuestion, Elicitation};
 use crate::attached::{self, ATTACHMENTS_META_KEY};
 use crate::progress::ProgressReport;
 use crate::server::{ServerState, is_stateless, raw_arguments};
@@ -9,7 +9,7 @@ use cofferdam_agent::tools::{Approver, CallRequest};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::schema::StepBudget;
 use cofferdam_core::text::{about, one_line};
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_warden::attachments::Attachments;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ErrorData,

@@ -5,7 +5,7 @@
 //! Used by the fuzz target, which includes this file, and by the run over the corpus below.
 
 use super::lines::{InputLine, LineReader};
-use super::message::{RpcFrame, RawArguments, read};
+use super::message::{RawArguments, RpcFrame, read};
 use rmcp::model::{ClientRequest, GetExtensions, JsonRpcMessage};
 use serde_json::Value;
 use std::io::BufReader;

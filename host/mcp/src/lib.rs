@@ -20,8 +20,8 @@ mod stdio;
 
 pub use attached::ATTACHMENTS_META_KEY;
 pub use lines::LINE_BYTES_MAX;
-pub use message::{RpcFrame, RawArguments, RefusedMessage, read};
-pub use server::{ServerParts, McpServer};
+pub use message::{RawArguments, RefusedMessage, RpcFrame, read};
+pub use server::{McpServer, ServerParts};
 pub use stdio::{REQUESTS_MAX, serve_stdio};
 
 /// The channel's name in audit records.

@@ -101,7 +101,8 @@ fn refuse(id: Option<RequestId>, error: ErrorData) -> RpcFrame {
 
 fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     let without_id = |error| RefusedMessage::new(None, error);
-    let envelope: RpcEnvelope<'_> = serde_json::from_str(text).map_err(|e| without_id(unreadable(text, &e)))?;
+    let envelope: RpcEnvelope<'_> =
+        serde_json::from_str(text).map_err(|e| without_id(unreadable(text, &e)))?;
     let invalid = |said: &str| ErrorData::invalid_request(said.to_owned(), None);
     let id = match envelope.id {
         None => None,
@@ -134,7 +135,9 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     if method == "tools/call" {
         let call = call(params.unwrap_or("{}")).map_err(&refused)?;
         // The one that was refused above if it is absent.
-        return Ok(id.clone().map_or(RpcFrame::Ignored, |id| message(ClientJsonRpcMessage::request(call, id))));
+        return Ok(id
+            .clone()
+            .map_or(RpcFrame::Ignored, |id| message(ClientJsonRpcMessage::request(call, id))));
     }
     let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("{method}: {e}"), None);
     serde_json::from_str(text).map(message).map_err(|e| refused(wrong(e)))

@@ -1,7 +1,7 @@
 //! What a client is told of the tools: all that load, by name, with hints that follow from the
 //! policy alone, so that no component can claim to be harmless.
 
-use cofferdam_agent::tools::{Registry, RegisteredTool};
+use cofferdam_agent::tools::{RegisteredTool, Registry};
 use cofferdam_core::schema::Schema;
 use cofferdam_policy::{ArgumentClass, PathUse, Safety, ToolPolicy};
 use rmcp::model::{JsonObject, Tool as Offered, ToolAnnotations};

@@ -4,8 +4,8 @@
 //! Two threads of their own read and write, so that a client that does neither holds up nobody and
 //! the process can end all the same.
 
-use crate::lines::{LINE_BYTES_MAX, InputLine, LineReader};
-use crate::message::{RpcFrame, RefusedMessage, read};
+use crate::lines::{InputLine, LINE_BYTES_MAX, LineReader};
+use crate::message::{RefusedMessage, RpcFrame, read};
 use crate::server::McpServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,

@@ -14,7 +14,7 @@ use cofferdam_agent::server::{Address, ServerScope, client};
 use cofferdam_core::oci::{ContentDigest, ImageReference};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::{one_line, with_causes};
-use cofferdam_egress::{Egress, HostPort, FetchLimits};
+use cofferdam_egress::{Egress, FetchLimits, HostPort};
 use reqwest::header::{ACCEPT, AUTHORIZATION, LOCATION};
 use reqwest::{Client, Response};
 use serde::Deserialize;
@@ -103,7 +103,8 @@ impl<'s> Repository<'s> {
     /// What refers to a manifest, as an index; none where the registry does not know.
     pub(crate) async fn referrers(&mut self, digest: &ContentDigest) -> Result<Option<Vec<u8>>, FetchError> {
         let path = format!("referrers/{digest}");
-        let wanted = RegistryRequest { path, accept: INDEX, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} };
+        let wanted =
+            RegistryRequest { path, accept: INDEX, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} };
         match self.get(wanted).await {
             // Older registries have no such address, and say so in many ways.
             Err(FetchError::Status { .. }) => Ok(None),
@@ -256,8 +257,12 @@ impl<'s> Repository<'s> {
                 status @ (401 | 403) => return Err(FetchError::Denied { shown, status }),
                 status => return Err(FetchError::Status { shown, status }),
             }
-            let mut wanted =
-                RegistryRequest { path: String::new(), accept: "", bytes_max: TOKEN_BYTES_MAX, came: &mut |_| {} };
+            let mut wanted = RegistryRequest {
+                path: String::new(),
+                accept: "",
+                bytes_max: TOKEN_BYTES_MAX,
+                came: &mut |_| {},
+            };
             bytes = self.read(response, &mut wanted, &shown).await?;
         } else {
             let refused = |error| FetchError::elsewhere(error, &shown, TOKEN_BYTES_MAX);

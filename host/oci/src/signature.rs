@@ -87,7 +87,8 @@ impl Signature {
             return Vec::new();
         }
         let payload = envelope.payload;
-        let of = |Sig { sig }| Self { format: SignatureFormat::Dsse, payload: payload.clone(), signature: sig };
+        let of =
+            |Sig { sig }| Self { format: SignatureFormat::Dsse, payload: payload.clone(), signature: sig };
         envelope.signatures.into_iter().map(of).collect()
     }
 

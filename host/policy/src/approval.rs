@@ -219,7 +219,9 @@ fn here(when: ApprovalCondition, how: PathUse) -> Option<ApprovalCondition> {
     match (when, how) {
         (ApprovalCondition::Never, _) | (ApprovalCondition::OnOverwrite, PathUse::Read) => None,
         // No rule that loads says so of a path.
-        (ApprovalCondition::OnOverwrite, PathUse::WriteBelow) | (ApprovalCondition::Others, _) => Some(ApprovalCondition::Always),
+        (ApprovalCondition::OnOverwrite, PathUse::WriteBelow) | (ApprovalCondition::Others, _) => {
+            Some(ApprovalCondition::Always)
+        }
         (when, _) => Some(when),
     }
 }
@@ -271,7 +273,10 @@ pub(super) fn problem(
         };
     }
     match (class, when) {
-        (Some(ArgumentClass::Recipient), ApprovalCondition::Others | ApprovalCondition::Always | ApprovalCondition::Never) => None,
+        (
+            Some(ArgumentClass::Recipient),
+            ApprovalCondition::Others | ApprovalCondition::Always | ApprovalCondition::Never,
+        ) => None,
         (Some(ArgumentClass::Recipient), _) => Some(format!(
             "{about:?} is somebody who is written to; write {about:?} = \"others\" or \"always\""
         )),
@@ -283,9 +288,11 @@ pub(super) fn problem(
             "no argument {about:?} is classified; write one of [arguments], \"*\" for every call, or a path such as \
              \"/shared/Documents\""
         )),
-        (Some(ArgumentClass::Path(PathUse::Read | PathUse::WriteBelow)), ApprovalCondition::OnOverwrite) => Some(format!(
-            "{about:?} is no path that is written itself; write {about:?} = \"always\" or \"first-time-per-path\""
-        )),
+        (Some(ArgumentClass::Path(PathUse::Read | PathUse::WriteBelow)), ApprovalCondition::OnOverwrite) => {
+            Some(format!(
+                "{about:?} is no path that is written itself; write {about:?} = \"always\" or \"first-time-per-path\""
+            ))
+        }
         (Some(ArgumentClass::Path(_)), _) | (Some(_), ApprovalCondition::Always) => None,
         (Some(_), _) => {
             Some(format!("{about:?} is no path; write {about:?} = \"always\", or remove the line"))

@@ -4,7 +4,7 @@
 //! Everything unknown is refused with the file, the line and what to write instead; nothing here
 //! touches the disk.
 
-use super::approval::{self, Approvals, Rule, ApprovalCondition};
+use super::approval::{self, ApprovalCondition, Approvals, Rule};
 use super::command::CommandTable;
 use super::component::ComponentSource;
 use super::effective::{EntryPolicy, ToolPolicy};
@@ -273,7 +273,11 @@ impl ToolFile {
     }
 
     /// The limits of a call, and where they and everything else of the policy are written.
-    fn limits(&self, source: &PolicySource<'_>, profile: &Profile) -> Result<(Limits, Origins), PolicyProblem> {
+    fn limits(
+        &self,
+        source: &PolicySource<'_>,
+        profile: &Profile,
+    ) -> Result<(Limits, Origins), PolicyProblem> {
         let none = LimitsTable::default();
         let written = self.limits.as_ref().map_or(&none, Spanned::get_ref);
         let owner = format!("profile {}", profile.name);

@@ -3,7 +3,7 @@
 //! The only place where a [`Permit`] comes into being. It does no I/O: facts that need the disk are
 //! settled where the disk is, by code that can only refuse more.
 
-use super::approval::{Facts, Reason, PathSnapshot, ApprovalCondition};
+use super::approval::{ApprovalCondition, Facts, PathSnapshot, Reason};
 use super::effective::{EntryPolicy, ToolPolicy};
 use super::rulings::{Ruling, rulings};
 use super::words::{ArgumentClass, PathUse, Safety};

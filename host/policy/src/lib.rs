@@ -29,14 +29,14 @@ mod spelling;
 mod tests;
 mod words;
 
-pub use approval::{Approvals, Facts, Reason, PathSnapshot, ApprovalCondition};
+pub use approval::{ApprovalCondition, Approvals, Facts, PathSnapshot, Reason};
 pub use cofferdam_core::path::{BadPath, GuestPath};
 pub use command::{CommandPolicy, Element};
 pub use complete::Completion;
 pub use component::ComponentSource;
 pub use effective::{EntryPolicy, ToolPolicy};
 pub use function::FunctionPolicy;
-pub use judge::{PathRequest, JudgedCall, Cause, Denial, ExpectedEntry, Permit, Verdict, judge};
+pub use judge::{Cause, Denial, ExpectedEntry, JudgedCall, PathRequest, Permit, Verdict, judge};
 pub use origin::{Origins, SourceLocation};
 pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
 pub use set::PolicySet;

@@ -64,15 +64,15 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
         }
         let judged = match (class, value) {
             (Some(ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient), _) => {
-                Ok(Judged::Nothing)
+                Ok(JudgedValue::Nothing)
             }
             // An optional path or address that was not given.
-            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), Value::Null) => Ok(Judged::Nothing),
+            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), Value::Null) => Ok(JudgedValue::Nothing),
             (Some(ArgumentClass::Path(how)), Value::String(text)) => {
-                path(self.policy, how, text).map(Judged::Path)
+                path(self.policy, how, text).map(JudgedValue::Path)
             }
             (Some(ArgumentClass::Url(_)), Value::String(text)) => {
-                address(self.policy, text).map(Judged::Address)
+                address(self.policy, text).map(JudgedValue::Address)
             }
             // One or a list of them, each place with a class of its own.
             (Some(class @ (ArgumentClass::Path(_) | ArgumentClass::Url(_))), Value::Array(items))
@@ -91,13 +91,13 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
             (None, Value::Object(fields)) => {
                 return fields.iter().try_for_each(|(name, v)| self.place(&format!("{at}.{name}"), v));
             }
-            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(Judged::Nothing),
+            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(JudgedValue::Nothing),
         };
         let ruling = judged.map(|judged| {
             let (path, address) = match judged {
-                Judged::Nothing => (None, None),
-                Judged::Path(path) => (Some(path), None),
-                Judged::Address(address) => (None, Some(address)),
+                JudgedValue::Nothing => (None, None),
+                JudgedValue::Path(path) => (Some(path), None),
+                JudgedValue::Address(address) => (None, Some(address)),
             };
             let asks = asks(self.policy, at, value, path.as_ref());
             Ruling { class, path, recipient: None, address, asks }
@@ -143,7 +143,7 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
 }
 
 /// What was judged at a place.
-enum Judged {
+enum JudgedValue {
     Nothing,
     Path(GuestPath),
     Address(Address),

@@ -81,7 +81,9 @@ impl<'de> Deserialize<'de> for Classified {
                 let completion = Completion { default, home: None };
                 Ok(Self { class: ArgumentClass::Url(url), completion })
             }
-            Ok(ClassText::Word(word)) => Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}"))),
+            Ok(ClassText::Word(word)) => {
+                Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}")))
+            }
             Err(_) => Err(de::Error::custom(format_args!("not a class; {HOW}"))),
         }
     }

@@ -10,11 +10,11 @@ pub use subject::Subject;
 
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
+use cofferdam_policy::ApprovalCondition;
 use cofferdam_policy::Completion;
 use cofferdam_policy::Imports;
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_policy::ApprovalCondition;
 use cofferdam_policy::{ArgumentClass, ComponentSource, PathUse};
 use cofferdam_policy::{Spelled, plain};
 use serde::Serialize;

@@ -14,7 +14,7 @@ use cofferdam_policy::PathUse;
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::Spelled;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_policy::{JudgedCall, Cause, Denial, Verdict, judge};
+use cofferdam_policy::{Cause, Denial, JudgedCall, Verdict, judge};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,10 +96,11 @@ pub fn for_call(
     }
     let tool = policy.tool.as_str();
     let mounts = grants.into_iter().map(|(guest, access)| MissingGrant::Mount(MountGrant { guest, access }));
-    let here = chain(set, mounts.chain(hosts.into_iter().map(MissingGrant::Host)), |set, wanted| match wanted {
-        MissingGrant::Mount(mount) => grant(set, set.get(tool)?, &mount),
-        MissingGrant::Host(host) => name_host(set, set.get(tool)?, &host),
-    });
+    let here =
+        chain(set, mounts.chain(hosts.into_iter().map(MissingGrant::Host)), |set, wanted| match wanted {
+            MissingGrant::Mount(mount) => grant(set, set.get(tool)?, &mount),
+            MissingGrant::Host(host) => name_host(set, set.get(tool)?, &host),
+        });
     // Another profile changes nothing for other tools; it must take nothing away either.
     let elsewhere = set.profiles().filter(|name| *name != policy.profile).filter_map(|name| {
         let place = &policy.origins.profile;
@@ -130,7 +131,7 @@ pub fn for_size(set: &PolicySet, policy: &ToolPolicy, bytes: usize) -> Vec<Sugge
         return Vec::new();
     }
     let tool = policy.tool.as_str();
-    let steps = [Owner::Profile, Owner::Tool].into_iter();
+    let steps = [LimitOwner::Profile, LimitOwner::Tool].into_iter();
     let edits = chain(set, steps, |set, owner| raise_arguments(set, set.get(tool)?, needed, owner));
     let enough = |set: &PolicySet| set.get(tool).is_some_and(|p| p.limits.arguments >= needed);
     edits.and_then(|edits| tried(set, edits, enough)).into_iter().collect()
@@ -204,7 +205,7 @@ fn grant(set: &PolicySet, policy: &ToolPolicy, mount: &MountGrant) -> Option<Vec
 }
 
 /// Who sets a limit.
-enum Owner {
+enum LimitOwner {
     Profile,
     Tool,
 }
@@ -214,15 +215,16 @@ fn raise_arguments(
     set: &PolicySet,
     policy: &ToolPolicy,
     needed: ByteSize,
-    owner: Owner,
+    owner: LimitOwner,
 ) -> Option<Vec<PolicyEdit>> {
     const NAME: &str = "arguments";
     let origins = &policy.origins;
-    let raised = |file: &str, span| PolicyEdit::replace(file, set.file(file)?, span, &format!("\"{needed}\""));
+    let raised =
+        |file: &str, span| PolicyEdit::replace(file, set.file(file)?, span, &format!("\"{needed}\""));
     let written = match owner {
-        Owner::Profile if origins.profile_limits.arguments >= needed => return Some(Vec::new()),
-        Owner::Profile => origins.profile_limits_at.get(NAME),
-        Owner::Tool => origins.limits.get(NAME).filter(|place| place.file == origins.profile.file),
+        LimitOwner::Profile if origins.profile_limits.arguments >= needed => return Some(Vec::new()),
+        LimitOwner::Profile => origins.profile_limits_at.get(NAME),
+        LimitOwner::Tool => origins.limits.get(NAME).filter(|place| place.file == origins.profile.file),
     };
     if let Some(place) = written {
         return Some(vec![raised(&place.file, place.span.clone())?]);

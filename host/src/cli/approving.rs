@@ -14,7 +14,7 @@ use super::typed::TypedLines;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_chat::desk::{ApprovalDisplay, Changing, Desk, NotShown, Rules, Verb};
-use cofferdam_chat::lanes::{TurnSlot, Stop};
+use cofferdam_chat::lanes::{Stop, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_policy::GuestPath;
 use cofferdam_store::{ApprovalsInMemory, StoreRetry};

@@ -3,7 +3,7 @@
 
 use super::Exit;
 use crate::config::Config;
-use crate::gateway::attaching::{self, AttachAnswer, AttachRequest, AttachFile, HEAD_BYTES_MAX};
+use crate::gateway::attaching::{self, AttachAnswer, AttachFile, AttachRequest, HEAD_BYTES_MAX};
 use anyhow::Context as _;
 use cofferdam_core::text::spelled_out_json;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -57,7 +57,9 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         }
     };
     let (line, exit) = match answer {
-        AttachAnswer::Added { attachments } => (json!({ "ok": true, "attachments": attachments }), Exit::Done),
+        AttachAnswer::Added { attachments } => {
+            (json!({ "ok": true, "attachments": attachments }), Exit::Done)
+        }
         AttachAnswer::Said(_) => anyhow::bail!("the gateway answered something else; look into its log"),
         AttachAnswer::Refused { error } => {
             (json!({ "error": { "code": error.code, "message": error.message } }), Exit::ToolFailed)

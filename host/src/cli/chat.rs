@@ -12,7 +12,7 @@ use crate::gateway::{self, Gateway, ReadScope, Role};
 use anyhow::Context;
 use async_trait::async_trait;
 use cofferdam_agent::llm::{self, Answering};
-use cofferdam_agent::turn::{InMemory, HistorySize, StepListener, Runner, TurnInput};
+use cofferdam_agent::turn::{HistorySize, InMemory, Runner, StepListener, TurnInput};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingResponse;

@@ -8,7 +8,7 @@ use super::Exit;
 use anyhow::Context;
 use clap::ValueEnum;
 use cofferdam_confine::ConfinementMode;
-use cofferdam_confine::trial::{self, TrialFolder, Trial};
+use cofferdam_confine::trial::{self, Trial, TrialFolder};
 use std::io::Write;
 use std::path::PathBuf;
 

@@ -10,7 +10,7 @@ use crate::gateway::{self, Gateway, ReadScope, Role};
 use anyhow::{Context, bail};
 use cofferdam_core::secret::Secret;
 use cofferdam_mcp::http::{self, BoundListener, TOKEN_VARIABLE};
-use cofferdam_mcp::{ServerParts, McpServer, serve_stdio};
+use cofferdam_mcp::{McpServer, ServerParts, serve_stdio};
 use print::Client;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -89,7 +89,10 @@ fn listen(address: SocketAddr, arguments: &Arguments) -> anyhow::Result<(BoundLi
     let token = token(arguments.token_file.as_deref())?;
     let sender = if token.is_some() { "token" } else { "loopback" };
     let hosts = arguments.allow_host.clone();
-    Ok((BoundListener::open(http::Config { address, token, hosts, bounds: http::ClientBounds::default() })?, sender))
+    Ok((
+        BoundListener::open(http::Config { address, token, hosts, bounds: http::ClientBounds::default() })?,
+        sender,
+    ))
 }
 
 fn token(file: Option<&Path>) -> anyhow::Result<Option<Secret>> {

@@ -2,7 +2,7 @@
 //! elsewhere a line now and then. Standard output stays the answers'.
 
 use async_trait::async_trait;
-use cofferdam_chat::{LiveStatus, StatusDelays, TurnDisplay, StatusText};
+use cofferdam_chat::{LiveStatus, StatusDelays, StatusText, TurnDisplay};
 use cofferdam_core::text::one_line;
 use std::io::IsTerminal;
 use std::time::Duration;

@@ -5,7 +5,9 @@ use super::Exit;
 use super::attach::{ask, open};
 use super::serve::alone;
 use crate::config::Config;
-use crate::gateway::attaching::{self, AttachAnswer, AttachRequest, AttachFile, OperatorMessage, SAY_TEXT_BYTES_MAX, SayRequest};
+use crate::gateway::attaching::{
+    self, AttachAnswer, AttachFile, AttachRequest, OperatorMessage, SAY_TEXT_BYTES_MAX, SayRequest,
+};
 use crate::gateway::{GatewayError, ServeLock};
 use anyhow::Context as _;
 use cofferdam_core::limits::TimeSpan;
@@ -91,7 +93,11 @@ fn by_itself(
     };
     let source = |(said, file): (AttachFile, std::fs::File)| {
         let path = cofferdam_core::text::one_line(&said.name, 200);
-        OutgoingFile { body: OutgoingBytes::File { path, file, len: said.bytes }, name: Some(said.name), mime_type: None }
+        OutgoingFile {
+            body: OutgoingBytes::File { path, file, len: said.bytes },
+            name: Some(said.name),
+            mime_type: None,
+        }
     };
     let files = files.into_iter().map(source).collect();
     let by = super::call::this_user("cli");

@@ -30,7 +30,7 @@ use prepare::OpenedOutside;
 pub(super) use reload::Load;
 use reload::Reloading;
 use serde_json::json;
-use signals::{ReloadSignals, Hangup};
+use signals::{Hangup, ReloadSignals};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};

@@ -12,8 +12,10 @@ use cofferdam_agent::llm::ProviderKind;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::standing::HealthHistory;
 use cofferdam_core::text::one_line;
-use cofferdam_store::{self as store, DayUsage, LastError, DatabaseView, PresenceNote, OpenRequestRow, WaitingCounts};
-use cofferdam_warden::audit::{self, LogEntry, Head, LogSelection, EntryRange};
+use cofferdam_store::{
+    self as store, DatabaseView, DayUsage, LastError, OpenRequestRow, PresenceNote, WaitingCounts,
+};
+use cofferdam_warden::audit::{self, EntryRange, Head, LogEntry, LogSelection};
 use cofferdam_warden::publish;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -234,7 +236,8 @@ fn seconds_since(ms: i64) -> i64 {
 
 /// What the database tells.
 fn kept(config: &Config) -> anyhow::Result<(Option<QueueStatus>, Vec<DayUsage>, Vec<OpenRequestRow>)> {
-    let look = DatabaseView::open(&config.state_dir)?.filter(|look| look.version() == DatabaseView::version_known());
+    let look =
+        DatabaseView::open(&config.state_dir)?.filter(|look| look.version() == DatabaseView::version_known());
     let Some(look) = look else { return Ok((None, Vec::new(), Vec::new())) };
     let queue = QueueStatus { waiting: look.waiting()?, received_at: look.received_at()?.map(time) };
     Ok((Some(queue), look.today()?, look.requests()?))

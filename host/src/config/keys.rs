@@ -164,7 +164,9 @@ pub(super) fn overlay(table: &mut Table, environment: &BTreeMap<String, String>)
             EnvFormat::Tables => {
                 inline(text).ok_or_else(|| refused(format!("{text:?} is not an inline table of TOML")))?
             }
-            EnvFormat::Texts => Value::Array(parts(text).map(|part| Value::String(part.to_owned())).collect()),
+            EnvFormat::Texts => {
+                Value::Array(parts(text).map(|part| Value::String(part.to_owned())).collect())
+            }
         };
         set(table, key, value).map_err(refused)?;
     }

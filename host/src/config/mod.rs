@@ -15,7 +15,7 @@ mod workflows;
 pub use error::ConfigError;
 pub use flags::Flags;
 pub use network::SecretSource;
-pub use settings::{SettingOrigin, Setting};
+pub use settings::{Setting, SettingOrigin};
 
 use places::{KeyPositions, line_of};
 

@@ -28,8 +28,8 @@ impl ServeLock {
     /// # Errors
     /// [`GatewayError::Locked`] when another process holds it.
     pub fn take(config: &Config) -> Result<Self, GatewayError> {
-        let file =
-            open(config, PreparePurpose::Serve)?.ok_or_else(|| failed(config, io::ErrorKind::NotFound.into()))?;
+        let file = open(config, PreparePurpose::Serve)?
+            .ok_or_else(|| failed(config, io::ErrorKind::NotFound.into()))?;
         let until = Instant::now() + LOCK_WAIT_MAX;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {

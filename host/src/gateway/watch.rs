@@ -215,8 +215,11 @@ mod tests {
 
     #[test]
     fn what_fails_is_told_with_its_time_and_reason() {
-        let fared =
-            HealthHistory { failing_since: Some(784_111_777_999), reason: Some("busy".into()), ..HealthHistory::default() };
+        let fared = HealthHistory {
+            failing_since: Some(784_111_777_999),
+            reason: Some("busy".into()),
+            ..HealthHistory::default()
+        };
         assert_eq!(why("model: none", &fared), "model: none since 1994-11-06T08:49:37Z: busy");
     }
 

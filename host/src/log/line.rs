@@ -220,7 +220,10 @@ mod tests {
                 line("x", vec![("said", LoggedValue::Said(fit(&format!("{error:?}"))))]),
                 line(
                     "x",
-                    vec![("quoted", LoggedValue::Quoted(fit(&said))), ("error", LoggedValue::Said(fit(&causes)))],
+                    vec![
+                        ("quoted", LoggedValue::Quoted(fit(&said))),
+                        ("error", LoggedValue::Said(fit(&causes))),
+                    ],
                 ),
             ]
             .concat()

@@ -227,7 +227,9 @@ mod tests {
     #[test]
     fn nobody_is_told_where_nobody_asked_and_a_wrong_place_is_refused() {
         let connect = |name: Option<&str>| {
-            ServiceManager::connect(|variable| name.filter(|_| variable == "NOTIFY_SOCKET").map(OsString::from))
+            ServiceManager::connect(|variable| {
+                name.filter(|_| variable == "NOTIFY_SOCKET").map(OsString::from)
+            })
         };
         for none in [None, Some("")] {
             let manager = connect(none).expect("nobody asked");

@@ -14,7 +14,7 @@ pub use config::Config;
 pub use manager::ServiceManager;
 
 use cofferdam_core::counts::COUNTS;
-use request::{MonitorPath, BodyChoice};
+use request::{BodyChoice, MonitorPath};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;

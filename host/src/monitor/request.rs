@@ -58,7 +58,9 @@ impl RequestRefusal {
 }
 
 /// The request, or `None` when the client went away in the middle.
-pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Result<(MonitorPath, BodyChoice), RequestRefusal>> {
+pub(super) async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+) -> Option<Result<(MonitorPath, BodyChoice), RequestRefusal>> {
     let mut head = Vec::with_capacity(1024);
     loop {
         match parse(&head) {
@@ -132,9 +134,15 @@ mod tests {
         check("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9464\r\n\r\n", metrics);
         check("GET /metrics?name[]=x HTTP/1.1\r\nHost: [::1]:9464\r\n\r\n", metrics);
         check("GET /metrics HTTP/1.0\r\n\r\n", metrics);
-        check("HEAD /healthz HTTP/1.1\r\nhost: LocalHost\r\n\r\n", Ok(Some((MonitorPath::Health, BodyChoice::Head))));
+        check(
+            "HEAD /healthz HTTP/1.1\r\nhost: LocalHost\r\n\r\n",
+            Ok(Some((MonitorPath::Health, BodyChoice::Head))),
+        );
         for host in ["evil.example", "127.0.0.1.evil.example", "localhost:x", "10.0.0.1:9464", "", "[::1]x"] {
-            check(&format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"), Err(RequestRefusal::Misdirected));
+            check(
+                &format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"),
+                Err(RequestRefusal::Misdirected),
+            );
         }
         check("GET / HTTP/1.1\r\n\r\n", Err(RequestRefusal::NotFound));
         check("GET /metrics/../healthz HTTP/1.1\r\n\r\n", Err(RequestRefusal::NotFound));

@@ -6,7 +6,7 @@ use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_store::{KeptRun, NewRun, RunOwner};
 use cofferdam_workflow::attachment::FolderPath;
-use cofferdam_workflow::{Context, FileProblem, RunPlan, PlanError, SourceFile, Workflow};
+use cofferdam_workflow::{Context, FileProblem, PlanError, RunPlan, SourceFile, Workflow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;

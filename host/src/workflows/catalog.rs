@@ -110,7 +110,8 @@ impl Catalog {
             }
         }
         files.sort();
-        let (mut offered, mut wrong, mut agents) = (Vec::<OfferedWorkflow>::new(), Vec::new(), BTreeSet::new());
+        let (mut offered, mut wrong, mut agents) =
+            (Vec::<OfferedWorkflow>::new(), Vec::new(), BTreeSet::new());
         for file in files {
             match load(&file) {
                 Ok(loaded) => {

@@ -1,14 +1,14 @@
 //! Attachments by address: fetched by the gateway's one egress, held without a name, told by their
 //! bytes.
 
-use super::gather::{ByteSource, GatheredAttachment, GatherProblem};
+use super::gather::{ByteSource, GatherProblem, GatheredAttachment};
 use super::types::AttachmentLimits;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_egress::{self as egress, Egress, EgressError, RefusedAddress, CheckedUrl};
+use cofferdam_egress::{self as egress, CheckedUrl, Egress, EgressError, RefusedAddress};
 use cofferdam_warden::attachments::{Blob, BlobError, BlobStore, sniff};
 use cofferdam_workflow::attachment::{AttachmentSource, Url};
-use cofferdam_workflow::{RunPlan, PlannedWork};
+use cofferdam_workflow::{PlannedWork, RunPlan};
 
 /// The downloads of one task.
 pub(super) struct Downloads<'a> {

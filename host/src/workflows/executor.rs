@@ -9,7 +9,7 @@ pub(in crate::workflows) use kept::ended_text;
 use super::LocalFile;
 use super::began::PreparedRun;
 use super::download::Downloads;
-use super::gather::{Gather, GatheredAttachment, PlannedBytes, GatherProblem};
+use super::gather::{Gather, GatherProblem, GatheredAttachment, PlannedBytes};
 use super::in_turn::TurnMessaging;
 use super::shown::{AgentView, AttachmentViewer};
 use super::tools::AgentTools;
@@ -21,12 +21,12 @@ use cofferdam_core::id::Caller;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{RunEnd, KeptRun, RunState, Store, StoreError, TaskState, now_ms};
+use cofferdam_store::{KeptRun, RunEnd, RunState, Store, StoreError, TaskState, now_ms};
 use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::messaging::Messaging;
 use cofferdam_warden::publish::FileOwner;
-use cofferdam_workflow::{AgentWork, PlannedArguments, RunPlan, PlannedWork};
+use cofferdam_workflow::{AgentWork, PlannedArguments, PlannedWork, RunPlan};
 use kept::{about, outputs, turn_of};
 use people::ChannelPeople;
 use serde_json::{Map, Value};
@@ -150,7 +150,12 @@ impl Executor {
     ///
     /// # Errors
     /// [`ExecuteError::Audit`].
-    pub fn note(&self, run: &PreparedRun, state: WorkflowState, by: Option<&Caller>) -> Result<(), ExecuteError> {
+    pub fn note(
+        &self,
+        run: &PreparedRun,
+        state: WorkflowState,
+        by: Option<&Caller>,
+    ) -> Result<(), ExecuteError> {
         let event = Workflow { state: Some(state), by: by.map(Caller::to_string), ..about(run) };
         self.warden.note_workflow(event).map_err(ExecuteError::Audit)
     }
@@ -169,7 +174,12 @@ impl Executor {
     }
 
     /// One task, from its beginning to its kept end.
-    async fn one(&self, run: &PreparedRun, n: usize, outputs: &Map<String, Value>) -> Result<TaskResult, ExecuteError> {
+    async fn one(
+        &self,
+        run: &PreparedRun,
+        n: usize,
+        outputs: &Map<String, Value>,
+    ) -> Result<TaskResult, ExecuteError> {
         if !self.store.begin_task(&run.id, n).await? {
             return Ok(TaskResult::On);
         }
@@ -217,7 +227,12 @@ impl Executor {
     }
 
     /// Keeps what a task came to.
-    async fn end(&self, run: &PreparedRun, n: usize, ended: Result<Value, GatherProblem>) -> Result<TaskResult, ExecuteError> {
+    async fn end(
+        &self,
+        run: &PreparedRun,
+        n: usize,
+        ended: Result<Value, GatherProblem>,
+    ) -> Result<TaskResult, ExecuteError> {
         match ended {
             Ok(output) => {
                 self.store.end_task(&run.id, n, RunEnd::Done(output.to_string())).await?;
@@ -327,7 +342,11 @@ impl Executor {
     }
 
     /// The attachments of a task; blocks while files are looked at.
-    fn gather(&self, run: &PreparedRun, planned: Vec<PlannedBytes<'_>>) -> Result<Vec<GatheredAttachment>, GatherProblem> {
+    fn gather(
+        &self,
+        run: &PreparedRun,
+        planned: Vec<PlannedBytes<'_>>,
+    ) -> Result<Vec<GatheredAttachment>, GatherProblem> {
         let place = self.place(run);
         let workspace = |path: &GuestPath| Some(self.open_workspace(&place, path));
         let folder = run
@@ -341,7 +360,8 @@ impl Executor {
 
     /// What an agent is shown; blocks while files are read.
     fn view(&self, mut gathered: Vec<GatheredAttachment>) -> Result<AgentView, GatherProblem> {
-        let viewer = AttachmentViewer { blobs: &self.blobs, max_bytes: self.limits.max_bytes, accepts: &self.accepts };
+        let viewer =
+            AttachmentViewer { blobs: &self.blobs, max_bytes: self.limits.max_bytes, accepts: &self.accepts };
         viewer.view(&mut gathered)
     }
 

@@ -3,14 +3,17 @@
 //!
 //! `workflow check` and runs gather alike; a run stops at the first problem, a check tells of all.
 
-use super::files::{AttachableFolder, LocalFile, LocalError};
+use super::files::{AttachableFolder, LocalError, LocalFile};
 use super::types::AttachmentLimits;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_egress::{EgressError, CheckedUrl};
+use cofferdam_egress::{CheckedUrl, EgressError};
 use cofferdam_warden::attachments::{Blob, sniff};
-use cofferdam_workflow::attachment::{FolderPath, AttachmentItem, Kind, LocalPath, AttachmentMerge, Pattern, DeclaringScope, AttachmentSource, Url};
+use cofferdam_workflow::attachment::{
+    AttachmentItem, AttachmentMerge, AttachmentSource, DeclaringScope, FolderPath, Kind, LocalPath, Pattern,
+    Url,
+};
 use cofferdam_workflow::{PlannedAttachment, ReadyAttachment};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -231,7 +234,13 @@ impl Gather<'_> {
         self.add(local, path.to_string(), (item, scope), union)
     }
 
-    fn take_of_workspace(&self, path: &GuestPath, item: AttachmentItem, scope: DeclaringScope, union: &mut AttachmentUnion) {
+    fn take_of_workspace(
+        &self,
+        path: &GuestPath,
+        item: AttachmentItem,
+        scope: DeclaringScope,
+        union: &mut AttachmentUnion,
+    ) {
         let added = match (self.workspace)(path) {
             Some(Ok(local)) => self.add(local, path.to_string(), (&item, scope), union),
             Some(Err(problem)) => Err(problem),

@@ -18,7 +18,8 @@ use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage}
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
-    RunEnd, KeptRun, NewDirect, NewMessage, NewReply, NewRun, NewTurnWait, RunOwner, SendState, TurnWaited, now_ms,
+    KeptRun, NewDirect, NewMessage, NewReply, NewRun, NewTurnWait, RunEnd, RunOwner, SendState, TurnWaited,
+    now_ms,
 };
 use cofferdam_warden::attachments::outgoing::{Addition, OutgoingFile};
 use cofferdam_warden::messaging::{MessageToSend, Messaging};
@@ -211,7 +212,9 @@ impl TurnMessaging {
             Ok(SentMessage { channel, channel_id, message_id }) => RunEnd::Done(
                 json!({ "channel": channel, "channelId": channel_id, "messageId": message_id }).to_string(),
             ),
-            Err(problem) if problem.code == ErrorCode::SendFailed => RunEnd::Failed(problem.to_json(Some(id))),
+            Err(problem) if problem.code == ErrorCode::SendFailed => {
+                RunEnd::Failed(problem.to_json(Some(id)))
+            }
             Err(_) => return Ok(()),
         };
         self.executor.store.end_turn_task(&run.new.run, id, ended).await.map_err(lost)
@@ -289,7 +292,8 @@ impl TurnMessaging {
 
     /// The turn that asks, where it can be gone on with.
     fn asking(&self) -> Result<&CallingTurn, GatherProblem> {
-        let refused = |said: &str| GatherProblem { code: ErrorCode::ToolUnavailable, message: said.to_owned() };
+        let refused =
+            |said: &str| GatherProblem { code: ErrorCode::ToolUnavailable, message: said.to_owned() };
         match &self.asking {
             None => {
                 Err(refused("a task of a workflow's file begins no workflow; the file has `send` and `wait`"))

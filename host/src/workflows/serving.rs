@@ -15,7 +15,7 @@ use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_store::{
-    AnswerTo, RunEnd, KeptRun, NewReply, NewRun, RunOwner, RunState, Store, StoreError, now_ms,
+    AnswerTo, KeptRun, NewReply, NewRun, RunEnd, RunOwner, RunState, Store, StoreError, now_ms,
 };
 use cofferdam_warden::calls::Warden;
 use cofferdam_workflow::{Context, RunPlan, schedule};

@@ -2,7 +2,7 @@
 //! parts in order.
 
 use super::files::LocalFile;
-use super::gather::{ByteSource, GatheredAttachment, GatherProblem};
+use super::gather::{ByteSource, GatherProblem, GatheredAttachment};
 use cofferdam_agent::llm::PARTS_BYTES_MAX;
 use cofferdam_agent::turn::TaskAttachments;
 use cofferdam_core::audit::WorkflowAttachment;
@@ -69,7 +69,9 @@ impl AttachmentViewer<'_> {
         for (one, attachment) in gathered.iter().zip(attachments.iter()) {
             let (kind, url) = match &one.bytes {
                 ByteSource::Local(kind, _) => (*kind, None),
-                ByteSource::At(kind, url) | ByteSource::Downloaded(kind, url, _) => (*kind, Some(url.clone())),
+                ByteSource::At(kind, url) | ByteSource::Downloaded(kind, url, _) => {
+                    (*kind, Some(url.clone()))
+                }
                 ByteSource::ToDownload(..) | ByteSource::Unknown { .. } => return Err(lost(one)),
             };
             let taken = TakenAttachment { of: one, kind, url };
@@ -130,7 +132,8 @@ impl AttachmentViewer<'_> {
                 })?;
                 let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
                 let index = attachment.info.index;
-                Ok(text.map(|text| TaskAttachments::Text(json!({ "index": index, "text": text }).to_string())))
+                Ok(text
+                    .map(|text| TaskAttachments::Text(json!({ "index": index, "text": text }).to_string())))
             }
             Kind::File | Kind::Video | Kind::Audio | Kind::Url => Ok(None),
         }
@@ -231,7 +234,9 @@ impl GatheredAttachment {
     /// Its path, or its address without user and query.
     pub fn shown_redacted(&self) -> String {
         match &self.bytes {
-            ByteSource::At(_, url) | ByteSource::ToDownload(_, url) | ByteSource::Downloaded(_, url, _) => url.redacted(),
+            ByteSource::At(_, url) | ByteSource::ToDownload(_, url) | ByteSource::Downloaded(_, url, _) => {
+                url.redacted()
+            }
             ByteSource::Local(..) | ByteSource::Unknown { .. } => self.shown.clone(),
         }
     }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use cofferdam_agent::bus::Requests;
 use cofferdam_agent::tools::{CallRequest, OutputKeeper, Toolbox};
 use cofferdam_agent::turn::{ToolSpec, Tools};
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError, wire_name};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError, wire_name};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

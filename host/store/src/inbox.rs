@@ -3,8 +3,8 @@
 
 use super::replies::insert_reply;
 use super::{
-    AlbumPart, BoundTurn, UpdateClaim, UpdateFate, InboxStore, NewUpdate, PersistResult, Sqlite, AlbumStanding, StoreError, Stranger,
-    Update, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
+    AlbumPart, AlbumStanding, BoundTurn, InboxStore, NewUpdate, PersistResult, Sqlite, StoreError, Stranger,
+    Update, UpdateClaim, UpdateFate, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;

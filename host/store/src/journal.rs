@@ -5,7 +5,7 @@ use super::retention::OPEN_TURNS;
 use super::{DeliveryStore, Sqlite, StoreError, now_ms, outgoing, usage};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
-use cofferdam_core::journal::{JournalState, Journal, JournalError};
+use cofferdam_core::journal::{Journal, JournalError, JournalState};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
 use cofferdam_core::tool::ToolAnswer;
 use rusqlite::{OptionalExtension, Transaction, ffi, params};

@@ -43,27 +43,31 @@ pub use approvals::{
     OPEN_CHOICES_MAX,
 };
 pub use attempts::AttemptRow;
-pub use history::{LINES_MAX, LOADED_BYTES_MAX, HistoryLine};
+pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use keeper::StoreRetry;
-pub use look::{DayUsage, DatabaseView, PEOPLE_LISTED_MAX, REQUESTS_LISTED_MAX, OpenRequestRow, WaitingCounts};
+pub use look::{
+    DatabaseView, DayUsage, OpenRequestRow, PEOPLE_LISTED_MAX, REQUESTS_LISTED_MAX, WaitingCounts,
+};
 pub use moves::MOVES_MAX;
-pub use presence::{ChannelNoted, Health, LastError, PresenceNote, Presence, Reloaded, Reloads, noted};
+pub use presence::{ChannelNoted, Health, LastError, Presence, PresenceNote, Reloaded, Reloads, noted};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
-    AlbumPart, WaitReply, BoundTurn, UpdateClaim, UpdateFate, Headers, BlobHolder, NewPart, NewRecent, NewReply, NewUpdate,
-    ReplyPart, PartKind, PersistResult, Placeholder, QueueMode, QueuedUpdate, RecentFiles, StoredReply, AlbumStanding, SteerUpdate, Stranger, TakeUpRequest,
-    TakeUpResult, NewTelling, Update,
+    AlbumPart, AlbumStanding, BlobHolder, BoundTurn, Headers, NewPart, NewRecent, NewReply, NewTelling,
+    NewUpdate, PartKind, PersistResult, Placeholder, QueueMode, QueuedUpdate, RecentFiles, ReplyPart,
+    SteerUpdate, StoredReply, Stranger, TakeUpRequest, TakeUpResult, Update, UpdateClaim, UpdateFate,
+    WaitReply,
 };
-pub use runs::{AnswerTo, RunEnd, KeptRun, KeptTask, ListedRun, NewRun, RunOwner, RUNS_LISTED_MAX, RunState};
+pub use runs::{AnswerTo, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunEnd, RunOwner, RunState};
 pub use runs::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 pub use runs::{NewMessage, NewWait, SendState, TaskState, WaitState, WaitsFor, plain};
 pub use seam::{
-    ApprovalStore, AttemptStore, BacklogStore, BlobRefStore, DeliveryStore, InboxStore, HistoryStore, MoveStore, PlaceholderStore, RecentStore, ReplyStore,
-    RunStore, SteerStore, Storage, StreamStore, TurnRunStore, UsageStore, VoiceStore, WaitStore,
+    ApprovalStore, AttemptStore, BacklogStore, BlobRefStore, DeliveryStore, HistoryStore, InboxStore,
+    MoveStore, PlaceholderStore, RecentStore, ReplyStore, RunStore, SteerStore, Storage, StreamStore,
+    TurnRunStore, UsageStore, VoiceStore, WaitStore,
 };
-pub use streams::{PLACES_MAX, ReplyPlace, StreamPosition, Stream};
+pub use streams::{PLACES_MAX, ReplyPlace, Stream, StreamPosition};
 pub use usage::{UsedToday, WhoseTurn};
 pub use voices::SPOKEN_TO_MAX;
 

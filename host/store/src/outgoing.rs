@@ -1,7 +1,7 @@
 //! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database;
 //! nobody removes one that is listed here.
 
-use super::{BlobRefStore, BlobHolder, Sqlite, StoreError};
+use super::{BlobHolder, BlobRefStore, Sqlite, StoreError};
 use async_trait::async_trait;
 use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::{Transaction, params};

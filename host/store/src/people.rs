@@ -9,7 +9,7 @@ mod code;
 mod edit;
 
 pub use code::read_code;
-pub use edit::{PeopleEdit, NewCode};
+pub use edit::{NewCode, PeopleEdit};
 
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};

@@ -118,7 +118,8 @@ impl Presence {
             ..before
         };
         let reloads = Reloads::default();
-        let noted = PresenceNote { pid, version, started_at: now_ms(), health, reloads, ..PresenceNote::default() };
+        let noted =
+            PresenceNote { pid, version, started_at: now_ms(), health, reloads, ..PresenceNote::default() };
         Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted) })
     }
 

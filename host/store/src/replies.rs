@@ -1,8 +1,8 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
 use super::{
-    NewPart, NewRecent, NewReply, ReplyPart, ReplyStore, StoredReply, Sqlite, StoreError, NewTelling, inbox, now_ms, outgoing,
-    placeholder, recent,
+    NewPart, NewRecent, NewReply, NewTelling, ReplyPart, ReplyStore, Sqlite, StoreError, StoredReply, inbox,
+    now_ms, outgoing, placeholder, recent,
 };
 use crate::streams::said;
 use async_trait::async_trait;
@@ -33,7 +33,11 @@ impl ReplyStore for Sqlite {
         .await
     }
 
-    async fn tell_noting(&self, channel: &str, telling: NewTelling) -> Result<Option<StoredReply>, StoreError> {
+    async fn tell_noting(
+        &self,
+        channel: &str,
+        telling: NewTelling,
+    ) -> Result<Option<StoredReply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let NewTelling { turn, reply, files, place } = telling;
@@ -156,7 +160,9 @@ pub(super) fn reply(tx: &Transaction<'_>, turn: &TurnId) -> Result<StoredReply, 
     let mut statement =
         tx.prepare_cached("SELECT n, kind, body FROM part WHERE turn = ?1 AND state = 'pending' ORDER BY n")?;
     let parts = statement
-        .query_map([turn.as_str()], |row| Ok(ReplyPart { n: row.get(0)?, kind: row.get(1)?, body: row.get(2)? }))?
+        .query_map([turn.as_str()], |row| {
+            Ok(ReplyPart { n: row.get(0)?, kind: row.get(1)?, body: row.get(2)? })
+        })?
         .collect::<Result<_, _>>()?;
     let last_sent = tx
         .prepare_cached(

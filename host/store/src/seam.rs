@@ -20,9 +20,10 @@ pub use voices::VoiceStore;
 pub use waits::WaitStore;
 
 use super::{
-    AlbumPart, ApprovalRow, ApprovalState, ApprovedPaths, AttemptRow, BoundTurn, UpdateClaim, BlobHolder, HistoryLine, NewApproval,
-    NewPart, NewRecent, NewReply, NewUpdate, ReplyPart, PersistResult, ReplyPlace, Placeholder, StreamPosition, QueuedUpdate, RecentFiles,
-    StoredReply, SteerUpdate, StoreError, Stream, TakeUpRequest, TakeUpResult, NewTelling, Update, UsedToday, WhoseTurn,
+    AlbumPart, ApprovalRow, ApprovalState, ApprovedPaths, AttemptRow, BlobHolder, BoundTurn, HistoryLine,
+    NewApproval, NewPart, NewRecent, NewReply, NewTelling, NewUpdate, PersistResult, Placeholder,
+    QueuedUpdate, RecentFiles, ReplyPart, ReplyPlace, SteerUpdate, StoreError, StoredReply, Stream,
+    StreamPosition, TakeUpRequest, TakeUpResult, Update, UpdateClaim, UsedToday, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -120,14 +121,23 @@ pub trait ReplyStore: Send + Sync {
     ) -> Result<StoredReply, StoreError>;
 
     /// [`Replies::tell_noting`] without files, where no place is noted.
-    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<StoredReply>, StoreError> {
+    async fn tell(
+        &self,
+        channel: &str,
+        turn: &TurnId,
+        reply: NewReply,
+    ) -> Result<Option<StoredReply>, StoreError> {
         let telling = NewTelling { turn: turn.clone(), reply, files: Vec::new(), place: None };
         self.tell_noting(channel, telling).await
     }
 
     /// Stores something that answers no message, once for each turn that it names; `None` when it
     /// was stored before. Its files are held with it, and its place is noted.
-    async fn tell_noting(&self, channel: &str, telling: NewTelling) -> Result<Option<StoredReply>, StoreError>;
+    async fn tell_noting(
+        &self,
+        channel: &str,
+        telling: NewTelling,
+    ) -> Result<Option<StoredReply>, StoreError>;
 
     /// Replies of which something is still to be sent, oldest first, each with the parts that are
     /// left, in order.
@@ -312,7 +322,12 @@ pub trait StreamStore: Send + Sync {
     async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError>;
 
     /// Notes that all was asked for that was said before this stream began, up to these.
-    async fn caught_up(&self, channel: &str, session: &str, places: Vec<ReplyPlace>) -> Result<(), StoreError>;
+    async fn caught_up(
+        &self,
+        channel: &str,
+        session: &str,
+        places: Vec<ReplyPlace>,
+    ) -> Result<(), StoreError>;
 }
 
 /// The messages that stand for answers of turns that run.

@@ -4,8 +4,8 @@
 
 use super::inbox::update;
 use super::{
-    Headers, QueueMode, Sqlite, SteerUpdate, SteerStore, StoreError, TakeUpRequest, TakeUpResult, Update, WhoseTurn, history, now_ms,
-    recent,
+    Headers, QueueMode, Sqlite, SteerStore, SteerUpdate, StoreError, TakeUpRequest, TakeUpResult, Update,
+    WhoseTurn, history, now_ms, recent,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;

@@ -100,14 +100,19 @@ impl StreamStore for Sqlite {
             let mut statement = tx.prepare_cached(
                 "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC",
             )?;
-            let rows =
-                statement.query_map([channel], |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }))?;
+            let rows = statement
+                .query_map([channel], |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
     }
 
-    async fn caught_up(&self, channel: &str, session: &str, places: Vec<ReplyPlace>) -> Result<(), StoreError> {
+    async fn caught_up(
+        &self,
+        channel: &str,
+        session: &str,
+        places: Vec<ReplyPlace>,
+    ) -> Result<(), StoreError> {
         let (channel, session) = (channel.to_owned(), session.to_owned());
         self.write(move |tx| {
             let this = tx
@@ -134,7 +139,12 @@ fn moves(tx: &Transaction<'_>, channel: &str, position: &StreamPosition) -> Resu
 }
 
 /// Notes a place. While something before may have to be asked for, what is known of it stays.
-pub(crate) fn said(tx: &Transaction<'_>, channel: &str, place: &ReplyPlace, now: i64) -> Result<(), StoreError> {
+pub(crate) fn said(
+    tx: &Transaction<'_>,
+    channel: &str,
+    place: &ReplyPlace,
+    now: i64,
+) -> Result<(), StoreError> {
     tx.prepare_cached(
         "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = iif(

@@ -2,7 +2,7 @@
 
 use super::bot::BotUser;
 use super::wire::{ChatKind, Message};
-use cofferdam_chat::answering::{MessageFacts, Author, NamedUser};
+use cofferdam_chat::answering::{Author, MessageFacts, NamedUser};
 
 /// The line about a message; `None` where there is nothing to say.
 pub(super) fn about(message: &Message, me: &BotUser) -> Option<String> {
@@ -20,7 +20,11 @@ pub(super) fn about(message: &Message, me: &BotUser) -> Option<String> {
 }
 
 /// The words that are replied to, if there are any.
-fn replied(message: &Message, me: &BotUser, somebody: impl Fn(&Message) -> NamedUser) -> Option<(Author, String)> {
+fn replied(
+    message: &Message,
+    me: &BotUser,
+    somebody: impl Fn(&Message) -> NamedUser,
+) -> Option<(Author, String)> {
     let replied = message.reply_to.as_deref();
     let text = message.besides.quote.as_deref().or(replied.map(|replied| replied.text.as_str()))?;
     let author = match replied.and_then(|replied| Some((replied.from?.id, replied))) {

@@ -7,7 +7,9 @@ use super::failure::ApiFailure;
 use super::send::{NO_PREVIEW, ReplyTarget, is_group};
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
-use cofferdam_chat::desk::{ShowAttempt, ApprovalDisplay, Changing, NotShown, Verb, change_message, until_shown};
+use cofferdam_chat::desk::{
+    ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, until_shown,
+};
 use cofferdam_chat::outbound::StyledText;
 use std::future::ready;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What every part of the running channel shares: what every channel stands on, the connection, the
 //! people.
 
-use super::api::{TelegramApi, REQUEST_MAX};
+use super::api::{REQUEST_MAX, TelegramApi};
 use super::config::Timing;
 use super::failure::ApiFailure;
 use super::moves::Moves;
@@ -74,8 +74,9 @@ impl BotUser {
     pub(super) fn read(result: &RawValue) -> Result<Self, ApiFailure> {
         let value: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
         let id = value["id"].as_i64();
-        let id =
-            id.ok_or_else(|| ApiFailure::Unreachable("getMe tells no id; is api_url a Bot API server?".into()))?;
+        let id = id.ok_or_else(|| {
+            ApiFailure::Unreachable("getMe tells no id; is api_url a Bot API server?".into())
+        })?;
         let everything = value["can_read_all_group_messages"] == true;
         let hears = if everything { GroupPrivacy::Everything } else { GroupPrivacy::WhatIsForIt };
         Ok(Self { id, username: value["username"].as_str().map(str::to_owned), hears })

@@ -6,8 +6,10 @@ use super::bot::TelegramBot;
 use super::failure::ApiFailure;
 use super::media::MessageFile;
 use async_trait::async_trait;
-use cofferdam_chat::download::{DownloadBody, DownloadSource, RetryAdvice, Unavailable, again, deadline, fetch, read_body};
-use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, SentFile, IntakeResult};
+use cofferdam_chat::download::{
+    DownloadBody, DownloadSource, RetryAdvice, Unavailable, again, deadline, fetch, read_body,
+};
+use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, IntakeResult, SentFile};
 use reqwest::Response;
 use serde_json::Value;
 use teloxide_core::payloads::GetFile;

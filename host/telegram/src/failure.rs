@@ -74,9 +74,9 @@ pub(super) fn result_of(status: u16, body: &str, token: &BotToken) -> Result<Box
             // The proxy in front of the Bot API says so, and will say so again.
             413 => ApiFailure::Refused { code: 413, description: "Request Entity Too Large".to_owned() },
             200 => ApiFailure::Unreadable(beginning(body)),
-            _ => {
-                ApiFailure::Unreachable(format!("something else than the Bot API answers: HTTP status {status}"))
-            }
+            _ => ApiFailure::Unreachable(format!(
+                "something else than the Bot API answers: HTTP status {status}"
+            )),
         });
     };
     match (envelope.ok.as_bool(), envelope.result) {

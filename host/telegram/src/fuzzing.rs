@@ -6,7 +6,7 @@
 use super::admit::{SenderReply, admit};
 use super::besides::PERSON_BYTES_MAX;
 use super::mention::Username;
-use super::wire::{ChatKind, MessageContent, Message, SentFor, Update, UserKind};
+use super::wire::{ChatKind, Message, MessageContent, SentFor, Update, UserKind};
 use cofferdam_chat::answering::without_mention;
 use cofferdam_chat::people::GroupMembers;
 use cofferdam_core::command::{CommandLine, spoken};

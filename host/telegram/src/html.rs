@@ -2,7 +2,7 @@
 //! <https://core.telegram.org/bots/api#html-style>. Every tag is this file's own, and closed;
 //! everything else is escaped.
 
-use cofferdam_chat::outbound::{StyledText, StyledSpan, Style};
+use cofferdam_chat::outbound::{Style, StyledSpan, StyledText};
 
 /// The text with its styles as HTML.
 pub(super) fn html(rich: &StyledText) -> String {
@@ -22,7 +22,13 @@ pub(super) fn html(rich: &StyledText) -> String {
 }
 
 /// Writes and closes what ends up to here.
-fn close<'r>(rich: &'r StyledText, out: &mut String, open: &mut Vec<&'r StyledSpan>, at: &mut usize, until: usize) {
+fn close<'r>(
+    rich: &'r StyledText,
+    out: &mut String,
+    open: &mut Vec<&'r StyledSpan>,
+    at: &mut usize,
+    until: usize,
+) {
     while let Some(span) = open.pop_if(|span| span.end <= until) {
         escape(out, &rich.text[*at..span.end]);
         *at = span.end;

@@ -56,7 +56,7 @@ pub use probe::who;
 pub use token::BotToken;
 
 use api::TelegramApi;
-use bot::{TelegramBot, Bots, GroupPrivacy, BotUser};
+use bot::{BotUser, Bots, GroupPrivacy, TelegramBot};
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
 use cofferdam_chat::people::{AccessControl, PairedPeople, PeopleNames};
@@ -149,7 +149,10 @@ pub async fn speak(service: TelegramService, stop: CancellationToken) -> Result<
 }
 
 /// The bot, once Telegram has said who it is; `None` on `stop`.
-async fn open(service: TelegramService, stop: &CancellationToken) -> Result<Option<Arc<TelegramBot>>, ServeError> {
+async fn open(
+    service: TelegramService,
+    stop: &CancellationToken,
+) -> Result<Option<Arc<TelegramBot>>, ServeError> {
     service.config.check()?;
     let address = service.config.address()?;
     let place = service.config.token_place();
@@ -174,9 +177,18 @@ fn channel_of(me: &BotUser) -> String {
     format!("telegram-{}", me.id)
 }
 
-fn bot(service: TelegramService, api: Arc<TelegramApi>, (me, moves): (BotUser, Moves), soon: CancellationToken) -> TelegramBot {
+fn bot(
+    service: TelegramService,
+    api: Arc<TelegramApi>,
+    (me, moves): (BotUser, Moves),
+    soon: CancellationToken,
+) -> TelegramBot {
     let TelegramService { config, services, .. } = service;
-    let door = AccessControl::new(named(&config), PairedPeople::new(services.people.clone(), CHANNEL), PeopleNames::default());
+    let door = AccessControl::new(
+        named(&config),
+        PairedPeople::new(services.people.clone(), CHANNEL),
+        PeopleNames::default(),
+    );
     let base = services.base(channel_of(&me), soon, &config.approvers, config.timing.albums);
     let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
     TelegramBot { base, api, presence: services.presence, door, moves, timing: config.timing, me, answers }

@@ -2,7 +2,7 @@
 //! tool can be called. They are set where they are not as they should be. Best effort: without them
 //! the bot works as well.
 
-use super::api::{TelegramApi, REQUEST_MAX};
+use super::api::{REQUEST_MAX, TelegramApi};
 use super::bot::TelegramBot;
 use super::failure::ApiFailure;
 use cofferdam_chat::people::GroupMembers;
@@ -39,7 +39,11 @@ pub(super) async fn set_menus(bot: &TelegramBot, entries: &[MenuEntry]) {
     }
 }
 
-async fn set_menu(api: &TelegramApi, scope: BotCommandScope, wanted: Vec<BotCommand>) -> Result<(), ApiFailure> {
+async fn set_menu(
+    api: &TelegramApi,
+    scope: BotCommandScope,
+    wanted: Vec<BotCommand>,
+) -> Result<(), ApiFailure> {
     let mut look = GetMyCommands::new();
     look.scope = Some(scope.clone());
     let found = api.call(&look, REQUEST_MAX).await;

@@ -2,7 +2,7 @@
 //! its home, goes on being used; what is sent goes to the new one.
 
 use super::bot::TelegramBot;
-use super::wire::{Message, ChatMigration};
+use super::wire::{ChatMigration, Message};
 use cofferdam_store::MOVES_MAX;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! The bare outline of an update whose JSON no parser accepts as a whole: nested without end,
 //! numbers or escapes out of range. Enough to tell its sender so.
 
-use super::wire::{Chat, MessageContent, Message, SentFor, Update, User, UserKind, kind_named};
+use super::wire::{Chat, Message, MessageContent, SentFor, Update, User, UserKind, kind_named};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

@@ -6,7 +6,7 @@ use super::rules::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::Message;
 use cofferdam_chat::people::words::Platform;
-use cofferdam_chat::people::{AccessControl, Groups, ConfiguredPeople, AdmitsPeople};
+use cofferdam_chat::people::{AccessControl, AdmitsPeople, ConfiguredPeople, Groups};
 use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_store::{ReplyPlace, Stranger};
 
@@ -51,7 +51,10 @@ impl AdmitsPeople for TelegramBot {
         ReplyTarget { chat: person, thread: None, reply_to: None, stand_in: None }.to_text()
     }
 
-    async fn open_private(&self, person: i64) -> Result<(ReplyTarget, Option<ReplyPlace>), UnreachableReason> {
+    async fn open_private(
+        &self,
+        person: i64,
+    ) -> Result<(ReplyTarget, Option<ReplyPlace>), UnreachableReason> {
         Ok((ReplyTarget { chat: person, thread: None, reply_to: None, stand_in: None }, None))
     }
 }

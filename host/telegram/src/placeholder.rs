@@ -2,7 +2,7 @@
 
 use super::bot::TelegramBot;
 use super::failure::ApiFailure;
-use super::send::{TEXT_UNITS_MAX, ReplyTarget};
+use super::send::{ReplyTarget, TEXT_UNITS_MAX};
 use async_trait::async_trait;
 use cofferdam_chat::outbound::StyledText;
 use cofferdam_chat::{self as chat, EditResult};

@@ -3,7 +3,7 @@
 
 use super::PULSE;
 use super::admit::{SenderReply, admit};
-use super::bot::{TelegramBot, Bots};
+use super::bot::{Bots, TelegramBot};
 use super::cursor::{Cursor, CursorMove};
 use super::failure::ApiFailure;
 use super::media::MessageFile;
@@ -19,7 +19,7 @@ use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::pulse::goes_on_within;
 use cofferdam_chat::runs::{files_of_run, reply_of_run};
 use cofferdam_core::id::Caller;
-use cofferdam_store::{WaitReply, UpdateFate, Headers, NewUpdate, PersistResult};
+use cofferdam_store::{Headers, NewUpdate, PersistResult, UpdateFate, WaitReply};
 use cofferdam_warden::attachments::SentFile;
 use serde::Serialize;
 use serde_json::json;
@@ -126,7 +126,8 @@ async fn ask(bot: &TelegramBot, cursor: &Cursor, hold: Duration) -> Result<Vec<B
     goes_on_within(Duration::ZERO);
     let result = result?;
     bot.presence.polled(CHANNEL);
-    serde_json::from_str(result.get()).map_err(|_| ApiFailure::Unreachable("getUpdates brings no list".into()))
+    serde_json::from_str(result.get())
+        .map_err(|_| ApiFailure::Unreachable("getUpdates brings no list".into()))
 }
 
 /// Persists a batch, hands the work on, which never waits for work to be done, then moves the

@@ -8,12 +8,12 @@ use super::media::MessageFile;
 use super::mention::Username;
 use super::rules::AccessRules;
 use super::send::ReplyTarget;
-use super::wire::{ChatKind, MessageContent, Message};
+use super::wire::{ChatKind, Message, MessageContent};
 use super::words;
 use cofferdam_chat::answering::{self, RequestFiles, TurnRequest, after_mention, without_mention};
 use cofferdam_chat::words as said;
 use cofferdam_core::command::{CommandLine, spoken, steered};
-use cofferdam_store::{QueueMode, AlbumStanding};
+use cofferdam_store::{AlbumStanding, QueueMode};
 
 /// What messages of Telegram ask for.
 pub(super) type TelegramAction = answering::MessageAction<ReplyTarget, MessageFile>;
@@ -31,15 +31,24 @@ pub(super) fn concerns_us(message: &Message, rules: &AccessRules) -> bool {
 }
 
 /// What the messages of one turn ask for. More than one message is an album.
-pub(super) fn prepare(mut messages: Vec<Message>, standing: AlbumStanding, rules: &AccessRules) -> TelegramAction {
+pub(super) fn prepare(
+    mut messages: Vec<Message>,
+    standing: AlbumStanding,
+    rules: &AccessRules,
+) -> TelegramAction {
     messages.sort_by_key(|message| message.message_id);
     let Some(first) = messages.first() else { return TelegramAction::Nothing };
     let group = rules.group(first);
-    let SenderReply::Serve(sender) = admit(first, &rules.allowed, group.members) else { return TelegramAction::Nothing };
+    let SenderReply::Serve(sender) = admit(first, &rules.allowed, group.members) else {
+        return TelegramAction::Nothing;
+    };
     let target = ReplyTarget::answering(first);
     let in_group = first.chat.kind == ChatKind::Group;
     // A late part in a group follows an album that was meant for this bot.
-    if in_group && standing == AlbumStanding::First && !messages.iter().any(|message| is_for_us(message, rules)) {
+    if in_group
+        && standing == AlbumStanding::First
+        && !messages.iter().any(|message| is_for_us(message, rules))
+    {
         return TelegramAction::Nothing;
     }
     match &first.content {
@@ -166,7 +175,7 @@ mod tests {
     use super::super::wire::Update;
     use super::*;
     use cofferdam_agent::turn::ConversationOwner;
-    use cofferdam_chat::people::{Group, Groups, GroupMembers};
+    use cofferdam_chat::people::{Group, GroupMembers, Groups};
     use serde_json::{Value, json};
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
@@ -332,7 +341,9 @@ mod tests {
         let profiles = Some(BTreeSet::from(["p".to_owned()]));
         let open =
             rules_with(Group { members: GroupMembers::All, profiles: profiles.clone(), ..Group::default() });
-        let TelegramAction::Run(turn) = prepare(vec![from(8, json!({ "text": "/x" }))], AlbumStanding::First, &open) else {
+        let TelegramAction::Run(turn) =
+            prepare(vec![from(8, json!({ "text": "/x" }))], AlbumStanding::First, &open)
+        else {
             panic!("no turn")
         };
         assert_eq!((turn.sender.as_str(), turn.profiles), ("8", profiles));
@@ -350,7 +361,9 @@ mod tests {
             fields
         };
         let command = sent_on(json!({ "document": document("d"), "caption": "/x" }));
-        let TelegramAction::Run(turn) = run(vec![private(command.clone())], AlbumStanding::First) else { panic!("no turn") };
+        let TelegramAction::Run(turn) = run(vec![private(command.clone())], AlbumStanding::First) else {
+            panic!("no turn")
+        };
         assert!(matches!(&turn.files, RequestFiles::Own(files) if files.len() == 1), "its file is there");
         assert_eq!(turn.text, "");
         assert!(turn.about.expect("marked").contains(r#""forwarded":{"from":"Eve","text":"/x"}"#));
@@ -362,7 +375,9 @@ mod tests {
     fn a_mention_takes_the_file_that_it_replies_to() {
         let photo = json!({ "message_id": 2, "from": { "id": 8 }, "document": document("old") });
         let asked = json!({ "text": "@our_bot what is this?", "reply_to_message": photo });
-        let TelegramAction::Run(turn) = run(vec![group(asked)], AlbumStanding::First) else { panic!("no turn") };
+        let TelegramAction::Run(turn) = run(vec![group(asked)], AlbumStanding::First) else {
+            panic!("no turn")
+        };
         assert!(matches!(turn.files, RequestFiles::Replied { files, .. } if files[0].name == "old"));
     }
 
@@ -373,7 +388,9 @@ mod tests {
                 json!({ "message_id": id, "document": document(&format!("d{id}")), "caption": caption, "media_group_id": "g" }),
             )
         };
-        let TelegramAction::Run(turn) = run(vec![part(9, "second"), part(8, ""), part(10, "")], AlbumStanding::First) else {
+        let TelegramAction::Run(turn) =
+            run(vec![part(9, "second"), part(8, ""), part(10, "")], AlbumStanding::First)
+        else {
             panic!("no turn")
         };
         let RequestFiles::Own(files) = &turn.files else { panic!("files of another message") };
@@ -387,7 +404,9 @@ mod tests {
             group(json!({ "document": document("d"), "caption": caption, "media_group_id": "g" }))
         };
         for (caption, notice) in [("/x", said::LATE_CAPTION), ("", said::LATE_PART)] {
-            let TelegramAction::Run(turn) = run(vec![part(caption)], AlbumStanding::Late) else { panic!("no turn") };
+            let TelegramAction::Run(turn) = run(vec![part(caption)], AlbumStanding::Late) else {
+                panic!("no turn")
+            };
             assert_eq!((turn.text.as_str(), turn.notices), ("", vec![notice.to_owned()]));
         }
         assert_eq!(run(vec![part("")], AlbumStanding::First), TelegramAction::Nothing);
@@ -420,6 +439,9 @@ mod tests {
     #[test]
     fn whoever_is_no_longer_allowed_is_not_answered() {
         let nobody = AccessRules { allowed: BTreeSet::new(), ..rules() };
-        assert_eq!(prepare(vec![private(json!({ "text": "x" }))], AlbumStanding::First, &nobody), TelegramAction::Nothing);
+        assert_eq!(
+            prepare(vec![private(json!({ "text": "x" }))], AlbumStanding::First, &nobody),
+            TelegramAction::Nothing
+        );
     }
 }

@@ -7,7 +7,7 @@ use super::config::{Config, FloodLimits};
 use super::failure::ApiFailure;
 use super::pace::Pace;
 use super::token::BotToken;
-use cofferdam_chat::setup::{ProbeResponse, ProbeError};
+use cofferdam_chat::setup::{ProbeError, ProbeResponse};
 use std::time::Duration;
 use teloxide_core::payloads::GetMe;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,9 @@ pub async fn who(config: &Config, token: BotToken, limit: Duration) -> ProbeResp
     let unreachable = |said: String| ProbeResponse { bot: Err(ProbeError::Unreachable(said)), date: None };
     let api = match config.address() {
         // It sends no message, so there is nothing to pace.
-        Ok(address) => TelegramApi::new(address, token, Pace::new(FloodLimits::Server, CancellationToken::new())),
+        Ok(address) => {
+            TelegramApi::new(address, token, Pace::new(FloodLimits::Server, CancellationToken::new()))
+        }
         Err(error) => return unreachable(error.to_string()),
     };
     let (result, date) = match api {

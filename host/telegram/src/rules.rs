@@ -5,7 +5,7 @@ use super::moves::Moves;
 use super::wire::{ChatKind, Message};
 use cofferdam_agent::turn::ConversationOwner;
 use cofferdam_chat::lanes::StopPower;
-use cofferdam_chat::people::{Group, Groups, GroupMembers};
+use cofferdam_chat::people::{Group, GroupMembers, Groups};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,16 +1,16 @@
 //! Where a reply goes, and the one request that sends a part of it.
 
-use super::api::{TelegramApi, REQUEST_MAX};
-use super::bot::{TelegramBot, BotUser};
+use super::api::{REQUEST_MAX, TelegramApi};
+use super::bot::{BotUser, TelegramBot};
 use super::failure::ApiFailure;
 use super::html::html;
 use super::typing::Typing;
 use super::upload::send_files;
 use super::wire::Message;
 use async_trait::async_trait;
-use cofferdam_chat::outbound::{PartContent, StyledText, Router, SendError, SendingPart};
-use cofferdam_chat::{ShownActivity, PlaceholderRef};
-use cofferdam_store::{ReplyPart, PartKind};
+use cofferdam_chat::outbound::{PartContent, Router, SendError, SendingPart, StyledText};
+use cofferdam_chat::{PlaceholderRef, ShownActivity};
+use cofferdam_store::{PartKind, ReplyPart};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teloxide_core::payloads::{DeleteMessage, EditMessageText, SendMessage};

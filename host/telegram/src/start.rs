@@ -8,7 +8,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The bot's account; waits for a network that is down. `None` on `stop`.
-pub(super) async fn who_am_i(api: &TelegramApi, stop: &CancellationToken) -> Result<Option<BotUser>, ApiFailure> {
+pub(super) async fn who_am_i(
+    api: &TelegramApi,
+    stop: &CancellationToken,
+) -> Result<Option<BotUser>, ApiFailure> {
     let asks_for = |failure: &ApiFailure| match failure {
         ApiFailure::Unauthorized(_) => None,
         ApiFailure::TooMany(asked) => Some(*asked),

@@ -5,7 +5,7 @@
 use super::api::TelegramApi;
 use super::failure::ApiFailure;
 use super::send::{ReplyTarget, WireText, is_markup_refused, sent_id};
-use cofferdam_chat::outbound::{FileBundle, ChannelLimits, MediaKind, BundledFile, units};
+use cofferdam_chat::outbound::{BundledFile, ChannelLimits, FileBundle, MediaKind, units};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
@@ -55,7 +55,8 @@ pub(super) async fn send_files(
                 && !failure.topic_is_gone()
                 && bundle.files.iter().any(|shown| shown.media != MediaKind::Document) =>
         {
-            let document = |shown: &BundledFile| BundledFile { media: MediaKind::Document, file: shown.file.clone() };
+            let document =
+                |shown: &BundledFile| BundledFile { media: MediaKind::Document, file: shown.file.clone() };
             let files = bundle.files.iter().map(document).collect();
             tracing::info!(%failure, "sending files as documents instead");
             send_as(api, outgoing, target, &FileBundle { files, ..bundle.clone() }).await
@@ -64,7 +65,12 @@ pub(super) async fn send_files(
     }
 }
 
-async fn send_as(api: &TelegramApi, outgoing: &Outgoing, target: ReplyTarget, bundle: &FileBundle) -> Result<String, ApiFailure> {
+async fn send_as(
+    api: &TelegramApi,
+    outgoing: &Outgoing,
+    target: ReplyTarget,
+    bundle: &FileBundle,
+) -> Result<String, ApiFailure> {
     let caption = bundle.words().map(|words| WireText::of(&words));
     let (method, form) = match &bundle.files[..] {
         [] => return Err(refused("a message without files")),
@@ -178,7 +184,10 @@ mod tests {
     fn an_upload_may_take_what_its_length_takes() {
         let shown = |bytes| {
             let (sha256, name, mime_type) = ("ab".into(), "a".into(), "text/plain".into());
-            BundledFile { media: MediaKind::Document, file: OutgoingAttachment { sha256, name, mime_type, bytes } }
+            BundledFile {
+                media: MediaKind::Document,
+                file: OutgoingAttachment { sha256, name, mime_type, bytes },
+            }
         };
         let seconds = |sizes: &[u64]| {
             let files = sizes.iter().map(|bytes| shown(*bytes)).collect();

@@ -221,7 +221,9 @@ fn on_behalf(message: &Value) -> SentFor {
 
 fn moved(message: &Value) -> Option<ChatMigration> {
     let id = |key: &str| message[key].as_i64();
-    id("migrate_to_chat_id").map(ChatMigration::To).or_else(|| id("migrate_from_chat_id").map(ChatMigration::From))
+    id("migrate_to_chat_id")
+        .map(ChatMigration::To)
+        .or_else(|| id("migrate_from_chat_id").map(ChatMigration::From))
 }
 
 /// A channel's direct messages call themselves a supergroup, of which each topic is a conversation
@@ -311,7 +313,8 @@ mod tests {
         assert_eq!(whole, ButtonPress { query: "9".into(), from, name, chat: Some(-5), data });
         let odd = press(json!({ "id": 9, "from": 7, "data": ["x"], "message": [] }));
         let nothing = String::new;
-        let expected = ButtonPress { query: nothing(), from: None, name: nothing(), chat: None, data: nothing() };
+        let expected =
+            ButtonPress { query: nothing(), from: None, name: nothing(), chat: None, data: nothing() };
         assert_eq!(odd, expected);
     }
 

@@ -10,7 +10,7 @@ wasmtime::component::bindgen!({
     with: {
         "wasi:io": wasmtime_wasi::p2::bindings::io,
         "cofferdam:tool/turn-attachments.attachment": crate::attachments::OpenAttachment,
-        "cofferdam:tool/workspace-write.staged-file": crate::staging::Staged,
+        "cofferdam:tool/workspace-write.staged-file": crate::staging::GuestStagedFile,
     },
     require_store_data_send: true,
 });

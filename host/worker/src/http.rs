@@ -35,7 +35,7 @@ mod bindings {
         with: {
             "wasi:io": wasmtime_wasi::p2::bindings::io,
             "wasi:clocks": wasmtime_wasi::p2::bindings::clocks,
-            "wasi:http/types.fields": super::fields::Fields,
+            "wasi:http/types.fields": super::fields::HeaderFields,
             "wasi:http/types.incoming-request": super::unused::IncomingRequest,
             "wasi:http/types.outgoing-request": super::request::OutgoingRequest,
             "wasi:http/types.request-options": super::request::Options,
@@ -45,7 +45,7 @@ mod bindings {
             "wasi:http/types.future-trailers": super::answer::Trailers,
             "wasi:http/types.outgoing-response": super::unused::OutgoingResponse,
             "wasi:http/types.outgoing-body": super::request::OutgoingBody,
-            "wasi:http/types.future-incoming-response": super::sending::Sending,
+            "wasi:http/types.future-incoming-response": super::sending::SentRequest,
         },
         require_store_data_send: true,
     });

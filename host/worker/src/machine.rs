@@ -15,11 +15,11 @@ use crate::scratch::Scratch;
 use crate::state::{self, MemoryLimit, StoreState};
 use crate::stdio::CallStreams;
 use cofferdam_core::capability::Grants;
-use cofferdam_core::entry::{CommandCall, Entry, EntryPoint};
+use cofferdam_core::entry::{CommandCall, EntryCall, EntryPoint};
 use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_ipc::{DescribeError, Description, Job};
+use cofferdam_ipc::{CallSpec, DescribeError, Description};
 use std::time::Instant;
 use wasmtime::component::{Component, ResourceTable};
 use wasmtime::{Engine, Store};
@@ -106,7 +106,9 @@ impl WasmEngine {
         let pre = linker.instantiate_pre(component).map_err(refused)?;
         Ok(match point {
             EntryPoint::Tool => LinkedComponent::Tool(ToolWorldPre::new(pre).map_err(refused)?),
-            EntryPoint::Command => LinkedComponent::Command(LinkedCommand::of(pre).map_err(DescribeError::Link)?),
+            EntryPoint::Command => {
+                LinkedComponent::Command(LinkedCommand::of(pre).map_err(DescribeError::Link)?)
+            }
             EntryPoint::Function(export) => {
                 LinkedComponent::Function(Callable::of(pre, export).map_err(DescribeError::Link)?)
             }
@@ -171,16 +173,16 @@ impl WasmEngine {
     pub(crate) fn run(
         &self,
         linked: &LinkedComponent,
-        job: &Job,
+        job: &CallSpec,
         reach: CallContext,
         deadline: Instant,
     ) -> (Result<String, ToolError>, SpentInstance) {
         match (linked, &job.entry) {
-            (LinkedComponent::Tool(tool), Entry::Tool) => self.run_tool(tool, job, reach, deadline),
-            (LinkedComponent::Command(runnable), Entry::Command(call)) => {
+            (LinkedComponent::Tool(tool), EntryCall::Tool) => self.run_tool(tool, job, reach, deadline),
+            (LinkedComponent::Command(runnable), EntryCall::Command(call)) => {
                 self.run_command(runnable, call, job, reach, deadline)
             }
-            (LinkedComponent::Function(callable), Entry::Function(_)) => {
+            (LinkedComponent::Function(callable), EntryCall::Function(_)) => {
                 self.run_function(callable, job, reach, deadline)
             }
             // It is linked for the entry of the job.
@@ -194,7 +196,7 @@ impl WasmEngine {
     fn run_tool(
         &self,
         tool: &ToolWorldPre<StoreState>,
-        job: &Job,
+        job: &CallSpec,
         reach: CallContext,
         deadline: Instant,
     ) -> (Result<String, ToolError>, SpentInstance) {
@@ -219,7 +221,7 @@ impl WasmEngine {
         &self,
         runnable: &LinkedCommand,
         call: &CommandCall,
-        job: &Job,
+        job: &CallSpec,
         reach: CallContext,
         deadline: Instant,
     ) -> (Result<String, ToolError>, SpentInstance) {
@@ -238,7 +240,7 @@ impl WasmEngine {
     fn run_function(
         &self,
         callable: &Callable,
-        job: &Job,
+        job: &CallSpec,
         reach: CallContext,
         deadline: Instant,
     ) -> (Result<String, ToolError>, SpentInstance) {
@@ -267,7 +269,11 @@ impl WasmEngine {
 }
 
 /// The result of a command, once what it has left to be published is staged.
-fn left(state: &StoreState, call: &CommandCall, result: Result<String, ToolError>) -> Result<String, ToolError> {
+fn left(
+    state: &StoreState,
+    call: &CommandCall,
+    result: Result<String, ToolError>,
+) -> Result<String, ToolError> {
     if let Some(scratch) = &state.scratch {
         scratch.unless_exceeded()?;
         if result.is_ok() {

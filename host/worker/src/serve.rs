@@ -8,13 +8,13 @@ use crate::code;
 use crate::files::{self, GuestMount};
 use crate::function;
 use crate::gateway::GatewayLink;
-use crate::machine::{LinkedComponent, WasmEngine, CallContext};
+use crate::machine::{CallContext, LinkedComponent, WasmEngine};
 use cofferdam_confine::{self as confine, Report, WorkerKind};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{
-    Broken, Compiled, DescribeError, Description, FromWorker, Hello, Job, Ready, Socket, StartError,
+    Broken, CallSpec, Compiled, DescribeError, Description, FromWorker, Hello, Ready, Socket, StartError,
     TO_WORKER_BYTES_MAX, ToWorker, decode,
 };
 use serde_bytes::Bytes;
@@ -107,7 +107,7 @@ struct WorkerServer {
 enum NextMessage {
     Describe(Grants, EntryPoint),
     Functions,
-    Call(Job, Duration),
+    Call(CallSpec, Duration),
 }
 
 impl WorkerServer {

@@ -11,7 +11,7 @@ use crate::state::StoreState;
 use bytes::Bytes;
 use cofferdam_core::audit::EntryKind;
 use cofferdam_core::host_call::{
-    Contents, Disposition, Notification, Planning, Reply, Request, StagedId, Taken,
+    ContentHash, Contents, Disposition, Notification, Planning, Reply, Request, StagedId,
 };
 use cofferdam_core::tool::ToolError;
 use serde_bytes::Bytes as Raw;
@@ -54,8 +54,8 @@ impl StoreState {
     }
 }
 
-impl From<Taken> for wit::Sealed {
-    fn from(taken: Taken) -> Self {
+impl From<ContentHash> for wit::Sealed {
+    fn from(taken: ContentHash) -> Self {
         Self { bytes: taken.bytes, sha256: taken.sha256 }
     }
 }
@@ -82,7 +82,7 @@ fn done(reply: Reply) -> Option<()> {
     matches!(reply, Reply::Done).then_some(())
 }
 
-fn taken(reply: Reply) -> Option<Taken> {
+fn taken(reply: Reply) -> Option<ContentHash> {
     match reply {
         Reply::Taken(taken) => Some(taken),
         _ => None,
@@ -160,7 +160,11 @@ impl wit::HostStagedFile for StoreState {
         self.answer(self.gateway.ask(Request::AppendFile { file, path: &path }, taken))
     }
 
-    fn expect(&mut self, this: Resource<GuestStagedFile>, sha256: String) -> wasmtime::Result<Result<(), WitError>> {
+    fn expect(
+        &mut self,
+        this: Resource<GuestStagedFile>,
+        sha256: String,
+    ) -> wasmtime::Result<Result<(), WitError>> {
         let file = self.table.get(&this)?.0.id;
         self.answer(self.gateway.ask(Request::Expect { file, sha256: &sha256 }, done))
     }

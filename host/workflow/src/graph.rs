@@ -19,7 +19,9 @@ pub fn mermaid(workflow: &Workflow) -> String {
             }
             TaskWork::Tool { name, .. } => format!("tool {name}"),
             TaskWork::Send { to, .. } => format!("send to {}", to.written),
-            TaskWork::Wait { reply_to, .. } => format!("wait for the reply to {}", workflow.tasks[*reply_to].id),
+            TaskWork::Wait { reply_to, .. } => {
+                format!("wait for the reply to {}", workflow.tasks[*reply_to].id)
+            }
             TaskWork::Approve { from, .. } => {
                 let from = from.as_ref().map_or("who began it", |from| &from.written);
                 format!("approval of {from}")

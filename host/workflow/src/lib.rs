@@ -22,11 +22,11 @@ pub mod template;
 mod tests;
 
 pub use file::{AGENT_FILES_MAX, TASKS_MAX};
-pub use file::{Action, Agent, Input, InputError, WorkflowTrigger, SourceFile, Task, Workflow};
+pub use file::{Action, Agent, Input, InputError, SourceFile, Task, Workflow, WorkflowTrigger};
 pub use graph::mermaid;
 pub use node::{FILE_BYTES_MAX, NODE_DEPTH_MAX, NODES_MAX};
-pub use plan::{AgentWork, PlannedArguments, Context, RunPlan, PlanError};
+pub use plan::{AgentWork, Context, PlanError, PlannedArguments, RunPlan};
 pub use plan::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 pub use plan::{PlannedAttachment, PlannedTask, PlannedWork, ReadyAgent, ReadyAttachment};
-pub use problem::{FileProblem, FileMark};
+pub use problem::{FileMark, FileProblem};
 pub use schema::schema;

@@ -13,4 +13,4 @@ mod reach;
 mod requests;
 
 pub use reach::CallScope;
-pub use requests::{OpenGuard, CallOrigin, NotOpen, Requests};
+pub use requests::{CallOrigin, NotOpen, OpenGuard, Requests};

@@ -2,7 +2,7 @@
 //! without bounds.
 
 use super::failure::AttemptFailure;
-use crate::turn::{StepReply, Stop, ToolCall, TokenUsage};
+use crate::turn::{StepReply, Stop, TokenUsage, ToolCall};
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 

@@ -5,7 +5,8 @@
 
 use crate::turn::words::HELP_CHARS_MAX;
 use crate::turn::{
-    Conversation, Deltas, HistoryEntry, HistorySize, Provider, ProviderError, StepReply, StepRequest, ToolCall, ToolSpec,
+    Conversation, Deltas, HistoryEntry, HistorySize, Provider, ProviderError, StepReply, StepRequest,
+    ToolCall, ToolSpec,
 };
 use async_trait::async_trait;
 use cofferdam_core::arguments::{BadArguments, from_pairs};
@@ -56,7 +57,10 @@ impl Commands {
             },
             // Nothing in a task is a command.
             Some(
-                HistoryEntry::Task { .. } | HistoryEntry::Assistant { .. } | HistoryEntry::Steer { .. } | HistoryEntry::Summary { .. },
+                HistoryEntry::Task { .. }
+                | HistoryEntry::Assistant { .. }
+                | HistoryEntry::Steer { .. }
+                | HistoryEntry::Summary { .. },
             )
             | None => StepReply::default(),
         }
@@ -117,7 +121,11 @@ const NOTHING_TO_STEER: &str = "Nothing is running here that /steer could add to
 
 #[async_trait]
 impl Provider for Commands {
-    async fn respond(&self, request: StepRequest<'_>, _: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
+    async fn respond(
+        &self,
+        request: StepRequest<'_>,
+        _: &mut dyn Deltas,
+    ) -> Result<StepReply, ProviderError> {
         Ok(self.decide(request.conversation, request.tools))
     }
 

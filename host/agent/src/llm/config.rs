@@ -3,7 +3,7 @@
 
 use super::key;
 use super::patience::RequestTimeouts;
-use crate::server::{Address, BadAddress, ServerScope, SecretFileError};
+use crate::server::{Address, BadAddress, SecretFileError, ServerScope};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use rustix::fs::OFlags;

@@ -46,7 +46,8 @@ pub(super) enum StreamState {
 
 /// An event's data as JSON.
 pub(super) fn json(data: &str) -> Result<Value, AttemptFailure> {
-    serde_json::from_str(data).map_err(|error| AttemptFailure::Unreadable(format!("an event is not JSON: {error}")))
+    serde_json::from_str(data)
+        .map_err(|error| AttemptFailure::Unreadable(format!("an event is not JSON: {error}")))
 }
 
 /// A header's value that no log shows. A key is checked to be fit for one when it is read.

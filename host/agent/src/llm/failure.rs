@@ -314,7 +314,10 @@ mod tests {
         assert!(matches!(of(401, ""), AttemptFailure::Key(_)));
         assert_eq!(of(307, ""), AttemptFailure::Redirected(307));
         assert!(matches!(of(404, r#"{"error":{"message":"no model"}}"#), AttemptFailure::NotFound(_)));
-        assert!(matches!(of(400, r#"{"error":{"code":"context_length_exceeded"}}"#), AttemptFailure::TooLong(_)));
+        assert!(matches!(
+            of(400, r#"{"error":{"code":"context_length_exceeded"}}"#),
+            AttemptFailure::TooLong(_)
+        ));
         let anthropic = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 2 tokens > 1 maximum"}}"#;
         assert!(matches!(of(400, anthropic), AttemptFailure::TooLong(_)));
         // As llama.cpp says it.
@@ -335,7 +338,9 @@ mod tests {
         let proxy = r#"{"error":{"code":"400","message":"litellm.ContextWindowExceededError: x"}}"#;
         assert!(matches!(of(400, proxy), AttemptFailure::TooLong(_)));
         assert!(matches!(of(429, r#"{"error":{"code":"insufficient_quota"}}"#), AttemptFailure::Credit(_)));
-        assert!(matches!(of(400, r#"{"error":"plain"}"#), AttemptFailure::Refused(said) if said.contains("plain")));
+        assert!(
+            matches!(of(400, r#"{"error":"plain"}"#), AttemptFailure::Refused(said) if said.contains("plain"))
+        );
     }
 
     #[test]
@@ -347,10 +352,16 @@ mod tests {
         );
         assert!(of(r#"{"code":502,"message":"upstream"}"#).may_pass());
         for code in ["401", r#""401""#] {
-            assert!(matches!(of(&format!(r#"{{"code":{code},"message":"no"}}"#)), AttemptFailure::Key(_)), "{code}");
+            assert!(
+                matches!(of(&format!(r#"{{"code":{code},"message":"no"}}"#)), AttemptFailure::Key(_)),
+                "{code}"
+            );
         }
         assert!(matches!(of(r#"{"type":"authentication_error"}"#), AttemptFailure::Key(_)));
-        assert!(matches!(of(r#"{"type":"invalid_request_error","message":"x"}"#), AttemptFailure::Refused(_)));
+        assert!(matches!(
+            of(r#"{"type":"invalid_request_error","message":"x"}"#),
+            AttemptFailure::Refused(_)
+        ));
         assert!(matches!(of(r#"{"code":"context_length_exceeded"}"#), AttemptFailure::TooLong(_)));
     }
 

@@ -8,7 +8,7 @@ use super::answer::ModelAnswer;
 use super::dialect::{Dialect, StreamState};
 use super::events::Events;
 use super::failure::AttemptFailure;
-use super::patience::{RequestTimeouts, REQUEST_ATTEMPTS_MAX};
+use super::patience::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
 use crate::server::{Address, Backoff, client, http_date};
 use crate::turn::{Delta, Deltas, ProviderError, StepReply, TokenUsage};
 use bytes::Bytes;

@@ -122,7 +122,8 @@ pub(super) fn messages<'a>(request: StepRequest<'a>, parts: &'a PromptParts) -> 
                 if text.is_none() && tool_calls.is_empty() {
                     continue;
                 }
-                messages.push(PromptMessage::Assistant { text, calls: tool_calls.iter().map(call).collect() });
+                messages
+                    .push(PromptMessage::Assistant { text, calls: tool_calls.iter().map(call).collect() });
                 if !tool_calls.is_empty() {
                     messages.push(PromptMessage::Results(outcomes(tool_calls, &entries[at + 1..])));
                 }
@@ -183,7 +184,9 @@ fn outcomes<'a>(calls: &'a [ToolCall], later: &'a [HistoryEntry]) -> Vec<CallRes
     let results = || later.iter().take_while(|entry| !matches!(entry, HistoryEntry::Assistant { .. }));
     let outcome = |wanted: &'a ToolCall| {
         let found = results().find_map(|entry| match entry {
-            HistoryEntry::ToolResult { call, result, shown, .. } if *call == wanted.id => Some((result, shown)),
+            HistoryEntry::ToolResult { call, result, shown, .. } if *call == wanted.id => {
+                Some((result, shown))
+            }
             _ => None,
         });
         let (failed, shown) = match found {

@@ -35,9 +35,9 @@ pub use config::{Config, ConfigError, ProviderKind};
 pub use key::checked as checked_key;
 pub use parts::PARTS_BYTES_MAX;
 pub use patience::RequestTimeouts;
-pub use probe::{KeyStanding, ServerFacts, ModelStanding, ProbeError, Probed, probe};
+pub use probe::{KeyStanding, ModelStanding, ProbeError, Probed, ServerFacts, probe};
 
-use crate::turn::{WallClock, Provider};
+use crate::turn::{Provider, WallClock};
 use commands::Commands;
 use std::sync::Arc;
 
@@ -66,9 +66,10 @@ pub fn open(config: &Config) -> Result<Answering, ConfigError> {
             let commands = Arc::new(Commands::alone().leaving(spare));
             (commands.clone(), commands)
         }
-        ProviderKind::OpenaiChat | ProviderKind::OpenaiResponses | ProviderKind::Anthropic => {
-            (Arc::new(model::ModelProvider::open(config)?), Arc::new(Commands::beside_a_model().leaving(spare)))
-        }
+        ProviderKind::OpenaiChat | ProviderKind::OpenaiResponses | ProviderKind::Anthropic => (
+            Arc::new(model::ModelProvider::open(config)?),
+            Arc::new(Commands::beside_a_model().leaving(spare)),
+        ),
     };
     Ok(Answering { provider, commands, instructions, clock: WallClock::of_this_machine() })
 }

@@ -10,7 +10,7 @@ use super::http::{ModelRequest, ModelServer, PromptMedia};
 use super::messages::{Prompt, messages, tools};
 use super::parts::PromptParts;
 use super::responses::Responses;
-use crate::turn::{Deltas, Markup, HistorySize, Provider, ProviderError, StepReply, StepRequest};
+use crate::turn::{Deltas, HistorySize, Markup, Provider, ProviderError, StepReply, StepRequest};
 use async_trait::async_trait;
 
 /// A larger request is not sent: what the largest parts, and a conversation far beyond any model,
@@ -67,7 +67,11 @@ impl ModelProvider {
 
 #[async_trait]
 impl Provider for ModelProvider {
-    async fn respond(&self, request: StepRequest<'_>, deltas: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
+    async fn respond(
+        &self,
+        request: StepRequest<'_>,
+        deltas: &mut dyn Deltas,
+    ) -> Result<StepReply, ProviderError> {
         let asking = self.asking(request).await?;
         if asking.body.len() > REQUEST_BYTES_MAX {
             return Err(AttemptFailure::TooLong(String::new()).told());

@@ -65,7 +65,8 @@ impl PromptParts {
                 parts.0.insert(at, of_task(shown, attachments).await?);
                 continue;
             }
-            let (HistoryEntry::User { attachments, .. } | HistoryEntry::Steer { attachments, .. }) = entry else {
+            let (HistoryEntry::User { attachments, .. } | HistoryEntry::Steer { attachments, .. }) = entry
+            else {
                 continue;
             };
             for attachment in attachments.iter() {
@@ -275,8 +276,11 @@ mod tests {
     }
 
     async fn shown_of(attachments: Vec<Attachment>, accepts: &[&str]) -> Vec<(String, String)> {
-        let user =
-            HistoryEntry::User { text: String::new(), attachments: Attachments::from(attachments), addendum: None };
+        let user = HistoryEntry::User {
+            text: String::new(),
+            attachments: Attachments::from(attachments),
+            addendum: None,
+        };
         let summary = HistoryEntry::Summary { text: String::new() };
         let conversation = Conversation { entries: vec![summary, user] };
         let accepts: Vec<String> = accepts.iter().map(|&pattern| pattern.into()).collect();

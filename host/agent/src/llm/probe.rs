@@ -117,7 +117,9 @@ impl ProbeRequest {
         let address = config.address()?;
         let model = config.model()?.to_owned();
         let (dialect, path): (Box<dyn Dialect>, String) = match config.kind {
-            ProviderKind::Commands | ProviderKind::OpenaiChat => (Box::new(Chat::at(&address)), "models".into()),
+            ProviderKind::Commands | ProviderKind::OpenaiChat => {
+                (Box::new(Chat::at(&address)), "models".into())
+            }
             ProviderKind::OpenaiResponses => {
                 (Box::new(Responses::up_to(config.max_output_tokens())), "models".into())
             }

@@ -17,16 +17,18 @@ pub use toolbox::Toolbox;
 
 use super::threads::{self, Handover};
 use super::{PermittedCall, RegisteredTool};
-use asking::{Approved, ApprovalStep, CallProgress};
+use asking::{ApprovalStep, Approved, CallProgress};
 use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_policy::{Permit, Safety};
-use cofferdam_warden::calls::{EarlierRun, CallJob, CallRecord, CountedAs, KEEPING_TIME_MAX, OutputKeeper, Replay};
+use cofferdam_warden::calls::{
+    CallJob, CallRecord, CountedAs, EarlierRun, KEEPING_TIME_MAX, OutputKeeper, Replay,
+};
 use cofferdam_warden::sandbox::NOBODY_REACHED;
-use control::{RunningCall, KeptOutput};
+use control::{KeptOutput, RunningCall};
 use request::PendingRequest;
 use serde_json::Value;
 use std::sync::Arc;
@@ -154,7 +156,9 @@ impl CallServices {
         let control = RunningCall { request, requests: &self.requests, handover };
         let (permit, tool, before) = match self.judgement(text, approved, &control, &mut record) {
             Ok(Judgement::Run(run)) => *run,
-            Ok(Judgement::Answered(answer)) => return self.warden.end(record, Ok(answer)).map(CallProgress::With),
+            Ok(Judgement::Answered(answer)) => {
+                return self.warden.end(record, Ok(answer)).map(CallProgress::With);
+            }
             Ok(Judgement::Wait(waiting)) => return Ok(CallProgress::Waiting(waiting)),
             Err(refused) => return Err(self.refused(record, refused)),
         };

@@ -5,7 +5,7 @@ use super::RegisteredTool;
 use cofferdam_core::id::CallId;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::{PathRequest, JudgedCall, Denial, Permit, Verdict, judge};
+use cofferdam_policy::{Denial, JudgedCall, PathRequest, Permit, Verdict, judge};
 use serde_json::Value;
 
 /// Why a call whose arguments could be read gets no permit.

@@ -14,12 +14,12 @@ mod threads;
 
 pub use approval::{ApprovalRequest, Approver, Decision, SHOWN_UNITS_MAX, person};
 pub use call::{CallRequest, Toolbox};
-pub use cofferdam_core::journal::{JournalState, Journal};
+pub use cofferdam_core::journal::{Journal, JournalState};
 pub use cofferdam_warden::calls::OutputKeeper;
 pub use config::{Config, EXPIRES_MAX};
 pub use following::follow_calls;
 pub use judging::{PermittedCall, RefusedCall};
 pub use reading::{POLICY_BYTES_MAX, read_component, read_policy};
-pub use registry::{Loaded, Registry, RegistryError, RegisteredTool, not_granted};
+pub use registry::{Loaded, RegisteredTool, Registry, RegistryError, not_granted};
 pub use sources::{FetchedComponents, Sources, component_bytes};
 pub use threads::{CallThreads, Handover};

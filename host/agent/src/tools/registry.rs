@@ -3,7 +3,7 @@
 
 use super::sources::{Sources, component_bytes};
 use cofferdam_core::counts::COUNTS;
-use cofferdam_core::schema::{StepBudget, SchemaFinding, Mismatch, ValueRefusal, Schema, SchemaError};
+use cofferdam_core::schema::{Mismatch, Schema, SchemaError, SchemaFinding, StepBudget, ValueRefusal};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
 use cofferdam_policy::{ArgumentClass, Imports, PolicyProblem, PolicySet, ToolPolicy};

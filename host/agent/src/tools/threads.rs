@@ -6,7 +6,7 @@
 
 use super::fair::{Full, Shares};
 use super::following;
-use super::queue::{AfterJob, ThreadReport, QueuedJob, JobQueue};
+use super::queue::{AfterJob, JobQueue, QueuedJob, ThreadReport};
 use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::panic::{AssertUnwindSafe, catch_unwind};

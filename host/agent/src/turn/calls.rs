@@ -5,10 +5,10 @@
 use super::history::{EntryExtras, not_run};
 use super::repeats::{RepeatDecision, again, is_same};
 use super::rounds::{EarlyEnd, Rounds, STEP_CALLS_MAX};
-use super::{HistoryEntry, StepListener, TurnStep, ToolCall, untrusted, words};
+use super::{HistoryEntry, StepListener, ToolCall, TurnStep, untrusted, words};
 use crate::tools::{CallRequest, OutputKeeper};
 use cofferdam_core::id::CallId;
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;

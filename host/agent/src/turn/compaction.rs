@@ -100,7 +100,9 @@ mod tests {
     fn entries(kinds: &str) -> Vec<HistoryEntry> {
         let text = "x".repeat(40);
         let entry = |kind: char| match kind {
-            'u' => HistoryEntry::User { text: text.clone(), attachments: Attachments::default(), addendum: None },
+            'u' => {
+                HistoryEntry::User { text: text.clone(), attachments: Attachments::default(), addendum: None }
+            }
             'a' => HistoryEntry::Assistant { text: Some(text.clone()), tool_calls: Vec::new() },
             'r' => HistoryEntry::ToolResult {
                 call: "1".into(),

@@ -7,7 +7,10 @@
 //! often as it may begin.
 
 use super::rounds::EarlyEnd;
-use super::{Delta, Deltas, HistoryEntry, StepListener, ProviderError, StepReply, TaskAttachments, TurnStep, ToolCall, TokenUsage};
+use super::{
+    Delta, Deltas, HistoryEntry, ProviderError, StepListener, StepReply, TaskAttachments, TokenUsage,
+    ToolCall, TurnStep,
+};
 use cofferdam_core::secret::Redactor;
 use std::sync::Arc;
 

@@ -38,9 +38,10 @@ pub use conversation::{Conversation, HistoryEntry, TaskAttachments};
 pub use history::{EntryExtras, History, HistoryError, InMemory, KeptHistory};
 pub use progress::{StepListener, TurnStep};
 pub use provider::{
-    Delta, Deltas, Markup, HistorySize, Provider, ProviderError, StepReply, StepRequest, Stop, ToolCall, ToolSpec, TokenUsage,
+    Delta, Deltas, HistorySize, Markup, Provider, ProviderError, StepReply, StepRequest, Stop, TokenUsage,
+    ToolCall, ToolSpec,
 };
-pub use runner::{Runner, TurnInput, ConversationOwner};
-pub use steering::{SteeringMessage, Steering};
+pub use runner::{ConversationOwner, Runner, TurnInput};
+pub use steering::{Steering, SteeringMessage};
 pub use task::{TaskAnswer, TaskFailure, TaskRequest};
 pub use tools::Tools;

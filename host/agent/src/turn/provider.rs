@@ -17,7 +17,11 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// [`ProviderError`]; its text goes to the user in place of an answer. Dropping the future
     /// cancels.
-    async fn respond(&self, request: StepRequest<'_>, deltas: &mut dyn Deltas) -> Result<StepReply, ProviderError>;
+    async fn respond(
+        &self,
+        request: StepRequest<'_>,
+        deltas: &mut dyn Deltas,
+    ) -> Result<StepReply, ProviderError>;
 
     /// What it wants to know of earlier turns.
     fn memory(&self) -> HistorySize;

@@ -8,8 +8,8 @@ use super::runner::lost;
 use super::shortening::Shortening;
 use super::talk::OpenConversation;
 use super::{
-    Config, Deltas, HistoryEntry, Markup, HistorySize, StepListener, Provider, ProviderError, StepReply, StepRequest, TurnStep, Stop,
-    ToolSpec, Tools, TurnInput, words,
+    Config, Deltas, HistoryEntry, HistorySize, Markup, Provider, ProviderError, StepListener, StepReply,
+    StepRequest, Stop, ToolSpec, Tools, TurnInput, TurnStep, words,
 };
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
@@ -131,7 +131,9 @@ impl<'a> Rounds<'a> {
         };
         COUNTS.turns.add(ended.as_ref().map_or_else(EarlyEnd::word, |_| "answered"), 1);
         let said = match ended {
-            Ok(text) => TurnEnd { markup: self.parts.provider.markup(), is_answer: true, ..TurnEnd::plainly(text) },
+            Ok(text) => {
+                TurnEnd { markup: self.parts.provider.markup(), is_answer: true, ..TurnEnd::plainly(text) }
+            }
             // What was added comes with the answer that a retry may bring.
             Err(EarlyEnd::Open(said)) => {
                 self.talk.keep_files_for_retry().await;
@@ -193,7 +195,9 @@ impl<'a> Rounds<'a> {
     async fn ask(&mut self) -> Result<StepReply, EarlyEnd> {
         self.shorten_if_long().await?;
         let mut answered = self.respond().await?;
-        if matches!(answered, Err(ProviderError::Unshowable(_))) && self.take_measure(Shortening::Files).await? {
+        if matches!(answered, Err(ProviderError::Unshowable(_)))
+            && self.take_measure(Shortening::Files).await?
+        {
             answered = self.respond().await?;
         }
         for measure in Shortening::ALL {

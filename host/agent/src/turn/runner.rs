@@ -3,9 +3,12 @@
 use super::clock::{WallClock, framed};
 use super::history::{History, HistoryError, mended};
 use super::instructions::instructions;
-use super::rounds::{TurnOptions, Rounds, TurnEnd};
+use super::rounds::{Rounds, TurnEnd, TurnOptions};
 use super::talk::{HistoryPlace, OpenConversation};
-use super::{Config, HistoryEntry, Markup, HistorySize, StepListener, Provider, Steering, TurnStep, ToolSpec, Tools, words};
+use super::{
+    Config, HistoryEntry, HistorySize, Markup, Provider, Steering, StepListener, ToolSpec, Tools, TurnStep,
+    words,
+};
 use crate::bus::CallOrigin;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
@@ -210,7 +213,11 @@ impl Runner {
         }
     }
 
-    fn parts<'a>(&'a self, provider: &'a dyn Provider, specs: &'a [ToolSpec]) -> super::rounds::TurnServices<'a> {
+    fn parts<'a>(
+        &'a self,
+        provider: &'a dyn Provider,
+        specs: &'a [ToolSpec],
+    ) -> super::rounds::TurnServices<'a> {
         super::rounds::TurnServices {
             provider,
             tools: &self.tools,

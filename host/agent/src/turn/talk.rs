@@ -91,7 +91,11 @@ impl OpenConversation {
     }
 
     /// Adds an entry, once it is kept.
-    pub(super) async fn push(&mut self, entry: HistoryEntry, besides: EntryExtras) -> Result<(), HistoryError> {
+    pub(super) async fn push(
+        &mut self,
+        entry: HistoryEntry,
+        besides: EntryExtras,
+    ) -> Result<(), HistoryError> {
         if let Some(HistoryPlace { history, whose, .. }) = &self.keeping {
             let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
             history.append(whose, n, &entry, &besides).await?;
@@ -107,7 +111,11 @@ impl OpenConversation {
     }
 
     /// Adds what was said to the turn meanwhile, once it is kept and the turn's own.
-    pub(super) async fn take_up(&mut self, entry: HistoryEntry, taking: &TakeUpRequest) -> Result<TakeUpResult, HistoryError> {
+    pub(super) async fn take_up(
+        &mut self,
+        entry: HistoryEntry,
+        taking: &TakeUpRequest,
+    ) -> Result<TakeUpResult, HistoryError> {
         let Some(HistoryPlace { history, whose, .. }) = &self.keeping else { return Ok(TakeUpResult::Gone) };
         let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
         let taken = history.take_up(whose, n, &entry, taking).await?;
@@ -147,7 +155,9 @@ impl OpenConversation {
     /// What came with the request, and with each message that was added to it, in order.
     pub(super) fn attachments(&self) -> Vec<Attachments> {
         let came = |entry: &HistoryEntry| match entry {
-            HistoryEntry::User { attachments, .. } | HistoryEntry::Steer { attachments, .. } => Some(attachments.clone()),
+            HistoryEntry::User { attachments, .. } | HistoryEntry::Steer { attachments, .. } => {
+                Some(attachments.clone())
+            }
             _ => None,
         };
         self.current().iter().filter_map(came).collect()
@@ -158,8 +168,8 @@ impl OpenConversation {
     pub(super) fn attach(&mut self, found: Vec<Attachments>) -> Attachments {
         let (mut found, mut all) = (found.into_iter(), Attachments::default());
         for entry in &mut self.conversation.entries[self.start..] {
-            let (HistoryEntry::User { attachments, addendum, .. } | HistoryEntry::Steer { attachments, addendum, .. }) =
-                entry
+            let (HistoryEntry::User { attachments, addendum, .. }
+            | HistoryEntry::Steer { attachments, addendum, .. }) = entry
             else {
                 continue;
             };
@@ -175,8 +185,8 @@ impl OpenConversation {
     pub(super) fn show_no_files(&mut self) -> bool {
         let mut changed = false;
         for entry in &mut self.conversation.entries[self.start..] {
-            let (HistoryEntry::User { attachments, addendum, .. } | HistoryEntry::Steer { attachments, addendum, .. }) =
-                entry
+            let (HistoryEntry::User { attachments, addendum, .. }
+            | HistoryEntry::Steer { attachments, addendum, .. }) = entry
             else {
                 continue;
             };
@@ -281,7 +291,8 @@ impl OpenConversation {
     /// Has the files that were added stay for a retry. One that goes all the same is told of when
     /// it is sent.
     pub(super) async fn keep_files_for_retry(&self) {
-        let Some(HistoryPlace { history, whose, .. }) = self.keeping.as_ref().filter(|_| !self.files.is_empty())
+        let Some(HistoryPlace { history, whose, .. }) =
+            self.keeping.as_ref().filter(|_| !self.files.is_empty())
         else {
             return;
         };

@@ -2,9 +2,9 @@
 //! it is a command, and what it answers is held to what the task wants before anybody believes it.
 
 use super::instructions::instructions_of_task;
-use super::rounds::{TurnOptions, TurnServices, Rounds};
+use super::rounds::{Rounds, TurnOptions, TurnServices};
 use super::talk::OpenConversation;
-use super::{EntryExtras, HistoryEntry, HistorySize, StepListener, Runner, TaskAttachments, TurnInput};
+use super::{EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, TaskAttachments, TurnInput};
 use crate::bus::CallOrigin;
 use crate::tools::Journal;
 use cofferdam_core::id::SessionId;
@@ -74,7 +74,8 @@ impl Runner {
         });
         let TaskRequest { instructions, prompt, list, shown } = request;
         let (attachments, turn_id) = (turn.attachments.clone(), turn.id.clone());
-        let talk = OpenConversation::alone(turn.id.clone(), HistoryEntry::Task { prompt, list, shown, attachments });
+        let talk =
+            OpenConversation::alone(turn.id.clone(), HistoryEntry::Task { prompt, list, shown, attachments });
         let (instructions, specs) = (instructions_of_task(&instructions), self.tools.specs());
         let parts = TurnServices {
             provider: &*self.provider,

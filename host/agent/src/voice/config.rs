@@ -2,7 +2,7 @@
 //! anything is contacted.
 
 use super::server::VoiceTimeouts;
-use crate::server::{Address, ServerScope, SECRET_BYTES_MAX};
+use crate::server::{Address, SECRET_BYTES_MAX, ServerScope};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use serde::Deserialize;

@@ -12,7 +12,7 @@ mod tests;
 mod transcription;
 
 pub use config::{ConfigError, SpeechConfig, TranscriptionConfig};
-pub use server::{VoiceTimeouts, VOICE_ATTEMPTS_MAX, VoiceError};
+pub use server::{VOICE_ATTEMPTS_MAX, VoiceError, VoiceTimeouts};
 pub use speech::{SPEECH_BYTES_MAX, SPOKEN_CHARS_MAX, Speech};
 pub use transcription::{TRANSCRIBED_BYTES_MAX, TRANSCRIPT_BYTES_MAX, Transcription};
 

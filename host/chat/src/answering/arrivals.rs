@@ -1,14 +1,17 @@
 //! What has come, as the lanes take it: each piece of work with its session, and which message asks
 //! to stop what runs; and the work of the lanes.
 
-use super::{ChannelServices, Channel, ResumedTurn, MessageAction, unit};
-use crate::lanes::{Arrival, Awaited, SessionQueues, Patience, STOPS_AT_ONCE_MAX, Stopping, Unit, TurnWorker};
-use crate::{ShownActivity, ArrivingAlbums, WorkingTurn};
+use super::{Channel, ChannelServices, MessageAction, ResumedTurn, unit};
+use crate::lanes::{
+    Arrival, Awaited, Patience, STOPS_AT_ONCE_MAX, SessionQueues, Stopping, TurnWorker, Unit,
+};
+use crate::{ArrivingAlbums, ShownActivity, WorkingTurn};
 use async_trait::async_trait;
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::SessionId;
 use cofferdam_store::{
-    BoundTurn, UpdateFate, NewUpdate, PersistResult, QueueMode, QueuedUpdate, StoredReply, AlbumStanding, StoreError, Update,
+    AlbumStanding, BoundTurn, NewUpdate, PersistResult, QueueMode, QueuedUpdate, StoreError, StoredReply,
+    Update, UpdateFate,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -166,7 +169,9 @@ fn awaited<C: Channel>(channel: &C, update: &Update) -> Option<String> {
 
 /// What a message asks for that is to stop what runs in its chat.
 fn stopping<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
-    let MessageAction::Run(asked) = channel.read(std::slice::from_ref(update), AlbumStanding::First) else { return None };
+    let MessageAction::Run(asked) = channel.read(std::slice::from_ref(update), AlbumStanding::First) else {
+        return None;
+    };
     let stops = word(&asked.text) == Some(ControlWord::Cancel);
     if !stops || asked.queue != QueueMode::Turn || asked.album.is_some() {
         return None;

@@ -1,11 +1,11 @@
 //! What every channel stands on: the services that it is given, and what its turns share.
 
 use crate::desk::Desk;
-use crate::lanes::{RunningTurns, TurnSlot, Stop, AlbumWindow};
+use crate::lanes::{AlbumWindow, RunningTurns, Stop, TurnSlot};
 use crate::runs::Runs;
 use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
-use cofferdam_store::{StoreRetry, Store, StoreError};
+use cofferdam_store::{Store, StoreError, StoreRetry};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The files that a message is about: those that came with it, or those of the message that it
 //! replies to.
 
-use super::{ChannelTurn, Channel, RequestFiles};
+use super::{Channel, ChannelTurn, RequestFiles};
 use cofferdam_agent::turn::{StepListener, TurnStep};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::AlbumPart;

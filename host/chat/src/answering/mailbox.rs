@@ -3,11 +3,11 @@
 //! turn came to its end first.
 
 use super::files::{ReceivedFiles, fetched, meant};
-use super::{ChannelTurn, Channel, MessageAction, recent};
+use super::{Channel, ChannelTurn, MessageAction, recent};
 use async_trait::async_trait;
-use cofferdam_agent::turn::{StepListener, SteeringMessage, Steering};
+use cofferdam_agent::turn::{Steering, SteeringMessage, StepListener};
 use cofferdam_core::id::TurnId;
-use cofferdam_store::{QueueMode, AlbumStanding, SteerUpdate, TakeUpRequest, Update, now_ms};
+use cofferdam_store::{AlbumStanding, QueueMode, SteerUpdate, TakeUpRequest, Update, now_ms};
 use cofferdam_warden::attachments::Attachments;
 use std::sync::Arc;
 

@@ -25,10 +25,10 @@ mod tests;
 mod unit;
 mod voice;
 
-pub use about::{MessageFacts, Author, NamedUser};
+pub use about::{Author, MessageFacts, NamedUser};
 pub use arrivals::{IntakeState, hand_on};
 pub use base::ChannelServices;
-pub use channel::{ChannelTurn, StartDecision, Channel, RequestFiles, TurnRequest, MessageAction};
+pub use channel::{Channel, ChannelTurn, MessageAction, RequestFiles, StartDecision, TurnRequest};
 pub(crate) use files::fetched;
 pub use mention::{Mentions, after_mention, without_mention};
 pub use resumed::ResumedTurn;

@@ -3,7 +3,7 @@
 //! failed. The platform keeps the bytes; here is only what to ask for them by.
 
 use super::files::{ReceivedFiles, fetched};
-use super::{ChannelTurn, Channel};
+use super::{Channel, ChannelTurn};
 use async_trait::async_trait;
 use cofferdam_agent::turn::HistorySize;
 use cofferdam_core::attachment::AttachmentInfo;
@@ -17,7 +17,7 @@ pub(super) const NOTED_MAX: usize = 100;
 
 /// What is noted, as the store keeps it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct RecentFiles<F> {
+pub(super) struct NotedFiles<F> {
     /// Those of the most recent message that has any.
     pub(super) files: Vec<F>,
     /// Those of messages before it, and those that a message replied to; the latest first. A retry
@@ -28,7 +28,7 @@ pub(super) struct RecentFiles<F> {
     pub(super) album: Option<String>,
 }
 
-impl<F> Default for RecentFiles<F> {
+impl<F> Default for NotedFiles<F> {
     fn default() -> Self {
         Self { files: Vec::new(), before: Vec::new(), album: None }
     }
@@ -70,7 +70,7 @@ pub(super) async fn to_note<C: Channel>(
     Some(Some(NewRecent { conversation, sender, recent: RecentFiles { album: noted.album, files } }))
 }
 
-impl<F: SentFile> RecentFiles<F> {
+impl<F: SentFile> NotedFiles<F> {
     /// The same after a message.
     pub(super) fn after(self, came: &ReceivedFiles<F>) -> Self {
         let ReceivedFiles { own, replied, album } = came;
@@ -120,7 +120,7 @@ impl<C: Channel> EarlierFiles<C> {
         Self { channel, conversation, sender }
     }
 
-    async fn noted(&self) -> RecentFiles<C::File> {
+    async fn noted(&self) -> NotedFiles<C::File> {
         let base = self.channel.base();
         let look = || base.store.recent(&base.channel, &self.conversation, &self.sender);
         let found = base.stored("look up earlier files", look).await.flatten();
@@ -139,7 +139,7 @@ impl<C: Channel> RecentAttachments for EarlierFiles<C> {
     }
 
     async fn again(&self, wanted: &[AttachmentInfo]) -> Attachments {
-        let RecentFiles { files, before, .. } = self.noted().await;
+        let NotedFiles { files, before, .. } = self.noted().await;
         let mut found: Vec<C::File> = Vec::new();
         for file in files.into_iter().chain(before) {
             let source = file.declared().source;
@@ -153,14 +153,15 @@ impl<C: Channel> RecentAttachments for EarlierFiles<C> {
     }
 }
 
-pub(super) fn read<F: SentFile>(found: RecentFiles) -> RecentFiles<F> {
+pub(super) fn read<F: SentFile>(found: RecentFiles) -> NotedFiles<F> {
     // Earlier releases have noted the files of one message alone.
-    let of_one = serde_json::from_str(&found.files).map(|files| RecentFiles { files, ..RecentFiles::default() });
+    let of_one =
+        serde_json::from_str(&found.files).map(|files| NotedFiles { files, ..NotedFiles::default() });
     let noted = of_one.or_else(|_| serde_json::from_str(&found.files)).unwrap_or_else(|error| {
         tracing::error!(%error, "what was noted of earlier files is unreadable");
-        RecentFiles::default()
+        NotedFiles::default()
     });
-    RecentFiles { album: found.album, ..noted }
+    NotedFiles { album: found.album, ..noted }
 }
 
 /// In the order of their messages, each once.

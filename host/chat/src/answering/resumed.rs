@@ -4,7 +4,7 @@
 //! What was replied is data of somebody else, for every asker: it is told beside the words of the
 //! question, never as them.
 
-use super::{ChannelTurn, ChannelServices, Channel, RequestFiles, TurnRequest, MessageAction};
+use super::{Channel, ChannelServices, ChannelTurn, MessageAction, RequestFiles, TurnRequest};
 use crate::lanes::StopPower;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::{QueueMode, Update};
@@ -66,7 +66,9 @@ impl ResumedTurn {
             power: StopPower::Served,
             queue: QueueMode::Turn,
             text: self.text(),
-            files: RequestFiles::Own(own.and_then(|files| serde_json::from_str(files).ok()).unwrap_or_default()),
+            files: RequestFiles::Own(
+                own.and_then(|files| serde_json::from_str(files).ok()).unwrap_or_default(),
+            ),
             album: None,
             is_voice: false,
             notices: Vec::new(),

@@ -6,9 +6,9 @@
 use super::files::{ReceivedFiles, fetched, meant};
 use super::mailbox::Mailbox;
 use super::recent::{self, EarlierFiles};
-use super::voice::{VoiceInput, Speaking, heard, switched, to_be_spoken};
-use super::{ChannelTurn, StartDecision, Channel, ResumedTurn, MessageAction};
-use crate::lanes::{TurnSlot, StopResult, Stopping, Unit};
+use super::voice::{Speaking, VoiceInput, heard, switched, to_be_spoken};
+use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision};
+use crate::lanes::{StopResult, Stopping, TurnSlot, Unit};
 use crate::outbound::{FirstMessage, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
 use crate::words as said;
@@ -18,7 +18,7 @@ use cofferdam_agent::turn::{HistorySize, StepListener, TurnInput};
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, BoundTurn, UpdateClaim, NewReply, StoredReply};
+use cofferdam_store::{AnswerTo, BoundTurn, NewReply, StoredReply, UpdateClaim};
 use std::sync::Arc;
 
 /// Does one unit's work. Returns early, leaving everything for the next start, when the program
@@ -71,7 +71,11 @@ enum UpdateOrigin {
 }
 
 /// Ends a turn; its reply, unless nobody is to be answered or the program stops.
-async fn answer<C: Channel>(channel: &Arc<C>, origin: UpdateOrigin, sign: Option<WorkingTurn>) -> Option<StoredReply> {
+async fn answer<C: Channel>(
+    channel: &Arc<C>,
+    origin: UpdateOrigin,
+    sign: Option<WorkingTurn>,
+) -> Option<StoredReply> {
     let base = channel.base();
     if base.stop.soon.is_cancelled() {
         return None;
@@ -162,7 +166,11 @@ struct StartingTurn<C: Channel> {
 }
 
 /// Runs a turn; `None` when it was cut off.
-async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: StartingTurn<C>) -> Option<OutgoingResponse> {
+async fn run_turn<C: Channel>(
+    channel: Arc<C>,
+    id: TurnId,
+    begun: StartingTurn<C>,
+) -> Option<OutgoingResponse> {
     let base = channel.base();
     let StartingTurn { mut asked, came, resumed, progress, slot } = begun;
     let (session, caller) = (channel.session(&asked.target), caller::<C>(&asked));

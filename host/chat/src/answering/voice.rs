@@ -1,14 +1,16 @@
 //! Voice messages: what is said in one becomes its text; the reply to one is spoken where its
 //! sender asked for that with `/voice on`. Neither ever costs the text or the file.
 
-use super::{ChannelTurn, Channel};
-use crate::outbound::{FileBundle, MediaKind, Router, SendError, SendingPart, BundledFile, SpeakableText, markdown};
+use super::{Channel, ChannelTurn};
+use crate::outbound::{
+    BundledFile, FileBundle, MediaKind, Router, SendError, SendingPart, SpeakableText, markdown,
+};
 use async_trait::async_trait;
 use cofferdam_agent::voice::{TRANSCRIBED_BYTES_MAX, Transcription, VoiceError};
 use cofferdam_core::command::typed;
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{ReplyPart, PartKind, StoreError};
+use cofferdam_store::{PartKind, ReplyPart, StoreError};
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_warden::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use std::io::Read;
@@ -198,8 +200,11 @@ impl<'a, C: Channel> Speaking<'a, C> {
         let bytes = spoken.map_err(|error| refused(error.to_string()))?;
         let mut held = base.outgoing.addition(sending.turn);
         let recorded = tokio::task::spawn_blocking(move || {
-            let source =
-                OutgoingFile { body: OutgoingBytes::Contents(bytes), name: Some("voice.ogg".into()), mime_type: None };
+            let source = OutgoingFile {
+                body: OutgoingBytes::Contents(bytes),
+                name: Some("voice.ogg".into()),
+                mime_type: None,
+            };
             let file = held.take(vec![source], &|| Ok(())).map_err(|error| error.to_string())?;
             Ok::<_, String>((file, held))
         });

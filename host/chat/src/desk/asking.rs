@@ -128,7 +128,12 @@ struct TurnApprovals<B> {
 
 impl Desk {
     /// Asks about the calls of one turn, for the person who asked for them.
-    pub fn asking(&self, board: impl ApprovalDisplay, asker: String, slot: Arc<TurnSlot>) -> Arc<dyn Approver> {
+    pub fn asking(
+        &self,
+        board: impl ApprovalDisplay,
+        asker: String,
+        slot: Arc<TurnSlot>,
+    ) -> Arc<dyn Approver> {
         let asker_called = board.called(&asker);
         Arc::new(TurnApprovals { desk: self.clone(), board, asker, asker_called, slot })
     }
@@ -222,7 +227,11 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
     }
 
     /// Shows it, unless it was shown before a restart, and waits for somebody's decision.
-    async fn waited(&self, mut asked: store::ApprovalRow, approval: &ApprovalRequest) -> Option<store::ApprovalRow> {
+    async fn waited(
+        &self,
+        mut asked: store::ApprovalRow,
+        approval: &ApprovalRequest,
+    ) -> Option<store::ApprovalRow> {
         let Desk { store, keeper, decided, .. } = &self.desk;
         let mut presses = decided.subscribe();
         loop {

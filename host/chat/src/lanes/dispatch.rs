@@ -1,7 +1,7 @@
 //! Gives work to the lanes and starts what may start, until the stop; then waits for what is under
 //! way. It waits for nothing else itself: the inbox is read beside it.
 
-use super::queue::{LANE_UNITS_MAX, QueueState, SESSIONS_READ_MAX, InboxQuery};
+use super::queue::{InboxQuery, LANE_UNITS_MAX, QueueState, SESSIONS_READ_MAX};
 use super::{Arrival, Patience, RunningTurns, Stop, Unit};
 use async_trait::async_trait;
 use cofferdam_core::counts::COUNTS;
@@ -157,7 +157,9 @@ async fn read(store: Store, channel: String, wanted: InboxQuery) -> InboxRead {
     loop {
         let found = match &wanted {
             InboxQuery::Lane(session) => lane(&store, &channel, session).await,
-            InboxQuery::Sessions => store.sessions(&channel, size(SESSIONS_READ_MAX)).await.map(InboxRead::Sessions),
+            InboxQuery::Sessions => {
+                store.sessions(&channel, size(SESSIONS_READ_MAX)).await.map(InboxRead::Sessions)
+            }
         };
         match found {
             Ok(found) => return found,

@@ -5,9 +5,9 @@
 //! it. Nothing that is in memory overtakes what waits in the inbox: a lane of which something waits
 //! there takes nothing else in.
 
-use super::{Awaited, Unit, AlbumWindow};
+use super::{AlbumWindow, Awaited, Unit};
 use cofferdam_core::id::SessionId;
-use cofferdam_store::{UpdateClaim, QueuedUpdate};
+use cofferdam_store::{QueuedUpdate, UpdateClaim};
 use std::collections::{HashMap, VecDeque};
 use tokio::time::Instant;
 
@@ -99,7 +99,8 @@ impl QueueState {
     /// Notes that a message has come. An album that has not begun to be worked on takes its part
     /// in; what has no place here waits in the inbox.
     pub(super) fn push_message(&mut self, session: SessionId, message: QueuedUpdate, now: Instant) {
-        let no_place = self.beyond || self.lanes.len() >= LANES_MAX || self.reading == Some(InboxQuery::Sessions);
+        let no_place =
+            self.beyond || self.lanes.len() >= LANES_MAX || self.reading == Some(InboxQuery::Sessions);
         if no_place && !self.lanes.contains_key(&session) {
             self.beyond = true;
             return;
@@ -193,7 +194,9 @@ impl QueueState {
     /// What was wanted has not been read: it is wanted still.
     pub(super) fn unread(&mut self) {
         match self.reading.take() {
-            Some(InboxQuery::Lane(session)) => self.lanes.entry(session).or_insert_with(SessionQueue::unread).more = true,
+            Some(InboxQuery::Lane(session)) => {
+                self.lanes.entry(session).or_insert_with(SessionQueue::unread).more = true
+            }
             Some(InboxQuery::Sessions) => self.beyond = true,
             None => {}
         }

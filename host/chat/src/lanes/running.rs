@@ -133,7 +133,8 @@ mod tests {
     fn a_member_of_an_open_group_stops_their_own_turns_alone() {
         let (running, all) = (RunningTurns::default(), CancellationToken::new());
         let group = SessionId::new("group");
-        let stop = |update, member: &str| running.stop(&stopping(&group, update, StopPower::Member(member.into())));
+        let stop =
+            |update, member: &str| running.stop(&stopping(&group, update, StopPower::Member(member.into())));
         let anns = running.begin(group.clone(), "7".into(), &all);
         assert_eq!(stop(1, "8"), StopResult::Anothers);
         assert!(!anns.cancel().is_cancelled());

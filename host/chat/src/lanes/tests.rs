@@ -1,7 +1,7 @@
 //! The lanes over a store, with a worker that ends each message when the test says so.
 
 use super::*;
-use cofferdam_store::{UpdateFate, Headers, NewReply, NewUpdate, QueueMode, Store};
+use cofferdam_store::{Headers, NewReply, NewUpdate, QueueMode, Store, UpdateFate};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, mpsc};
@@ -88,7 +88,8 @@ impl Fixture {
     /// Messages come, from the inbox as a poller brings them.
     async fn come(&self, session: &str, ids: std::ops::Range<i64>) {
         let id = SessionId::new(session);
-        let headers = Headers { session: id.clone(), sender: "1".into(), queue: QueueMode::Turn, answers: None };
+        let headers =
+            Headers { session: id.clone(), sender: "1".into(), queue: QueueMode::Turn, answers: None };
         let new = |update_id| NewUpdate {
             update_id,
             album: None,
@@ -185,7 +186,8 @@ async fn an_album_that_arrives_is_said_to_until_it_is_worked_on() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
     let session = SessionId::new("ben");
-    let headers = Headers { session: session.clone(), sender: "1".into(), queue: QueueMode::Turn, answers: None };
+    let headers =
+        Headers { session: session.clone(), sender: "1".into(), queue: QueueMode::Turn, answers: None };
     let (album, fate) = (Some("a".to_owned()), UpdateFate::Pending(headers));
     let update = NewUpdate { update_id: 7, album: album.clone(), message: None, raw: "ben".into(), fate };
     f.store.persist(CHANNEL, vec![update]).await.expect("the store");

@@ -1,6 +1,6 @@
 //! Files that go out in one message, as the store keeps them; and which files go together.
 
-use super::{ChannelLimits, MediaKind, StyledText, StyledSpan};
+use super::{ChannelLimits, MediaKind, StyledSpan, StyledText};
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_store::{NewPart, PartKind};
 use serde::{Deserialize, Serialize};

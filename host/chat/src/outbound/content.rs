@@ -1,8 +1,8 @@
 //! What one part of a reply says and carries, as a channel sends it.
 
-use super::{FileBundle, StyledText, SendError};
+use super::{FileBundle, SendError, StyledText};
 use crate::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
-use cofferdam_store::{ReplyPart, PartKind};
+use cofferdam_store::{PartKind, ReplyPart};
 use std::time::Duration;
 
 /// Words, files, or files with words.

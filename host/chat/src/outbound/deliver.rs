@@ -12,7 +12,7 @@ use cofferdam_agent::server::Backoff;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::text::one_line;
-use cofferdam_store::{NewPart, ReplyPart, PartKind, StoredReply, Store, StoreError};
+use cofferdam_store::{NewPart, PartKind, ReplyPart, Store, StoreError, StoredReply};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -96,7 +96,12 @@ const PAUSE_FIRST: Duration = Duration::from_millis(500);
 /// Sends what is left of a reply. `stop` ends the waiting, not a request that is under way.
 ///
 /// What a person would miss of a part that is refused is told in a text at the end.
-pub async fn deliver(store: &Store, router: &dyn Router, reply: StoredReply, stop: &CancellationToken) -> Delivery {
+pub async fn deliver(
+    store: &Store,
+    router: &dyn Router,
+    reply: StoredReply,
+    stop: &CancellationToken,
+) -> Delivery {
     let backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
     deliver_at(store, router, reply, (stop, &backoff)).await
 }
@@ -224,7 +229,12 @@ impl PartFailures {
 
 /// Tells the person that a part is not sent. If not even that gets through, nothing is given up,
 /// and it is `None`.
-async fn give_up(router: &dyn Router, reply: &StoredReply, part: &ReplyPart, error: &SendError) -> Option<SendResult> {
+async fn give_up(
+    router: &dyn Router,
+    reply: &StoredReply,
+    part: &ReplyPart,
+    error: &SendError,
+) -> Option<SendResult> {
     let reason = error.to_string();
     let told = router.send(SendingPart::of(reply, &notice(part, &reason))).await;
     match told {

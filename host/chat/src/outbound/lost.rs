@@ -1,8 +1,8 @@
 //! What a person is told in place of a part that cannot be sent, where they would miss something.
 
-use super::{FileBundle, StyledText, SpeakableText};
+use super::{FileBundle, SpeakableText, StyledText};
 use cofferdam_core::text::one_line;
-use cofferdam_store::{NewPart, ReplyPart, PartKind};
+use cofferdam_store::{NewPart, PartKind, ReplyPart};
 
 /// Longest reason in such a text.
 const REASON_BYTES_MAX: usize = 300;

@@ -4,7 +4,7 @@
 
 mod table;
 
-use super::{StyledText, StyledSpan, Style};
+use super::{Style, StyledSpan, StyledText};
 use cofferdam_core::text::one_line;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use table::TextTable;

@@ -17,7 +17,7 @@ mod rich;
 mod split;
 mod spoken;
 
-pub use bundle::{FileBundle, BundledFile};
+pub use bundle::{BundledFile, FileBundle};
 pub use content::PartContent;
 pub use deliver::{
     Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, SendingPart, deliver,
@@ -25,7 +25,7 @@ pub use deliver::{
 pub use manners::{ChannelLimits, MediaKind, units};
 pub use markdown::markdown;
 pub use pace::{Pacer, Rate, Recipient};
-pub use plan::{MESSAGES_MAX, FirstMessage, in_pieces, plan};
-pub use rich::{StyledText, SPANS_MAX, StyledSpan, Style};
+pub use plan::{FirstMessage, MESSAGES_MAX, in_pieces, plan};
+pub use rich::{SPANS_MAX, Style, StyledSpan, StyledText};
 pub use split::split;
 pub use spoken::SpeakableText;

@@ -7,7 +7,7 @@
 
 use super::bundle::{BundledFile, bundles};
 use super::split::first_piece;
-use super::{FileBundle, ChannelLimits, StyledText, SpeakableText, markdown};
+use super::{ChannelLimits, FileBundle, SpeakableText, StyledText, markdown};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::text::about;
 use cofferdam_store::{NewPart, PartKind};

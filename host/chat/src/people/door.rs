@@ -3,12 +3,12 @@
 
 use super::words::{self, Platform};
 use super::{Groups, PairedPeople, PeopleNames};
-use crate::answering::{ChannelServices, Channel, IntakeState, arrivals, hand_on};
+use crate::answering::{Channel, ChannelServices, IntakeState, arrivals, hand_on};
 use crate::lanes::Arrival;
 use crate::runs::UnreachableReason;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::TimeSpan;
-use cofferdam_store::people::{PeopleList, PairedPerson};
+use cofferdam_store::people::{PairedPerson, PeopleList};
 use cofferdam_store::{NewPart, NewReply, PartKind, ReplyPlace, STRANGER_TOLD_MAX, Stranger, now_ms};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -151,8 +151,14 @@ pub async fn watch<C: AdmitsPeople>(channels: watch::Receiver<Arc<C>>, lanes: mp
 }
 
 /// Tells somebody that they are served, once.
-async fn welcome<C: AdmitsPeople>(channel: &C, one: &PairedPerson, lanes: &mpsc::Sender<Arrival>) -> IntakeState {
-    let Some(person) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else { return IntakeState::Goes };
+async fn welcome<C: AdmitsPeople>(
+    channel: &C,
+    one: &PairedPerson,
+    lanes: &mpsc::Sender<Arrival>,
+) -> IntakeState {
+    let Some(person) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else {
+        return IntakeState::Goes;
+    };
     let base = channel.base();
     let turn = TurnId::new(format!("{}-allowed-{person}-{}", base.channel, one.since));
     let part = NewPart { kind: PartKind::Text, body: words::LET_IN.to_owned() };

@@ -31,7 +31,8 @@ pub struct Group {
 }
 
 /// What holds where nothing is said.
-pub(crate) static USUAL: Group = Group { members: GroupMembers::Allowed, mention_required: true, profiles: None };
+pub(crate) static USUAL: Group =
+    Group { members: GroupMembers::Allowed, mention_required: true, profiles: None };
 /// What holds where nobody is served.
 static CLOSED: Group = Group { members: GroupMembers::None, mention_required: true, profiles: None };
 
@@ -120,8 +121,10 @@ mod tests {
 
     #[test]
     fn a_group_is_known_by_any_of_its_ids_and_the_others_are_usual_or_closed() {
-        let open = Group { members: GroupMembers::All, mention_required: false, profiles: Some(BTreeSet::new()) };
-        let mut groups = Groups { named: BTreeMap::from([(-5, open.clone())]), others: GroupMembers::Allowed };
+        let open =
+            Group { members: GroupMembers::All, mention_required: false, profiles: Some(BTreeSet::new()) };
+        let mut groups =
+            Groups { named: BTreeMap::from([(-5, open.clone())]), others: GroupMembers::Allowed };
         assert_eq!(groups.of(&[-5, -5]), &open);
         assert_eq!(groups.of(&[-100, -5]), &open);
         assert_eq!(groups.of(&[-7, -7]), &USUAL);

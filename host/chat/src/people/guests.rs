@@ -3,7 +3,7 @@
 
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_store::now_ms;
-use cofferdam_store::people::{PeopleList, NewCode, PairedPerson, People, PeopleError, WaitingStranger};
+use cofferdam_store::people::{NewCode, PairedPerson, People, PeopleError, PeopleList, WaitingStranger};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -49,7 +49,8 @@ impl PairedPeople {
     /// cannot be had. `name` is what they call themselves, bounded and on one line.
     pub async fn code(&self, sender: &str, name: &str, lasts: TimeSpan) -> Option<WaitingStranger> {
         let now = now_ms();
-        let mine = |one: &&WaitingStranger| one.channel == self.channel && one.sender == sender && one.is_good(now);
+        let mine =
+            |one: &&WaitingStranger| one.channel == self.channel && one.sender == sender && one.is_good(now);
         if let Some(mine) = self.listed().waiting.iter().find(mine) {
             return Some(mine.clone());
         }

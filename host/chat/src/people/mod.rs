@@ -8,8 +8,8 @@ mod ids;
 mod names;
 pub mod words;
 
-pub use door::{AccessControl, ConfiguredPeople, AdmitsPeople, watch};
-pub use groups::{Group, Groups, GroupMembers, named_by};
+pub use door::{AccessControl, AdmitsPeople, ConfiguredPeople, watch};
+pub use groups::{Group, GroupMembers, Groups, named_by};
 pub use guests::PairedPeople;
 pub use ids::{PAIRING_EXPIRES_MAX, UsersError, allowed, approving, check_groups, check_users};
 pub use names::PeopleNames;

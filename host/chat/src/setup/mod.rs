@@ -10,7 +10,7 @@ mod token;
 mod wait;
 
 pub use menu::{MenuEntry, MenuTool};
-pub use probe::{ProbeResponse, ProbeError};
+pub use probe::{ProbeError, ProbeResponse};
 pub use renew::{Renewable, Renewal, RenewedSettings, renew};
 pub use run::{run, speak};
 pub use services::{ChannelService, Services, prune};

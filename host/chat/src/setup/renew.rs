@@ -2,7 +2,7 @@
 //! What runs ends as it began; connection, store, lanes and stops stay the same.
 
 use super::MenuEntry;
-use crate::answering::{ChannelServices, Channel};
+use crate::answering::{Channel, ChannelServices};
 use crate::desk::Rules;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;

@@ -2,7 +2,7 @@
 
 use crate::answering::ChannelServices;
 use crate::desk::{Desk, Rules};
-use crate::lanes::{RunningTurns, Stop, TURNS_AT_ONCE_MAX, AlbumWindow};
+use crate::lanes::{AlbumWindow, RunningTurns, Stop, TURNS_AT_ONCE_MAX};
 use crate::pulse::goes_on_within;
 use crate::runs::Runs;
 use crate::setup::MenuEntry;
@@ -10,7 +10,7 @@ use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
 use cofferdam_store::people::People;
-use cofferdam_store::{StoreRetry, Presence, Store, now_ms};
+use cofferdam_store::{Presence, Store, StoreRetry, now_ms};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;
@@ -72,7 +72,13 @@ pub async fn prune(store: Store) {
 
 impl Services {
     /// What a channel stands on that is `channel` in the store and ends with `soon`.
-    pub fn base(&self, channel: String, soon: CancellationToken, approvers: &[i64], albums: AlbumWindow) -> ChannelServices {
+    pub fn base(
+        &self,
+        channel: String,
+        soon: CancellationToken,
+        approvers: &[i64],
+        albums: AlbumWindow,
+    ) -> ChannelServices {
         let stop = Stop { soon, now: CancellationToken::new() };
         let keeper = StoreRetry::new(stop.soon.clone(), goes_on_within);
         let rules = Rules::of(approvers, &self.approvals);

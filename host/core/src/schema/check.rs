@@ -1,7 +1,7 @@
 //! One check: a value against the nodes, in steps that are counted before they are taken.
 
-use super::finding::{SchemaFinding, Mismatch, ValueRefusal};
-use super::node::{NodeId, SchemaNode, NumberRules, ValueRules, TextRules};
+use super::finding::{Mismatch, SchemaFinding, ValueRefusal};
+use super::node::{NodeId, NumberRules, SchemaNode, TextRules, ValueRules};
 use super::number::{Num, is_multiple};
 use super::{DEPTH_MAX, FINDINGS_MAX, STEPS_MAX, Schema};
 use serde_json::{Number, Value};
@@ -103,7 +103,10 @@ impl<'a> Check<'a> {
     }
 
     /// Goes into something, not deeper than [`DEPTH_MAX`].
-    pub(super) fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, CheckStop>) -> Result<T, CheckStop> {
+    pub(super) fn deeper<T>(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<T, CheckStop>,
+    ) -> Result<T, CheckStop> {
         if self.depth >= DEPTH_MAX {
             return Err(CheckStop::TooDeep);
         }
@@ -120,7 +123,9 @@ impl<'a> Check<'a> {
         match &nodes[id] {
             SchemaNode::Anything => Ok(true),
             SchemaNode::Nothing => self.fail(|_| SchemaFinding::says("is not allowed; leave it out")),
-            SchemaNode::Rules(rules) if !rules.types.admit(value) => self.fail(|_| SchemaFinding::says(rules.must_be())),
+            SchemaNode::Rules(rules) if !rules.types.admit(value) => {
+                self.fail(|_| SchemaFinding::says(rules.must_be()))
+            }
             SchemaNode::Rules(rules) if rules.plain => Ok(true),
             SchemaNode::Rules(rules) => self.deeper(|check| check.rules(rules, value)),
         }
@@ -228,7 +233,8 @@ impl<'a> Check<'a> {
             self.spend_bytes(text)?;
             let length = text.chars().count() as u64;
             if rules.min.is_some_and(|min| length < min) || rules.max.is_some_and(|max| length > max) {
-                return self.fail(|_| SchemaFinding::says(format!("has {length} characters; {}", rules.lengths())));
+                return self
+                    .fail(|_| SchemaFinding::says(format!("has {length} characters; {}", rules.lengths())));
             }
         }
         let Some(pattern) = &rules.pattern else { return Ok(true) };
@@ -236,7 +242,9 @@ impl<'a> Check<'a> {
         if pattern.is_in(text) {
             return Ok(true);
         }
-        self.fail(|_| SchemaFinding::says(format!("must match the pattern {}", super::words::short(&pattern.text))))
+        self.fail(|_| {
+            SchemaFinding::says(format!("must match the pattern {}", super::words::short(&pattern.text)))
+        })
     }
 }
 

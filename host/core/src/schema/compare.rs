@@ -1,6 +1,6 @@
 //! Equality as JSON Schema has it, and items that come twice, in counted steps.
 
-use super::check::{Check, Fits, CheckStop, VISIT};
+use super::check::{Check, CheckStop, Fits, VISIT};
 use super::number::Num;
 use serde_json::Value;
 use std::cmp::Ordering;

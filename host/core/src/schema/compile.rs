@@ -3,7 +3,7 @@
 
 use super::here::{KeywordAt, RefusedSchema};
 use super::keywords::{ANNOTATIONS, instead_of};
-use super::node::{NodeId, ListRules, SchemaNode, ObjectRules, ListItems, ValueRules};
+use super::node::{ListItems, ListRules, NodeId, ObjectRules, SchemaNode, ValueRules};
 use super::number::Num;
 use super::pattern::Pattern;
 use super::{DOCUMENT_DEPTH_MAX, PATTERN_TABLES_BYTES_MAX, SCHEMAS_MAX, Schema, SchemaError, cycles};

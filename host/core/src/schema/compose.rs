@@ -2,7 +2,7 @@
 
 use super::check::{Check, Fits};
 use super::finding::SchemaFinding;
-use super::node::{NodeId, SchemaNode, ListItems};
+use super::node::{ListItems, NodeId, SchemaNode};
 use serde_json::Value;
 
 impl Check<'_> {

@@ -23,7 +23,7 @@ mod tests;
 mod words;
 
 pub use check::StepBudget;
-pub use finding::{SchemaFinding, Mismatch, ValueRefusal};
+pub use finding::{Mismatch, SchemaFinding, ValueRefusal};
 
 use node::SchemaNode;
 

@@ -103,7 +103,8 @@ fn refused(error: &dense::BuildError) -> String {
 /// # Errors
 /// What ECMA-262 does not have, or no finite automaton decides.
 fn translated(text: &str) -> Result<String, String> {
-    let mut reader = PatternReader { rest: text.chars().peekable(), out: String::with_capacity(2 * text.len()) };
+    let mut reader =
+        PatternReader { rest: text.chars().peekable(), out: String::with_capacity(2 * text.len()) };
     reader.pattern()?;
     Ok(reader.out)
 }

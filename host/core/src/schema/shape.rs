@@ -2,7 +2,7 @@
 
 use super::check::{Check, Fits, VISIT};
 use super::finding::SchemaFinding;
-use super::node::{ListRules, SchemaNode, ObjectRules};
+use super::node::{ListRules, ObjectRules, SchemaNode};
 use super::words;
 use serde_json::{Map, Value};
 
@@ -11,7 +11,10 @@ impl Check<'_> {
         let count = items.len() as u64;
         if rules.min.is_some_and(|min| count < min) || rules.max.is_some_and(|max| count > max) {
             return self.fail(|_| {
-                SchemaFinding::says(format!("has {count} items; {}", words::counts(rules.min, rules.max, "item")))
+                SchemaFinding::says(format!(
+                    "has {count} items; {}",
+                    words::counts(rules.min, rules.max, "item")
+                ))
             });
         }
         let mut fits = true;
@@ -142,7 +145,9 @@ impl Check<'_> {
             return Ok(true);
         }
         self.fail(|check| match because {
-            None => SchemaFinding::missing(name, rules.properties.get(name).and_then(|id| check.example(*id))),
+            None => {
+                SchemaFinding::missing(name, rules.properties.get(name).and_then(|id| check.example(*id)))
+            }
             Some(given) => {
                 let given = words::short(given);
                 let mut finding = SchemaFinding::says(format!("is missing; it goes with {given}"));

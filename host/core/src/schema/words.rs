@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::finding::ANY_TEXT;
-use super::node::{NodeId, SchemaNode, NumberRules, ValueRules, TextRules, Type};
+use super::node::{NodeId, NumberRules, SchemaNode, TextRules, Type, ValueRules};
 use super::number::Num;
 use crate::text::one_line;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::json::parse_strict;
-use crate::schema::{StepBudget, Schema};
+use crate::schema::{Schema, StepBudget};
 use proptest::prelude::*;
 
 fn width() -> impl Strategy<Value = Width> {

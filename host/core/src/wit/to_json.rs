@@ -57,7 +57,8 @@ fn error_text(shape: Option<&Shape>, error: Option<&Datum>) -> Result<String, Fu
 impl Shape {
     /// The JSON that stands for a value of this shape.
     pub(super) fn write(&self, datum: &Datum) -> Result<Value, FunctionFailure> {
-        let float = |float: f64| Number::from_f64(float).map(Value::Number).ok_or(FunctionFailure::NotANumber);
+        let float =
+            |float: f64| Number::from_f64(float).map(Value::Number).ok_or(FunctionFailure::NotANumber);
         Ok(match (self, datum) {
             (Self::Bool, Datum::Bool(bool)) => (*bool).into(),
             (Self::Integer(_), Datum::Integer(whole)) => integer(*whole),
@@ -74,7 +75,9 @@ impl Shape {
                 let field = |((name, shape), datum): (&(String, Shape), &Datum)| {
                     Ok((snake(name), shape.write(datum)?))
                 };
-                Value::Object(shapes.iter().zip(fields).map(field).collect::<Result<Map<_, _>, FunctionFailure>>()?)
+                Value::Object(
+                    shapes.iter().zip(fields).map(field).collect::<Result<Map<_, _>, FunctionFailure>>()?,
+                )
             }
             (Self::Tuple(shapes), Datum::Tuple(fields)) if shapes.len() == fields.len() => {
                 let field = |(shape, datum): (&Shape, &Datum)| shape.write(datum);
@@ -84,7 +87,9 @@ impl Shape {
                 let (name, shape) = cases.get(*index).ok_or(FunctionFailure::Unfit)?;
                 case(&snake(name), shape.as_ref(), payload.as_deref())?
             }
-            (Self::Enum(names), Datum::Enum(index)) => snake(names.get(*index).ok_or(FunctionFailure::Unfit)?).into(),
+            (Self::Enum(names), Datum::Enum(index)) => {
+                snake(names.get(*index).ok_or(FunctionFailure::Unfit)?).into()
+            }
             (Self::Option(_), Datum::Option(None)) => Value::Null,
             (Self::Option(shape), Datum::Option(Some(inner))) => shape.write(inner)?,
             (Self::Result(ok, _), Datum::Result(Ok(value))) => case("ok", ok.as_deref(), value.as_deref())?,
@@ -92,7 +97,8 @@ impl Shape {
                 case("err", err.as_deref(), error.as_deref())?
             }
             (Self::Flags(names), Datum::Flags(set)) => {
-                let name = |index: &usize| Ok(Value::from(snake(names.get(*index).ok_or(FunctionFailure::Unfit)?)));
+                let name =
+                    |index: &usize| Ok(Value::from(snake(names.get(*index).ok_or(FunctionFailure::Unfit)?)));
                 set.iter().map(name).collect::<Result<Vec<_>, _>>()?.into()
             }
             _ => return Err(FunctionFailure::Unfit),

@@ -6,7 +6,9 @@ use crate::{HostPort, Resolve};
 use async_trait::async_trait;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::network::{METHODS, Network};
-use cofferdam_core::web::{Allowance, RequestRecord, FailureKind, RequestFate, HttpFailure, HttpRequest, Terms, Web};
+use cofferdam_core::web::{
+    Allowance, FailureKind, HttpFailure, HttpRequest, RequestFate, RequestRecord, Terms, Web,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpListener};

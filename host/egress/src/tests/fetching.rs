@@ -1,6 +1,6 @@
 //! One fetch against a server on loopback, with a resolver of the tests' own.
 
-use crate::{Egress, EgressError, HostPort, FetchLimits, Resolve};
+use crate::{Egress, EgressError, FetchLimits, HostPort, Resolve};
 use async_trait::async_trait;
 use std::collections::VecDeque;
 use std::io;

@@ -1,6 +1,6 @@
 //! Which addresses are contacted, as far as their text tells.
 
-use crate::{HostPort, Ports, AddressRules, CheckedUrl};
+use crate::{AddressRules, CheckedUrl, HostPort, Ports};
 use cofferdam_core::network::Address;
 use proptest::prelude::*;
 

@@ -33,7 +33,11 @@ impl RefusedBody {
 }
 
 /// The body, if it is short enough and has come within `patience`.
-pub(super) async fn read(headers: &HeaderMap, body: Incoming, patience: Duration) -> Result<Bytes, RefusedBody> {
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Incoming,
+    patience: Duration,
+) -> Result<Bytes, RefusedBody> {
     let told = headers.get(header::CONTENT_LENGTH).and_then(|told| told.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|told| told > BODY_BYTES_MAX as u64) {
         return Err(RefusedBody::TooLong);

@@ -8,7 +8,7 @@ mod sessions;
 pub use body::BODY_BYTES_MAX;
 pub use sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX};
 
-use crate::message::{RpcFrame, RefusedMessage, arguments_of, read};
+use crate::message::{RefusedMessage, RpcFrame, arguments_of, read};
 use crate::server::McpServer;
 use admission::RequestCheck;
 use bytes::Bytes;

@@ -174,7 +174,8 @@ async fn a_session_too_many_waits_for_an_end() {
 
 #[tokio::test]
 async fn a_session_ends_at_its_age_also_where_it_is_used() {
-    let server = Serving::start(ClientBounds { session_age: Duration::ZERO, sessions: 1, ..ClientBounds::default() });
+    let server =
+        Serving::start(ClientBounds { session_age: Duration::ZERO, sessions: 1, ..ClientBounds::default() });
     let old = server.begin().await.expect("room");
     assert_eq!(server.status(&old).await, 404);
     // It takes nobody's place either.

@@ -54,12 +54,20 @@ impl<'de> Deserialize<'de> for Element {
             Err(_) => None,
         };
         match fields {
-            Some(TableFields { flag: Some(flag), when: Some(when), option: None, from: None, each: None }) => {
-                Ok(Self::Flag { flag, when })
-            }
-            Some(TableFields { flag: None, when: None, option: Some(option), from: Some(from), each: None }) => {
-                Ok(Self::Option { option, from })
-            }
+            Some(TableFields {
+                flag: Some(flag),
+                when: Some(when),
+                option: None,
+                from: None,
+                each: None,
+            }) => Ok(Self::Flag { flag, when }),
+            Some(TableFields {
+                flag: None,
+                when: None,
+                option: Some(option),
+                from: Some(from),
+                each: None,
+            }) => Ok(Self::Option { option, from }),
             Some(TableFields { flag: None, when: None, option: None, from: Some(from), each: None }) => {
                 Ok(Self::From { from })
             }

@@ -2,7 +2,10 @@
 //! bring out.
 
 use super::{TOOL, WRITING};
-use crate::{PathRequest, JudgedCall, ExpectedEntry, Facts, GuestPath, PolicySet, PathSnapshot, ToolPolicy, Verdict, judge};
+use crate::{
+    ExpectedEntry, Facts, GuestPath, JudgedCall, PathRequest, PathSnapshot, PolicySet, ToolPolicy, Verdict,
+    judge,
+};
 use cofferdam_core::audit::EntryKind;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolName};
@@ -248,7 +251,8 @@ fn an_approval_is_good_for_exactly_what_was_shown() {
 #[test]
 fn what_is_read_is_what_was_approved() {
     let rules = policy("read = \"always\"");
-    let found = |seen: Option<PathSnapshot>| Facts { found: [(path("/shared/a"), seen)].into(), ..Facts::default() };
+    let found =
+        |seen: Option<PathSnapshot>| Facts { found: [(path("/shared/a"), seen)].into(), ..Facts::default() };
     let asked = |facts: &Facts| match ask(&rules, &json!({ "read": "/shared/a" })).given(facts) {
         Verdict::Ask(ask) => ask,
         other => panic!("{other:?}"),

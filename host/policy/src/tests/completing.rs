@@ -1,7 +1,7 @@
 //! Arguments that a policy completes: what the judge then sees, and policies that could never do.
 
 use super::{MIXED, READING, TOOL, policies};
-use crate::{JudgedCall, GuestPath, PolicySet, Verdict, judge};
+use crate::{GuestPath, JudgedCall, PolicySet, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The judge in tables: what one call comes to under one profile, refusals first.
 
 use super::{MIXED, READING, WRITING, policies};
-use crate::{JudgedCall, Cause, GuestPath, PathUse, Safety, ToolPolicy, Verdict, judge};
+use crate::{Cause, GuestPath, JudgedCall, PathUse, Safety, ToolPolicy, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolName};
 use serde_json::{Value, json};

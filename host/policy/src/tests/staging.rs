@@ -2,7 +2,7 @@
 //! beside it.
 
 use super::{MIXED, policies};
-use crate::{JudgedCall, GuestPath, Permit, Verdict, judge};
+use crate::{GuestPath, JudgedCall, Permit, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use proptest::prelude::*;
@@ -13,8 +13,11 @@ fn permit(arguments: Value) -> Permit {
         MIXED,
         "read = { path = \"read\" }\n\"writes[]\" = { path = \"write\" }\nbelow = { path = \"write-below\" }\ntext = \"value\"",
     );
-    let call =
-        JudgedCall { id: TurnId::new("turn").call(0), tool: ToolName::parse("t").expect("a name"), arguments };
+    let call = JudgedCall {
+        id: TurnId::new("turn").call(0),
+        tool: ToolName::parse("t").expect("a name"),
+        arguments,
+    };
     match judge(call, set.get("t").expect("there")) {
         Verdict::Permit(permit) => permit,
         other => panic!("{other:?}"),

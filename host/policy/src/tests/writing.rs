@@ -2,7 +2,7 @@
 //! does not load.
 
 use super::{READING, TOOL};
-use crate::{PathRequest, JudgedCall, Facts, PolicySet, Verdict, judge};
+use crate::{Facts, JudgedCall, PathRequest, PolicySet, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolName};
 use serde_json::{Value, json};

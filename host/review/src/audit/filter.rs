@@ -4,7 +4,7 @@
 //! intent has no verdict.
 
 use super::PathPattern;
-use cofferdam_core::audit::{AccessKind, Effect, AuditEvent, NetworkRequest, Record, VerdictKind, Workflow};
+use cofferdam_core::audit::{AccessKind, AuditEvent, Effect, NetworkRequest, Record, VerdictKind, Workflow};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::Wanted;

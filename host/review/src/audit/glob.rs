@@ -91,7 +91,10 @@ impl PathPattern {
         for (at, token) in self.0.iter().enumerate() {
             if reached[at] && matches!(token, GlobToken::AnyInComponent | GlobToken::Any) {
                 reached[at + 1] = true;
-                if *token == GlobToken::Any && previous == '/' && self.0.get(at + 1) == Some(&GlobToken::Char('/')) {
+                if *token == GlobToken::Any
+                    && previous == '/'
+                    && self.0.get(at + 1) == Some(&GlobToken::Char('/'))
+                {
                     reached[at + 2] = true;
                 }
             }

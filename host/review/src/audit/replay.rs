@@ -1,7 +1,7 @@
 //! A call of the audit as it can be made again: its arguments, as far as the record holds them, and
 //! what came of it the second time against what is recorded. Pure.
 
-use cofferdam_core::audit::{Effect, EntryKind, CallOutcome, VerdictKind, sha256_hex};
+use cofferdam_core::audit::{CallOutcome, Effect, EntryKind, VerdictKind, sha256_hex};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::text::one_line;
 use serde_json::Value;
@@ -226,7 +226,11 @@ mod tests {
         json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) })
     }
 
-    fn rebuilt(recorded: &Value, called: &Value, given: &[(&str, &str)]) -> Result<RebuiltArguments, Unreplayable> {
+    fn rebuilt(
+        recorded: &Value,
+        called: &Value,
+        given: &[(&str, &str)],
+    ) -> Result<RebuiltArguments, Unreplayable> {
         let given = given.iter().map(|(at, text)| ((*at).to_owned(), text.as_bytes().to_vec())).collect();
         rebuild(recorded, &sha256_hex(called.to_string().as_bytes()), given)
     }

@@ -1,9 +1,9 @@
 //! One record as one line for people: time, seq, event, sender, tool, what came of it, duration.
 
 use cofferdam_core::audit::{
-    AccessKind, AccessChange, ApprovalRecord, ApprovalState, AttachRecord, CallFacts, Effect, EntryKind, AuditEvent, FileFacts,
-    Intent, MessageRecord, MoveRecord, NetworkRequest, CallOutcome, Record, Recovered, Reload, ReloadState, RemoveRecord,
-    VerdictKind, Workflow, WorkflowState,
+    AccessChange, AccessKind, ApprovalRecord, ApprovalState, AttachRecord, AuditEvent, CallFacts,
+    CallOutcome, Effect, EntryKind, FileFacts, Intent, MessageRecord, MoveRecord, NetworkRequest, Record,
+    Recovered, Reload, ReloadState, RemoveRecord, VerdictKind, Workflow, WorkflowState,
 };
 use cofferdam_core::text::one_line;
 use std::fmt::Write as _;

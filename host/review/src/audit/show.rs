@@ -2,7 +2,7 @@
 
 use super::{Filter, name, row};
 use cofferdam_core::text::one_line;
-use cofferdam_warden::audit::{AuditError, Entries, LogEntry, LogSelection, EntryRange, read_entries};
+use cofferdam_warden::audit::{AuditError, Entries, EntryRange, LogEntry, LogSelection, read_entries};
 use serde_json::json;
 
 /// The entries of a log that match, from `span`, newest last. Without conditions every line is one.

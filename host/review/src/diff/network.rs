@@ -1,6 +1,6 @@
 //! Grants of the network compared: hosts, methods, bytes, and the headers that carry secrets.
 
-use super::{Direction, DiffSubjects, Subject};
+use super::{DiffSubjects, Direction, Subject};
 use cofferdam_core::network::{HostPattern, Network};
 use cofferdam_policy::ToolPolicy;
 use std::collections::BTreeSet;

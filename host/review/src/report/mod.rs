@@ -8,8 +8,8 @@ mod markdown;
 pub use html::page as html;
 pub use markdown::page as markdown;
 
-use cofferdam_policy::approval::{Rule, ApprovalCondition};
-use cofferdam_policy::{ArgumentClass, PathUse, SourceLocation, PolicyProblem, Spelled, ToolPolicy};
+use cofferdam_policy::approval::{ApprovalCondition, Rule};
+use cofferdam_policy::{ArgumentClass, PathUse, PolicyProblem, SourceLocation, Spelled, ToolPolicy};
 use serde::Serialize;
 
 /// Everything on the page, as plain text; each format escapes it in its own way.
@@ -114,7 +114,9 @@ pub fn approvals(policy: &ToolPolicy) -> Option<ReportTable> {
             ApprovalCondition::Never => "an exception: nobody is asked",
             ApprovalCondition::FirstTimePerPath => "until this person's path was approved for this tool",
             ApprovalCondition::Others => "when it goes to somebody else than the person whom the call is for",
-            ApprovalCondition::OnOverwrite => "when something is there that could be replaced, changed or removed",
+            ApprovalCondition::OnOverwrite => {
+                "when something is there that could be replaced, changed or removed"
+            }
             ApprovalCondition::Always => "each time",
         };
         vec![about.to_owned(), rule.when.spelled(), meaning.to_owned(), rule.at.to_string()]
@@ -127,8 +129,11 @@ pub fn approvals(policy: &ToolPolicy) -> Option<ReportTable> {
 /// How much a tool may have of everything.
 pub fn limits(policy: &ToolPolicy) -> ReportTable {
     let row = |row: &cofferdam_core::limits::LimitRow| {
-        let place =
-            policy.origins.limits.get(row.name).map_or_else(|| "default".to_owned(), SourceLocation::to_string);
+        let place = policy
+            .origins
+            .limits
+            .get(row.name)
+            .map_or_else(|| "default".to_owned(), SourceLocation::to_string);
         vec![row.name.to_owned(), row.shown.clone(), place]
     };
     ReportTable {

@@ -4,7 +4,7 @@ use super::{TOOL, WRITING};
 use crate::diff::{diff, widens};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
-use cofferdam_policy::{JudgedCall, Facts, GuestPath, PolicySet, PathSnapshot, ToolPolicy, Verdict, judge};
+use cofferdam_policy::{Facts, GuestPath, JudgedCall, PathSnapshot, PolicySet, ToolPolicy, Verdict, judge};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use crate::diff::{diff, widens};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::redact;
-use cofferdam_policy::{JudgedCall, GuestPath, Permit, PolicySet, Verdict, judge};
+use cofferdam_policy::{GuestPath, JudgedCall, Permit, PolicySet, Verdict, judge};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

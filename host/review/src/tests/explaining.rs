@@ -5,7 +5,7 @@ use crate::explain::explain;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::rulings::rulings;
-use cofferdam_policy::{JudgedCall, Cause, PathUse, ToolPolicy, Verdict, judge};
+use cofferdam_policy::{Cause, JudgedCall, PathUse, ToolPolicy, Verdict, judge};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

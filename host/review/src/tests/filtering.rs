@@ -3,12 +3,13 @@
 use super::{facts, outcome};
 use crate::audit::{Filter, PathPattern, show};
 use cofferdam_core::audit::{
-    CallFacts, Effect, EntryKind, AuditEvent, FileFacts, Intent, MoveRecord, CallOutcome, Recovered, RemoveRecord, VerdictKind,
+    AuditEvent, CallFacts, CallOutcome, Effect, EntryKind, FileFacts, Intent, MoveRecord, Recovered,
+    RemoveRecord, VerdictKind,
 };
 use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_warden::audit::{AuditLog, Config, Durability, LogEntry, LogSelection, EntryRange};
+use cofferdam_warden::audit::{AuditLog, Config, Durability, EntryRange, LogEntry, LogSelection};
 use jiff::Timestamp;
 use serde_json::json;
 use std::fs;
@@ -65,12 +66,16 @@ fn log() -> Fixture {
     };
     let ended = |facts, files| CallOutcome { facts, files, ..outcome() };
     let failed = |code, outcome| CallOutcome { code: Some(code), reason: Some("why".into()), ..outcome };
-    let denied = |outcome| CallOutcome { verdict: VerdictKind::Deny, ..failed(ErrorCode::PathDenied, outcome) };
+    let denied =
+        |outcome| CallOutcome { verdict: VerdictKind::Deny, ..failed(ErrorCode::PathDenied, outcome) };
     let save = of(1, "telegram", "123", "attachment_save", json!({ "path": "/shared/a" }));
     let events = [
         AuditEvent::Intent(Intent { facts: save.clone(), files: vec![written("/shared/a")] }),
         AuditEvent::Outcome(ended(save, vec![written("/shared/a")])),
-        AuditEvent::Outcome(denied(ended(of(2, "cli", "0", "file_read", json!({ "path": "/vault/k" })), vec![]))),
+        AuditEvent::Outcome(denied(ended(
+            of(2, "cli", "0", "file_read", json!({ "path": "/vault/k" })),
+            vec![],
+        ))),
         AuditEvent::Outcome(ended(of(3, "cli", "123", "file_move", json!({ "from": "x" })), vec![moved])),
         AuditEvent::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) }),
         AuditEvent::Outcome(ended(of(4, "telegram", "123", "file_delete", json!({})), vec![removed])),

@@ -11,7 +11,7 @@ mod rows;
 
 #[cfg(feature = "warden")]
 use cofferdam_core::{
-    audit::{CallFacts, GENESIS, CallOutcome, VerdictKind},
+    audit::{CallFacts, CallOutcome, GENESIS, VerdictKind},
     id::{Caller, TurnId},
 };
 use cofferdam_policy::PolicySet;

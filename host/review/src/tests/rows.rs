@@ -3,8 +3,8 @@
 use super::{facts, outcome};
 use crate::audit::row;
 use cofferdam_core::audit::{
-    Effect, EntryKind, AuditEvent, FileFacts, GENESIS, Intent, MoveRecord, CallOutcome, Record, Recovered, Reload,
-    ReloadState, RemoveRecord, VerdictKind,
+    AuditEvent, CallOutcome, Effect, EntryKind, FileFacts, GENESIS, Intent, MoveRecord, Record, Recovered,
+    Reload, ReloadState, RemoveRecord, VerdictKind,
 };
 use cofferdam_core::tool::ErrorCode;
 
@@ -33,7 +33,10 @@ fn a_record_is_one_plain_line() {
     );
     check(AuditEvent::Outcome(outcome()), &format!("outcome  {who} done 850 µs"));
     let settled = CallOutcome { files, intent: Some(11), duration_us: 1_250, ..outcome() };
-    check(AuditEvent::Outcome(settled.clone()), &format!("outcome  {who} done (intent 11) {file_text} 1.2 ms"));
+    check(
+        AuditEvent::Outcome(settled.clone()),
+        &format!("outcome  {who} done (intent 11) {file_text} 1.2 ms"),
+    );
     let reconciled = CallOutcome { reconciled: true, duration_us: 2_500_000, ..settled };
     check(
         AuditEvent::Outcome(reconciled),
@@ -51,7 +54,8 @@ fn a_record_is_one_plain_line() {
         kind: EntryKind::File,
         inode: 7,
     });
-    let removed = |removed, entries| Effect::Removed(RemoveRecord { path: "/shared/c".into(), removed, entries });
+    let removed =
+        |removed, entries| Effect::Removed(RemoveRecord { path: "/shared/c".into(), removed, entries });
     let changed = vec![
         moved,
         removed(EntryKind::Directory, 12),

@@ -108,8 +108,9 @@ fn files(case: &Case, after: &WorkspaceFiles, told: &mut Vec<String>) {
 }
 
 fn reply(expected: &[ExpectedFile], sent: &[ExpectedFile], told: &mut Vec<String>) {
-    let file =
-        |ExpectedFile { name, content }: &ExpectedFile| format!("{:?} with {}", one_line(name, 120), bytes(&content.0));
+    let file = |ExpectedFile { name, content }: &ExpectedFile| {
+        format!("{:?} with {}", one_line(name, 120), bytes(&content.0))
+    };
     for n in 0..expected.len().max(sent.len()) {
         match (expected.get(n), sent.get(n)) {
             (wanted, there) if wanted == there => {}

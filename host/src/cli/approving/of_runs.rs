@@ -27,7 +27,9 @@ impl RunApprovals {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         match (approve, is_terminal) {
             (true, _) => Self::AtOnce,
-            (false, true) => Self::Terminal(Box::new(TerminalQuestions::keeping(config.approvals.expires, 0))),
+            (false, true) => {
+                Self::Terminal(Box::new(TerminalQuestions::keeping(config.approvals.expires, 0)))
+            }
             (false, false) => Self::Nobody,
         }
     }

@@ -99,8 +99,11 @@ fn replay(config: &Config, recorded: &CallOutcome, arguments: &Arguments) -> any
         remarks
             .push("the gateway stopped during the call; its record was made of what lay on the disk".into());
     }
-    let now =
-        run::run(config, recorded, run::ReplayCall { arguments, policy: &policy, text, remarks: &mut remarks })?;
+    let now = run::run(
+        config,
+        recorded,
+        run::ReplayCall { arguments, policy: &policy, text, remarks: &mut remarks },
+    )?;
     Ok(Replayed { now, remarks })
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use clap::Parser;
-use cofferdam_core::audit::{CallFacts, AuditEvent, GENESIS, Intent, CallOutcome, VerdictKind};
+use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, GENESIS, Intent, VerdictKind};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::{AuditLog, Durability};

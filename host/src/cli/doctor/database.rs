@@ -3,7 +3,7 @@
 
 use super::finding::{DoctorFinding, shell};
 use crate::config::Config;
-use cofferdam_store::{FILE_NAME, DatabaseView, StoreError, WaitingCounts};
+use cofferdam_store::{DatabaseView, FILE_NAME, StoreError, WaitingCounts};
 use serde::Serialize;
 use std::fmt;
 

@@ -4,7 +4,7 @@
 use super::finding::{DoctorFinding, Severity};
 use crate::config::Config;
 use anyhow::Context;
-use cofferdam_confine::trial::{ExpectedResult, TrialResult, TrialFolder, Trial, table};
+use cofferdam_confine::trial::{ExpectedResult, Trial, TrialFolder, TrialResult, table};
 use cofferdam_confine::{ConfinementMode, Report};
 use cofferdam_warden::sandbox::workers::{WORKER_SHA256, worker_bytes};
 use serde::Serialize;

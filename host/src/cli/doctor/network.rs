@@ -4,11 +4,13 @@
 
 use super::finding::DoctorFinding;
 use crate::config::Config;
-use cofferdam_agent::llm::{self, ConfigError as ModelError, KeyStanding, ServerFacts, ModelStanding, Probed};
+use cofferdam_agent::llm::{
+    self, ConfigError as ModelError, KeyStanding, ModelStanding, Probed, ServerFacts,
+};
 use cofferdam_agent::server::SecretFileError;
-use cofferdam_chat::setup::{ProbeResponse, ProbeError, TokenError};
+use cofferdam_chat::setup::{ProbeError, ProbeResponse, TokenError};
 use cofferdam_core::text::one_line;
-use cofferdam_discord::{self as discord, ConfigError as DiscordError, BotFacts, Obstacle};
+use cofferdam_discord::{self as discord, BotFacts, ConfigError as DiscordError, Obstacle};
 use cofferdam_egress::Authorities;
 use cofferdam_telegram::{self as telegram, ConfigError as TelegramError};
 use serde::Serialize;
@@ -79,7 +81,8 @@ struct ProbeAnswers {
 
 /// Reads token and key, and asks the servers that they are for.
 pub(super) fn ask(config: &Config, reach: ContactChoice, findings: &mut Vec<DoctorFinding>) -> PendingProbes {
-    let mut problem = |what: String, mend: String| findings.push(DoctorFinding::problem("network", what, mend));
+    let mut problem =
+        |what: String, mend: String| findings.push(DoctorFinding::problem("network", what, mend));
     let token = config.telegram.as_ref().and_then(|telegram| {
         let read = telegram.token();
         Some((telegram.clone(), read.map_err(|error| problem(error.to_string(), mend_token(&error))).ok()?))
@@ -179,7 +182,14 @@ impl PendingProbes {
         });
         let model = answers.model.map(|(probed, _)| model(probed, config, findings));
         let own_authorities = Authorities::trusted();
-        NetworkReport { offline: self.offline, own_authorities, telegram, discord, model, clock_ahead_seconds }
+        NetworkReport {
+            offline: self.offline,
+            own_authorities,
+            telegram,
+            discord,
+            model,
+            clock_ahead_seconds,
+        }
     }
 }
 
@@ -270,7 +280,8 @@ fn ahead_seconds(ours: SystemTime, theirs: SystemTime) -> i64 {
 fn clock(ahead: i64) -> Option<DoctorFinding> {
     let direction = if ahead > 0 { "ahead of" } else { "behind" };
     let what = format!("this machine's clock is {} s {direction} the servers' clocks", ahead.abs());
-    (ahead.abs() > SKEW_SECONDS_MAX).then(|| DoctorFinding::problem("network", what, "timedatectl set-ntp true"))
+    (ahead.abs() > SKEW_SECONDS_MAX)
+        .then(|| DoctorFinding::problem("network", what, "timedatectl set-ntp true"))
 }
 
 impl NetworkReport {

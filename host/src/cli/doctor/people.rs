@@ -95,7 +95,11 @@ fn as_owner(config: &Config) -> String {
 }
 
 /// Those whom the configuration names for a channel.
-fn configured(config: &Config, channel: &'static str, (users, approvers): (&[i64], &[i64])) -> Vec<AllowedPeople> {
+fn configured(
+    config: &Config,
+    channel: &'static str,
+    (users, approvers): (&[i64], &[i64]),
+) -> Vec<AllowedPeople> {
     let key = format!("channels.{channel}.allowed_users");
     let setting = config.settings.iter().find(|setting| setting.key == key);
     let in_environment = setting.is_some_and(|setting| setting.origin == SettingOrigin::Environment);

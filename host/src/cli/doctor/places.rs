@@ -88,9 +88,15 @@ fn spool(config: &Config) -> Option<DoctorFinding> {
     })
 }
 
-fn place(what: &'static str, path: &Path, allowed: OtherAccess, findings: &mut Vec<DoctorFinding>) -> FolderReport {
+fn place(
+    what: &'static str,
+    path: &Path,
+    allowed: OtherAccess,
+    findings: &mut Vec<DoctorFinding>,
+) -> FolderReport {
     let (shown, word) = (path.display().to_string(), shell(path));
-    let mut problem = |what: String, mend: String| findings.push(DoctorFinding::problem("places", what, mend));
+    let mut problem =
+        |what: String, mend: String| findings.push(DoctorFinding::problem("places", what, mend));
     let Ok(meta) = std::fs::metadata(path) else { return FolderReport { what, path: shown, found: None } };
     let us = rustix::process::geteuid().as_raw();
     if meta.uid() != us && meta.uid() != 0 {

@@ -20,7 +20,11 @@ pub(super) struct ServeReport {
     reason: Option<String>,
 }
 
-pub(super) fn look(config: &Config, registry: Option<&Registry>, findings: &mut Vec<DoctorFinding>) -> ServeReport {
+pub(super) fn look(
+    config: &Config,
+    registry: Option<&Registry>,
+    findings: &mut Vec<DoctorFinding>,
+) -> ServeReport {
     let Err(FailedStep { step, error }) = prepare::look(config, registry) else {
         return ServeReport { ready: true, reason: None };
     };
@@ -38,10 +42,14 @@ pub(super) fn look(config: &Config, registry: Option<&Registry>, findings: &mut 
 fn finding(step: PrepareStep, reason: &str, findings: &[DoctorFinding]) -> Option<DoctorFinding> {
     let mend = match step {
         PrepareStep::Channel => return None,
-        PrepareStep::Token | PrepareStep::Provider => "see the message; the configuration names what it is about",
+        PrepareStep::Token | PrepareStep::Provider => {
+            "see the message; the configuration names what it is about"
+        }
         PrepareStep::State => "[state] dir = \"…\", a folder that this account can write",
         PrepareStep::Monitor => "[metrics] listen = \"127.0.0.1:…\" with a port that is free",
-        PrepareStep::Workflows => "mend the file that the message names; `cofferdam workflow check FILE` tells more",
+        PrepareStep::Workflows => {
+            "mend the file that the message names; `cofferdam workflow check FILE` tells more"
+        }
         PrepareStep::Groups => "profiles = […] of that group or guild, of those that it names",
         PrepareStep::Gateway | PrepareStep::Database => "see the message; then cofferdam doctor again",
     };

@@ -2,12 +2,12 @@
 //! served.
 
 use super::super::Exit;
-use super::{Findings, FindingFormat, sarif};
+use super::{FindingFormat, Findings, sarif};
 use crate::config::Config;
 use crate::gateway::{self, GatewayError};
 use cofferdam_agent::tools::{Registry, RegistryError};
 use cofferdam_policy::{PolicyProblem, PolicySet};
-use cofferdam_review::sarif::{SarifFinding, Level, Rule};
+use cofferdam_review::sarif::{Level, Rule, SarifFinding};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -32,7 +32,9 @@ pub(super) fn run(
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     let checked = match gateway::review(config, dir) {
-        Ok((policies, registry)) => CheckedFolder { policies: Some(policies), ..CheckedFolder::of(&registry) },
+        Ok((policies, registry)) => {
+            CheckedFolder { policies: Some(policies), ..CheckedFolder::of(&registry) }
+        }
         Err(GatewayError::Policies(found)) => {
             let problems = found.into_iter().map(|problem| (Rule::PolicyInvalid, problem)).collect();
             CheckedFolder { problems, ..CheckedFolder::default() }

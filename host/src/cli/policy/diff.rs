@@ -2,11 +2,11 @@
 //! component: what is compared is what the policies say.
 
 use super::super::Exit;
-use super::{Findings, FindingFormat, sarif};
+use super::{FindingFormat, Findings, sarif};
 use crate::gateway;
 use cofferdam_policy::{PolicyProblem, PolicySet};
 use cofferdam_review::diff::{Change, Direction, diff, widens};
-use cofferdam_review::sarif::{SarifFinding, Level, Rule};
+use cofferdam_review::sarif::{Level, Rule, SarifFinding};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;

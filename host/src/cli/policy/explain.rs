@@ -5,7 +5,7 @@ use super::super::{Exit, Output, call};
 use super::PolicyChoice;
 use crate::config::Config;
 use crate::gateway;
-use cofferdam_agent::tools::{self, RefusedCall, Registry, RegisteredTool};
+use cofferdam_agent::tools::{self, RefusedCall, RegisteredTool, Registry};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_policy::{Denial, PolicyProblem, PolicySet, Reason};
 use cofferdam_review::explain::{Explained, explain};

@@ -8,7 +8,9 @@ use crate::gateway::{self, GatewayError};
 use anyhow::Context;
 use cofferdam_agent::tools::RegisteredTool;
 use cofferdam_policy::{SourceLocation, Spelled, ToolPolicy};
-use cofferdam_review::report::{self, ReportPage, Section, ReportTable, approvals, arguments as told, grants, limits};
+use cofferdam_review::report::{
+    self, ReportPage, ReportTable, Section, approvals, arguments as told, grants, limits,
+};
 use cofferdam_warden::sandbox::Binary;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -74,7 +76,12 @@ fn page(config: &Config, arguments: &Arguments) -> anyhow::Result<ReportPage> {
     Ok(page)
 }
 
-fn section(config: &Config, policy: &ToolPolicy, tool: Option<&RegisteredTool>, dir: Option<&Path>) -> Section {
+fn section(
+    config: &Config,
+    policy: &ToolPolicy,
+    tool: Option<&RegisteredTool>,
+    dir: Option<&Path>,
+) -> Section {
     Section {
         name: policy.tool.to_string(),
         why: policy.why.clone(),

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::gateway;
 use anyhow::bail;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::{ComponentSource, SourceLocation, PolicySet, Spelled, ToolPolicy};
+use cofferdam_policy::{ComponentSource, PolicySet, SourceLocation, Spelled, ToolPolicy};
 use serde_json::{Value, json};
 use std::io::Write;
 

@@ -23,7 +23,11 @@ use tokio_util::sync::CancellationToken;
 ///
 /// # Errors
 /// What ends a `serve`: a token that is refused, a state that is unusable.
-pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: OperatorMessage) -> anyhow::Result<AttachAnswer> {
+pub(in crate::cli) fn say(
+    config: &Config,
+    _lock: ServeLock,
+    message: OperatorMessage,
+) -> anyhow::Result<AttachAnswer> {
     let named = Caller::parse(&message.say.to).map(|to| to.channel).unwrap_or_default();
     let telegram = match &config.telegram {
         Some(section) if named == "telegram" => Some((section.clone(), section.token()?)),

@@ -63,7 +63,11 @@ impl Renewals {
     }
 }
 
-async fn bring<C>(to: &mpsc::Sender<Renewal<C>>, config: Option<C>, shared: &RenewedSettings<()>) -> ReloadOutcome {
+async fn bring<C>(
+    to: &mpsc::Sender<Renewal<C>>,
+    config: Option<C>,
+    shared: &RenewedSettings<()>,
+) -> ReloadOutcome {
     let Some(config) = config else { return ReloadOutcome::Yes };
     let RenewedSettings { config: (), runner, outgoing, attachments, approvals, menu } = shared.clone();
     let renewed = RenewedSettings { config, runner, outgoing, attachments, approvals, menu };
@@ -128,7 +132,8 @@ impl Channels {
         };
         let discord = async {
             let Some((config, token)) = self.discord else { return Ok(()) };
-            discord::speak(discord::DiscordService { config, token, services: discords }, stops.clone()).await?;
+            discord::speak(discord::DiscordService { config, token, services: discords }, stops.clone())
+                .await?;
             anyhow::Ok(())
         };
         let (telegram, discord) = tokio::join!(telegram, discord);

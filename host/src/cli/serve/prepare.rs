@@ -68,7 +68,10 @@ pub(in crate::cli) struct OpenedOutside<'a> {
 ///
 /// # Errors
 /// [`Refused`].
-pub(in crate::cli) fn outside(config: &Config, purpose: PreparePurpose) -> Result<OpenedOutside<'_>, FailedStep> {
+pub(in crate::cli) fn outside(
+    config: &Config,
+    purpose: PreparePurpose,
+) -> Result<OpenedOutside<'_>, FailedStep> {
     let refused = |step| move |error| FailedStep { step, error };
     let none = || {
         anyhow!(
@@ -79,10 +82,12 @@ pub(in crate::cli) fn outside(config: &Config, purpose: PreparePurpose) -> Resul
         return Err(refused(PrepareStep::Channel)(none()));
     }
     let telegram = config.telegram.as_ref().map(|telegram| Ok((telegram, telegram.token()?))).transpose();
-    let telegram = telegram.map_err(|error: telegram::ConfigError| refused(PrepareStep::Token)(error.into()))?;
+    let telegram =
+        telegram.map_err(|error: telegram::ConfigError| refused(PrepareStep::Token)(error.into()))?;
     let discord = config.discord.as_ref().map(|discord| Ok((discord, discord.token()?))).transpose();
     let discord = discord.map_err(|error: discord::ConfigError| refused(PrepareStep::Token)(error.into()))?;
-    let answering = llm::open(&config.provider).context("[provider]").map_err(refused(PrepareStep::Provider))?;
+    let answering =
+        llm::open(&config.provider).context("[provider]").map_err(refused(PrepareStep::Provider))?;
     let voice = Voice::open(&config.transcription, &config.speech);
     let voice = voice.map_err(|error| {
         let section = error.key().split('.').next().unwrap_or_default().to_owned();

@@ -6,7 +6,7 @@
 //! audited does not come into force.
 
 use super::super::told::{placed, told};
-use super::channels::{ReloadOutcome, Renewals, ChannelSections};
+use super::channels::{ChannelSections, ReloadOutcome, Renewals};
 use super::signals::ReloadSignals;
 use super::{check_groups, menu, workflows};
 use crate::config::{Config, ConfigError};

@@ -6,7 +6,7 @@ use super::super::told::told;
 use crate::config::Config;
 use crate::gateway::{WatchedChannel, Watching};
 use crate::log;
-use crate::monitor::{ServiceManager, Monitor, Watched};
+use crate::monitor::{Monitor, ServiceManager, Watched};
 use cofferdam_core::standing::{MODEL, STORE};
 use cofferdam_store::{Health, LastError, Presence};
 use std::sync::Arc;

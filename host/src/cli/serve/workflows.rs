@@ -4,7 +4,7 @@
 use super::super::workflow::{descriptions, listed_variables};
 use crate::config::Config;
 use crate::gateway::Gateway;
-use crate::workflows::{Catalog, Executor, ServingServices, ChannelPeople};
+use crate::workflows::{Catalog, ChannelPeople, Executor, ServingServices};
 use cofferdam_agent::turn::Provider;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool};
@@ -46,7 +46,11 @@ pub(super) fn channels(config: &Config) -> Vec<&'static str> {
 pub(super) fn given(config: &Config, gateway: &Gateway, catalog: &Catalog) -> ServingServices {
     let names_tools = catalog.offered.iter().any(|one| one.workflow.names_tools());
     let tools = if names_tools { descriptions(gateway.toolbox.registry()) } else { Default::default() };
-    ServingServices { env: listed_variables(&config.workflows.env), tools, max_open: config.workflows.max_open }
+    ServingServices {
+        env: listed_variables(&config.workflows.env),
+        tools,
+        max_open: config.workflows.max_open,
+    }
 }
 
 /// The commands that begin runs, as menus show them.

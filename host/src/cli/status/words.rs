@@ -1,6 +1,6 @@
 //! The status for people, a few lines.
 
-use super::{LastFailure, Health, ModelStatus, NewestRecord, QueueStatus, StatusReport};
+use super::{Health, LastFailure, ModelStatus, NewestRecord, QueueStatus, StatusReport};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
 use cofferdam_store::{DayUsage, LastError, WaitingCounts};

@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_core::oci::{ContentDigest, ImageReference, SignerKey};
 use cofferdam_core::secret::Secret;
-use cofferdam_oci::{Fetched, FetchProgress, Settings, Store};
+use cofferdam_oci::{FetchProgress, Fetched, Settings, Store};
 use cofferdam_policy::{ComponentSource, PolicySet};
 use cofferdam_warden::sandbox::COMPONENT_BYTES_MAX;
 use cofferdam_warden::sandbox::imports::{NotAComponent, interfaces};

@@ -144,7 +144,9 @@ mod tests {
 
     #[test]
     fn every_placeholder_is_filled() {
-        for sdk in [SdkSource::Written, SdkSource::Path("/a \"b\"".into()), SdkSource::Version("0.1.0".into())] {
+        for sdk in
+            [SdkSource::Written, SdkSource::Path("/a \"b\"".into()), SdkSource::Version("0.1.0".into())]
+        {
             let files = files("hello", &sdk);
             for (path, text) in &files {
                 assert!(!path.contains("{{") && !text.contains("{{name"), "{path}: {text}");

@@ -15,7 +15,7 @@ use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolAnswer;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_review::tool::{Case, CaseContent, WorkspaceFiles, ExpectedFile, differences};
+use cofferdam_review::tool::{Case, CaseContent, ExpectedFile, WorkspaceFiles, differences};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

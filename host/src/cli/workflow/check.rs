@@ -7,14 +7,16 @@ use crate::cli::{Exit, told};
 use crate::config::Config;
 use crate::gateway;
 use crate::log;
-use crate::workflows::{self, ByteSource, AttachableFolder, Gather, GatheredAttachment, Loaded, PlannedBytes, GatherProblem};
+use crate::workflows::{
+    self, AttachableFolder, ByteSource, Gather, GatherProblem, GatheredAttachment, Loaded, PlannedBytes,
+};
 use anyhow::Context as _;
 use cofferdam_agent::tools::Registry;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::spelled_out_json;
 use cofferdam_core::tool::{ErrorCode, wire_name};
 use cofferdam_policy::PolicySet;
-use cofferdam_workflow::{Context, RunPlan, PlannedTask, PlannedWork, ReadyAttachment};
+use cofferdam_workflow::{Context, PlannedTask, PlannedWork, ReadyAttachment, RunPlan};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::PathBuf;

@@ -9,7 +9,8 @@
 mod asked;
 
 pub use asked::{
-    QueuedFile, AttachAnswer, AttachRequest, FILES_MAX, AttachFile, HEAD_BYTES_MAX, SAY_PATIENCE_MAX, SAY_TEXT_BYTES_MAX, SentNotice, SayRequest,
+    AttachAnswer, AttachFile, AttachRequest, FILES_MAX, HEAD_BYTES_MAX, QueuedFile, SAY_PATIENCE_MAX,
+    SAY_TEXT_BYTES_MAX, SayRequest, SentNotice,
 };
 
 use crate::config::Config;
@@ -21,7 +22,7 @@ use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{Address, Delivery};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::Storage;
-use cofferdam_warden::attachments::outgoing::{Addition, OutgoingBytes, Outgoing, OutgoingFile};
+use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingBytes, OutgoingFile};
 use cofferdam_warden::audit::AuditLog;
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
@@ -183,7 +184,12 @@ impl AttachServer {
         Ok(OperatorMessage { say: say.clone(), text, files, by })
     }
 
-    fn add(&self, asked: &AttachRequest, reader: &mut impl Read, by: &str) -> Result<AttachAnswer, ToolError> {
+    fn add(
+        &self,
+        asked: &AttachRequest,
+        reader: &mut impl Read,
+        by: &str,
+    ) -> Result<AttachAnswer, ToolError> {
         let to = Address { session: asked.session.clone(), request: asked.request.clone() };
         let origin = self.requests.find(&to)?;
         let store = self.store.upgrade().ok_or_else(|| {

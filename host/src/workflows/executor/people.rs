@@ -172,13 +172,19 @@ impl Executor {
     }
 
     /// The files of a message, held until it is out.
-    fn files(&self, run: &PreparedRun, ready: &ReadySend, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, GatherProblem> {
+    fn files(
+        &self,
+        run: &PreparedRun,
+        ready: &ReadySend,
+        turn: &TurnId,
+    ) -> Result<Vec<OutgoingAttachment>, GatherProblem> {
         if ready.files.is_empty() {
             return Ok(Vec::new());
         }
         let place = self.place(run);
         let open = |path: &String| {
-            let denied = |why: String| GatherProblem { code: ErrorCode::PathDenied, message: one_line(&why, 500) };
+            let denied =
+                |why: String| GatherProblem { code: ErrorCode::PathDenied, message: one_line(&why, 500) };
             let guest = GuestPath::parse(path).map_err(|error| denied(error.to_string()))?;
             if !matches!(guest.mount(), "/shared" | "/tmp") {
                 return Err(denied(format!("{path}: a message takes files of /shared and /tmp")));

@@ -40,7 +40,12 @@ impl BeganInTurn {
 }
 
 /// A run of a turn that begins; `was_served` says whether whoever asked is served in private.
-pub(super) fn new_run(run: String, asking: &CallingTurn, summary: Option<String>, was_served: bool) -> NewRun {
+pub(super) fn new_run(
+    run: String,
+    asking: &CallingTurn,
+    summary: Option<String>,
+    was_served: bool,
+) -> NewRun {
     let CallingTurn { request, session, by, answer_to, .. } = asking;
     let began = BeganInTurn {
         dir: String::new(),

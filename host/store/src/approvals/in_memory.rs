@@ -45,7 +45,8 @@ impl ApprovalStore for ApprovalsInMemory {
     async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
         let NewApproval { id, channel, call, sha256, place, expires_at } = new;
         let (message, decided_by) = (None, None);
-        let mut mine = ApprovalRow { id, place, message, state: ApprovalState::Asked, decided_by, expires_at };
+        let mut mine =
+            ApprovalRow { id, place, message, state: ApprovalState::Asked, decided_by, expires_at };
         let (mut known, mut others) = (false, Vec::new());
         let mut held = self.held();
         for (_, named, approval) in held.asked.iter_mut().filter(|(of, ..)| *of == call) {

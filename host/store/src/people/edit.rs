@@ -2,7 +2,7 @@
 //! nothing has changed.
 
 use super::code::new_code;
-use super::{CODES_MAX, PeopleList, PAIRED_MAX, PairedPerson, People, PeopleError, WaitingStranger};
+use super::{CODES_MAX, PAIRED_MAX, PairedPerson, People, PeopleError, PeopleList, WaitingStranger};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
@@ -46,7 +46,8 @@ impl<'a> PeopleEdit<'a> {
     pub fn code(&mut self, new: NewCode, now: i64) -> Result<Option<WaitingStranger>, PeopleError> {
         self.forget_expired(now);
         let waiting = &mut self.listed.waiting;
-        let mine = |waiting: &&WaitingStranger| (&waiting.channel, &waiting.sender) == (&new.channel, &new.sender);
+        let mine =
+            |waiting: &&WaitingStranger| (&waiting.channel, &waiting.sender) == (&new.channel, &new.sender);
         if let Some(mine) = waiting.iter().find(mine) {
             return Ok(Some(mine.clone()));
         }

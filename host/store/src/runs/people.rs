@@ -8,7 +8,7 @@ use super::due;
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
 use crate::streams::said;
-use crate::{AnswerTo, NewReply, ReplyPlace, StoredReply, Sqlite, StoreError, WaitStore, now_ms};
+use crate::{AnswerTo, NewReply, ReplyPlace, Sqlite, StoreError, StoredReply, WaitStore, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
@@ -176,7 +176,12 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<StoredReply>, StoreError> {
+    async fn answer_run(
+        &self,
+        run: &str,
+        to: AnswerTo,
+        said: NewReply,
+    ) -> Result<Option<StoredReply>, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             let now = now_ms();

@@ -2,7 +2,7 @@
 //! to, and by its words where that id could not be noted.
 
 use super::{due, plain};
-use crate::{WaitReply, StoreError, now_ms};
+use crate::{StoreError, WaitReply, now_ms};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::Value;
 

@@ -2,11 +2,12 @@
 //! reply goes on with the request.
 
 use super::people::keep;
-use super::{RunEnd, NewMessage, NewRun, columns, due, insert_run};
+use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
 use crate::replies::{insert_reply, reply};
 use crate::streams::said;
 use crate::{
-    Headers, NewReply, ReplyPlace, QueueMode, StoredReply, Sqlite, StoreError, TurnRunStore, now_ms, outgoing, steering,
+    Headers, NewReply, QueueMode, ReplyPlace, Sqlite, StoreError, StoredReply, TurnRunStore, now_ms,
+    outgoing, steering,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{SessionId, TurnId};
@@ -132,7 +133,11 @@ impl TurnRunStore for Sqlite {
         .await
     }
 
-    async fn keep_turn_message(&self, id: &str, mut new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
+    async fn keep_turn_message(
+        &self,
+        id: &str,
+        mut new: NewMessage,
+    ) -> Result<Option<StoredReply>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| {
             if !is_open(tx, &new.run)? || task_of(tx, &new.run, &id)?.is_some() {

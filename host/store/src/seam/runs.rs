@@ -1,6 +1,6 @@
 //! What every engine owes runs of workflows.
 
-use crate::{RunEnd, KeptRun, ListedRun, NewRun, StoreError};
+use crate::{KeptRun, ListedRun, NewRun, RunEnd, StoreError};
 use async_trait::async_trait;
 use cofferdam_core::id::Caller;
 

@@ -1,6 +1,8 @@
 //! What every engine owes runs that a turn begins, whose replies go on with its request.
 
-use crate::{DueWait, GoingOn, NewDirect, NewMessage, NewRun, NewTurnWait, StoredReply, StoreError, TurnWaited};
+use crate::{
+    DueWait, GoingOn, NewDirect, NewMessage, NewRun, NewTurnWait, StoreError, StoredReply, TurnWaited,
+};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 

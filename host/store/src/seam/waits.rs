@@ -1,6 +1,6 @@
 //! What every engine owes runs that wait for people.
 
-use crate::{AnswerTo, NewMessage, NewReply, NewWait, StoredReply, SendState, StoreError, WaitState};
+use crate::{AnswerTo, NewMessage, NewReply, NewWait, SendState, StoreError, StoredReply, WaitState};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 
@@ -37,7 +37,12 @@ pub trait WaitStore: Send + Sync {
     async fn unanswered_runs(&self) -> Result<Vec<String>, StoreError>;
 
     /// Tells the end of such a run, once.
-    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<StoredReply>, StoreError>;
+    async fn answer_run(
+        &self,
+        run: &str,
+        to: AnswerTo,
+        said: NewReply,
+    ) -> Result<Option<StoredReply>, StoreError>;
 
     /// Has the waits and deadlines of the one `serve`'s runs follow a clock that was set.
     async fn shift_waits(&self, by: i64) -> Result<(), StoreError>;

@@ -13,7 +13,8 @@ async fn what_waits_is_counted_beside_a_writer_and_nothing_is_made() {
     assert_eq!(look.version(), DatabaseView::version_known());
     assert_eq!((look.damage().expect("read"), look.received_at().expect("read")), (None, None));
     fixture.store.persist(CHANNEL, vec![new(1, None), new(2, None), new(3, None)]).await.expect("persisted");
-    let turn = fixture.store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("claimed").expect("waits").turn;
+    let turn =
+        fixture.store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("claimed").expect("waits").turn;
     fixture.store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("claimed");
     fixture.store.end(CHANNEL, &turn, text_reply(&["a", "b"])).await.expect("ended");
     let asked = |id: &str, expires_at| NewApproval {

@@ -79,7 +79,8 @@ impl<E: Engine> Fixture<E> {
     }
 
     async fn used(&self, sender: &str) -> (u64, u64) {
-        let UsedToday { tokens, written_bytes } = self.store.used(&caller(sender), now_ms()).await.expect("known");
+        let UsedToday { tokens, written_bytes } =
+            self.store.used(&caller(sender), now_ms()).await.expect("known");
         (tokens, written_bytes)
     }
 }
@@ -100,7 +101,13 @@ fn new(update_id: i64, album: Option<&str>) -> NewUpdate {
 
 fn stranger(update_id: i64, sender: &str) -> NewUpdate {
     let stranger = Stranger { sender: sender.into(), since: 0, reply: text_reply(&["who are you?"]) };
-    NewUpdate { update_id, album: None, message: None, raw: "secret".into(), fate: UpdateFate::Stranger(stranger) }
+    NewUpdate {
+        update_id,
+        album: None,
+        message: None,
+        raw: "secret".into(),
+        fate: UpdateFate::Stranger(stranger),
+    }
 }
 
 fn text_reply(texts: &[&str]) -> NewReply {

@@ -284,7 +284,8 @@ async fn of_what_waits_to_be_said_to_a_turn_so_much_is_looked_at() {
     let turn = fixture.bound(1).await;
     // What is said begins with update 2; three more come than are looked at.
     let last = i64::from(steering::LOOKED_AT_MAX) + 1;
-    let said = |id| NewUpdate { fate: UpdateFate::Pending(headers("s", "ann", QueueMode::Steer)), ..new(id, None) };
+    let said =
+        |id| NewUpdate { fate: UpdateFate::Pending(headers("s", "ann", QueueMode::Steer)), ..new(id, None) };
     fixture.store.persist(CHANNEL, (2..=last + 3).map(said).collect()).await.expect("it");
     let looked_at = async || -> Vec<i64> {
         let steers = fixture.store.steers(CHANNEL, &turn).await.expect("it");

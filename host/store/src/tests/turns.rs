@@ -297,7 +297,10 @@ impl World {
         let new = NewMessage { run: run.into(), ..self::message(turn.as_str()) };
         self.store.keep_turn_message(id, new).await.expect("kept").expect("the first time");
         self.store.part_sent(&turn, 0, message).await.expect("noted");
-        assert_eq!(self.store.message_sent(&turn).await.expect("asked"), SendState::Out(vec![message.into()]));
+        assert_eq!(
+            self.store.message_sent(&turn).await.expect("asked"),
+            SendState::Out(vec![message.into()])
+        );
     }
 
     async fn ends(&self, run: &str, id: &str, ended: RunEnd) {

@@ -21,7 +21,7 @@ mod turn_bytes;
 
 pub use blob::{Blob, BlobBytes, BlobReader};
 pub use fetch::{Fetcher, SentFile, fetch_all};
-pub use intake::{DeclaredFile, Download, Intake, RejectedDownload, IntakeResult};
+pub use intake::{DeclaredFile, Download, Intake, IntakeResult, RejectedDownload};
 pub use list::{Attachment, Attachments};
 pub use recent::RecentAttachments;
 pub use sniff::{UNKNOWN_TYPE, sniff};

@@ -2,7 +2,7 @@
 //! says how it went.
 
 use super::{AuditError, AuditLog, Durability};
-use cofferdam_core::audit::{AuditEvent, Intent, CallOutcome, VerdictKind};
+use cofferdam_core::audit::{AuditEvent, CallOutcome, Intent, VerdictKind};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::time::Instant;

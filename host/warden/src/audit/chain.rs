@@ -4,7 +4,7 @@
 //! Pure but for one thing: the bytes of a torn line are read again to be hashed. It refuses to
 //! repair, skip or guess.
 
-use super::lines::{PositionedLine, LineEnd, sha256_of};
+use super::lines::{LineEnd, PositionedLine, sha256_of};
 use super::reading::{LineKind, VERSION, read};
 use super::tail::TEAR_BYTES_MAX;
 use super::{AuditError, Head};
@@ -217,7 +217,9 @@ impl Chain {
         let fault = match (&self.torn, end) {
             (Some(torn), LineEnd::Newline) => return Some(self.unreadable(torn.why.clone())),
             (_, LineEnd::EndOfFile) => RecordFault::CutFile,
-            (None, LineEnd::Newline) if self.head_file != self.file || self.head_line == 0 => RecordFault::NoRecord,
+            (None, LineEnd::Newline) if self.head_file != self.file || self.head_line == 0 => {
+                RecordFault::NoRecord
+            }
             (None, LineEnd::Newline) => return None,
         };
         let (line, torn) = (self.lines.max(1), self.torn.is_some());
@@ -289,7 +291,10 @@ impl Chain {
         let across = self.head_file != self.file && self.head_line > 0;
         if found > expected && across {
             let (line, fault) = (self.head_line + 1, RecordFault::MissingAfter { expected, last: found - 1 });
-            return Some(BrokenRecord { file: self.head_file, record: BadRecord { line, seq: expected, fault } });
+            return Some(BrokenRecord {
+                file: self.head_file,
+                record: BadRecord { line, seq: expected, fault },
+            });
         }
         if found != expected {
             let fault = RecordFault::WrongSeq { expected, found };
@@ -299,10 +304,18 @@ impl Chain {
             return None;
         }
         if self.head.seq == 0 {
-            return Some(self.broken(BadRecord { line: self.lines, seq: found, fault: RecordFault::WrongStart }));
+            return Some(self.broken(BadRecord {
+                line: self.lines,
+                seq: found,
+                fault: RecordFault::WrongStart,
+            }));
         }
         let next_line = self.lines;
-        Some(self.fault_here(if across { RecordFault::ChangedBeforeNext } else { RecordFault::Changed { next_line } }))
+        Some(self.fault_here(if across {
+            RecordFault::ChangedBeforeNext
+        } else {
+            RecordFault::Changed { next_line }
+        }))
     }
 
     fn misrecovered(

@@ -3,7 +3,7 @@
 //! Only an optimization: it is believed when the log holds the very line it names, and ignored in
 //! every other case. It is no proof of anything; `audit verify` does not look at it.
 
-use super::files::{LogFiles, LogFile};
+use super::files::{LogFile, LogFiles};
 use super::lines::{LineEnd, PositionedReader};
 use super::reading::{LineKind, read};
 use super::{AuditError, open};

@@ -5,7 +5,7 @@
 //! caller's.
 
 use super::AuditError;
-use super::files::{LogFiles, LogFile, LogSelection};
+use super::files::{LogFile, LogFiles, LogSelection};
 use super::lines::{PositionedLine, PositionedReader};
 use super::reading::{LineKind, read};
 use cofferdam_core::audit::Record;
@@ -68,7 +68,11 @@ pub struct Entries {
 ///
 /// # Errors
 /// When a file cannot be opened or read.
-pub fn read_entries(source: LogSelection<'_>, span: EntryRange, wanted: Option<Wanted>) -> Result<Entries, AuditError> {
+pub fn read_entries(
+    source: LogSelection<'_>,
+    span: EntryRange,
+    wanted: Option<Wanted>,
+) -> Result<Entries, AuditError> {
     let files = LogFiles::of(source)?;
     let mut entries = Entries { files, wanted, index: 0, lines: None, skip: 0, unreadable: 0 };
     if let EntryRange::Last(count) = span {

@@ -4,7 +4,7 @@ use super::files::{LogFiles, LogSelection};
 use super::lines::PositionedReader;
 use super::reading::{LineKind, read};
 use super::{AuditError, AuditLog};
-use cofferdam_core::audit::{Effect, AuditEvent, CallOutcome};
+use cofferdam_core::audit::{AuditEvent, CallOutcome, Effect};
 use cofferdam_core::id::CallId;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::BTreeMap;

@@ -50,7 +50,11 @@ impl PublishingGuard {
 }
 
 /// The lock on the log, waited for at most `wait`.
-pub(super) fn log<F: Borrow<File>>(file: F, sharing: LockScope, wait: Duration) -> Result<HeldLock<F>, AuditError> {
+pub(super) fn log<F: Borrow<File>>(
+    file: F,
+    sharing: LockScope,
+    wait: Duration,
+) -> Result<HeldLock<F>, AuditError> {
     acquire(file.borrow(), "the audit file", sharing, wait)?;
     Ok(HeldLock(file))
 }

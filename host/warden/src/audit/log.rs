@@ -6,13 +6,13 @@
 //! refuses to go on behind a record that it knows: a log that was cut or taken away while in use
 //! stays as it is.
 
-use super::lock::{self, HeldLock, PublishingGuard, LockScope};
+use super::lock::{self, HeldLock, LockScope, PublishingGuard};
 use super::reading::VERSION;
 use super::sign::Signer;
-use super::tail::{TailRest, LogTail};
+use super::tail::{LogTail, TailRest};
 use super::{AuditError, Config, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, OUTCOME_BYTES_MAX, files};
 use super::{open, rotate};
-use cofferdam_core::audit::{CallFacts, AuditEvent, Record, sha256_hex};
+use cofferdam_core::audit::{AuditEvent, CallFacts, Record, sha256_hex};
 use cofferdam_core::counts::COUNTS;
 use serde_json::Value;
 use std::fs::File;

@@ -33,9 +33,9 @@ mod verify;
 
 pub use chain::{BadRecord, RecordFault};
 pub use config::{Config, ROTATE_BYTES_MIN};
-pub use entries::{Entries, LogEntry, EntryRange, Wanted, read_entries};
+pub use entries::{Entries, EntryRange, LogEntry, Wanted, read_entries};
 pub use error::AuditError;
-pub use files::{ROTATED_FILES_MAX, LogSelection};
+pub use files::{LogSelection, ROTATED_FILES_MAX};
 pub use head::{BadHead, Head};
 pub use log::{AuditLog, Durability};
 pub use verify::{ChainEnd, Kept, Report, Verification, Witness, verify};

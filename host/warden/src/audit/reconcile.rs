@@ -7,10 +7,10 @@
 use super::checkpoint::Checkpoint;
 use super::files::{LogFiles, LogSelection};
 use super::lines::PositionedReader;
-use super::lock::{PublishingGuard, LockScope};
+use super::lock::{LockScope, PublishingGuard};
 use super::reading::{LineKind, read};
 use super::{AuditError, AuditLog, Durability, OPEN_CHANGES_MAX, OPEN_INTENTS_MAX};
-use cofferdam_core::audit::{AuditEvent, Intent, CallOutcome, sha256_hex};
+use cofferdam_core::audit::{AuditEvent, CallOutcome, Intent, sha256_hex};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@
 use super::lines::PositionedReader;
 use super::log::ActiveFile;
 use super::reading::{LineKind, read};
-use super::tail::{TailRest, LogTail};
+use super::tail::{LogTail, TailRest};
 use super::{AuditError, AuditLog, files, open};
 use rustix::fs::{AtFlags, RenameFlags, renameat_with, statat};
 use rustix::io::Errno;

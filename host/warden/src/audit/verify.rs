@@ -3,7 +3,7 @@
 //! It refuses to say more than the files can show: a chain alone cannot show that its tail was cut
 //! or that all of it was written anew. A head kept elsewhere can, and so can a signed one.
 
-use super::chain::{BadRecord, ChainStart, BrokenRecord, Chain, RecordFault, ChainLink};
+use super::chain::{BadRecord, BrokenRecord, Chain, ChainLink, ChainStart, RecordFault};
 use super::files::{LogFiles, LogSelection};
 use super::lines::{LineEnd, PositionedReader};
 use super::{AuditError, Head, open};
@@ -115,7 +115,8 @@ pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, A
     let mut expected = ExpectedHeads::new(kept);
     let files = LogFiles::of(source)?;
     let (mut chain, mut counts) = (Chain::new(begin), RecordCounts::default());
-    let bad = |BrokenRecord { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
+    let bad =
+        |BrokenRecord { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
     let (mut ending, mut last) = (ChainEnd::Whole, None);
     for index in 0..files.len() {
         if index > 0 {
@@ -219,7 +220,9 @@ impl RecordCounts {
         let before = chain.continues.as_ref().map_or(0, |head| head.seq);
         match &record.event {
             AuditEvent::Intent(_) => self.intents += 1,
-            AuditEvent::Outcome(outcome) if outcome.intent.is_some_and(|seq| seq > before) => self.settled += 1,
+            AuditEvent::Outcome(outcome) if outcome.intent.is_some_and(|seq| seq > before) => {
+                self.settled += 1
+            }
             AuditEvent::Outcome(_)
             | AuditEvent::Approval(_)
             | AuditEvent::Access(_)

@@ -31,7 +31,7 @@ use cofferdam_core::audit::{self, ApprovalRecord, AuditEvent};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::Web;
-use cofferdam_policy::{PathRequest, ExpectedEntry, Facts, GuestPath, ToolPolicy};
+use cofferdam_policy::{ExpectedEntry, Facts, GuestPath, PathRequest, ToolPolicy};
 use quota::WriteQuota;
 use std::fs::File;
 use std::sync::Arc;

@@ -4,11 +4,11 @@ use super::Warden;
 use super::unwritten::unaudited;
 use crate::audit::Durability;
 use crate::sandbox::{ExchangeNote, WebAccess};
-use cofferdam_core::audit::{CallFacts, AuditEvent, NetworkRequest};
+use cofferdam_core::audit::{AuditEvent, CallFacts, NetworkRequest};
 use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_core::web::{RequestRecord, FailureKind};
+use cofferdam_core::web::{FailureKind, RequestRecord};
 
 impl Warden {
     /// The way to the network for this call.
@@ -17,7 +17,8 @@ impl Warden {
         let (call, turn, caller, tool) =
             (facts.call.clone(), facts.turn.clone(), facts.caller.clone(), facts.tool.clone());
         let note = move |noted: ExchangeNote| {
-            let ExchangeNote { asked: RequestRecord { method, host, path }, status, bytes, sending, failure } = noted;
+            let ExchangeNote { asked: RequestRecord { method, host, path }, status, bytes, sending, failure } =
+                noted;
             // What may change something there is on disk before it is sent.
             let durability = if sending { Durability::Synced } else { Durability::Buffered };
             let request = NetworkRequest {

@@ -6,7 +6,7 @@ use super::Warden;
 use super::publication::Publication;
 use super::record::{CallRecord, CountedAs};
 use super::run::CallControl;
-use crate::publish::{CallBudget, PlannedChange, BudgetStop, Workspace};
+use crate::publish::{BudgetStop, CallBudget, PlannedChange, Workspace};
 use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
 use cofferdam_core::host_call::{Contents, Disposition};
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};

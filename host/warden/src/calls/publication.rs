@@ -10,7 +10,7 @@ use super::unwritten::unaudited;
 use crate::attachments::outgoing::Addition;
 use crate::audit::Durability;
 use crate::publish::{PlannedChange, Workspace, told};
-use cofferdam_core::audit::{CallFacts, Effect, AuditEvent, Intent};
+use cofferdam_core::audit::{AuditEvent, CallFacts, Effect, Intent};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 
 /// What is to be published.

@@ -5,10 +5,10 @@
 use super::Warden;
 use super::unwritten::unaudited;
 use crate::audit::{Durability, PublishingGuard};
-use cofferdam_core::audit::{CallFacts, Effect, AuditEvent, CallOutcome, VerdictKind};
+use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -71,7 +71,11 @@ impl Warden {
     ///
     /// # Errors
     /// The result's own, or that it cannot be written down.
-    pub fn end(&self, record: CallRecord, result: Result<ToolAnswer, ToolError>) -> Result<ToolAnswer, ToolError> {
+    pub fn end(
+        &self,
+        record: CallRecord,
+        result: Result<ToolAnswer, ToolError>,
+    ) -> Result<ToolAnswer, ToolError> {
         let error = result.as_ref().err();
         let (reason, code) = (error.map(|e| one_line(&e.message, 1024)), error.map(|e| e.code));
         self.write_outcome(record, reason, code).and(result)

@@ -12,8 +12,8 @@ use super::{Parts, Warden};
 use crate::audit::LandedCall;
 use crate::publish::{PlannedChange, first_of, told};
 use cofferdam_core::audit::{Effect, VerdictKind};
-use cofferdam_core::journal::{JournalState, Journal};
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
+use cofferdam_core::journal::{Journal, JournalState};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_policy::GuestPath;
 use std::collections::HashSet;
 
@@ -137,9 +137,14 @@ impl InterruptedPlan {
     ///
     /// # Errors
     /// When the guest answers or plans anything else; nothing more is to be changed then.
-    pub(super) fn rest_of(&self, answer: &ToolAnswer, plan: Vec<PlannedChange>) -> Result<Vec<PlannedChange>, ToolError> {
+    pub(super) fn rest_of(
+        &self,
+        answer: &ToolAnswer,
+        plan: Vec<PlannedChange>,
+    ) -> Result<Vec<PlannedChange>, ToolError> {
         let done: HashSet<&Effect> = self.done.iter().collect();
-        let rest: Vec<PlannedChange> = plan.into_iter().filter(|step| !done.contains(&step.effect())).collect();
+        let rest: Vec<PlannedChange> =
+            plan.into_iter().filter(|step| !done.contains(&step.effect())).collect();
         let same_files =
             (&answer.attachments, &answer.delivery) == (&self.answer.attachments, &self.answer.delivery);
         if same_files && rest.iter().map(PlannedChange::effect).eq(self.rest.iter().cloned()) {

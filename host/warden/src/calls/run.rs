@@ -9,12 +9,12 @@ use crate::attachments::Attachments;
 use crate::attachments::outgoing::{Addition, Resolve};
 use crate::messaging::Messaging;
 use crate::publish::{FileOwner, PublishError, Workspace};
-use crate::sandbox::{Component, CallInputs, Reports};
+use crate::sandbox::{CallInputs, Component, Reports};
 use cofferdam_core::audit::{CallFacts, VerdictKind};
 use cofferdam_core::journal::Journal;
 use cofferdam_core::message::Delivery;
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
-use cofferdam_policy::{GuestPath, Permit, PathSnapshot};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
+use cofferdam_policy::{GuestPath, PathSnapshot, Permit};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -177,7 +177,10 @@ impl Warden {
 
 /// Refuses a call that was approved for what it reads, once something else is found there: what a
 /// guest reads by itself passes by the gateway.
-fn still_found(workspace: &Workspace, approved: &[(GuestPath, Option<PathSnapshot>)]) -> Result<(), ToolError> {
+fn still_found(
+    workspace: &Workspace,
+    approved: &[(GuestPath, Option<PathSnapshot>)],
+) -> Result<(), ToolError> {
     for (path, seen) in approved {
         if workspace.found(path)? != *seen {
             return Err(PublishError::NotAsApproved { path: path.clone() }.into());

@@ -2,8 +2,8 @@
 
 use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog};
-use crate::publish::{OpenError, FileOwner, Workspaces};
-use cofferdam_core::audit::{Effect, CallOutcome, VerdictKind};
+use crate::publish::{FileOwner, OpenError, Workspaces};
+use cofferdam_core::audit::{CallOutcome, Effect, VerdictKind};
 use cofferdam_core::tool::ErrorCode;
 use std::time::Duration;
 

@@ -2,12 +2,12 @@
 
 use super::output::{OUTPUT_AGE_MAX, OUTPUTS_MAX, OUTPUTS_REMOVED_MAX};
 use super::*;
-use crate::audit::{LogEntry, LogSelection, EntryRange, read_entries};
+use crate::audit::{EntryRange, LogEntry, LogSelection, read_entries};
 use crate::{publish, sandbox};
 use cofferdam_confine as confine;
 use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_core::tool::{ToolAnswer, ErrorCode};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer};
 
 /// A trusted core over a real audit.
 fn warden(dir: &std::path::Path) -> Warden {
@@ -58,7 +58,8 @@ fn keep(warden: &Warden, output: OutputKeeper) -> Result<String, ToolError> {
 
 /// What the audit tells of keeping: the paths that were written and removed, by outcome.
 fn told(dir: &std::path::Path) -> Vec<(Option<ErrorCode>, usize)> {
-    let entries = read_entries(LogSelection::Log(&dir.join("audit.jsonl")), EntryRange::All, None).expect("readable");
+    let entries =
+        read_entries(LogSelection::Log(&dir.join("audit.jsonl")), EntryRange::All, None).expect("readable");
     let outcome = |entry| match entry {
         Ok(LogEntry::Record { record, .. }) => match record.event {
             AuditEvent::Outcome(outcome) if outcome.facts.tool == "keep_output" => {

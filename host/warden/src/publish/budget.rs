@@ -53,7 +53,10 @@ pub(crate) struct CallBudget {
 impl CallBudget {
     /// A fresh share, with as many changes as a call has by default. `stop` is asked between the
     /// slices of host-side work, so a deadline covers them.
-    pub(crate) fn new(limit: ByteSize, stop: impl Fn() -> Option<BudgetStop> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(
+        limit: ByteSize,
+        stop: impl Fn() -> Option<BudgetStop> + Send + Sync + 'static,
+    ) -> Self {
         let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
         let changes_max = Limits::DEFAULT.changes;
         Self { limit, turn: None, made: BTreeSet::new(), spent, changes, changes_max, stop: Box::new(stop) }

@@ -129,17 +129,22 @@ impl SealedFile {
         let (_, leaf) = resolve::split(&self.place.path);
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
-        let as_approved = |seen: &PathSnapshot| matches!(&found, ResolvedEntry::File(old) if identity::seen(old) == *seen);
+        let as_approved =
+            |seen: &PathSnapshot| matches!(&found, ResolvedEntry::File(old) if identity::seen(old) == *seen);
         if self.place.approved.as_ref().is_some_and(|seen| !as_approved(seen)) {
             return Err(PublishError::NotAsApproved { path: path() });
         }
         match (found, self.place.disposition) {
-            (ResolvedEntry::Absent | ResolvedEntry::Directory | ResolvedEntry::Other(_), _) if self.place.expected.is_some() => {
+            (ResolvedEntry::Absent | ResolvedEntry::Directory | ResolvedEntry::Other(_), _)
+                if self.place.expected.is_some() =>
+            {
                 Err(PublishError::Changed { path: path() })
             }
             (ResolvedEntry::Absent, _) => self.give_new_name(parent),
             (ResolvedEntry::File(old), Disposition::Replace) => self.take_over_name(parent, &old),
-            (ResolvedEntry::File(_), Disposition::CreateNew) => Err(PublishError::AlreadyExists { path: path() }),
+            (ResolvedEntry::File(_), Disposition::CreateNew) => {
+                Err(PublishError::AlreadyExists { path: path() })
+            }
             (ResolvedEntry::Directory, _) => Err(PublishError::IsADirectory { path: path() }),
             (ResolvedEntry::Other(kind), _) => Err(PublishError::NotARegularFile { path: path(), kind }),
         }

@@ -39,15 +39,15 @@ mod workspaces;
 pub use cofferdam_core::host_call::{Contents, Disposition};
 pub use expire::Expired;
 pub use open::OpenError;
-pub use place::{HOLDERS, FileOwner};
+pub use place::{FileOwner, HOLDERS};
 pub use plan::{RENAMES_AND_REMOVALS_MAX, STAGED_MAX};
 pub use used::{left_behind, used};
 pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
 
 // Nobody outside the trusted core stages, plans or publishes.
-pub(crate) use budget::{CallBudget, BudgetStop, TurnShare};
+pub(crate) use budget::{BudgetStop, CallBudget, TurnShare};
 pub(crate) use error::{PublishError, first_of, told};
-pub(crate) use plan::{ChangePlan, PlannedChange, PlanSummary};
+pub(crate) use plan::{ChangePlan, PlanSummary, PlannedChange};
 pub(crate) use source::LinkRule;
 pub(crate) use stage::StagedFile;
 
@@ -149,8 +149,15 @@ impl Workspace {
         let reservation = Reservation::new(&self.inner.quota);
         let body = StageBody { file, temp, bytes: 0, digest: digest::RunningHash::new(), reservation };
         let (inner, path) = (Arc::clone(&self.inner), path.clone());
-        let place =
-            stage::StageTarget { inner, mount, path, disposition, expected: None, approved: None, mode: None };
+        let place = stage::StageTarget {
+            inner,
+            mount,
+            path,
+            disposition,
+            expected: None,
+            approved: None,
+            mode: None,
+        };
         Ok(StagedFile::new(place, body, Arc::clone(budget)))
     }
 }

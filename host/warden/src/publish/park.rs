@@ -5,7 +5,7 @@
 //! crash leaves of it, the next start sweeps. It refuses to replace anything.
 
 use super::resolve;
-use super::temp::{StagingFolder, NAMES_MAX, TempName, link_open_file, random_name, rename_new};
+use super::temp::{NAMES_MAX, StagingFolder, TempName, link_open_file, random_name, rename_new};
 use super::workspaces::is_named;
 use cap_std::fs::Dir;
 use rustix::fd::OwnedFd;

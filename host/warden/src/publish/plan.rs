@@ -111,7 +111,9 @@ impl ChangePlan {
                     let park = self.park(sealed)?;
                     sealed.park(&park)?;
                 }
-                PlannedChange::Rename(_) | PlannedChange::Remove(_) if self.names < RENAMES_AND_REMOVALS_MAX => {
+                PlannedChange::Rename(_) | PlannedChange::Remove(_)
+                    if self.names < RENAMES_AND_REMOVALS_MAX =>
+                {
                     self.names += 1;
                 }
                 PlannedChange::Rename(_) | PlannedChange::Remove(_) => {

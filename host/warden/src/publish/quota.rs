@@ -156,7 +156,8 @@ impl Quota {
     fn walk(&self, stop: StopCheck<'_>) -> Result<u64, QuotaRefusal> {
         let mut total = 0u64;
         for mount in &self.mounts {
-            let bytes = walk::measure(&*mount.dir, HiddenNames::AtRoot, stop).map_err(QuotaRefusal::Unreadable)?;
+            let bytes =
+                walk::measure(&*mount.dir, HiddenNames::AtRoot, stop).map_err(QuotaRefusal::Unreadable)?;
             total = total.saturating_add(bytes.map_err(QuotaRefusal::Stopped)?);
         }
         for places in HOLDERS {
@@ -164,7 +165,8 @@ impl Quota {
                 Err(Errno::NOENT) => continue,
                 folder => folder.map_err(QuotaRefusal::Unreadable)?,
             };
-            let bytes = walk::measure(folder, HiddenNames::Anywhere, stop).map_err(QuotaRefusal::Unreadable)?;
+            let bytes =
+                walk::measure(folder, HiddenNames::Anywhere, stop).map_err(QuotaRefusal::Unreadable)?;
             total = total.saturating_add(bytes.map_err(QuotaRefusal::Stopped)?);
         }
         Ok(total)

@@ -98,7 +98,9 @@ pub(super) fn summary(
 ) -> Result<PlanSummary, Uncounted> {
     let kind = FileIdentity::of(stat).kind();
     match kind {
-        EntryKind::File => Ok(PlanSummary { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) }),
+        EntryKind::File => {
+            Ok(PlanSummary { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) })
+        }
         EntryKind::Other => Ok(PlanSummary { kind, entries: 1, bytes: 0 }),
         EntryKind::Directory => {
             let inside = tree::count(handle, entries_max - 1, unreadable, stop)?;

@@ -8,8 +8,8 @@
 use super::budget::CallBudget;
 use super::error::PublishError;
 use super::identity::{FileIdentity, FileVersion};
-use super::land::{LandedAs, TRIES_MAX, LandAttempt};
-use super::plan::{self, PlannedChange, PlanSummary};
+use super::land::{LandAttempt, LandedAs, TRIES_MAX};
+use super::plan::{self, PlanSummary, PlannedChange};
 use super::remove::{self, ENTRIES_MAX};
 use super::resolve::{self, ResolvedEntry};
 use super::temp::{self, StagingFolder};
@@ -149,7 +149,9 @@ fn may_take(
 ) -> Result<(), PublishError> {
     let path = target.clone();
     match (found, disposition, kind) {
-        (ResolvedEntry::Absent, ..) | (ResolvedEntry::File(_), Disposition::Replace, EntryKind::File) => Ok(()),
+        (ResolvedEntry::Absent, ..) | (ResolvedEntry::File(_), Disposition::Replace, EntryKind::File) => {
+            Ok(())
+        }
         (ResolvedEntry::File(_), ..) => Err(PublishError::AlreadyExists { path }),
         (ResolvedEntry::Directory, ..) => Err(PublishError::IsADirectory { path }),
         (ResolvedEntry::Other(kind), ..) => Err(PublishError::NotARegularFile { path, kind }),

@@ -76,7 +76,9 @@ pub(super) fn open(
     match expected {
         ExpectedEntry::Anything => Ok((file, stat)),
         ExpectedEntry::This(seen) if identity::seen(&stat) == *seen => Ok((file, stat)),
-        ExpectedEntry::This(_) | ExpectedEntry::Nothing => Err(PublishError::NotAsApproved { path: path.clone() }),
+        ExpectedEntry::This(_) | ExpectedEntry::Nothing => {
+            Err(PublishError::NotAsApproved { path: path.clone() })
+        }
     }
 }
 

@@ -80,7 +80,9 @@ pub(super) fn precheck(
     match (&entry, disposition) {
         (ResolvedEntry::Directory, _) => Err(PublishError::IsADirectory { path: path.clone() }),
         (ResolvedEntry::Other(kind), _) => Err(PublishError::NotARegularFile { path: path.clone(), kind }),
-        (ResolvedEntry::File(_), Disposition::CreateNew) => Err(PublishError::AlreadyExists { path: path.clone() }),
+        (ResolvedEntry::File(_), Disposition::CreateNew) => {
+            Err(PublishError::AlreadyExists { path: path.clone() })
+        }
         (ResolvedEntry::File(_), Disposition::Replace) | (ResolvedEntry::Absent, _) => Ok(entry),
     }
 }

@@ -4,7 +4,7 @@
 
 use super::budget::BudgetStop;
 use super::resolve;
-use super::walk::{self, WalkEntry, ENTRIES_PER_CHECK, StopCheck, NextStep, Visitor};
+use super::walk::{self, ENTRIES_PER_CHECK, NextStep, StopCheck, Visitor, WalkEntry};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat, unlinkat};
 use rustix::io::{Errno, Result};

@@ -63,7 +63,12 @@ pub(super) trait Visitor {
     }
 
     /// All of the directory `name` in `parent` was seen.
-    fn done(&mut self, _root: BorrowedFd<'_>, _parent: &[u8], _name: &[u8]) -> ControlFlow<Self::End, NextStep> {
+    fn done(
+        &mut self,
+        _root: BorrowedFd<'_>,
+        _parent: &[u8],
+        _name: &[u8],
+    ) -> ControlFlow<Self::End, NextStep> {
         Continue(NextStep::On)
     }
 }

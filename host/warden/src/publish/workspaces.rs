@@ -6,7 +6,7 @@
 //! in.
 
 use super::identity::FileIdentity;
-use super::open::{OpenError, FolderOpener, make, mount_mode, open_root, private_folder, umask};
+use super::open::{FolderOpener, OpenError, make, mount_mode, open_root, private_folder, umask};
 use super::place::{FileOwner, SESSIONS, TMP, USERS};
 use super::quota::Quota;
 use super::temp::{StagingFolder, StagingMethod};
@@ -75,7 +75,11 @@ impl Workspaces {
     }
 
     /// The same with the choices that tests make.
-    pub(super) fn open_with(config: &Config, technique: StagingMethod, umask: Mode) -> Result<Self, OpenError> {
+    pub(super) fn open_with(
+        config: &Config,
+        technique: StagingMethod,
+        umask: Mode,
+    ) -> Result<Self, OpenError> {
         let root = Arc::new(open_root(&config.root)?);
         let opening = FolderOpener { root: config.root.clone(), technique };
         let mounts = opening.mounts(&root, "")?;

@@ -15,7 +15,10 @@ use super::clock::{CallClock, StopReason};
 use super::workers::{Answer, HostCalls};
 use crate::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::publish::{CallBudget, LinkRule, ChangePlan, PlannedChange, PublishError, StagedFile, BudgetStop, PlanSummary, Workspace};
+use crate::publish::{
+    BudgetStop, CallBudget, ChangePlan, LinkRule, PlanSummary, PlannedChange, PublishError, StagedFile,
+    Workspace,
+};
 use cofferdam_core::capability::{Access, Interface};
 use cofferdam_core::entry::EntryCall;
 use cofferdam_core::host_call::{

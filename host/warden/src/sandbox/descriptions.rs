@@ -6,7 +6,7 @@
 //! where no other user could have written it. One whose code is gone counts for nothing, so that a
 //! start leaves every tool compiled.
 
-use super::cache::{CompileCache, DESCRIPTION, CacheMiss};
+use super::cache::{CacheMiss, CompileCache, DESCRIPTION};
 use super::workers::WORKER_SHA256;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;

@@ -3,7 +3,7 @@
 
 use super::answer::IncomingResponse;
 use super::bindings::wasi::http::types::{self, ErrorCode};
-use super::request::{BodyState, BodyBytes};
+use super::request::{BodyBytes, BodyState};
 use super::{Shared, lock, of_failure, of_gateway};
 use crate::gateway::GatewayLink;
 use crate::state::StoreState;

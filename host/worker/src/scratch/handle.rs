@@ -3,7 +3,7 @@
 //! A path leads downward from the handle that it is given to; `..` never above it.
 
 use super::streams::{ScratchReader, ScratchWriter};
-use super::{ScratchFile, ScratchFolder, NAME_BYTES_MAX, ScratchNode, lock};
+use super::{NAME_BYTES_MAX, ScratchFile, ScratchFolder, ScratchNode, lock};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
@@ -99,7 +99,9 @@ impl Handle {
                 Err(ErrorCode::IsDirectory)
             }
             (Some(ScratchNode::Folder(folder)), _) => Ok(Self::Folder(folder)),
-            (Some(ScratchNode::File(_)), _) if how.contains(OpenFlags::DIRECTORY) => Err(ErrorCode::NotDirectory),
+            (Some(ScratchNode::File(_)), _) if how.contains(OpenFlags::DIRECTORY) => {
+                Err(ErrorCode::NotDirectory)
+            }
             (Some(ScratchNode::File(file)), _) => {
                 if how.contains(OpenFlags::TRUNCATE) {
                     file.resize(0)?;
@@ -180,7 +182,8 @@ impl Handle {
 
     /// The entries of this folder as they are now.
     pub(crate) fn entries(&self) -> Done<Vec<DirectoryEntry>> {
-        let entry = |(name, node): (&String, &ScratchNode)| DirectoryEntry { type_: kind(node), name: name.clone() };
+        let entry =
+            |(name, node): (&String, &ScratchNode)| DirectoryEntry { type_: kind(node), name: name.clone() };
         Ok(lock(&self.folder()?.entries).iter().map(entry).collect())
     }
 

@@ -1,7 +1,7 @@
 //! What a command has left in its scratch folder, handed to the gateway: staged at the judged paths
 //! of its arguments, and published like any staged file once the call has succeeded.
 
-use super::{ScratchNode, Scratch, lock};
+use super::{Scratch, ScratchNode, lock};
 use crate::gateway::GatewayLink;
 use cofferdam_core::entry::CommandOutput;
 use cofferdam_core::host_call::{Reply, Request};
@@ -45,7 +45,12 @@ impl Scratch {
     }
 }
 
-fn stage_below(node: &ScratchNode, path: &str, output: &CommandOutput, gateway: &GatewayLink) -> Result<(), ToolError> {
+fn stage_below(
+    node: &ScratchNode,
+    path: &str,
+    output: &CommandOutput,
+    gateway: &GatewayLink,
+) -> Result<(), ToolError> {
     match node {
         ScratchNode::Folder(folder) => {
             let entries: Vec<_> =

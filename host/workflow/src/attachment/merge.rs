@@ -1,6 +1,6 @@
 //! The union of what task, agent and action declare: each thing once, at its first place.
 
-use super::{Kind, DeclaringScope};
+use super::{DeclaringScope, Kind};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 

@@ -9,7 +9,7 @@ mod pattern;
 mod tests;
 mod web;
 
-pub use item::{AttachmentItem, DeclaringScope, AttachmentSource};
+pub use item::{AttachmentItem, AttachmentSource, DeclaringScope};
 pub use local::{FolderPath, LocalPath, PathError};
 pub use merge::{AttachmentMerge, Merged};
 pub use pattern::{ALTERNATIVES_MAX, Pattern, PatternError, PatternSegment};

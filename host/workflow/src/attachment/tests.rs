@@ -1,6 +1,6 @@
 //! Attachments on paper: paths, patterns, addresses, types, merging.
 
-use super::{FolderPath, Kind, LocalPath, AttachmentMerge, Origin, Pattern, DeclaringScope, Url};
+use super::{AttachmentMerge, DeclaringScope, FolderPath, Kind, LocalPath, Origin, Pattern, Url};
 use serde_json::json;
 
 fn check_path(text: &str, expected: &str) {

@@ -4,7 +4,7 @@ use super::attachments::{self, DeclaredAttachment};
 use super::read::{AgentFiles, id, one_line, tool};
 use super::text::TemplateText;
 use super::{Action, Agent, input};
-use crate::node::{NodeFields, Node};
+use crate::node::{Node, NodeFields};
 use crate::problem::{FileFault, quoted};
 
 /// The keys of an agent, and of an action.

@@ -1,8 +1,8 @@
 //! Attachments as they are declared: which keys go together.
 
 use super::text::{RenderMode, TemplateText, TemplateValue};
-use crate::attachment::{AttachmentItem, Kind, Origin, AttachmentSource, Url};
-use crate::node::{NodeFields, Node};
+use crate::attachment::{AttachmentItem, AttachmentSource, Kind, Origin, Url};
+use crate::node::{Node, NodeFields};
 use crate::problem::{FileFault, FileMark, listed, quoted};
 
 /// The keys of an attachment.
@@ -53,7 +53,8 @@ fn declared(node: &Node) -> Result<DeclaredAttachment, FileFault> {
         }
         None => None,
     };
-    let text = |key: &str| fields.get(key).map(|node| TemplateText::read(node, &format!("`{key}`"))).transpose();
+    let text =
+        |key: &str| fields.get(key).map(|node| TemplateText::read(node, &format!("`{key}`"))).transpose();
     let declared = DeclaredAttachment {
         mark: node.mark,
         kind,

@@ -2,7 +2,7 @@
 
 use crate::node::Node;
 use crate::problem::{FileFault, FileMark};
-use cofferdam_core::schema::{StepBudget, STEPS_MAX, Schema};
+use cofferdam_core::schema::{STEPS_MAX, Schema, StepBudget};
 use serde_json::{Map, Value, json};
 
 /// The input that a workflow takes.

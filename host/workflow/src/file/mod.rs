@@ -15,10 +15,10 @@ pub(crate) use attachments::{DeclaredAttachment, META};
 pub use input::{Input, InputError};
 pub(crate) use read::not_a_person;
 pub(crate) use tasks::WORK_KEYS;
-pub(crate) use text::{RenderedText, RenderMode, TemplateText, TemplateValue};
+pub(crate) use text::{RenderMode, RenderedText, TemplateText, TemplateValue};
 
 use crate::attachment::{FolderPath, Url};
-use crate::problem::{FileProblem, FileMark};
+use crate::problem::{FileMark, FileProblem};
 use cofferdam_core::id::Caller;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::schema::Schema;
@@ -115,7 +115,10 @@ impl Workflow {
         });
         let of_tasks = self.tasks.iter().flat_map(|task| match &task.work {
             TaskWork::Agent { attachments, .. } => &attachments[..],
-            TaskWork::Tool { .. } | TaskWork::Send { .. } | TaskWork::Wait { .. } | TaskWork::Approve { .. } => &[],
+            TaskWork::Tool { .. }
+            | TaskWork::Send { .. }
+            | TaskWork::Wait { .. }
+            | TaskWork::Approve { .. } => &[],
         });
         let mut found = Vec::new();
         of_agents.chain(of_tasks).for_each(|declared| declared.addresses(&mut found));

@@ -1,9 +1,9 @@
 //! The file as a whole, key by key.
 
-use super::{AGENT_FILES_MAX, Input, WorkflowTrigger, SourceFile, TASKS_MAX, TemplateValue, Workflow};
+use super::{AGENT_FILES_MAX, Input, SourceFile, TASKS_MAX, TemplateValue, Workflow, WorkflowTrigger};
 use super::{agents, references, tasks};
 use crate::attachment::FolderPath;
-use crate::node::{NodeFields, Node};
+use crate::node::{Node, NodeFields};
 use crate::problem::{FileFault, quoted};
 use crate::schedule;
 use cofferdam_core::id::Caller;
@@ -124,7 +124,8 @@ fn on(node: &Node) -> Result<WorkflowTrigger, FileFault> {
         return Ok(WorkflowTrigger { command, schedule: None });
     };
     let times = schedule.text("`schedule`")?;
-    schedule::check(times).map_err(|problem| FileFault::new(schedule.mark, format!("`schedule`: {problem}")))?;
+    schedule::check(times)
+        .map_err(|problem| FileFault::new(schedule.mark, format!("`schedule`: {problem}")))?;
     let to = fields.need("to", "\"telegram:1002\"")?;
     let text = to.text("`to`")?;
     let person = Caller::parse(text).ok_or_else(|| FileFault::new(to.mark, not_a_person(text)))?;

@@ -3,7 +3,7 @@
 use super::text::TemplateText;
 use super::{TaskWork, Workflow};
 use crate::problem::{FileFault, listed, quoted};
-use crate::template::{Path, ValueRoot};
+use crate::template::{ValuePath, ValueRoot};
 
 const OF_WORKFLOW: [&str; 3] = ["id", "run", "input"];
 const OF_TRIGGER: [&str; 7] = ["kind", "channel", "sender", "session", "request", "text", "files"];
@@ -40,7 +40,7 @@ fn check_all(workflow: &Workflow, at: usize, texts: &[&TemplateText]) -> Result<
     Ok(())
 }
 
-fn check_path(workflow: &Workflow, at: usize, path: &Path) -> Result<(), String> {
+fn check_path(workflow: &Workflow, at: usize, path: &ValuePath) -> Result<(), String> {
     let Some(name) = path.key(0) else {
         return Err(format!("after {} comes a name", path.root.name()));
     };

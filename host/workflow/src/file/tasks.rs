@@ -4,7 +4,7 @@ use super::attachments;
 use super::read::{id, not_a_person, tool};
 use super::text::{TemplateText, TemplateValue};
 use super::{Agent, Task, TaskWork};
-use crate::node::{NodeFields, Node};
+use crate::node::{Node, NodeFields};
 use crate::problem::{FileFault, quoted};
 use cofferdam_core::id::Caller;
 use cofferdam_core::limits::TimeSpan;
@@ -56,7 +56,12 @@ fn with(node: &Node) -> Result<TemplateValue, FileFault> {
     TemplateValue::read(node, "`with`")
 }
 
-fn ask(fields: &NodeFields<'_>, value: &Node, agents: &[Agent], with: Option<TemplateValue>) -> Result<TaskWork, FileFault> {
+fn ask(
+    fields: &NodeFields<'_>,
+    value: &Node,
+    agents: &[Agent],
+    with: Option<TemplateValue>,
+) -> Result<TaskWork, FileFault> {
     let name = value.text("`agent`")?;
     let found = agents.iter().position(|agent| agent.id == name);
     let known = |ids: Vec<&str>| crate::problem::listed(&ids);

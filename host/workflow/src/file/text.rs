@@ -1,6 +1,6 @@
 //! Texts of a file that may be templates, alone or within values.
 
-use crate::node::{NodeContent, Node};
+use crate::node::{Node, NodeContent};
 use crate::problem::{FileFault, FileMark, quoted};
 use crate::template::{RenderScope, Template};
 use serde_json::{Map, Value};
@@ -58,7 +58,11 @@ impl TemplateText {
     }
 
     /// Phase one: the text, unless it waits.
-    pub(crate) fn settle(&self, scope: &RenderScope, waits: &dyn Fn(&Template) -> bool) -> Result<RenderedText, FileFault> {
+    pub(crate) fn settle(
+        &self,
+        scope: &RenderScope,
+        waits: &dyn Fn(&Template) -> bool,
+    ) -> Result<RenderedText, FileFault> {
         match waits(&self.template) {
             true => Ok(RenderedText::Waits(self.clone())),
             false => self.render(scope).map(RenderedText::Ready),
@@ -103,8 +107,9 @@ impl TemplateValue {
                 Self::List(items?)
             }
             NodeContent::Map(entries) => {
-                let entry =
-                    |(key, node): &(crate::node::NodeKey, Node)| Ok((key.name.clone(), Self::read(node, what)?));
+                let entry = |(key, node): &(crate::node::NodeKey, Node)| {
+                    Ok((key.name.clone(), Self::read(node, what)?))
+                };
                 let entries: Result<Vec<_>, FileFault> = entries.iter().map(entry).collect();
                 Self::Map(entries?)
             }

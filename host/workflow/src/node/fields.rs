@@ -1,6 +1,6 @@
 //! The entries of a map, read by name. Refuses what nobody asks for.
 
-use super::{NodeContent, NodeKey, Node};
+use super::{Node, NodeContent, NodeKey};
 use crate::problem::{FileFault, FileMark, listed, quoted};
 
 /// The entries of one thing of the file, such as a task.
@@ -84,7 +84,9 @@ impl Node {
                 );
                 Err(FileFault::new(self.mark, said))
             }
-            _ => Err(FileFault::new(self.mark, format!("{what} must be a text, and this is {}", self.kind()))),
+            _ => {
+                Err(FileFault::new(self.mark, format!("{what} must be a text, and this is {}", self.kind())))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! JSON with places: read strictly as everywhere in the gateway, then once more for where each
 //! value is.
 
-use super::{NodeBounds, NodeContent, NodeKey, Node};
+use super::{Node, NodeBounds, NodeContent, NodeKey};
 use crate::problem::{FileFault, FileMark};
 use cofferdam_core::json::parse_strict;
 use serde::Deserialize;

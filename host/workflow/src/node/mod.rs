@@ -103,7 +103,10 @@ impl NodeBounds {
     fn count(&mut self, mark: FileMark, depth: usize) -> Result<(), FileFault> {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
-            return Err(FileFault::new(mark, format!("the file has more than {NODES_MAX} values; write fewer")));
+            return Err(FileFault::new(
+                mark,
+                format!("the file has more than {NODES_MAX} values; write fewer"),
+            ));
         }
         if depth > NODE_DEPTH_MAX {
             let said = format!("lists and maps nest deeper than {NODE_DEPTH_MAX}; write them flatter");

@@ -1,7 +1,7 @@
 //! YAML 1.2 as far as a workflow has it: no anchors, aliases, tags, merge keys or second document,
 //! and of booleans only `true` and `false`. Refuses what two readers would read differently.
 
-use super::{NodeBounds, NodeContent, NodeKey, Node};
+use super::{Node, NodeBounds, NodeContent, NodeKey};
 use crate::problem::{FileFault, FileMark, quoted};
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 use serde_json::Number;

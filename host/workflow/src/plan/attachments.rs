@@ -1,7 +1,7 @@
 //! Attachments of an agent's task, from their declaration to one that is checked on paper.
 
-use crate::attachment::{FolderPath, AttachmentItem, Origin, DeclaringScope as DeclaredIn, AttachmentSource};
-use crate::file::{DeclaredAttachment, RenderedText, META, TemplateText, TemplateValue};
+use crate::attachment::{AttachmentItem, AttachmentSource, DeclaringScope as DeclaredIn, FolderPath, Origin};
+use crate::file::{DeclaredAttachment, META, RenderedText, TemplateText, TemplateValue};
 use crate::problem::FileFault;
 use crate::template::{RenderScope, Template};
 use serde_json::Value;
@@ -66,11 +66,16 @@ impl AttachmentTexts {
 
     pub(super) fn are_ready(&self) -> bool {
         let lines = [&self.kind, &self.source].into_iter().chain(&self.name).chain(&self.mime);
-        lines.into_iter().all(RenderedText::is_ready) && self.meta.as_ref().is_none_or(TemplateValue::is_ready)
+        lines.into_iter().all(RenderedText::is_ready)
+            && self.meta.as_ref().is_none_or(TemplateValue::is_ready)
     }
 
     /// The attachment, checked on paper.
-    pub(super) fn item(&self, declared: &DeclaredAttachment, scope: &RenderScope) -> Result<AttachmentItem, FileFault> {
+    pub(super) fn item(
+        &self,
+        declared: &DeclaredAttachment,
+        scope: &RenderScope,
+    ) -> Result<AttachmentItem, FileFault> {
         let kind = declared.kind_of(&self.kind.finish(scope)?)?;
         let source = AttachmentSource::parse(declared.origin, &self.source.finish(scope)?)
             .map_err(|(code, problem)| FileFault::new(declared.mark, problem).coded(code))?;

@@ -7,10 +7,12 @@ mod people;
 pub use attachments::{PlannedAttachment, ReadyAttachment};
 pub use people::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 
-use crate::attachment::{FolderPath, DeclaringScope as DeclaredIn};
-use crate::file::{DeclaredAttachment, Input, RenderedText, RenderMode, TemplateText, TemplateValue, TaskWork, Workflow};
+use crate::attachment::{DeclaringScope as DeclaredIn, FolderPath};
+use crate::file::{
+    DeclaredAttachment, Input, RenderMode, RenderedText, TaskWork, TemplateText, TemplateValue, Workflow,
+};
 use crate::problem::{FileFault, FileProblem};
-use crate::template::{ValueRoot, RenderScope, Template};
+use crate::template::{RenderScope, Template, ValueRoot};
 use attachments::AttachmentTexts;
 use cofferdam_core::tool::ErrorCode;
 use serde_json::{Map, Value, json};
@@ -139,7 +141,11 @@ impl RunPlan {
     ///
     /// # Errors
     /// [`PlanError`].
-    pub fn arguments(&self, with: &PlannedArguments, outputs: &Map<String, Value>) -> Result<Value, PlanError> {
+    pub fn arguments(
+        &self,
+        with: &PlannedArguments,
+        outputs: &Map<String, Value>,
+    ) -> Result<Value, PlanError> {
         let rendered = with.0.finish(&self.after(outputs), RenderMode::Value);
         rendered.map_err(|fault| error(&self.workflow, fault))
     }
@@ -255,7 +261,8 @@ impl PlanningPhase<'_> {
             };
             tasks.push(PlannedTask { id: task.id.clone(), work });
         }
-        let settle = |tree: &TemplateValue| tree.settle(self.scope, &Template::names_tasks, RenderMode::Value);
+        let settle =
+            |tree: &TemplateValue| tree.settle(self.scope, &Template::names_tasks, RenderMode::Value);
         let output = self.workflow.output.as_ref().map(settle).transpose()?;
         Ok((tasks, output))
     }
@@ -269,11 +276,13 @@ impl PlanningPhase<'_> {
     ) -> Result<AgentWork, FileFault> {
         let agent = &self.workflow.agents[agent_at];
         let action = &agent.actions[action_at];
-        let settle = |tree: &TemplateValue| tree.settle(self.scope, &Template::names_tasks, RenderMode::Value);
+        let settle =
+            |tree: &TemplateValue| tree.settle(self.scope, &Template::names_tasks, RenderMode::Value);
         let with = with.map(settle).transpose()?;
-        let scope = with
-            .as_ref()
-            .map_or_else(|| self.scope.clone(), |with| self.scope.clone().with(ValueRoot::Input, known_of(with)));
+        let scope = with.as_ref().map_or_else(
+            || self.scope.clone(),
+            |with| self.scope.clone().with(ValueRoot::Input, known_of(with)),
+        );
         let waits = |template: &Template| {
             template.names_tasks()
                 || with.as_ref().is_some_and(|with| template.expressions().any(|e| waits_for(with, e)))

@@ -1,6 +1,6 @@
 //! Tasks that reach people: whom, with which words, and until when.
 
-use crate::file::{RenderedText, TemplateText, TaskWork};
+use crate::file::{RenderedText, TaskWork, TemplateText};
 use crate::problem::FileFault;
 use crate::template::{RenderScope, Template};
 use cofferdam_core::id::Caller;

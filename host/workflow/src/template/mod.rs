@@ -12,7 +12,7 @@ mod render;
 mod tests;
 
 pub use filter::{FILTERS, TemplateFilter};
-pub use path::{Path, ValueRoot, PathStep};
+pub use path::{PathStep, ValuePath, ValueRoot};
 pub use render::{RENDERED_BYTES_MAX, RenderError, RenderScope};
 
 /// A text with expressions in it.
@@ -32,7 +32,7 @@ enum Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     /// What it names.
-    pub path: Path,
+    pub path: ValuePath,
     filters: Vec<TemplateFilter>,
     /// As it is written, for messages.
     source: String,

@@ -1,7 +1,7 @@
 //! Text to template. One pass, no backtracking.
 
 use super::filter::TemplateFilter;
-use super::path::{Path, ValueRoot, PathStep, is_name};
+use super::path::{PathStep, ValuePath, ValueRoot, is_name};
 use super::{Expression, Piece, Template, TemplateError};
 use crate::problem::{listed, quoted};
 use serde_json::{Map, Value};
@@ -115,7 +115,7 @@ impl<'a> TemplateCursor<'a> {
         }
     }
 
-    fn path(&mut self) -> Result<Path, TemplateError> {
+    fn path(&mut self) -> Result<ValuePath, TemplateError> {
         let start = self.at;
         self.takes(".");
         let name = self.word();
@@ -151,7 +151,7 @@ impl<'a> TemplateCursor<'a> {
             let said = format!("a path needs a name after {name}; write e.g. {{{{ {name}.… }}}}");
             return Err(TemplateError { at: start, problem: said });
         }
-        Ok(Path { root: *root, steps })
+        Ok(ValuePath { root: *root, steps })
     }
 
     /// After `[`, up to and with `]`.

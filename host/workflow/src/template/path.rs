@@ -51,14 +51,14 @@ pub enum PathStep {
 
 /// A root and at least one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct ValuePath {
     /// Where it begins.
     pub root: ValueRoot,
     /// What follows; never empty.
     pub steps: Vec<PathStep>,
 }
 
-impl Path {
+impl ValuePath {
     /// The name at step `n`, if it is one.
     pub fn key(&self, n: usize) -> Option<&str> {
         match self.steps.get(n) {
@@ -77,7 +77,7 @@ impl Path {
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for ValuePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.root.name())?;
         for step in &self.steps {

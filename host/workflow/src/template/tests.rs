@@ -1,6 +1,6 @@
 //! Templates: what is refused, what each filter gives, and that data is never a template.
 
-use super::{ValueRoot, RenderScope, Template};
+use super::{RenderScope, Template, ValueRoot};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! What a run makes of a file: both phases, defaults, scopes, and that data stays data.
 
 use super::{EXAMPLES, load, load_with};
-use crate::attachment::{LocalPath, AttachmentSource};
-use crate::{Context, RunPlan, PlannedWork, Workflow, mermaid};
+use crate::attachment::{AttachmentSource, LocalPath};
+use crate::{Context, PlannedWork, RunPlan, Workflow, mermaid};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -208,7 +208,9 @@ tasks:
         let shown = ready.attachments.iter().map(|one| match &one.item.source {
             AttachmentSource::Url(url) => format!("{} {}", one.item.kind.name(), url.as_written()),
             AttachmentSource::Local(LocalPath::File(path)) => format!("{} {path}", one.item.kind.name()),
-            AttachmentSource::Local(LocalPath::Pattern(pattern)) => format!("{} {pattern}", one.item.kind.name()),
+            AttachmentSource::Local(LocalPath::Pattern(pattern)) => {
+                format!("{} {pattern}", one.item.kind.name())
+            }
             AttachmentSource::Local(LocalPath::Workspace(path)) => panic!("{path}"),
         });
         let expected =

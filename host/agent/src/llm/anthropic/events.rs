@@ -2,7 +2,7 @@
 //! and errors in the middle.
 
 use crate::llm::answer::ModelAnswer;
-use crate::llm::dialect::{StreamState, Listener, json};
+use crate::llm::dialect::{Listener, StreamState, json};
 use crate::llm::failure::AttemptFailure;
 use crate::turn::Stop;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! The body of a Messages request. Users and models take turns, so results and what the user says
 //! besides are one message, the results first.
 
-use crate::llm::messages::{Block, PromptCall, PromptMessage, CallResult, Prompt, PromptTool};
-use crate::llm::parts::{Encoded, PromptPart, PartShape};
+use crate::llm::messages::{Block, CallResult, Prompt, PromptCall, PromptMessage, PromptTool};
+use crate::llm::parts::{Encoded, PartShape, PromptPart};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;

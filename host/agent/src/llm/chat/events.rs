@@ -3,7 +3,7 @@
 //! may hold usage and no choice.
 
 use crate::llm::answer::ModelAnswer;
-use crate::llm::dialect::{StreamState, Listener, json};
+use crate::llm::dialect::{Listener, StreamState, json};
 use crate::llm::failure::AttemptFailure;
 use crate::turn::Stop;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! The body of a Chat Completions request.
 
 use super::LimitField;
-use crate::llm::messages::{Block, PromptCall, PromptMessage, Prompt, PromptTool};
-use crate::llm::parts::{Encoded, PromptPart, PartShape};
+use crate::llm::messages::{Block, Prompt, PromptCall, PromptMessage, PromptTool};
+use crate::llm::parts::{Encoded, PartShape, PromptPart};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -143,7 +143,9 @@ fn content<'a>(blocks: &'a [Block<'a>]) -> MessageContent<'a> {
 fn part_piece(part: &PromptPart) -> ContentPart<'_> {
     match part.shape {
         PartShape::Image => ContentPart::ImageUrl { image_url: ImageUrl { url: part.data_url() } },
-        PartShape::Document => ContentPart::File { file: FilePart { filename: &part.name, file_data: part.data_url() } },
+        PartShape::Document => {
+            ContentPart::File { file: FilePart { filename: &part.name, file_data: part.data_url() } }
+        }
     }
 }
 

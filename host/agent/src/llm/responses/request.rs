@@ -1,8 +1,8 @@
 //! The body of a Responses request. Items have no ids of their own here: the server, which stores
 //! nothing, would look for them in vain.
 
-use crate::llm::messages::{Block, PromptMessage, Prompt, PromptTool};
-use crate::llm::parts::{Encoded, PromptPart, PartShape};
+use crate::llm::messages::{Block, Prompt, PromptMessage, PromptTool};
+use crate::llm::parts::{Encoded, PartShape, PromptPart};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -66,8 +66,10 @@ fn items<'a>(message: &'a PromptMessage<'a>) -> Vec<InputItem<'a>> {
             vec![InputItem::Message { role: "user", content: blocks.iter().map(block).collect() }]
         }
         PromptMessage::Assistant { text, calls } => {
-            let said = text
-                .map(|text| InputItem::Message { role: "assistant", content: vec![ContentPart::OutputText { text }] });
+            let said = text.map(|text| InputItem::Message {
+                role: "assistant",
+                content: vec![ContentPart::OutputText { text }],
+            });
             let calls = calls.iter().map(|call| InputItem::FunctionCall {
                 call_id: call.id,
                 name: &call.tool,

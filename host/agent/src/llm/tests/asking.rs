@@ -4,8 +4,10 @@
 use crate::llm::config::{Config, ProviderKind};
 use crate::llm::http::ERROR_BYTES_MAX;
 use crate::llm::model::{ModelProvider, REQUEST_BYTES_MAX};
-use crate::llm::patience::{RequestTimeouts, REQUEST_ATTEMPTS_MAX};
-use crate::turn::{Conversation, Delta, Deltas, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, TokenUsage};
+use crate::llm::patience::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
+use crate::turn::{
+    Conversation, Delta, Deltas, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, TokenUsage,
+};
 use cofferdam_warden::attachments::Attachments;
 use std::time::Duration;
 use support::llm::{Call, Dialect, LlmServer, Turn};

@@ -10,10 +10,10 @@ mod garbled;
 mod recorded;
 
 use super::answer::ModelAnswer;
-use super::dialect::{StreamState, Listener};
+use super::dialect::{Listener, StreamState};
 use super::failure::AttemptFailure;
 use super::messages::{Prompt, messages, tools};
-use super::parts::{PromptPart, PromptParts, PartShape};
+use super::parts::{PartShape, PromptPart, PromptParts};
 use crate::turn::{Conversation, HistoryEntry, StepReply, StepRequest, ToolCall, ToolSpec};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::Attachments;

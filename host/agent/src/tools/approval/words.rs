@@ -16,7 +16,8 @@ use cofferdam_core::capability::Interface;
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use cofferdam_policy::{
-    ArgumentClass, PathRequest, ComponentSource, GuestPath, PathUse, PathSnapshot, Spelled, ToolPolicy, ApprovalCondition,
+    ApprovalCondition, ArgumentClass, ComponentSource, GuestPath, PathRequest, PathSnapshot, PathUse,
+    Spelled, ToolPolicy,
 };
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! A call that a policy asks about: what a person must see first, waiting for them without a
 //! thread, and going on with exactly what they agreed to.
 
-use super::request::{PendingRequest, CallRequest};
+use super::request::{CallRequest, PendingRequest};
 use super::toolbox::{CallServices, Toolbox};
 use crate::tools::approval::{TooMuch, shown};
 use crate::tools::threads;
@@ -9,8 +9,8 @@ use crate::tools::{ApprovalRequest, Decision, RegisteredTool};
 use cofferdam_core::audit::{self, ApprovalState, CallFacts};
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
-use cofferdam_policy::{PathRequest, Facts, GuestPath, Permit, Reason, Spelled, Verdict, ApprovalCondition};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
+use cofferdam_policy::{ApprovalCondition, Facts, GuestPath, PathRequest, Permit, Reason, Spelled, Verdict};
 use cofferdam_warden::calls::CallRecord;
 use cofferdam_warden::publish::FileOwner;
 use std::sync::Arc;
@@ -117,12 +117,23 @@ impl CallServices {
         reason: Option<String>,
     ) -> Result<(), ToolError> {
         let call_sha256 = approval.sha256.clone();
-        self.warden.note(audit::ApprovalRecord { facts: facts.clone(), call_sha256, approval: state, by, reason })
+        self.warden.note(audit::ApprovalRecord {
+            facts: facts.clone(),
+            call_sha256,
+            approval: state,
+            by,
+            reason,
+        })
     }
 
     /// Writes a decision down; without that a call that was approved does not run. A call that was
     /// not is refused, and that is written down too.
-    fn settled(&self, asked: &PendingRequest, waiting: WaitingCall, decision: Decision) -> Result<Approved, ToolError> {
+    fn settled(
+        &self,
+        asked: &PendingRequest,
+        waiting: WaitingCall,
+        decision: Decision,
+    ) -> Result<Approved, ToolError> {
         let WaitingCall { approval, facts } = waiting;
         let who = |by: &cofferdam_core::id::Caller| one_line(&by.to_string(), 80);
         let (state, by, refused) = match &decision {
@@ -163,7 +174,11 @@ impl Toolbox {
     ///
     /// # Errors
     /// All that is not an approval; it is in the audit.
-    pub(super) async fn decided(&self, asked: &Arc<PendingRequest>, waiting: WaitingCall) -> Result<Approved, ToolError> {
+    pub(super) async fn decided(
+        &self,
+        asked: &Arc<PendingRequest>,
+        waiting: WaitingCall,
+    ) -> Result<Approved, ToolError> {
         let request = &asked.request;
         let decision = match &request.approver {
             Some(approver) => approver.decide(&waiting.approval, &request.cancel).await,

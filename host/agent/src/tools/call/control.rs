@@ -5,7 +5,7 @@ use super::request::CallRequest;
 use crate::bus::{CallOrigin, NotOpen, Requests};
 use crate::tools::threads::Handover;
 use cofferdam_core::journal::JournalError;
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_warden::attachments::outgoing::Resolve;
 use cofferdam_warden::calls::{CallControl, unjournaled};
 use std::sync::Arc;

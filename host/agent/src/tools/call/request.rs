@@ -54,7 +54,11 @@ impl CallRequest {
     ///
     /// # Errors
     /// `timed_out` when that takes longer than the call may.
-    pub(super) async fn take_recent(&mut self, tool: Option<&RegisteredTool>, limits: Limits) -> Result<(), ToolError> {
+    pub(super) async fn take_recent(
+        &mut self,
+        tool: Option<&RegisteredTool>,
+        limits: Limits,
+    ) -> Result<(), ToolError> {
         let sees_recent = tool.is_some_and(|tool| tool.policy.grants.allows(Interface::RecentAttachments));
         if sees_recent
             && self.attachments.is_empty()

@@ -9,7 +9,7 @@ use cofferdam_core::limits::ByteSize;
 use cofferdam_policy::PolicySet;
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_warden::attachments::outgoing::Outgoing;
-use cofferdam_warden::audit::{AuditLog, LogEntry, LogSelection, EntryRange, read_entries};
+use cofferdam_warden::audit::{AuditLog, EntryRange, LogEntry, LogSelection, read_entries};
 use cofferdam_warden::calls::{Parts, Warden};
 use cofferdam_warden::publish::{self, Workspaces};
 use cofferdam_warden::sandbox::{self, Sandbox};
@@ -77,9 +77,10 @@ async fn a_call_that_found_no_room_is_recorded_as_refused() {
     }
     let refused = toolbox.call(request(threads::QUEUE_MAX)).await.expect_err("there is no room");
     assert_eq!(refused.code, ErrorCode::ToolUnavailable);
-    let entries: Vec<_> = read_entries(LogSelection::Log(&dir.path().join("audit.jsonl")), EntryRange::All, None)
-        .expect("readable")
-        .collect();
+    let entries: Vec<_> =
+        read_entries(LogSelection::Log(&dir.path().join("audit.jsonl")), EntryRange::All, None)
+            .expect("readable")
+            .collect();
     let [Ok(LogEntry::Record { record, .. })] = entries.as_slice() else { panic!("{entries:?}") };
     let AuditEvent::Outcome(outcome) = &record.event else { panic!("{record:?}") };
     assert_eq!(outcome.code, Some(ErrorCode::ToolUnavailable));

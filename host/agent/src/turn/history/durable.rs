@@ -6,7 +6,9 @@ use crate::turn::HistoryEntry;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{AttemptRow, BlobHolder, Store, StoreError, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn, now_ms};
+use cofferdam_store::{
+    AttemptRow, BlobHolder, Store, StoreError, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn, now_ms,
+};
 use std::sync::Arc;
 
 #[async_trait]

@@ -69,12 +69,16 @@ const EARLIER: &str = "it came with an earlier message";
 /// The line of an entry, which `asker` said if somebody did.
 pub(super) fn written(entry: &HistoryEntry, besides: &EntryExtras, asker: &Caller) -> String {
     let line = match entry {
-        HistoryEntry::User { text, attachments, .. } => {
-            HistoryRow::User { text: text.into(), attachments: attachments.infos(), asker: Some(asker.clone()) }
-        }
-        HistoryEntry::Task { prompt, attachments, .. } => {
-            HistoryRow::User { text: prompt.into(), attachments: attachments.infos(), asker: Some(asker.clone()) }
-        }
+        HistoryEntry::User { text, attachments, .. } => HistoryRow::User {
+            text: text.into(),
+            attachments: attachments.infos(),
+            asker: Some(asker.clone()),
+        },
+        HistoryEntry::Task { prompt, attachments, .. } => HistoryRow::User {
+            text: prompt.into(),
+            attachments: attachments.infos(),
+            asker: Some(asker.clone()),
+        },
         HistoryEntry::Steer { text, attachments, .. } => {
             HistoryRow::Steer { text: text.into(), attachments: attachments.infos() }
         }

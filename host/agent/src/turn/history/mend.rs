@@ -54,7 +54,12 @@ impl OpenCalls {
                 0 => "its turn was given up".to_owned(),
                 more => format!("its turn was given up, and so were {more} further calls of this step"),
             };
-            sound.push(KeptHistory { turn, entry: not_run(call, &why), besides: EntryExtras::default(), asker: None });
+            sound.push(KeptHistory {
+                turn,
+                entry: not_run(call, &why),
+                besides: EntryExtras::default(),
+                asker: None,
+            });
         }
     }
 }

@@ -8,7 +8,11 @@ struct Calling;
 
 #[async_trait]
 impl Provider for Calling {
-    async fn respond(&self, request: StepRequest<'_>, _: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
+    async fn respond(
+        &self,
+        request: StepRequest<'_>,
+        _: &mut dyn Deltas,
+    ) -> Result<StepReply, ProviderError> {
         let said = |text: String| StepReply { text: Some(text), ..StepReply::default() };
         Ok(match request.conversation.entries.as_slice() {
             [HistoryEntry::User { text, .. }] if text.eq_ignore_ascii_case("/help") => said("(tools)".into()),

@@ -71,7 +71,8 @@ async fn an_answer_that_is_cut_off_or_declined_says_so() {
     check(None, Stop::Length, cut).await;
     check(Some("No."), Stop::Declined, "No.\n\nThe model declined to go on.").await;
     check(Some(" "), Stop::Declined, "The model declined to go on.").await;
-    let reply = StepReply { tool_calls: calls(&[call("WRITE")]), stop: Stop::Declined, ..StepReply::default() };
+    let reply =
+        StepReply { tool_calls: calls(&[call("WRITE")]), stop: Stop::Declined, ..StepReply::default() };
     let world = World::new([Act::Reply(reply)]);
     assert_eq!(world.ask("t", "go").await, "The model declined to go on.");
     assert!(world.tools.done().is_empty());

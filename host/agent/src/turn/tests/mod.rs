@@ -17,7 +17,7 @@ use crate::tools::{CallRequest, OutputKeeper};
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_core::tool::{ToolAnswer, ErrorCode, ToolError};
+use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_store::Store;
 use cofferdam_warden::attachments::Attachments;
 use serde_json::{Value, json};
@@ -126,7 +126,11 @@ fn all_shown(entries: &[HistoryEntry]) -> String {
 
 #[async_trait]
 impl Provider for Script {
-    async fn respond(&self, request: StepRequest<'_>, deltas: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
+    async fn respond(
+        &self,
+        request: StepRequest<'_>,
+        deltas: &mut dyn Deltas,
+    ) -> Result<StepReply, ProviderError> {
         let entries = &request.conversation.entries;
         self.asked.lock().expect("asked").push(all_shown(entries));
         let of = |entry: &HistoryEntry| match entry {

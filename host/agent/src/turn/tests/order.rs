@@ -33,7 +33,9 @@ async fn a_long_result_is_kept_as_a_file_and_its_head_is_shown() {
     let shown: Vec<Value> = kept
         .iter()
         .filter_map(|kept| match &kept.entry {
-            HistoryEntry::ToolResult { shown, .. } => Some(serde_json::from_str(shown).expect("one JSON value")),
+            HistoryEntry::ToolResult { shown, .. } => {
+                Some(serde_json::from_str(shown).expect("one JSON value"))
+            }
             _ => None,
         })
         .collect();

@@ -151,9 +151,17 @@ struct Model {
 
 #[async_trait]
 impl Provider for Model {
-    async fn respond(&self, request: StepRequest<'_>, _: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
-        let steps =
-            request.conversation.entries.iter().filter(|e| matches!(e, HistoryEntry::Assistant { .. })).count();
+    async fn respond(
+        &self,
+        request: StepRequest<'_>,
+        _: &mut dyn Deltas,
+    ) -> Result<StepReply, ProviderError> {
+        let steps = request
+            .conversation
+            .entries
+            .iter()
+            .filter(|e| matches!(e, HistoryEntry::Assistant { .. }))
+            .count();
         self.asked.lock().expect("asked").push(steps);
         let user = |entry: &HistoryEntry| match entry {
             HistoryEntry::User { text, .. } => Some(text.clone()),

@@ -5,7 +5,7 @@ use super::resume::{Crash, Dying};
 use super::*;
 use crate::turn::steering::STEERS_MAX;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_store::{UpdateClaim, UpdateFate, Headers, NewUpdate, QueueMode, TakeUpRequest};
+use cofferdam_store::{Headers, NewUpdate, QueueMode, TakeUpRequest, UpdateClaim, UpdateFate};
 use cofferdam_warden::attachments::Attachment;
 
 const CHANNEL: &str = "c";
@@ -34,7 +34,8 @@ fn file(name: &str) -> Attachments {
 impl Steering for FromStore {
     async fn next(&self, _: &Attachments) -> Option<SteeringMessage> {
         let steer = self.store.steers(CHANNEL, &self.turn).await.expect("known").into_iter().next()?;
-        let taking = TakeUpRequest { channel: CHANNEL.into(), updates: vec![steer.update.update_id], noting: None };
+        let taking =
+            TakeUpRequest { channel: CHANNEL.into(), updates: vec![steer.update.update_id], noting: None };
         let attachments = file(&steer.update.raw);
         Some(SteeringMessage { text: steer.update.raw, attachments, taking })
     }
@@ -123,7 +124,10 @@ async fn what_comes_too_late_keeps_waiting() {
     let id = TurnId::new("c-1");
     store.end(CHANNEL, &id, NEW_REPLY).await.expect("ended");
     assert_eq!(pending(&store).await, ["too late"]);
-    assert!(store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("claimed").is_some(), "as a turn of its own");
+    assert!(
+        store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("claimed").is_some(),
+        "as a turn of its own"
+    );
 }
 
 const NEW_REPLY: cofferdam_store::NewReply =

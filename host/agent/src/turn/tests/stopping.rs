@@ -58,7 +58,8 @@ async fn a_turn_that_is_stopped_before_it_begins_asks_nobody() {
 
 #[tokio::test]
 async fn what_had_come_until_a_stop_is_paid_for() {
-    let begin = |input_tokens, output_tokens| Act::Begin(Delta::Spent(TokenUsage { input_tokens, output_tokens }));
+    let begin =
+        |input_tokens, output_tokens| Act::Begin(Delta::Spent(TokenUsage { input_tokens, output_tokens }));
     // 100 tokens are read, by an estimate.
     for (act, tokens) in [(begin(0, 10), 110), (begin(90, 10), 100), (begin(90, 0), 90), (Act::Hang, 0)] {
         let world = World::new([act]);

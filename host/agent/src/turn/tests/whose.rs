@@ -27,8 +27,10 @@ async fn a_request_is_retried_by_whoever_made_it() {
         // What was retried is still hers.
         assert_eq!(said(&runner, by("ann", "4", "/retry")).await, NOT_YOURS);
         // Somebody of the same number elsewhere is somebody else.
-        let elsewhere =
-            TurnInput { caller: Caller { channel: "other".into(), sender: "eve".into() }, ..turn("5", "/retry") };
+        let elsewhere = TurnInput {
+            caller: Caller { channel: "other".into(), sender: "eve".into() },
+            ..turn("5", "/retry")
+        };
         assert_eq!(said(&runner, elsewhere).await, NOT_YOURS);
         assert_eq!(said(&runner, by("eve", "6", "/retry")).await, "done");
         assert_eq!(world.script.asked().len(), 3);

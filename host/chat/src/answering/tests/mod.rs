@@ -9,24 +9,27 @@ mod recent;
 
 use super::*;
 use crate::desk::{self, ApprovalDisplay, Changing, Desk, NotShown};
-use crate::lanes::{Arrival, StopPower, RunningTurns, Stop, Unit, AlbumWindow};
+use crate::lanes::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, Unit};
 use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
 use crate::runs::Runs;
-use crate::{LiveStatus, StatusDelays, TurnDisplay, StatusText, ActivityIndicator};
+use crate::{ActivityIndicator, LiveStatus, StatusDelays, StatusText, TurnDisplay};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, CallRequest, OutputKeeper};
 use cofferdam_agent::turn::{
-    Config, Deltas, HistoryEntry, HistorySize as Remembers, Provider, ProviderError, StepReply, StepRequest, Runner, ToolCall,
-    ToolSpec, Tools,
+    Config, Deltas, HistoryEntry, HistorySize as Remembers, Provider, ProviderError, Runner, StepReply,
+    StepRequest, ToolCall, ToolSpec, Tools,
 };
 use cofferdam_agent::voice::Voice;
 use cofferdam_core::command::steered;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ToolAnswer, ToolError};
-use cofferdam_store::{UpdateClaim, UpdateFate, Headers, StoreRetry, NewUpdate, Placeholder, QueueMode, AlbumStanding, Store, Update};
+use cofferdam_store::{
+    AlbumStanding, Headers, NewUpdate, Placeholder, QueueMode, Store, StoreRetry, Update, UpdateClaim,
+    UpdateFate,
+};
 use cofferdam_warden::attachments::outgoing::{self, Outgoing};
 use cofferdam_warden::attachments::{
-    self, Attachments, BlobStore, DeclaredFile, Download, Fetcher, SentFile, IntakeResult,
+    self, Attachments, BlobStore, DeclaredFile, Download, Fetcher, IntakeResult, SentFile,
 };
 use memory::Memory;
 use serde::{Deserialize, Serialize};
@@ -188,7 +191,9 @@ impl Channel for Paper {
 
     fn read(&self, updates: &[Update], _: AlbumStanding) -> MessageAction<String, Sheet> {
         let letters: Vec<_> = updates.iter().filter_map(letter).collect();
-        let Some(first) = letters.first().filter(|first| first.from != "eve") else { return MessageAction::Nothing };
+        let Some(first) = letters.first().filter(|first| first.from != "eve") else {
+            return MessageAction::Nothing;
+        };
         let own: Vec<_> = letters.iter().filter_map(|letter| letter.sheet.clone()).collect();
         let files = match &first.replies_to {
             Some(to) if own.is_empty() => match to.sheet.clone() {
@@ -263,9 +268,14 @@ struct Echo(Arc<Outside>);
 
 #[async_trait]
 impl Provider for Echo {
-    async fn respond(&self, request: StepRequest<'_>, _: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
+    async fn respond(
+        &self,
+        request: StepRequest<'_>,
+        _: &mut dyn Deltas,
+    ) -> Result<StepReply, ProviderError> {
         let entries = &request.conversation.entries;
-        let begun = entries.iter().rposition(|entry| matches!(entry, HistoryEntry::User { .. })).expect("a request");
+        let begun =
+            entries.iter().rposition(|entry| matches!(entry, HistoryEntry::User { .. })).expect("a request");
         let mut said = Vec::new();
         for entry in &entries[begun..] {
             match entry {
@@ -331,7 +341,11 @@ impl Tools for Recall {
 
     async fn call(&self, request: CallRequest) -> Result<ToolAnswer, ToolError> {
         let found = request.recent.expect("a channel brings them").recent().await;
-        Ok(ToolAnswer { result: json!({ "found": contents(&found) }), attachments: Vec::new(), delivery: None })
+        Ok(ToolAnswer {
+            result: json!({ "found": contents(&found) }),
+            attachments: Vec::new(),
+            delivery: None,
+        })
     }
 
     async fn refuse(&self, _: CallRequest, why: ToolError) -> ToolError {

@@ -1,7 +1,7 @@
 //! What is noted of files, message by message.
 
 use super::super::files::ReceivedFiles;
-use super::super::recent::{NOTED_MAX, RecentFiles, read};
+use super::super::recent::{NOTED_MAX, NotedFiles, read};
 use super::Sheet;
 use cofferdam_store::RecentFiles;
 
@@ -23,23 +23,27 @@ fn own(ids: &[i64], album: Option<&str>) -> ReceivedFiles<Sheet> {
 
 #[test]
 fn what_is_noted_comes_back() {
-    let noted = RecentFiles { files: all(&[3, 4]), before: all(&[2]), album: Some("a".into()) };
+    let noted = NotedFiles { files: all(&[3, 4]), before: all(&[2]), album: Some("a".into()) };
     let files = serde_json::to_string(&noted).expect("plain data");
     let found = |files: &str| read::<Sheet>(RecentFiles { album: Some("a".into()), files: files.to_owned() });
     assert_eq!(found(&files), noted);
     let of_one = serde_json::to_string(&noted.files).expect("plain data");
-    assert_eq!(found(&of_one), RecentFiles { before: vec![], ..noted }, "as earlier releases have noted them");
+    assert_eq!(found(&of_one), NotedFiles { before: vec![], ..noted }, "as earlier releases have noted them");
     for nothing in ["[]", "{", "[{}]", "{}"] {
-        assert_eq!(found(nothing), RecentFiles { album: Some("a".into()), ..RecentFiles::default() }, "{nothing}");
+        assert_eq!(
+            found(nothing),
+            NotedFiles { album: Some("a".into()), ..NotedFiles::default() },
+            "{nothing}"
+        );
     }
 }
 
 #[test]
 fn files_of_earlier_messages_are_noted_behind_the_latest_each_once() {
-    let check = |noted: &RecentFiles<Sheet>, files: &[i64], before: &[i64]| {
+    let check = |noted: &NotedFiles<Sheet>, files: &[i64], before: &[i64]| {
         assert_eq!((ids(&noted.files).as_slice(), ids(&noted.before).as_slice()), (files, before));
     };
-    let noted = RecentFiles::default().after(&own(&[1], None));
+    let noted = NotedFiles::default().after(&own(&[1], None));
     check(&noted, &[1], &[]);
     let noted = noted.after(&own(&[14, 11], Some("a")));
     check(&noted, &[11, 14], &[1]);

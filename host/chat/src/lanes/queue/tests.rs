@@ -2,7 +2,7 @@
 
 use super::*;
 use cofferdam_core::id::TurnId;
-use cofferdam_store::{BoundTurn, AlbumStanding};
+use cofferdam_store::{AlbumStanding, BoundTurn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -83,7 +83,8 @@ fn an_album_waits_for_silence_but_not_for_ever() {
 #[test]
 fn an_album_arrives_until_its_lane_begins_it() {
     let (mut queue, now) = (opened(), Instant::now());
-    let arriving = |queue: &QueueState| queue.arriving().map(|(_, target)| target.to_owned()).collect::<Vec<_>>();
+    let arriving =
+        |queue: &QueueState| queue.arriving().map(|(_, target)| target.to_owned()).collect::<Vec<_>>();
     let awaited = |album: &str| Awaited {
         session: session("ann"),
         album: album.into(),
@@ -136,7 +137,11 @@ fn what_a_crash_cut_off_comes_before_what_the_inbox_holds() {
     queue.finished(&session("ann"));
     assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ann"))));
     queue.unread();
-    assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ann"))), "what was not read is wanted still");
+    assert_eq!(
+        queue.next_read(),
+        Some(InboxQuery::Lane(session("ann"))),
+        "what was not read is wanted still"
+    );
     queue.found(session("ann"), vec![message(4), message(5)], now);
     assert_eq!(begin(&mut queue, now).as_deref(), Some("4"));
     queue.finished(&session("ann"));

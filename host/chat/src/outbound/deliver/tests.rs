@@ -1,10 +1,10 @@
 //! A delivery against a platform that fails as told.
 
 use super::*;
-use crate::outbound::{MediaKind, BundledFile};
+use crate::outbound::{BundledFile, MediaKind};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{UpdateClaim, UpdateFate, Headers, NewReply, NewUpdate, QueueMode};
+use cofferdam_store::{Headers, NewReply, NewUpdate, QueueMode, UpdateClaim, UpdateFate};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -6,7 +6,7 @@ mod loading;
 mod oracle;
 mod words;
 
-use super::{StepBudget, ValueRefusal, STEPS_MAX, Schema};
+use super::{STEPS_MAX, Schema, StepBudget, ValueRefusal};
 use serde_json::Value;
 
 fn compiled(schema: &Value) -> Schema {

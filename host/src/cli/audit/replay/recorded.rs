@@ -5,11 +5,11 @@ use super::Arguments;
 use crate::config::Config;
 use crate::gateway;
 use anyhow::{Context, bail};
-use cofferdam_core::audit::{CallFacts, AuditEvent, CallOutcome, Record};
+use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Record};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_warden::audit::{LogEntry, EntryRange, Wanted, read_entries};
+use cofferdam_warden::audit::{EntryRange, LogEntry, Wanted, read_entries};
 use std::path::Path;
 
 /// The record that tells how the call ended, with its seq.
@@ -70,7 +70,11 @@ fn facts(record: &Record) -> Option<&CallFacts> {
 ///
 /// # Errors
 /// Why it could not, whatever the tool does.
-pub(super) fn replayable(config: &Config, recorded: &CallOutcome, network: bool) -> anyhow::Result<ToolPolicy> {
+pub(super) fn replayable(
+    config: &Config,
+    recorded: &CallOutcome,
+    network: bool,
+) -> anyhow::Result<ToolPolicy> {
     if let Some(code) = recorded.code.filter(|code| is_from_outside(*code)) {
         bail!("it ended with {code}, for which its arguments and files are not the reason");
     }

@@ -9,13 +9,13 @@ use crate::config::Config;
 use crate::gateway::{Gateway, audit_file};
 use anyhow::Context;
 use cofferdam_agent::tools::{Approver, CallRequest};
-use cofferdam_core::audit::{Effect, AuditEvent, CallOutcome, Record};
+use cofferdam_core::audit::{AuditEvent, CallOutcome, Effect, Record};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::{ArgumentClass, ToolPolicy};
 use cofferdam_warden::attachments::Attachments;
-use cofferdam_warden::audit::{LogEntry, LogSelection, EntryRange, read_entries};
+use cofferdam_warden::audit::{EntryRange, LogEntry, LogSelection, read_entries};
 use cofferdam_warden::publish;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -35,7 +35,11 @@ pub(super) struct ReplayCall<'a> {
 ///
 /// # Errors
 /// What keeps it from being made.
-pub(super) fn run(config: &Config, recorded: &CallOutcome, again: ReplayCall<'_>) -> anyhow::Result<CallOutcome> {
+pub(super) fn run(
+    config: &Config,
+    recorded: &CallOutcome,
+    again: ReplayCall<'_>,
+) -> anyhow::Result<CallOutcome> {
     let ReplayCall { arguments, policy, text, remarks } = again;
     let places = TrialFolders::new(config, None, None)?;
     let root = &places.config.workspace.root;
@@ -54,7 +58,12 @@ pub(super) fn run(config: &Config, recorded: &CallOutcome, again: ReplayCall<'_>
 }
 
 /// The call, with the names that it had, in no session: the copies are where it looks.
-fn make(gateway: &Gateway, recorded: &CallOutcome, text: String, attachments: Attachments) -> anyhow::Result<()> {
+fn make(
+    gateway: &Gateway,
+    recorded: &CallOutcome,
+    text: String,
+    attachments: Attachments,
+) -> anyhow::Result<()> {
     let facts = &recorded.facts;
     let is_asked = recorded.code != Some(ErrorCode::ApprovalRequired);
     runtime()?.block_on(async {

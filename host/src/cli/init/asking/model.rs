@@ -4,7 +4,7 @@
 use super::super::template::Setting;
 use super::super::terminal::Terminal;
 use super::{CHECK_TIME_MAX, wait_for};
-use cofferdam_agent::llm::{self, KeyStanding, ProviderKind, ServerFacts, ModelStanding, ProbeError};
+use cofferdam_agent::llm::{self, KeyStanding, ModelStanding, ProbeError, ProviderKind, ServerFacts};
 use cofferdam_agent::server::{Address, ServerScope};
 use cofferdam_core::secret::Secret;
 use std::collections::BTreeMap;
@@ -154,7 +154,9 @@ fn key(terminal: &mut Terminal, kind: ProviderKind, reach: ServerScope) -> anyho
 
 /// Asks the server for its models, and the person where the answer leaves a doubt.
 fn tried(terminal: &mut Terminal, config: &llm::Config, key: Option<Secret>) -> anyhow::Result<ModelTrial> {
-    let Some(probed) = wait_for(llm::probe(config, key, CHECK_TIME_MAX))? else { return Ok(ModelTrial::Keep) };
+    let Some(probed) = wait_for(llm::probe(config, key, CHECK_TIME_MAX))? else {
+        return Ok(ModelTrial::Keep);
+    };
     let doubt = match probed.known {
         Ok(ServerFacts { model: ModelStanding::NotListed, .. }) => {
             "The server answers, and does not name this model among its own.".to_owned()

@@ -21,7 +21,8 @@ pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>()
     let fixture = Fixture::<E>::new();
     let batch = vec![new(1, Some("a")), new(2, None), new(3, Some("a")), new(4, Some("b"))];
     fixture.store.persist(CHANNEL, batch).await.expect("it");
-    let album = fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
+    let album =
+        fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
     assert_eq!((album.turn.as_str(), ids(&album.updates)), ("telegram-1-1", vec![1, 3]));
     assert_eq!(album.standing, AlbumStanding::First);
     fixture.store.persist(CHANNEL, vec![new(5, Some("a"))]).await.expect("it");
@@ -30,7 +31,8 @@ pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>()
     assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), std::slice::from_ref(&album));
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [2, 4, 5]);
     assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it"), None);
-    let late = fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
+    let late =
+        fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
     assert_eq!(
         (late.turn.as_str(), ids(&late.updates), late.standing),
         ("telegram-1-5", vec![5], AlbumStanding::Late)
@@ -49,12 +51,14 @@ pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>()
 pub(super) async fn dismissed_parts_join_a_later_part_that_carries_the_command<E: Engine>() {
     let fixture = Fixture::<E>::new();
     fixture.store.persist(CHANNEL, vec![new(1, Some("a"))]).await.expect("it");
-    let alone = fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
+    let alone =
+        fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
     fixture.store.dismiss(&alone.turn).await.expect("it");
     assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it"), None);
     assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), []);
     fixture.store.persist(CHANNEL, vec![new(2, Some("a"))]).await.expect("it");
-    let both = fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
+    let both =
+        fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
     assert_eq!((ids(&both.updates), both.standing), (vec![1, 2], AlbumStanding::First));
 }
 

@@ -31,11 +31,17 @@ pub(super) async fn of_two_runs_that_ask_the_same_each_has_its_own_reply<E: Engi
     // Not by its words: it is another message than the one that was asked last.
     store.persist(CHANNEL, vec![answering(1, "ben", "77", "Edited")]).await.expect("kept");
     assert_eq!(store.runs_to_go_on(now_ms(), 9 * HOUR).await.expect("asked"), ["w-1"]);
-    assert_eq!(store.wait(wait("w-1"), now_ms()).await.expect("asked"), WaitState::Replied("{\"n\":1}".into()));
+    assert_eq!(
+        store.wait(wait("w-1"), now_ms()).await.expect("asked"),
+        WaitState::Replied("{\"n\":1}".into())
+    );
     let still = store.wait(wait("w-2"), now_ms()).await.expect("asked");
     assert!(matches!(still, WaitState::Open { begins: false, .. }), "{still:?}");
     store.persist(CHANNEL, vec![answering(2, "ben", "78", "Edited")]).await.expect("kept");
-    assert_eq!(store.wait(wait("w-2"), now_ms()).await.expect("asked"), WaitState::Replied("{\"n\":2}".into()));
+    assert_eq!(
+        store.wait(wait("w-2"), now_ms()).await.expect("asked"),
+        WaitState::Replied("{\"n\":2}".into())
+    );
     assert_eq!(pending(&fixture).await, [0_i64; 0]);
 }
 

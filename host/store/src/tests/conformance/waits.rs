@@ -103,7 +103,10 @@ pub(super) async fn a_reply_counts_before_the_id_of_its_message_is_noted<E: Engi
     assert_eq!(pending(&fixture).await, [1]);
     store.end_task("w-1", 0, RunEnd::Done("{}".into())).await.expect("ended");
     store.begin_task("w-1", 1).await.expect("begun");
-    assert_eq!(store.wait(wait("w-1"), now_ms()).await.expect("asked"), WaitState::Replied("{\"n\":2}".into()));
+    assert_eq!(
+        store.wait(wait("w-1"), now_ms()).await.expect("asked"),
+        WaitState::Replied("{\"n\":2}".into())
+    );
 }
 
 pub(super) async fn the_same_words_in_another_message_are_not_the_message<E: Engine>() {

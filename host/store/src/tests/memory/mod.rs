@@ -15,7 +15,7 @@ mod waits;
 use super::*;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
-use cofferdam_core::journal::{JournalState, Journal, JournalError};
+use cofferdam_core::journal::{Journal, JournalError, JournalState};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
 use cofferdam_core::tool::ToolAnswer;
 use std::collections::{BTreeMap, BTreeSet};

@@ -22,7 +22,11 @@ impl ReplyStore for Memory {
         Ok(held.reply(channel, turn, reply))
     }
 
-    async fn tell_noting(&self, channel: &str, telling: NewTelling) -> Result<Option<StoredReply>, StoreError> {
+    async fn tell_noting(
+        &self,
+        channel: &str,
+        telling: NewTelling,
+    ) -> Result<Option<StoredReply>, StoreError> {
         let mut held = self.held();
         let NewTelling { turn, reply, files, place } = telling;
         if held.replies.iter().any(|stored| stored.reply.turn == turn) {
@@ -57,7 +61,8 @@ impl ReplyStore for Memory {
         let Some(stored) = held.replies.iter_mut().find(|stored| stored.reply.turn == *turn) else {
             return Err(StoreError::Corrupt(format!("no reply of turn {turn}")));
         };
-        let numbered = (stored.next..).zip(instead).map(|(n, NewPart { kind, body })| ReplyPart { n, kind, body });
+        let numbered =
+            (stored.next..).zip(instead).map(|(n, NewPart { kind, body })| ReplyPart { n, kind, body });
         let added: Vec<ReplyPart> = numbered.collect();
         stored.next += u32::try_from(added.len()).expect("few");
         stored.reply.parts.extend(added.clone());

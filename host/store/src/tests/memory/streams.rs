@@ -38,7 +38,12 @@ impl StreamStore for Memory {
         Ok(here.map(|(_, place)| place.clone()).collect())
     }
 
-    async fn caught_up(&self, channel: &str, session: &str, places: Vec<ReplyPlace>) -> Result<(), StoreError> {
+    async fn caught_up(
+        &self,
+        channel: &str,
+        session: &str,
+        places: Vec<ReplyPlace>,
+    ) -> Result<(), StoreError> {
         let mut held = self.held();
         let stream = held.streams.get_mut(channel).filter(|stream| stream.position.session == session);
         if let Some(stream) = stream {

@@ -112,7 +112,12 @@ impl WaitStore for Memory {
         Ok(held.runs.iter().filter(|(run, _)| open(run)).map(|(run, _)| run.new.run.clone()).collect())
     }
 
-    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<StoredReply>, StoreError> {
+    async fn answer_run(
+        &self,
+        run: &str,
+        to: AnswerTo,
+        said: NewReply,
+    ) -> Result<Option<StoredReply>, StoreError> {
         let may = self.on_run(run, |kept| kept.state != RunState::Running && kept.new.answers)?;
         let mut held = self.held();
         if !may || !held.answered.insert(run.to_owned()) {

@@ -14,7 +14,7 @@ mod take;
 mod tests;
 
 pub use config::Config;
-pub use source::{OutgoingBytes, CONTENTS_BYTES_MAX, OutgoingFile};
+pub use source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 pub use take::OutgoingError;
 
 use cofferdam_core::audit::{AttachRecord, Effect};

@@ -2,7 +2,7 @@
 //! anybody is told.
 
 use super::name::shown;
-use super::source::{OutgoingBytes, CONTENTS_BYTES_MAX, OutgoingFile};
+use super::source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 use super::{Addition, Config, Held};
 use crate::attachments::sniff;
 use cofferdam_core::limits::ByteSize;
@@ -148,7 +148,9 @@ impl Addition {
                 let sha256 = copy(&what, &mut file, len, &mut temp, check)?;
                 (Some(path), sha256)
             }
-            OutgoingBytes::Contents(contents) => (None, copy(&what, &mut &contents[..], bytes, &mut temp, check)?),
+            OutgoingBytes::Contents(contents) => {
+                (None, copy(&what, &mut &contents[..], bytes, &mut temp, check)?)
+            }
         };
         temp.as_file().sync_all().map_err(failed)?;
         temp.seek(SeekFrom::Start(0)).map_err(failed)?;
@@ -164,11 +166,16 @@ impl Addition {
     }
 
     /// Makes copies blobs that the turn holds.
-    fn hold(&mut self, copied: Vec<CopiedBytes>, bytes: u64) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
+    fn hold(
+        &mut self,
+        copied: Vec<CopiedBytes>,
+        bytes: u64,
+    ) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
         let (inner, before) = (&self.outgoing.shared, self.files.len());
         let mut turns = self.outgoing.turns();
         fits(&self.outgoing.limits, turns.files.get(&self.turn), copied.len(), bytes)?;
-        let what = |copied: &CopiedBytes| copied.path.clone().unwrap_or_else(|| copied.attachment.name.clone());
+        let what =
+            |copied: &CopiedBytes| copied.path.clone().unwrap_or_else(|| copied.attachment.name.clone());
         let first = copied.first().map(what).unwrap_or_default();
         let failed = |source| OutgoingError::Failed { what: first.clone(), source };
         let limit = self.outgoing.limits.max_held_bytes;

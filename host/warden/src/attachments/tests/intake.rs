@@ -62,7 +62,8 @@ fn what_arrives_too_large_ends_the_download() {
 fn together_they_stay_within_the_turn() {
     let (_dir, store) = store();
     let mut intake = Intake::new(&store, &SMALL);
-    let (mut one, mut two) = (intake.admit(sized(90)).unwrap(), intake.admit(DeclaredFile::default()).unwrap());
+    let (mut one, mut two) =
+        (intake.admit(sized(90)).unwrap(), intake.admit(DeclaredFile::default()).unwrap());
     one.write(&[1; 80]).unwrap();
     two.write(&[2; 60]).unwrap();
     let rejected = two.write(&[2]).unwrap_err();

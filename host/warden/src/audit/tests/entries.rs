@@ -1,7 +1,7 @@
 //! Reading records back: the last ones exactly, for lines of any length.
 
 use super::*;
-use crate::audit::{LogEntry, LINE_BYTES_MAX, EntryRange, Wanted, read_entries};
+use crate::audit::{EntryRange, LINE_BYTES_MAX, LogEntry, Wanted, read_entries};
 
 fn seqs(fixture: &Fixture, span: EntryRange) -> Vec<u64> {
     let entries = read_entries(LogSelection::Log(&fixture.path()), span, None).expect("opens");
@@ -69,7 +69,8 @@ fn lines_that_are_no_records_are_counted_where_certain_ones_are_wanted() {
         }
         _ => false,
     });
-    let mut entries = read_entries(LogSelection::Log(&fixture.path()), EntryRange::All, Some(wanted)).expect("opens");
+    let mut entries =
+        read_entries(LogSelection::Log(&fixture.path()), EntryRange::All, Some(wanted)).expect("opens");
     let kinds: Vec<bool> =
         entries.by_ref().map(|entry| matches!(entry.expect("reads"), LogEntry::Record { .. })).collect();
     assert_eq!((kinds, entries.unreadable()), (vec![true, false, true], 1));

@@ -11,9 +11,12 @@ mod tampering;
 mod torn;
 
 use super::{
-    AuditError, AuditLog, BadRecord, Config, Durability, Head, Kept, Report, LogSelection, Verification, Witness,
+    AuditError, AuditLog, BadRecord, Config, Durability, Head, Kept, LogSelection, Report, Verification,
+    Witness,
 };
-use cofferdam_core::audit::{CallFacts, Effect, AuditEvent, FileFacts, GENESIS, Intent, CallOutcome, VerdictKind};
+use cofferdam_core::audit::{
+    AuditEvent, CallFacts, CallOutcome, Effect, FileFacts, GENESIS, Intent, VerdictKind,
+};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::ByteSize;
 use serde_json::json;

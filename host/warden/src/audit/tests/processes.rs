@@ -153,8 +153,11 @@ fn child_filters() {
             |record| matches!(&record.event, AuditEvent::Outcome(outcome) if outcome.verdict == VerdictKind::Permit),
         )
     };
-    let count =
-        |last| read_entries(LogSelection::Log(path), EntryRange::Last(last), Some(permitted())).expect("opens").count();
+    let count = |last| {
+        read_entries(LogSelection::Log(path), EntryRange::Last(last), Some(permitted()))
+            .expect("opens")
+            .count()
+    };
     // The first run brings the code into memory.
     assert_eq!(count(1), 1);
     let before = resident();

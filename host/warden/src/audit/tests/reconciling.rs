@@ -96,7 +96,8 @@ fn whatever_intent_is_kept_its_outcome_is_kept_too() {
     let fixture = Fixture::with(1);
     let AuditEvent::Intent(mut large) = intent(0) else { panic!("an intent") };
     let file = |bytes| FileFacts { path: "x".repeat(bytes), bytes: 1, sha256: "ab".repeat(32) };
-    let kept = |intent: &Intent| fixture.log().append(AuditEvent::Intent(intent.clone()), Durability::Buffered);
+    let kept =
+        |intent: &Intent| fixture.log().append(AuditEvent::Intent(intent.clone()), Durability::Buffered);
     large.files = vec![file(LINE_BYTES_MAX).into()];
     let Err(AuditError::TooLong { bytes, bytes_max }) = kept(&large) else { panic!("it was kept") };
     let most = LINE_BYTES_MAX - (bytes - bytes_max);

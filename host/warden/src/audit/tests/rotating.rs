@@ -2,7 +2,7 @@
 //! crash.
 
 use super::*;
-use crate::audit::{LogEntry, LandedCall, EntryRange, read_entries};
+use crate::audit::{EntryRange, LandedCall, LogEntry, read_entries};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::thread;

@@ -119,7 +119,10 @@ fn a_head_kept_elsewhere_is_looked_for_in_every_file() {
     let head = Head { seq: 6, sha256: cofferdam_core::audit::sha256_hex(line) };
     assert!(matches!(verify(&fixture.path(), Some(&head)), Ok(Verification::Sound(_))));
     let other = Head { seq: 6, sha256: "ab".repeat(32) };
-    assert_eq!(bad(&fixture.path(), Some(&other)), BadRecord { line: 2, seq: 6, fault: RecordFault::OtherHead });
+    assert_eq!(
+        bad(&fixture.path(), Some(&other)),
+        BadRecord { line: 2, seq: 6, fault: RecordFault::OtherHead }
+    );
     // The newest files gone: nothing but the head can tell.
     let last = fixture.sound().head;
     fs::remove_file(fixture.at(ACTIVE)).expect("removes");
@@ -194,7 +197,8 @@ fn signed_heads_are_found_in_the_chain_or_missed() {
     };
     let (old, new) = (fixture.sound().head, fixture.append());
     let kept = [signed(&old, 1), signed(&fixture.sound().head, 2)];
-    let check = |kept: &[Kept]| super::super::verify(LogSelection::Log(&fixture.path()), kept).expect("reads");
+    let check =
+        |kept: &[Kept]| super::super::verify(LogSelection::Log(&fixture.path()), kept).expect("reads");
     assert!(matches!(check(&kept), Verification::Sound(_)));
     // The log cut behind the old head, then before it.
     fixture.edit(ACTIVE, |lines| drop(lines.pop()));
@@ -220,14 +224,19 @@ fn a_newest_file_that_was_replaced_is_found() {
         let fixture = three();
         fs::write(fixture.at(ACTIVE), torn).expect("writes");
         let report = fixture.sound();
-        assert_eq!((report.records, report.ending), (8, ChainEnd::Torn { line: 1, bytes: torn.len() as u64 }));
+        assert_eq!(
+            (report.records, report.ending),
+            (8, ChainEnd::Torn { line: 1, bytes: torn.len() as u64 })
+        );
     }
     for noise in [b"\0\0\0\0".as_slice(), b"{\"v\":1,\"seq\":10,", b"{\"v\":2", b"noise"] {
         let fixture = three();
         fs::write(fixture.at(ACTIVE), noise).expect("writes");
         let (file, bad) = fixture.bad_in();
         assert_eq!((file.as_str(), bad.line, bad.seq), (ACTIVE, 1, 9), "{bad:?}");
-        assert!(matches!(bad.fault, RecordFault::NothingButTorn { bytes, .. } if bytes == noise.len() as u64));
+        assert!(
+            matches!(bad.fault, RecordFault::NothingButTorn { bytes, .. } if bytes == noise.len() as u64)
+        );
     }
     // One that was emptied is what a rotation leaves; its records are missed by a head alone.
     let fixture = three();

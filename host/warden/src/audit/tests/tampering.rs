@@ -1,7 +1,7 @@
 //! Changes to a log: each is found, or only a head kept elsewhere can find it.
 
 use super::*;
-use crate::audit::{ChainEnd, RecordFault, LINE_BYTES_MAX};
+use crate::audit::{ChainEnd, LINE_BYTES_MAX, RecordFault};
 use cofferdam_core::audit::{Record, Recovered, sha256_hex};
 
 #[test]
@@ -110,7 +110,10 @@ fn unknown_fields_events_and_versions_are_found() {
         assert_ne!(text, good);
         fixture.put(text.as_bytes());
         let found = fixture.bad();
-        assert!(matches!(found, BadRecord { line: 1, seq: 1, fault: RecordFault::NotARecord(_) }), "{found:?}");
+        assert!(
+            matches!(found, BadRecord { line: 1, seq: 1, fault: RecordFault::NotARecord(_) }),
+            "{found:?}"
+        );
     };
     check(good.replace("\"seq\"", "\"extra\":1,\"seq\""));
     check(good.replace("\"bytes\":12", "\"bytes\":12,\"extra\":1"));
@@ -136,7 +139,10 @@ fn garbage_between_records_is_found() {
         lines.insert(2, garbage);
         fixture.put_lines(&lines);
         let found = fixture.bad();
-        assert!(matches!(found, BadRecord { line: 3, seq: 3, fault: RecordFault::NotARecord(_) }), "{found:?}");
+        assert!(
+            matches!(found, BadRecord { line: 3, seq: 3, fault: RecordFault::NotARecord(_) }),
+            "{found:?}"
+        );
     }
 }
 

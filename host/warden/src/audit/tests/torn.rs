@@ -1,7 +1,7 @@
 //! Lines torn by a crash: recognized, recorded, continued; never hidden, never mistaken.
 
 use super::*;
-use crate::audit::{ChainEnd, RecordFault, LINE_BYTES_MAX};
+use crate::audit::{ChainEnd, LINE_BYTES_MAX, RecordFault};
 use cofferdam_core::audit::{Recovered, sha256_hex};
 
 #[test]
@@ -68,7 +68,10 @@ fn a_log_that_is_torn_from_its_start_is_continued() {
         match bad.fault {
             RecordFault::NotARecord(_) => assert_eq!(torn, b"\n", "its line is whole"),
             fault => {
-                assert!(matches!(fault, RecordFault::NothingButTorn { bytes: n, .. } if n == bytes), "{fault}")
+                assert!(
+                    matches!(fault, RecordFault::NothingButTorn { bytes: n, .. } if n == bytes),
+                    "{fault}"
+                )
             }
         }
         assert_eq!(fixture.append(), 2);
@@ -115,7 +118,10 @@ fn a_complete_line_that_is_no_record_is_never_continued() {
             let bytes = [fixture.bytes(), line.as_bytes().to_vec(), end.as_bytes().to_vec()].concat();
             fixture.put(&bytes);
             assert!(matches!(AuditLog::open(&fixture.path()), Err(AuditError::Foreign { .. })), "{line}");
-            assert!(matches!(fixture.bad(), BadRecord { line: 3, seq: 3, fault: RecordFault::NotARecord(_) }));
+            assert!(matches!(
+                fixture.bad(),
+                BadRecord { line: 3, seq: 3, fault: RecordFault::NotARecord(_) }
+            ));
             assert_eq!(fixture.bytes(), bytes);
         }
     }

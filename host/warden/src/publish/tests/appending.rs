@@ -83,7 +83,8 @@ fn where_links_are_refused_none_leads_to_a_file() {
         ("/vault/link-to-dir/file", ErrorCode::PathDenied),
         ("/vault/link-outside/file", ErrorCode::PathDenied),
     ] {
-        let failed = staged(&room).append_file(&path(at), LinkRule::Refuse, ExpectedEntry::Anything).unwrap_err();
+        let failed =
+            staged(&room).append_file(&path(at), LinkRule::Refuse, ExpectedEntry::Anything).unwrap_err();
         assert_eq!(failed.code(), code, "{at}: {failed}");
     }
     for at in ["/vault/dir/file", "/vault/other-name"] {
@@ -121,7 +122,8 @@ fn a_source_counts_against_both_quotas_before_a_byte_is_copied() {
     for (budget, said) in [(&share, "this call may write 3 KiB"), (&budget(), "the workspace may hold 6 KiB")]
     {
         let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, budget).unwrap();
-        let error = file.append_file(&path("/vault/source"), LinkRule::Follow, ExpectedEntry::Anything).unwrap_err();
+        let error =
+            file.append_file(&path("/vault/source"), LinkRule::Follow, ExpectedEntry::Anything).unwrap_err();
         assert_eq!(error.code(), ErrorCode::QuotaExceeded);
         assert!(error.to_string().contains(said), "{error}");
         assert_eq!(file.bytes(), 0);
@@ -137,7 +139,8 @@ fn a_stop_ends_a_long_copy() {
     let stop = move || (counter.fetch_add(1, Ordering::Relaxed) >= 6).then_some(BudgetStop::Cancelled);
     let share = Arc::new(CallBudget::new(ByteSize::mib(50), stop));
     let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &share).unwrap();
-    let error = file.append_file(&path("/vault/source"), LinkRule::Follow, ExpectedEntry::Anything).unwrap_err();
+    let error =
+        file.append_file(&path("/vault/source"), LinkRule::Follow, ExpectedEntry::Anything).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Cancelled);
     assert!(asked.load(Ordering::Relaxed) <= 8, "it went on for long");
 }

@@ -145,7 +145,8 @@ fn of_two_gateways_that_append_at_once_none_loses_a_line() {
         let gateways = [room.workspace.clone(), room.reopened()];
         let append = |workspace: &Workspace, line: &str| -> Result<(), ToolError> {
             let mut staged = workspace.stage(&path("/shared/file"), Replace, &budget())?;
-            let read = staged.append_file(&path("/shared/file"), LinkRule::Follow, ExpectedEntry::Anything)?;
+            let read =
+                staged.append_file(&path("/shared/file"), LinkRule::Follow, ExpectedEntry::Anything)?;
             staged.write(line.as_bytes())?;
             staged.expect(hex::decode(read.sha256).unwrap().try_into().unwrap());
             workspace.publish(vec![staged.seal()?.into()])?;
@@ -191,9 +192,9 @@ fn a_plain_replacement_a_move_or_a_removal_never_vanishes_under_an_edit() {
                 .unwrap()
                 .0
                 .remove(0),
-            _ => {
-                PlannedChange::Remove(other.plan_remove(&path("/shared/file"), Contents::Keep, &budget()).unwrap())
-            }
+            _ => PlannedChange::Remove(
+                other.plan_remove(&path("/shared/file"), Contents::Keep, &budget()).unwrap(),
+            ),
         };
         let (edited, done) = thread::scope(|scope| {
             let edited = scope.spawn(|| room.publish(vec![sealed]).is_ok());

@@ -25,7 +25,9 @@ use super::error::PublishFailure;
 use super::land::SealedFile;
 use super::quota::Quota;
 use super::temp::{StagingFolder, StagingMethod};
-use super::{CallBudget, Config, Contents, Disposition, Inner, LinkRule, PlannedChange, Workspace, Workspaces};
+use super::{
+    CallBudget, Config, Contents, Disposition, Inner, LinkRule, PlannedChange, Workspace, Workspaces,
+};
 use cofferdam_core::audit::{Effect, EntryKind, FileFacts, MoveRecord, RemoveRecord};
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::tool::{ErrorCode, ToolError};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::publish::temp::PREFIX;
-use crate::publish::{Expired, PLACES_OPEN_MAX, FileOwner, SESSION_TMP_AGE};
+use crate::publish::{Expired, FileOwner, PLACES_OPEN_MAX, SESSION_TMP_AGE};
 use Disposition::CreateNew;
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::id::{Caller, SessionId, TurnId};

@@ -104,7 +104,8 @@ fn what_is_kept_of_the_number_is_what_a_walk_finds() {
         room.save("/shared/a", CreateNew, b"exists").unwrap_err();
         check(5);
         let dirs = ["/shared", "/tmp", "/vault"].map(|guest| room.workspace.mount(guest).unwrap());
-        let walked = dirs.map(|dir| walk::measure(&**dir, walk::HiddenNames::AtRoot, &|| None).unwrap().unwrap());
+        let walked =
+            dirs.map(|dir| walk::measure(&**dir, walk::HiddenNames::AtRoot, &|| None).unwrap().unwrap());
         check(walked.iter().sum::<u64>() as usize / KIB);
     }
 }
@@ -186,7 +187,9 @@ fn a_stop_ends_long_copies_and_leaves_nothing() {
     let bytes = vec![0; 8 << 20];
     let file = tempfile::tempfile().unwrap();
     file.set_len(bytes.len() as u64).unwrap();
-    for (stop, code) in [(BudgetStop::Deadline, ErrorCode::TimedOut), (BudgetStop::Cancelled, ErrorCode::Cancelled)] {
+    for (stop, code) in
+        [(BudgetStop::Deadline, ErrorCode::TimedOut), (BudgetStop::Cancelled, ErrorCode::Cancelled)]
+    {
         for by_file in [true, false] {
             let room = Room::new(StagingMethod::Unnamed);
             let before = room.tree();

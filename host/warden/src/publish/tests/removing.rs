@@ -5,7 +5,7 @@ use super::*;
 use crate::publish::remove::ENTRIES_ADDED_MAX;
 use crate::publish::sweep::{SweepResult, sweep};
 use crate::publish::temp::PREFIX;
-use crate::publish::tree::{self, TreeCount, LISTED_MAX, Uncounted, Unreadable};
+use crate::publish::tree::{self, LISTED_MAX, TreeCount, Uncounted, Unreadable};
 use crate::publish::{BudgetStop, remove};
 use Disposition::CreateNew;
 use ErrorCode::{IsADirectory, NotFound, PathDenied, WriteFailed};
@@ -73,7 +73,10 @@ fn names_go_and_what_they_lead_to_stays() {
                 };
                 assert_eq!((summary.kind, summary.entries), (kind, 1), "{name}");
                 let effect = step.effect();
-                assert_eq!(effect, Effect::Removed(RemoveRecord { path: at.clone(), removed: kind, entries: 1 }));
+                assert_eq!(
+                    effect,
+                    Effect::Removed(RemoveRecord { path: at.clone(), removed: kind, entries: 1 })
+                );
                 assert_eq!(room.workspace.happened(&effect).unwrap(), None, "{name}");
                 assert_eq!(room.workspace.publish(vec![step]).unwrap(), std::slice::from_ref(&effect));
                 assert!(fs::symlink_metadata(room.host(&at)).is_err());
@@ -399,8 +402,9 @@ fn a_removal_that_a_crash_cut_off_happened_and_the_next_starts_finish_it() {
         fs::create_dir_all(room.host(&format!("/shared/d/{n}"))).unwrap();
         fs::write(room.host(&format!("/shared/d/{n}/f")), "12").unwrap();
     }
-    let plan =
-        PlannedChange::Remove(room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &budget()).unwrap());
+    let plan = PlannedChange::Remove(
+        room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &budget()).unwrap(),
+    );
     let effect = plan.effect();
     drop(plan);
     assert_eq!(room.workspace.happened(&effect).unwrap(), None);

@@ -4,7 +4,8 @@
 use cofferdam_core::host_call::{HttpId, Reply};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::{
-    HttpAnswer, RequestRecord, BODY_BYTES_MAX, FailureKind, RequestFate, HttpBody, HttpFailure, HttpRequest, Terms, Web,
+    BODY_BYTES_MAX, FailureKind, HttpAnswer, HttpBody, HttpFailure, HttpRequest, RequestFate, RequestRecord,
+    Terms, Web,
 };
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -198,7 +199,9 @@ impl ExchangeNote {
         match fate {
             // What only asks changes nothing there, and its one record tells what came of it.
             RequestFate::Sending if ["GET", "HEAD", "OPTIONS"].contains(&asked.method.as_str()) => None,
-            RequestFate::Sending => Some(Self { asked, status: None, bytes: sent, sending: true, failure: None }),
+            RequestFate::Sending => {
+                Some(Self { asked, status: None, bytes: sent, sending: true, failure: None })
+            }
             RequestFate::Redirected(status) => {
                 Some(Self { asked, status: Some(status), bytes: sent, sending: false, failure: None })
             }

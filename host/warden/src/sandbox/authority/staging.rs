@@ -6,7 +6,7 @@ use crate::publish::{PlannedChange, PublishError, STAGED_MAX};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::entry::EntryCall;
 use cofferdam_core::host_call::{
-    Contents, Disposition, LINE_OVERHEAD_BYTES, Planning, ReplyFile, StagedId, ContentHash,
+    ContentHash, Contents, Disposition, LINE_OVERHEAD_BYTES, Planning, ReplyFile, StagedId,
 };
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::text::one_line;

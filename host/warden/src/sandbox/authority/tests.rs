@@ -7,7 +7,7 @@ use cofferdam_core::host_call::{Contents, LINE_OVERHEAD_BYTES};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::{DirectMessage, SentMessage};
-use cofferdam_policy::{JudgedCall, Facts, PolicySet, Verdict, judge};
+use cofferdam_policy::{Facts, JudgedCall, PolicySet, Verdict, judge};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

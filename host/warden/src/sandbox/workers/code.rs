@@ -6,7 +6,7 @@
 use super::not_started;
 use super::process::Worker;
 use super::program::{let_go, sealed};
-use super::starter::{WorkerStarter, WorkerSpec};
+use super::starter::{WorkerSpec, WorkerStarter};
 use crate::sandbox::binary::{Binary, ComponentBytes};
 use crate::sandbox::cache::CompileCache;
 use crate::sandbox::notice::compiling;

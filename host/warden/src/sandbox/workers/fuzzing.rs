@@ -6,7 +6,7 @@
 use super::super::clock::CallClock;
 use super::answer::{Answer, HostCalls, converse};
 use cofferdam_core::host_call::{
-    AttachmentBytes, HttpId, Notification, Planning, Reply, ReplySource, Request, StagedId, ContentHash,
+    AttachmentBytes, ContentHash, HttpId, Notification, Planning, Reply, ReplySource, Request, StagedId,
 };
 use cofferdam_core::message::{DirectMessage, SentMessage};
 use cofferdam_core::web::{HttpHead, HttpRequest};

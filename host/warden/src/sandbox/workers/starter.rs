@@ -47,7 +47,10 @@ pub(super) struct WorkerStarter(Sender<StarterMessage>);
 impl WorkerStarter {
     /// Starts the thread, whose workers are confined as `isolation` demands. It ends those of
     /// `idle` that nobody wants.
-    pub(super) fn start(isolation: confine::Config, idle: Weak<Mutex<IdleWorkers<Worker>>>) -> io::Result<Self> {
+    pub(super) fn start(
+        isolation: confine::Config,
+        idle: Weak<Mutex<IdleWorkers<Worker>>>,
+    ) -> io::Result<Self> {
         let (send, messages) = channel();
         let work = move || run(&messages, isolation, &idle);
         std::thread::Builder::new().name("workers".into()).spawn(work)?;
@@ -82,7 +85,11 @@ pub(super) fn lock(idle: &Mutex<IdleWorkers<Worker>>) -> MutexGuard<'_, IdleWork
     idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn run(messages: &Receiver<StarterMessage>, isolation: confine::Config, idle: &Weak<Mutex<IdleWorkers<Worker>>>) {
+fn run(
+    messages: &Receiver<StarterMessage>,
+    isolation: confine::Config,
+    idle: &Weak<Mutex<IdleWorkers<Worker>>>,
+) {
     let (reaper, ending) = channel::<Child>();
     let mut dying: Vec<Child> = Vec::new();
     let mut spare = SpareSlot::default();
@@ -96,16 +103,18 @@ fn run(messages: &Receiver<StarterMessage>, isolation: confine::Config, idle: &W
                 // Its caller gave up waiting and has it ended.
                 let _ = give.send(ahead.map_or_else(|| start(&mut spare, spec, isolation, &reaper), Ok));
             }
-            Ok(StarterMessage::Ahead(spec)) => match (start(&mut spare, spec, isolation, &reaper), idle.upgrade()) {
-                (Ok(worker), Some(idle)) => {
-                    let surplus = lock(&idle).keep(worker);
-                    // After the lock is let go: that kills a process.
-                    drop(surplus);
+            Ok(StarterMessage::Ahead(spec)) => {
+                match (start(&mut spare, spec, isolation, &reaper), idle.upgrade()) {
+                    (Ok(worker), Some(idle)) => {
+                        let surplus = lock(&idle).keep(worker);
+                        // After the lock is let go: that kills a process.
+                        drop(surplus);
+                    }
+                    // The next call tries again, and says so.
+                    (Err(error), _) => tracing::error!(%error, "no worker could be started ahead"),
+                    (Ok(_), None) => {}
                 }
-                // The next call tries again, and says so.
-                (Err(error), _) => tracing::error!(%error, "no worker could be started ahead"),
-                (Ok(_), None) => {}
-            },
+            }
             Ok(StarterMessage::KeepSpare) => spare.is_kept = true,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,

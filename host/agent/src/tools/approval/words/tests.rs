@@ -3,7 +3,7 @@
 
 use super::*;
 use cofferdam_core::id::TurnId;
-use cofferdam_policy::{JudgedCall, Facts, PolicySet, Verdict, judge};
+use cofferdam_policy::{Facts, JudgedCall, PolicySet, Verdict, judge};
 use serde_json::json;
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\n\
@@ -19,8 +19,11 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
 fn shown_of(arguments: &Value, attachments: &[AttachmentInfo]) -> Result<Vec<String>, TooMuch> {
     let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
     let policy = policies.get("t").expect("there");
-    let call =
-        JudgedCall { id: TurnId::new("turn").call(0), tool: policy.tool.clone(), arguments: arguments.clone() };
+    let call = JudgedCall {
+        id: TurnId::new("turn").call(0),
+        tool: policy.tool.clone(),
+        arguments: arguments.clone(),
+    };
     let Verdict::Ask(ask) = judge(call, policy) else { panic!("{arguments}: it asks") };
     let Verdict::Ask(ask) = ask.given(&Facts::default()) else { panic!("{arguments}: it asks") };
     let caller = Caller { channel: "test".into(), sender: "1".into() };

@@ -34,13 +34,13 @@ mod watch;
 mod web;
 
 use components::sources;
-pub use components::{component_bytes, fetched, fetched_to_write};
+pub use components::{component_bytes, open_fetched, open_fetched_for_writing};
 pub use isolation::{ReadScope, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use ready::{PreparePurpose, look, review, try_tools};
 pub use reload::ReloadError;
 pub use replaying::policy_now;
-pub use serving::{holder, listens, serving, workers};
+pub use serving::{holder, is_listening, find_serving_process, workers};
 pub use trust::{CA_FILE_BYTES_MAX, CaFileError, trust};
 pub use watch::{Watch, WatchedChannel, Watching, channels};
 
@@ -172,7 +172,7 @@ impl Gateway {
         let Answering { provider, commands, instructions, clock } = answering;
         // The workspace's own: what holds for files holds for what is said of them, and neither is
         // reloaded.
-        let whose = if self.warden.workspaces().per_user() {
+        let whose = if self.warden.workspaces().is_per_user() {
             ConversationOwner::Person
         } else {
             ConversationOwner::Session
@@ -180,7 +180,7 @@ impl Gateway {
         Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions)
             .with_commands(commands)
             .by(clock)
-            .remembering(whose)
+            .with_history(whose)
     }
 }
 

@@ -3,7 +3,7 @@
 //! and is sent once under its name.
 
 use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest, SendsMessages, SentNotice};
-use crate::workflows::{ChannelPeople, reached, sent};
+use crate::workflows::{ChannelPeople, retry_reach, await_sent};
 use cofferdam_chat::outbound::FileBundle;
 use cofferdam_chat::runs::PrivateChat;
 use cofferdam_core::audit::{
@@ -79,7 +79,7 @@ impl MessageSender {
             return Err(ToolError::new(ErrorCode::SendFailed, said));
         };
         let private = kept?;
-        let Ok(ids) = tokio::time::timeout_at(until, sent(&store, &turn, &cancel)).await else {
+        let Ok(ids) = tokio::time::timeout_at(until, await_sent(&store, &turn, &cancel)).await else {
             let said = format!(
                 "{channel} has not taken it within {} s; it is kept, and goes out as soon as {channel} takes it",
                 patience.as_secs()
@@ -112,9 +112,9 @@ impl MessageSender {
                 return Err(error);
             }
         };
-        let private = reached(|| messenger.open(&to.sender), cancel).await?;
+        let private = retry_reach(|| messenger.open(&to.sender), cancel).await?;
         let store = self.store()?;
-        if store.message_sent(turn).await.map_err(|error| lost(&error))? != SendState::Unknown {
+        if store.load_send_state(turn).await.map_err(|error| delivery_lost(&error))? != SendState::Unknown {
             return Ok(private);
         }
         let OperatorMessage { say, text, files, by } = message;
@@ -123,7 +123,7 @@ impl MessageSender {
         let text = Some(text).filter(|text| !text.is_empty());
         let response = OutgoingResponse { text, voice: None, markdown_from: None, attachments };
         let parts = messenger.parts(response.clone());
-        if let Some(why) = parts.iter().filter(|part| part.kind == PartKind::Attachment).find_map(refused) {
+        if let Some(why) = parts.iter().filter(|part| part.kind == PartKind::Attachment).find_map(planned_refusal) {
             return Err(ToolError::new(
                 ErrorCode::TooLarge,
                 format!("a file is too large to be sent: {why}"),
@@ -139,7 +139,7 @@ impl MessageSender {
             files: response.attachments,
             place: private.place.clone(),
         };
-        let told = store.tell_noting(&messenger.channel(), telling).await.map_err(|error| lost(&error))?;
+        let told = store.tell_noting(&messenger.channel(), telling).await.map_err(|error| delivery_lost(&error))?;
         addition.keep();
         // From here on the store says which blobs are needed.
         self.outgoing.release(turn);
@@ -211,12 +211,12 @@ struct MessageState<'a> {
     files: Vec<Effect>,
 }
 
-fn lost(error: &StoreError) -> ToolError {
+fn delivery_lost(error: &StoreError) -> ToolError {
     ToolError::new(ErrorCode::WriteFailed, format!("the message is not kept: {error}"))
 }
 
 /// Why a part was refused when it was planned.
-fn refused(part: &NewPart) -> Option<String> {
+fn planned_refusal(part: &NewPart) -> Option<String> {
     FileBundle::read(&part.body)?.refused
 }
 

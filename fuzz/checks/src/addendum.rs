@@ -64,10 +64,10 @@ fn silenced(info: &AttachmentInfo) -> AttachmentInfo {
 fn shown(info: &AttachmentInfo) {
     for text in [&info.name, &info.declared_mime_type, &info.source].into_iter().flatten() {
         for bytes_max in [0, 2, 7, AttachmentInfo::MIME_BYTES_MAX, AttachmentInfo::NAME_BYTES_MAX] {
-            let Some(once) = AttachmentInfo::shown(Some(text), bytes_max) else { continue };
+            let Some(once) = AttachmentInfo::sanitize(Some(text), bytes_max) else { continue };
             assert!(once.len() <= bytes_max && !once.trim().is_empty(), "{once:?}");
             assert_plain(&once);
-            assert_eq!(AttachmentInfo::shown(Some(&once), bytes_max).as_ref(), Some(&once));
+            assert_eq!(AttachmentInfo::sanitize(Some(&once), bytes_max).as_ref(), Some(&once));
         }
     }
 }

@@ -76,11 +76,11 @@ fn consistent(policy: &ToolPolicy, files: &[(&str, &str)]) {
         assert!(policy.argument_line(at).is_some_and(|line| (1..=lines).contains(&line)), "{at:?}");
         let writes = matches!(class, ArgumentClass::Path(PathUse::Write | PathUse::WriteBelow));
         assert!(!writes || policy.grants.may_write(), "{at:?} is written where nothing may be");
-        assert!(!class.spelled().is_empty());
+        assert!(!class.spell().is_empty());
     }
     for (at, completion) in &policy.completions {
         assert!(matches!(policy.class(at), Some(ArgumentClass::Path(_))), "{at:?} is completed and no path");
-        assert!(!completion.spelled().is_empty());
+        assert!(!completion.spell().is_empty());
     }
     let printed = serde_json::to_value(policy).expect("it can be printed");
     assert_eq!(printed["tool"], json!(policy.tool.as_str()));
@@ -129,8 +129,8 @@ fn mended(set: &PolicySet, policy: &ToolPolicy) {
     if denials.is_empty() {
         return;
     }
-    for suggestion in mend::for_call(set, policy, &arguments, &denials) {
-        let edited = suggestion.edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set));
+    for suggestion in mend::suggest_for_call(set, policy, &arguments, &denials) {
+        let edited = suggestion.edits.iter().try_fold(set.clone(), |set, edit| edit.apply(&set));
         let edited = edited.expect("an edit that is suggested can be made");
         let policy = edited.get(policy.tool.as_str()).expect("the tool is still there");
         let call = JudgedCall {

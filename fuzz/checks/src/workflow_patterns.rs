@@ -11,7 +11,7 @@ pub fn workflow_patterns(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut lines = text.split('\n');
     let written = lines.next().unwrap_or_default();
-    match LocalPath::of_many(written) {
+    match LocalPath::parse_many(written) {
         Err(error) => assert_plain(&error.to_string()),
         Ok(LocalPath::File(path)) => {
             assert!(!path.names().is_empty() && !Pattern::is_pattern(written));

@@ -35,16 +35,16 @@ pub struct ShownActivity {
 
 impl ShownActivity {
     /// Begins to show that a turn is worked on, but while it waits for a person.
-    pub fn working(sign: impl ActivityIndicator, slot: Arc<TurnSlot>) -> Self {
-        Self::showing(Duration::ZERO, sign, Some(slot))
+    pub fn begin_turn(sign: impl ActivityIndicator, slot: Arc<TurnSlot>) -> Self {
+        Self::begin(Duration::ZERO, sign, Some(slot))
     }
 
     /// Shows that a message is on its way, once that takes long.
-    pub fn sending(sign: impl ActivityIndicator) -> Self {
-        Self::showing(SENDING_PATIENCE, sign, None)
+    pub fn begin_sending(sign: impl ActivityIndicator) -> Self {
+        Self::begin(SENDING_PATIENCE, sign, None)
     }
 
-    fn showing(first: Duration, sign: impl ActivityIndicator, slot: Option<Arc<TurnSlot>>) -> Self {
+    fn begin(first: Duration, sign: impl ActivityIndicator, slot: Option<Arc<TurnSlot>>) -> Self {
         let end = CancellationToken::new();
         let ended = end.clone();
         let task = tokio::spawn(async move {
@@ -61,7 +61,7 @@ impl ShownActivity {
                     () = ended.cancelled() => return,
                 }
             }
-            beat(AGAIN, &ended, show).await;
+            repeat_until(AGAIN, &ended, show).await;
         });
         Self { task, end }
     }
@@ -82,7 +82,7 @@ impl Drop for ShownActivity {
 
 /// Shows it every so often until the end. A showing that takes longer is given up, so that the next
 /// comes in time; only a pause that it says is asked for delays it.
-async fn beat<F>(every: Duration, ended: &CancellationToken, mut show: impl FnMut() -> F)
+async fn repeat_until<F>(every: Duration, ended: &CancellationToken, mut show: impl FnMut() -> F)
 where
     F: Future<Output = Duration>,
 {
@@ -145,7 +145,7 @@ mod tests {
         let ended = CancellationToken::new();
         let end = ended.clone();
         let beating = tokio::spawn(async move {
-            beat(Duration::from_millis(1), &end, || {
+            repeat_until(Duration::from_millis(1), &end, || {
                 shown.send(()).expect("somebody counts");
                 show()
             })

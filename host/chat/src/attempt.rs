@@ -26,10 +26,10 @@ pub async fn attempt<F>(
 where
     F: Future<Output = Option<OutgoingResponse>> + Send + 'static,
 {
-    let count = keeper.stored("count an attempt", || store.attempt(turn, caller)).await?;
+    let count = keeper.store_until_done("count an attempt", || store.attempt(turn, caller)).await?;
     if count > ATTEMPTS_MAX {
         tracing::error!(%turn, "a turn was begun {ATTEMPTS_MAX} times, never ended, and is given up");
-        return Some(OutgoingResponse::text(words::given_up(ATTEMPTS_MAX)));
+        return Some(OutgoingResponse::text(words::gave_up(ATTEMPTS_MAX)));
     }
     // Dropped with this, it ends.
     let response = follow_calls(work).await.unwrap_or_else(|_| {

@@ -16,7 +16,7 @@ mod press;
 mod tests;
 mod words;
 
-pub use asking::{ApprovalDisplay, Changing, NotShown, ShowAttempt, change_message, until_shown};
+pub use asking::{ApprovalDisplay, Changing, NotShown, ShowAttempt, change_message, retry_show};
 pub use press::{PressAnswer, Verb};
 
 use crate::lanes::Stop;

@@ -58,7 +58,7 @@ pub enum RetryAdvice {
 }
 
 /// Another attempt may help.
-pub fn again(why: Unavailable) -> RetryAdvice {
+pub fn retry(why: Unavailable) -> RetryAdvice {
     RetryAdvice::Again(why, None)
 }
 
@@ -101,7 +101,7 @@ pub trait DownloadBody: Send {
 }
 
 /// When a download of so many bytes is given up.
-pub fn deadline(bytes: u64) -> Instant {
+pub fn deadline_for(bytes: u64) -> Instant {
     Instant::now() + ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S))
 }
 
@@ -116,10 +116,10 @@ pub async fn read_body(
     stall: Duration,
     deadline: Instant,
 ) -> Result<(), RetryAdvice> {
-    let mut known = item.taken();
+    let mut known = item.bytes_arrived();
     loop {
         let patience = stall.min(deadline.saturating_duration_since(Instant::now()));
-        let piece = timeout(patience, body.next()).await.map_err(|_| again(Unavailable::Stalled))??;
+        let piece = timeout(patience, body.next()).await.map_err(|_| retry(Unavailable::Stalled))??;
         let Some(piece) = piece else { return Ok(()) };
         let piece = piece.as_ref();
         let passed = usize::try_from(known).unwrap_or(usize::MAX).min(piece.len());

@@ -134,7 +134,7 @@ impl CurrentStep {
                     return StatusChange::AsBefore;
                 }
             }
-            TurnStep::Calling { tool, number, of, .. } => self.calling(tool, number, of),
+            TurnStep::Calling { tool, number, of, .. } => self.note_calls(tool, number, of),
             TurnStep::Called { .. } => {
                 let Self::Calling(calls) = self else { return StatusChange::AsBefore };
                 (calls.running, calls.ended) = (calls.running.saturating_sub(1), calls.ended + 1);
@@ -147,7 +147,7 @@ impl CurrentStep {
         StatusChange::Newly
     }
 
-    fn calling(&mut self, tool: String, number: usize, of: usize) {
+    fn note_calls(&mut self, tool: String, number: usize, of: usize) {
         let now = Instant::now();
         match self {
             Self::Calling(calls) => {
@@ -174,7 +174,7 @@ impl CurrentStep {
     }
 
     /// When it is worth a word; none when there is nothing to show.
-    fn due(&self, patience: StatusDelays) -> Option<Instant> {
+    fn next_status_at(&self, patience: StatusDelays) -> Option<Instant> {
         match self {
             Self::Nothing => None,
             Self::Fetching { since, of, .. } => (*of > 1).then(|| *since + patience.doing),
@@ -184,7 +184,7 @@ impl CurrentStep {
         }
     }
 
-    fn sight(&self) -> Option<StatusText> {
+    fn status_text(&self) -> Option<StatusText> {
         Some(match self {
             Self::Nothing => return None,
             Self::Fetching { done, of, .. } => StatusText::Doing(words::fetching((done + 1).min(*of), *of)),
@@ -216,7 +216,7 @@ impl StatusWatcher {
         loop {
             let due = {
                 let state = self.state.borrow_and_update();
-                state.now.due(patience).filter(|_| state.number != self.returned)
+                state.now.next_status_at(patience).filter(|_| state.number != self.returned)
             };
             match due {
                 Some(due) if due > Instant::now() => sleep_until(due).await,
@@ -234,7 +234,7 @@ impl StatusWatcher {
     pub fn newest(&mut self) -> Option<StatusText> {
         let state = self.state.borrow();
         self.returned = state.number;
-        state.now.sight()
+        state.now.status_text()
     }
 }
 
@@ -247,7 +247,7 @@ mod tests {
     const HOUR: StatusDelays =
         StatusDelays { doing: Duration::from_secs(3600), saying: Duration::from_secs(3600) };
 
-    fn calling(newest: &LatestStep, tool: &str, number: usize, of: usize) {
+    fn note_calls(newest: &LatestStep, tool: &str, number: usize, of: usize) {
         newest.step(TurnStep::Calling { call: TurnId::new("t").call(number), tool: tool.into(), number, of });
     }
 
@@ -274,7 +274,7 @@ mod tests {
     #[tokio::test]
     async fn the_newest_words_come_once() {
         let (newest, mut watcher) = LatestStep::new();
-        calling(&newest, "x", 1, 1);
+        note_calls(&newest, "x", 1, 1);
         for n in 0..10_000 {
             report(&newest, &n.to_string());
         }
@@ -290,10 +290,10 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_is_young_or_over_is_not_worth_a_word() {
         let (newest, mut watcher) = LatestStep::new();
-        calling(&newest, "x", 1, 1);
+        note_calls(&newest, "x", 1, 1);
         report(&newest, "first");
         assert!(is_quiet(&mut watcher, HOUR).await);
-        calling(&newest, "x", 1, 1);
+        note_calls(&newest, "x", 1, 1);
         assert!(is_quiet(&mut watcher, NONE).await, "the words of the call before");
         report(&newest, "second");
         assert!(is_quiet(&mut watcher, HOUR).await);
@@ -303,17 +303,17 @@ mod tests {
     #[tokio::test]
     async fn several_calls_are_counted_one_after_the_other_and_side_by_side() {
         let (newest, mut watcher) = LatestStep::new();
-        calling(&newest, "attachment_save", 1, 5);
+        note_calls(&newest, "attachment_save", 1, 5);
         assert!(is_quiet(&mut watcher, HOUR).await);
         assert_eq!(doing(&mut watcher).await, "saving 1 of 5");
         called(&newest);
-        calling(&newest, "attachment_save", 2, 5);
+        note_calls(&newest, "attachment_save", 2, 5);
         assert_eq!(doing(&mut watcher).await, "saving 2 of 5");
         report(&newest, "half");
         assert_eq!(doing(&mut watcher).await, "saving 2 of 5: half");
         called(&newest);
         for number in 3..=5 {
-            calling(&newest, "file_read", number, 5);
+            note_calls(&newest, "file_read", number, 5);
         }
         assert_eq!(doing(&mut watcher).await, "reading 3 of 5");
         called(&newest);

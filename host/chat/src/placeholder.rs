@@ -102,8 +102,8 @@ pub enum PlaceholderRef {
 
 impl PlaceholderRef {
     /// What stands there for a reply, and so what the reply's first message is.
-    pub fn of<D: EditableMessage>(shown: Option<Placeholder<D>>) -> (Option<Self>, FirstMessage) {
-        let left = shown.and_then(Placeholder::left).and_then(|left| match left {
+    pub fn from_shown<D: EditableMessage>(shown: Option<Placeholder<D>>) -> (Option<Self>, FirstMessage) {
+        let left = shown.and_then(Placeholder::outcome).and_then(|left| match left {
             PlaceholderEnd::Standing(id) => id.parse().ok().map(Self::Edit),
             PlaceholderEnd::Doubtful(id) => id.parse().ok().map(Self::Delete),
         });
@@ -134,7 +134,7 @@ impl<D: EditableMessage> Placeholder<D> {
 
     /// What is to become of the message. No request about it is under way any more: one that
     /// overtook the answer would take its place.
-    pub fn left(self) -> Option<PlaceholderEnd> {
+    pub fn outcome(self) -> Option<PlaceholderEnd> {
         match self.state {
             PlaceholderState::Shown(id) => Some(PlaceholderEnd::Standing(id)),
             PlaceholderState::Doubtful(id) => Some(PlaceholderEnd::Doubtful(id)),
@@ -148,7 +148,7 @@ impl<D: EditableMessage> TurnDisplay for Placeholder<D> {
     /// Finds the message that an earlier run may have sent: it must not stand there for ever.
     async fn begin(&mut self) {
         if self.state == PlaceholderState::Begun {
-            self.state = self.sent(&StyledText::plain("⏳ …")).await;
+            self.state = self.send_text(&StyledText::plain("⏳ …")).await;
         }
     }
 
@@ -162,7 +162,7 @@ impl<D: EditableMessage> TurnDisplay for Placeholder<D> {
     }
 
     async fn show(&mut self, sight: StatusText) -> Duration {
-        self.state = self.shown(&seen::<D>(&sight)).await;
+        self.state = self.show_text(&status_to_text::<D>(&sight)).await;
         match sight {
             _ if self.draft.is_in_group() => GROUP_EVERY,
             StatusText::Doing(_) => DOING_EVERY,
@@ -173,7 +173,7 @@ impl<D: EditableMessage> TurnDisplay for Placeholder<D> {
 
 impl<D: EditableMessage> Placeholder<D> {
     /// Sends or edits; returns what there is then.
-    async fn shown(&self, text: &StyledText) -> PlaceholderState {
+    async fn show_text(&self, text: &StyledText) -> PlaceholderState {
         match &self.state {
             PlaceholderState::None | PlaceholderState::Begun => self.send(text).await,
             PlaceholderState::Shown(id) => match self.draft.edit(id, text).await {
@@ -188,14 +188,14 @@ impl<D: EditableMessage> Placeholder<D> {
     /// Sends it, if it can be written down before: a turn that runs again must not send a second
     /// one.
     async fn send(&self, text: &StyledText) -> PlaceholderState {
-        if let Err(error) = self.store.placeholder_begun(&self.turn).await {
+        if let Err(error) = self.store.mark_placeholder_begun(&self.turn).await {
             tracing::debug!(turn = %self.turn, %error, "nothing is shown of a turn");
             return PlaceholderState::Over;
         }
-        self.sent(text).await
+        self.send_text(text).await
     }
 
-    async fn sent(&self, text: &StyledText) -> PlaceholderState {
+    async fn send_text(&self, text: &StyledText) -> PlaceholderState {
         let sent = match self.draft.send(text).await {
             Ok(sent) => sent,
             Err(failure) => {
@@ -203,7 +203,7 @@ impl<D: EditableMessage> Placeholder<D> {
                 return PlaceholderState::Over;
             }
         };
-        if let Err(error) = self.store.placeholder_sent(&self.turn, &sent).await {
+        if let Err(error) = self.store.mark_placeholder_sent(&self.turn, &sent).await {
             tracing::warn!(turn = %self.turn, %error, "a placeholder would be forgotten by a crash now");
         }
         PlaceholderState::Shown(sent)
@@ -211,18 +211,18 @@ impl<D: EditableMessage> Placeholder<D> {
 }
 
 /// In place of an answer that is not there yet: what is done, or what is said so far.
-fn seen<D: EditableMessage>(sight: &StatusText) -> StyledText {
+fn status_to_text<D: EditableMessage>(sight: &StatusText) -> StyledText {
     match sight {
         StatusText::Doing(words) => StyledText::plain(format!("⏳ {words}")),
-        StatusText::Saying(text) => so_far(text, D::TEXT_UNITS_MAX),
+        StatusText::Saying(text) => partial_answer(text, D::TEXT_UNITS_MAX),
     }
 }
 
 /// As much of an answer as one message holds, and a sign that it goes on.
-fn so_far(text: &str, text_units_max: usize) -> StyledText {
+fn partial_answer(text: &str, text_units_max: usize) -> StyledText {
     let all = markdown(text);
     let first = split(&all.text, text_units_max - GOES_ON.len()).first().map_or(0, |piece| piece.len());
-    let mut head = all.slice(0..first).bounded();
+    let mut head = all.slice(0..first).truncate_spans();
     head.push(StyledText::plain(GOES_ON));
     head
 }
@@ -233,11 +233,11 @@ mod tests {
 
     #[test]
     fn what_is_said_so_far_fits_into_one_message_and_goes_on() {
-        let check = |text: &str, shown: &str| assert_eq!(so_far(text, 4096).text, shown, "{text:?}");
+        let check = |text: &str, shown: &str| assert_eq!(partial_answer(text, 4096).text, shown, "{text:?}");
         check("", " …");
         check("**a** b", "a b …");
         check("```\ncode", "code …");
-        let long = so_far(&"**👍** ".repeat(5000), 4096);
+        let long = partial_answer(&"**👍** ".repeat(5000), 4096);
         assert!(long.text.ends_with(" …") && long.text.encode_utf16().count() <= 4096);
         assert!(long.spans.iter().all(|span| long.text.get(span.start..span.end).is_some()));
     }

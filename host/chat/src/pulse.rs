@@ -29,7 +29,7 @@ tokio::task_local! {
 }
 
 /// The loop that this is called from takes its next step after this at the latest.
-pub fn goes_on_within(longest: Duration) {
+pub fn note_next_within(longest: Duration) {
     let _ = OWN.try_with(|pulse| pulse.change(|beats| beats.due = Some(Instant::now() + longest)));
 }
 
@@ -46,7 +46,7 @@ impl LoopHealth {
     }
 
     /// Runs the channel's loop.
-    pub async fn of_loop<T>(&'static self, run: impl Future<Output = T>) -> T {
+    pub async fn run_loop<T>(&'static self, run: impl Future<Output = T>) -> T {
         let ended = OWN.scope(self, run).await;
         self.change(|beats| beats.due = None);
         ended
@@ -54,14 +54,14 @@ impl LoopHealth {
 
     /// The platform has said who the bot is, which is all that can be said before it brings
     /// something.
-    pub fn known(&self) {
+    pub fn note_known(&self) {
         self.change(|beats| beats.answered = Some(Instant::now()));
     }
 
     /// The platform has answered, and brought so many updates.
-    pub fn answered(&self, updates: usize) {
+    pub fn note_answer(&self, updates: usize) {
         COUNTS.updates.add(updates as u64);
-        self.known();
+        self.note_known();
         self.polled.notify_one();
     }
 
@@ -71,12 +71,12 @@ impl LoopHealth {
     }
 
     /// Waits until the platform has answered; for one who waits.
-    pub async fn polled(&self) {
+    pub async fn await_poll(&self) {
         self.polled.notified().await;
     }
 
     /// How long ago the loop should have taken its next step; zero while all is well.
-    pub fn overdue(&self) -> Duration {
+    pub fn overdue_by(&self) -> Duration {
         self.read(|beats| beats.due).map_or(Duration::ZERO, |due| due.elapsed())
     }
 
@@ -98,18 +98,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_loop_alone_has_a_pulse_and_only_where_it_must_go_on() {
-        goes_on_within(Duration::ZERO);
-        assert_eq!(PULSE.overdue(), Duration::ZERO, "nobody polls");
+        note_next_within(Duration::ZERO);
+        assert_eq!(PULSE.overdue_by(), Duration::ZERO, "nobody polls");
         PULSE
-            .of_loop(async {
-                goes_on_within(Duration::from_secs(3600));
-                assert_eq!(PULSE.overdue(), Duration::ZERO, "a poll may last long");
-                goes_on_within(Duration::ZERO);
+            .run_loop(async {
+                note_next_within(Duration::from_secs(3600));
+                assert_eq!(PULSE.overdue_by(), Duration::ZERO, "a poll may last long");
+                note_next_within(Duration::ZERO);
                 std::thread::sleep(Duration::from_millis(2));
-                assert!(PULSE.overdue() >= Duration::from_millis(1));
-                assert_eq!(OTHER.overdue(), Duration::ZERO, "each channel has its own");
+                assert!(PULSE.overdue_by() >= Duration::from_millis(1));
+                assert_eq!(OTHER.overdue_by(), Duration::ZERO, "each channel has its own");
             })
             .await;
-        assert_eq!(PULSE.overdue(), Duration::ZERO, "it has ended");
+        assert_eq!(PULSE.overdue_by(), Duration::ZERO, "it has ended");
     }
 }

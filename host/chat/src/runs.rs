@@ -3,7 +3,7 @@
 
 pub use crate::answering::ResumedTurn;
 
-use crate::answering::{ChannelServices, IntakeState, arrivals, fetched, hand_on};
+use crate::answering::{ChannelServices, IntakeState, arrivals, fetch_files, hand_on};
 use crate::lanes::{Arrival, TurnSlot};
 use crate::outbound::{FirstMessage, plan};
 use crate::people::AdmitsPeople;
@@ -28,7 +28,7 @@ pub trait Messenger: Send + Sync {
     fn channel(&self) -> String;
 
     /// Whether somebody is served in private.
-    fn serves(&self, person: &str) -> bool;
+    fn is_served(&self, person: &str) -> bool;
 
     /// Where somebody is written to in private.
     ///
@@ -151,31 +151,31 @@ struct ReachableChannels {
 impl Runs {
     /// Who reaches the people of a channel; none while it is not up.
     pub fn messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
-        self.known().messengers.get(channel).cloned()
+        self.lock_known().messengers.get(channel).cloned()
     }
 
     /// Has messages begin runs.
     pub fn begin_with(&self, starter: Arc<dyn RunStarter>) {
-        self.known().starter = Some(starter);
+        self.lock_known().starter = Some(starter);
     }
 
     /// Lets go of channels and of what begins runs: they hold this, and with the last of them the
     /// store is closed.
     pub fn close(&self) {
-        let known = std::mem::take(&mut *self.known());
+        let known = std::mem::take(&mut *self.lock_known());
         // Unlocked: what ends may look here.
         drop(known);
     }
 
     /// Writes to people for the calls of a turn; none where nobody does.
     pub(crate) fn messaging(&self, asking: CallingTurn) -> Option<Arc<dyn Messaging>> {
-        let starter = self.known().starter.clone()?;
+        let starter = self.lock_known().starter.clone()?;
         Some(starter.messaging(asking))
     }
 
     /// Who begins a run for this message, if it is for one.
     pub(crate) fn starter(&self, text: &str) -> Option<Arc<dyn RunStarter>> {
-        let starter = self.known().starter.clone();
+        let starter = self.lock_known().starter.clone();
         starter.filter(|starter| starter.is_command(text))
     }
 
@@ -185,10 +185,10 @@ impl Runs {
         channels: watch::Receiver<Arc<C>>,
         lanes: mpsc::Sender<Arrival>,
     ) {
-        self.known().messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, lanes }));
+        self.lock_known().messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, lanes }));
     }
 
-    fn known(&self) -> MutexGuard<'_, ReachableChannels> {
+    fn lock_known(&self) -> MutexGuard<'_, ReachableChannels> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -200,7 +200,7 @@ struct ReachableChannel<C> {
 }
 
 impl<C: AdmitsPeople> ReachableChannel<C> {
-    fn now(&self) -> Arc<C> {
+    fn current(&self) -> Arc<C> {
         self.channels.borrow().clone()
     }
 
@@ -214,7 +214,7 @@ impl<C: AdmitsPeople> ReachableChannel<C> {
         &self,
         person: &str,
     ) -> Result<(Arc<C>, C::Target, Option<ReplyPlace>), UnreachableReason> {
-        let channel = self.now();
+        let channel = self.current();
         let Ok(number) = person.parse() else {
             return Err(UnreachableReason::Ever(format!("{person} is no number of a person")));
         };
@@ -225,37 +225,37 @@ impl<C: AdmitsPeople> ReachableChannel<C> {
 
 fn slot(base: &ChannelServices) -> Arc<TurnSlot> {
     // A turn that waits here holds no place among the turns.
-    TurnSlot::among(&base.places)
+    TurnSlot::new(&base.places)
 }
 
 #[async_trait]
 impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
     fn channel(&self) -> String {
-        self.now().base().channel.clone()
+        self.current().base().channel.clone()
     }
 
-    fn serves(&self, person: &str) -> bool {
-        person.parse().is_ok_and(|person| self.now().door().allows(person))
+    fn is_served(&self, person: &str) -> bool {
+        person.parse().is_ok_and(|person| self.current().door().is_allowed(person))
     }
 
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason> {
         let (channel, target, place) = self.private(person).await?;
         let chat = crate::desk::ApprovalDisplay::chat(&channel.board(&target, person));
-        Ok(PrivateChat { target: C::answered(&target, None).0, chat, place })
+        Ok(PrivateChat { target: C::reply_address(&target, None).0, chat, place })
     }
 
     async fn fetch(&self, files: &str) -> Attachments {
-        let channel = self.now();
+        let channel = self.current();
         let files = serde_json::from_str(files).unwrap_or_else(|error| {
             tracing::error!(%error, "the files of a reply are unreadable");
             Vec::new()
         });
-        fetched(&channel, files, &channel.base().limits, &()).await
+        fetch_files(&channel, files, &channel.base().limits, &()).await
     }
 
     async fn arrive(&self, session: SessionId, update_id: i64) {
         let message = Arrival::Message(session, QueuedUpdate { update_id, album: None });
-        if hand_on(self.now().base(), &self.lanes, message).await == IntakeState::Stops {
+        if hand_on(self.current().base(), &self.lanes, message).await == IntakeState::Stops {
             tracing::debug!("a request goes on at the next start");
         }
     }
@@ -265,12 +265,12 @@ impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
     }
 
     async fn send(&self, message: StoredReply) {
-        let channel = self.now();
+        let channel = self.current();
         self.hand_on(&channel, arrivals::message(&*channel, message)).await;
     }
 
     async fn answer(&self, reply: StoredReply) {
-        let channel = self.now();
+        let channel = self.current();
         self.hand_on(&channel, arrivals::reply(&*channel, reply)).await;
     }
 
@@ -282,13 +282,13 @@ impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
         let (channel, target, _) = self.private(person).await?;
         let base = channel.base();
         let desk = base.desk.of_one(person, patience);
-        Ok(desk.asking(channel.board(&target, person), person.to_owned(), slot(base)))
+        Ok(desk.new_approver(channel.board(&target, person), person.to_owned(), slot(base)))
     }
 
     fn approver_below(&self, target: &str, asker: &str) -> Option<Arc<dyn Approver>> {
-        let (channel, target) = (self.now(), C::target(target)?);
+        let (channel, target) = (self.current(), C::target(target)?);
         let base = channel.base();
-        Some(base.desk.asking(channel.board(&target, asker), asker.to_owned(), slot(base)))
+        Some(base.desk.new_approver(channel.board(&target, asker), asker.to_owned(), slot(base)))
     }
 }
 

@@ -28,7 +28,7 @@ impl RetryPauses {
     }
 
     /// It works.
-    pub fn over(&mut self) {
+    pub fn clear(&mut self) {
         if self.said.take().is_some() {
             tracing::info!("{} works again", self.what);
         }

@@ -24,7 +24,7 @@ pub const STEER_WHAT: &str =
 pub const CANCELLED: &str = "Cancelled: nothing had been done yet. Send the message again if it is needed.";
 
 /// In place of an answer to a message that was begun too often.
-pub fn given_up(attempts: u32) -> String {
+pub fn gave_up(attempts: u32) -> String {
     format!(
         "internal: this message made the gateway fail {attempts} times and is not tried again; its operator finds \
          more in the log."

@@ -23,7 +23,7 @@ pub(super) fn worker(readable: &[BorrowedFd<'_>]) -> Result<Option<Landlock>, Co
     let mut rules = ruleset(handled, tcp)?;
     for fd in readable {
         rules =
-            rules.add_rule(PathBeneath::new(fd, AccessFs::ReadFile | AccessFs::ReadDir)).map_err(refused)?;
+            rules.add_rule(PathBeneath::new(fd, AccessFs::ReadFile | AccessFs::ReadDir)).map_err(landlock_error)?;
     }
     restrict(rules, handled, tcp)
 }
@@ -62,7 +62,7 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
             if let Some(fd) = open(place, needed)? {
                 let of_files = AccessFs::from_file(NEWEST);
                 let access = if is_folder(&fd) { access } else { access & of_files };
-                rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(refused)?;
+                rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(landlock_error)?;
             }
         }
     }
@@ -71,11 +71,11 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
         [("/dev/null", AccessFs::ReadFile | AccessFs::WriteFile), ("/dev/urandom", AccessFs::ReadFile.into())]
     {
         if let Some(fd) = open(Path::new(device), Presence::No)? {
-            rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(refused)?;
+            rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(landlock_error)?;
         }
     }
     for port in ports.unwrap_or_default() {
-        rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp)).map_err(refused)?;
+        rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp)).map_err(landlock_error)?;
     }
     let tcp = if ports.is_some() { AccessNet::from_all(ABI::V4) } else { AccessNet::BindTcp.into() };
     restrict(rules, handled, tcp)
@@ -107,7 +107,7 @@ fn ruleset(handled: BitFlags<AccessFs>, tcp: BitFlags<AccessNet>) -> Result<Rule
         .and_then(|rules| rules.handle_access(tcp))
         .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
         .and_then(Ruleset::create)
-        .map_err(refused)
+        .map_err(landlock_error)
 }
 
 fn restrict(
@@ -115,7 +115,7 @@ fn restrict(
     handled: BitFlags<AccessFs>,
     tcp: BitFlags<AccessNet>,
 ) -> Result<Option<Landlock>, ConfineError> {
-    let RestrictionStatus { ruleset, landlock, .. } = rules.restrict_self().map_err(refused)?;
+    let RestrictionStatus { ruleset, landlock, .. } = rules.restrict_self().map_err(landlock_error)?;
     let LandlockStatus::Available { effective_abi, kernel_abi } = landlock else { return Ok(None) };
     if ruleset == RulesetStatus::NotEnforced {
         return Ok(None);
@@ -123,17 +123,17 @@ fn restrict(
     let names = |text: String| text.split(" | ").map(str::to_owned).filter(|name| !name.is_empty()).collect();
     Ok(Some(Landlock {
         abi: kernel_abi.map_or(effective_abi as u32, |abi| u32::try_from(abi).unwrap_or(0)),
-        files: names(in_words(handled & AccessFs::from_all(effective_abi))),
-        tcp: names(in_words(AccessNet::from_all(effective_abi) & tcp)),
-        scoped: names(in_words(Scope::from_all(effective_abi))),
+        files: names(describe_flags(handled & AccessFs::from_all(effective_abi))),
+        tcp: names(describe_flags(AccessNet::from_all(effective_abi) & tcp)),
+        scoped: names(describe_flags(Scope::from_all(effective_abi))),
     }))
 }
 
 /// The flags by name, with ` | ` between.
-fn in_words<T: ::landlock::Access + std::fmt::Debug>(flags: BitFlags<T>) -> String {
+fn describe_flags<T: ::landlock::Access + std::fmt::Debug>(flags: BitFlags<T>) -> String {
     flags.iter().map(|flag| format!("{flag:?}")).collect::<Vec<_>>().join(" | ")
 }
 
-fn refused(error: RulesetError) -> ConfineError {
+fn landlock_error(error: RulesetError) -> ConfineError {
     ConfineError::refused("restrict files and ports with Landlock", error)
 }

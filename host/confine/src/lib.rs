@@ -43,7 +43,7 @@ impl Config {
     /// # Errors
     /// [`NotWhole`], which names what is missing and how to mend it.
     pub fn demand(&self, report: &Report) -> Result<(), IncompleteError> {
-        let missing = report.missing();
+        let missing = report.missing_controls();
         if !self.require || missing.is_empty() {
             Ok(())
         } else {

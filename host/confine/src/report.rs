@@ -116,7 +116,7 @@ pub enum MissingControl {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "[isolation] require = true, and in the {who} {}. Without require = true it starts with what there is.",
-    listed(.missing)
+    list_missing(.missing)
 )]
 pub struct IncompleteError {
     /// Whose it is.
@@ -125,13 +125,13 @@ pub struct IncompleteError {
     pub missing: Vec<MissingControl>,
 }
 
-fn listed(missing: &[MissingControl]) -> String {
+fn list_missing(missing: &[MissingControl]) -> String {
     missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and ")
 }
 
 impl Report {
     /// What of a complete isolation is not in force; empty when all is.
-    pub fn missing(&self) -> Vec<MissingControl> {
+    pub fn missing_controls(&self) -> Vec<MissingControl> {
         let mut missing = Vec::new();
         if !self.no_new_privs {
             missing.push(MissingControl::NoNewPrivs);

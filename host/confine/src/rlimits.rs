@@ -25,7 +25,7 @@ pub(super) fn worker(kind: WorkerKind) -> Result<BTreeMap<String, u64>, ConfineE
     ])?;
     if let WorkerKind::Compile { cpu_seconds } = kind {
         // One more until SIGKILL: SIGXCPU says what it was.
-        let hard = lowered(Resource::Cpu, cpu_seconds.saturating_add(1));
+        let hard = lower_limit(Resource::Cpu, cpu_seconds.saturating_add(1));
         let limit = Rlimit { current: Some(cpu_seconds.min(hard)), maximum: Some(hard) };
         setrlimit(Resource::Cpu, limit).map_err(|e| ConfineError::refused("set a resource limit", e))?;
         in_force.insert("cpu".to_owned(), cpu_seconds);
@@ -41,7 +41,7 @@ pub(super) fn gateway() -> Result<BTreeMap<String, u64>, ConfineError> {
 fn set(limits: &[(&str, Resource, u64)]) -> Result<BTreeMap<String, u64>, ConfineError> {
     let mut in_force = BTreeMap::new();
     for &(name, resource, limit) in limits {
-        let limit = lowered(resource, limit);
+        let limit = lower_limit(resource, limit);
         setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
             .map_err(|e| ConfineError::refused("set a resource limit", e))?;
         in_force.insert(name.to_owned(), limit);
@@ -50,6 +50,6 @@ fn set(limits: &[(&str, Resource, u64)]) -> Result<BTreeMap<String, u64>, Confin
 }
 
 /// The limit, or a lower one that was there.
-fn lowered(resource: Resource, limit: u64) -> u64 {
+fn lower_limit(resource: Resource, limit: u64) -> u64 {
     getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit))
 }

@@ -219,14 +219,14 @@ pub(super) fn worker(kind: WorkerKind) -> Result<FilterResult, ConfineError> {
     // glibc then falls back to clone, whose flags can be seen; and wasmtime copies where it would
     // share memory files, which no limit of memory counts.
     let absent = [libc::SYS_clone3, libc::SYS_memfd_create];
-    install(everywhere(&absent), SeccompAction::Errno(libc::ENOSYS as u32))?;
-    let mut tried = tried()?;
+    install(all_numbers(&absent), SeccompAction::Errno(libc::ENOSYS as u32))?;
+    let mut tried = refused_rules()?;
     if kind == WorkerKind::Call {
         tried.insert(libc::SYS_clone, Vec::new());
     }
     install(tried, SeccompAction::Errno(libc::EPERM as u32))?;
     // Last: it does not let another filter be installed.
-    let mut rules = allowed()?;
+    let mut rules = allowed_rules()?;
     for call in [absent[0], absent[1], libc::SYS_ioctl, libc::SYS_fcntl, libc::SYS_prctl] {
         rules.insert(call, Vec::new());
     }
@@ -236,26 +236,26 @@ pub(super) fn worker(kind: WorkerKind) -> Result<FilterResult, ConfineError> {
 /// Takes from the gateway what it never does.
 pub(super) fn gateway() -> Result<FilterResult, ConfineError> {
     let never = [GATEWAY_NEVER, GATEWAY_NEVER_ON_THIS_MACHINE].concat();
-    install(everywhere(&never), SeccompAction::Errno(libc::EPERM as u32))
+    install(all_numbers(&never), SeccompAction::Errno(libc::EPERM as u32))
 }
 
 /// What a worker may do, beside what [`tried`] refuses softly.
-fn allowed() -> Result<Rules, ConfineError> {
+fn allowed_rules() -> Result<Rules, ConfineError> {
     let mut rules: Rules =
         WORKER.iter().chain(WORKER_OF_THIS_MACHINE).map(|call| (*call, Vec::new())).collect();
     let own_pid = rustix::process::getpid().as_raw_nonzero().get() as u64;
     // No page is writable and executable at once.
     let both = (libc::PROT_WRITE | libc::PROT_EXEC) as u64;
     let either = [0, libc::PROT_WRITE as u64, libc::PROT_EXEC as u64];
-    let protected = |bits: &u64| rule(vec![masked(2, both, *bits)?]);
+    let protected = |bits: &u64| rule(vec![masked_condition(2, both, *bits)?]);
     rules.insert(libc::SYS_mprotect, either.iter().map(protected).collect::<Result<_, _>>()?);
     // Private mappings alone, which its limit of memory counts.
     let private = |bits: &u64| {
-        rule(vec![masked(2, both, *bits)?, masked(3, libc::MAP_TYPE as u64, libc::MAP_PRIVATE as u64)?])
+        rule(vec![masked_condition(2, both, *bits)?, masked_condition(3, libc::MAP_TYPE as u64, libc::MAP_PRIVATE as u64)?])
     };
     rules.insert(libc::SYS_mmap, either.iter().map(private).collect::<Result<_, _>>()?);
     let thread = libc::CLONE_THREAD as u64;
-    rules.insert(libc::SYS_clone, vec![rule(vec![masked(0, thread | NOT_A_THREAD, thread)?])?]);
+    rules.insert(libc::SYS_clone, vec![rule(vec![masked_condition(0, thread | NOT_A_THREAD, thread)?])?]);
     // Signals to itself (`abort`), sockets without an address and their timeouts and buffers,
     // limits that are only read, pairs of its own.
     rules.insert(libc::SYS_tgkill, vec![rule(vec![equal(0, own_pid)?])?]);
@@ -268,13 +268,13 @@ fn allowed() -> Result<Rules, ConfineError> {
     rules.insert(libc::SYS_prlimit64, vec![rule(vec![equal(0, 0)?, null(2)?])?]);
     // Streams alone, which have one peer: a datagram names its receiver itself. Flags apart.
     let kind = !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u32;
-    let stream = masked(1, kind.into(), libc::SOCK_STREAM as u64)?;
+    let stream = masked_condition(1, kind.into(), libc::SOCK_STREAM as u64)?;
     rules.insert(libc::SYS_socketpair, vec![rule(vec![equal(0, libc::AF_UNIX as u64)?, stream])?]);
     Ok(rules)
 }
 
 /// What libraries try and live without: other commands of `ioctl`, `fcntl` and `prctl`.
-fn tried() -> Result<Rules, ConfineError> {
+fn refused_rules() -> Result<Rules, ConfineError> {
     let none_of = |argument: u8, commands: &[u64]| -> Result<Vec<SeccompRule>, ConfineError> {
         let conditions = commands.iter().map(|command| condition(argument, SeccompCmpOp::Ne, *command));
         Ok(vec![rule(conditions.collect::<Result<_, _>>()?)?])
@@ -292,7 +292,7 @@ fn tried() -> Result<Rules, ConfineError> {
 
 /// The calls under every number that they have: x86-64 kernels may answer to a second set, which a
 /// list of what is forbidden must name too.
-fn everywhere(calls: &[libc::c_long]) -> Rules {
+fn all_numbers(calls: &[libc::c_long]) -> Rules {
     const X32: i64 = 0x4000_0000;
     let second = |call: &libc::c_long| cfg!(target_arch = "x86_64").then_some(call | X32);
     calls
@@ -343,7 +343,7 @@ fn equal(argument: u8, value: u64) -> Result<SeccompCondition, ConfineError> {
     condition(argument, SeccompCmpOp::Eq, value)
 }
 
-fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, ConfineError> {
+fn masked_condition(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, ConfineError> {
     condition(argument, SeccompCmpOp::MaskedEq(mask), value)
 }
 

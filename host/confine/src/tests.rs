@@ -36,7 +36,7 @@ fn what_is_missing_is_named() {
     let check = |change: &dyn Fn(&mut Report), expected: &[MissingControl]| {
         let mut report = report(ConfinementMode::CallWorker);
         change(&mut report);
-        assert_eq!(report.missing(), expected);
+        assert_eq!(report.missing_controls(), expected);
     };
     check(&|_| {}, &[]);
     check(&|r| r.no_new_privs = false, &[MissingControl::NoNewPrivs]);
@@ -52,7 +52,7 @@ fn what_is_missing_is_named() {
     // A gateway of root keeps its rights over other people's files.
     let mut gateway = report(ConfinementMode::Gateway);
     gateway.capabilities.permitted = 3;
-    assert_eq!(gateway.missing(), []);
+    assert_eq!(gateway.missing_controls(), []);
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub enum TrialResult {
 }
 
 impl TrialResult {
-    fn of(done: io::Result<()>) -> Self {
+    fn from_result(done: io::Result<()>) -> Self {
         const REFUSALS: [Errno; 7] = [
             Errno::ACCESS,
             Errno::PERM,
@@ -182,7 +182,7 @@ impl TrialFolder {
 
     /// Tries one thing in this confined process.
     pub fn attempt(&self, trial: &Trial) -> TrialResult {
-        TrialResult::of((trial.deed)(self))
+        TrialResult::from_result((trial.deed)(self))
     }
 
     /// The port of a listener, or one that nobody needs to listen on.

@@ -22,7 +22,7 @@ pub enum BadArguments {
 
 impl BadArguments {
     /// The same without anything that was typed.
-    pub fn audited(&self) -> &'static str {
+    pub fn audit_text(&self) -> &'static str {
         match self {
             Self::NotAPair(_) | Self::Duplicate(_) | Self::OpenQuote => {
                 "what was typed is not key=value, each key once"

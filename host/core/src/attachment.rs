@@ -44,7 +44,7 @@ impl AttachmentInfo {
     }
 
     /// A sender's file name or media type, made fit to be shown.
-    pub fn shown(text: Option<&str>, bytes_max: usize) -> Option<String> {
+    pub fn sanitize(text: Option<&str>, bytes_max: usize) -> Option<String> {
         text.map(|t| one_line(t, bytes_max)).filter(|t| !t.trim().is_empty())
     }
 }

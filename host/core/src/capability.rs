@@ -138,7 +138,7 @@ impl Grants {
 
     /// Every interface, every mount, to be written, and a network without anybody in it: what a
     /// component is linked with where nothing runs under it.
-    pub fn everything() -> Self {
+    pub fn all() -> Self {
         let mount = |guest: &&str| MountGrant { guest: (*guest).to_owned(), access: Access::AtomicWrite };
         Self {
             mounts: MOUNTS.iter().map(mount).collect(),
@@ -169,14 +169,14 @@ impl Grants {
     }
 
     /// In words, for people: `/shared (atomic-write), /tmp (atomic-write); turn-attachments`.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let mounts: Vec<_> =
             self.mounts.iter().map(|m| format!("{} ({})", m.guest, m.access.as_str())).collect();
         let scratch = self.scratch.iter();
         let scratch = scratch.map(|s| format!("{} (scratch, {}, {} files)", s.guest, s.bytes, s.files));
         let mounts: Vec<_> = mounts.into_iter().chain(scratch).collect();
         let interfaces: Vec<_> = self.interfaces.iter().map(|i| i.as_str()).collect();
-        let network = self.network.as_ref().map(Network::in_words).unwrap_or_default();
+        let network = self.network.as_ref().map(Network::describe).unwrap_or_default();
         let parts = [mounts.join(", "), interfaces.join(", "), network];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         if parts.is_empty() { "nothing".into() } else { parts.join("; ") }

@@ -20,9 +20,9 @@ const WORDS: [&str; 6] = ["new", "retry", "cancel", "help", "start", "steer"];
 ///
 /// A command is `/` and letters, digits or `_`, before anything but blanks, perhaps `@` and a bot's
 /// name, then the end or a blank: `/shared/a.txt` is none.
-pub fn spoken(text: &str, bot_name: Option<&str>) -> CommandLine {
+pub fn parse_command(text: &str, bot_name: Option<&str>) -> CommandLine {
     let text = text.trim_start();
-    let Some(typed) = typed(text).filter(|typed| typed.is_plain()) else {
+    let Some(typed) = split_command(text).filter(|typed| typed.is_plain()) else {
         return CommandLine::Plain(text.to_owned());
     };
     match typed.bot {
@@ -47,7 +47,7 @@ pub struct TypedCommand<'t> {
 }
 
 /// The parts of a text that begins with `/` and something, blanks before it apart.
-pub fn typed(text: &str) -> Option<TypedCommand<'_>> {
+pub fn split_command(text: &str) -> Option<TypedCommand<'_>> {
     let text = text.trim_start().strip_prefix('/')?;
     let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
     let (name, bot) = match word.split_once('@') {
@@ -76,8 +76,8 @@ impl<'t> TypedCommand<'t> {
 }
 
 /// What a command adds to the turn that runs: all that follows `/steer`.
-pub fn steered(command: &str) -> Option<&str> {
-    let typed = typed(command).filter(|typed| typed.word() == Some("steer"))?;
+pub fn steer_text(command: &str) -> Option<&str> {
+    let typed = split_command(command).filter(|typed| typed.word() == Some("steer"))?;
     Some(typed.rest.trim_start())
 }
 
@@ -96,7 +96,7 @@ pub enum ControlWord {
 
 /// The word that a message is, if it is one.
 pub fn word(text: &str) -> Option<ControlWord> {
-    match typed(text).filter(|typed| typed.arguments().is_empty())?.word()? {
+    match split_command(text).filter(|typed| typed.arguments().is_empty())?.word()? {
         "new" => Some(ControlWord::New),
         "retry" => Some(ControlWord::Retry),
         "cancel" => Some(ControlWord::Cancel),
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: CommandLine) {
-        assert_eq!(spoken(text, Some("Our_bot")), expected, "{text:?}");
+        assert_eq!(parse_command(text, Some("Our_bot")), expected, "{text:?}");
     }
 
     #[test]
@@ -140,26 +140,26 @@ mod tests {
             ("/steering wheel", None),
             ("/new", None),
         ] {
-            assert_eq!(steered(command), expected, "{command:?}");
+            assert_eq!(steer_text(command), expected, "{command:?}");
         }
     }
 
     #[test]
     fn a_command_is_read_in_its_parts() {
-        let parts = |text| typed(text).map(|typed| (typed.name, typed.bot, typed.arguments()));
+        let parts = |text| split_command(text).map(|typed| (typed.name, typed.bot, typed.arguments()));
         assert_eq!(parts(" /a@b  c d "), Some(("a", Some("b"), "c d")));
         assert_eq!(parts("/shared/a.txt is it"), Some(("shared/a.txt", None, "is it")));
-        assert!(!typed("/shared/a.txt").expect("parts").is_plain());
-        assert!(!typed("/attachment.add").expect("parts").is_plain());
+        assert!(!split_command("/shared/a.txt").expect("parts").is_plain());
+        assert!(!split_command("/attachment.add").expect("parts").is_plain());
         for text in ["", "a", "/", "/ x", "/@our_bot", "see /help"] {
-            assert_eq!(typed(text), None, "{text:?}");
+            assert_eq!(split_command(text), None, "{text:?}");
         }
     }
 
     #[test]
     fn the_rest_is_not_ours() {
         check("/file_read@other_bot x", CommandLine::ForAnother);
-        assert_eq!(spoken("/x@our_bot", None), CommandLine::ForAnother);
+        assert_eq!(parse_command("/x@our_bot", None), CommandLine::ForAnother);
         for text in ["", "hello", "/", "/ x", "/shared/a.txt", "see /help", "/é", "/@our_bot"] {
             check(text, CommandLine::Plain(text.into()));
         }

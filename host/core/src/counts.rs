@@ -184,7 +184,7 @@ impl<const N: usize> LabelCounts<N> {
     }
 
     /// Each word with its number; [`OTHER`] where it has one.
-    pub fn each(&self) -> Vec<(&'static str, u64)> {
+    pub fn to_list(&self) -> Vec<(&'static str, u64)> {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let known = self.words.iter().copied().zip(self.counts.iter().map(count));
         known.chain(Some((OTHER, count(&self.other))).filter(|(_, n)| *n > 0)).collect()
@@ -193,7 +193,7 @@ impl<const N: usize> LabelCounts<N> {
 
 impl CallCounts {
     /// A call ended: of a tool that there is, else `None`.
-    pub fn ended(&self, tool: Option<&str>, code: Option<ErrorCode>, microseconds: u64) {
+    pub fn note_call(&self, tool: Option<&str>, code: Option<ErrorCode>, microseconds: u64) {
         let code = code.map_or("ok", ErrorCode::as_str);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (tool.unwrap_or(OTHER).to_owned(), code);
@@ -208,7 +208,7 @@ impl CallCounts {
     }
 
     /// How many of each tool ended with each code; `ok` is the code of success.
-    pub fn each(&self) -> Vec<((String, &'static str), u64)> {
+    pub fn to_list(&self) -> Vec<((String, &'static str), u64)> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         ended.iter().map(|(key, count)| (key.clone(), *count)).collect()
     }
@@ -233,28 +233,28 @@ mod tests {
     fn words_are_of_their_set_or_others() {
         let words = LabelCounts::new(["a", "b"]);
         words.add("b", 2);
-        assert_eq!(words.each(), [("a", 0), ("b", 2)]);
+        assert_eq!(words.to_list(), [("a", 0), ("b", 2)]);
         words.add("who knows", 1);
-        assert_eq!(words.each(), [("a", 0), ("b", 2), (OTHER, 1)]);
+        assert_eq!(words.to_list(), [("a", 0), ("b", 2), (OTHER, 1)]);
     }
 
     #[test]
     fn calls_are_counted_by_tool_and_code_within_bounds() {
         let counts = Counts::new();
         let calls = &counts.calls;
-        calls.ended(Some("file_read"), None, 900);
-        calls.ended(Some("file_read"), Some(ErrorCode::NotFound), 5_000);
-        calls.ended(None, Some(ErrorCode::UnknownTool), 3_600_000_000);
+        calls.note_call(Some("file_read"), None, 900);
+        calls.note_call(Some("file_read"), Some(ErrorCode::NotFound), 5_000);
+        calls.note_call(None, Some(ErrorCode::UnknownTool), 3_600_000_000);
         let each = |tool: &str, code| ((tool.to_owned(), code), 1);
         let expected = [each("file_read", "not_found"), each("file_read", "ok"), each(OTHER, "unknown_tool")];
-        assert_eq!(calls.each(), expected);
+        assert_eq!(calls.to_list(), expected);
         let (durations, seconds) = calls.durations();
         assert_eq!((durations, seconds), ([1, 2, 2, 2, 2, 2, 2, 2, 2, 3], 3600.0059));
         for n in 0..2 * SERIES_MAX {
-            calls.ended(Some(&format!("tool_{n}")), None, 0);
+            calls.note_call(Some(&format!("tool_{n}")), None, 0);
         }
         // Each code has its own line for the rest.
-        assert!(calls.each().len() <= SERIES_MAX + ErrorCode::ALL.len() + 1, "{}", calls.each().len());
-        assert_eq!(calls.each().iter().map(|(_, n)| n).sum::<u64>(), 3 + 2 * SERIES_MAX as u64);
+        assert!(calls.to_list().len() <= SERIES_MAX + ErrorCode::ALL.len() + 1, "{}", calls.to_list().len());
+        assert_eq!(calls.to_list().iter().map(|(_, n)| n).sum::<u64>(), 3 + 2 * SERIES_MAX as u64);
     }
 }

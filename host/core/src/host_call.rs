@@ -89,7 +89,7 @@ pub const LINE_OVERHEAD_BYTES: usize = 96;
 /// the wire, so the list is bounded as it is read, before anybody looks at what is granted.
 pub const FILES_MAX: usize = 1000;
 
-pub(crate) fn at_most<'de, const MAX: usize, T: Deserialize<'de>, D: Deserializer<'de>>(
+pub(crate) fn read_bounded<'de, const MAX: usize, T: Deserialize<'de>, D: Deserializer<'de>>(
     wire: D,
 ) -> Result<Vec<T>, D::Error> {
     struct AtMost<T, const MAX: usize>(PhantomData<T>);

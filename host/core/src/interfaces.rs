@@ -65,7 +65,7 @@ pub enum Needs {
 
 impl Needs {
     /// Whether these grants have it.
-    pub fn granted_by(self, grants: &Grants) -> bool {
+    pub fn is_granted_by(self, grants: &Grants) -> bool {
         match self {
             Self::Interface(interface) => grants.allows(interface),
             Self::WritableMount => grants.may_write(),

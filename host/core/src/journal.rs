@@ -33,7 +33,7 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// [`JournalError`]; the call is then refused before it changes anything.
-    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError>;
+    fn load_earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError>;
 
     /// Records an answer, and the bytes that the call publishes with it. The blobs of its files are
     /// in use from here on.
@@ -58,5 +58,5 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// [`JournalError`].
-    fn delivered(&self, call: &str) -> Result<bool, JournalError>;
+    fn is_delivered(&self, call: &str) -> Result<bool, JournalError>;
 }

@@ -39,7 +39,7 @@ impl Network {
     }
 
     /// In words, for people: `network api.example.com (GET), 10 MiB a call`.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         if self.hosts.is_empty() {
             return "network off".to_owned();
         }
@@ -82,7 +82,7 @@ pub enum BadHostPattern {
 
 impl HostPattern {
     /// This host alone.
-    pub fn exactly(host: &str, port: u16) -> Self {
+    pub fn new_exact(host: &str, port: u16) -> Self {
         Self { below: false, host: host.to_owned(), port }
     }
 
@@ -129,7 +129,7 @@ impl FromStr for HostPattern {
         let malformed = || BadHostPattern::Malformed(one_line(text, 200));
         let (host, port) = split_port(text).ok_or_else(malformed)?;
         let Some(name) = host.strip_prefix('*') else {
-            return if is_host(host) { Ok(Self::exactly(host, port)) } else { Err(malformed()) };
+            return if is_host(host) { Ok(Self::new_exact(host, port)) } else { Err(malformed()) };
         };
         if name.is_empty() {
             return Err(BadHostPattern::TooWide(one_line(text, 200)));
@@ -286,11 +286,11 @@ impl FromStr for Address {
 impl Address {
     /// The pattern that stands for its host at its port alone.
     pub fn pattern(&self) -> HostPattern {
-        HostPattern::exactly(&self.host, self.port)
+        HostPattern::new_exact(&self.host, self.port)
     }
 
     /// As messages and the audit have it: with `?[redacted]` for a query, without a fragment.
-    pub fn shown(&self) -> String {
+    pub fn redacted(&self) -> String {
         let scheme = if self.https { "https" } else { "http" };
         let default = if self.https { HTTPS_PORT } else { 80 };
         let port = if self.port == default { String::new() } else { format!(":{}", self.port) };

@@ -21,7 +21,7 @@ pub struct ContentDigest(String);
 
 impl ContentDigest {
     /// That of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn hash(bytes: &[u8]) -> Self {
         Self(hex::encode(Sha256::digest(bytes)))
     }
 
@@ -228,7 +228,7 @@ mod tests {
             let parsed: ImageReference = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
             assert_eq!(parsed.to_string(), text);
             assert_eq!(format!("{}/{}", parsed.registry(), parsed.repository()), name);
-            assert_eq!(parsed.digest(), &ContentDigest::of(b""));
+            assert_eq!(parsed.digest(), &ContentDigest::hash(b""));
         }
     }
 }

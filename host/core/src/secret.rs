@@ -27,7 +27,7 @@ impl Secret {
     /// Takes the text as it is, and has [`redact`] know it.
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
-        KNOWN.write().unwrap_or_else(PoisonError::into_inner).learn(&text);
+        KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(&text);
         Self(text)
     }
 
@@ -97,7 +97,7 @@ pub struct Blanker {
 
 impl Blanker {
     /// For these secrets, and for what stands in them after a scheme: `Bearer TOKEN`.
-    pub fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let mut parts: Vec<&str> = Vec::new();
         for Secret(whole) in secrets {
             parts.push(whole);
@@ -155,7 +155,7 @@ impl Blanker {
     }
 
     /// All of a text without the secrets.
-    pub fn whole(&self, text: &[u8]) -> Vec<u8> {
+    pub fn redact_all(&self, text: &[u8]) -> Vec<u8> {
         let mut fresh = Self { forms: self.forms.clone(), held: Vec::new() };
         let mut shown = fresh.take(text);
         shown.extend(fresh.rest());
@@ -181,7 +181,7 @@ struct KnownSecrets {
 }
 
 impl KnownSecrets {
-    fn learn(&mut self, secret: &str) {
+    fn insert(&mut self, secret: &str) {
         if secret.len() < KNOWN_BYTES_MIN || self.secrets.iter().any(|known| known == secret) {
             return;
         }
@@ -273,7 +273,7 @@ mod tests {
     fn no_part_of_a_secret_is_shown_of_a_text_that_comes_in_pieces() {
         let mut known = KnownSecrets { secrets: VecDeque::new(), forms: Vec::new() };
         for secret in ["abcabd", "token", "tokens-of-it"] {
-            known.learn(secret);
+            known.insert(secret);
         }
         for (text, expected) in [
             ("a token and abcabcabd!", "a *** and abc***!"),
@@ -304,7 +304,7 @@ mod tests {
         let expected = b"\xff***, *** ***x Bearer ***-12";
         for at in 0..=text.len() {
             for between in at..=text.len() {
-                let mut blanker = Blanker::of(&secrets);
+                let mut blanker = Blanker::new(&secrets);
                 let mut shown = blanker.take(&text[..at]);
                 shown.extend(blanker.take(&text[at..between]));
                 shown.extend(blanker.take(&text[between..]));
@@ -313,20 +313,20 @@ mod tests {
                 assert_eq!(shown, String::from_utf8_lossy(expected), "cut at {at} and {between}");
             }
         }
-        assert_eq!(Blanker::of(&secrets).whole(b"tok/en"), b"***");
-        assert_eq!(Blanker::default().whole(b"as it is"), b"as it is");
+        assert_eq!(Blanker::new(&secrets).redact_all(b"tok/en"), b"***");
+        assert_eq!(Blanker::default().redact_all(b"as it is"), b"as it is");
     }
 
     #[test]
     fn what_is_no_secret_of_anybodys_takes_nothing_out() {
         let mut known = KnownSecrets { secrets: VecDeque::new(), forms: Vec::new() };
         for short in ["", "a", "abc"] {
-            known.learn(short);
+            known.insert(short);
         }
         assert_eq!(known.redact("abc"), "abc");
         for n in 0..=KNOWN_MAX {
-            known.learn(&format!("secret-{n:04}"));
-            known.learn(&format!("secret-{n:04}"));
+            known.insert(&format!("secret-{n:04}"));
+            known.insert(&format!("secret-{n:04}"));
         }
         assert_eq!(known.secrets.len(), KNOWN_MAX);
         assert_eq!(known.redact("secret-0000 secret-0001 secret-0064"), "secret-0000 *** ***");

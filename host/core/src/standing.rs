@@ -45,36 +45,36 @@ impl ServiceHealth {
     }
 
     /// An attempt succeeded at `now`, in milliseconds since 1970 UTC as all times here.
-    pub fn succeeded(&self, now: i64) {
-        let mut fared = self.fared();
+    pub fn note_success(&self, now: i64) {
+        let mut fared = self.lock();
         fared.succeeded_at = Some(now);
         fared.failing_since = None;
     }
 
     /// An attempt failed.
     pub fn failed(&self, now: i64, reason: &str) {
-        let mut fared = self.fared();
+        let mut fared = self.lock();
         fared.note(now, reason);
         fared.failing_since.get_or_insert(now);
     }
 
     /// An attempt failed by what was asked: another one may succeed, so this says nothing of what
     /// is to come.
-    pub fn refused(&self, now: i64, reason: &str) {
-        self.fared().note(now, reason);
+    pub fn note_refused(&self, now: i64, reason: &str) {
+        self.lock().note(now, reason);
     }
 
     /// Whether it works is not known any more, because it is another one from here on.
     pub fn renew(&self) {
-        self.fared().failing_since = None;
+        self.lock().failing_since = None;
     }
 
     /// How it has fared so far.
     pub fn look(&self) -> HealthHistory {
-        self.fared().clone()
+        self.lock().clone()
     }
 
-    fn fared(&self) -> MutexGuard<'_, HealthHistory> {
+    fn lock(&self) -> MutexGuard<'_, HealthHistory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -92,7 +92,7 @@ impl HealthHistory {
 
     /// The same, with what an earlier run has noted where this one has nothing to tell.
     #[must_use]
-    pub fn after(self, before: &Self) -> Self {
+    pub fn merge_earlier(self, before: &Self) -> Self {
         let (failed_at, reason) = match self.failed_at {
             Some(_) => (self.failed_at, self.reason),
             None => (before.failed_at, before.reason.clone()),
@@ -121,12 +121,12 @@ mod tests {
             "{failed:?}"
         );
         assert!(failed.reason.as_deref().is_some_and(|said| !said.contains('\n')), "{failed:?}");
-        standing.refused(2, "too long");
+        standing.note_refused(2, "too long");
         assert!(standing.look().is_failing(), "that tells nothing of the server");
-        standing.succeeded(3);
+        standing.note_success(3);
         let well = standing.look();
         assert!(!well.is_failing() && well.reason.as_deref() == Some("too long"), "{well:?}");
-        standing.refused(2, "too long");
+        standing.note_refused(2, "too long");
         assert!(!standing.look().is_failing(), "nor does it after a success");
         standing.failed(4, "away");
         standing.renew();
@@ -141,7 +141,7 @@ mod tests {
             reason: Some("x".into()),
             failing_since: Some(2),
         };
-        let told = HealthHistory::default().after(&before);
+        let told = HealthHistory::default().merge_earlier(&before);
         assert_eq!(told, HealthHistory { failing_since: None, ..before.clone() });
         let own = HealthHistory {
             failed_at: Some(3),
@@ -149,7 +149,7 @@ mod tests {
             failing_since: Some(3),
             ..HealthHistory::default()
         };
-        let told = own.after(&before);
+        let told = own.merge_earlier(&before);
         assert_eq!(
             (told.succeeded_at, told.failed_at, told.reason.as_deref()),
             (Some(1), Some(3), Some("y"))

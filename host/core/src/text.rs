@@ -60,17 +60,17 @@ pub fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// `text` with each deceptive character as `\u{…}`: for words of others in a listing of ours. Line
 /// ends as well.
-pub fn spelled_out(text: &str) -> Cow<'_, str> {
-    spelled(text, |c| c.escape_unicode().to_string())
+pub fn escape_deceptive(text: &str) -> Cow<'_, str> {
+    escape_with(text, |c| c.escape_unicode().to_string())
 }
 
 /// The same of JSON, which stays the same JSON: each as `\u….`. Only strings and names may hold
 /// such characters.
-pub fn spelled_out_json(json: &str) -> Cow<'_, str> {
-    spelled(json, |c| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect())
+pub fn escape_deceptive_json(json: &str) -> Cow<'_, str> {
+    escape_with(json, |c| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect())
 }
 
-fn spelled(text: &str, spell: impl Fn(char) -> String) -> Cow<'_, str> {
+fn escape_with(text: &str, spell: impl Fn(char) -> String) -> Cow<'_, str> {
     if !text.chars().any(is_deceptive) {
         return Cow::Borrowed(text);
     }
@@ -149,13 +149,13 @@ mod tests {
     #[test]
     fn what_others_say_is_spelled_out() {
         let text = "a\u{202E}b\u{E0041}\n❤";
-        assert_eq!(spelled_out(text), r"a\u{202e}b\u{e0041}\u{a}❤");
+        assert_eq!(escape_deceptive(text), r"a\u{202e}b\u{e0041}\u{a}❤");
         let json = serde_json::json!({ "k\u{200B}": text }).to_string();
-        let spelled = spelled_out_json(&json);
+        let spelled = escape_deceptive_json(&json);
         assert_eq!(spelled, r#"{"k\u200b":"a\u202eb\udb40\udc41\n❤"}"#);
         let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).expect("JSON");
         assert_eq!(read(&spelled), read(&json));
-        assert!(matches!(spelled_out("plain é"), Cow::Borrowed(_)));
+        assert!(matches!(escape_deceptive("plain é"), Cow::Borrowed(_)));
     }
 
     #[test]

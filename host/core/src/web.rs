@@ -58,7 +58,7 @@ pub struct HttpRequest {
 
 /// A header of no length takes 50 bytes of memory for two on the wire, so the list is bounded as it
 /// is read.
-fn some_headers<'de, D: Deserializer<'de>>(wire: D) -> Result<Headers, D::Error> {
+fn read_headers<'de, D: Deserializer<'de>>(wire: D) -> Result<Headers, D::Error> {
     struct SmallHeaders;
     impl<'de> Visitor<'de> for SmallHeaders {
         type Value = Headers;
@@ -133,7 +133,7 @@ pub struct Allowance {
 
 impl Allowance {
     /// So many bytes.
-    pub fn of(max: u64) -> Self {
+    pub fn new(max: u64) -> Self {
         Self { left: Arc::new(AtomicU64::new(max)), max }
     }
 
@@ -266,10 +266,10 @@ mod tests {
 
     #[test]
     fn an_allowance_that_was_exceeded_is_used_up() {
-        let allowance = Allowance::of(10);
+        let allowance = Allowance::new(10);
         assert_eq!((allowance.take(4), allowance.take(6)), (Ok(()), Ok(())));
         assert_eq!(allowance.take(1).map_err(|failure| failure.kind), Err(FailureKind::TooLarge));
-        let allowance = Allowance::of(10);
+        let allowance = Allowance::new(10);
         assert!(allowance.take(11).is_err() && allowance.take(1).is_err());
     }
 }

@@ -43,7 +43,7 @@ impl Acks {
             let told = tell(&api, &interaction, &base.stop.soon).await;
             if told == StartDecision::Now {
                 let note = || base.store.persist(&base.channel, vec![noted.clone()]);
-                base.stored("note that a command was acknowledged", note).await;
+                base.store_until_done("note that a command was acknowledged", note).await;
             }
             told
         };
@@ -51,7 +51,7 @@ impl Acks {
     }
 
     /// Whether the command is to run: not before the answer is given, nor where it came too late.
-    pub(super) async fn given(
+    pub(super) async fn acknowledge(
         &self,
         api: &DiscordApi,
         interaction: &Interaction,

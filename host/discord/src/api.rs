@@ -105,12 +105,12 @@ impl DiscordApi {
                     let turn = self.buckets.turn(route.name, &route.place);
                     Some(tokio::select! {
                         biased;
-                        () = self.stop.cancelled() => return Err(stops()),
+                        () = self.stop.cancelled() => return Err(stopped_failure()),
                         turn = turn => turn,
                     })
                 }
             };
-            let all = self.buckets.all_held().filter(|_| route.authority == Authority::Bot);
+            let all = self.buckets.blocked_until().filter(|_| route.authority == Authority::Bot);
             let held = turn.as_ref().and_then(|turn| turn.empty_until()).max(all);
             if let Some(until) = held {
                 if haste == BucketWait::Now {
@@ -118,7 +118,7 @@ impl DiscordApi {
                 }
                 tokio::select! {
                     () = sleep_until(until) => continue,
-                    () = self.stop.cancelled() => return Err(stops()),
+                    () = self.stop.cancelled() => return Err(stopped_failure()),
                 }
             }
             let (status, headers, body) =
@@ -145,7 +145,7 @@ impl DiscordApi {
                     return Err(ApiFailure::Unauthorized);
                 }
                 (status, None) => {
-                    return Err(ApiFailure::of(status, &body, |said| route.scrub(&self.token.scrub(said))));
+                    return Err(ApiFailure::from_response(status, &body, |said| route.scrub(&self.token.scrub(said))));
                 }
             }
         }
@@ -156,7 +156,7 @@ impl DiscordApi {
         route: &Route,
         carried: &RequestBody<'_>,
     ) -> Result<(u16, reqwest::header::HeaderMap, Vec<u8>), ApiFailure> {
-        let request = self.client.request(route.verb.clone(), route.below(&self.base));
+        let request = self.client.request(route.verb.clone(), route.url(&self.base));
         let request = match route.authority {
             Authority::Bot => self.authorized(request),
             Authority::Interaction | Authority::Callback => request,
@@ -197,7 +197,7 @@ impl DiscordApi {
     }
 }
 
-fn stops() -> ApiFailure {
+fn stopped_failure() -> ApiFailure {
     ApiFailure::Unreachable("the program stops".into())
 }
 

@@ -10,9 +10,9 @@ use super::target::ReplyTarget;
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
 use cofferdam_chat::desk::{
-    ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, until_shown,
+    ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, retry_show,
 };
-use cofferdam_chat::outbound::{StyledText, in_pieces};
+use cofferdam_chat::outbound::{StyledText, split_text};
 use serde_json::{Value, json};
 use std::future::ready;
 use std::sync::Arc;
@@ -43,15 +43,15 @@ impl ApprovalDisplay for ApprovalTarget {
         named
     }
 
-    fn serves_asker(&self) -> bool {
-        self.sender.parse().is_ok_and(|sender| self.bot.rules().serves(sender, self.target.guild))
+    fn is_asker_served(&self) -> bool {
+        self.sender.parse().is_ok_and(|sender| self.bot.rules().is_served(sender, self.target.guild))
     }
 
-    fn called(&self, person: &str) -> Option<String> {
-        self.bot.door.names.of(person)
+    fn name_of(&self, person: &str) -> Option<String> {
+        self.bot.door.names.get(person)
     }
 
-    fn stands(&self, _: &str) -> bool {
+    fn is_shown_as(&self, _: &str) -> bool {
         true
     }
 
@@ -69,7 +69,7 @@ impl ApprovalDisplay for ApprovalTarget {
                 Err(_) => ShowAttempt::Later(Duration::ZERO),
             }
         };
-        until_shown(attempt).await
+        retry_show(attempt).await
     }
 
     fn change(&self, message: &str, text: String) -> Changing {
@@ -104,7 +104,7 @@ fn edit(bot: &DiscordBot, (channel, message): (Snowflake, Snowflake), body: Valu
 
 /// What is shown of a text in the one message that is changed: its end, with what was decided.
 fn last_piece(text: &str) -> StyledText {
-    in_pieces(&StyledText::plain(text), &MANNERS).pop().unwrap_or_default()
+    split_text(&StyledText::plain(text), &MANNERS).pop().unwrap_or_default()
 }
 
 impl ApprovalTarget {
@@ -115,7 +115,7 @@ impl ApprovalTarget {
     /// Shows the call, in several messages where one does not hold it; the last one has the
     /// buttons.
     async fn send(&self, id: &str, text: &str) -> Result<String, ApiFailure> {
-        let pieces = in_pieces(&StyledText::plain(text), &MANNERS);
+        let pieces = split_text(&StyledText::plain(text), &MANNERS);
         let mut sent = String::new();
         for (n, piece) in pieces.iter().enumerate() {
             let reply_to = self.target.reply_to.filter(|_| n == 0);

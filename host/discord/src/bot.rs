@@ -56,7 +56,7 @@ pub(super) struct DiscordBot {
 pub(super) type Bots = watch::Receiver<Arc<DiscordBot>>;
 
 /// What a configuration says of people.
-pub(super) fn named(config: &Config) -> ConfiguredPeople {
+pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
     ConfiguredPeople {
         users: config.allowed_users.iter().copied().collect(),
         pairing: config.pairing.then_some(config.pairing_expires),
@@ -78,7 +78,7 @@ impl BotUser {
     }
 
     /// The bot as people call it: `@name`.
-    pub(super) fn called(&self) -> String {
+    pub(super) fn display_name(&self) -> String {
         format!("@{}", self.name)
     }
 }
@@ -92,7 +92,7 @@ impl DiscordBot {
             guilds: groups,
             me,
             menu,
-            whose: self.base.runner.whose(),
+            whose: self.base.runner.owner(),
         }
     }
 }

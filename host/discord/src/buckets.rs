@@ -55,7 +55,7 @@ impl Buckets {
     }
 
     /// Until when nothing authorized may be sent, if that is so.
-    pub(super) fn all_held(&self) -> Option<Instant> {
+    pub(super) fn blocked_until(&self) -> Option<Instant> {
         self.book().all.filter(|until| *until > Instant::now())
     }
 
@@ -198,11 +198,11 @@ mod tests {
         buckets.note(&mut edit, &headers(&[("x-ratelimit-bucket", "abc")]), None).await;
         drop(edit);
         assert!(buckets.turn("edit", "5").await.empty_until().is_some());
-        assert!(buckets.all_held().is_none());
+        assert!(buckets.blocked_until().is_none());
         let mut other = buckets.turn("create", "7").await;
         let limited = RateLimit { wait: Duration::from_secs(60), over_all: true };
         buckets.note(&mut other, &headers(&[]), Some(limited)).await;
-        assert!(buckets.all_held().is_some() && other.empty_until().is_none());
+        assert!(buckets.blocked_until().is_some() && other.empty_until().is_none());
     }
 
     #[tokio::test]

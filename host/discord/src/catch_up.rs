@@ -6,7 +6,7 @@ use super::api::RequestBody;
 use super::bot::{Bots, DiscordBot};
 use super::failure::ApiFailure;
 use super::route::{self, Route, Snowflake};
-use super::take::{judged, keep, place_read};
+use super::take::{judge_message, keep, place_read};
 use super::target::first_id_of;
 use super::wire::id;
 use cofferdam_agent::server::Backoff;
@@ -28,7 +28,7 @@ pub(super) const PAGES_MAX: usize = 50;
 pub(super) async fn catch_up(bots: Bots, lanes: mpsc::Sender<Arrival>, session: String) {
     let base = bots.borrow().base.clone();
     let look = || base.store.places(&base.channel);
-    let Some(places) = base.stored("look up places", look).await else { return };
+    let Some(places) = base.store_until_done("look up places", look).await else { return };
     if !places.is_empty() {
         tracing::info!(places = places.len(), "a session was lost: asking for what was said meanwhile");
     }
@@ -36,14 +36,14 @@ pub(super) async fn catch_up(bots: Bots, lanes: mpsc::Sender<Arrival>, session: 
     for ReplyPlace { place, last } in places {
         let Some((guild, channel)) = place_read(&place) else { continue };
         let after = last.max(first_id_of(now_ms() - AGE_MAX_MS));
-        match asked(&bots, &lanes, (guild, channel), after).await {
+        match ask_places(&bots, &lanes, (guild, channel), after).await {
             CatchUp::Until(last) => known.push(ReplyPlace { place, last }),
             CatchUp::Gone => {}
             CatchUp::Stops => return,
         }
     }
-    let done = || base.store.caught_up(&base.channel, &session, known.clone());
-    base.stored("note that all was asked for", done).await;
+    let done = || base.store.mark_caught_up(&base.channel, &session, known.clone());
+    base.store_until_done("note that all was asked for", done).await;
 }
 
 /// What came of asking a place.
@@ -55,7 +55,7 @@ enum CatchUp {
     Stops,
 }
 
-async fn asked(
+async fn ask_places(
     bots: &Bots,
     lanes: &mpsc::Sender<Arrival>,
     (guild, channel): (Option<Snowflake>, Snowflake),
@@ -75,7 +75,7 @@ async fn asked(
             if let Some(guild) = guild {
                 message["guild_id"] = guild.to_string().into();
             }
-            if let Some(judged) = judged(&bot, message).await
+            if let Some(judged) = judge_message(&bot, message).await
                 && keep(&bot, lanes, judged, None).await.is_none()
             {
                 return CatchUp::Stops;

@@ -36,15 +36,15 @@ impl Channel for DiscordBot {
     }
 
     fn read(&self, updates: &[Update], _: AlbumStanding) -> DiscordAction {
-        let Some(message) = updates.first().and_then(|update| Message::kept(&update.raw)) else {
+        let Some(message) = updates.first().and_then(|update| Message::from_kept(&update.raw)) else {
             return DiscordAction::Nothing;
         };
-        self.door.names.learn(message.author.id, &message.author.name);
+        self.door.names.insert(message.author.id, &message.author.name);
         prepare(message, &self.rules())
     }
 
     fn target_of(&self, update: &Update) -> Option<ReplyTarget> {
-        Message::kept(&update.raw).map(|message| ReplyTarget::answering(&message))
+        Message::from_kept(&update.raw).map(|message| ReplyTarget::new(&message))
     }
 
     fn file_of(&self, _: &Update) -> Option<DiscordFile> {
@@ -54,14 +54,14 @@ impl Channel for DiscordBot {
     /// A command is not run before Discord was told that its answer comes.
     async fn may_begin(&self, turn: &TurnId, asked: &DiscordTurn) -> StartDecision {
         let Some(interaction) = &asked.target.interaction else { return StartDecision::Now };
-        let begins = self.acks.given(&self.api, interaction, &self.base.stop.soon).await;
+        let begins = self.acks.acknowledge(&self.api, interaction, &self.base.stop.soon).await;
         if begins != StartDecision::Never {
             return begins;
         }
         // What an earlier run has begun was acknowledged then: its token is over, and its answer is
         // a message.
-        let look = || self.base.store.begun(turn);
-        match self.base.stored("look for an earlier attempt", look).await {
+        let look = || self.base.store.load_attempt(turn);
+        match self.base.store_until_done("look for an earlier attempt", look).await {
             Some(Some(_)) => StartDecision::Now,
             Some(None) => StartDecision::Never,
             None => StartDecision::Later,
@@ -76,13 +76,13 @@ impl Channel for DiscordBot {
         ReplyTarget::from_text(kept)
     }
 
-    fn answered(target: &ReplyTarget, shown: Option<Placeholder<Draft>>) -> (String, FirstMessage) {
-        let (stand_in, opening) = PlaceholderRef::of(shown);
+    fn reply_address(target: &ReplyTarget, shown: Option<Placeholder<Draft>>) -> (String, FirstMessage) {
+        let (stand_in, opening) = PlaceholderRef::from_shown(shown);
         (ReplyTarget { stand_in, ..target.clone() }.to_text(), opening)
     }
 
     /// What a command is answered by stands already.
-    fn afterwards(target: &ReplyTarget) -> String {
+    fn followup_address(target: &ReplyTarget) -> String {
         ReplyTarget { interaction: None, stand_in: None, ..target.clone() }.to_text()
     }
 

@@ -27,7 +27,7 @@ pub(super) fn commands(menu: &[MenuEntry]) -> (Vec<Value>, Vec<String>) {
         let Some(tool) = entry.tool.as_ref().filter(|_| entry.name != "help") else { continue };
         match options(tool).filter(|_| is_name(&entry.name) && commands.len() < COMMANDS_MAX) {
             Some(options) => commands.push(json!({ "type": 1, "name": entry.name,
-                "description": described(&entry.summary, &entry.name), "options": options })),
+                "description": fit_description(&entry.summary, &entry.name), "options": options })),
             None => left_out.push(entry.name.clone()),
         }
     }
@@ -35,7 +35,7 @@ pub(super) fn commands(menu: &[MenuEntry]) -> (Vec<Value>, Vec<String>) {
 }
 
 /// Whether what Discord has is what is set. It tells more of each than was set.
-pub(super) fn are_set(found: &Value, wanted: &[Value]) -> bool {
+pub(super) fn is_current(found: &Value, wanted: &[Value]) -> bool {
     let Some(found) = found.as_array().filter(|found| found.len() == wanted.len()) else { return false };
     wanted.iter().all(|wanted| found.iter().any(|found| is_same(found, wanted)))
 }
@@ -69,7 +69,7 @@ fn options(tool: &MenuTool) -> Option<Vec<Value>> {
             }
             continue;
         }
-        let described = described(schema["description"].as_str().unwrap_or_default(), &lower);
+        let described = fit_description(schema["description"].as_str().unwrap_or_default(), &lower);
         options.push((required, option(kind(schema), &lower, &described, required)));
     }
     options.sort_by_key(|(required, _)| !required);
@@ -128,7 +128,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A description that Discord takes.
-fn described(text: &str, instead: &str) -> String {
+fn fit_description(text: &str, instead: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = if text.is_empty() { instead.to_owned() } else { text };
     if text.chars().count() <= DESCRIPTION_CHARS_MAX {
@@ -236,7 +236,7 @@ mod tests {
             (0..150).map(|n| entry(&format!("t{n}"), json!({}), false)).chain([word]).collect();
         let (made, left_out) = commands(&crowd);
         assert_eq!((made.len(), left_out.len()), (COMMANDS_MAX, 51), "a word is no tool");
-        assert_eq!(described(&"é".repeat(200), "x").chars().count(), DESCRIPTION_CHARS_MAX);
+        assert_eq!(fit_description(&"é".repeat(200), "x").chars().count(), DESCRIPTION_CHARS_MAX);
     }
 
     #[test]
@@ -245,10 +245,10 @@ mod tests {
         let mut found = Value::Array(wanted.clone());
         found[0]["id"] = "5".into();
         found[1]["options"][2].as_object_mut().expect("an option").remove("required");
-        assert!(are_set(&found, &wanted));
+        assert!(is_current(&found, &wanted));
         found[1]["options"][0]["type"] = 3.into();
-        assert!(!are_set(&found, &wanted));
-        assert!(!are_set(&json!([]), &wanted) && !are_set(&Value::Null, &wanted));
+        assert!(!is_current(&found, &wanted));
+        assert!(!is_current(&json!([]), &wanted) && !is_current(&Value::Null, &wanted));
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Connection<'_> {
                 "token": self.token.reveal(), "session_id": at.session, "seq": at.number } }),
         };
         if self.say(&first).await.is_err() {
-            return broken();
+            return broken_end();
         }
         let mut beats = Heartbeats { every, next: Instant::now() + jittered(every), acknowledged: true };
         loop {
@@ -138,7 +138,7 @@ impl Connection<'_> {
                     }
                     (beats.acknowledged, beats.next) = (false, Instant::now() + beats.every);
                     if self.heartbeat().await.is_err() {
-                        return broken();
+                        return broken_end();
                     }
                     continue;
                 }
@@ -148,7 +148,7 @@ impl Connection<'_> {
                 Some(Ok(Frame::Text(text))) => text,
                 Some(Ok(Frame::Close(frame))) => return closed(frame.as_ref()),
                 Some(Ok(_)) => continue,
-                Some(Err(_)) | None => return broken(),
+                Some(Err(_)) | None => return broken_end(),
             };
             beat();
             if let Some(ended) = self.take(text.as_str(), &mut beats).await {
@@ -175,7 +175,7 @@ impl Connection<'_> {
                 }
                 Some(Ok(Frame::Close(frame))) => return Err(closed(frame.as_ref())),
                 Some(Ok(_)) => {}
-                Some(Err(_)) | None => return Err(broken()),
+                Some(Err(_)) | None => return Err(broken_end()),
             }
         }
     }
@@ -190,7 +190,7 @@ impl Connection<'_> {
             Some(0) => return self.dispatch(&payload),
             Some(1) => {
                 if self.heartbeat().await.is_err() {
-                    return Some(broken());
+                    return Some(broken_end());
                 }
             }
             Some(7) => return Some(ConnectionEnd::Resume("the gateway asks for another connection".into())),
@@ -240,7 +240,7 @@ impl Connection<'_> {
     }
 }
 
-fn broken() -> ConnectionEnd {
+fn broken_end() -> ConnectionEnd {
     ConnectionEnd::Resume("the connection broke".into())
 }
 
@@ -256,7 +256,7 @@ fn closed(frame: Option<&CloseFrame>) -> ConnectionEnd {
         Some(code @ (4004 | 4010..=4014)) => ConnectionEnd::Fatal(code),
         Some(code @ (4007 | 4009)) => ConnectionEnd::Anew(format!("the gateway ends the session ({code})")),
         Some(code) => ConnectionEnd::Resume(format!("the gateway closes the connection ({code})")),
-        None => broken(),
+        None => broken_end(),
     }
 }
 

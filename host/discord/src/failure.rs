@@ -57,7 +57,7 @@ impl ApiFailure {
 
     /// What an answer of this status says, which is no success and no 429; `scrub` takes secrets
     /// out of its words.
-    pub(super) fn of(status: u16, body: &[u8], scrub: impl Fn(&str) -> String) -> Self {
+    pub(super) fn from_response(status: u16, body: &[u8], scrub: impl Fn(&str) -> String) -> Self {
         if status == 408 || (500..=599).contains(&status) {
             return Self::Unreachable(format!("Discord fails with HTTP status {status}"));
         }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn answers_are_sorted_by_what_helps_and_repeat_no_secret() {
         let token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
-        let of = |status, body: &str| ApiFailure::of(status, body.as_bytes(), |said| token.scrub(said));
+        let of = |status, body: &str| ApiFailure::from_response(status, body.as_bytes(), |said| token.scrub(said));
         assert!(matches!(of(502, "<html>"), ApiFailure::Unreachable(_)));
         let refused = of(404, r#"{"code":10008,"message":"no aaaaaaaa.bbbbbbbb.cccccccc\nhere"}"#);
         assert!(refused.is_code(codes::UNKNOWN_MESSAGE) && !refused.channel_is_gone());

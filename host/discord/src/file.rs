@@ -9,7 +9,7 @@ use super::wire::id;
 use async_trait::async_trait;
 use bytes::Bytes;
 use cofferdam_chat::download::{
-    DownloadBody, DownloadSource, RetryAdvice, Unavailable, again, deadline, fetch, read_body,
+    DownloadBody, DownloadSource, RetryAdvice, Unavailable, retry, deadline_for, fetch, read_body,
 };
 use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, IntakeResult, SentFile};
 use reqwest::header::RETRY_AFTER;
@@ -77,7 +77,7 @@ impl DiscordFile {
 }
 
 impl SentFile for DiscordFile {
-    fn declared(&self) -> DeclaredFile {
+    fn declaration(&self) -> DeclaredFile {
         let (name, mime_type) = (Some(self.name.clone()), self.mime_type.clone());
         // What is no address of Discord's is nobody's to repeat.
         let source = address(&self.link).map(|_| self.link.clone());
@@ -88,7 +88,7 @@ impl SentFile for DiscordFile {
         self.message
     }
 
-    fn missing(&self) -> Option<String> {
+    fn missing_reason(&self) -> Option<String> {
         None
     }
 }
@@ -125,13 +125,13 @@ impl DownloadSource for FileDownload<'_> {
                 Some(link) => link,
                 None => self.fresh_link().await?,
             };
-            let url = address(&link).ok_or_else(|| never(ELSEWHERE))?;
-            let head = timeout(stall, bot.cdn.get(url)).await.map_err(|_| again(Unavailable::Stalled))?;
-            let response = head.map_err(|error| broken(&error))?;
+            let url = address(&link).ok_or_else(|| give_up(ELSEWHERE))?;
+            let head = timeout(stall, bot.cdn.get(url)).await.map_err(|_| retry(Unavailable::Stalled))?;
+            let response = head.map_err(|error| broken_download(&error))?;
             match response.status().as_u16() {
                 200 => break response,
                 403 | 404 | 410 if self.asked == LinkRefresh::No => self.file.signed = None,
-                403 | 404 | 410 => return Err(never(GONE)),
+                403 | 404 | 410 => return Err(give_up(GONE)),
                 300..=399 => return Err(RetryAdvice::Final(Unavailable::Redirected)),
                 status @ (408 | 425 | 429 | 500..=599) => {
                     return Err(RetryAdvice::Again(Unavailable::Status(status), retry_after(&response)));
@@ -145,7 +145,7 @@ impl DownloadSource for FileDownload<'_> {
         // What Discord has said of its size decides nothing but patience: a short one is told at
         // the end.
         let bytes = response.content_length().or(self.file.size).unwrap_or(limit.0).min(limit.0);
-        read_body(&mut Pieces(response), item, stall, deadline(bytes)).await
+        read_body(&mut Pieces(response), item, stall, deadline_for(bytes)).await
     }
 }
 
@@ -153,7 +153,7 @@ impl FileDownload<'_> {
     /// Asks the message for the file of the same number, once.
     async fn fresh_link(&mut self) -> Result<String, RetryAdvice> {
         let Some(message) = self.file.message.filter(|_| self.asked == LinkRefresh::No) else {
-            return Err(never(GONE));
+            return Err(give_up(GONE));
         };
         let found = self
             .bot
@@ -162,17 +162,17 @@ impl FileDownload<'_> {
             .await;
         let found = match found {
             Ok(found) => found,
-            Err(ApiFailure::Refused { .. } | ApiFailure::Unauthorized) => return Err(never(GONE)),
+            Err(ApiFailure::Refused { .. } | ApiFailure::Unauthorized) => return Err(give_up(GONE)),
             Err(failure) => {
                 tracing::info!(%failure, "a link is not renewed");
-                return Err(again(Unavailable::Broken));
+                return Err(retry(Unavailable::Broken));
             }
         };
         self.asked = LinkRefresh::Once;
         let lists = [&found["attachments"], &found["message_snapshots"][0]["message"]["attachments"]];
         let mut all = lists.into_iter().filter_map(Value::as_array).flatten();
         let same = all.find(|file| id(&file["id"]) == Some(self.file.id));
-        let link = same.and_then(|file| file["url"].as_str()).ok_or_else(|| never(GONE))?.to_owned();
+        let link = same.and_then(|file| file["url"].as_str()).ok_or_else(|| give_up(GONE))?.to_owned();
         self.file.signed = Some(link.clone());
         Ok(link)
     }
@@ -216,19 +216,19 @@ impl DownloadBody for Pieces {
     type Piece = Bytes;
 
     async fn next(&mut self) -> Result<Option<Bytes>, RetryAdvice> {
-        self.0.chunk().await.map_err(|error| broken(&error))
+        self.0.chunk().await.map_err(|error| broken_download(&error))
     }
 }
 
-fn never(why: &str) -> RetryAdvice {
+fn give_up(why: &str) -> RetryAdvice {
     RetryAdvice::Final(Unavailable::Because(why.to_owned()))
 }
 
 /// Without the address, which holds the signature.
-fn broken(error: &reqwest::Error) -> RetryAdvice {
+fn broken_download(error: &reqwest::Error) -> RetryAdvice {
     let (timeout, connect) = (error.is_timeout(), error.is_connect());
     tracing::info!(timeout, connect, "a download broke off");
-    again(Unavailable::Broken)
+    retry(Unavailable::Broken)
 }
 
 fn retry_after(response: &Response) -> Option<Duration> {
@@ -279,10 +279,10 @@ mod tests {
         assert!(!kept.contains("secret") && !kept.contains('?'), "{kept}");
         let again: DiscordFile = serde_json::from_str(&kept).expect("it");
         assert_eq!((&again, again.signed.as_deref()), (&read, None));
-        let source = read.declared().source;
+        let source = read.declaration().source;
         assert_eq!(source.as_deref(), Some("https://cdn.discordapp.com/attachments/1/11/a.txt"));
         assert_eq!(
-            DiscordFile::read(&json!({ "url": 5 }), 5, None).expect("it keeps its place").declared().source,
+            DiscordFile::read(&json!({ "url": 5 }), 5, None).expect("it keeps its place").declaration().source,
             None
         );
         assert_eq!(DiscordFile::read(&json!("x"), 5, None), None);

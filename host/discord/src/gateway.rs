@@ -14,7 +14,7 @@ use super::{PULSE, ServeError};
 use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::RetryPauses;
 use cofferdam_chat::lanes::Arrival;
-use cofferdam_chat::pulse::goes_on_within;
+use cofferdam_chat::pulse::note_next_within;
 use cofferdam_store::Stream;
 use reqwest::Url;
 use serde_json::Value;
@@ -48,7 +48,7 @@ pub(super) struct GatewayAddress {
 
 impl GatewayAddress {
     /// Ends the program: the token is refused with this status or close code.
-    pub(super) fn unauthorized(&self, code: u16) -> ServeError {
+    pub(super) fn token_error(&self, code: u16) -> ServeError {
         ServeError::Unauthorized { place: self.token_place.clone(), code }
     }
 }
@@ -105,7 +105,7 @@ pub(super) async fn listen(
     let ended = loop {
         let next = tokio::select! {
             biased;
-            () = unauthorized.cancelled() => break Err(life.gateway.unauthorized(401)),
+            () = unauthorized.cancelled() => break Err(life.gateway.token_error(401)),
             next = life.connection(&mut announce) => next,
         };
         let (said, asked) = match next {
@@ -117,18 +117,18 @@ pub(super) async fn listen(
         let lasted = life.up.is_some_and(|(since, _)| since.elapsed() >= GOOD_AFTER);
         // One that was resumed was no failure. New sessions are: there are so many a day.
         if lasted || life.up.is_some_and(|(_, begun)| begun == SessionOpening::Resumed) {
-            trouble.over();
+            trouble.clear();
         }
         if lasted {
             tracing::info!("connecting to the gateway again: {said}");
             continue;
         }
         let pause = trouble.pause(said, asked);
-        goes_on_within(pause + SILENCE_MAX);
+        note_next_within(pause + SILENCE_MAX);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = stop.cancelled() => break Ok(()),
-            () = unauthorized.cancelled() => break Err(life.gateway.unauthorized(401)),
+            () = unauthorized.cancelled() => break Err(life.gateway.token_error(401)),
         }
     };
     // With what is known of it the next start asks again.
@@ -144,7 +144,7 @@ impl GatewayState<'_> {
     ) -> Result<NextConnection, ServeError> {
         let bot = self.bots.borrow().clone();
         self.up = None;
-        goes_on_within(SILENCE_MAX);
+        note_next_within(SILENCE_MAX);
         let url = match self.address(&bot).await? {
             Ok(url) => url,
             Err(next) => return Ok(next),
@@ -163,7 +163,7 @@ impl GatewayState<'_> {
                 return Ok(if again { NextConnection::Again } else { NextConnection::Pause(said, None) });
             }
         };
-        PULSE.known();
+        PULSE.note_known();
         let ended = self.speak(&bot, socket, announce).await;
         self.note(&bot).await;
         Ok(match ended {
@@ -173,8 +173,8 @@ impl GatewayState<'_> {
                 self.stream = None;
                 NextConnection::Pause(said, None)
             }
-            ConnectionEnd::Fatal(4004) => return Err(self.gateway.unauthorized(4004)),
-            ConnectionEnd::Fatal(code) => return Err(ServeError::Closed { code, why: why(code) }),
+            ConnectionEnd::Fatal(4004) => return Err(self.gateway.token_error(4004)),
+            ConnectionEnd::Fatal(code) => return Err(ServeError::Closed { code, why: describe_close_code(code) }),
         })
     }
 
@@ -193,10 +193,10 @@ impl GatewayState<'_> {
         };
         let answer = match asked {
             Ok(answer) => answer,
-            Err(ApiFailure::Unauthorized) => return Err(self.gateway.unauthorized(401)),
+            Err(ApiFailure::Unauthorized) => return Err(self.gateway.token_error(401)),
             Err(failure) => return Ok(Err(NextConnection::Pause(failure.to_string(), None))),
         };
-        if let Some(wait) = no_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none()) {
+        if let Some(wait) = wait_for_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none()) {
             let said = format!("no session can be begun for {} s more", wait.as_secs());
             return Ok(Err(NextConnection::Pause(said, Some(wait))));
         }
@@ -233,9 +233,9 @@ impl GatewayState<'_> {
         };
         let presence = bot.presence.clone();
         let speaking = connection.run(begin, move || {
-            PULSE.known();
-            presence.polled(CHANNEL);
-            goes_on_within(SILENCE_MAX);
+            PULSE.note_known();
+            presence.note_poll(CHANNEL);
+            note_next_within(SILENCE_MAX);
         });
         let mut taker =
             EventReader { bots: self.bots, lanes: self.lanes, api: self.gateway.api, stream: before.clone() };
@@ -254,8 +254,8 @@ impl GatewayState<'_> {
                 }
                 taken.store(number, Ordering::Release);
                 // A store that failed has had a shorter time noted.
-                goes_on_within(SILENCE_MAX);
-                PULSE.answered(usize::from(begun.is_none()));
+                note_next_within(SILENCE_MAX);
+                PULSE.note_answer(usize::from(begun.is_none()));
                 let Some(stream) = taker.stream.as_ref().filter(|_| begun.is_some()) else { continue };
                 if stream.behind {
                     let session = stream.position.session.clone();
@@ -279,14 +279,14 @@ impl GatewayState<'_> {
             return;
         };
         stream.position.number = number;
-        if let Err(error) = bot.base.store.stream_moves(&bot.base.channel, stream.position.clone()).await {
+        if let Err(error) = bot.base.store.advance_stream(&bot.base.channel, stream.position.clone()).await {
             tracing::debug!(%error, "how far the gateway was read is not noted");
         }
     }
 }
 
 /// What a close code means that would come again.
-fn why(code: u16) -> &'static str {
+fn describe_close_code(code: u16) -> &'static str {
     match code {
         4010 => "the shard is not valid; run one gateway for this bot, or a newer release",
         4011 => {
@@ -302,7 +302,7 @@ fn why(code: u16) -> &'static str {
 }
 
 /// How long no session can be begun, if none can.
-pub(super) fn no_sessions(limit: &Value) -> Option<Duration> {
+pub(super) fn wait_for_sessions(limit: &Value) -> Option<Duration> {
     let after = Duration::from_millis(limit["reset_after"].as_u64().unwrap_or_default());
     (limit["remaining"] == 0).then_some(after.max(PAUSE_FIRST))
 }
@@ -326,9 +326,9 @@ mod tests {
     #[test]
     fn what_discord_says_of_sessions_is_waited_for() {
         let wait = |remaining: u64, after: u64| {
-            no_sessions(&serde_json::json!({ "remaining": remaining, "reset_after": after }))
+            wait_for_sessions(&serde_json::json!({ "remaining": remaining, "reset_after": after }))
         };
-        assert_eq!((wait(1, 5000), no_sessions(&Value::Null)), (None, None));
+        assert_eq!((wait(1, 5000), wait_for_sessions(&Value::Null)), (None, None));
         assert_eq!(wait(0, 5000), Some(Duration::from_secs(5)));
         assert_eq!(wait(0, 0), Some(PAUSE_FIRST), "never at once");
     }

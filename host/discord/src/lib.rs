@@ -49,10 +49,10 @@ pub use token::BotToken;
 
 use acks::Acks;
 use api::{AGENT, DiscordApi};
-use bot::{BotUser, Bots, CHANNEL, DiscordBot, named};
+use bot::{BotUser, Bots, CHANNEL, DiscordBot, configured_people};
 use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::lanes::Arrival;
-use cofferdam_chat::people::words::served;
+use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::people::{AccessControl, PairedPeople, PeopleNames};
 use cofferdam_chat::pulse::LoopHealth;
 use cofferdam_chat::setup::{self, Renewal, run, wait_for};
@@ -119,12 +119,12 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let (presence, users) = (service.services.presence.clone(), service.config.allowed_users.len());
     let Some((bot, gateway)) = open(service, &stop).await? else { return Ok(()) };
-    presence.polls_as(CHANNEL, &bot.me.called());
-    let who = served(users, bot.door.let_in(), &bot.door.groups.told("guild"));
-    let line = format!("listening on Discord as {} {who}", bot.me.called());
+    presence.note_account(CHANNEL, &bot.me.display_name());
+    let who = who_is_served(users, bot.door.let_in(), &bot.door.groups.summarize("guild"));
+    let line = format!("listening on Discord as {} {who}", bot.me.display_name());
     let (menu, grace) = ((*bot.menu).clone(), bot.timing.grace);
     run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
-        PULSE.of_loop(listen(bots, gateway, lanes, || announce(&line))).await
+        PULSE.run_loop(listen(bots, gateway, lanes, || announce(&line))).await
     })
     .await
 }
@@ -153,14 +153,14 @@ async fn open(
     let soon = stop.child_token();
     let api = DiscordApi::new(address, service.token.clone(), soon.clone());
     let api = Arc::new(api.map_err(|failure| ServeError::Client(failure.to_string()))?);
-    let me = who_am_i(&api, stop).await.map_err(|_| gateway.unauthorized(401))?;
+    let me = fetch_account(&api, stop).await.map_err(|_| gateway.token_error(401))?;
     let Some(me) = me else { return Ok(None) };
     Ok(Some((Arc::new(bot(service, api, me, soon)?), gateway)))
 }
 
 /// The bot's account; waits for a network that is down, and fails for a token that is refused.
 /// `None` on `stop`.
-async fn who_am_i(api: &DiscordApi, stop: &CancellationToken) -> Result<Option<BotUser>, ApiFailure> {
+async fn fetch_account(api: &DiscordApi, stop: &CancellationToken) -> Result<Option<BotUser>, ApiFailure> {
     let asks_for = |failure: &ApiFailure| (*failure != ApiFailure::Unauthorized).then_some(Duration::ZERO);
     let pauses = (Duration::from_secs(1), Duration::from_secs(30));
     wait_for("Discord", pauses, stop, || BotUser::ask(api), asks_for).await
@@ -185,7 +185,7 @@ fn bot(
         cdn: Arc::new(Cdn { client, instead: cdn.map(|address| address.url) }),
         presence: services.presence,
         door: AccessControl::new(
-            named(&config),
+            configured_people(&config),
             PairedPeople::new(services.people, CHANNEL),
             PeopleNames::default(),
         ),

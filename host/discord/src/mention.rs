@@ -16,12 +16,12 @@ impl Mentions for BotNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_chat::answering::{after_mention, without_mention};
+    use cofferdam_chat::answering::{text_after_mention, strip_mention};
 
     #[test]
     fn a_mention_of_the_bot_goes_and_the_words_stay() {
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(without_mention(text, &BotNumber(5)).as_deref(), expected, "{text:?}");
+            assert_eq!(strip_mention(text, &BotNumber(5)).as_deref(), expected, "{text:?}");
         };
         check("<@5> what is this?", Some("what is this?"));
         check("  <@!5>: what", Some("what"));
@@ -33,7 +33,7 @@ mod tests {
         for text in ["", "hello", "<@55> hi", "<@&5>", "<@ 5>", "@5", "<@5", "<#5>"] {
             check(text, None);
         }
-        assert_eq!(after_mention(" <@5>, /x <@5>", &BotNumber(5)), Some("/x <@5>"));
-        assert_eq!(after_mention("hi <@5>", &BotNumber(5)), None);
+        assert_eq!(text_after_mention(" <@5>, /x <@5>", &BotNumber(5)), Some("/x <@5>"));
+        assert_eq!(text_after_mention("hi <@5>", &BotNumber(5)), None);
     }
 }

@@ -3,8 +3,8 @@
 
 use super::Config;
 use super::api::RequestBody;
-use super::bot::{DiscordBot, named};
-use super::command::{are_set, commands};
+use super::bot::{DiscordBot, configured_people};
+use super::command::{is_current, commands};
 use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::wire::id;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 impl Renewable for DiscordBot {
     type Config = Config;
 
-    fn renewed(&self, renewed: RenewedSettings<Config>) -> Self {
-        let base = self.base.renewed(&renewed, &renewed.config.approvers);
-        let door = self.door.renewed(named(&renewed.config));
+    fn renew(&self, renewed: RenewedSettings<Config>) -> Self {
+        let base = self.base.renew(&renewed, &renewed.config.approvers);
+        let door = self.door.with_people(configured_people(&renewed.config));
         Self { base, door, menu: Arc::new(renewed.menu), ..self.clone() }
     }
 
@@ -38,7 +38,7 @@ async fn set(bot: &DiscordBot, wanted: Vec<Value>) -> Result<(), ApiFailure> {
     // Of older bots it is another one than the bot's own.
     let application = id(&application["id"]).unwrap_or(bot.me.id);
     let found = bot.api.call(&Route::bot(route::COMMANDS, &[application]), RequestBody::Nothing).await?;
-    if !are_set(&found, &wanted) {
+    if !is_current(&found, &wanted) {
         bot.api
             .call(&Route::bot(route::SET_COMMANDS, &[application]), RequestBody::Json(&Value::Array(wanted)))
             .await?;

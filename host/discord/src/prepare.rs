@@ -9,9 +9,9 @@ use super::rules::{AccessRules, SenderReply};
 use super::target::ReplyTarget;
 use super::wire::{Message, RepliedMessage};
 use cofferdam_chat::answering::{
-    self, Author, MessageFacts, NamedUser, RequestFiles, TurnRequest, after_mention, without_mention,
+    self, Author, MessageFacts, NamedUser, RequestFiles, TurnRequest, text_after_mention, strip_mention,
 };
-use cofferdam_core::command::{CommandLine, spoken, steered};
+use cofferdam_core::command::{CommandLine, parse_command, steer_text};
 use cofferdam_store::QueueMode;
 
 /// What a message asks for.
@@ -40,13 +40,13 @@ pub(super) fn is_for_us(message: &Message, rules: &AccessRules) -> bool {
     };
     to_us
         || !rules.place(message.guild).mention_required
-        || without_mention(message.words(), &BotNumber(rules.me.id)).is_some()
+        || strip_mention(message.words(), &BotNumber(rules.me.id)).is_some()
 }
 
 /// How a message wants to be taken.
 pub(super) fn queue_of(message: &Message, rules: &AccessRules) -> QueueMode {
-    match meant(message, rules) {
-        MessageIntent::Command(text) if steered(&text).is_some() => QueueMode::Steer,
+    match read_intent(message, rules) {
+        MessageIntent::Command(text) if steer_text(&text).is_some() => QueueMode::Steer,
         MessageIntent::Command(_) | MessageIntent::Said(_) => QueueMode::Turn,
     }
 }
@@ -58,9 +58,9 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
     }
     let sender = message.author.id;
     let question = DiscordTurn {
-        target: ReplyTarget::answering(&message),
+        target: ReplyTarget::new(&message),
         sender: sender.to_string(),
-        power: rules.power_of(sender),
+        power: rules.stop_power(sender),
         queue: queue_of(&message, rules),
         text: String::new(),
         files: RequestFiles::Own(message.files.clone()),
@@ -71,7 +71,7 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
         about: about(&message, rules.me.id),
         profiles: rules.place(message.guild).profiles.clone(),
     };
-    let words = match meant(&message, rules) {
+    let words = match read_intent(&message, rules) {
         MessageIntent::Command(text) => (text, true),
         MessageIntent::Said(text) => (text, false),
     };
@@ -81,10 +81,10 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
         }
         _ => None,
     };
-    question.asks(words, replied, rules.may_begin_anew(sender))
+    question.into_action(words, replied, rules.may_begin_anew(sender))
 }
 
-fn meant(message: &Message, rules: &AccessRules) -> MessageIntent {
+fn read_intent(message: &Message, rules: &AccessRules) -> MessageIntent {
     if let Some(command) = &message.command {
         return MessageIntent::Command(command::text(command, &rules.menu));
     }
@@ -94,12 +94,12 @@ fn meant(message: &Message, rules: &AccessRules) -> MessageIntent {
     }
     let (text, me) = (message.words(), &BotNumber(rules.me.id));
     // What follows is a command as it was typed: a mention within it is part of its arguments.
-    let at_first = spoken(after_mention(text, me).unwrap_or(text), Some(&rules.me.name));
+    let at_first = parse_command(text_after_mention(text, me).unwrap_or(text), Some(&rules.me.name));
     match at_first {
         CommandLine::Command(text) => MessageIntent::Command(text),
         // Nobody else is there to be meant.
         CommandLine::ForAnother | CommandLine::Plain(_) => {
-            MessageIntent::Said(without_mention(text, me).unwrap_or_else(|| text.to_owned()))
+            MessageIntent::Said(strip_mention(text, me).unwrap_or_else(|| text.to_owned()))
         }
     }
 }
@@ -324,7 +324,7 @@ mod tests {
             {
                 let mut changed = event.clone();
                 *changed.pointer_mut(place).expect("it is there") = value.clone();
-                let Some(message) = Message::kept(&changed.to_string()) else { continue };
+                let Some(message) = Message::from_kept(&changed.to_string()) else { continue };
                 let name = &message.author.name;
                 assert!(
                     name.len() <= 64 && !name.chars().any(cofferdam_core::text::is_deceptive),

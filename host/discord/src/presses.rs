@@ -22,26 +22,26 @@ pub(super) async fn take(bot: &DiscordBot, press: ButtonPress) -> IntakeState {
     let allowed = bot.door.allowed();
     let person = press.user.filter(|user| !user.bot && allowed.contains(&user.id));
     if let Some(person) = &person {
-        bot.door.names.learn(person.id, &person.name);
+        bot.door.names.insert(person.id, &person.name);
     }
     let by = person.map(|user| user.id.to_string());
     let here = |channel: &str| channel.parse() == Ok(press.channel);
-    let called = |person: &str| bot.door.names.of(person);
+    let called = |person: &str| bot.door.names.get(person);
     let Some(said) = bot.base.desk.press(&press.data, by.as_deref(), here, called).await else {
         return IntakeState::Stops;
     };
     // What was decided is shown below the call; what nobody expects is told to who pressed, alone.
-    let answer = if said.alert { told(&said.text) } else { json!({ "type": 6 }) };
+    let answer = if said.alert { ephemeral_answer(&said.text) } else { json!({ "type": 6 }) };
     say(bot, press.interaction, answer);
     IntakeState::Goes
 }
 
 /// Tells a stranger who uses a command their id; nobody else sees it.
 pub(super) fn tell_stranger(bot: &DiscordBot, interaction: Interaction, stranger: i64) {
-    say(bot, interaction, told(&to_stranger(PLATFORM, stranger, None)));
+    say(bot, interaction, ephemeral_answer(&to_stranger(PLATFORM, stranger, None)));
 }
 
-fn told(text: &str) -> Value {
+fn ephemeral_answer(text: &str) -> Value {
     let mut data = super::send::payload(&StyledText::plain(text));
     data["flags"] = (data["flags"].as_u64().unwrap_or_default() | EPHEMERAL).into();
     json!({ "type": 4, "data": data })

@@ -7,7 +7,7 @@ use super::api::{DiscordApi, RequestBody};
 use super::bot::BotUser;
 use super::config::Config;
 use super::failure::ApiFailure;
-use super::gateway::no_sessions;
+use super::gateway::wait_for_sessions;
 use super::route::{self, Route, Snowflake};
 use super::token::BotToken;
 use super::wire::id;
@@ -100,11 +100,11 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
             if gateway(at["url"].as_str().unwrap_or_default(), reach).is_none() {
                 obstacles.push(Obstacle::Address);
             }
-            obstacles.extend(no_sessions(&at["session_start_limit"]).map(Obstacle::NoSessions));
+            obstacles.extend(wait_for_sessions(&at["session_start_limit"]).map(Obstacle::NoSessions));
         }
         Err(failure) => obstacles.push(Obstacle::Unreachable(failure.to_string())),
     }
-    BotFacts { answered: ProbeResponse { bot: Ok(me.called()), date }, obstacles, invite }
+    BotFacts { answered: ProbeResponse { bot: Ok(me.display_name()), date }, obstacles, invite }
 }
 
 fn unreachable(said: String) -> BotFacts {

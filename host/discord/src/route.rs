@@ -87,7 +87,7 @@ impl Route {
     }
 
     /// The address below a base; each step is percent-encoded, slashes within it, too.
-    pub(super) fn below(&self, base: &Url) -> Url {
+    pub(super) fn url(&self, base: &Url) -> Url {
         let mut url = base.clone();
         url.path_segments_mut().expect("an http URL has a path").pop_if_empty().extend(&self.path);
         url
@@ -102,7 +102,7 @@ mod tests {
     fn routes_keep_the_base_and_know_their_bucket() {
         let base = Url::parse("http://127.0.0.1:8/api/v10").expect("an address");
         let check = |route: Route, verb: &str, path: &str, place: &str| {
-            let url = route.below(&base);
+            let url = route.url(&base);
             assert_eq!((route.verb.as_str(), url.path(), route.place.as_str()), (verb, path, place));
         };
         let of =

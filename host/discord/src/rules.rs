@@ -44,7 +44,7 @@ impl AccessRules {
             MessageKind::Other(_) => return SenderReply::Ignore("nobody has written it"),
             MessageKind::Plain | MessageKind::Reply | MessageKind::Command => {}
         }
-        match (self.serves(message.author.id, message.guild), message.guild, message.kind) {
+        match (self.is_served(message.author.id, message.guild), message.guild, message.kind) {
             (true, ..) => SenderReply::Serve,
             (false, None, _) | (false, _, MessageKind::Command) => SenderReply::Tell,
             (false, Some(_), _) => SenderReply::Ignore("a stranger in a guild"),
@@ -53,11 +53,11 @@ impl AccessRules {
 
     /// What holds where something was said.
     pub(super) fn place(&self, guild: Option<Snowflake>) -> &Group {
-        guild.map_or(Group::usual(), |guild| self.guilds.of(&[guild]))
+        guild.map_or(Group::default_group(), |guild| self.guilds.get(&[guild]))
     }
 
     /// Whether somebody is served there.
-    pub(super) fn serves(&self, person: Snowflake, guild: Option<Snowflake>) -> bool {
+    pub(super) fn is_served(&self, person: Snowflake, guild: Option<Snowflake>) -> bool {
         match self.place(guild).members {
             GroupMembers::Allowed => self.allowed.contains(&person),
             GroupMembers::All => true,
@@ -66,7 +66,7 @@ impl AccessRules {
     }
 
     /// What somebody may stop.
-    pub(super) fn power_of(&self, sender: Snowflake) -> StopPower {
+    pub(super) fn stop_power(&self, sender: Snowflake) -> StopPower {
         if self.allowed.contains(&sender) { StopPower::Served } else { StopPower::Member(sender.to_string()) }
     }
 

@@ -7,7 +7,7 @@ use super::channel::Typing;
 use super::failure::{ApiFailure, codes};
 use super::route::{self, Route, Snowflake};
 use super::target::{ChannelRef, ReplyTarget};
-use super::text::{TEXT_CHARS_MAX, length, written};
+use super::text::{TEXT_CHARS_MAX, length, to_markdown};
 use super::wire::id;
 use async_trait::async_trait;
 use cofferdam_chat::outbound::{
@@ -52,7 +52,7 @@ pub(super) fn nonce(of: &str, part: &str) -> String {
 /// A text as every request carries it: nobody is mentioned by it.
 pub(super) fn payload(words: &StyledText) -> Value {
     json!({
-        "content": written(words),
+        "content": to_markdown(words),
         "allowed_mentions": { "parse": [], "replied_user": false },
         "flags": SUPPRESS_EMBEDS,
     })
@@ -75,7 +75,7 @@ impl Router for DiscordBot {
         let Some(target) = ReplyTarget::from_text(sending.target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };
-        let sign = ShownActivity::sending(Typing { bot: self.clone(), target: target.clone() });
+        let sign = ShownActivity::begin_sending(Typing { bot: self.clone(), target: target.clone() });
         let sent = self.send_part(target, sending).await;
         sign.end().await;
         sent
@@ -93,7 +93,7 @@ impl DiscordBot {
             ChannelRef::Channel(channel) => channel,
             ChannelRef::Person(person) => self.private_channel(person).await.map_err(send_error)?,
         };
-        let content = PartContent::of(part)?;
+        let content = PartContent::from_part(part)?;
         if part.n == 0
             && let Some(message) = self.take_place(&target, channel, &content).await?
         {
@@ -137,7 +137,7 @@ impl DiscordBot {
         let listed = listed.map(|(n, shown)| json!({ "id": n, "filename": shown.file.name }));
         payload["attachments"] = Value::Array(listed.collect());
         let form = || form(&self.base.outgoing, &payload, bundle);
-        self.api.call_within(route, RequestBody::Files(&form), (bundle.patience(), BucketWait::Waits)).await
+        self.api.call_within(route, RequestBody::Files(&form), (bundle.upload_timeout(), BucketWait::Waits)).await
     }
 
     /// Puts the first part of a reply in the place of what stands for it; `None` when it must be a
@@ -198,7 +198,7 @@ impl DiscordBot {
 
 /// The files of a bundle, read as they go out, and the words with them.
 fn form(outgoing: &Outgoing, payload: &Value, bundle: &FileBundle) -> Result<Form, ApiFailure> {
-    let held = |error: std::io::Error| refused(&format!("the file is not held any more ({error})"));
+    let held = |error: std::io::Error| refusal(&format!("the file is not held any more ({error})"));
     let mut form = Form::new().text("payload_json", payload.to_string());
     for (n, shown) in bundle.files.iter().enumerate() {
         let file = outgoing.file(&shown.file.sha256).map_err(held)?;
@@ -206,7 +206,7 @@ fn form(outgoing: &Outgoing, payload: &Value, bundle: &FileBundle) -> Result<For
         let body = Body::from(tokio::fs::File::from_std(file));
         let part = multipart::Part::stream_with_length(body, length).file_name(shown.file.name.clone());
         let part =
-            part.mime_str(&shown.file.mime_type).map_err(|_| refused("the file's type is unreadable"))?;
+            part.mime_str(&shown.file.mime_type).map_err(|_| refusal("the file's type is unreadable"))?;
         form = form.part(format!("files[{n}]"), part);
     }
     Ok(form)
@@ -217,7 +217,7 @@ pub(super) fn sent_id(message: &Value) -> String {
     id(&message["id"]).map_or_else(|| "unknown".to_owned(), |id| id.to_string())
 }
 
-fn refused(said: &str) -> ApiFailure {
+fn refusal(said: &str) -> ApiFailure {
     ApiFailure::Refused { status: 400, code: 0, said: said.to_owned() }
 }
 

@@ -40,32 +40,32 @@ impl EventReader<'_> {
         let bot = self.bots.borrow().clone();
         let GatewayEvent { number, kind, data } = event;
         if data.is_empty() && kind != "RESUMED" {
-            return self.passed(&bot, number).await;
+            return self.skip_event(&bot, number).await;
         }
         let value: Value = serde_json::from_str(&data).unwrap_or_default();
         match kind.as_str() {
-            "READY" => self.ready(&bot, number, &value).await?,
-            "MESSAGE_CREATE" => match judged(&bot, &value).await {
+            "READY" => self.begin_session(&bot, number, &value).await?,
+            "MESSAGE_CREATE" => match judge_message(&bot, &value).await {
                 Some(judged) => self.keep(&bot, number, judged).await?,
-                None => self.passed(&bot, number).await?,
+                None => self.skip_event(&bot, number).await?,
             },
-            "MESSAGE_UPDATE" => match edited(&bot, &value) {
+            "MESSAGE_UPDATE" => match judge_edit(&bot, &value) {
                 Some(judged) => self.keep(&bot, number, judged).await?,
-                None => self.passed(&bot, number).await?,
+                None => self.skip_event(&bot, number).await?,
             },
-            "MESSAGE_DELETE" => self.gone(&bot, number, &value, [&value["id"]].into_iter()).await?,
+            "MESSAGE_DELETE" => self.note_gone(&bot, number, &value, [&value["id"]].into_iter()).await?,
             "MESSAGE_DELETE_BULK" => {
                 let ids = value["ids"].as_array().map(Vec::as_slice).unwrap_or_default();
-                self.gone(&bot, number, &value, ids.iter()).await?;
+                self.note_gone(&bot, number, &value, ids.iter()).await?;
             }
             "INTERACTION_CREATE" => self.interaction(&bot, number, value).await?,
-            _ => self.passed(&bot, number).await?,
+            _ => self.skip_event(&bot, number).await?,
         }
         Some(())
     }
 
     /// Another session begins.
-    async fn ready(&mut self, bot: &DiscordBot, number: i64, ready: &Value) -> Option<()> {
+    async fn begin_session(&mut self, bot: &DiscordBot, number: i64, ready: &Value) -> Option<()> {
         let resumed_at = ready["resume_gateway_url"].as_str().unwrap_or_default();
         if address::gateway(resumed_at, self.api).is_none() {
             tracing::warn!(
@@ -74,19 +74,19 @@ impl EventReader<'_> {
         }
         let session = ready["session_id"].as_str().unwrap_or_default().to_owned();
         let position = StreamPosition { session, address: resumed_at.to_owned(), number };
-        let begin = || bot.base.store.stream_begins(&bot.base.channel, position.clone());
-        bot.base.stored("note a session", begin).await?;
+        let begin = || bot.base.store.begin_stream(&bot.base.channel, position.clone());
+        bot.base.store_until_done("note a session", begin).await?;
         self.stream = Some(Stream { position, behind: true });
         Some(())
     }
 
     /// Nothing of it is kept.
-    async fn passed(&mut self, bot: &DiscordBot, number: i64) -> Option<()> {
+    async fn skip_event(&mut self, bot: &DiscordBot, number: i64) -> Option<()> {
         let Some(stream) = self.stream.as_mut() else { return Some(()) };
         if number - stream.position.number >= NOTED_EVERY {
             stream.position.number = number;
-            let moves = || bot.base.store.stream_moves(&bot.base.channel, stream.position.clone());
-            bot.base.stored("note how far events were read", moves).await?;
+            let moves = || bot.base.store.advance_stream(&bot.base.channel, stream.position.clone());
+            bot.base.store_until_done("note how far events were read", moves).await?;
         }
         Some(())
     }
@@ -101,14 +101,14 @@ impl EventReader<'_> {
         keep(bot, self.lanes, judged, position).await
     }
 
-    async fn gone<'v>(
+    async fn note_gone<'v>(
         &mut self,
         bot: &DiscordBot,
         number: i64,
         event: &Value,
         ids: impl Iterator<Item = &'v Value>,
     ) -> Option<()> {
-        let Some(channel) = id(&event["channel_id"]) else { return self.passed(bot, number).await };
+        let Some(channel) = id(&event["channel_id"]) else { return self.skip_event(bot, number).await };
         for message in ids.filter_map(id) {
             let name = Some(Message::name(channel, message));
             self.keep(bot, number, update(message, name, String::new(), UpdateFate::Deleted).into()).await?;
@@ -122,22 +122,22 @@ impl EventReader<'_> {
             if presses::take(bot, press).await == IntakeState::Stops {
                 return None;
             }
-            return self.passed(bot, number).await;
+            return self.skip_event(bot, number).await;
         }
-        let Some(command) = Message::of_command(&event) else {
+        let Some(command) = Message::from_command(&event) else {
             tracing::debug!(number, "an interaction of an unknown shape was passed over");
-            return self.passed(bot, number).await;
+            return self.skip_event(bot, number).await;
         };
         let interaction = command.command.as_ref()?.interaction.clone();
         match bot.rules().admit(&command) {
             SenderReply::Serve => {}
             SenderReply::Tell => {
                 presses::tell_stranger(bot, interaction, command.author.id);
-                return self.passed(bot, number).await;
+                return self.skip_event(bot, number).await;
             }
             SenderReply::Ignore(why) => {
                 tracing::debug!(why, "a command is ignored");
-                return self.passed(bot, number).await;
+                return self.skip_event(bot, number).await;
             }
         }
         let mut judged = pending(bot, &command, event.to_string());
@@ -181,24 +181,24 @@ pub(super) async fn keep(
             None => base.store.persist(&base.channel, batch.clone()).await,
         }
     };
-    let persisted = base.stored("persist updates", persist).await?;
+    let persisted = base.store_until_done("persist updates", persist).await?;
     // Durable before it is acknowledged, and acknowledged before it runs. One that comes again was
     // acknowledged.
     if let Some((interaction, noted)) = command.filter(|_| !persisted.pending.is_empty()) {
-        base.stored("settle updates", || base.store.settle()).await?;
+        base.store_until_done("settle updates", || base.store.settle()).await?;
         bot.acks.begin(bot, interaction, noted);
     }
-    for arrival in arrivals::of_batch(bot, &batch, persisted) {
+    for arrival in arrivals::from_batch(bot, &batch, persisted) {
         if hand_on(base, lanes, arrival).await == IntakeState::Stops {
             return None;
         }
     }
-    base.stored("settle updates", || base.store.settle()).await
+    base.store_until_done("settle updates", || base.store.settle()).await
 }
 
 /// What becomes of a message, which its sender decides before anything else; `None` where nothing
 /// of it is kept.
-pub(super) async fn judged(bot: &DiscordBot, value: &Value) -> Option<AcceptedUpdate> {
+pub(super) async fn judge_message(bot: &DiscordBot, value: &Value) -> Option<AcceptedUpdate> {
     let Some(message) = Message::read(value) else {
         tracing::warn!("a message of an unknown shape was passed over");
         return None;
@@ -211,7 +211,7 @@ pub(super) async fn judged(bot: &DiscordBot, value: &Value) -> Option<AcceptedUp
         }
         SenderReply::Tell => {
             let (sender, target) =
-                ((message.author.id, &*message.author.name), ReplyTarget::answering(&message));
+                ((message.author.id, &*message.author.name), ReplyTarget::new(&message));
             let stranger = bot.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
             Some(update(id, None, String::new(), UpdateFate::Stranger(stranger)).into())
         }
@@ -229,7 +229,7 @@ pub(super) async fn judged(bot: &DiscordBot, value: &Value) -> Option<AcceptedUp
 /// A message or command that a turn will answer.
 fn pending(bot: &DiscordBot, message: &Message, raw: String) -> AcceptedUpdate {
     let headers = Headers {
-        session: bot.session(&ReplyTarget::answering(message)),
+        session: bot.session(&ReplyTarget::new(message)),
         sender: message.author.id.to_string(),
         queue: queue_of(message, &bot.rules()),
         answers: answers(bot, message),
@@ -247,7 +247,7 @@ fn answers(bot: &DiscordBot, message: &Message) -> Option<WaitReply> {
         return None;
     }
     let file = |file: &DiscordFile| {
-        let declared = file.declared();
+        let declared = file.declaration();
         json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
     };
     let files: Vec<_> = message.files.iter().map(file).collect();
@@ -262,7 +262,7 @@ fn answers(bot: &DiscordBot, message: &Message) -> Option<WaitReply> {
 
 /// How a message reads now, if that is said and it is of somebody who is served: it changes what
 /// waits.
-fn edited(bot: &DiscordBot, value: &Value) -> Option<AcceptedUpdate> {
+fn judge_edit(bot: &DiscordBot, value: &Value) -> Option<AcceptedUpdate> {
     let message = Message::read(value).filter(|message| message.text.is_some())?;
     if bot.rules().admit(&message) != SenderReply::Serve {
         return None;

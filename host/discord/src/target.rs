@@ -38,7 +38,7 @@ pub(super) enum ChannelRef {
 
 impl ReplyTarget {
     /// Where the answer to a message or command goes.
-    pub(super) fn answering(message: &Message) -> Self {
+    pub(super) fn new(message: &Message) -> Self {
         let interaction = message.command.as_ref().map(|command| command.interaction.clone());
         Self {
             to: ChannelRef::Channel(message.channel),

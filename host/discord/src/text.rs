@@ -10,7 +10,7 @@ pub(super) const TEXT_CHARS_MAX: usize = 2000;
 const LINK_BYTES_MAX: usize = 500;
 
 /// The text with its styles as Discord reads it.
-pub(super) fn written(rich: &StyledText) -> String {
+pub(super) fn to_markdown(rich: &StyledText) -> String {
     let mut writer =
         Writer { out: String::with_capacity(rich.text.len() * 2), rich, at: 0, open: Vec::new() };
     for span in &rich.spans {
@@ -25,7 +25,7 @@ pub(super) fn written(rich: &StyledText) -> String {
 
 /// How long it is as Discord counts, in no way less.
 pub(super) fn length(rich: &StyledText) -> usize {
-    written(rich).encode_utf16().count()
+    to_markdown(rich).encode_utf16().count()
 }
 
 struct Writer<'r> {
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_models_markdown_stays_markdown() {
         let check =
-            |source: &str, expected: &str| assert_eq!(written(&markdown(source)), expected, "{source}");
+            |source: &str, expected: &str| assert_eq!(to_markdown(&markdown(source)), expected, "{source}");
         check("a **b *c*** `d_e` ~~f~~", "a **b *c*** `d_e` ~~f~~");
         check("```rust\na && *b*\n```\nc", "```rust\na && *b*\n```\n\nc");
         check("> q\n> r", "> q\n> r");
@@ -160,8 +160,8 @@ mod tests {
     fn a_block_that_is_cut_is_closed_and_opened_again_in_its_language() {
         let code: String = (0..400).map(|n| format!("let a_{n} = \"*{n}*\";\n")).collect();
         let said = markdown(&format!("See:\n```rust\n{code}```\nend"));
-        let pieces = cofferdam_chat::outbound::in_pieces(&said, &super::super::send::MANNERS);
-        let written: Vec<String> = pieces.iter().map(written).collect();
+        let pieces = cofferdam_chat::outbound::split_text(&said, &super::super::send::MANNERS);
+        let written: Vec<String> = pieces.iter().map(to_markdown).collect();
         assert!(written.len() > 3);
         for piece in &written {
             assert!(piece.chars().count() <= TEXT_CHARS_MAX, "{}", piece.chars().count());
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn plain_text_is_read_as_it_was_said() {
         let check =
-            |text: &str, expected: &str| assert_eq!(written(&StyledText::plain(text)), expected, "{text}");
+            |text: &str, expected: &str| assert_eq!(to_markdown(&StyledText::plain(text)), expected, "{text}");
         check("a*b*_c_ ~~d~~ `e` ||f||", "a\\*b\\*\\_c\\_ \\~\\~d\\~\\~ \\`e\\` \\|\\|f\\|\\|");
         check("<@5> @everyone <#1> <:x:2>", "\\<\\@5\\> \\@everyone \\<#1\\> \\<:x:2\\>");
         check("# a\n- b\n1. c\n-# d\n> e\n2) f", "\\# a\n\\- b\n1\\. c\n\\-\\# d\n\\> e\n2\\) f");
@@ -202,7 +202,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_said_is_read_so(text in "([a1.)#+\\-*_~`|<>\\[\\]@:\\\\ \n/é]|https://|<@5>){0,40}") {
-            prop_assert_eq!(read(&written(&StyledText::plain(text.clone()))), Some(text));
+            prop_assert_eq!(read(&to_markdown(&StyledText::plain(text.clone()))), Some(text));
         }
 
         #[test]
@@ -210,7 +210,7 @@ mod tests {
             let end = code.len();
             prop_assume!(end > 0);
             let spans = vec![StyledSpan { start: 0, end, style: Style::Pre { language: None } }];
-            let shown = written(&StyledText { text: code, spans });
+            let shown = to_markdown(&StyledText { text: code, spans });
             let inner = shown.strip_prefix("```\n").and_then(|rest| rest.strip_suffix("```")).expect("a block");
             prop_assert!(!inner.contains("```"), "{}", shown);
         }

@@ -110,9 +110,9 @@ pub(super) fn id(value: &Value) -> Option<Snowflake> {
 
 impl Message {
     /// A message or command as it is kept.
-    pub(super) fn kept(raw: &str) -> Option<Self> {
+    pub(super) fn from_kept(raw: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(raw).ok()?;
-        if value["token"].is_string() { Self::of_command(&value) } else { Self::read(&value) }
+        if value["token"].is_string() { Self::from_command(&value) } else { Self::read(&value) }
     }
 
     /// A message; `None` for what is of no shape that is known.
@@ -130,7 +130,7 @@ impl Message {
         };
         let mut author = User::read(&message["author"])?;
         if let Some(name) = message["member"]["nick"].as_str().filter(|name| !name.trim().is_empty()) {
-            author.name = called(name);
+            author.name = mention_name(name);
         }
         let snapshot = &message["message_snapshots"][0]["message"];
         let is_forward = message["message_reference"]["type"] == 1;
@@ -158,7 +158,7 @@ impl Message {
     }
 
     /// The interaction of a command; `None` for what is no command.
-    pub(super) fn of_command(event: &Value) -> Option<Self> {
+    pub(super) fn from_command(event: &Value) -> Option<Self> {
         if event["type"] != 2 {
             return None;
         }
@@ -222,7 +222,7 @@ impl User {
     /// Somebody; `None` without an id.
     pub(super) fn read(user: &Value) -> Option<Self> {
         let name = ["global_name", "username"].into_iter().filter_map(|key| user[key].as_str());
-        let name = name.map(called).find(|name| !name.is_empty()).unwrap_or_default();
+        let name = name.map(mention_name).find(|name| !name.is_empty()).unwrap_or_default();
         Some(Self { id: id(&user["id"])?, bot: user["bot"] == true, name })
     }
 }
@@ -254,7 +254,7 @@ fn user(event: &Value) -> Option<User> {
     User::read(&event["member"]["user"]).or_else(|| User::read(&event["user"]))
 }
 
-fn called(name: &str) -> String {
+fn mention_name(name: &str) -> String {
     one_line(name.trim(), PERSON_BYTES_MAX).trim_end().to_owned()
 }
 
@@ -282,7 +282,7 @@ mod tests {
             assert!(message(wrong.clone()).is_none(), "{wrong}");
         }
         for wrong in ["", "{", "[]", "null", "{\"token\":\"x\"}", "7"] {
-            assert!(Message::kept(wrong).is_none(), "{wrong}");
+            assert!(Message::from_kept(wrong).is_none(), "{wrong}");
         }
     }
 
@@ -327,7 +327,7 @@ mod tests {
             "data": { "name": "x", "options": [
                 { "name": "a", "type": 4, "value": 1 }, { "name": "file", "type": 11, "value": "11" } ],
                 "resolved": { "attachments": { "11": { "id": "11", "filename": "f", "url": "u" } } } } });
-        let command = Message::of_command(&event).expect("a command");
+        let command = Message::from_command(&event).expect("a command");
         assert_eq!((command.files.len(), command.author.id, command.guild), (1, 3, None));
         assert_eq!(command.command.expect("it").options, [("a".to_owned(), json!(1))]);
         assert!(ButtonPress::read(&event).is_none());

@@ -1,7 +1,7 @@
 //! The bytes of an answer as they come, up to a number and a time.
 
 use crate::error::EgressError;
-use crate::hop::why;
+use crate::hop::innermost_cause;
 use bytes::Bytes;
 use reqwest::Response;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl ResponseBody {
         let piece =
             piece.map_err(|_| EgressError::TimedOut { shown: self.shown.clone(), max: self.time_max })?;
         let piece =
-            piece.map_err(|error| EgressError::Broken { shown: self.shown.clone(), why: why(&error) })?;
+            piece.map_err(|error| EgressError::Broken { shown: self.shown.clone(), why: innermost_cause(&error) })?;
         let Some(piece) = piece else { return Ok(None) };
         self.taken = self.taken.saturating_add(piece.len() as u64);
         if self.taken > self.bytes_max {
@@ -50,7 +50,7 @@ impl ResponseBody {
     }
 
     /// The address that answered, as messages have it.
-    pub fn shown(&self) -> &str {
+    pub fn display_url(&self) -> &str {
         &self.shown
     }
 }

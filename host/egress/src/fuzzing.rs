@@ -25,12 +25,12 @@ pub(crate) fn addresses(data: &[u8]) {
     check(&target);
     assert_eq!(host_by_hand(first), Some(host_of(&target)), "another host than the text has: {first:?}");
     for location in lines.take(4) {
-        let next = match target.redirected(location, AddressRules::of_attachments(&named)) {
+        let next = match target.redirect(location, AddressRules::for_attachments(&named)) {
             Ok(next) => next,
             Err(refused) => return assert_plain(&refused.to_string()),
         };
         check(&next);
-        assert!(next.is_https() || !target.is_https(), "{} leads to {}", target.shown(), next.shown());
+        assert!(next.is_https() || !target.is_https(), "{} leads to {}", target.display_redacted(), next.display_redacted());
         target = next;
     }
 }
@@ -38,10 +38,10 @@ pub(crate) fn addresses(data: &[u8]) {
 /// What holds for each target, wherever it came from.
 fn check(target: &CheckedUrl) {
     let url = target.url();
-    assert_plain(&target.shown());
+    assert_plain(&target.display_redacted());
     assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none(), "{url}");
     let query = url.query().unwrap_or_default();
-    assert!(query.len() < 4 || !target.shown().contains(&format!("?{query}")), "{}", target.shown());
+    assert!(query.len() < 4 || !target.display_redacted().contains(&format!("?{query}")), "{}", target.display_redacted());
     let port = url.port_or_known_default();
     let is_named = NAMED.contains(&format!("{}:{}", host_of(target), port.unwrap_or(0)).as_str());
     if is_named {

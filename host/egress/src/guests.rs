@@ -9,7 +9,7 @@ mod tests;
 
 use crate::error::EgressError;
 use crate::fetch::REDIRECTS;
-use crate::hop::{addresses, client, why};
+use crate::hop::{addresses, client, innermost_cause};
 use crate::host::HostPort;
 use crate::resolve::{Resolve, SystemResolver};
 use crate::target::{AddressRules, CheckedUrl, HTTPS_PORT, Ports};
@@ -111,7 +111,7 @@ impl<'a> Way<'a> {
         terms: &'a Terms,
     ) -> Result<Self, HttpFailure> {
         let method = granted_method(&request.method, terms)?;
-        let outgoing = RequestHeaders::of(&request.headers, &terms.network.headers, &web.secrets)?;
+        let outgoing = RequestHeaders::new(&request.headers, &terms.network.headers, &web.secrets)?;
         let target =
             CheckedUrl::parse_under(&request.url, web.rules()).map_err(|refused| denied(&refused))?;
         let blanker = outgoing.blanker();
@@ -126,11 +126,11 @@ impl<'a> Way<'a> {
         if network.allows(name.host(), name.port()) {
             return Ok(());
         }
-        let host = HostPattern::exactly(name.host(), name.port());
+        let host = HostPattern::new_exact(name.host(), name.port());
         let said = format!(
             "{} is at {host}, which is not among the hosts of the profile; to allow it write in its network: hosts = \
              [\"{host}\"]",
-            self.target.shown()
+            self.target.display_redacted()
         );
         Err(denied(&said))
     }
@@ -145,21 +145,21 @@ impl<'a> Way<'a> {
                 return Ok(response);
             };
             witness(&self.asked(), RequestFate::Redirected(status))?;
-            let from = self.target.shown();
-            let next = self.target.redirected(location, self.web.rules());
+            let from = self.target.display_redacted();
+            let next = self.target.redirect(location, self.web.rules());
             let next = next.map_err(|refused| denied(&format!("{from} redirects, and {refused}")))?;
             if next.name() != self.target.name() {
-                self.outgoing.for_another_host();
+                self.outgoing.strip_credentials();
             }
             self.target = next;
             self.granted()?;
             if status == 303 && self.method != Method::HEAD {
                 self.method = granted_method("GET", self.terms)?;
                 self.body = Vec::new();
-                self.outgoing.without_body();
+                self.outgoing.strip_body_headers();
             }
         }
-        let said = format!("{} redirects more than {REDIRECTS_MAX} times", self.target.shown());
+        let said = format!("{} redirects more than {REDIRECTS_MAX} times", self.target.display_redacted());
         Err(denied(&said))
     }
 
@@ -172,7 +172,7 @@ impl<'a> Way<'a> {
         let broken = |error: reqwest::Error| {
             HttpFailure::new(
                 FailureKind::Broken,
-                format!("{} cannot be asked: {}", self.target.shown(), why(&error)),
+                format!("{} cannot be asked: {}", self.target.display_redacted(), innermost_cause(&error)),
             )
         };
         let client = client(&self.target, addresses).map_err(broken)?;
@@ -188,7 +188,7 @@ impl<'a> Way<'a> {
         let name = self.target.name();
         let default = if self.target.is_https() { HTTPS_PORT } else { 80 };
         let host = if name.port() == default { name.host().to_owned() } else { name.to_string() };
-        let path = self.blanker.whole(self.target.path().as_bytes());
+        let path = self.blanker.redact_all(self.target.path().as_bytes());
         RequestRecord {
             method: self.method.to_string(),
             host,
@@ -199,7 +199,7 @@ impl<'a> Way<'a> {
     /// A failure without what a server may have made of a secret, such as an address that it leads
     /// to.
     fn blanked(&self, failure: HttpFailure) -> HttpFailure {
-        let message = self.blanker.whole(failure.message.as_bytes());
+        let message = self.blanker.redact_all(failure.message.as_bytes());
         HttpFailure { message: String::from_utf8_lossy(&message).into_owned(), ..failure }
     }
 
@@ -212,9 +212,9 @@ impl<'a> Way<'a> {
         witness: Witness<'_>,
     ) -> Result<HttpAnswer, HttpFailure> {
         let asked = self.asked();
-        let head = headers::of_answer(response.headers(), &self.blanker)
+        let head = headers::answer_headers(response.headers(), &self.blanker)
             .map(|headers| HttpHead { status: response.status().as_u16(), headers });
-        let packed = headers::packing(response.headers(), &self.target.shown());
+        let packed = headers::packing(response.headers(), &self.target.display_redacted());
         let (head, packing) = match head.and_then(|head| Ok((head, packed?))) {
             Ok(both) => both,
             Err(failure) => {
@@ -244,7 +244,7 @@ fn asked_of_text(request: &HttpRequest) -> RequestRecord {
     let method = one_line(&request.method, 40);
     match request.url.parse::<Address>() {
         Ok(address) => {
-            let shown = address.shown();
+            let shown = address.redacted();
             let rest = shown.split_once("://").map_or("", |(_, rest)| rest);
             let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
             let path = path.split('?').next().unwrap_or_default();

@@ -4,7 +4,7 @@
 use crate::error::EgressError;
 use crate::resolve::Resolve;
 use crate::target::CheckedUrl;
-use crate::trust::trusting;
+use crate::trust::client_builder;
 use reqwest::dns::{Addrs, Name, Resolving};
 use reqwest::{Client, redirect};
 use std::error::Error;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A client of its own for each host.
 pub(crate) fn client(target: &CheckedUrl, addresses: Vec<IpAddr>) -> Result<Client, reqwest::Error> {
-    trusting(Client::builder())
+    client_builder(Client::builder())
         .no_proxy()
         .redirect(redirect::Policy::none())
         .referer(false)
@@ -36,7 +36,7 @@ pub(crate) async fn addresses(
     let addresses = match (target.address(), target.domain()) {
         (Some(address), _) => vec![address],
         (None, Some(name)) => {
-            let not_found = |why: String| EgressError::NotFound { shown: target.shown(), why };
+            let not_found = |why: String| EgressError::NotFound { shown: target.display_redacted(), why };
             let found = resolver.resolve(name).await.map_err(|error| not_found(error.to_string()))?;
             if found.is_empty() {
                 return Err(not_found("it has no address".to_owned()));
@@ -70,7 +70,7 @@ impl reqwest::dns::Resolve for CheckedAddresses {
 }
 
 /// The innermost cause, which says most; without the address, whose query may be a secret.
-pub(crate) fn why(error: &reqwest::Error) -> String {
+pub(crate) fn innermost_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

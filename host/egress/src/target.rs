@@ -34,7 +34,7 @@ pub enum Ports {
 
 impl<'a> AddressRules<'a> {
     /// Those of attachments.
-    pub fn of_attachments(named: &'a [HostPort]) -> Self {
+    pub fn for_attachments(named: &'a [HostPort]) -> Self {
         Self { named, section: "attachments", ports: Ports::Https }
     }
 }
@@ -55,7 +55,7 @@ impl CheckedUrl {
     /// # Errors
     /// [`Refused`].
     pub fn parse(text: &str, named: &[HostPort]) -> Result<Self, RefusedAddress> {
-        Self::parse_under(text, AddressRules::of_attachments(named))
+        Self::parse_under(text, AddressRules::for_attachments(named))
     }
 
     /// The same under these rules.
@@ -66,25 +66,25 @@ impl CheckedUrl {
         let scheme = check_text(text)?.ok_or(RefusedAddress::Malformed)?;
         let url = Url::parse(text).map_err(|_| RefusedAddress::Malformed)?;
         debug_assert!(url.scheme().eq_ignore_ascii_case(scheme), "the parser reads the same scheme");
-        Self::of(url, authority(text), rules)
+        Self::from_url(url, authority(text), rules)
     }
 
     /// The target that this one redirects to.
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn redirected(&self, location: &str, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
+    pub fn redirect(&self, location: &str, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
         check_text(location)?;
         let url = self.url.join(location).map_err(|_| RefusedAddress::Malformed)?;
-        let next = Self::of(url, authority(location), rules)?;
+        let next = Self::from_url(url, authority(location), rules)?;
         if self.url.scheme() == "https" && next.url.scheme() != "https" {
-            return Err(RefusedAddress::Downgrade(next.shown()));
+            return Err(RefusedAddress::Downgrade(next.display_redacted()));
         }
         Ok(next)
     }
 
     /// What the parser made of a text, whose authority was written so.
-    fn of(mut url: Url, written: Option<&str>, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
+    fn from_url(mut url: Url, written: Option<&str>, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
         // It is never sent, and no server's business.
         url.set_fragment(None);
         let host = url.host().ok_or(RefusedAddress::Malformed)?.to_owned();
@@ -105,7 +105,7 @@ impl CheckedUrl {
 
     /// What holds for hosts that the operator does not name.
     fn check_unnamed(&self, ports: Ports) -> Result<(), RefusedAddress> {
-        let (section, shown, name) = (self.section, self.shown(), self.name.clone());
+        let (section, shown, name) = (self.section, self.display_redacted(), self.name.clone());
         if self.url.scheme() != "https" {
             return Err(RefusedAddress::Scheme { section, shown, name: Box::new(name) });
         }
@@ -128,7 +128,7 @@ impl CheckedUrl {
                 let (section, name) = (self.section, self.name.clone());
                 Err(RefusedAddress::NotPublic {
                     section,
-                    shown: self.shown(),
+                    shown: self.display_redacted(),
                     address,
                     range,
                     name: Box::new(name),
@@ -176,7 +176,7 @@ impl CheckedUrl {
     }
 
     /// As messages have it: with `?[redacted]` for a query.
-    pub fn shown(&self) -> String {
+    pub fn display_redacted(&self) -> String {
         let mut plain = self.url.clone();
         plain.set_query(None);
         let query = if self.url.query().is_some() { "?[redacted]" } else { "" };

@@ -29,19 +29,19 @@ impl Authorities {
     ///
     /// # Errors
     /// [`BadAuthorities`]: one that is malformed refuses all of them.
-    pub fn of_pem(pem: &[u8]) -> Result<Self, BadAuthorities> {
+    pub fn from_pem(pem: &[u8]) -> Result<Self, BadAuthorities> {
         let found = Certificate::from_pem_bundle(pem).map_err(|_| BadAuthorities::Malformed)?;
         if found.is_empty() {
             return Err(BadAuthorities::None);
         }
         let authorities = Self(found);
         // What is in them is looked at when a client is made, and no sooner.
-        authorities.trusted_by(Client::builder()).build().map_err(|_| BadAuthorities::Malformed)?;
+        authorities.add_to(Client::builder()).build().map_err(|_| BadAuthorities::Malformed)?;
         Ok(authorities)
     }
 
     /// How many this process trusts; none where the operator names no file.
-    pub fn trusted() -> Option<usize> {
+    pub fn authority_count() -> Option<usize> {
         TRUSTED.get().map(|authorities| authorities.0.len())
     }
 
@@ -51,15 +51,15 @@ impl Authorities {
         let _ = TRUSTED.set(self);
     }
 
-    fn trusted_by(&self, builder: ClientBuilder) -> ClientBuilder {
+    fn add_to(&self, builder: ClientBuilder) -> ClientBuilder {
         self.0.iter().cloned().fold(builder, ClientBuilder::add_root_certificate)
     }
 }
 
 /// A client that trusts the operator's authorities, if there are any, besides the public ones.
-pub fn trusting(builder: ClientBuilder) -> ClientBuilder {
+pub fn client_builder(builder: ClientBuilder) -> ClientBuilder {
     match TRUSTED.get() {
-        Some(authorities) => authorities.trusted_by(builder),
+        Some(authorities) => authorities.add_to(builder),
         None => builder,
     }
 }
@@ -79,7 +79,7 @@ mod tests {
             (wrapped("!"), BadAuthorities::Malformed),
             (wrapped("aGVsbG8="), BadAuthorities::Malformed),
         ] {
-            assert_eq!(Authorities::of_pem(pem.as_bytes()).map(|_| ()), Err(said), "{pem:?}");
+            assert_eq!(Authorities::from_pem(pem.as_bytes()).map(|_| ()), Err(said), "{pem:?}");
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Elicitation {
 
 #[async_trait]
 impl Approver for Elicitation {
-    fn approved_before(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
+    fn find_approved(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
         Vec::new()
     }
 
@@ -63,7 +63,7 @@ pub(crate) struct DeferredQuestion {
 
 #[async_trait]
 impl Approver for DeferredQuestion {
-    fn approved_before(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
+    fn find_approved(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
         Vec::new()
     }
 
@@ -115,7 +115,7 @@ impl OpenQuestions {
     ///
     /// # Errors
     /// `-32602` for a state that no open question has.
-    pub(crate) fn returning(
+    pub(crate) fn resume(
         &self,
         caller: Caller,
         state: Option<&str>,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn answer(questions: &OpenQuestions, state: &str) -> Result<Option<TurnId>, i32> {
-        let returning = questions.returning(caller(), Some(state), None);
+        let returning = questions.resume(caller(), Some(state), None);
         returning.map(|returning| returning.turn).map_err(|error| error.code.0)
     }
 

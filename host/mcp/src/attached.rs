@@ -32,16 +32,16 @@ struct Resource {
 /// # Errors
 /// `-32602` where it is no list of resources; a file over a limit is listed with its reason.
 pub(crate) fn take(sent: Value, blobs: &BlobStore, config: &Config) -> Result<Attachments, ErrorData> {
-    let resources: Vec<Resource> = serde_json::from_value(sent).map_err(|e| wrong(&e.to_string()))?;
+    let resources: Vec<Resource> = serde_json::from_value(sent).map_err(|e| invalid_resource(&e.to_string()))?;
     let mut intake = Intake::new(blobs, config);
     for resource in resources {
         let Resource { uri, name, mime_type, blob, text } = resource;
         let bytes = match (blob, text) {
             (Some(blob), None) => BASE64_STANDARD
                 .decode(blob)
-                .map_err(|e| wrong(&format!("{}: blob: {e}", one_line(&uri, 80))))?,
+                .map_err(|e| invalid_resource(&format!("{}: blob: {e}", one_line(&uri, 80))))?,
             (None, Some(text)) => text.into_bytes(),
-            _ => return Err(wrong(&format!("{}: give either blob or text", one_line(&uri, 80)))),
+            _ => return Err(invalid_resource(&format!("{}: give either blob or text", one_line(&uri, 80)))),
         };
         let name = name.or_else(|| name_of(&uri));
         let source = name.as_ref().map(|name| format!("mcp:{name}"));
@@ -51,7 +51,7 @@ pub(crate) fn take(sent: Value, blobs: &BlobStore, config: &Config) -> Result<At
     Ok(intake.finish())
 }
 
-fn wrong(said: &str) -> ErrorData {
+fn invalid_resource(said: &str) -> ErrorData {
     let shape = r#"write [{"uri": "file:///a.txt", "mimeType": "text/plain", "blob": "BASE64"}]"#;
     ErrorData::invalid_params(format!("_meta[\"{ATTACHMENTS_META_KEY}\"]: {said}; {shape}"), None)
 }

@@ -71,7 +71,7 @@ impl ServerState {
         {
             return Ok(question.into());
         }
-        let name = self.parts.toolbox.registry().named(&tool).into_owned();
+        let name = self.parts.toolbox.registry().resolve_name(&tool).into_owned();
         answer.and_then(|answer| self.result(&name, answer)).or_else(failed).map(Into::into)
     }
 
@@ -86,7 +86,7 @@ impl ServerState {
         if is_stateless(context) {
             let state = params.request_state.as_deref();
             let answers = params.input_responses.as_ref();
-            let returning = self.questions.returning(self.caller(), state, answers)?;
+            let returning = self.questions.resume(self.caller(), state, answers)?;
             return Ok(AskablePerson::Next(Arc::new(returning)));
         }
         let (peer, caller) = (context.peer.clone(), self.caller());

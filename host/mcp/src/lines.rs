@@ -56,12 +56,12 @@ impl<R: BufRead> LineReader<R> {
                 return Some(InputLine::TooLong);
             }
             if end.is_some() && !std::mem::take(&mut self.skipping) {
-                return Some(InputLine::Whole(self.whole()));
+                return Some(InputLine::Whole(self.take_line()));
             }
         }
     }
 
-    fn whole(&mut self) -> Vec<u8> {
+    fn take_line(&mut self) -> Vec<u8> {
         let mut line = std::mem::replace(&mut self.line, Vec::with_capacity(KEPT_BYTES.min(self.max)));
         if line.last() == Some(&b'\r') {
             line.pop();

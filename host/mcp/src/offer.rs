@@ -20,7 +20,7 @@ struct OfferedTool {
 }
 
 impl ToolOffer {
-    pub(crate) fn of(registry: &Registry) -> Self {
+    pub(crate) fn new(registry: &Registry) -> Self {
         let loaded = registry.iter().filter_map(|(name, tool)| Some((name, tool.as_ref().ok()?)));
         Self { tools: loaded.map(|(name, tool)| (name.to_owned(), entry(name, tool))).collect() }
     }

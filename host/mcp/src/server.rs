@@ -57,7 +57,7 @@ pub(crate) struct ServerState {
 impl McpServer {
     /// A server of the tools that load.
     pub fn new(parts: ServerParts) -> Self {
-        let offer = ToolOffer::of(parts.toolbox.registry());
+        let offer = ToolOffer::new(parts.toolbox.registry());
         let questions = OpenQuestions::new(parts.expires);
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let calls = TaskTracker::new();
@@ -65,7 +65,7 @@ impl McpServer {
     }
 
     /// Waits until no call is under way, for so long at most.
-    pub(crate) async fn ended(&self, patience: Duration) {
+    pub(crate) async fn wait_idle(&self, patience: Duration) {
         self.0.calls.close();
         if tokio::time::timeout(patience, self.0.calls.wait()).await.is_err() {
             tracing::warn!("calls are still under way; what they have not published stays unpublished");

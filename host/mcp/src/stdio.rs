@@ -58,7 +58,7 @@ pub async fn serve_stdio(
     if let Ok(QuitReason::JoinError(error)) = serving.waiting().await {
         tracing::error!(%error, "the server ended");
     }
-    server.ended(CALLS_END).await;
+    server.wait_idle(CALLS_END).await;
     let _ = tokio::time::timeout(WRITING_ENDS, all_written).await;
     Ok(())
 }
@@ -121,12 +121,12 @@ impl Requests {
 }
 
 impl Stdio {
-    fn requests(&self) -> std::sync::MutexGuard<'_, Requests> {
+    fn lock_requests(&self) -> std::sync::MutexGuard<'_, Requests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The message in a line, or its answer.
-    fn taken(&self, line: InputLine) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
+    fn accept_line(&self, line: InputLine) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
         let bytes = match line {
             InputLine::Whole(bytes) => bytes,
             InputLine::TooLong => {
@@ -141,14 +141,14 @@ impl Stdio {
         };
         match &message {
             JsonRpcMessage::Request(request) => {
-                let begun = self.requests().begin(&request.id);
+                let begun = self.lock_requests().begin(&request.id);
                 begun.map_err(|error| RefusedMessage::new(Some(request.id.clone()), error))?;
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.requests().cancel(id);
+                    self.lock_requests().cancel(id);
                 }
             }
             _ => {}
@@ -170,7 +170,7 @@ impl Transport<RoleServer> for Stdio {
             _ => None,
         };
         if let Some(id) = answered {
-            self.requests().open.remove(id);
+            self.lock_requests().open.remove(id);
         }
         let (line, messages) = (line(&message), self.messages.clone());
         async move {
@@ -190,7 +190,7 @@ impl Transport<RoleServer> for Stdio {
                 }
             }
             let line_read = self.coming.recv().await?;
-            match self.taken(line_read) {
+            match self.accept_line(line_read) {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
                 Err(RefusedMessage { id, error }) => {

@@ -18,7 +18,7 @@ pub(crate) enum Challenge {
 impl Challenge {
     /// The challenge of an answer, for reading this repository; none where there is none that is
     /// understood. A token is preferred: it is good for this repository alone.
-    pub(crate) fn of(headers: &HeaderMap, repository: &str) -> Option<Self> {
+    pub(crate) fn from_headers(headers: &HeaderMap, repository: &str) -> Option<Self> {
         let mut found = None;
         for header in headers.get_all(WWW_AUTHENTICATE) {
             let challenges = header.to_str().ok().and_then(|text| http_auth::parse_challenges(text).ok());
@@ -57,7 +57,7 @@ mod tests {
         for text in texts {
             headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(text).expect("a header"));
         }
-        Challenge::of(&headers, "acme/tool")
+        Challenge::from_headers(&headers, "acme/tool")
     }
 
     #[test]

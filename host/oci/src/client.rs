@@ -67,7 +67,7 @@ struct RegistryRequest<'w> {
 
 impl<'s> Repository<'s> {
     /// That of a reference.
-    pub(crate) fn of(
+    pub(crate) fn new(
         reference: &ImageReference,
         settings: &'s Settings,
         deadline: Instant,
@@ -122,7 +122,7 @@ impl<'s> Repository<'s> {
         let path = format!("blobs/{}", descriptor.digest);
         let wanted = RegistryRequest { path, accept: "*/*", bytes_max: descriptor.size, came };
         let bytes = self.get(wanted).await?.ok_or_else(|| FetchError::Missing { shown: what.clone() })?;
-        let (length, found) = (bytes.len() as u64, ContentDigest::of(&bytes));
+        let (length, found) = (bytes.len() as u64, ContentDigest::hash(&bytes));
         if length < descriptor.size {
             return Err(FetchError::TooShort { what, bytes: length, wanted: descriptor.size });
         }
@@ -136,7 +136,7 @@ impl<'s> Repository<'s> {
     /// What is asked for; none where it is not there.
     async fn get(&mut self, mut wanted: RegistryRequest<'_>) -> Result<Option<Vec<u8>>, FetchError> {
         let shown = format!("{}/{}", self.name, wanted.path);
-        let mut url = self.base.below(&format!("v2/{}/{}", self.repository, wanted.path));
+        let mut url = self.base.join(&format!("v2/{}/{}", self.repository, wanted.path));
         let (mut redirects, mut was_asked) = (0, false);
         loop {
             let response = self.send(&url, wanted.accept, &shown).await?;
@@ -157,7 +157,7 @@ impl<'s> Repository<'s> {
                         return Err(FetchError::Redirects { shown });
                     };
                     if next.origin() != self.base.url.origin() {
-                        return self.elsewhere(&next, &mut wanted, &shown).await.map(Some);
+                        return self.get_referred(&next, &mut wanted, &shown).await.map(Some);
                     }
                     url = next;
                 }
@@ -171,7 +171,7 @@ impl<'s> Repository<'s> {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.reveal());
         }
-        request.send().await.map_err(|error| self.broken(error, shown))
+        request.send().await.map_err(|error| self.transport_error(error, shown))
     }
 
     async fn read(
@@ -186,7 +186,7 @@ impl<'s> Repository<'s> {
             return Err(too_long());
         }
         let mut bytes = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| self.broken(error, shown))? {
+        while let Some(piece) = response.chunk().await.map_err(|error| self.transport_error(error, shown))? {
             if (bytes.len() + piece.len()) as u64 > max {
                 return Err(too_long());
             }
@@ -197,14 +197,14 @@ impl<'s> Repository<'s> {
     }
 
     /// The same from a server that the registry refers to.
-    async fn elsewhere(
+    async fn get_referred(
         &self,
         url: &Url,
         wanted: &mut RegistryRequest<'_>,
         shown: &str,
     ) -> Result<Vec<u8>, FetchError> {
         let max = wanted.bytes_max;
-        let refused = |error| FetchError::elsewhere(error, shown, max);
+        let refused = |error| FetchError::from_other_server(error, shown, max);
         let mut body = self.egress(max).get(url.as_str()).await.map_err(refused)?;
         let mut bytes = Vec::new();
         while let Some(piece) = body.next().await.map_err(refused)? {
@@ -227,7 +227,7 @@ impl<'s> Repository<'s> {
     /// Does what the registry asks for, so that the same can be asked for again.
     async fn authenticate(&mut self, response: &Response, shown: &str) -> Result<(), FetchError> {
         let basic = self.settings.credentials.as_ref().map(basic);
-        let challenge = Challenge::of(response.headers(), &self.repository);
+        let challenge = Challenge::from_headers(response.headers(), &self.repository);
         self.authorization =
             match challenge.ok_or_else(|| FetchError::Challenge { shown: shown.to_owned() })? {
                 Challenge::Bearer(realm) => Some(self.token(&realm, basic.as_ref()).await?),
@@ -244,14 +244,14 @@ impl<'s> Repository<'s> {
             token: Option<String>,
             access_token: Option<String>,
         }
-        let shown = without_query(realm);
+        let shown = strip_query(realm);
         let mut bytes = Vec::new();
         if realm.origin() == self.base.url.origin() {
             let mut request = self.http.get(realm.clone());
             if let Some(basic) = basic {
                 request = request.header(AUTHORIZATION, basic.reveal());
             }
-            let response = request.send().await.map_err(|error| self.broken(error, &shown))?;
+            let response = request.send().await.map_err(|error| self.transport_error(error, &shown))?;
             match response.status().as_u16() {
                 200 => {}
                 status @ (401 | 403) => return Err(FetchError::Denied { shown, status }),
@@ -265,7 +265,7 @@ impl<'s> Repository<'s> {
             };
             bytes = self.read(response, &mut wanted, &shown).await?;
         } else {
-            let refused = |error| FetchError::elsewhere(error, &shown, TOKEN_BYTES_MAX);
+            let refused = |error| FetchError::from_other_server(error, &shown, TOKEN_BYTES_MAX);
             let asked = self.egress(TOKEN_BYTES_MAX).get_as(realm.as_str(), basic).await;
             let mut body = asked.map_err(refused)?;
             while let Some(piece) = body.next().await.map_err(refused)? {
@@ -279,7 +279,7 @@ impl<'s> Repository<'s> {
         Ok(Secret::new(format!("Bearer {}", Secret::new(token).reveal())))
     }
 
-    fn broken(&self, error: reqwest::Error, shown: &str) -> FetchError {
+    fn transport_error(&self, error: reqwest::Error, shown: &str) -> FetchError {
         let may_be_plain = self.base.reach == ServerScope::Loopback && self.base.url.scheme() == "https";
         let hint = if may_be_plain { "; if it speaks plain http, add --plain-http" } else { "" };
         let why = one_line(&with_causes(&error.without_url()), 300);
@@ -292,7 +292,7 @@ fn basic(credentials: &Secret) -> Secret {
     Secret::new(format!("Basic {}", encoded.reveal()))
 }
 
-fn without_query(url: &Url) -> String {
+fn strip_query(url: &Url) -> String {
     let mut plain = url.clone();
     plain.set_query(None);
     plain.set_fragment(None);

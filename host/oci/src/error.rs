@@ -135,7 +135,7 @@ pub enum FetchError {
 
 impl FetchError {
     /// What another server came to; `what` was asked for there.
-    pub(crate) fn elsewhere(error: EgressError, what: &str, max: u64) -> Self {
+    pub(crate) fn from_other_server(error: EgressError, what: &str, max: u64) -> Self {
         match error {
             EgressError::TooLarge { .. } => Self::TooLong { what: what.to_owned(), max },
             EgressError::TimedOut { shown, max } => Self::TimedOut { shown, max },

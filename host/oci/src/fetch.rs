@@ -53,7 +53,7 @@ pub async fn fetch(
 ) -> Result<Fetched, FetchError> {
     let max = settings.time_max;
     let deadline = Instant::now() + max;
-    let repository = Repository::of(reference, settings, deadline)?;
+    let repository = Repository::new(reference, settings, deadline)?;
     let fetched = Fetching { repository, reference }.run(signers, settings.component_bytes_max, progress);
     let late = |_| FetchError::TimedOut { shown: reference.to_string(), max };
     timeout_at(deadline, fetched).await.map_err(late)?
@@ -72,9 +72,9 @@ impl Fetching<'_> {
         progress: &mut dyn FnMut(FetchProgress),
     ) -> Result<Fetched, FetchError> {
         let reference = self.reference.clone();
-        let manifest = self.pinned(reference.digest()).await?;
+        let manifest = self.fetch_manifest(reference.digest()).await?;
         let parsed = Manifest::parse(&manifest).and_then(|parsed| parsed.component(bytes_max).cloned());
-        let layer = parsed.map_err(|cause| self.not_a_component(cause))?;
+        let layer = parsed.map_err(|cause| self.component_error(cause))?;
         let signatures = self.signatures(signers).await?;
         progress(FetchProgress { bytes: 0, of: layer.size });
         let mut came = |bytes| progress(FetchProgress { bytes, of: layer.size });
@@ -83,11 +83,11 @@ impl Fetching<'_> {
     }
 
     /// The manifest of this digest.
-    async fn pinned(&mut self, digest: &ContentDigest) -> Result<Vec<u8>, FetchError> {
+    async fn fetch_manifest(&mut self, digest: &ContentDigest) -> Result<Vec<u8>, FetchError> {
         let what = format!("{}/{}@{digest}", self.reference.registry(), self.reference.repository());
         let bytes = self.repository.manifest(&digest.to_string()).await?;
         let bytes = bytes.ok_or_else(|| FetchError::Missing { shown: what.clone() })?;
-        let found = ContentDigest::of(&bytes);
+        let found = ContentDigest::hash(&bytes);
         if found != *digest {
             let (wanted, found) = (digest.to_string(), found.to_string());
             return Err(FetchError::Digest { what, wanted, found });
@@ -95,7 +95,7 @@ impl Fetching<'_> {
         Ok(bytes)
     }
 
-    fn not_a_component(&self, cause: BadManifest) -> FetchError {
+    fn component_error(&self, cause: BadManifest) -> FetchError {
         FetchError::Manifest { shown: self.reference.to_string(), cause }
     }
 
@@ -110,18 +110,18 @@ impl Fetching<'_> {
         if let Some(signatures) = all_by(&found) {
             return Ok(signatures);
         }
-        found.extend(self.simple().await?);
+        found.extend(self.fetch_simple_signatures().await?);
         if let Some(signatures) = all_by(&found) {
             return Ok(signatures);
         }
         found.extend(self.bundles().await?);
         match all_by(&found) {
             Some(signatures) => Ok(signatures),
-            None => Err(self.not_signed(signers, &found)),
+            None => Err(self.signature_error(signers, &found)),
         }
     }
 
-    fn not_signed(&self, signers: &BTreeSet<SignerKey>, found: &[Signature]) -> FetchError {
+    fn signature_error(&self, signers: &BTreeSet<SignerKey>, found: &[Signature]) -> FetchError {
         let digest = self.reference.digest();
         let is_missing = |key: &&SignerKey| !found.iter().any(|found| found.verify(key, digest).is_ok());
         let key = signers.iter().find(is_missing);
@@ -138,16 +138,16 @@ impl Fetching<'_> {
     }
 
     /// Those of simple signing, at the tag that cosign gives them.
-    async fn simple(&mut self) -> Result<Vec<Signature>, FetchError> {
+    async fn fetch_simple_signatures(&mut self) -> Result<Vec<Signature>, FetchError> {
         let tag = format!("sha256-{}.sig", self.reference.digest().hex());
         let Some(bytes) = self.repository.manifest(&tag).await? else { return Ok(Vec::new()) };
-        let manifest = Manifest::parse(&bytes).map_err(|cause| self.not_a_component(cause))?;
+        let manifest = Manifest::parse(&bytes).map_err(|cause| self.component_error(cause))?;
         let mut found = Vec::new();
         let layers = manifest.layers.iter().filter(|layer| layer.media_type == SIMPLE_LAYER);
         for layer in layers.take(SIGNATURES_MAX) {
             let Some(signature) = layer.annotations.get(SIMPLE_ANNOTATION) else { continue };
             let payload = self.small(layer).await?;
-            found.extend(Signature::simple(payload, signature));
+            found.extend(Signature::from_simple(payload, signature));
         }
         Ok(found)
     }
@@ -162,17 +162,17 @@ impl Fetching<'_> {
         };
         let Some(index) = index else { return Ok(Vec::new()) };
         let malformed = |e: serde_json::Error| BadManifest::Malformed(one_line(&e.to_string(), 200));
-        let index: Index = serde_json::from_slice(&index).map_err(|e| self.not_a_component(malformed(e)))?;
+        let index: Index = serde_json::from_slice(&index).map_err(|e| self.component_error(malformed(e)))?;
         let is_bundle = |kind: &str| kind.starts_with(BUNDLE);
         let of_bundles = index.manifests.iter().filter(|m| m.artifact_type.as_deref().is_some_and(is_bundle));
         let mut found = Vec::new();
         for descriptor in of_bundles.take(SIGNATURES_MAX) {
-            let bytes = self.pinned(&descriptor.digest).await?;
-            let manifest = Manifest::parse(&bytes).map_err(|cause| self.not_a_component(cause))?;
+            let bytes = self.fetch_manifest(&descriptor.digest).await?;
+            let manifest = Manifest::parse(&bytes).map_err(|cause| self.component_error(cause))?;
             let Some(layer) = manifest.layers.iter().find(|layer| is_bundle(&layer.media_type)) else {
                 continue;
             };
-            found.extend(Signature::of_bundle(&self.small(layer).await?));
+            found.extend(Signature::from_bundle(&self.small(layer).await?));
         }
         found.truncate(SIGNATURES_MAX);
         Ok(found)

@@ -57,13 +57,13 @@ pub enum Unverified {
 
 impl Signature {
     /// A payload of simple signing, and its signature in base64; none where that is malformed.
-    pub(crate) fn simple(payload: Vec<u8>, signature: &str) -> Option<Self> {
+    pub(crate) fn from_simple(payload: Vec<u8>, signature: &str) -> Option<Self> {
         let signature = STANDARD.decode(signature).ok()?;
         Some(Self { format: SignatureFormat::SimpleSigning, payload, signature })
     }
 
     /// The signatures of a bundle of Sigstore's with an envelope; none where it has none.
-    pub(crate) fn of_bundle(bundle: &[u8]) -> Vec<Self> {
+    pub(crate) fn from_bundle(bundle: &[u8]) -> Vec<Self> {
         #[derive(Deserialize)]
         struct Bundle {
             #[serde(rename = "dsseEnvelope")]
@@ -102,7 +102,7 @@ impl Signature {
             KeyKind::Ed25519 => &ED25519,
         };
         // The signature comes first: what is not the signer's is not even parsed.
-        let verified = UnparsedPublicKey::new(algorithm, key.raw()).verify(&self.signed(), &self.signature);
+        let verified = UnparsedPublicKey::new(algorithm, key.raw()).verify(&self.signed_bytes(), &self.signature);
         verified.map_err(|_| Unverified::OtherKey)?;
         match self.format {
             SignatureFormat::SimpleSigning => check_simple(&self.payload, digest),
@@ -111,7 +111,7 @@ impl Signature {
     }
 
     /// The bytes that were signed.
-    fn signed(&self) -> Vec<u8> {
+    fn signed_bytes(&self) -> Vec<u8> {
         match self.format {
             SignatureFormat::SimpleSigning => self.payload.clone(),
             SignatureFormat::Dsse => {

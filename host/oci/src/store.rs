@@ -100,7 +100,7 @@ impl Store {
         let unreadable =
             |cause| StoreError::Unreadable { reference: reference.clone(), file: file.clone(), cause };
         let bytes = read(&file, layer.size).map_err(unreadable)?;
-        if ContentDigest::of(&bytes) != layer.digest {
+        if ContentDigest::hash(&bytes) != layer.digest {
             return Err(StoreError::Changed { reference: reference.clone(), what: "the component" });
         }
         Ok(bytes)
@@ -122,7 +122,7 @@ impl Store {
             ErrorKind::NotFound => StoreError::NotFetched(reference.clone()),
             _ => StoreError::Unreadable { reference: reference.clone(), file: file.clone(), cause },
         })?;
-        if ContentDigest::of(&manifest) != *reference.digest() {
+        if ContentDigest::hash(&manifest) != *reference.digest() {
             return Err(StoreError::Changed { reference: reference.clone(), what: "the manifest" });
         }
         let layer = Manifest::parse(&manifest).and_then(|m| m.component(self.component_bytes_max).cloned());
@@ -153,7 +153,7 @@ impl Store {
     ///
     /// # Errors
     /// What the system says.
-    pub fn writing(&self) -> io::Result<Writing<'_>> {
+    pub fn begin_write(&self) -> io::Result<Writing<'_>> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let mut options = File::options();
         options.create(true).truncate(false).write(true).mode(0o600);

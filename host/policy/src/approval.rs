@@ -89,7 +89,7 @@ pub struct Facts {
 pub(super) const EVERY_CALL: &str = "*";
 
 impl Approvals {
-    pub(super) fn of(rules: impl IntoIterator<Item = (String, Rule)>) -> Self {
+    pub(super) fn new(rules: impl IntoIterator<Item = (String, Rule)>) -> Self {
         Self(rules.into_iter().collect())
     }
 
@@ -104,7 +104,7 @@ impl Approvals {
     }
 
     /// When the rule of this key asks.
-    pub fn when(&self, about: &str) -> Option<ApprovalCondition> {
+    pub fn find_condition(&self, about: &str) -> Option<ApprovalCondition> {
         self.0.get(about).map(|rule| rule.when)
     }
 
@@ -112,17 +112,17 @@ impl Approvals {
     ///
     /// A rule about what lies below the path speaks too, unless it is an exception: a call that
     /// removes or moves a folder does so with all that it holds.
-    pub(super) fn of_path(&self, at: &str, how: PathUse, path: &GuestPath) -> Vec<Reason> {
+    pub(super) fn path_reasons(&self, at: &str, how: PathUse, path: &GuestPath) -> Vec<Reason> {
         let decides = self
             .classes()
             .filter(|(class, _)| *class == path.as_str() || is_below(path.as_str(), class))
             .max_by_key(|(class, _)| class.len())
             .or_else(|| self.argument(at))
-            .or_else(|| self.every());
-        let decided = decides.and_then(|(about, rule)| Some((about, rule, here(rule.when, how)?)));
+            .or_else(|| self.every_rule());
+        let decided = decides.and_then(|(about, rule)| Some((about, rule, condition_for(rule.when, how)?)));
         let within = self
             .classes()
-            .filter(|(class, rule)| is_below(class, path.as_str()) && here(rule.when, how).is_some())
+            .filter(|(class, rule)| is_below(class, path.as_str()) && condition_for(rule.when, how).is_some())
             .map(|(about, rule)| (about, rule, ApprovalCondition::Always));
         let reason = |(about, rule, when): (&str, &Rule, ApprovalCondition)| Reason {
             about: about.to_owned(),
@@ -135,13 +135,13 @@ impl Approvals {
     }
 
     /// Why an argument that is no path must be approved, now that it was given.
-    pub(super) fn of_value(&self, at: &str) -> Vec<Reason> {
+    pub(super) fn value_reasons(&self, at: &str) -> Vec<Reason> {
         let rule = self.0.get_key_value(at);
         rule.and_then(|(about, rule)| pathless(about, rule)).into_iter().collect()
     }
 
     /// Why writing to somebody must be approved.
-    pub(super) fn of_recipient(&self, at: &str, recipient: &str) -> Vec<Reason> {
+    pub(super) fn recipient_reasons(&self, at: &str, recipient: &str) -> Vec<Reason> {
         let listed = || self.0.get_key_value(at.strip_suffix("[]")?);
         let rule = self.0.get_key_value(at).or_else(listed);
         let reason = rule.and_then(|(about, rule)| match rule.when {
@@ -158,8 +158,8 @@ impl Approvals {
     }
 
     /// Why a call that names no path at all must be approved.
-    pub(super) fn of_call(&self) -> Option<Reason> {
-        self.every().and_then(|(about, rule)| pathless(about, rule))
+    pub(super) fn call_reason(&self) -> Option<Reason> {
+        self.every_rule().and_then(|(about, rule)| pathless(about, rule))
     }
 
     /// The rule about an argument. Where an argument is one path or a list of them, what is said of
@@ -169,7 +169,7 @@ impl Approvals {
         self.0.get_key_value(at).or_else(list).map(|(about, rule)| (about.as_str(), rule))
     }
 
-    fn every(&self) -> Option<(&str, &Rule)> {
+    fn every_rule(&self) -> Option<(&str, &Rule)> {
         self.0.get_key_value(EVERY_CALL).map(|(about, rule)| (about.as_str(), rule))
     }
 
@@ -202,20 +202,20 @@ impl Approvals {
         };
         let everywhere = arguments.iter().all(|(at, class)| match class {
             ArgumentClass::Path(how) => {
-                paths.iter().all(|path| enough(self.of_path(at, *how, path), old.of_path(at, *how, path)))
+                paths.iter().all(|path| enough(self.path_reasons(at, *how, path), old.path_reasons(at, *how, path)))
             }
             ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Url(_) => {
-                enough(self.of_value(at), old.of_value(at))
+                enough(self.value_reasons(at), old.value_reasons(at))
             }
-            ArgumentClass::Recipient => enough(self.of_recipient(at, ""), old.of_recipient(at, "")),
+            ArgumentClass::Recipient => enough(self.recipient_reasons(at, ""), old.recipient_reasons(at, "")),
         });
-        everywhere && enough(self.of_call().into_iter().collect(), old.of_call().into_iter().collect())
+        everywhere && enough(self.call_reason().into_iter().collect(), old.call_reason().into_iter().collect())
     }
 }
 
 /// What a rule comes to for a path of this use: nothing is overwritten by reading, and of a folder
 /// nobody knows beforehand which names in it are.
-fn here(when: ApprovalCondition, how: PathUse) -> Option<ApprovalCondition> {
+fn condition_for(when: ApprovalCondition, how: PathUse) -> Option<ApprovalCondition> {
     match (when, how) {
         (ApprovalCondition::Never, _) | (ApprovalCondition::OnOverwrite, PathUse::Read) => None,
         // No rule that loads says so of a path.

@@ -86,7 +86,7 @@ pub enum Element {
 
 impl CommandOutputRule {
     /// Where it goes under these arguments; none where they name no path for it.
-    fn of(&self, arguments: &Map<String, Value>) -> Option<CommandOutput> {
+    fn resolve(&self, arguments: &Map<String, Value>) -> Option<CommandOutput> {
         let path = arguments.get(&self.to)?.as_str()?.to_owned();
         let replaces = self.replace.as_ref().and_then(|name| arguments.get(name)) == Some(&Value::Bool(true));
         let disposition = if replaces { Disposition::Replace } else { Disposition::CreateNew };
@@ -109,7 +109,7 @@ impl CommandPolicy {
             stdin: stdin.and_then(argv::text),
             stdout: self.stdout,
             err: self.err,
-            outputs: self.outputs.iter().filter_map(|output| output.of(arguments)).collect(),
+            outputs: self.outputs.iter().filter_map(|output| output.resolve(arguments)).collect(),
         })
     }
 

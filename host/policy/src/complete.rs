@@ -48,7 +48,7 @@ impl ToolPolicy {
 
 impl Completion {
     /// As policies write it: `default = "/shared/Downloads", home = "/shared"`.
-    pub fn spelled(&self) -> String {
+    pub fn spell(&self) -> String {
         let field =
             |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} = {value:?}"));
         let fields = [field("default", &self.default), field("home", &self.home)];

@@ -30,7 +30,7 @@ pub enum ComponentSource {
 
 impl ComponentSource {
     /// As messages have it, such as `builtin` or `hello.wasm`.
-    pub fn shown(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Builtin => "builtin".to_owned(),
             Self::File { file, .. } => one_line(file, 200),

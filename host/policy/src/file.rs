@@ -13,7 +13,7 @@ use super::grant::NetworkTable;
 use super::limits_table::LimitsTable;
 use super::origin::{NetworkPlace, Origins, SourceLocation};
 use super::outputs::{self, OutputLine};
-use super::source::{PolicyProblem, PolicySource, check_head, plain};
+use super::source::{PolicyProblem, PolicySource, check_head, check_name};
 use super::words::{ArgumentClass, Classified, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant, ScratchGrant};
@@ -92,8 +92,8 @@ struct ProfilePlaces {
 impl ProfileFile {
     pub(super) fn check(self, source: &PolicySource<'_>) -> Result<Profile, PolicyProblem> {
         check_head(source, &self.schema, &self.why)?;
-        plain(self.profile.get_ref())
-            .map_err(|why| source.at(self.profile.span().start, &format!("the profile's name {why}")))?;
+        check_name(self.profile.get_ref())
+            .map_err(|why| source.problem_at(self.profile.span().start, &format!("the profile's name {why}")))?;
         let mut mounts: Vec<MountGrant> = Vec::new();
         let mut places = ProfilePlaces {
             why: source.place(&self.why),
@@ -114,20 +114,20 @@ impl ProfileFile {
             let mount = MountGrant { guest, access: access.into_inner() };
             if !MOUNTS.contains(&mount.guest.as_str()) {
                 return Err(
-                    source.at(at, &format!("no mount {:?}; write one of {}", mount.guest, MOUNTS.join(", ")))
+                    source.problem_at(at, &format!("no mount {:?}; write one of {}", mount.guest, MOUNTS.join(", ")))
                 );
             }
             if mounts.iter().any(|m| m.guest == mount.guest) {
-                return Err(source.at(at, &format!("mount {} is granted twice; keep one", mount.guest)));
+                return Err(source.problem_at(at, &format!("mount {} is granted twice; keep one", mount.guest)));
             }
             mounts.push(mount);
         }
         if let Some(scratch) = &self.scratch
             && let Some(problem) = outputs::scratch_problem(scratch.get_ref())
         {
-            return Err(source.at(scratch.span().start, &problem));
+            return Err(source.problem_at(scratch.span().start, &problem));
         }
-        let limits = self.limits.under(&Limits::CEILING, &Limits::CEILING, "the gateway", source)?;
+        let limits = self.limits.to_limits(&Limits::CEILING, &Limits::CEILING, "the gateway", source)?;
         Ok(Profile {
             name: self.profile.into_inner(),
             grants: Grants {
@@ -152,7 +152,7 @@ impl ToolFile {
         profiles: &BTreeMap<String, Profile>,
     ) -> Result<ToolPolicy, Vec<PolicyProblem>> {
         let tool = cofferdam_core::text::one_line(self.tool.get_ref(), 80);
-        self.under(source, profiles).map_err(|mut problems| {
+        self.apply_profile(source, profiles).map_err(|mut problems| {
             for found in &mut problems {
                 found.problem.insert_str(0, &format!("{tool}: "));
             }
@@ -160,14 +160,14 @@ impl ToolFile {
         })
     }
 
-    fn under(
+    fn apply_profile(
         self,
         source: &PolicySource<'_>,
         profiles: &BTreeMap<String, Profile>,
     ) -> Result<ToolPolicy, Vec<PolicyProblem>> {
         check_head(source, &self.schema, &self.why).map_err(|p| vec![p])?;
         let tool = ToolName::parse(self.tool.get_ref())
-            .map_err(|bad| vec![source.at(self.tool.span().start, &bad.to_string())])?;
+            .map_err(|bad| vec![source.problem_at(self.tool.span().start, &bad.to_string())])?;
         let Some(profile) = profiles.get(self.profile.get_ref()) else {
             let known: Vec<_> = profiles.keys().map(String::as_str).collect();
             let wanted = self.profile.get_ref();
@@ -178,7 +178,7 @@ impl ToolFile {
                 }
                 known => format!("no profile {wanted:?}; write one of {}", known.join(", ")),
             };
-            return Err(vec![source.at(self.profile.span().start, &text)]);
+            return Err(vec![source.problem_at(self.profile.span().start, &text)]);
         };
         let (limits, origins) = self.limits(source, profile).map_err(|p| vec![p])?;
         if *self.safety.get_ref() == Safety::ReadOnly && profile.grants.may_write() {
@@ -187,7 +187,7 @@ impl ToolFile {
                                 safety = \"side-effecting\"",
                 profile.name
             );
-            return Err(vec![source.at(self.safety.span().start, &text)]);
+            return Err(vec![source.problem_at(self.safety.span().start, &text)]);
         }
         let (arguments, arguments_at) = match self.arguments {
             Some(table) => {
@@ -203,7 +203,7 @@ impl ToolFile {
             .iter()
             .filter(|(_, class)| writes(&class.get_ref().class) && !profile.grants.may_write())
             .map(|(at, class)| {
-                source.at(
+                source.problem_at(
                     class.span().start,
                     &format!(
                         "{at:?} is written, but profile {} grants no mount for \
@@ -215,20 +215,20 @@ impl ToolFile {
             .collect();
         let offline = arguments.iter().filter_map(|(at, class)| {
             let is_url = matches!(class.get_ref().class, ArgumentClass::Url(_));
-            let problem = super::grant::no_network(at, &profile.name);
-            (is_url && profile.grants.network.is_none()).then(|| source.at(class.span().start, &problem))
+            let problem = super::grant::explain_no_network(at, &profile.name);
+            (is_url && profile.grants.network.is_none()).then(|| source.problem_at(class.span().start, &problem))
         });
         let problems: Vec<_> = problems.into_iter().chain(offline).collect();
         let incomplete = arguments.iter().filter_map(|(at, written)| {
             let Classified { class, completion } = written.get_ref();
-            Some(source.at(written.span().start, &completion.problem(at, *class, &profile.grants)?))
+            Some(source.problem_at(written.span().start, &completion.problem(at, *class, &profile.grants)?))
         });
         let problems: Vec<_> = if problems.is_empty() { incomplete.collect() } else { problems };
         let approval = approvals(self.approval, source, profile, &arguments);
         let unaskable = approval.as_ref().err().into_iter().flatten().cloned();
         let problems: Vec<_> = problems.into_iter().chain(unaskable).collect();
         let is_builtin = *self.component.get_ref() == ComponentSource::Builtin;
-        let refused = |said: &str| Err(vec![source.at(self.component.span().start, said)]);
+        let refused = |said: &str| Err(vec![source.problem_at(self.component.span().start, said)]);
         let entry = match (self.command, self.function) {
             (None, None) => Ok(EntryPolicy::Tool),
             (Some(_), Some(_)) => refused("it has [command] and [function]; keep the one that it is"),
@@ -281,7 +281,7 @@ impl ToolFile {
         let none = LimitsTable::default();
         let written = self.limits.as_ref().map_or(&none, Spanned::get_ref);
         let owner = format!("profile {}", profile.name);
-        let limits = written.under(&profile.limits, &Limits::DEFAULT, &owner, source)?;
+        let limits = written.to_limits(&profile.limits, &Limits::DEFAULT, &owner, source)?;
         let mut places = written.places(source);
         let defaults = Limits::DEFAULT.rows();
         for (limit, default) in limits.rows().into_iter().zip(defaults) {
@@ -327,13 +327,13 @@ fn approvals(
         .filter_map(|(about, when)| {
             let class = arguments.get(about).map(|classified| classified.get_ref().class);
             let problem = approval::problem(about, *when.get_ref(), class, writes, granted)?;
-            Some(source.at(when.span().start, &format!("[approval] {problem}")))
+            Some(source.problem_at(when.span().start, &format!("[approval] {problem}")))
         })
         .collect();
     if !problems.is_empty() {
         return Err(problems);
     }
-    Ok(Approvals::of(written.into_iter().map(|(about, when)| {
+    Ok(Approvals::new(written.into_iter().map(|(about, when)| {
         let at = source.place(&when);
         (about, Rule { when: when.into_inner(), at })
     })))

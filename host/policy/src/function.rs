@@ -41,7 +41,7 @@ impl FunctionTable {
         let mut problems = Vec::new();
         if self.summary.get_ref().trim().is_empty() {
             let said = "[function] summary is empty; say in one sentence what it does";
-            problems.push(source.at(self.summary.span().start, said));
+            problems.push(source.problem_at(self.summary.span().start, said));
         }
         let name = self.export.get_ref();
         let is_whole = match name.split_once('#') {
@@ -50,7 +50,7 @@ impl FunctionTable {
         };
         if !is_whole {
             let said = "[function] export names no function; write e.g. \"read-file\" or \"acme:demo/math@1.2.0#paint\"";
-            problems.push(source.at(self.export.span().start, said));
+            problems.push(source.problem_at(self.export.span().start, said));
         }
         if !problems.is_empty() {
             return Err(problems);

@@ -48,7 +48,7 @@ impl NetworkTable {
             let said = format!(
                 "bytes = \"{bytes}\" is not between 1 B and {NETWORK_BYTES_MAX}; write e.g. \"10 MiB\""
             );
-            return Err(source.at(self.bytes.span().start, &said));
+            return Err(source.problem_at(self.bytes.span().start, &said));
         }
         let headers = self.headers(source, &hosts)?;
         Ok(Network { hosts, methods, bytes, headers })
@@ -61,15 +61,15 @@ impl NetworkTable {
                 "network names {} hosts; at most {HOSTS_MAX} are taken, so make another profile",
                 written.len()
             );
-            return Err(source.at(self.hosts.span().start, &said));
+            return Err(source.problem_at(self.hosts.span().start, &said));
         }
         let mut hosts: Vec<HostPattern> = Vec::new();
         for entry in written {
             let at = entry.span().start;
             let host =
-                entry.get_ref().parse().map_err(|bad| source.at(at, &format!("network.hosts: {bad}")))?;
+                entry.get_ref().parse().map_err(|bad| source.problem_at(at, &format!("network.hosts: {bad}")))?;
             if hosts.contains(&host) {
-                return Err(source.at(at, &format!("network.hosts names {host} twice; keep one")));
+                return Err(source.problem_at(at, &format!("network.hosts names {host} twice; keep one")));
             }
             hosts.push(host);
         }
@@ -86,16 +86,16 @@ impl NetworkTable {
                     one_line(method, 40),
                     METHODS.join(", ")
                 );
-                return Err(source.at(at, &said));
+                return Err(source.problem_at(at, &said));
             }
             if methods.contains(method) {
-                return Err(source.at(at, &format!("network.methods names {method} twice; keep one")));
+                return Err(source.problem_at(at, &format!("network.methods names {method} twice; keep one")));
             }
             methods.push(method.clone());
         }
         if methods.is_empty() {
             let at = self.methods.span().start;
-            return Err(source.at(at, "network.methods is empty; write e.g. methods = [\"GET\"]"));
+            return Err(source.problem_at(at, "network.methods is empty; write e.g. methods = [\"GET\"]"));
         }
         Ok(methods)
     }
@@ -127,7 +127,7 @@ impl NetworkTable {
             } else {
                 continue;
             };
-            return Err(source.at(at, &problem));
+            return Err(source.problem_at(at, &problem));
         }
         Ok(headers)
     }
@@ -155,7 +155,7 @@ pub(super) fn hosts_line(hosts: &[HostPattern], more: &HostPattern) -> String {
 }
 
 /// Why an argument cannot be an address.
-pub(super) fn no_network(at: &str, profile: &str) -> String {
+pub(super) fn explain_no_network(at: &str, profile: &str) -> String {
     format!(
         "{at:?} is an address, but profile {profile} grants no network; write there: \
          network = {{ hosts = [\"example.com\"], methods = [\"GET\"], bytes = \"10 MiB\" }}"

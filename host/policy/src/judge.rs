@@ -137,7 +137,7 @@ pub enum ExpectedEntry<'a> {
 }
 
 impl<'a> ExpectedEntry<'a> {
-    fn of(seen: &'a [(GuestPath, Option<PathSnapshot>)], path: &GuestPath) -> Self {
+    fn from_snapshot(seen: &'a [(GuestPath, Option<PathSnapshot>)], path: &GuestPath) -> Self {
         match seen.iter().find(|(seen, _)| seen == path) {
             None => Self::Anything,
             Some((_, None)) => Self::Nothing,
@@ -179,12 +179,12 @@ impl Permit {
 
     /// What must stand at `path` when the call changes it.
     pub fn expected(&self, path: &GuestPath) -> ExpectedEntry<'_> {
-        ExpectedEntry::of(&self.seen, path)
+        ExpectedEntry::from_snapshot(&self.seen, path)
     }
 
     /// What must be found at `path` when the call reads it.
     pub fn expected_to_read(&self, path: &GuestPath) -> ExpectedEntry<'_> {
-        ExpectedEntry::of(&self.found, path)
+        ExpectedEntry::from_snapshot(&self.found, path)
     }
 
     /// What must be found at the paths that the call reads, for the check once it has ended.
@@ -252,7 +252,7 @@ impl PathRequest {
     }
 
     /// What stands at the paths that it may write, as far as facts were given.
-    pub fn there(&self) -> &[(GuestPath, Option<PathSnapshot>)] {
+    pub fn snapshots(&self) -> &[(GuestPath, Option<PathSnapshot>)] {
         &self.there
     }
 
@@ -263,7 +263,7 @@ impl PathRequest {
 
     /// The verdict in the light of the facts: a permit where no rule asks any more, valid only as
     /// long as nothing comes to be where nothing was.
-    pub fn given(mut self, facts: &Facts) -> Verdict {
+    pub fn decide(mut self, facts: &Facts) -> Verdict {
         let mut new = Vec::new();
         let is_asker = |reason: &Reason| reason.recipient.is_some() && reason.recipient == facts.asker;
         self.reasons.retain(|reason| match (reason.when, &reason.path) {
@@ -344,7 +344,7 @@ pub fn judge(mut call: JudgedCall, policy: &ToolPolicy) -> Verdict {
         return Verdict::Deny(denial);
     }
     if writes.len() + writes_below.len() + reads.len() == 0 {
-        reasons.extend(policy.approval.of_call());
+        reasons.extend(policy.approval.call_reason());
     }
     let entry = match &policy.entry {
         EntryPolicy::Tool => EntryCall::Tool,

@@ -41,5 +41,5 @@ pub use origin::{Origins, SourceLocation};
 pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
 pub use set::PolicySet;
 pub use source::PolicyProblem;
-pub use spelling::{Spelled, plain};
+pub use spelling::{Spelled, spell_word};
 pub use words::{ArgumentClass, Imports, PathUse, Safety, UrlUse};

@@ -54,7 +54,7 @@ impl LimitsTable {
 
     /// The limits written here, each at most `ceiling`'s; those not written are the smaller of the
     /// default and the ceiling, or the ceiling itself where `unset` says so.
-    pub(super) fn under(
+    pub(super) fn to_limits(
         &self,
         ceiling: &Limits,
         unset: &Limits,
@@ -72,7 +72,7 @@ impl LimitsTable {
             match written {
                 None => Ok(unset.min(ceiling)),
                 Some(value) if *value.get_ref() <= ceiling => Ok(*value.get_ref()),
-                Some(value) => Err(source.at(
+                Some(value) => Err(source.problem_at(
                     value.span().start,
                     &format!(
                         "{name} = {} is above {owner}'s {ceiling}; write at most {}",

@@ -45,7 +45,7 @@ pub(super) fn add(
     source: &PolicySource<'_>,
 ) -> Result<EntryPolicy, Vec<PolicyProblem>> {
     let Some(at) = lines.values().next().map(|line| line.span().start) else { return Ok(entry) };
-    let refused = |said: &str| Err(vec![source.at(at, &format!("[outputs] {said}"))]);
+    let refused = |said: &str| Err(vec![source.problem_at(at, &format!("[outputs] {said}"))]);
     let EntryPolicy::Command(mut command) = entry else {
         return refused("is for a [command]; remove it");
     };
@@ -64,7 +64,7 @@ pub(super) fn add(
             (!is_flag).then(|| format!("replace = {:?} is no boolean argument", one_line(replace, 80)))
         });
         match found {
-            Some(said) => problems.push(source.at(span, &format!("[outputs] {said}"))),
+            Some(said) => problems.push(source.problem_at(span, &format!("[outputs] {said}"))),
             None => command.outputs.push(CommandOutputRule { name, to, replace }),
         }
     }

@@ -64,7 +64,7 @@ fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
         Some(_) if value.is_array() && policy.is_some_and(|p| p.class(&format!("{at}[]")).is_some()) => {
             redact_items(at, value, policy)
         }
-        Some(ArgumentClass::Value | ArgumentClass::Recipient | ArgumentClass::Path(_)) => bounded(value),
+        Some(ArgumentClass::Value | ArgumentClass::Recipient | ArgumentClass::Path(_)) => truncate_value(value),
         Some(ArgumentClass::Url(_)) => address(value),
         None => match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
@@ -90,7 +90,7 @@ fn redact_items(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
     }
 }
 
-fn bounded(value: &Value) -> Value {
+fn truncate_value(value: &Value) -> Value {
     match value {
         Value::String(text) if text.len() <= VALUE_BYTES_MAX => value.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
@@ -103,10 +103,10 @@ fn bounded(value: &Value) -> Value {
 fn address(value: &Value) -> Value {
     match value {
         Value::String(text) => match text.parse::<Address>() {
-            Ok(address) => json!(address.shown()),
+            Ok(address) => json!(address.redacted()),
             Err(_) => digest_of(value),
         },
-        _ => bounded(value),
+        _ => truncate_value(value),
     }
 }
 

@@ -81,8 +81,8 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
                 let at = format!("{at}[]");
                 return items.iter().try_for_each(|item| self.place(&at, item));
             }
-            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), _) => Err(unclassified(at)),
-            (None, Value::String(_)) => Err(unclassified(at)),
+            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), _) => Err(unclassified_denial(at)),
+            (None, Value::String(_)) => Err(unclassified_denial(at)),
             (None, Value::Array(items)) => {
                 let place = self.policy.item_places(at);
                 let mut items = items.iter().enumerate();
@@ -99,7 +99,7 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
                 JudgedValue::Path(path) => (Some(path), None),
                 JudgedValue::Address(address) => (None, Some(address)),
             };
-            let asks = asks(self.policy, at, value, path.as_ref());
+            let asks = approval_reasons(self.policy, at, value, path.as_ref());
             Ruling { class, path, recipient: None, address, asks }
         });
         (self.visit)(at, ruling)
@@ -119,7 +119,7 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
                 path: None,
                 address: None,
                 recipient: Some(to.to_owned()),
-                asks: self.policy.approval.of_recipient(at, to),
+                asks: self.policy.approval.recipient_reasons(at, to),
             }),
             None => {
                 let shown = one_line(&value.to_string(), 80);
@@ -157,7 +157,7 @@ fn address(policy: &ToolPolicy, text: &str) -> Result<Address, Denial> {
     if network.is_some_and(|network| network.allows(&address.host, address.port)) {
         return Ok(address);
     }
-    let (shown, host, profile) = (address.shown(), address.pattern(), &policy.profile);
+    let (shown, host, profile) = (address.redacted(), address.pattern(), &policy.profile);
     let hosts = network.map(|network| network.hosts.as_slice()).unwrap_or_default();
     let line = super::grant::hosts_line(hosts, &host);
     // Nobody means the port of plain http who names a host alone.
@@ -170,10 +170,10 @@ fn address(policy: &ToolPolicy, text: &str) -> Result<Address, Denial> {
 }
 
 /// Why what stands at a place must be approved. What is null or false was as good as not given.
-fn asks(policy: &ToolPolicy, at: &str, value: &Value, path: Option<&GuestPath>) -> Vec<Reason> {
+fn approval_reasons(policy: &ToolPolicy, at: &str, value: &Value, path: Option<&GuestPath>) -> Vec<Reason> {
     match (policy.class(at), path) {
-        (Some(ArgumentClass::Path(how)), Some(path)) => policy.approval.of_path(at, how, path),
-        (Some(_), None) if !matches!(value, Value::Null | Value::Bool(false)) => policy.approval.of_value(at),
+        (Some(ArgumentClass::Path(how)), Some(path)) => policy.approval.path_reasons(at, how, path),
+        (Some(_), None) if !matches!(value, Value::Null | Value::Bool(false)) => policy.approval.value_reasons(at),
         _ => Vec::new(),
     }
 }
@@ -231,10 +231,10 @@ fn mounts(policy: &ToolPolicy, how: PathUse) -> String {
 fn grant_line(policy: &ToolPolicy, path: &GuestPath) -> String {
     let mount = MountGrant { guest: path.mount().to_owned(), access: Access::AtomicWrite };
     let file = &policy.origins.mounts.file;
-    format!("; to allow it write in {file}: {}", mount.spelled())
+    format!("; to allow it write in {file}: {}", mount.spell())
 }
 
-fn unclassified(at: &str) -> Denial {
+fn unclassified_denial(at: &str) -> Denial {
     Denial {
         code: ErrorCode::InvalidArguments,
         reason: format!("the policy does not classify argument {:?}; remove it", one_line(at, 80)),

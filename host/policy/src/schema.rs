@@ -109,10 +109,10 @@ impl<'a> SchemaWalk<'a> {
         if let Some(choice) = fields.get("enum").and_then(Value::as_array) {
             self.count(choice.len() / SMALL)?;
             return self
-                .leaf(at, if choice.iter().all(never_text) { Leaf::NeverText } else { Leaf::MayBeText });
+                .leaf(at, if choice.iter().all(excludes_text) { Leaf::NeverText } else { Leaf::MayBeText });
         }
         if let Some(value) = fields.get("const") {
-            return self.leaf(at, if never_text(value) { Leaf::NeverText } else { Leaf::MayBeText });
+            return self.leaf(at, if excludes_text(value) { Leaf::NeverText } else { Leaf::MayBeText });
         }
         let kinds: Vec<&str> = match fields.get("type") {
             Some(Value::String(kind)) => vec![kind],
@@ -182,7 +182,7 @@ impl<'a> SchemaWalk<'a> {
     }
 }
 
-fn never_text(value: &Value) -> bool {
+fn excludes_text(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(_) | Value::Number(_))
 }
 

@@ -2,7 +2,7 @@
 
 use super::effective::ToolPolicy;
 use super::file::{ProfileFile, ToolFile};
-use super::source::{PolicyProblem, PolicySource, plain};
+use super::source::{PolicyProblem, PolicySource, check_name};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
@@ -31,7 +31,7 @@ impl PolicySet {
         let mut tools = Vec::new();
         let mut texts = BTreeMap::new();
         for (name, text) in files {
-            if let Err(why) = plain(name) {
+            if let Err(why) = check_name(name) {
                 let file = one_line(name, 200);
                 problems.push(PolicyProblem { file, line: None, problem: format!("the file's name {why}") });
                 continue;
@@ -42,7 +42,7 @@ impl PolicySet {
                 match source.parse::<ProfileFile>().and_then(|file| file.check(&source)) {
                     Ok(profile) => {
                         if profiles.insert(profile.name.clone(), profile).is_some() {
-                            problems.push(source.at(0, "this profile is defined twice; keep one file"));
+                            problems.push(source.problem_at(0, "this profile is defined twice; keep one file"));
                         }
                     }
                     Err(problem) => problems.push(problem),
@@ -53,7 +53,7 @@ impl PolicySet {
                     Err(problem) => problems.push(problem),
                 }
             } else {
-                problems.push(source.at(0, "not a policy; move it to profiles/ or tools/"));
+                problems.push(source.problem_at(0, "not a policy; move it to profiles/ or tools/"));
             }
         }
         let known = profiles.keys().cloned().collect();
@@ -63,7 +63,7 @@ impl PolicySet {
                 Ok(policy) => {
                     if set.tools.contains_key(&policy.tool) {
                         problems.push(
-                            source.at(0, &format!("tool {} has two policies; keep one file", policy.tool)),
+                            source.problem_at(0, &format!("tool {} has two policies; keep one file", policy.tool)),
                         );
                     }
                     set.tools.insert(policy.tool.clone(), policy);

@@ -31,8 +31,8 @@ impl PolicySource<'_> {
             let said = cofferdam_core::text::one_line(error.message(), 400);
             let missing = said.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
             match missing.and_then(line_for) {
-                Some(line) => self.at(at, &format!("{said}; add a line such as {line}")),
-                None => self.at(at, &said),
+                Some(line) => self.problem_at(at, &format!("{said}; add a line such as {line}")),
+                None => self.problem_at(at, &said),
             }
         })
     }
@@ -41,7 +41,7 @@ impl PolicySource<'_> {
         1 + self.text.match_indices('\n').take_while(|(end, _)| *end < at).count()
     }
 
-    pub(super) fn at(&self, at: usize, problem: &str) -> PolicyProblem {
+    pub(super) fn problem_at(&self, at: usize, problem: &str) -> PolicyProblem {
         PolicyProblem { file: self.name.to_owned(), line: Some(self.line(at)), problem: problem.to_owned() }
     }
 
@@ -52,7 +52,7 @@ impl PolicySource<'_> {
 }
 
 /// Refuses a name that could not be told from another one, or not be shown on its line.
-pub(super) fn plain(name: &str) -> Result<(), &'static str> {
+pub(super) fn check_name(name: &str) -> Result<(), &'static str> {
     if name.is_empty() || name.chars().any(cofferdam_core::text::is_deceptive) {
         return Err("is empty, or has a control or invisible character; use a plain name");
     }
@@ -66,11 +66,11 @@ pub(super) fn check_head(
     why: &Spanned<String>,
 ) -> Result<(), PolicyProblem> {
     if *schema.get_ref() != 1 {
-        return Err(source.at(schema.span().start, "this gateway reads schema = 1; write that: schema = 1"));
+        return Err(source.problem_at(schema.span().start, "this gateway reads schema = 1; write that: schema = 1"));
     }
     if why.get_ref().trim().is_empty() {
         let problem = "why is empty; say in one sentence what this grant is for, e.g. why = \"saves what the user sent\"";
-        return Err(source.at(why.span().start, problem));
+        return Err(source.problem_at(why.span().start, problem));
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use cofferdam_policy::Imports;
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::ToolPolicy;
 use cofferdam_policy::{ArgumentClass, ComponentSource, PathUse};
-use cofferdam_policy::{Spelled, plain};
+use cofferdam_policy::{Spelled, spell_word};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -57,10 +57,10 @@ pub fn diff(old: &PolicySet, new: &PolicySet) -> Vec<Change> {
     for tool in names {
         let mut of = DiffSubjects { tool, changes: &mut changes };
         match (old.get(tool.as_str()), new.get(tool.as_str())) {
-            (Some(old), Some(new)) => of.both(old, new),
+            (Some(old), Some(new)) => of.diff_grants(old, new),
             (old, new) => {
                 let direction = if new.is_some() { Direction::Widens } else { Direction::Narrows };
-                of.push(direction, Subject::Tool, old.map(in_words), new.map(in_words));
+                of.push(direction, Subject::Tool, old.map(describe_policy), new.map(describe_policy));
             }
         }
     }
@@ -79,11 +79,11 @@ pub(super) struct DiffSubjects<'a> {
 
 impl DiffSubjects<'_> {
     /// One function a kind of grant: a new kind is a new line here.
-    fn both(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+    fn diff_grants(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         self.component(&old.component, &new.component);
         self.entry(old, new);
-        self.ranked(Subject::Imports, old, new, |p| (p.imports == Imports::Stub, p.imports.spelled()));
-        self.ranked(Subject::Safety, old, new, |p| (u8::MAX - p.safety as u8, p.safety.spelled()));
+        self.diff_ranked(Subject::Imports, old, new, |p| (p.imports == Imports::Stub, p.imports.spell()));
+        self.diff_ranked(Subject::Safety, old, new, |p| (u8::MAX - p.safety as u8, p.safety.spell()));
         self.mounts(old, new);
         self.interfaces(old, new);
         network::network(self, old, new);
@@ -113,7 +113,7 @@ impl DiffSubjects<'_> {
     }
 
     /// What is more the higher its rank, such as a limit.
-    pub(super) fn ranked<R: Ord>(
+    pub(super) fn diff_ranked<R: Ord>(
         &mut self,
         subject: Subject,
         old: &ToolPolicy,
@@ -129,8 +129,8 @@ impl DiffSubjects<'_> {
 
     fn component(&mut self, old: &ComponentSource, new: &ComponentSource) {
         let shown = |source: &ComponentSource| match source {
-            ComponentSource::File { sha256, .. } => format!("{} sha256 {sha256}", source.shown()),
-            ComponentSource::Builtin | ComponentSource::Fetched { .. } => source.shown(),
+            ComponentSource::File { sha256, .. } => format!("{} sha256 {sha256}", source.describe()),
+            ComponentSource::Builtin | ComponentSource::Fetched { .. } => source.describe(),
         };
         if old != new {
             self.push(component_direction(old, new), Subject::Component, Some(shown(old)), Some(shown(new)));
@@ -153,7 +153,7 @@ impl DiffSubjects<'_> {
         for mount in all.collect::<BTreeSet<_>>() {
             let (old, new) = (old.grants.access(mount), new.grants.access(mount));
             let narrower = old.is_some_and(|old| new.is_none_or(|new| old.covers(new)));
-            self.changed(Subject::Mount(mount.to_owned()), old, new, narrower);
+            self.diff_right(Subject::Mount(mount.to_owned()), old, new, narrower);
         }
     }
 
@@ -162,12 +162,12 @@ impl DiffSubjects<'_> {
         for interface in all.collect::<BTreeSet<_>>() {
             let granted = |p: &ToolPolicy| p.grants.allows(interface).then_some(interface);
             let (old, new) = (granted(old), granted(new));
-            self.changed(Subject::Interface(interface), old, new, new.is_none());
+            self.diff_right(Subject::Interface(interface), old, new, new.is_none());
         }
     }
 
     /// A right that is there or not; whether less is allowed where it differs.
-    fn changed<T: Copy + PartialEq + Spelled>(
+    fn diff_right<T: Copy + PartialEq + Spelled>(
         &mut self,
         subject: Subject,
         old: Option<T>,
@@ -176,7 +176,7 @@ impl DiffSubjects<'_> {
     ) {
         if old != new {
             let direction = if narrower { Direction::Narrows } else { Direction::Widens };
-            self.push(direction, subject, old.map(|r| r.spelled()), new.map(|r| r.spelled()));
+            self.push(direction, subject, old.map(|r| r.spell()), new.map(|r| r.spell()));
         }
     }
 
@@ -186,7 +186,7 @@ impl DiffSubjects<'_> {
             if before == after {
                 continue;
             }
-            let direction = match (before.map(loose), after.map(loose)) {
+            let direction = match (before.map(looseness), after.map(looseness)) {
                 (Some(before), Some(after)) if before.iter().zip(after).all(|(b, a)| a <= *b) => {
                     Direction::Narrows
                 }
@@ -195,7 +195,7 @@ impl DiffSubjects<'_> {
                 _ => Direction::Widens,
             };
             let subject = Subject::Argument(at.clone());
-            self.push(direction, subject, before.map(|c| c.spelled()), after.map(|c| c.spelled()));
+            self.push(direction, subject, before.map(|c| c.spell()), after.map(|c| c.spell()));
         }
     }
 
@@ -215,7 +215,7 @@ impl DiffSubjects<'_> {
             });
             let direction = if fewer { Direction::Narrows } else { Direction::Widens };
             let subject = Subject::Completion(at.clone());
-            self.push(direction, subject, before.map(Completion::spelled), after.map(Completion::spelled));
+            self.push(direction, subject, before.map(Completion::spell), after.map(Completion::spell));
         }
     }
 
@@ -231,9 +231,9 @@ impl DiffSubjects<'_> {
         };
         let all = old.approval.iter().chain(new.approval.iter()).map(|(about, _)| about);
         for about in all.collect::<BTreeSet<_>>() {
-            let (before, after) = (old.approval.when(about), new.approval.when(about));
+            let (before, after) = (old.approval.find_condition(about), new.approval.find_condition(about));
             if before != after {
-                let shown = |when: Option<ApprovalCondition>| when.map(|when| when.spelled());
+                let shown = |when: Option<ApprovalCondition>| when.map(|when| when.spell());
                 let subject = Subject::Approval(about.to_owned());
                 self.push(direction, subject, shown(before), shown(after));
             }
@@ -242,7 +242,7 @@ impl DiffSubjects<'_> {
 
     fn limits(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         for (at, row) in old.limits.rows().into_iter().enumerate() {
-            self.ranked(Subject::Limit(row.name), old, new, |policy| {
+            self.diff_ranked(Subject::Limit(row.name), old, new, |policy| {
                 let row = &policy.limits.rows()[at];
                 (row.amount, row.shown.clone())
             });
@@ -264,7 +264,7 @@ impl DiffSubjects<'_> {
 /// How much a class lets through, in ways that do not make up for one another: texts that the judge
 /// accepts, the path itself staged, paths below it staged, what the audit shows, and people who are
 /// written to.
-fn loose(class: ArgumentClass) -> [u8; 5] {
+fn looseness(class: ArgumentClass) -> [u8; 5] {
     match class {
         ArgumentClass::Value => [3, 0, 0, 1, 0],
         ArgumentClass::Content => [3, 0, 0, 0, 0],
@@ -282,15 +282,15 @@ fn loose(class: ArgumentClass) -> [u8; 5] {
     }
 }
 
-fn in_words(policy: &ToolPolicy) -> String {
-    format!("{}, {}, profile {}", policy.safety.spelled(), policy.grants.in_words(), policy.profile)
+fn describe_policy(policy: &ToolPolicy) -> String {
+    format!("{}, {}, profile {}", policy.safety.spell(), policy.grants.describe(), policy.profile)
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let none = || "none".to_owned();
         let (old, new) = (self.old.clone().unwrap_or_else(none), self.new.clone().unwrap_or_else(none));
-        write!(f, "{}: {}: {}: {old} → {new}", plain(&self.direction), self.tool, self.subject)
+        write!(f, "{}: {}: {}: {old} → {new}", spell_word(&self.direction), self.tool, self.subject)
     }
 }
 

@@ -56,7 +56,7 @@ impl PolicyEdit {
 
     /// The policies as they would be after the edit; none when it cannot be made or they would not
     /// load.
-    pub fn applied(&self, policies: &PolicySet) -> Option<PolicySet> {
+    pub fn apply(&self, policies: &PolicySet) -> Option<PolicySet> {
         policies.with(&self.file, self.apply(policies.file(&self.file)?)?)
     }
 

@@ -72,7 +72,7 @@ pub fn remedy(denial: &Denial) -> Remedy {
 
 /// The ways to permit a call that was denied for these reasons, the one that widens least first;
 /// none when the call itself has to change.
-pub fn for_call(
+pub fn suggest_for_call(
     set: &PolicySet,
     policy: &ToolPolicy,
     arguments: &Value,
@@ -117,7 +117,7 @@ pub fn for_call(
     };
     let narrows = |s: &Suggestion| s.changes.iter().any(|change| change.direction == Direction::Narrows);
     let mut found: Vec<_> =
-        here.into_iter().chain(elsewhere).filter_map(|edits| tried(set, edits, permitted)).collect();
+        here.into_iter().chain(elsewhere).filter_map(|edits| try_edits(set, edits, permitted)).collect();
     found.retain(|suggestion| !narrows(suggestion));
     let others = |s: &Suggestion| s.changes.iter().filter(|change| change.tool != policy.tool).count();
     found.sort_by_key(|suggestion| (others(suggestion), suggestion.changes.len()));
@@ -125,7 +125,7 @@ pub fn for_call(
 }
 
 /// The way to permit arguments of this length; none beyond what any policy may allow.
-pub fn for_size(set: &PolicySet, policy: &ToolPolicy, bytes: usize) -> Vec<Suggestion> {
+pub fn suggest_for_size(set: &PolicySet, policy: &ToolPolicy, bytes: usize) -> Vec<Suggestion> {
     let needed = ByteSize((bytes as u64).div_ceil(1024) * 1024);
     if needed > Limits::CEILING.arguments {
         return Vec::new();
@@ -134,7 +134,7 @@ pub fn for_size(set: &PolicySet, policy: &ToolPolicy, bytes: usize) -> Vec<Sugge
     let steps = [LimitOwner::Profile, LimitOwner::Tool].into_iter();
     let edits = chain(set, steps, |set, owner| raise_arguments(set, set.get(tool)?, needed, owner));
     let enough = |set: &PolicySet| set.get(tool).is_some_and(|p| p.limits.arguments >= needed);
-    edits.and_then(|edits| tried(set, edits, enough)).into_iter().collect()
+    edits.and_then(|edits| try_edits(set, edits, enough)).into_iter().collect()
 }
 
 /// The edits of all steps, each found in the policies as the ones before left them.
@@ -146,7 +146,7 @@ fn chain<T>(
     let (mut now, mut edits) = (set.clone(), Vec::new());
     for step in steps {
         for edit in edit(&now, step)? {
-            now = edit.applied(&now)?;
+            now = edit.apply(&now)?;
             edits.push(edit);
         }
     }
@@ -155,8 +155,8 @@ fn chain<T>(
 
 /// The suggestion of these edits, if they can be made, the policies still load, and they do what
 /// they must.
-fn tried(set: &PolicySet, edits: Vec<PolicyEdit>, enough: impl Fn(&PolicySet) -> bool) -> Option<Suggestion> {
-    let new = edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set))?;
+fn try_edits(set: &PolicySet, edits: Vec<PolicyEdit>, enough: impl Fn(&PolicySet) -> bool) -> Option<Suggestion> {
+    let new = edits.iter().try_fold(set.clone(), |set, edit| edit.apply(&set))?;
     let changes = diff(set, &new);
     (enough(&new) && widens(&changes)).then_some(Suggestion { edits, changes })
 }
@@ -184,14 +184,14 @@ fn grant(set: &PolicySet, policy: &ToolPolicy, mount: &MountGrant) -> Option<Vec
     let file = &*origins.mounts.file;
     let text = set.file(file)?;
     if let Some(at) = policy.grants.mounts.iter().position(|m| m.guest == mount.guest) {
-        let with = format!("\"{}\"", mount.access.spelled());
+        let with = format!("\"{}\"", mount.access.spell());
         return Some(vec![PolicyEdit::replace(file, text, origins.access.get(at)?.span.clone(), &with)?]);
     }
     let start = origins.mounts.span.start;
-    let entry = mount.spelled();
+    let entry = mount.spell();
     if text[start..].starts_with("[[") {
         let MountGrant { guest, access } = mount;
-        let table = format!("[[mounts]]\nguest = \"{guest}\"\naccess = \"{}\"\n", access.spelled());
+        let table = format!("[[mounts]]\nguest = \"{guest}\"\naccess = \"{}\"\n", access.spell());
         return Some(vec![PolicyEdit::insert(file, origins.mounts.line, table)]);
     }
     let rest = text[start..].strip_prefix('[')?;

@@ -39,7 +39,7 @@ pub struct SarifFinding {
 
 /// The log of one run that found these, in their order.
 pub fn log(findings: &[SarifFinding]) -> Value {
-    let rules: Vec<Value> = Rule::ALL.iter().map(|rule| described(*rule)).collect();
+    let rules: Vec<Value> = Rule::ALL.iter().map(|rule| describe_rule(*rule)).collect();
     let results: Vec<Value> = findings.iter().map(result).collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -57,7 +57,7 @@ pub fn log(findings: &[SarifFinding]) -> Value {
     })
 }
 
-fn described(rule: Rule) -> Value {
+fn describe_rule(rule: Rule) -> Value {
     let (short, help) = rule.told();
     json!({
         "id": rule.id(),

@@ -37,14 +37,14 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let people = People::of(&config.state_dir);
+    let people = People::new(&config.state_dir);
     if arguments.code.is_some() || arguments.remove.is_some() {
         check_account(config)?;
     }
     let told = match (&arguments.code, &arguments.remove) {
         (Some(code), _) => let_in(config, &people, code)?,
         (None, Some(id)) => remove(config, &people, id)?,
-        (None, None) => list(config, &*people.listed()?),
+        (None, None) => list(config, &*people.load()?),
     };
     let mut out = std::io::stdout().lock();
     match arguments.json {
@@ -78,24 +78,24 @@ fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<Allow
         bail!("{:?} is not a code; one looks like 7KQ2-M9XD", one_line(typed, 80));
     };
     // Without a lock, which makes a file: there may be no state yet.
-    if !people.listed()?.waiting.iter().any(|waiting| waiting.code == code) {
+    if !people.load()?.waiting.iter().any(|waiting| waiting.code == code) {
         return Err(PeopleError::UnknownCode(code).into());
     }
     let mut edit = people.edit()?;
-    let paired = edit.accept(&code, &who(), now_ms())?;
+    let paired = edit.accept(&code, &terminal_user(), now_ms())?;
     // In the audit first: nobody is served of whom it says nothing.
     note(config, &paired, AccessChange::Allowed)?;
     edit.commit()?;
-    let text = format!("allowed {}\n", named(&paired));
+    let text = format!("allowed {}\n", display_name(&paired));
     Ok(AllowResult { text, json: json!({ "allowed": paired_json(&paired) }) })
 }
 
 fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<AllowResult> {
-    let configured = configured(config).any(|(_, user)| user.to_string() == id);
+    let configured = configured_people(config).any(|(_, user)| user.to_string() == id);
     let in_file = format!(
         "{id} is named in allowed_users of {FILE_NAME}; take it out there, then `pkill -HUP -x cofferdam`"
     );
-    if !people.listed()?.paired.iter().any(|one| one.sender == id) {
+    if !people.load()?.paired.iter().any(|one| one.sender == id) {
         if configured {
             bail!(in_file);
         }
@@ -110,7 +110,7 @@ fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<AllowRes
         note(config, one, AccessChange::Removed)?;
     }
     edit.commit()?;
-    let mut text: String = removed.iter().map(|one| format!("removed {}\n", named(one))).collect();
+    let mut text: String = removed.iter().map(|one| format!("removed {}\n", display_name(one))).collect();
     if configured {
         text.push_str(&format!("still served: {in_file}\n"));
     }
@@ -122,11 +122,11 @@ fn list(config: &Config, listed: &PeopleList) -> AllowResult {
     let now = now_ms();
     let waiting: Vec<&WaitingStranger> = listed.waiting.iter().filter(|one| one.is_good(now)).collect();
     let mut text = String::new();
-    for (channel, user) in configured(config) {
+    for (channel, user) in configured_people(config) {
         text.push_str(&format!("{channel}:{user} from the configuration\n"));
     }
     for one in &listed.paired {
-        text.push_str(&format!("{} let in {} by {}\n", named(one), time(one.since), one_line(&one.by, 80)));
+        text.push_str(&format!("{} let in {} by {}\n", display_name(one), time(one.since), one_line(&one.by, 80)));
     }
     if text.is_empty() {
         text.push_str("nobody is served\n");
@@ -140,7 +140,7 @@ fn list(config: &Config, listed: &PeopleList) -> AllowResult {
             one.code
         ));
     }
-    let from_file = configured(config)
+    let from_file = configured_people(config)
         .map(|(channel, user)| json!({ "channel": channel, "id": user.to_string(), "origin": "config" }));
     let allowed: Vec<Value> = from_file.chain(listed.paired.iter().map(paired_json)).collect();
     let waiting: Vec<Value> = waiting
@@ -154,7 +154,7 @@ fn list(config: &Config, listed: &PeopleList) -> AllowResult {
 }
 
 /// Those whom the configuration names, each with the channel.
-fn configured(config: &Config) -> impl Iterator<Item = (&'static str, i64)> {
+fn configured_people(config: &Config) -> impl Iterator<Item = (&'static str, i64)> {
     let telegram = config.telegram.iter().flat_map(|telegram| &telegram.allowed_users);
     let discord = config.discord.iter().flat_map(|discord| &discord.allowed_users);
     telegram.map(|user| (TELEGRAM, *user)).chain(discord.map(|user| (DISCORD, *user)))
@@ -163,7 +163,7 @@ fn configured(config: &Config) -> impl Iterator<Item = (&'static str, i64)> {
 fn note(config: &Config, paired: &PairedPerson, access: AccessChange) -> anyhow::Result<()> {
     let person = Caller { channel: paired.channel.clone(), sender: paired.sender.clone() };
     let audit = AuditLog::open_with(&gateway::audit_file(config), &config.audit)?;
-    let event = AuditEvent::Access(AccessKind { person, access, by: who() });
+    let event = AuditEvent::Access(AccessKind { person, access, by: terminal_user() });
     audit
         .append(event, Durability::Synced)
         .context("nothing was changed, since the audit cannot be written")?;
@@ -171,12 +171,12 @@ fn note(config: &Config, paired: &PairedPerson, access: AccessChange) -> anyhow:
 }
 
 /// The person at the terminal.
-fn who() -> String {
+fn terminal_user() -> String {
     let Caller { channel, sender } = super::call::this_user("cli");
     format!("{channel}:{sender}")
 }
 
-fn named(one: &PairedPerson) -> String {
+fn display_name(one: &PairedPerson) -> String {
     format!("{}:{} {:?}", one.channel, one.sender, one_line(&one.name, 80))
 }
 

@@ -38,7 +38,7 @@ pub(super) struct ApproveAll;
 
 #[async_trait]
 impl Approver for ApproveAll {
-    fn approved_before(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
+    fn find_approved(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
         Vec::new()
     }
 
@@ -85,10 +85,10 @@ enum LineAnswer {
 impl TerminalQuestions {
     /// None yet; each waits so long for its answer.
     pub(super) fn new(expires: TimeSpan) -> Self {
-        Self::keeping(expires, KEPT_LINES_MAX)
+        Self::with_expiry(expires, KEPT_LINES_MAX)
     }
 
-    fn keeping(expires: TimeSpan, kept_max: usize) -> Self {
+    fn with_expiry(expires: TimeSpan, kept_max: usize) -> Self {
         let (ask, asked) = unbounded_channel();
         let stop = Stop::default();
         let keeper = StoreRetry::new(stop.soon.clone(), |_| {});
@@ -99,20 +99,20 @@ impl TerminalQuestions {
     }
 
     /// The first line that came while a question waited and was no answer to it.
-    pub(super) fn kept(&mut self) -> Option<String> {
+    pub(super) fn take_kept_line(&mut self) -> Option<String> {
         self.kept.pop_front()
     }
 
     /// Asks here.
     pub(super) fn approver(&self) -> Arc<dyn Approver> {
         let board = Terminal { ask: self.ask.clone(), open: Mutex::default() };
-        let slot = TurnSlot::among(&Arc::new(Semaphore::new(1)));
-        self.desk.asking(board, this_user(CHANNEL).sender, slot)
+        let slot = TurnSlot::new(&Arc::new(Semaphore::new(1)));
+        self.desk.new_approver(board, this_user(CHANNEL).sender, slot)
     }
 
     /// What `running` comes to; meanwhile what is said is shown, and each question, which waits for
     /// its answer. The end of all lines is a no.
-    pub(super) async fn during<T, R: AsyncBufRead + Unpin>(
+    pub(super) async fn run_while_asking<T, R: AsyncBufRead + Unpin>(
         &mut self,
         running: impl Future<Output = T>,
         spoken: &mut StreamedAnswer,
@@ -135,7 +135,7 @@ impl TerminalQuestions {
                 line = lines.next(), if open.is_some() => {
                     let line = line?;
                     if let Some(question) = open.take() {
-                        match self.answered(question, line, out)? {
+                        match self.answer_question(question, line, out)? {
                             LineAnswer::No(question) => open = Some(question),
                             LineAnswer::With(data) => {
                                 let person = this_user(CHANNEL).sender;
@@ -144,7 +144,7 @@ impl TerminalQuestions {
                         }
                     }
                 }
-                () = over(&mut open), if open.is_some() => {
+                () = await_expiry(&mut open), if open.is_some() => {
                     writeln!(out, "\nThis is not asked any more.")?;
                     open = None;
                 }
@@ -153,7 +153,7 @@ impl TerminalQuestions {
     }
 
     /// Takes a line, or the end of all lines, in answer to a question.
-    fn answered(
+    fn answer_question(
         &mut self,
         question: TerminalQuestion,
         line: Option<String>,
@@ -204,7 +204,7 @@ fn read(line: &str, code: &str) -> LineReader {
 }
 
 /// Returns when it is too late to answer.
-async fn over(open: &mut Option<TerminalQuestion>) {
+async fn await_expiry(open: &mut Option<TerminalQuestion>) {
     if let Some(question) = open {
         question.over.cancelled().await;
     }
@@ -228,15 +228,15 @@ impl ApprovalDisplay for Terminal {
         named
     }
 
-    fn serves_asker(&self) -> bool {
+    fn is_asker_served(&self) -> bool {
         true
     }
 
-    fn called(&self, _: &str) -> Option<String> {
+    fn name_of(&self, _: &str) -> Option<String> {
         None
     }
 
-    fn stands(&self, _: &str) -> bool {
+    fn is_shown_as(&self, _: &str) -> bool {
         true
     }
 
@@ -293,7 +293,7 @@ mod tests {
         let mut question = TerminalQuestion { id: "id".into(), text: "t".into(), code: "7f3a".into(), over };
         let mut take = |question: TerminalQuestion, line: &str| {
             let mut out = Vec::new();
-            let answered = questions.answered(question, Some(line.to_owned()), &mut out).expect("written");
+            let answered = questions.answer_question(question, Some(line.to_owned()), &mut out).expect("written");
             (answered, String::from_utf8(out).expect("text"))
         };
         for n in 0..=KEPT_LINES_MAX {
@@ -305,7 +305,7 @@ mod tests {
         }
         let LineAnswer::With(data) = take(question, "no").0 else { panic!("it still waits") };
         assert_eq!(data, Verb::Deny.data("id"));
-        let kept: Vec<_> = std::iter::from_fn(|| questions.kept()).collect();
+        let kept: Vec<_> = std::iter::from_fn(|| questions.take_kept_line()).collect();
         assert_eq!((kept.len(), kept[0].as_str()), (KEPT_LINES_MAX, "message 0"));
     }
 }

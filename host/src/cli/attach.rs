@@ -5,7 +5,7 @@ use super::Exit;
 use crate::config::Config;
 use crate::gateway::attaching::{self, AttachAnswer, AttachFile, AttachRequest, HEAD_BYTES_MAX};
 use anyhow::Context as _;
-use cofferdam_core::text::spelled_out_json;
+use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -65,7 +65,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             (json!({ "error": { "code": error.code, "message": error.message } }), Exit::ToolFailed)
         }
     };
-    writeln!(std::io::stdout(), "{}", spelled_out_json(&line.to_string()))?;
+    writeln!(std::io::stdout(), "{}", escape_deceptive_json(&line.to_string()))?;
     Ok(exit)
 }
 

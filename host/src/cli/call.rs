@@ -71,7 +71,7 @@ pub(super) fn answer(
     approver: Option<Arc<dyn Approver>>,
     printed: Option<Reports>,
 ) -> anyhow::Result<Result<Value, ToolError>> {
-    let answer = called(gateway, tool, arguments, attachments, approver, printed)?;
+    let answer = run_call(gateway, tool, arguments, attachments, approver, printed)?;
     Ok(answer.map(|ToolAnswer { result, attachments, .. }| {
         for file in attachments {
             let (name, size) = (one_line(&file.name, 120), about(file.bytes));
@@ -83,7 +83,7 @@ pub(super) fn answer(
 }
 
 /// What becomes of one call; SIGINT and SIGTERM cancel it.
-pub(super) fn called(
+pub(super) fn run_call(
     gateway: &Gateway,
     tool: String,
     arguments: Result<String, BadArguments>,
@@ -149,9 +149,9 @@ pub(super) fn arguments_text(
         Some(text) => match text.strip_prefix('@') {
             Some(file) => {
                 let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
-                bounded_text(opened, file).map(Ok)
+                read_bounded(opened, file).map(Ok)
             }
-            None if text == "-" => bounded_text(std::io::stdin(), "stdin").map(Ok),
+            None if text == "-" => read_bounded(std::io::stdin(), "stdin").map(Ok),
             None => Ok(Ok(text.to_owned())),
         },
         None => {
@@ -164,7 +164,7 @@ pub(super) fn arguments_text(
 
 /// The text of a source, read no further than any tool could take: the tool's own limit refuses,
 /// and records, what is longer.
-fn bounded_text(source: impl Read, what: &str) -> anyhow::Result<String> {
+fn read_bounded(source: impl Read, what: &str) -> anyhow::Result<String> {
     let limit = Limits::CEILING.arguments.0;
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {what}"))?;

@@ -4,7 +4,7 @@ use super::Exit;
 use super::approving::TerminalQuestions;
 use super::call::{attach, one_shot_turn, this_user};
 use super::progress::ProgressLine;
-use super::serve::{cancelled_by, cancelled_by_signals};
+use super::serve::{cancel_on_signal, cancelled_by_signals};
 use super::streaming::StreamedAnswer;
 use super::typed::TypedLines;
 use crate::config::Config;
@@ -44,7 +44,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     gateway::confine(config, ReadScope::Anything)?;
     let gateway = Gateway::open(config, Role::Beside)?;
     let runtime = super::runtime()?;
-    let exit = runtime.block_on(talk(config, &gateway, answering, arguments.attach));
+    let exit = runtime.block_on(run_chat(config, &gateway, answering, arguments.attach));
     // Not waited for: a thread of it may be reading a line that never comes.
     runtime.shutdown_background();
     exit
@@ -59,7 +59,7 @@ impl RecentAttachments for ChatFiles {
         self.0.clone()
     }
 
-    async fn again(&self, _: &[AttachmentInfo]) -> Attachments {
+    async fn refetch(&self, _: &[AttachmentInfo]) -> Attachments {
         self.0.clone()
     }
 }
@@ -79,7 +79,7 @@ struct Chat<'a> {
     earlier: Attachments,
 }
 
-async fn talk(
+async fn run_chat(
     config: &Config,
     gateway: &Gateway,
     answering: Answering,
@@ -111,7 +111,7 @@ async fn talk(
 impl Chat<'_> {
     /// The next message; none once the chat ends.
     async fn next_line(&mut self) -> anyhow::Result<Option<String>> {
-        let kept = self.questions.kept();
+        let kept = self.questions.take_kept_line();
         if std::io::stdin().is_terminal() {
             // What was typed while a question waited is seen again where it is a message.
             let typed = kept.as_deref().map(|line| one_line(line, 400) + "\n").unwrap_or_default();
@@ -132,7 +132,7 @@ impl Chat<'_> {
     fn add(&mut self, file: PathBuf) -> anyhow::Result<()> {
         match attach(self.gateway, self.config, std::slice::from_ref(&file)) {
             Ok(_) => self.files.push(file),
-            Err(error) => writeln!(self.out, "{}", super::told::told(&error))?,
+            Err(error) => writeln!(self.out, "{}", super::told::describe_error(&error))?,
         }
         Ok(())
     }
@@ -142,9 +142,9 @@ impl Chat<'_> {
         let turn = self.turn(text)?;
         let id = turn.id.clone();
         let shown = ProgressLine::start();
-        let (mut spoken, progress) = StreamedAnswer::beside(shown.progress());
-        let running = answered(&self.runner, turn, progress, &mut self.signals);
-        let response = self.questions.during(running, &mut spoken, &mut self.out, &mut self.lines).await?;
+        let (mut spoken, progress) = StreamedAnswer::new(shown.progress());
+        let running = answer_turn(&self.runner, turn, progress, &mut self.signals);
+        let response = self.questions.run_while_asking(running, &mut spoken, &mut self.out, &mut self.lines).await?;
         let rest = spoken.rest(response.text.unwrap_or_default(), &mut self.out)?;
         if let Some(line) = shown.end().await {
             line.clear().await;
@@ -193,7 +193,7 @@ fn session(runner: &Runner) -> Option<SessionId> {
 }
 
 /// The answer to a turn. On a terminal Ctrl-C stops the turn; a second one ends the chat as well.
-async fn answered(
+async fn answer_turn(
     runner: &Runner,
     turn: TurnInput,
     progress: Arc<dyn StepListener>,
@@ -205,7 +205,7 @@ async fn answered(
     loop {
         tokio::select! {
             answer = &mut answer => return answer,
-            () = signals.interrupted() => match cancel.is_cancelled() {
+            () = signals.await_interrupt() => match cancel.is_cancelled() {
                 false => cancel.cancel(),
                 true => signals.ended.cancel(),
             },
@@ -227,12 +227,12 @@ impl Signals {
             return Ok(Self { ended: cancelled_by_signals()?, interrupts: None });
         }
         let ended = CancellationToken::new();
-        cancelled_by(SignalKind::terminate(), &ended)?;
+        cancel_on_signal(SignalKind::terminate(), &ended)?;
         Ok(Self { ended, interrupts: Some(signal(SignalKind::interrupt())?) })
     }
 
     /// The next Ctrl-C; never where it ends the chat.
-    async fn interrupted(&mut self) {
+    async fn await_interrupt(&mut self) {
         match &mut self.interrupts {
             Some(interrupts) => {
                 interrupts.recv().await;
@@ -246,7 +246,7 @@ impl Signals {
         let ended = self.ended.clone();
         tokio::select! {
             () = ended.cancelled() => {}
-            () = self.interrupted() => {}
+            () = self.await_interrupt() => {}
         }
     }
 }

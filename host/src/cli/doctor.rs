@@ -108,7 +108,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let (tools, registry) = tools(config, &mut findings);
     let audit = chain::end(chain, &mut findings);
     let database = database::look(config, &mut findings);
-    let network = asked.answered(config, &mut findings);
+    let network = asked.await_answers(config, &mut findings);
     let voice = voice::look(config, &mut findings);
     let serve = serving::look(config, registry.as_ref(), &mut findings);
     let diagnosis = Diagnosis {
@@ -137,7 +137,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let mut out = std::io::stdout().lock();
     let told = match arguments.output.json {
         true => serde_json::to_string(&diagnosis)? + "\n",
-        false => words::of(&diagnosis),
+        false => words::format_diagnosis(&diagnosis),
     };
     // Whoever wrote a token or key where none belongs is not to pass it on with the diagnosis.
     out.write_all(redact(&told).as_bytes())?;

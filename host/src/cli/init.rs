@@ -45,11 +45,11 @@ pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Resul
     let default = Path::new(crate::config::FILE_NAME);
     let file = arguments.file.as_deref().or(config).unwrap_or(default);
     if !arguments.yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-        return asked(file, &arguments.platforms(&Platform::ALL));
+        return ask_and_write(file, &arguments.platforms(&Platform::ALL));
     }
     let named = arguments.platforms(&[Platform::Telegram]);
     let sections: Vec<_> = named.iter().map(|platform| platform.section()).collect();
-    create(file, &template::filled(&[], &sections)?)?;
+    create(file, &template::fill_template(&[], &sections)?)?;
     writeln!(std::io::stdout(), "wrote {}; only you can read it", file.display())?;
     let variables: String = named.iter().map(|platform| format!("{}=… ", platform.variable())).collect();
     next(file, &variables, ServedPeople::Nobody)?;
@@ -88,13 +88,13 @@ fn create(file: &Path, text: &str) -> anyhow::Result<()> {
     let mut options = std::fs::File::options();
     let mut created =
         options.write(true).create_new(true).mode(0o600).open(file).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists(file),
+            ErrorKind::AlreadyExists => exists_error(file),
             _ => anyhow::Error::new(error).context(format!("cannot create {}", file.display())),
         })?;
     created.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
 }
 
-fn exists(file: &Path) -> anyhow::Error {
+fn exists_error(file: &Path) -> anyhow::Error {
     let shown = file.display();
     anyhow::anyhow!(
         "cannot create {shown}: it exists, and nothing is overwritten; name another file, or move that one away"
@@ -102,14 +102,14 @@ fn exists(file: &Path) -> anyhow::Error {
 }
 
 /// Asks, then writes.
-fn asked(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
-    let token_file = |platform: Platform| file.with_extension(platform.ending());
+fn ask_and_write(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
+    let token_file = |platform: Platform| file.with_extension(platform.file_suffix());
     let [telegram, discord] = Platform::ALL.map(token_file);
     let key_file = file.with_extension("api-key");
     for taken in [file, &telegram, &discord, &key_file] {
         // Before a person types for nothing.
         if taken.symlink_metadata().is_ok() {
-            return Err(exists(taken));
+            return Err(exists_error(taken));
         }
     }
     // Those that are missing are made with the file.
@@ -127,7 +127,7 @@ fn asked(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
     let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let settings = answers.settings(|platform| name(&token_file(platform)), &name(&key_file));
     let sections: Vec<_> = answers.bots().map(|bot| bot.platform.section()).collect();
-    let text = template::filled(&settings, &sections)?;
+    let text = template::fill_template(&settings, &sections)?;
     let mut written = Vec::new();
     for (path, content) in secrets.into_iter().chain([(file.to_owned(), &*text)]) {
         if let Err(error) = create(&path, content) {

@@ -181,7 +181,7 @@ pub fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            log::say(Level::ERROR, &told::told(&error));
+            log::say(Level::ERROR, &told::describe_error(&error));
             Exit::Usage.into()
         }
     }
@@ -235,7 +235,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     let load = move |config: &Config| Config::load_with(config.file.as_deref(), &flags, &environment);
     let trusted = gateway::trust(&config).map_err(anyhow::Error::new);
     let ran = trusted.and_then(|()| command(cli.command, &config, Box::new(load)));
-    ran.map_err(|error| told::placed(&config, error))
+    ran.map_err(|error| told::error_with_place(&config, error))
 }
 
 fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Result<Exit> {
@@ -271,7 +271,7 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
         let shown = name.to_string_lossy().into_owned();
         match (name.into_string(), value.into_string()) {
             (Ok(name), Ok(value)) => {
-                if holds_secret(&name, &value) {
+                if is_secret(&name, &value) {
                     drop(Secret::new(&*value));
                 }
                 environment.insert(name, value);
@@ -285,7 +285,7 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
 
 /// Whether this looks like a secret: then it is told nobody, even where somebody wrote it into the
 /// configuration or named another variable.
-fn holds_secret(name: &str, value: &str) -> bool {
+fn is_secret(name: &str, value: &str) -> bool {
     const ENDS: [&str; 4] = ["_TOKEN", "_KEY", "_SECRET", "_PASSWORD"];
     value.len() >= SECRET_BYTES_MIN && ENDS.iter().any(|end| name.ends_with(end))
 }

@@ -19,12 +19,12 @@ const WAIT_MAX: Duration = Duration::from_secs(300);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
-    let Some(pid) = gateway::serving(config) else { return not_running(config) };
+    let Some(pid) = gateway::find_serving_process(config) else { return report_not_running(config) };
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).context("the kernel names an odd process")?;
     let process = pidfd_open(raw, PidfdFlags::empty());
     // From here on another process cannot be taken for it; before, it may have ended.
-    let (Ok(process), Some(true)) = (process, gateway::serving(config).map(|now| now == pid)) else {
-        return not_running(config);
+    let (Ok(process), Some(true)) = (process, gateway::find_serving_process(config).map(|now| now == pid)) else {
+        return report_not_running(config);
     };
     if !catches(pid, Signal::USR1) {
         super::tell(&format!(
@@ -34,7 +34,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         return Ok(Exit::ProblemFound);
     }
     let reloads =
-        || store::noted(&config.state_dir).filter(|noted| noted.pid == pid).map(|noted| noted.reloads);
+        || store::read_note(&config.state_dir).filter(|noted| noted.pid == pid).map(|noted| noted.reloads);
     let before = reloads().map_or(0, |reloads| reloads.begun);
     pidfd_send_signal(&process, Signal::USR1)
         .with_context(|| format!("cannot signal process {pid}; run this as its account"))?;
@@ -49,8 +49,8 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
             writeln!(std::io::stdout(), "in force: {}", ended.said)?;
             return Ok(Exit::Done);
         }
-        if gateway::serving(config) != Some(pid) {
-            return not_running(config);
+        if gateway::find_serving_process(config) != Some(pid) {
+            return report_not_running(config);
         }
         if started.elapsed() > WAIT_MAX {
             super::tell(&format!("process {pid} was asked, and has not answered; its log says more"));
@@ -60,7 +60,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
     }
 }
 
-fn not_running(config: &Config) -> anyhow::Result<Exit> {
+fn report_not_running(config: &Config) -> anyhow::Result<Exit> {
     super::tell(&format!(
         "no gateway runs with the state {}; start it with cofferdam serve",
         config.state_dir.display()

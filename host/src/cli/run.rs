@@ -4,14 +4,14 @@ use super::Exit;
 use super::approving::RunApprovals;
 use super::call::this_user;
 use super::serve::cancelled_by_signals;
-use super::workflow::{Resumed, RunInput, RunSettings, line, listed_variables, print, trigger};
+use super::workflow::{Resumed, RunInput, RunSettings, line, redact_variables, print, trigger};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, ReadScope, Role};
 use crate::workflows::{self, Catalog, Executor, Loaded, NO_MODEL, PreparedRun, RunLock};
 use anyhow::{Context as _, bail};
 use cofferdam_agent::llm::{self, ProviderKind};
 use cofferdam_core::audit::WorkflowState;
-use cofferdam_core::text::spelled_out_json;
+use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_store::{self as store, KeptRun, NewRun, RunOwner, RunState, Store};
 use cofferdam_workflow::{Context, RunPlan, Workflow};
 use serde_json::{Map, Value};
@@ -40,15 +40,15 @@ workflow resume RUN`. Every call is judged as in a turn. Exit codes: 0 done; 1 f
 or the configuration is wrong, and nothing began; 4 it waits for a person, and `cofferdam serve` goes on with it.\nExample: cofferdam run publish.yaml --input path=/shared/draft.txt | jq .output";
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let loaded = found(config, &arguments.file)?;
+    let loaded = find_workflow(config, &arguments.file)?;
     let workflow = &loaded.workflow;
     let by = this_user("cli");
     let context = Context {
         run: new_id(&workflow.id),
         input: arguments.given.input(workflow).with_context(|| workflow.sources[0].name.clone())?,
-        env: listed_variables(&config.workflows.env),
+        env: redact_variables(&config.workflows.env),
         trigger: trigger(),
-        tools: described(config, workflow)?,
+        tools: describe_tools(config, workflow)?,
     };
     let plan = RunPlan::begin(workflow.clone(), &context)?;
     workflows::check_addresses(&plan, &config.workflow_attachments)
@@ -61,16 +61,16 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         bail!("another process carries out a run of this id; try again");
     };
     let kept = block_on(async {
-        let approvals = RunApprovals::here(config, arguments.approve);
+        let approvals = RunApprovals::new(config, arguments.approve);
         let executor = host.executor(config, cancelled_by_signals()?, &approvals);
         begin(&executor, &run, new, config.workflows.max_open).await?;
-        Ok(approvals.during(executor.carry_out(&run)).await??)
+        Ok(approvals.run_while_asking(executor.run_to_end(&run)).await??)
     })?;
     finish(config, &run, lock, &kept)
 }
 
 /// The workflow of a file; or of this id, where no file is meant.
-fn found(config: &Config, file: &Path) -> anyhow::Result<Loaded> {
+fn find_workflow(config: &Config, file: &Path) -> anyhow::Result<Loaded> {
     let id = file.to_str().filter(|id| file.extension().is_none() && !id.contains('/'));
     let Some(id) = id.filter(|_| !file.exists()) else { return Ok(workflows::load(file)?) };
     let Some(dir) = &config.workflows.dir else {
@@ -90,7 +90,7 @@ fn found(config: &Config, file: &Path) -> anyhow::Result<Loaded> {
 /// Goes on with a run that was cut off or failed.
 pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit> {
     let id = resumed.one.run.as_str();
-    let Some(dir) = kept_folder(config, id)? else { return Ok(no_such_run(id)) };
+    let Some(dir) = find_run_folder(config, id)? else { return Ok(report_no_run(id)) };
     // What it needs is read before the process is confined; the run itself is read from the store.
     let answering = llm::open(&config.provider).context("[provider]")?;
     gateway::confine(config, ReadScope::Listed(std::slice::from_ref(&dir)))?;
@@ -102,7 +102,7 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         return Ok(Exit::ToolFailed);
     };
     let (run, kept) = block_on(async {
-        let kept = host.store.kept_run(id).await?;
+        let kept = host.store.load_run(id).await?;
         let kept = kept.ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
         let run = workflows::take_up(&kept)?;
         if workflows::needs_model(&run.plan) && config.provider.kind == ProviderKind::Commands {
@@ -112,11 +112,11 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         if is_serves || !matches!(kept.state, RunState::Running | RunState::Failed) {
             return Ok((run, kept));
         }
-        let approvals = RunApprovals::here(config, resumed.approve);
+        let approvals = RunApprovals::new(config, resumed.approve);
         let executor = host.executor(config, cancelled_by_signals()?, &approvals);
         executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
         executor.store.reopen_run(id).await?;
-        let kept = approvals.during(executor.carry_out(&run)).await??;
+        let kept = approvals.run_while_asking(executor.run_to_end(&run)).await??;
         Ok((run, kept))
     })?;
     let exit = end(config, &run, lock, &kept);
@@ -133,9 +133,9 @@ fn block_on<T>(running: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resu
 }
 
 /// The folder of a kept run's files; none where no such run is kept.
-fn kept_folder(config: &Config, id: &str) -> anyhow::Result<Option<PathBuf>> {
+fn find_run_folder(config: &Config, id: &str) -> anyhow::Result<Option<PathBuf>> {
     let Some(look) = store::DatabaseView::open(&config.state_dir)? else { return Ok(None) };
-    let Some(began_with) = look.began_with(id)? else { return Ok(None) };
+    let Some(began_with) = look.load_beginning(id)? else { return Ok(None) };
     let began: Value = serde_json::from_str(&began_with).context("what was kept of the run")?;
     if began["trigger"]["kind"] == "turn" {
         bail!(
@@ -146,7 +146,7 @@ fn kept_folder(config: &Config, id: &str) -> anyhow::Result<Option<PathBuf>> {
 }
 
 /// To an id that nothing is kept of.
-pub(super) fn no_such_run(id: &str) -> Exit {
+pub(super) fn report_no_run(id: &str) -> Exit {
     super::tell(&format!("there is no run {id}; `cofferdam workflow list` tells which there are"));
     Exit::ToolFailed
 }
@@ -179,7 +179,7 @@ fn end(config: &Config, run: &PreparedRun, lock: RunLock, kept: &KeptRun) -> Exi
 fn finish(config: &Config, run: &PreparedRun, lock: RunLock, kept: &KeptRun) -> anyhow::Result<Exit> {
     let exit = end(config, run, lock, kept);
     let line = line(kept, false).to_string();
-    match writeln!(std::io::stdout(), "{}", spelled_out_json(&line)) {
+    match writeln!(std::io::stdout(), "{}", escape_deceptive_json(&line)) {
         // Whoever read our output has seen enough; what became of the run stays true.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit),
         written => written.map(|()| exit).context("cannot write the result to stdout"),
@@ -215,7 +215,7 @@ impl RunHost {
             warden: self.gateway.warden.clone(),
             blobs: self.gateway.blobs.clone(),
             provider: self.answering.provider.clone(),
-            accepts: config.provider.accepts(),
+            accepts: config.provider.accepted_types(),
             turns: config.turns,
             limits: config.workflow_attachments.clone(),
             deadline: config.workflows.run_deadline,
@@ -228,7 +228,7 @@ impl RunHost {
 }
 
 /// Descriptions of tools, where a template names tools.
-fn described(config: &Config, workflow: &Workflow) -> anyhow::Result<Map<String, Value>> {
+fn describe_tools(config: &Config, workflow: &Workflow) -> anyhow::Result<Map<String, Value>> {
     if !workflow.names_tools() {
         return Ok(Map::new());
     }

@@ -11,7 +11,7 @@ use crate::gateway::attaching::{
 use crate::gateway::{GatewayError, ServeLock};
 use anyhow::Context as _;
 use cofferdam_core::limits::TimeSpan;
-use cofferdam_core::text::spelled_out_json;
+use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use serde_json::json;
@@ -71,14 +71,14 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
                 let asked = AttachRequest { say: Some(say), files: heads, ..AttachRequest::default() };
                 ask(stream, &asked, text.as_bytes(), &mut files)?
             }
-            Err(_) => by_itself(config, (say, text), files)?,
+            Err(_) => send_here(config, (say, text), files)?,
         },
     };
     print(answer, arguments.json)
 }
 
 /// Sends it here, with the state to itself meanwhile.
-fn by_itself(
+fn send_here(
     config: &Config,
     (say, text): (SayRequest, String),
     files: Vec<(AttachFile, std::fs::File)>,
@@ -116,7 +116,7 @@ fn print(answer: AttachAnswer, as_json: bool) -> anyhow::Result<Exit> {
     let mut out = std::io::stdout();
     match answer {
         AttachAnswer::Said(said) if as_json => {
-            writeln!(out, "{}", spelled_out_json(&serde_json::to_string(&said)?))?;
+            writeln!(out, "{}", escape_deceptive_json(&serde_json::to_string(&said)?))?;
             Ok(Exit::Done)
         }
         AttachAnswer::Said(said) => {
@@ -129,7 +129,7 @@ fn print(answer: AttachAnswer, as_json: bool) -> anyhow::Result<Exit> {
         }
         AttachAnswer::Refused { error } if as_json => {
             let line = json!({ "error": { "code": error.code, "message": error.message } });
-            writeln!(out, "{}", spelled_out_json(&line.to_string()))?;
+            writeln!(out, "{}", escape_deceptive_json(&line.to_string()))?;
             Ok(Exit::ToolFailed)
         }
         AttachAnswer::Refused { error } => {

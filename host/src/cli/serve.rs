@@ -48,7 +48,7 @@ pub(super) struct Arguments {
 
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
-    let outside = prepare::outside(config, PreparePurpose::Serve)?;
+    let outside = prepare::open_outside(config, PreparePurpose::Serve)?;
     let OpenedOutside { telegram, discord, answering, voice, lock: _lock, monitor, catalog } = outside;
     let channels = Channels {
         telegram: telegram.map(|(config, token)| (config.clone(), token)),
@@ -64,7 +64,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
     let runtime = super::runtime()?;
-    let hangup = Hangup::of_this_process();
+    let hangup = Hangup::register();
     // What asks for a reload before everything is up is followed then.
     let asked = {
         let _within = runtime.enter();
@@ -78,11 +78,11 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
-    let store = prepare::inside(&gateway, config, &catalog)?;
+    let store = prepare::open_inside(&gateway, config, &catalog)?;
     let provider = answering.provider.clone();
     let runner = Arc::new(gateway.runner(config, answering, Arc::new(store.clone())));
     let mut services = Services {
-        people: People::of(&config.state_dir),
+        people: People::new(&config.state_dir),
         store: store.clone(),
         presence: watchers.presence.clone(),
         menu: menu(&gateway, runner.memory(), &config.speech),
@@ -114,16 +114,16 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         };
         files.serve(listener)?;
     }
-    watchers.watching.runs(gateway.watch(store.clone(), watched));
+    watchers.watching.set_running(gateway.watch(store.clone(), watched));
     let manager = watchers.manager.clone();
     let served = runtime.block_on(async {
         let stop = cancelled_by_signals()?;
         if hangup == Hangup::Ends {
-            cancelled_by(SignalKind::hangup(), &stop)?;
+            cancel_on_signal(SignalKind::hangup(), &stop)?;
         }
         let template = workflows::executor(config, &gateway, provider, (&store, &services.runs), &stop);
         let (executors, following) = watch::channel(template);
-        let given = workflows::given(config, &gateway, &catalog);
+        let given = workflows::serving_services(config, &gateway, &catalog);
         let (state_dir, offered) = (config.state_dir.clone(), (catalog.clone(), services.runs.clone()));
         let runs = WorkflowService::new(following, offered, given, state_dir);
         let found = services.runs.clone();
@@ -145,10 +145,10 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         let stopping = stop.clone();
         beside.spawn(async move {
             stopping.cancelled().await;
-            manager.stopping();
+            manager.note_stopping();
         });
         beside.spawn(prune(services.store.clone()));
-        services.presence.begins();
+        services.presence.note_begin();
         // Polled with the channels, and not after them: what it is at gets a moment to end.
         let (served, ()) = tokio::join!(channels.serve(services, renewing, stop.clone()), runs.run());
         found.close();
@@ -208,7 +208,7 @@ fn menu(gateway: &Gateway, memory: HistorySize, speech: &SpeechConfig) -> Vec<Me
         let shown = MenuTool {
             profile: tool.policy.profile.clone(),
             arguments: tool.description.arguments.clone(),
-            takes_files: tool.component.uses(Interface::TurnAttachments),
+            takes_files: tool.component.imports_interface(Interface::TurnAttachments),
         };
         Some(MenuEntry {
             name: name.to_owned(),
@@ -236,13 +236,13 @@ fn voice_entry() -> MenuEntry {
 pub(super) fn cancelled_by_signals() -> anyhow::Result<CancellationToken> {
     let token = CancellationToken::new();
     for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-        cancelled_by(kind, &token)?;
+        cancel_on_signal(kind, &token)?;
     }
     Ok(token)
 }
 
 /// Has the first signal of a kind cancel the token.
-pub(super) fn cancelled_by(kind: SignalKind, token: &CancellationToken) -> anyhow::Result<()> {
+pub(super) fn cancel_on_signal(kind: SignalKind, token: &CancellationToken) -> anyhow::Result<()> {
     let (mut signal, token) = (signal(kind)?, token.clone());
     tokio::spawn(async move {
         signal.recv().await;

@@ -42,12 +42,12 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     };
     let program = std::env::current_exe().context("cannot tell where this program lies")?;
     let (root, state) = (config.workspace.root.as_path(), config.state_dir.as_path());
-    let workspace = told(config, "workspace.root", format!(" --workspace {}", quoted(root)?))?;
-    let variable = word(&format!("COFFERDAM_STATE_DIR={}", straight(state)?));
-    let variable = told(config, "state.dir", format!("Environment={variable}\n"))?;
+    let workspace = unit_line(config, "workspace.root", format!(" --workspace {}", quote_word(root)?))?;
+    let variable = word(&format!("COFFERDAM_STATE_DIR={}", absolute_path(state)?));
+    let variable = unit_line(config, "state.dir", format!("Environment={variable}\n"))?;
     // Here, and nowhere else in a unit, systemd puts variables in.
     let exec =
-        format!("{} --config {}{workspace} serve", quoted(&program)?, quoted(file)?).replace('$', "$$");
+        format!("{} --config {}{workspace} serve", quote_word(&program)?, quote_word(file)?).replace('$', "$$");
     // The account has no home.
     let reload = match gateway::own_folder(config, file, None) {
         Some(_) => String::new(),
@@ -81,7 +81,7 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     .collect();
     let variables = if variables.is_empty() { vec!["TELEGRAM_BOT_TOKEN"] } else { variables };
     let secrets = match &arguments.environment {
-        Some(file) => format!("EnvironmentFile={}\n", plain(file)?),
+        Some(file) => format!("EnvironmentFile={}\n", check_path(file)?),
         None if channels > 0 && token_files.len() == channels => String::new(),
         None => format!(
             "# The token: put {}=… into a file and name it here.\n#EnvironmentFile=\n",
@@ -98,7 +98,7 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
         bail!("the workspace or the state is /, all of which would be the account's; give it a folder");
     }
     let made = shell(&[&made[0], &made[1]])?;
-    let places = format!("{} {}", quoted(root)?, quoted(state)?);
+    let places = format!("{} {}", quote_word(root)?, quote_word(state)?);
     Ok(format!(
         "# As root, before the first start:\n\
          #   useradd --system --no-create-home --shell /usr/sbin/nologin {user}\n\
@@ -119,7 +119,7 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
 /// # Errors
 /// Where nobody set it: the default lies in the home of whoever prints, and the account has another
 /// one, or none.
-fn told(config: &Config, key: &str, given: String) -> anyhow::Result<String> {
+fn unit_line(config: &Config, key: &str, given: String) -> anyhow::Result<String> {
     match config.settings.iter().find(|setting| setting.key == key).map(|setting| setting.origin) {
         Some(SettingOrigin::File) => Ok(String::new()),
         Some(SettingOrigin::Environment | SettingOrigin::Flag) => Ok(given),
@@ -136,7 +136,7 @@ fn told(config: &Config, key: &str, given: String) -> anyhow::Result<String> {
 /// Paths as words of a shell's command.
 fn shell(paths: &[&Path]) -> anyhow::Result<String> {
     let words = paths.iter().map(|path| {
-        let path = straight(path)?;
+        let path = absolute_path(path)?;
         let quoted = shlex::try_quote(&path).context("a path cannot be written for a shell; rename it")?;
         Ok(quoted.into_owned())
     });
@@ -168,8 +168,8 @@ LockPersonality=yes\nSystemCallArchitectures=native\nSystemCallFilter=@system-se
 SystemCallErrorNumber=EPERM\n";
 
 /// A path as one word of a unit's line: quoted, with what systemd would expand written twice.
-fn quoted(path: &Path) -> anyhow::Result<String> {
-    Ok(word(&straight(path)?))
+fn quote_word(path: &Path) -> anyhow::Result<String> {
+    Ok(word(&absolute_path(path)?))
 }
 
 /// A text as one word of a unit's line.
@@ -178,12 +178,12 @@ fn word(text: &str) -> String {
 }
 
 /// A path as the rest of a unit's line.
-fn plain(path: &Path) -> anyhow::Result<String> {
-    Ok(straight(path)?.replace('%', "%%"))
+fn check_path(path: &Path) -> anyhow::Result<String> {
+    Ok(absolute_path(path)?.replace('%', "%%"))
 }
 
 /// A whole path, which is text on one line.
-fn straight(path: &Path) -> anyhow::Result<String> {
+fn absolute_path(path: &Path) -> anyhow::Result<String> {
     let path = std::path::absolute(path).with_context(|| format!("cannot resolve {}", path.display()))?;
     // systemd ignores a path with `..` in it, and the service could not write there.
     let path =

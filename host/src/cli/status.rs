@@ -99,7 +99,7 @@ struct LastFailure {
 }
 
 impl LastFailure {
-    fn of(fared: &HealthHistory, own: bool) -> Self {
+    fn from_health(fared: &HealthHistory, own: bool) -> Self {
         Self {
             failed_at: fared.failed_at.map(time),
             reason: fared.reason.as_deref().map(|reason| one_line(reason, 400)),
@@ -148,7 +148,7 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
     let mut out = std::io::stdout().lock();
     match output.json {
         true => writeln!(out, "{}", serde_json::to_string(&status)?)?,
-        false => write!(out, "{}", words::of(&status))?,
+        false => write!(out, "{}", words::format_status(&status))?,
     }
     Ok(if status.is_well() { Exit::Done } else { Exit::ProblemFound })
 }
@@ -163,11 +163,11 @@ impl StatusReport {
 }
 
 fn status(config: &Config) -> anyhow::Result<StatusReport> {
-    let pid = gateway::serving(config);
-    let noted = store::noted(&config.state_dir);
+    let pid = gateway::find_serving_process(config);
+    let noted = store::read_note(&config.state_dir);
     // An earlier process's note says nothing of when this one began.
     let own = noted.as_ref().filter(|noted| Some(noted.pid) == pid);
-    let (queue, people, mut requests) = kept(config)?;
+    let (queue, people, mut requests) = read_database(config)?;
     // What an earlier process was at is nobody's to add to.
     requests.retain(|_| pid.is_some());
     let turns = &config.turns;
@@ -213,16 +213,16 @@ fn health(config: &Config, noted: Option<&PresenceNote>, pid: Option<u32>) -> He
     let health = noted.map(|noted| noted.health.clone()).unwrap_or_default();
     let model = (config.provider.kind != ProviderKind::Commands).then(|| ModelStatus {
         answered_at: health.model.succeeded_at.map(time),
-        failed: LastFailure::of(&health.model, own.is_some()),
+        failed: LastFailure::from_health(&health.model, own.is_some()),
     });
-    let store = LastFailure::of(&health.store, own.is_some());
+    let store = LastFailure::from_health(&health.store, own.is_some());
     Health { uptime_seconds, poll_age_seconds, last_error: health.error, model, store }
 }
 
 /// The workspace, measured for at most so long.
 fn workspace(config: &Config, limit: Duration) -> anyhow::Result<WorkspaceStatus> {
     Ok(WorkspaceStatus {
-        used_bytes: publish::used(&config.workspace.root, Instant::now() + limit)?,
+        used_bytes: publish::measure_used(&config.workspace.root, Instant::now() + limit)?,
         max_bytes: config.workspace.max_bytes.0,
         free_bytes: free(&config.workspace.root),
         state_free_bytes: free(&config.state_dir),
@@ -235,12 +235,12 @@ fn seconds_since(ms: i64) -> i64 {
 }
 
 /// What the database tells.
-fn kept(config: &Config) -> anyhow::Result<(Option<QueueStatus>, Vec<DayUsage>, Vec<OpenRequestRow>)> {
+fn read_database(config: &Config) -> anyhow::Result<(Option<QueueStatus>, Vec<DayUsage>, Vec<OpenRequestRow>)> {
     let look =
         DatabaseView::open(&config.state_dir)?.filter(|look| look.version() == DatabaseView::version_known());
     let Some(look) = look else { return Ok((None, Vec::new(), Vec::new())) };
-    let queue = QueueStatus { waiting: look.waiting()?, received_at: look.received_at()?.map(time) };
-    Ok((Some(queue), look.today()?, look.requests()?))
+    let queue = QueueStatus { waiting: look.count_waiting()?, received_at: look.received_at()?.map(time) };
+    Ok((Some(queue), look.usage_today()?, look.open_requests()?))
 }
 
 /// The newest record; no more of the log is read than holds it.
@@ -282,10 +282,10 @@ mod tests {
             std::fs::write(shared.join(n.to_string()), "x").expect("writable");
         }
         let mut status = status(&config).expect("readable");
-        assert!(words::of(&status).contains("\nworkspace: 300 bytes of 10 GiB\n"), "{}", words::of(&status));
+        assert!(words::format_status(&status).contains("\nworkspace: 300 bytes of 10 GiB\n"), "{}", words::format_status(&status));
         status.workspace = workspace(&config, Duration::ZERO).expect("readable");
         assert_eq!(status.workspace.used_bytes, None);
-        let told = words::of(&status);
+        let told = words::format_status(&status);
         assert!(told.contains("\nworkspace: more files than can be measured at a glance\n"), "{told}");
     }
 

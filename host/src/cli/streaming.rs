@@ -30,7 +30,7 @@ pub(super) struct StreamedAnswer {
 
 impl StreamedAnswer {
     /// For one turn whose steps also go to `others`; where to put them.
-    pub(super) fn beside(others: Arc<dyn StepListener>) -> (Self, Arc<dyn StepListener>) {
+    pub(super) fn new(others: Arc<dyn StepListener>) -> (Self, Arc<dyn StepListener>) {
         if !std::io::stdout().is_terminal() {
             return (Self::nothing(), others);
         }

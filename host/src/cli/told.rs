@@ -22,16 +22,16 @@ pub(super) struct UnusableKey {
 }
 
 /// An error in words.
-pub(super) fn told(error: &anyhow::Error) -> String {
+pub(super) fn describe_error(error: &anyhow::Error) -> String {
     let error: &(dyn Error + 'static) = error.as_ref();
     with_causes(error)
 }
 
 /// An error with the place of the configuration that it comes from, where that is known.
-pub(super) fn placed(config: &Config, error: anyhow::Error) -> anyhow::Error {
+pub(super) fn error_with_place(config: &Config, error: anyhow::Error) -> anyhow::Error {
     let key = error.chain().find_map(|cause| key(config, cause));
     match key.and_then(|key| config.place(&key)) {
-        Some(place) => anyhow::Error::msg(format!("{place}: {}", told(&error))),
+        Some(place) => anyhow::Error::msg(format!("{place}: {}", describe_error(&error))),
         None => error,
     }
 }

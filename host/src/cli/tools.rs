@@ -4,7 +4,7 @@ use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
 use cofferdam_core::capability::Grants;
-use cofferdam_core::text::{spelled_out, spelled_out_json};
+use cofferdam_core::text::{escape_deceptive, escape_deceptive_json};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -17,22 +17,22 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
             .map(|(name, tool)| match tool {
                 Ok(tool) => json!({
                     "name": name, "available": true, "summary": tool.description.summary,
-                    "profile": tool.policy.profile, "safety": tool.policy.safety, "grants": granted(&tool.policy.grants),
+                    "profile": tool.policy.profile, "safety": tool.policy.safety, "grants": grants_json(&tool.policy.grants),
                     "limits": tool.policy.limits, "why": tool.policy.why,
                     "component_sha256": tool.component.sha256(), "policy_sha256": tool.policy.sha256,
                     "arguments": tool.description.arguments, "result": tool.description.result }),
                 Err(why) => json!({ "name": name, "available": false, "why": why.to_string() }),
             })
             .collect();
-        writeln!(out, "{}", spelled_out_json(&json!(tools).to_string()))?;
+        writeln!(out, "{}", escape_deceptive_json(&json!(tools).to_string()))?;
         return Ok(Exit::Done);
     }
     for (name, tool) in registry.iter() {
         match tool {
             Ok(tool) => {
                 let (policy, limits) = (&tool.policy, &tool.policy.limits);
-                writeln!(out, "{name}  {}", spelled_out(&tool.description.summary))?;
-                writeln!(out, "    profile {}: {}", policy.profile, policy.grants.in_words())?;
+                writeln!(out, "{name}  {}", escape_deceptive(&tool.description.summary))?;
+                writeln!(out, "    profile {}: {}", policy.profile, policy.grants.describe())?;
                 writeln!(
                     out,
                     "    limits: memory {}, deadline {}, written {}",
@@ -40,14 +40,14 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
                 )?;
                 writeln!(out, "    component {}", &tool.component.sha256()[..12])?;
             }
-            Err(why) => writeln!(out, "{name}  UNAVAILABLE: {}", spelled_out(&why.to_string()))?,
+            Err(why) => writeln!(out, "{name}  UNAVAILABLE: {}", escape_deceptive(&why.to_string()))?,
         }
     }
     Ok(Exit::Done)
 }
 
 /// The grants as JSON, without what is not granted at all.
-fn granted(grants: &Grants) -> Value {
+fn grants_json(grants: &Grants) -> Value {
     let mut shown = json!(grants);
     if let Value::Object(shown) = &mut shown {
         shown.retain(|_, grant| !grant.is_null());

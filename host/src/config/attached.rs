@@ -25,7 +25,7 @@ pub(super) struct AttachedTable {
 
 impl AttachedTable {
     /// Limits on what comes with messages.
-    pub(super) fn of_messages(&self) -> Config {
+    pub(super) fn for_messages(&self) -> Config {
         let defaults = Config::default();
         Config {
             max_bytes: self.max_bytes.unwrap_or(defaults.max_bytes),
@@ -35,7 +35,7 @@ impl AttachedTable {
     }
 
     /// Limits on what workflows show.
-    pub(super) fn of_workflows(&self, places: &KeyPositions) -> Result<AttachmentLimits, ConfigError> {
+    pub(super) fn for_workflows(&self, places: &KeyPositions) -> Result<AttachmentLimits, ConfigError> {
         let defaults = AttachmentLimits::default();
         let hosts: Result<Vec<HostPort>, _> =
             self.allowed_private_hosts.iter().map(|host| host.parse()).collect();

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read {file}: {cause}; {}", mended(cause))]
+    #[error("cannot read {file}: {cause}; {}", read_remedy(cause))]
     Unreadable {
         /// The file.
         file: String,
@@ -43,7 +43,7 @@ pub enum ConfigError {
 }
 
 /// What helps where a file cannot be read.
-fn mended(cause: &std::io::Error) -> &'static str {
+fn read_remedy(cause: &std::io::Error) -> &'static str {
     match cause.kind() {
         std::io::ErrorKind::NotFound => "run `cofferdam init` to write one",
         std::io::ErrorKind::PermissionDenied => {

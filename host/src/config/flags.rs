@@ -27,7 +27,7 @@ impl Config {
         let by_flag = |name: &str| flags.keys.iter().any(|(key, _)| keys::variable(key) == name);
         let mut laid_over = environment.clone();
         laid_over.extend(flags.keys.iter().map(|(key, value)| (keys::variable(key), value.clone())));
-        let loaded = Self::laid_over(file, flags.workspace.as_deref(), &laid_over);
+        let loaded = Self::load_layers(file, flags.workspace.as_deref(), &laid_over);
         let mut config = loaded.map_err(|error| match error {
             ConfigError::Environment { name, problem } if by_flag(&name) => {
                 ConfigError::Flag { name: keys::flag(&name), problem }

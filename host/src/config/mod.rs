@@ -172,7 +172,7 @@ impl Config {
         Self::load_with(file, &flags, environment)
     }
 
-    fn laid_over(
+    fn load_layers(
         file: Option<&Path>,
         workspace: Option<&Path>,
         environment: &BTreeMap<String, String>,
@@ -189,12 +189,12 @@ impl Config {
             Some(file) => read(file).map(|(table, sha256, places)| (table, Some(sha256), places))?,
             None => (toml::Table::new(), None, KeyPositions::default()),
         };
-        let places = places.and_of(environment);
+        let places = places.with_environment(environment);
         let in_file = written.clone();
-        keys::overlay(&mut written, environment)?;
+        keys::apply_environment(&mut written, environment)?;
         let mut settings = settings::collect(&in_file, &written, environment);
         let written = ConfigFile::deserialize(written)
-            .map_err(|e| by_variable(&in_file, environment).unwrap_or_else(|| invalid(&e)))?;
+            .map_err(|e| find_bad_variable(&in_file, environment).unwrap_or_else(|| invalid(&e)))?;
         let needs_home = |what: &str, key: &str| {
             ConfigError::Invalid(format!("there is no HOME to put {what} in; set {key} in {FILE_NAME}"))
         };
@@ -241,8 +241,8 @@ impl Config {
         written.turns.check().map_err(|(key, e)| places.refuse(&format!("turns.{key}"), e))?;
         written.metrics.check().map_err(|e| places.refuse("metrics.listen", e))?;
         written.workflows.check(&places)?;
-        let workflow_attachments = written.attachments.of_workflows(&places)?;
-        let network = network::Config::of(written.network, written.secrets, file.as_deref(), &places)?;
+        let workflow_attachments = written.attachments.for_workflows(&places)?;
+        let network = network::Config::new(written.network, written.secrets, file.as_deref(), &places)?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         let mut config = Self {
             workspace: publish::Config {
@@ -257,7 +257,7 @@ impl Config {
             provider: llm::Config { spare_help_chars: help_chars(&written.speech), ..written.provider },
             transcription: written.transcription,
             speech: written.speech,
-            attachments: written.attachments.of_messages(),
+            attachments: written.attachments.for_messages(),
             replies: written.replies,
             turns: written.turns,
             approvals: written.approvals,
@@ -291,7 +291,7 @@ impl Config {
     pub fn place(&self, key: &str) -> Option<String> {
         let flagged =
             self.settings.iter().any(|setting| setting.key == key && setting.origin == SettingOrigin::Flag);
-        if flagged { None } else { self.places.of(key) }
+        if flagged { None } else { self.places.get(key) }
     }
 
     /// Refuses a layout in which a tool's mount holds what the gateway relies on.
@@ -374,15 +374,15 @@ fn read(file: &Path) -> Result<(toml::Table, String, KeyPositions), ConfigError>
     let mut table: toml::Table = toml::from_str(&text).map_err(refused)?;
     let base = std::path::absolute(file).ok().and_then(|f| f.parent().map(Path::to_owned));
     keys::anchor_paths(&mut table, &base.unwrap_or_default());
-    let places = KeyPositions::of_file(shown.clone(), &text);
+    let places = KeyPositions::from_file(shown.clone(), &text);
     Ok((table, sha256_hex(text.as_bytes()), places))
 }
 
 /// The variable that is not understood: the file alone was.
-fn by_variable(in_file: &toml::Table, environment: &BTreeMap<String, String>) -> Option<ConfigError> {
+fn find_bad_variable(in_file: &toml::Table, environment: &BTreeMap<String, String>) -> Option<ConfigError> {
     environment.iter().find_map(|(name, text)| {
         let mut table = in_file.clone();
-        keys::overlay(&mut table, &BTreeMap::from([(name.clone(), text.clone())])).ok()?;
+        keys::apply_environment(&mut table, &BTreeMap::from([(name.clone(), text.clone())])).ok()?;
         let error = ConfigFile::deserialize(table).err()?;
         Some(ConfigError::Environment { name: name.clone(), problem: one_line(error.message(), 400) })
     })

@@ -59,7 +59,7 @@ impl Config {
     }
 
     /// Of both sections; paths are relative to the folder of the configuration's file.
-    pub(super) fn of(
+    pub(super) fn new(
         network: NetworkSection,
         secrets: BTreeMap<String, SecretTable>,
         file: Option<&Path>,

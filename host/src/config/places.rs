@@ -18,7 +18,7 @@ pub(super) struct KeyPositions {
 
 impl KeyPositions {
     /// Of a file with this text, which is TOML.
-    pub(super) fn of_file(file: String, text: &str) -> Self {
+    pub(super) fn from_file(file: String, text: &str) -> Self {
         let mut lines = BTreeMap::new();
         if let Ok(table) = DeTable::parse(text) {
             collect(table.get_ref(), "", text, &mut lines);
@@ -27,7 +27,7 @@ impl KeyPositions {
     }
 
     /// And of these variables.
-    pub(super) fn and_of(self, environment: &BTreeMap<String, String>) -> Self {
+    pub(super) fn with_environment(self, environment: &BTreeMap<String, String>) -> Self {
         let variables = keys::all().filter(|key| environment.contains_key(&keys::variable(key))).collect();
         Self { variables, ..self }
     }
@@ -45,7 +45,7 @@ impl KeyPositions {
 
     /// The place in words: `cofferdam.toml:12`, or the variable; none where nobody wrote the key or
     /// its section.
-    pub(super) fn of(&self, key: &str) -> Option<String> {
+    pub(super) fn get(&self, key: &str) -> Option<String> {
         self.variable(key).or_else(|| self.line(key).map(|(file, line)| format!("{file}:{line}")))
     }
 
@@ -93,7 +93,7 @@ mod tests {
         let text = "[turns]\nrounds = 1\n\n[channels.telegram]\ngroups = { \"-5\" = { members = \"all\" } }\n\
                     [channels.telegram.timing]\n";
         let environment = [("COFFERDAM_TURNS_CALLS".to_owned(), "0".to_owned())].into();
-        let places = KeyPositions::of_file("c.toml".into(), text).and_of(&environment);
+        let places = KeyPositions::from_file("c.toml".into(), text).with_environment(&environment);
         for (key, place) in [
             ("turns.rounds", Some("c.toml:2")),
             ("turns.deadline", Some("c.toml:1")),
@@ -103,7 +103,7 @@ mod tests {
             ("channels.telegram.token_env", Some("c.toml:4")),
             ("provider.model", None),
         ] {
-            assert_eq!(places.of(key).as_deref(), place, "{key}");
+            assert_eq!(places.get(key).as_deref(), place, "{key}");
         }
         assert_eq!(places.refuse("turns.rounds", "x").to_string(), "c.toml:2: [turns] x");
         assert_eq!(places.refuse("turns.calls", "x").to_string(), "COFFERDAM_TURNS_CALLS: [turns] x");

@@ -68,13 +68,13 @@ pub(super) fn complete(settings: &mut [Setting], config: &Config, flag: Option<S
             setting.value = None;
         }
         if setting.value.is_none() {
-            setting.value = in_use(config, setting.key);
+            setting.value = value_in_use(config, setting.key);
         }
     }
 }
 
 /// The value in use where nothing was written.
-fn in_use(config: &Config, key: &str) -> Option<String> {
+fn value_in_use(config: &Config, key: &str) -> Option<String> {
     let quoted = |text: &dyn std::fmt::Display| Value::String(text.to_string()).to_string();
     let telegram = config.telegram.as_ref();
     let has_model = config.provider.kind != ProviderKind::Commands;
@@ -87,7 +87,7 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "audit.rotate_bytes" => quoted(&config.audit.rotate_bytes),
         "provider.kind" => "\"commands\"".to_owned(),
         "provider.base_url" if has_model => quoted(&config.provider.base_url()),
-        "provider.accepts" if has_model => format!("{:?}", config.provider.accepts()),
+        "provider.accepts" if has_model => format!("{:?}", config.provider.accepted_types()),
         "provider.max_output_tokens" if has_model => config.provider.max_output_tokens().to_string(),
         "transcription.base_url" if config.transcription.is_on() => quoted(&config.transcription.base_url()),
         "speech.base_url" if config.speech.is_on() => quoted(&config.speech.base_url()),
@@ -131,7 +131,7 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "channels.telegram.flood_limits" => quoted(&telegram?.flood_limits),
         _ => {
             let discord = || discord(config.discord.as_ref()?, key);
-            return allowed_type(config, key).or_else(discord);
+            return allowed_patterns(config, key).or_else(discord);
         }
     })
 }
@@ -154,7 +154,7 @@ fn discord(discord: &cofferdam_discord::Config, key: &str) -> Option<String> {
 }
 
 /// The patterns of one type of attachments.
-fn allowed_type(config: &Config, key: &str) -> Option<String> {
+fn allowed_patterns(config: &Config, key: &str) -> Option<String> {
     let kind = key.strip_prefix("attachments.allowed_mime_types.")?;
     let lists = config.workflow_attachments.allowed.lists();
     lists.into_iter().find(|(known, _)| *known == kind).map(|(_, patterns)| format!("{patterns:?}"))

@@ -9,9 +9,9 @@ mod skeleton;
 pub use skeleton::PolicySkeleton;
 
 use super::ready::CacheChoice;
-use super::{Gateway, GatewayError, Role, builtin, builtin_component, fetched, load_policies, sandbox};
+use super::{Gateway, GatewayError, Role, builtin, builtin_component, open_fetched, load_policies, sandbox};
 use crate::config::Config;
-use cofferdam_agent::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
+use cofferdam_agent::tools::{Registry, RegistryError, check_granted, read_component, read_policy};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
@@ -19,7 +19,7 @@ use cofferdam_core::tool::Description;
 use cofferdam_oci::Store;
 use cofferdam_policy::{ComponentSource, EntryPolicy, Imports, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Interfaces, NotAComponent, interfaces};
-use cofferdam_warden::sandbox::{Binary, Functions, Sandbox, SandboxError, loading};
+use cofferdam_warden::sandbox::{Binary, Functions, Sandbox, SandboxError, report_loading};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -96,7 +96,7 @@ impl Candidate {
         let (sandbox, _) = sandbox(config, Role::Serve, cache.path())?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let load = || sandbox.load(binary.clone(), &Grants::NOTHING, &EntryPolicy::Tool);
-        let described = match loading(&name, load) {
+        let described = match report_loading(&name, load) {
             Err(e @ (SandboxError::Compile(_) | SandboxError::TooLarge(_))) => {
                 return Err(not_taken(e.to_string()));
             }
@@ -105,7 +105,7 @@ impl Candidate {
         };
         let is_other = !is_tool(&interfaces) && !is_command(&interfaces);
         let functions = is_other.then(|| sandbox.functions(&binary).ok()).flatten().unwrap_or_default();
-        let description = described.map_err(|e| why_undescribed(&interfaces, &e));
+        let description = described.map_err(|e| explain_undescribed(&interfaces, &e));
         Ok(Self {
             file: file.to_owned(),
             binary,
@@ -114,12 +114,12 @@ impl Candidate {
             functions,
             sandbox,
             cache,
-            fetched: fetched(config),
+            fetched: open_fetched(config),
         })
     }
 
     /// What it could be: a tool of the contract, a command, functions.
-    pub fn could_be(&self) -> Vec<String> {
+    pub fn possible_kinds(&self) -> Vec<String> {
         let of = [
             (is_tool(&self.interfaces), "a tool of the contract (cofferdam:tool/tool)".to_owned()),
             (is_command(&self.interfaces), "a WASI command (wasi:cli/run), by [command]".to_owned()),
@@ -132,15 +132,15 @@ impl Candidate {
     pub fn skeletons(&self) -> Vec<PolicySkeleton> {
         let (sha256, stem) = (self.binary.sha256(), self.stem());
         if let Ok(description) = &self.description {
-            return vec![skeleton::of_tool(&description.name, &description.arguments, sha256)];
+            return vec![skeleton::for_tool(&description.name, &description.arguments, sha256)];
         }
         if is_tool(&self.interfaces) {
             return Vec::new();
         }
         if is_command(&self.interfaces) {
-            return vec![skeleton::of_command(&stem, sha256)];
+            return vec![skeleton::for_command(&stem, sha256)];
         }
-        skeleton::of_functions(&self.functions, &stem, sha256)
+        skeleton::for_functions(&self.functions, &stem, sha256)
     }
 
     fn stem(&self) -> String {
@@ -151,12 +151,12 @@ impl Candidate {
     ///
     /// # Errors
     /// Why there is none.
-    fn described_by(&self, policy: &ToolPolicy) -> Result<Description, String> {
+    fn describe_under(&self, policy: &ToolPolicy) -> Result<Description, String> {
         if policy.entry == EntryPolicy::Tool {
             return self.description.clone();
         }
         let load = || self.sandbox.load(self.binary.clone(), &policy.grants, &policy.entry);
-        let component = loading(policy.tool.as_str(), load);
+        let component = report_loading(policy.tool.as_str(), load);
         let description = component.and_then(|component| self.sandbox.describe(&component));
         description.map_err(|e| format!("{}: {}: {e}", policy.file, policy.tool))
     }
@@ -173,12 +173,12 @@ impl Candidate {
         let (set, place) = match chosen {
             None => {
                 let tool =
-                    skeleton::of_tool(&description.name, &description.arguments, self.binary.sha256()).text;
+                    skeleton::for_tool(&description.name, &description.arguments, self.binary.sha256()).text;
                 let files = [("profiles/nothing.toml", NOTHING), (&*format!("tools/{name}.toml"), &*tool)];
                 (PolicySet::parse(files).map_err(told)?, "nothing".to_owned())
             }
             Some(file) if file.is_file() => {
-                let set = of_file(file)?;
+                let set = load_file(file)?;
                 if let Some(policy) = foreign(&set) {
                     return Ok(policy);
                 }
@@ -210,7 +210,7 @@ impl Candidate {
                 let files = [("profiles/nothing.toml", NOTHING), (&*name, &*skeleton.text)];
                 PolicySet::parse(files).map_err(told)?
             }
-            Some(file) if file.is_file() => of_file(file)?,
+            Some(file) if file.is_file() => load_file(file)?,
             Some(dir) => load_policies(Some(dir)).map_err(told)?,
         };
         let is_of_it = |policy: &&ToolPolicy| {
@@ -222,12 +222,12 @@ impl Candidate {
     /// Everything for which the tool would not load under `policy`, its pin apart; each with what
     /// to write.
     pub fn problems(&self, policy: &ToolPolicy) -> Vec<String> {
-        let description = match self.described_by(policy) {
+        let description = match self.describe_under(policy) {
             Ok(description) => description,
             Err(why) => return vec![why],
         };
         let strict = policy.imports == Imports::Strict;
-        let missing = strict.then(|| not_granted(policy, &self.binary)).flatten();
+        let missing = strict.then(|| check_granted(policy, &self.binary)).flatten();
         let mut problems: Vec<String> = missing.map(|e| e.to_string()).into_iter().collect();
         if let Err(found) = policy.check_schema(&description.arguments) {
             problems.extend(found.iter().map(ToString::to_string));
@@ -241,7 +241,7 @@ impl Candidate {
 
     /// Why a gateway that serves this policy would not take these bytes, if they are not the ones
     /// it pins.
-    pub fn unpinned(&self, policy: &ToolPolicy) -> Option<String> {
+    pub fn pin_problem(&self, policy: &ToolPolicy) -> Option<String> {
         let (file, tool) = (policy.file.clone(), policy.tool.to_string());
         match &policy.component {
             _ if self.is_pinned_by(policy) => None,
@@ -286,7 +286,7 @@ impl Candidate {
     /// [`GatewayError`].
     pub fn gateway(&self, places: &Config, policy: &ToolPolicy) -> Result<Gateway, GatewayError> {
         Gateway::open_with(places, Role::Beside, self.cache.path(), |sandbox| {
-            Registry::of_component(sandbox, policy, self.binary.clone())
+            Registry::from_component(sandbox, policy, self.binary.clone())
         })
     }
 }
@@ -308,7 +308,7 @@ fn is_command(interfaces: &Interfaces) -> bool {
     interfaces.exports.iter().any(|name| name.starts_with("wasi:cli/run@0.2."))
 }
 
-fn why_undescribed(interfaces: &Interfaces, error: &SandboxError) -> String {
+fn explain_undescribed(interfaces: &Interfaces, error: &SandboxError) -> String {
     if !is_tool(interfaces) {
         return "it does not export cofferdam:tool/tool@0.1.0, so it is no tool; in Rust: \
                 cofferdam_sdk::export_tool!(YourTool);"
@@ -319,7 +319,7 @@ fn why_undescribed(interfaces: &Interfaces, error: &SandboxError) -> String {
 
 /// One tool's policy with its profile: from `../profiles` beside it, else the embedded one of that
 /// name.
-fn of_file(file: &Path) -> Result<PolicySet, Vec<String>> {
+fn load_file(file: &Path) -> Result<PolicySet, Vec<String>> {
     let read =
         |path: &Path| read_policy(path).map_err(|e| vec![format!("cannot read {}: {e}", path.display())]);
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -332,10 +332,10 @@ fn of_file(file: &Path) -> Result<PolicySet, Vec<String>> {
             files.push((format!("profiles/{}", name(&entry.path())), read(&entry.path())?));
         }
     }
-    let wanted = named(&text, "profile");
-    if !files.iter().any(|(_, text)| named(text, "profile") == wanted) {
+    let wanted = find_text(&text, "profile");
+    if !files.iter().any(|(_, text)| find_text(text, "profile") == wanted) {
         let embedded = builtin::POLICIES.iter().filter(|(name, _)| name.starts_with("profiles/"));
-        let same = embedded.filter(|(_, text)| named(text, "profile") == wanted);
+        let same = embedded.filter(|(_, text)| find_text(text, "profile") == wanted);
         files.extend(same.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
     }
     files.push((format!("tools/{}", name(file)), text));
@@ -346,7 +346,7 @@ fn of_file(file: &Path) -> Result<PolicySet, Vec<String>> {
 
 /// The text under `key`, where the file is sound enough to have one; parsing for real tells what is
 /// not.
-fn named(text: &str, key: &str) -> Option<String> {
+fn find_text(text: &str, key: &str) -> Option<String> {
     Some(toml::from_str::<toml::Table>(text).ok()?.get(key)?.as_str()?.to_owned())
 }
 

@@ -22,7 +22,7 @@ pub fn component_bytes(
 }
 
 pub(super) fn sources(config: &Config, policies_dir: Option<&Path>) -> Sources {
-    let store = fetched(config);
+    let store = open_fetched(config);
     Sources {
         builtins: builtin_component,
         policies_dir: policies_dir.map(Path::to_owned),
@@ -31,7 +31,7 @@ pub(super) fn sources(config: &Config, policies_dir: Option<&Path>) -> Sources {
 }
 
 /// The components that were fetched.
-pub fn fetched(config: &Config) -> Store {
+pub fn open_fetched(config: &Config) -> Store {
     Store::new(config.state_dir.join("components"), COMPONENT_BYTES_MAX as u64)
 }
 
@@ -39,7 +39,7 @@ pub fn fetched(config: &Config) -> Store {
 ///
 /// # Errors
 /// [`GatewayError::State`].
-pub fn fetched_to_write(config: &Config) -> Result<Store, GatewayError> {
+pub fn open_fetched_for_writing(config: &Config) -> Result<Store, GatewayError> {
     make_private(&config.state_dir)?;
-    Ok(fetched(config))
+    Ok(open_fetched(config))
 }

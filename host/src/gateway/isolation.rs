@@ -67,7 +67,7 @@ pub fn confine(config: &Config, readable: ReadScope<'_>) -> Result<Vec<String>, 
         Ok(report) => {
             let whole = config.isolation.demand(&report);
             whole.map_err(|lack| GatewayError::Isolation(lack.to_string()))?;
-            let missing = report.missing();
+            let missing = report.missing_controls();
             let anywhere = ports(config).is_none().then_some(ANYWHERE);
             Ok(missing.iter().map(ToString::to_string).chain(anywhere.map(str::to_owned)).collect())
         }
@@ -99,7 +99,7 @@ fn granted_ports(policies: &PolicySet) -> BTreeSet<u16> {
 }
 
 /// Whether the confined process can connect to every port that these policies grant.
-pub(super) fn reaches(policies: &PolicySet) -> bool {
+pub(super) fn reaches_network(policies: &PolicySet) -> bool {
     let reached = |port: &u16| PORTS.contains(port) || GRANTED.get().is_none_or(|ports| ports.contains(port));
     granted_ports(policies).iter().all(reached)
 }

@@ -49,7 +49,7 @@ impl ServeLock {
     ///
     /// # Errors
     /// [`GatewayError::State`].
-    pub fn could_take(config: &Config) -> Result<(), GatewayError> {
+    pub fn check_free(config: &Config) -> Result<(), GatewayError> {
         open(config, PreparePurpose::Look).map(drop)
     }
 }

@@ -30,7 +30,7 @@ impl PreparePurpose {
     pub(super) fn private_folder(self, dir: &Path) -> Result<(), GatewayError> {
         match self {
             Self::Serve => make_private(dir),
-            Self::Look => could_make(dir).map_err(|cause| state(dir.display().to_string(), cause)),
+            Self::Look => check_folder(dir).map_err(|cause| state(dir.display().to_string(), cause)),
         }
     }
 }
@@ -41,14 +41,14 @@ impl Gateway {
     ///
     /// # Errors
     /// What `open` would say.
-    pub fn could_open(config: &Config) -> Result<(), GatewayError> {
+    pub fn check_open(config: &Config) -> Result<(), GatewayError> {
         load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
         let root = &config.workspace.root;
         if !root.exists() {
-            could_make(root).map_err(|cause| state(format!("the workspace {}", root.display()), cause))?;
+            check_folder(root).map_err(|cause| state(format!("the workspace {}", root.display()), cause))?;
         }
-        Workspaces::could_open(&config.workspace)?;
-        AuditLog::could_open(&audit_file(config), &config.audit)?;
+        Workspaces::check_open(&config.workspace)?;
+        AuditLog::check_open(&audit_file(config), &config.audit)?;
         for folder in ["outgoing", "blobs", "cache"] {
             PreparePurpose::Look.private_folder(&config.state_dir.join(folder))?;
         }
@@ -134,7 +134,7 @@ fn state(what: String, cause: io::Error) -> GatewayError {
 }
 
 /// Whether there is such a folder and things can be made in it, or it could be made itself.
-fn could_make(dir: &Path) -> io::Result<()> {
+fn check_folder(dir: &Path) -> io::Result<()> {
     let dir = std::path::absolute(dir)?;
     for there in dir.ancestors() {
         match std::fs::metadata(there) {
@@ -152,7 +152,7 @@ fn could_make(dir: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::could_make;
+    use super::check_folder;
 
     #[test]
     fn a_folder_that_could_be_made_is_not_made() {
@@ -163,9 +163,9 @@ mod tests {
         for (name, could) in
             [("", true), ("a/b/c", true), ("file", false), ("file/a", false), ("link/a", false)]
         {
-            assert_eq!(could_make(&at(name)).is_ok(), could, "{name}");
+            assert_eq!(check_folder(&at(name)).is_ok(), could, "{name}");
         }
         assert!(!at("a").exists());
-        assert!(could_make(std::path::Path::new("/proc/self/none")).is_err(), "nothing can be made there");
+        assert!(check_folder(std::path::Path::new("/proc/self/none")).is_err(), "nothing can be made there");
     }
 }

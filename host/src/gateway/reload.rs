@@ -76,18 +76,18 @@ impl Gateway {
     ///
     /// # Errors
     /// [`ReloadError`]; nothing has changed then.
-    pub fn renewed(&self, started: &Config, new: &Config) -> Result<(Self, String), ReloadError> {
+    pub fn renew(&self, started: &Config, new: &Config) -> Result<(Self, String), ReloadError> {
         let fixed = needs_restart(started, new);
         if !fixed.is_empty() {
             return Err(ReloadError::NeedsRestart(fixed));
         }
         let dir = new.policies_dir.as_deref();
         let policies = load_policies(dir).map_err(GatewayError::Policies)?;
-        if !isolation::reaches(&policies) {
+        if !isolation::reaches_network(&policies) {
             return Err(ReloadError::NeedsRestart(vec!["a port that a profile's network names"]));
         }
         let registry = Registry::load(self.warden.sandbox(), &policies, &sources(new, dir));
-        let gone = gone(self.toolbox.registry(), &registry);
+        let gone = find_lost_tools(self.toolbox.registry(), &registry);
         if !gone.is_empty() {
             return Err(ReloadError::ToolsGone(gone));
         }
@@ -99,7 +99,7 @@ impl Gateway {
         let outgoing = self.warden.outgoing().with_limits(new.replies);
         let warden = self.warden.renewed(outgoing, super::web::web(new), new.turns.written_bytes);
         let renewed = Self {
-            toolbox: Arc::new(self.toolbox.renewed(registry, warden.clone())),
+            toolbox: Arc::new(self.toolbox.with_registry(registry, warden.clone())),
             warden,
             blobs: self.blobs.clone(),
             threads: self.threads.clone(),
@@ -116,7 +116,7 @@ impl Gateway {
 }
 
 /// Tools that load now and would not any more, with the reason.
-fn gone(now: &Registry, then: &Registry) -> Vec<String> {
+fn find_lost_tools(now: &Registry, then: &Registry) -> Vec<String> {
     let loads = |name: &str| now.iter().any(|(known, tool)| known == name && tool.is_ok());
     // One that is new and does not load is as wrong; one that did not load before is known.
     let known = |name: &str| now.iter().any(|(known, _)| known == name);

@@ -16,7 +16,7 @@ impl Gateway {
         let binary = component_bytes(serving, policy, serving.policies_dir.as_deref())?;
         let opened: Result<Self, GatewayError> =
             Self::open_with(scratch, Role::Beside, &cache_dir(scratch), |sandbox| {
-                Registry::of_component(sandbox, policy, binary)
+                Registry::from_component(sandbox, policy, binary)
             });
         Ok(opened?)
     }

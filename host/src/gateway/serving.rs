@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The process that serves with this state; none when none does, or when it cannot be seen from
 /// here, as in another container.
-pub fn serving(config: &Config) -> Option<u32> {
+pub fn find_serving_process(config: &Config) -> Option<u32> {
     holder(&lock_file(config))
 }
 
@@ -72,7 +72,7 @@ fn has_open(pid: u32, file: &Path) -> bool {
 }
 
 /// Whether the process listens on this address, as far as this account may look into it.
-pub fn listens(pid: u32, address: SocketAddr) -> bool {
+pub fn is_listening(pid: u32, address: SocketAddr) -> bool {
     let table = if address.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
     let table = fs::read_to_string(table).unwrap_or_default();
     let inodes: Vec<_> = table.lines().filter_map(|line| listener(line, address.port())).collect();
@@ -88,7 +88,7 @@ fn listener(line: &str, port: u16) -> Option<&str> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (_, local) = words.get(1)?.rsplit_once(':')?;
     let listens = *words.get(3)? == "0A" && u16::from_str_radix(local, 16).ok()? == port;
-    words.get(9).copied().filter(|_| listens)
+    words.get(9).copied().filter(|_| is_listening)
 }
 
 /// How many worker processes the process has.

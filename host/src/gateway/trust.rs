@@ -41,7 +41,7 @@ pub enum CaFileError {
 pub fn trust(config: &Config) -> Result<(), CaFileError> {
     let Some(file) = &config.network.ca_file else { return Ok(()) };
     let pem = read(file)?;
-    let authorities = Authorities::of_pem(&pem);
+    let authorities = Authorities::from_pem(&pem);
     authorities.map_err(|source| CaFileError::Bad { file: file.clone(), source })?.trust();
     Ok(())
 }

@@ -70,9 +70,9 @@ impl Watch {
         let audit =
             failed("audit: no record can be written, so calls are refused", self.warden.audit().check());
         let store = failed("database: it cannot be written, so no message is taken", self.store.check());
-        let store = store.map(|ailment| why(&ailment, &STORE.look()));
+        let store = store.map(|ailment| explain_problem(&ailment, &STORE.look()));
         let model = MODEL.look();
-        let model = model.is_failing().then(|| why("model: it answers no request", &model));
+        let model = model.is_failing().then(|| explain_problem("model: it answers no request", &model));
         let workers = match COUNTS.workers.fail.load(Ordering::Relaxed) {
             // Perhaps one starts again; trying is what tells.
             true => failed(
@@ -84,14 +84,14 @@ impl Watch {
         let channels = self
             .channels
             .iter()
-            .filter_map(|channel| polling(&self.named(channel), channel.pulse.last_poll()));
+            .filter_map(|channel| polling(&self.name_problem(channel), channel.pulse.last_poll()));
         channels.chain([workers, audit, store, model].into_iter().flatten()).collect()
     }
 }
 
 impl Watching {
     /// The gateway is there.
-    pub fn runs(&self, watch: Watch) {
+    pub fn set_running(&self, watch: Watch) {
         let _ = self.0.set(watch);
     }
 }
@@ -101,23 +101,23 @@ impl Watched for Watching {
         self.0.get().map(Watch::gauges)
     }
 
-    fn ailments(&self) -> Vec<String> {
-        self.0.get().map_or_else(|| vec![starting()], Watch::ailments)
+    fn problems(&self) -> Vec<String> {
+        self.0.get().map_or_else(|| vec![describe_start()], Watch::problems)
     }
 
-    fn overdue(&self) -> Duration {
-        self.0.get().map_or(Duration::ZERO, Watch::overdue)
+    fn overdue_by(&self) -> Duration {
+        self.0.get().map_or(Duration::ZERO, Watch::overdue_by)
     }
 }
 
 impl Watch {
     /// How ailments call a channel: by name where there are several.
-    fn named(&self, channel: &WatchedChannel) -> String {
+    fn name_problem(&self, channel: &WatchedChannel) -> String {
         if self.channels.len() > 1 { format!("the channel {}", channel.name) } else { "the channel".into() }
     }
 
-    fn overdue(&self) -> Duration {
-        self.channels.iter().map(|channel| channel.pulse.overdue()).max().unwrap_or_default()
+    fn overdue_by(&self) -> Duration {
+        self.channels.iter().map(|channel| channel.pulse.overdue_by()).max().unwrap_or_default()
     }
 
     /// Since the channel answered that has been silent for the longest; none before each has.
@@ -140,7 +140,7 @@ impl Watch {
         }
     }
 
-    fn ailments(&self) -> Vec<String> {
+    fn problems(&self) -> Vec<String> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, ailments)) = found.as_ref().filter(|(at, _)| at.elapsed() < LOOK_EVERY) {
             let _ = at;
@@ -161,7 +161,7 @@ impl Watch {
 }
 
 /// What a gateway is at that is not there yet: compiling takes the longest by far.
-fn starting() -> String {
+fn describe_start() -> String {
     match (COUNTS.loading.ready.get(), COUNTS.loading.tools.get()) {
         (_, 0) => "starting".to_owned(),
         (ready, tools) => format!("starting: compiled {ready} of {tools} tools"),
@@ -186,7 +186,7 @@ fn failed<E: std::error::Error + 'static>(ailment: &str, looked: Result<(), E>) 
 
 /// An ailment with since when it is one and why. Not with the time of the last failure: then each
 /// look would be news.
-fn why(ailment: &str, fared: &HealthHistory) -> String {
+fn explain_problem(ailment: &str, fared: &HealthHistory) -> String {
     let at = fared.failing_since.and_then(|ms| jiff::Timestamp::from_second(ms.div_euclid(1000)).ok());
     let at = at.map(|at| format!(" since {at}")).unwrap_or_default();
     format!("{ailment}{at}: {}", fared.reason.as_deref().unwrap_or("see the log"))
@@ -220,14 +220,14 @@ mod tests {
             reason: Some("busy".into()),
             ..HealthHistory::default()
         };
-        assert_eq!(why("model: none", &fared), "model: none since 1994-11-06T08:49:37Z: busy");
+        assert_eq!(explain_problem("model: none", &fared), "model: none since 1994-11-06T08:49:37Z: busy");
     }
 
     #[test]
     fn one_that_is_not_there_yet_says_so_and_has_no_numbers() {
         let watching = Watching::default();
         assert!(watching.gauges().is_none());
-        let ailments = watching.ailments();
+        let ailments = watching.problems();
         assert!(ailments.len() == 1 && ailments[0].starts_with("starting"), "{ailments:?}");
     }
 

@@ -41,7 +41,7 @@ enum LoggedValue {
 }
 
 impl EventFields {
-    pub(super) fn of(event: &Event<'_>) -> Self {
+    pub(super) fn from_event(event: &Event<'_>) -> Self {
         let mut fields = Self::default();
         event.record(&mut fields);
         fields
@@ -111,7 +111,7 @@ impl Visit for EventFields {
 
 impl LogLine<'_> {
     /// The line, its newline included.
-    pub(super) fn written(&self, format: LogFormat) -> String {
+    pub(super) fn format(&self, format: LogFormat) -> String {
         match format {
             LogFormat::Text => self.text(),
             LogFormat::Json => self.json(),
@@ -167,7 +167,7 @@ mod tests {
         let fields = EventFields { values, ..EventFields::message(message) };
         let time = "2026-01-02T03:04:05.678901Z".to_owned();
         let line = LogLine { time, level: Level::WARN, target: "cofferdam::x", fields };
-        [line.written(LogFormat::Text), line.written(LogFormat::Json)]
+        [line.format(LogFormat::Text), line.format(LogFormat::Json)]
     }
 
     #[test]

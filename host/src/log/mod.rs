@@ -107,7 +107,7 @@ fn log(level: Level, target: &str, fields: EventFields) {
         *LAST_ERROR.lock().unwrap_or_else(PoisonError::into_inner) = Some(LoggedLine::now(&fields.words()));
     }
     let format = if IS_JSON.load(Ordering::Relaxed) { LogFormat::Json } else { LogFormat::Text };
-    write(&LogLine { time: now(), level, target, fields }.written(format));
+    write(&LogLine { time: now(), level, target, fields }.format(format));
 }
 
 /// The one way to standard error.
@@ -146,6 +146,6 @@ impl<S: Subscriber> Layer<S> for LogWriter {
         if event.metadata().target().starts_with(TALKATIVE) && *event.metadata().level() != Level::ERROR {
             return;
         }
-        log(*event.metadata().level(), event.metadata().target(), EventFields::of(event));
+        log(*event.metadata().level(), event.metadata().target(), EventFields::from_event(event));
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn exposition(counts: &Counts, gauges: Option<&Gauges>) -> String {
 
 fn calls(page: &mut MetricsPage, counts: &Counts) {
     page.family("tool_calls_total", "counter", "Tool calls by tool and code; ok is success.");
-    for ((tool, code), count) in counts.calls.each() {
+    for ((tool, code), count) in counts.calls.to_list() {
         page.sample("tool_calls_total", &[("tool", &tool), ("code", code)], count);
     }
     let name = "tool_call_duration_seconds";
@@ -105,10 +105,10 @@ fn standing(page: &mut MetricsPage, gauges: &Gauges) {
     }
     page.gauge("workspace_max_bytes", "The quota over the workspace.", gauges.workspace_max_bytes);
     if let Some(bytes) = gauges.resident_bytes {
-        page.whole("process_resident_memory_bytes", "Resident memory.", bytes);
+        page.write_process_metric("process_resident_memory_bytes", "Resident memory.", bytes);
     }
     if let Some(count) = gauges.open_descriptors {
-        page.whole("process_open_fds", "Open descriptors.", count);
+        page.write_process_metric("process_open_fds", "Open descriptors.", count);
     }
 }
 
@@ -124,7 +124,7 @@ impl MetricsPage {
         let _ = write!(self.0, "cofferdam_{name}");
         for (n, (label, text)) in labels.iter().enumerate() {
             let open = if n == 0 { '{' } else { ',' };
-            let _ = write!(self.0, "{open}{label}=\"{}\"", escaped(text));
+            let _ = write!(self.0, "{open}{label}=\"{}\"", escape(text));
         }
         let close = if labels.is_empty() { "" } else { "}" };
         let _ = writeln!(self.0, "{close} {value}");
@@ -141,19 +141,19 @@ impl MetricsPage {
     }
 
     /// One that every process has, under the name that all use.
-    fn whole(&mut self, name: &str, help: &str, value: u64) {
+    fn write_process_metric(&mut self, name: &str, help: &str, value: u64) {
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n");
     }
 
     fn words<const N: usize>(&mut self, name: &str, help: &str, label: &str, words: &LabelCounts<N>) {
         self.family(name, "counter", help);
-        for (word, count) in words.each() {
+        for (word, count) in words.to_list() {
             self.sample(name, &[(label, word)], count);
         }
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 

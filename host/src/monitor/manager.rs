@@ -75,13 +75,13 @@ impl ServiceManager {
         let beat = async {
             up.await;
             self.enter(ServiceState::Up, "READY=1");
-            self.beat(watched.as_ref()).await;
+            self.run_watchdog(watched.as_ref()).await;
         };
         tokio::join!(beat, self.tell(watched.clone()));
     }
 
     /// A reload begins.
-    pub fn reloading(&self) {
+    pub fn note_reloading(&self) {
         if self.stage() == ServiceState::Up {
             let now = clock_gettime(ClockId::Monotonic);
             let micros = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1000;
@@ -90,27 +90,27 @@ impl ServiceManager {
     }
 
     /// It has ended, and this is what came of it.
-    pub fn reloaded(&self, told: &str) {
+    pub fn note_reloaded(&self, told: &str) {
         if self.stage() == ServiceState::Up {
             self.say(&format!("READY=1\nSTATUS={}", status(told)));
         }
     }
 
     /// The gateway stops.
-    pub fn stopping(&self) {
+    pub fn note_stopping(&self) {
         self.enter(ServiceState::Stopping, "STOPPING=1\nSTATUS=stopping");
     }
 
     /// Tells that the gateway goes on, twice in the time after which it would be ended. A
     /// standstill is told instead.
-    async fn beat(&self, watched: &dyn Watched) {
+    async fn run_watchdog(&self, watched: &dyn Watched) {
         let Some(limit) = self.watchdog else { return };
         let mut ticks = interval(limit / 2);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stands = false;
         loop {
             ticks.tick().await;
-            let overdue = watched.overdue();
+            let overdue = watched.overdue_by();
             if overdue <= limit {
                 if stands {
                     tracing::info!("the channel goes on");
@@ -136,7 +136,7 @@ impl ServiceManager {
         loop {
             let looking = watched.clone();
             // What it looks at may wait for a disk.
-            let Ok(ailments) = tokio::task::spawn_blocking(move || looking.ailments()).await else { return };
+            let Ok(ailments) = tokio::task::spawn_blocking(move || looking.problems()).await else { return };
             let now = if ailments.is_empty() { SERVING.to_owned() } else { status(&ailments.join("; ")) };
             if now != told && self.stage() != ServiceState::Stopping {
                 self.say(&format!("STATUS={now}"));
@@ -196,11 +196,11 @@ mod tests {
             None
         }
 
-        fn ailments(&self) -> Vec<String> {
+        fn problems(&self) -> Vec<String> {
             vec!["a\nb".to_owned()]
         }
 
-        fn overdue(&self) -> Duration {
+        fn overdue_by(&self) -> Duration {
             Duration::from_millis(self.0.load(Ordering::Relaxed))
         }
     }
@@ -233,8 +233,8 @@ mod tests {
         };
         for none in [None, Some("")] {
             let manager = connect(none).expect("nobody asked");
-            manager.reloading();
-            manager.stopping();
+            manager.note_reloading();
+            manager.note_stopping();
         }
         for wrong in ["relative", "vsock:2:1", "/nowhere/notify", "@"] {
             assert!(connect(Some(wrong)).is_err(), "{wrong}");
@@ -270,7 +270,7 @@ mod tests {
         let late = Arc::new(Late(AtomicU64::new(20)));
         let beating = tokio::spawn({
             let late = late.clone();
-            async move { manager.beat(late.as_ref()).await }
+            async move { manager.run_watchdog(late.as_ref()).await }
         });
         assert_eq!(heard(&socket), GOES_ON, "late, and not too late");
         late.0.store(5000, Ordering::Relaxed);
@@ -288,18 +288,18 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let (socket, manager) = manager(&dir, "", "");
         // Not up: whoever said so after a reload would lie.
-        manager.reloading();
-        manager.reloaded("done");
+        manager.note_reloading();
+        manager.note_reloaded("done");
         manager.enter(ServiceState::Up, "READY=1");
         manager.enter(ServiceState::Up, "READY=1");
         assert_eq!(heard(&socket), "READY=1");
-        manager.reloading();
+        manager.note_reloading();
         assert!(heard(&socket).starts_with("RELOADING=1\nMONOTONIC_USEC="));
-        manager.reloaded("refused: line 1\nREADY=1");
+        manager.note_reloaded("refused: line 1\nREADY=1");
         assert_eq!(heard(&socket), "READY=1\nSTATUS=refused: line 1 READY=1");
-        manager.stopping();
-        manager.stopping();
-        manager.reloading();
+        manager.note_stopping();
+        manager.note_stopping();
+        manager.note_reloading();
         assert_eq!(heard(&socket), "STOPPING=1\nSTATUS=stopping");
         socket.set_nonblocking(true).expect("ours");
         assert!(socket.recv(&mut [0; 16]).is_err(), "that was all");

@@ -60,11 +60,11 @@ pub trait Watched: Send + Sync {
 
     /// What keeps the gateway from its work, a line each, without secrets or host paths; nothing
     /// when all is well.
-    fn ailments(&self) -> Vec<String>;
+    fn problems(&self) -> Vec<String>;
 
     /// How long ago the channel should have gone on; zero while it does, or waits for others. Never
     /// blocks.
-    fn overdue(&self) -> Duration;
+    fn overdue_by(&self) -> Duration;
 }
 
 /// The monitor's place, taken and not served yet.
@@ -91,7 +91,7 @@ impl Monitor {
     ///
     /// # Errors
     /// As [`Monitor::bind`].
-    pub fn could_bind(config: &Config, is_ours: impl FnOnce(SocketAddr) -> bool) -> Result<(), String> {
+    pub fn check_bind(config: &Config, is_ours: impl FnOnce(SocketAddr) -> bool) -> Result<(), String> {
         match config.address()? {
             Some(address) if is_ours(address) => Ok(()),
             _ => Self::bind(config).map(drop),
@@ -135,7 +135,7 @@ impl Monitor {
 /// Answers one request, and closes.
 async fn answer(mut stream: TcpStream, watched: Arc<dyn Watched>) -> Option<()> {
     let (status, kind, body, wanted) = match request::read(&mut stream).await? {
-        Err(refused) => (refused.status(), PLAIN, refused.says().to_owned(), BodyChoice::Whole),
+        Err(refused) => (refused.status(), PLAIN, refused.describe().to_owned(), BodyChoice::Whole),
         Ok((asked, wanted)) => {
             // What it looks at may wait for a disk.
             let page = tokio::task::spawn_blocking(move || page(asked, watched.as_ref())).await.ok()?;
@@ -162,7 +162,7 @@ fn page(asked: MonitorPath, watched: &dyn Watched) -> (&'static str, &'static st
         MonitorPath::Metrics => {
             ("200 OK", exposition::CONTENT_TYPE, exposition::exposition(&COUNTS, watched.gauges().as_ref()))
         }
-        MonitorPath::Health => match watched.ailments() {
+        MonitorPath::Health => match watched.problems() {
             ailments if ailments.is_empty() => ("200 OK", PLAIN, "ok\n".to_owned()),
             ailments => ("503 Service Unavailable", PLAIN, ailments.join("\n") + "\n"),
         },

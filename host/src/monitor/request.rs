@@ -46,7 +46,7 @@ impl RequestRefusal {
         }
     }
 
-    pub(super) fn says(self) -> &'static str {
+    pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Malformed => "this is no request of HTTP/1 without a body\n",
             Self::NotFound => "there is /healthz and /metrics\n",
@@ -95,7 +95,7 @@ fn parse(head: &[u8]) -> Result<Option<(MonitorPath, BodyChoice)>, RequestRefusa
     if has("transfer-encoding") || has("content-length") {
         return Err(RequestRefusal::Malformed);
     }
-    if !request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host")).all(names_loopback) {
+    if !request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host")).all(is_loopback) {
         return Err(RequestRefusal::Misdirected);
     }
     let path = request.path.unwrap_or_default();
@@ -106,7 +106,7 @@ fn parse(head: &[u8]) -> Result<Option<(MonitorPath, BodyChoice)>, RequestRefusa
     }
 }
 
-fn names_loopback(host: &Header<'_>) -> bool {
+fn is_loopback(host: &Header<'_>) -> bool {
     let Ok(host) = std::str::from_utf8(host.value) else { return false };
     let port = |rest: &str| {
         rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())

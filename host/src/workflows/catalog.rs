@@ -3,7 +3,7 @@
 use super::download::check_address;
 use super::load::{LoadError, load};
 use super::types::AttachmentLimits;
-use cofferdam_core::command::typed;
+use cofferdam_core::command::split_command;
 use cofferdam_core::tool::wire_name;
 use cofferdam_egress::RefusedAddress;
 use cofferdam_workflow::Workflow;
@@ -145,7 +145,7 @@ impl Catalog {
             let Some(name) = &one.workflow.on.command else { continue };
             let same = before.iter().find(|other| other.workflow.on.command.as_ref() == Some(name));
             if let Some(first) = same {
-                return Err(self.taken(one, name, format!("the command of {} already", first.workflow.id)));
+                return Err(self.name_taken(one, name, format!("the command of {} already", first.workflow.id)));
             }
         }
         Ok(())
@@ -182,7 +182,7 @@ impl Catalog {
             if let Some(name) =
                 one.workflow.on.command.as_ref().filter(|name| tools.contains(&*wire_name(name)))
             {
-                return Err(self.taken(one, name, "a tool".to_owned()));
+                return Err(self.name_taken(one, name, "a tool".to_owned()));
             }
             if let Some((_, to)) = &one.workflow.on.schedule
                 && !channels.iter().any(|channel| *channel == to.channel)
@@ -197,7 +197,7 @@ impl Catalog {
         Ok(())
     }
 
-    fn taken(&self, one: &OfferedWorkflow, name: &str, whose: String) -> CatalogError {
+    fn name_taken(&self, one: &OfferedWorkflow, name: &str, whose: String) -> CatalogError {
         CatalogError::Command { file: one.file.display().to_string(), name: name.to_owned(), whose }
     }
 
@@ -208,11 +208,11 @@ impl Catalog {
 
     /// The workflow that a message's command begins, and what follows the command.
     pub fn by_command<'t>(&self, text: &'t str) -> Option<(&OfferedWorkflow, &'t str)> {
-        let typed = typed(text)?;
+        let typed = split_command(text)?;
         let is_it = |one: &&OfferedWorkflow| {
-            one.workflow.on.command.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(typed.name))
+            one.workflow.on.command.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(split_command.name))
         };
-        Some((self.offered.iter().find(is_it)?, typed.arguments()))
+        Some((self.offered.iter().find(is_it)?, split_command.arguments()))
     }
 }
 

@@ -20,7 +20,7 @@ impl SteadyClock {
     }
 
     /// By how much the clock was set since the last look, if it was.
-    pub(super) fn was_set(&mut self) -> Option<i64> {
+    pub(super) fn detect_jump(&mut self) -> Option<i64> {
         let before = std::mem::replace(self, Self::now());
         drift((before.wall, self.wall), (before.machine, self.machine))
     }

@@ -25,9 +25,9 @@ impl Downloads<'_> {
         let mut held = 0;
         for one in gathered {
             let ByteSource::ToDownload(kind, url) = &one.bytes else { continue };
-            let blob = self.one(url, held).await?;
+            let blob = self.download_one(url, held).await?;
             held += blob.len();
-            let (blob, mime_type) = aside(move || {
+            let (blob, mime_type) = run_blocking(move || {
                 let mime_type = sniff(&mut blob.reader());
                 (blob, mime_type)
             })
@@ -46,7 +46,7 @@ impl Downloads<'_> {
     }
 
     /// One download; `held` bytes of the same task are there already.
-    async fn one(&self, url: &Url, held: u64) -> Result<Blob, GatherProblem> {
+    async fn download_one(&self, url: &Url, held: u64) -> Result<Blob, GatherProblem> {
         let egress = Egress::new(egress::FetchLimits {
             bytes_max: self.limits.max_bytes,
             time_max: self.limits.download_timeout.0,
@@ -66,25 +66,25 @@ impl Downloads<'_> {
                 );
                 return Err(GatherProblem { code: ErrorCode::QuotaExceeded, message });
             }
-            let (back, written) = aside(move || {
+            let (back, written) = run_blocking(move || {
                 let written = writer.write(&piece);
                 (writer, written)
             })
             .await?;
             writer = back;
-            written.map_err(|error| not_held(url, &error))?;
+            written.map_err(|error| storage_problem(url, &error))?;
         }
         Ok(writer.finish())
     }
 }
 
 /// Work with the disk, which may be slow: nobody else waits for it.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, GatherProblem> {
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, GatherProblem> {
     let stopped = |_| GatherProblem::from(ToolError::cancelled());
     tokio::task::spawn_blocking(work).await.map_err(stopped)
 }
 
-fn not_held(url: &Url, error: &BlobError) -> GatherProblem {
+fn storage_problem(url: &Url, error: &BlobError) -> GatherProblem {
     let code = match error {
         BlobError::OverLimit { .. } => ErrorCode::TooLarge,
         BlobError::Spool(_) => ErrorCode::AttachmentUnavailable,

@@ -4,7 +4,7 @@ mod kept;
 pub(super) mod people;
 mod replied;
 
-pub(in crate::workflows) use kept::ended_text;
+pub(in crate::workflows) use kept::describe_end;
 
 use super::LocalFile;
 use super::began::PreparedRun;
@@ -98,9 +98,9 @@ impl Executor {
     ///
     /// # Errors
     /// [`ExecuteError`]: it goes on later from where it is.
-    pub async fn carry_out(&self, run: &PreparedRun) -> Result<KeptRun, ExecuteError> {
+    pub async fn run_to_end(&self, run: &PreparedRun) -> Result<KeptRun, ExecuteError> {
         loop {
-            let kept = self.kept(run).await?;
+            let kept = self.load_kept(run).await?;
             if kept.state != RunState::Running || self.stop.is_cancelled() {
                 return Ok(kept);
             }
@@ -125,12 +125,12 @@ impl Executor {
                 },
                 Some(n) if self.people.is_none() && run.plan.tasks[n].work.needs_people() => {
                     self.store.hand_over_run(&run.id).await?;
-                    return self.kept(run).await;
+                    return self.load_kept(run).await;
                 }
-                Some(n) => match self.one(run, n, &outputs).await? {
+                Some(n) => match self.run_task(run, n, &outputs).await? {
                     TaskResult::On => None,
                     TaskResult::Failed => Some(WorkflowState::Failed),
-                    TaskResult::Waits => return self.kept(run).await,
+                    TaskResult::Waits => return self.load_kept(run).await,
                 },
             };
             if let Some(state) = ended {
@@ -169,12 +169,12 @@ impl Executor {
         })
     }
 
-    async fn kept(&self, run: &PreparedRun) -> Result<KeptRun, ExecuteError> {
-        self.store.kept_run(&run.id).await?.ok_or_else(|| ExecuteError::Gone(run.id.clone()))
+    async fn load_kept(&self, run: &PreparedRun) -> Result<KeptRun, ExecuteError> {
+        self.store.load_run(&run.id).await?.ok_or_else(|| ExecuteError::Gone(run.id.clone()))
     }
 
     /// One task, from its beginning to its kept end.
-    async fn one(
+    async fn run_task(
         &self,
         run: &PreparedRun,
         n: usize,
@@ -205,7 +205,7 @@ impl Executor {
                 ended = &mut work => break ended,
                 () = tokio::time::sleep(LOOK) => {
                     // Somebody may have ended the run from another process.
-                    let kept = self.kept(run).await?;
+                    let kept = self.load_kept(run).await?;
                     late = self.is_late(&kept);
                     if late.is_some() || kept.state != RunState::Running {
                         cancel.cancel();
@@ -257,7 +257,7 @@ impl Executor {
         cancel: &CancellationToken,
     ) -> Result<Value, GatherProblem> {
         let arguments = run.plan.arguments(with, outputs)?;
-        let attachments = self.replied(run, n, name, cancel).await?;
+        let attachments = self.collect_attachments(run, n, name, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let request = CallRequest {
             id: turn.call(0),
@@ -367,7 +367,7 @@ impl Executor {
 
     /// Where its files are.
     fn place(&self, run: &PreparedRun) -> FileOwner {
-        let own = self.warden.workspaces().per_user().then(|| run.by.clone());
+        let own = self.warden.workspaces().is_per_user().then(|| run.by.clone());
         FileOwner::new(own, run.session.clone())
     }
 

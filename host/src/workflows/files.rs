@@ -71,8 +71,8 @@ impl LocalError {
         }
     }
 
-    fn of(errno: Errno, path: &str) -> Self {
-        let path = shown(path);
+    fn from_errno(errno: Errno, path: &str) -> Self {
+        let path = display_path(path);
         match errno {
             Errno::NOENT | Errno::NOTDIR => Self::NotFound(path),
             Errno::XDEV => Self::Outside(path),
@@ -83,7 +83,7 @@ impl LocalError {
     }
 }
 
-fn shown(path: &str) -> String {
+fn display_path(path: &str) -> String {
     format!("`{}`", one_line(path, 200))
 }
 
@@ -102,10 +102,10 @@ impl AttachableFolder {
     ///
     /// # Errors
     /// [`LocalError`].
-    pub fn below(&self, path: &FolderPath) -> Result<Self, LocalError> {
-        let text = dotted(path);
-        let handle = self.beneath(&text, OFlags::PATH | OFlags::DIRECTORY);
-        Ok(Self { handle: handle.map_err(|errno| LocalError::of(errno, &text))? })
+    pub fn open_below(&self, path: &FolderPath) -> Result<Self, LocalError> {
+        let text = display_hidden(path);
+        let handle = self.open_beneath(&text, OFlags::PATH | OFlags::DIRECTORY);
+        Ok(Self { handle: handle.map_err(|errno| LocalError::from_errno(errno, &text))? })
     }
 
     /// The regular file at a path below.
@@ -122,26 +122,26 @@ impl AttachableFolder {
     /// [`LocalError`].
     pub fn file_of_mount(&self, path: &GuestPath) -> Result<LocalFile, LocalError> {
         self.file_at(path.below_mount()).map_err(|error| match error {
-            LocalError::NotFound(_) => LocalError::NotFound(shown(path.as_str())),
-            LocalError::Outside(_) => LocalError::Outside(shown(path.as_str())),
-            LocalError::NotRegular(_) => LocalError::NotRegular(shown(path.as_str())),
+            LocalError::NotFound(_) => LocalError::NotFound(display_path(path.as_str())),
+            LocalError::Outside(_) => LocalError::Outside(display_path(path.as_str())),
+            LocalError::NotRegular(_) => LocalError::NotRegular(display_path(path.as_str())),
             other => other,
         })
     }
 
     fn file_at(&self, text: &str) -> Result<LocalFile, LocalError> {
-        let failed = |errno| LocalError::of(errno, text);
-        let handle = self.beneath(text, OFlags::PATH).map_err(failed)?;
+        let failed = |errno| LocalError::from_errno(errno, text);
+        let handle = self.open_beneath(text, OFlags::PATH).map_err(failed)?;
         let stat = rustix::fs::fstat(&handle).map_err(failed)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(LocalError::NotRegular(shown(text)));
+            return Err(LocalError::NotRegular(display_path(text)));
         }
-        let (file, real) = reopened(&handle).map_err(failed)?;
+        let (file, real) = reopen(&handle).map_err(failed)?;
         let bytes = u64::try_from(stat.st_size).unwrap_or_default();
         Ok(LocalFile { file, bytes, real })
     }
 
-    fn beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    fn open_beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path
         // still lies beneath.
@@ -159,7 +159,7 @@ impl AttachableFolder {
     ///
     /// # Errors
     /// [`LocalError`].
-    pub fn matching(&self, pattern: &Pattern, left: &mut usize) -> Result<Vec<FolderPath>, LocalError> {
+    pub fn find_matching(&self, pattern: &Pattern, left: &mut usize) -> Result<Vec<FolderPath>, LocalError> {
         let mut walk = PatternWalk { folder: self, found: BTreeSet::new(), left };
         walk.enter(&FolderPath::default(), pattern.segments())?;
         let found = walk.found.into_iter();
@@ -167,13 +167,13 @@ impl AttachableFolder {
     }
 }
 
-fn dotted(path: &FolderPath) -> String {
+fn display_hidden(path: &FolderPath) -> String {
     format!("./{path}")
 }
 
 /// Opens for reading what a bare handle stands for, by the handle itself, and tells where that
 /// lies.
-fn reopened(handle: &OwnedFd) -> Result<(File, PathBuf), Errno> {
+fn reopen(handle: &OwnedFd) -> Result<(File, PathBuf), Errno> {
     use std::os::unix::ffi::OsStringExt;
     let own =
         rustix::fs::open("/proc/self/fd", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -210,7 +210,7 @@ impl PatternWalk<'_> {
             [PatternSegment::AnyDepth, rest @ ..] => {
                 self.enter(path, rest)?;
                 for (name, is_folder) in self.entries(path)? {
-                    if is_folder && PatternSegment::AnyDepth.takes(&name) {
+                    if is_folder && PatternSegment::AnyDepth.matches_name(&name) {
                         self.enter(&path.join(&name), segments)?;
                     }
                 }
@@ -218,7 +218,7 @@ impl PatternWalk<'_> {
             }
             [wild, rest @ ..] => {
                 for (name, is_folder) in self.entries(path)? {
-                    if !wild.takes(&name) {
+                    if !wild.matches_name(&name) {
                         continue;
                     }
                     match (rest.is_empty(), is_folder) {
@@ -237,12 +237,12 @@ impl PatternWalk<'_> {
     /// Keeps a path where a file is; a folder behind a link is none.
     fn keep(&mut self, path: FolderPath) -> Result<(), LocalError> {
         let text = path.to_string();
-        let handle = match self.folder.beneath(&dotted(&path), OFlags::PATH) {
+        let handle = match self.folder.open_beneath(&display_hidden(&path), OFlags::PATH) {
             Ok(handle) => handle,
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
-            Err(errno) => return Err(LocalError::of(errno, &text)),
+            Err(errno) => return Err(LocalError::from_errno(errno, &text)),
         };
-        let stat = rustix::fs::fstat(&handle).map_err(|errno| LocalError::of(errno, &text))?;
+        let stat = rustix::fs::fstat(&handle).map_err(|errno| LocalError::from_errno(errno, &text))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             self.found.insert(text);
         }
@@ -251,10 +251,10 @@ impl PatternWalk<'_> {
 
     /// The entries of a folder, and whether each is itself a folder; none where there is no folder.
     fn entries(&mut self, path: &FolderPath) -> Result<Vec<(String, bool)>, LocalError> {
-        let text = dotted(path);
-        let failed = |errno| LocalError::of(errno, &text);
+        let text = display_hidden(path);
+        let failed = |errno| LocalError::from_errno(errno, &text);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
-        let handle = match self.folder.beneath(&text, flags) {
+        let handle = match self.folder.open_beneath(&text, flags) {
             Ok(handle) => handle,
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
             Err(errno) => return Err(failed(errno)),
@@ -267,7 +267,7 @@ impl PatternWalk<'_> {
                 continue;
             }
             *self.left = self.left.checked_sub(1).ok_or(LocalError::TooMany)?;
-            let Ok(name) = name.to_str() else { return Err(LocalError::Name(shown(&path.to_string()))) };
+            let Ok(name) = name.to_str() else { return Err(LocalError::Name(display_path(&path.to_string()))) };
             let is_folder = match entry.file_type() {
                 FileType::Unknown => is_folder(&handle, name).map_err(failed)?,
                 known => known == FileType::Directory,

@@ -208,7 +208,7 @@ impl Gather<'_> {
         (item, scope, group): (&AttachmentItem, DeclaringScope, usize),
         union: &mut AttachmentUnion,
     ) -> Result<(), GatherProblem> {
-        let found = self.folder.below(folder)?.matching(pattern, &mut union.left)?;
+        let found = self.folder.open_below(folder)?.find_matching(pattern, &mut union.left)?;
         let matched = union.matched.entry(group).or_default();
         matched.0 |= !found.is_empty();
         matched.1.push(format!("`{}`", one_line(&pattern.to_string(), 200)));
@@ -230,7 +230,7 @@ impl Gather<'_> {
         (item, scope): (&AttachmentItem, DeclaringScope),
         union: &mut AttachmentUnion,
     ) -> Result<(), GatherProblem> {
-        let local = self.folder.below(folder)?.file(path)?;
+        let local = self.folder.open_below(folder)?.file(path)?;
         self.add(local, path.to_string(), (item, scope), union)
     }
 
@@ -291,10 +291,10 @@ impl Gather<'_> {
 impl AttachmentLimits {
     /// Refuses a detected type that an attachment of this type may not be.
     pub(super) fn check_type(&self, kind: Kind, mime_type: &str, quoted: &str) -> Result<(), GatherProblem> {
-        if self.allowed.allows(kind, mime_type) {
+        if self.allowed.is_allowed(kind, mime_type) {
             return Ok(());
         }
-        let (name, may) = (kind.name(), self.allowed.of(kind).join(", "));
+        let (name, may) = (kind.name(), self.allowed.patterns(kind).join(", "));
         let message = format!(
             "{quoted} is {mime_type}, and an attachment of type {name} may be {may}; write another type, or change \
              [attachments] allowed_mime_types"
@@ -308,14 +308,14 @@ fn defer(planned: &PlannedAttachment, union: &mut AttachmentUnion) {
     use cofferdam_workflow::attachment::Origin;
     let is_path = matches!(planned.origin, Origin::Path | Origin::Paths);
     let found = FoundAttachment {
-        kind: planned.kind_shown().to_owned(),
+        kind: planned.display_kind().to_owned(),
         bytes: ByteSource::Unknown { is_path, deferred: true },
-        shown: planned.source_shown().to_owned(),
+        shown: planned.display_source().to_owned(),
         mime_type: None,
     };
     // What waits may match, so what matched nothing so far is no problem yet.
     union.matched.entry(planned.group).or_default().0 = true;
-    let meta = planned.meta_shown().and_then(|meta| meta.as_object().cloned());
-    let told = (planned.name_shown().map(str::to_owned), meta);
+    let meta = planned.display_meta().and_then(|meta| meta.as_object().cloned());
+    let told = (planned.display_name().map(str::to_owned), meta);
     union.merge.add(found, Kind::File, None, told, planned.scope);
 }

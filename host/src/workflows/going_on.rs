@@ -1,7 +1,7 @@
 //! Requests that go on: a run that a turn began waits in the database alone; once somebody has
 //! replied, or the time is over, its request is in the inbox again, once.
 
-use super::in_turn::{BeganInTurn, in_words};
+use super::in_turn::{BeganInTurn, describe_duration};
 use super::serving::WorkflowService;
 use cofferdam_chat::runs::ResumedTurn;
 use cofferdam_core::audit::{WorkflowState, sha256_hex};
@@ -16,12 +16,12 @@ impl WorkflowService {
     /// Has requests go on whose wait is over, and ends what nobody goes on with.
     pub(super) async fn look_at_turns(&self) -> Result<(), StoreError> {
         for due in self.store().due_waits(now_ms(), ALBUM_MS).await? {
-            if let Some(kept) = self.store().kept_run(&due.run).await? {
+            if let Some(kept) = self.store().load_run(&due.run).await? {
                 self.go_on(&kept, due).await?;
             }
         }
         for id in self.store().end_idle_turn_runs(now_ms()).await? {
-            if let Some(kept) = self.store().kept_run(&id).await? {
+            if let Some(kept) = self.store().load_run(&id).await? {
                 self.note_end(&kept).await?;
             }
         }
@@ -32,11 +32,11 @@ impl WorkflowService {
     async fn go_on(&self, kept: &KeptRun, due: DueWait) -> Result<(), StoreError> {
         let by = &kept.new.by;
         let Some(messenger) = self.messenger(&by.channel) else { return Ok(()) };
-        let (Some(to), Ok(began)) = (&kept.new.answer_to, BeganInTurn::of(kept)) else {
+        let (Some(to), Ok(began)) = (&kept.new.answer_to, BeganInTurn::from_kept(kept)) else {
             tracing::error!(run = due.run, "what was kept of a run is unreadable");
             return self.cancel(kept).await;
         };
-        if began.was_served && !messenger.serves(&by.sender) {
+        if began.was_served && !messenger.is_served(&by.sender) {
             // Nothing is done any more for somebody who was taken away.
             return self.cancel(kept).await;
         }
@@ -54,7 +54,7 @@ impl WorkflowService {
             sender: by.sender.clone(),
             summary: began.summary,
             from: due.from.clone(),
-            patience: in_words(due.patience),
+            patience: describe_duration(due.patience),
             reply: reply.clone(),
             files: due.files,
         };

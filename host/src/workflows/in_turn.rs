@@ -7,9 +7,9 @@
 use super::executor::Executor;
 mod run;
 
-pub(super) use run::{BeganInTurn, event, in_words};
+pub(super) use run::{BeganInTurn, event, describe_duration};
 
-use super::executor::people::{lost, reached};
+use super::executor::people::{lost_problem, retry_reach};
 use super::gather::GatherProblem;
 use cofferdam_chat::runs::CallingTurn;
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
@@ -48,15 +48,15 @@ pub(super) struct TurnMessaging {
 }
 
 impl Messaging for TurnMessaging {
-    fn serves(&self, to: &str) -> Result<(), ToolError> {
+    fn check_served(&self, to: &str) -> Result<(), ToolError> {
         let person = person(to)?;
         self.may_write()?;
-        let Some(people) = &self.executor.people else { return Err(denied(to)) };
+        let Some(people) = &self.executor.people else { return Err(recipient_denied(to)) };
         if !people.channels.iter().any(|channel| *channel == person.channel) {
-            return Err(denied(to));
+            return Err(recipient_denied(to));
         }
         match people.runs.messenger(&person.channel) {
-            Some(messenger) if !messenger.serves(&person.sender) => Err(denied(to)),
+            Some(messenger) if !messenger.is_served(&person.sender) => Err(recipient_denied(to)),
             // A channel that is not up yet says so when it is.
             _ => Ok(()),
         }
@@ -78,11 +78,11 @@ impl Messaging for TurnMessaging {
         }
         let cancel = self.executor.stop.child_token();
         self.runtime.block_on(async {
-            let delivered = self.delivered(of, message, &cancel);
+            let delivered = self.deliver(of, message, &cancel);
             tokio::pin!(delivered);
             loop {
                 tokio::select! {
-                    sent = &mut delivered => return sent.map_err(told),
+                    sent = &mut delivered => return sent.map_err(to_tool_error),
                     () = tokio::time::sleep(LOOK) => if let Some(why) = stopped() {
                         return Err(why);
                     }
@@ -92,7 +92,7 @@ impl Messaging for TurnMessaging {
     }
 
     fn begin(&self, of: &CallFacts, summary: Option<String>) -> Result<String, ToolError> {
-        self.runtime.block_on(self.begun(of, summary)).map_err(told)
+        self.runtime.block_on(self.begin_run(of, summary)).map_err(to_tool_error)
     }
 
     fn wait(
@@ -102,7 +102,7 @@ impl Messaging for TurnMessaging {
         message: &str,
         timeout: Option<Duration>,
     ) -> Result<(), ToolError> {
-        self.runtime.block_on(self.waits(of, workflow, message, timeout)).map_err(told)
+        self.runtime.block_on(self.add_wait(of, workflow, message, timeout)).map_err(to_tool_error)
     }
 }
 
@@ -111,7 +111,7 @@ impl TurnMessaging {
     fn may_write(&self) -> Result<(), ToolError> {
         let (Some(asking), Some(people)) = (&self.asking, &self.executor.people) else { return Ok(()) };
         match people.runs.messenger(&asking.by.channel) {
-            Some(messenger) if !messenger.serves(&asking.by.sender) => {
+            Some(messenger) if !messenger.is_served(&asking.by.sender) => {
                 let by = asking.by.to_string();
                 let said = format!(
                     "{} is not served in private, so nobody is written to for them",
@@ -124,7 +124,7 @@ impl TurnMessaging {
     }
 
     /// Sends a message, once, and waits until it is out.
-    async fn delivered(
+    async fn deliver(
         &self,
         of: &CallFacts,
         message: MessageToSend,
@@ -134,7 +134,7 @@ impl TurnMessaging {
         let executor = &self.executor;
         let to = person(&to)?;
         let run = match &workflow {
-            Some(run) => Some(self.own(run).await?),
+            Some(run) => Some(self.own_run(run).await?),
             None => None,
         };
         let messenger = executor.messenger(&to, cancel).await?;
@@ -144,9 +144,9 @@ impl TurnMessaging {
             Some(run) => TurnId::new(format!("{}/{id}", run.new.run)),
             None => TurnId::new(format!("{}/{id}", of.call)),
         };
-        let private = reached(|| messenger.open(&to.sender), cancel).await?;
-        if executor.store.message_sent(&turn).await.map_err(lost)? == SendState::Unknown {
-            let taken = self.held(files, &turn)?;
+        let private = retry_reach(|| messenger.open(&to.sender), cancel).await?;
+        if executor.store.load_send_state(&turn).await.map_err(lost_problem)? == SendState::Unknown {
+            let taken = self.hold_files(files, &turn)?;
             let files = taken.as_ref().map(Addition::attachments).unwrap_or_default();
             executor.warden.note_message(audit::MessageRecord {
                 facts: of.clone(),
@@ -183,13 +183,13 @@ impl TurnMessaging {
                 }
             };
             executor.warden.outgoing().release(&turn);
-            match kept.map_err(lost)? {
+            match kept.map_err(lost_problem)? {
                 Some(message) => messenger.send(message).await,
-                None if run.is_some() => return Err(ended()),
+                None if run.is_some() => return Err(ended_problem()),
                 None => {}
             }
         }
-        let out = executor.out(&turn, cancel).await;
+        let out = executor.await_first_id(&turn, cancel).await;
         let sent = out.map(|message_id| SentMessage {
             channel: to.channel.clone(),
             channel_id: private.chat,
@@ -217,11 +217,11 @@ impl TurnMessaging {
             }
             Err(_) => return Ok(()),
         };
-        self.executor.store.end_turn_task(&run.new.run, id, ended).await.map_err(lost)
+        self.executor.store.end_turn_task(&run.new.run, id, ended).await.map_err(lost_problem)
     }
 
     /// The files of a message, held until it is kept.
-    fn held(&self, files: Vec<OutgoingFile>, turn: &TurnId) -> Result<Option<Addition>, GatherProblem> {
+    fn hold_files(&self, files: Vec<OutgoingFile>, turn: &TurnId) -> Result<Option<Addition>, GatherProblem> {
         if files.is_empty() {
             return Ok(None);
         }
@@ -230,8 +230,8 @@ impl TurnMessaging {
         Ok(Some(addition))
     }
 
-    async fn begun(&self, of: &CallFacts, summary: Option<String>) -> Result<String, GatherProblem> {
-        let asking = self.asking()?;
+    async fn begin_run(&self, of: &CallFacts, summary: Option<String>) -> Result<String, GatherProblem> {
+        let asking = self.asking_turn()?;
         self.may_write()?;
         if summary.as_ref().is_some_and(|summary| summary.len() > SUMMARY_BYTES_MAX) {
             return Err(
@@ -240,12 +240,12 @@ impl TurnMessaging {
         }
         let store = &self.executor.store;
         let run = format!("{WORKFLOW}-{}", &sha256_hex(of.call.as_str().as_bytes())[..20]);
-        if store.kept_run(&run).await.map_err(lost)?.is_some() {
+        if store.load_run(&run).await.map_err(lost_problem)?.is_some() {
             return Ok(run);
         }
         let new = new_run(run.clone(), asking, summary, self.is_served(&asking.by));
         self.note(&new, WorkflowState::Started, Some(&asking.by))?;
-        if !store.begin_turn_run(new.clone(), asking.turn.clone(), self.max_open).await.map_err(lost)? {
+        if !store.begin_turn_run(new.clone(), asking.turn.clone(), self.max_open).await.map_err(lost_problem)? {
             self.note(&new, WorkflowState::Failed, None)?;
             let message = format!(
                 "{} runs of workflows are open ([workflows] max_open); try again when one has ended",
@@ -256,14 +256,14 @@ impl TurnMessaging {
         Ok(run)
     }
 
-    async fn waits(
+    async fn add_wait(
         &self,
         of: &CallFacts,
         workflow: &str,
         message: &str,
         timeout: Option<Duration>,
     ) -> Result<(), GatherProblem> {
-        let run = self.own(workflow).await?;
+        let run = self.own_run(workflow).await?;
         let age = u64::try_from(now_ms() - run.began_at).unwrap_or(0);
         let left = self.executor.deadline.0.saturating_sub(Duration::from_millis(age));
         // No run takes longer than that, so nobody waits for what would end it.
@@ -275,10 +275,10 @@ impl TurnMessaging {
             patience: i64::try_from(patience.as_millis()).unwrap_or(i64::MAX),
         };
         let refused = |code, said: &str| Err(GatherProblem { code, message: said.to_owned() });
-        match self.executor.store.wait_in_turn(new, now_ms()).await.map_err(lost)? {
+        match self.executor.store.wait_in_turn(new, now_ms()).await.map_err(lost_problem)? {
             TurnWaited::Begun => Ok(self.note(&run.new, WorkflowState::Waiting, None)?),
             TurnWaited::Again => Ok(()),
-            TurnWaited::Ended => Err(ended()),
+            TurnWaited::Ended => Err(ended_problem()),
             TurnWaited::NoMessage => refused(
                 ErrorCode::NotFound,
                 "this workflow has sent no such message; give the messageId that workflow_task_create returned",
@@ -291,7 +291,7 @@ impl TurnMessaging {
     }
 
     /// The turn that asks, where it can be gone on with.
-    fn asking(&self) -> Result<&CallingTurn, GatherProblem> {
+    fn asking_turn(&self) -> Result<&CallingTurn, GatherProblem> {
         let refused =
             |said: &str| GatherProblem { code: ErrorCode::ToolUnavailable, message: said.to_owned() };
         match &self.asking {
@@ -306,11 +306,11 @@ impl TurnMessaging {
     }
 
     /// A run of this very person in this very conversation.
-    async fn own(&self, run: &str) -> Result<KeptRun, GatherProblem> {
-        let asking = self.asking()?;
-        let kept = self.executor.store.kept_run(run).await.map_err(lost)?;
+    async fn own_run(&self, run: &str) -> Result<KeptRun, GatherProblem> {
+        let asking = self.asking_turn()?;
+        let kept = self.executor.store.load_run(run).await.map_err(lost_problem)?;
         let is_own = |kept: &KeptRun| {
-            let began = BeganInTurn::of(kept).ok();
+            let began = BeganInTurn::from_kept(kept).ok();
             kept.new.owner == RunOwner::Turn
                 && kept.new.by == asking.by
                 && began.is_some_and(|began| began.trigger["session"] == asking.session.as_str())
@@ -325,7 +325,7 @@ impl TurnMessaging {
     fn is_served(&self, by: &Caller) -> bool {
         let people = self.executor.people.as_ref();
         let messenger = people.and_then(|people| people.runs.messenger(&by.channel));
-        messenger.is_some_and(|messenger| messenger.serves(&by.sender))
+        messenger.is_some_and(|messenger| messenger.is_served(&by.sender))
     }
 
     fn note(&self, new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Result<(), ToolError> {
@@ -340,22 +340,22 @@ fn name_of(what: &str, of: &CallFacts, parts: &[&str]) -> String {
 }
 
 fn person(text: &str) -> Result<Caller, ToolError> {
-    Caller::parse(text).ok_or_else(|| denied(text))
+    Caller::parse(text).ok_or_else(|| recipient_denied(text))
 }
 
-fn denied(to: &str) -> ToolError {
-    super::executor::people::denied(to)
+fn recipient_denied(to: &str) -> ToolError {
+    super::executor::people::recipient_denied(to)
 }
 
 fn invalid(said: impl AsRef<str>) -> ToolError {
     ToolError::new(ErrorCode::InvalidArguments, said)
 }
 
-fn ended() -> GatherProblem {
+fn ended_problem() -> GatherProblem {
     let message = "this workflow has ended; begin another one with workflow_create".to_owned();
     GatherProblem { code: ErrorCode::NotFound, message }
 }
 
-fn told(problem: GatherProblem) -> ToolError {
+fn to_tool_error(problem: GatherProblem) -> ToolError {
     ToolError::new(problem.code, problem.message)
 }

@@ -48,7 +48,7 @@ impl RunLock {
     /// The locks whose files lie there and that nobody holds, now held, with the names of their
     /// runs: those that wait, and those whose process was killed before it had written down their
     /// end.
-    pub fn left(state_dir: &Path) -> Vec<(String, Self)> {
+    pub fn find_left(state_dir: &Path) -> Vec<(String, Self)> {
         let entries = std::fs::read_dir(state_dir.join("runs")).into_iter().flatten().flatten();
         let free = |path: PathBuf| {
             let run = path.file_stem()?.to_str()?.to_owned();
@@ -100,7 +100,7 @@ mod tests {
         assert!(
             RunLock::take(dir.path(), "w-3").expect("asked").is_some() && file(dir.path(), "w-3").exists()
         );
-        let left = RunLock::left(dir.path());
+        let left = RunLock::find_left(dir.path());
         assert_eq!(
             left.iter().map(|(run, _)| run.as_str()).filter(|run| *run != "w-2").collect::<Vec<_>>(),
             ["w-3"]

@@ -49,9 +49,9 @@ impl WorkflowService {
     pub(super) async fn note_ends_before_a_crash(&self) -> Result<(), StoreError> {
         self.note_unnoted(now_ms()).await?;
         let dir = self.state_dir().to_owned();
-        let left = tokio::task::spawn_blocking(move || RunLock::left(&dir)).await.unwrap_or_default();
+        let left = tokio::task::spawn_blocking(move || RunLock::find_left(&dir)).await.unwrap_or_default();
         for (id, lock) in left {
-            match self.store().kept_run(&id).await? {
+            match self.store().load_run(&id).await? {
                 // What somebody has ended is noted by now.
                 Some(kept) if kept.state != RunState::Cancelled => self.note_end(&kept).await?,
                 _ => {}
@@ -67,8 +67,8 @@ impl WorkflowService {
     }
 
     async fn note_unnoted(&self, until: i64) -> Result<(), StoreError> {
-        for id in self.store().unnoted_runs(until).await? {
-            if let Some(kept) = self.store().kept_run(&id).await? {
+        for id in self.store().load_unnoted_runs(until).await? {
+            if let Some(kept) = self.store().load_run(&id).await? {
                 self.note_end(&kept).await?;
             }
         }
@@ -79,7 +79,7 @@ impl WorkflowService {
     pub(super) async fn cancel(&self, kept: &KeptRun) -> Result<(), StoreError> {
         let run = &kept.new.run;
         if self.store().cancel_run(run, &kept.new.by).await?
-            && let Some(kept) = self.store().kept_run(run).await?
+            && let Some(kept) = self.store().load_run(run).await?
         {
             self.note_end(&kept).await?;
         }

@@ -5,7 +5,7 @@ use super::began::{new_run, take_up};
 use super::catalog::{Catalog, OfferedWorkflow};
 use super::clock::SteadyClock;
 use super::download::check_addresses;
-use super::executor::{Executor, ended_text};
+use super::executor::{Executor, describe_end};
 use super::in_turn::event;
 use super::lock::RunLock;
 use cofferdam_chat::runs::{Messenger, Runs};
@@ -122,7 +122,7 @@ impl WorkflowService {
     }
 
     /// What carries runs out now, and how many may be open.
-    pub(super) fn carrying(&self) -> (Executor, u32) {
+    pub(super) fn current_executor(&self) -> (Executor, u32) {
         (self.0.executors.borrow().clone(), self.0.given.max_open)
     }
 
@@ -147,7 +147,7 @@ impl WorkflowService {
         }
         let mut clock = SteadyClock::now();
         loop {
-            if let Some(by) = clock.was_set() {
+            if let Some(by) = clock.detect_jump() {
                 tracing::warn!(by_ms = by, "the clock was set; what runs of workflows wait for follows it");
                 if let Err(error) = self.0.store.shift_waits(by).await {
                     tracing::error!(%error, "the times of waiting runs do not follow the clock");
@@ -198,8 +198,8 @@ impl WorkflowService {
         }
         self.look_at_turns().await?;
         self.note_ends_of_others().await?;
-        for id in self.0.store.unanswered_runs().await? {
-            if let Some(kept) = self.0.store.kept_run(&id).await? {
+        for id in self.0.store.load_unanswered_runs().await? {
+            if let Some(kept) = self.0.store.load_run(&id).await? {
                 self.answer(&kept).await?;
             }
         }
@@ -216,7 +216,7 @@ impl WorkflowService {
         if messenger.channel() != to.channel {
             return Ok(());
         }
-        let parts = messenger.parts(OutgoingResponse::text(ended_text(kept)));
+        let parts = messenger.parts(OutgoingResponse::text(describe_end(kept)));
         let said = NewReply { target: to.target.clone(), parts };
         if let Some(reply) = self.0.store.answer_run(&kept.new.run, to, said).await? {
             messenger.answer(reply).await;
@@ -226,7 +226,7 @@ impl WorkflowService {
 
     /// Goes on with one run until it ends, waits, or the program stops.
     async fn carry(&self, id: &str) {
-        if let Err(why) = self.carried(id).await {
+        if let Err(why) = self.run_carried(id).await {
             tracing::error!(run = id, why, "a run of a workflow cannot go on; trying again");
             let stop = self.0.executors.borrow().stop.clone();
             tokio::select! {
@@ -236,7 +236,7 @@ impl WorkflowService {
         }
     }
 
-    async fn carried(&self, id: &str) -> Result<(), String> {
+    async fn run_carried(&self, id: &str) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let (dir, name) = (self.0.state_dir.clone(), id.to_owned());
         let taken = tokio::task::spawn_blocking(move || RunLock::take(&dir, &name)).await;
@@ -246,7 +246,7 @@ impl WorkflowService {
             tokio::time::sleep(LOOK).await;
             return Ok(());
         };
-        let kept = self.0.store.kept_run(id).await.map_err(|error| text(&error))?;
+        let kept = self.0.store.load_run(id).await.map_err(|error| text(&error))?;
         let Some(kept) = kept.filter(|kept| kept.state == RunState::Running) else {
             // Somebody ended it, and its lock, before it was taken here.
             lock.end(&self.0.state_dir, id);
@@ -273,7 +273,7 @@ impl WorkflowService {
             };
             executor.approver = messenger.approver_below(&to.target, &kept.new.by.sender);
         }
-        let kept = executor.carry_out(&run).await.map_err(|error| text(&error))?;
+        let kept = executor.run_to_end(&run).await.map_err(|error| text(&error))?;
         if kept.state != RunState::Running {
             lock.end(&self.0.state_dir, id);
         }
@@ -320,7 +320,7 @@ impl WorkflowService {
         for of in &self.0.catalog.offered {
             let Some((times, to)) = &of.workflow.on.schedule else { continue };
             let now = now_ms();
-            let before = self.0.store.schedule_looked(&of.workflow.id, now).await?;
+            let before = self.0.store.begin_schedule_check(&of.workflow.id, now).await?;
             // A clock that was set back makes nothing due twice.
             let Some(due) = schedule::latest(times, before, now) else { continue };
             let Some(messenger) = self.0.runs.messenger(&to.channel) else { continue };
@@ -332,7 +332,7 @@ impl WorkflowService {
                 }
             };
             let id = format!("{}-at-{:x}", of.workflow.id, due / 1000);
-            if self.0.store.kept_run(&id).await?.is_none() {
+            if self.0.store.load_run(&id).await?.is_none() {
                 let by = to.clone();
                 let trigger = json!({
                     "kind": "schedule", "channel": by.channel, "sender": by.sender, "files": [],
@@ -354,7 +354,7 @@ impl WorkflowService {
                     }
                 }
             }
-            self.0.store.schedule_done(&of.workflow.id, due).await?;
+            self.0.store.end_schedule_check(&of.workflow.id, due).await?;
         }
         Ok(())
     }

@@ -72,11 +72,11 @@ impl AttachmentViewer<'_> {
                 ByteSource::At(kind, url) | ByteSource::Downloaded(kind, url, _) => {
                     (*kind, Some(url.clone()))
                 }
-                ByteSource::ToDownload(..) | ByteSource::Unknown { .. } => return Err(lost(one)),
+                ByteSource::ToDownload(..) | ByteSource::Unknown { .. } => return Err(lost_problem(one)),
             };
             let taken = TakenAttachment { of: one, kind, url };
             lines.push(line(&taken, attachment));
-            view.audited.push(audited(&taken, attachment));
+            view.audited.push(audit_record(&taken, attachment));
             view.shown.extend(self.part(&taken, attachment, &mut left)?);
         }
         view.list = (!lines.is_empty()).then(|| lines.join("\n"));
@@ -90,11 +90,11 @@ impl AttachmentViewer<'_> {
         attachment: &Attachment,
         left: &mut u64,
     ) -> Result<Option<TaskAttachments>, GatherProblem> {
-        let shown = format!("`{}`", one_line(&taken.of.shown_redacted(), 200));
+        let shown = format!("`{}`", one_line(&taken.of.redacted_source(), 200));
         if let ByteSource::At(_, url) = &taken.of.bytes {
             return match taken.kind {
                 Kind::Image if !self.accepts.iter().any(|pattern| pattern.starts_with("image/")) => {
-                    Err(self.not_accepted(&shown, "an image"))
+                    Err(self.not_accepted_problem(&shown, "an image"))
                 }
                 Kind::Image => Ok(Some(TaskAttachments::ImageAt(url.as_written().to_owned()))),
                 _ => Ok(None),
@@ -112,8 +112,8 @@ impl AttachmentViewer<'_> {
         match taken.kind {
             Kind::Image | Kind::Pdf => {
                 let mime_type = &attachment.info.mime_type;
-                if !self.accepts.iter().any(|pattern| fits(pattern, mime_type)) {
-                    return Err(self.not_accepted(&shown, mime_type));
+                if !self.accepts.iter().any(|pattern| matches_type(pattern, mime_type)) {
+                    return Err(self.not_accepted_problem(&shown, mime_type));
                 }
                 *left = left.checked_sub(blob.len()).ok_or_else(|| GatherProblem {
                     code: ErrorCode::TooLarge,
@@ -139,7 +139,7 @@ impl AttachmentViewer<'_> {
         }
     }
 
-    fn not_accepted(&self, shown: &str, what: &str) -> GatherProblem {
+    fn not_accepted_problem(&self, shown: &str, what: &str) -> GatherProblem {
         let accepts = match self.accepts {
             [] => "nothing".to_owned(),
             accepts => accepts.join(", "),
@@ -152,7 +152,7 @@ impl AttachmentViewer<'_> {
     }
 }
 
-fn fits(pattern: &str, mime_type: &str) -> bool {
+fn matches_type(pattern: &str, mime_type: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => mime_type.starts_with(prefix),
         None => pattern == mime_type,
@@ -160,7 +160,7 @@ fn fits(pattern: &str, mime_type: &str) -> bool {
 }
 
 fn take(one: &mut GatheredAttachment, intake: &mut Intake) {
-    let shown = one.shown_redacted();
+    let shown = one.redacted_source();
     match &mut one.bytes {
         ByteSource::Local(_, LocalFile { file, bytes, .. }) => {
             let file_name = one.shown.rsplit('/').next().map(str::to_owned);
@@ -212,7 +212,7 @@ fn line(taken: &TakenAttachment<'_>, attachment: &Attachment) -> String {
     Value::Object(line).to_string()
 }
 
-fn audited(taken: &TakenAttachment<'_>, attachment: &Attachment) -> WorkflowAttachment {
+fn audit_record(taken: &TakenAttachment<'_>, attachment: &Attachment) -> WorkflowAttachment {
     let info = &attachment.info;
     let has_bytes = attachment.blob.is_some();
     WorkflowAttachment {
@@ -225,14 +225,14 @@ fn audited(taken: &TakenAttachment<'_>, attachment: &Attachment) -> WorkflowAtta
     }
 }
 
-fn lost(one: &GatheredAttachment) -> GatherProblem {
+fn lost_problem(one: &GatheredAttachment) -> GatherProblem {
     let message = format!("`{}` is not there", one_line(&one.shown, 200));
     GatherProblem { code: ErrorCode::AttachmentUnavailable, message }
 }
 
 impl GatheredAttachment {
     /// Its path, or its address without user and query.
-    pub fn shown_redacted(&self) -> String {
+    pub fn redacted_source(&self) -> String {
         match &self.bytes {
             ByteSource::At(_, url) | ByteSource::ToDownload(_, url) | ByteSource::Downloaded(_, url, _) => {
                 url.redacted()

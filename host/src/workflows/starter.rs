@@ -1,11 +1,11 @@
 //! Commands of a chat that begin runs: `/NAME key=value …`.
 
 use super::catalog::OfferedWorkflow;
-use super::executor::ended_text;
+use super::executor::describe_end;
 use super::in_turn::TurnMessaging;
 use super::serving::{RunStart, StartRefusal, WorkflowService};
 use async_trait::async_trait;
-use cofferdam_agent::llm::commands::typed_arguments;
+use cofferdam_agent::llm::commands::parse_arguments;
 use cofferdam_chat::runs::{CallingTurn, RunStarter, RunTrigger};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::json::parse_strict;
@@ -31,7 +31,7 @@ impl RunStarter for WorkflowService {
 
     async fn run(&self, trigger: RunTrigger, cancel: &CancellationToken) -> Option<OutgoingResponse> {
         let said = loop {
-            match self.answered(&trigger, cancel).await {
+            match self.answer_trigger(&trigger, cancel).await {
                 Ok(said) => break said?,
                 Err(error) => tracing::error!(%error, "a run of a workflow cannot be kept; trying again"),
             }
@@ -44,13 +44,13 @@ impl RunStarter for WorkflowService {
     }
 
     fn messaging(&self, asking: CallingTurn) -> Arc<dyn Messaging> {
-        let (executor, max_open) = self.carrying();
+        let (executor, max_open) = self.current_executor();
         Arc::new(TurnMessaging { executor, asking: Some(asking), max_open, runtime: Handle::current() })
     }
 }
 
 impl WorkflowService {
-    async fn answered(
+    async fn answer_trigger(
         &self,
         trigger: &RunTrigger,
         cancel: &CancellationToken,
@@ -66,9 +66,9 @@ impl WorkflowService {
         let digest = sha256_hex(trigger.turn.as_str().as_bytes());
         let id = format!("{}-{}", of.workflow.id, &digest[..20]);
         let mut progress = self.progress();
-        if self.store().kept_run(&id).await?.is_none() {
+        if self.store().load_run(&id).await?.is_none() {
             let begun = match input(of, rest) {
-                Ok(input) => self.begin(of, beginning(id.clone(), input, trigger)).await,
+                Ok(input) => self.begin(of, run_start(id.clone(), input, trigger)).await,
                 Err(why) => Err(StartRefusal::Refused(why)),
             };
             match begun {
@@ -79,7 +79,7 @@ impl WorkflowService {
         }
         loop {
             progress.borrow_and_update();
-            let Some(kept) = self.store().kept_run(&id).await? else {
+            let Some(kept) = self.store().load_run(&id).await? else {
                 return Ok(Some(format!("{id} is no longer kept")));
             };
             if kept.new.answers {
@@ -87,7 +87,7 @@ impl WorkflowService {
                 return Ok(Some(acknowledgement(&kept)));
             }
             if kept.state != RunState::Running {
-                return Ok(Some(ended_text(&kept)));
+                return Ok(Some(describe_end(&kept)));
             }
             if kept.tasks.iter().any(|task| task.waits.is_some()) && self.store().acknowledge_run(&id).await?
             {
@@ -100,8 +100,8 @@ impl WorkflowService {
                     }
                     self.cancel(&kept).await?;
                     self.nudge();
-                    let kept = self.store().kept_run(&id).await?;
-                    return Ok(kept.as_ref().map(ended_text));
+                    let kept = self.store().load_run(&id).await?;
+                    return Ok(kept.as_ref().map(describe_end));
                 }
                 _ = progress.changed() => {}
                 () = tokio::time::sleep(LOOK) => {}
@@ -110,7 +110,7 @@ impl WorkflowService {
     }
 }
 
-fn beginning(id: String, input: Value, trigger: &RunTrigger) -> RunStart {
+fn run_start(id: String, input: Value, trigger: &RunTrigger) -> RunStart {
     let RunTrigger { turn, session, by, text, files, answer_to, .. } = trigger;
     let trigger = json!({
         "kind": "command", "channel": by.channel, "sender": by.sender, "session": session.as_str(),
@@ -138,7 +138,7 @@ fn input(of: &OfferedWorkflow, rest: &str) -> Result<Value, String> {
     };
     let given = match rest.starts_with('{') {
         true => parse_strict(rest).map_err(|error| wrong(&error))?,
-        false => typed_arguments(&input.schema, rest).map_err(|error| wrong(&error))?,
+        false => parse_arguments(&input.schema, rest).map_err(|error| wrong(&error))?,
     };
     input.complete(given).map_err(|error| wrong(&error))
 }

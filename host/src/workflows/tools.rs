@@ -24,7 +24,7 @@ impl AgentTools {
         let mut named = BTreeSet::new();
         for name in names {
             registry.get(name)?;
-            named.insert(registry.named(name).into_owned());
+            named.insert(registry.resolve_name(name).into_owned());
         }
         Ok(Self { all, named })
     }

@@ -118,7 +118,7 @@ impl AllowedTypes {
     }
 
     /// The patterns of a type.
-    pub fn of(&self, kind: Kind) -> &[String] {
+    pub fn patterns(&self, kind: Kind) -> &[String] {
         match kind {
             Kind::Image => &self.image,
             Kind::Audio => &self.audio,
@@ -129,8 +129,8 @@ impl AllowedTypes {
     }
 
     /// Whether a file of this detected type may be attached as this.
-    pub fn allows(&self, kind: Kind, mime_type: &str) -> bool {
-        self.of(kind).iter().any(|pattern| match pattern.strip_suffix('*') {
+    pub fn is_allowed(&self, kind: Kind, mime_type: &str) -> bool {
+        self.patterns(kind).iter().any(|pattern| match pattern.strip_suffix('*') {
             Some("*/") => true,
             Some(prefix) => mime_type.starts_with(prefix),
             None => pattern == mime_type,
@@ -219,7 +219,7 @@ mod tests {
             (Kind::Audio, "audio/ogg", true),
             (Kind::Video, "audio/ogg", false),
         ] {
-            assert_eq!(allowed.allows(kind, mime_type), may, "{kind:?} {mime_type}");
+            assert_eq!(allowed.is_allowed(kind, mime_type), may, "{kind:?} {mime_type}");
         }
         let limits = |bytes, ms, redirects, quota| AttachmentLimits {
             max_bytes: bytes,

@@ -113,7 +113,7 @@ impl ApprovalStore for Sqlite {
         .await
     }
 
-    async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
+    async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
         let (id, message) = (id.to_owned(), message.to_owned());
         self.write(move |tx| {
             tx.prepare_cached("UPDATE approval SET message = ?2 WHERE id = ?1")?.execute([id, message])?;
@@ -158,9 +158,9 @@ impl ApprovalStore for Sqlite {
         .await
     }
 
-    async fn choices_gone(&self, id: &str) -> Result<(), StoreError> {
+    async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
         let id = id.to_owned();
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             tx.prepare_cached("UPDATE approval SET has_choices = 0 WHERE id = ?1")?.execute([id])?;
             Ok(())
         })

@@ -21,7 +21,7 @@ pub struct AttemptRow {
 impl AttemptStore for Sqlite {
     async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             let count = tx
                 .prepare_cached(
                     "INSERT INTO attempt (turn, channel, sender, count, last_at, begun_at)
@@ -37,7 +37,7 @@ impl AttemptStore for Sqlite {
 
     async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             tx.prepare_cached("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0")?
                 .execute([&turn])?;
             Ok(())
@@ -45,9 +45,9 @@ impl AttemptStore for Sqlite {
         .await
     }
 
-    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
+    async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
         let turn = turn.as_str().to_owned();
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             let begun = |row: &rusqlite::Row<'_>| {
                 Ok(AttemptRow { at: row.get(0)?, spent: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0) })
             };
@@ -59,7 +59,7 @@ impl AttemptStore for Sqlite {
 
     async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
         let whose = whose.clone();
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             tx.prepare_cached("UPDATE attempt SET spent = spent + ?2 WHERE turn = ?1")?
                 .execute(params![whose.turn.as_str(), i64::try_from(tokens).unwrap_or(i64::MAX)])?;
             usage::charge_tokens(tx, &whose.caller, tokens)

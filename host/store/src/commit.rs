@@ -61,16 +61,16 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.aside(move |store| store.write_here(work)).await
+        self.run_blocking(move |store| store.write_here(work)).await
     }
 
     /// The same for what rides: it is on the disk when something after it is, or once it is
     /// settled.
-    pub(super) async fn ride<T: Send + 'static>(
+    pub(super) async fn commit_along<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.aside(move |store| store.commit(Survives::Program, work)).await
+        self.run_blocking(move |store| store.commit(Survives::Program, work)).await
     }
 
     /// [`Sqlite::write`] on this thread, which may block.
@@ -106,7 +106,7 @@ impl Sqlite {
     }
 
     /// Runs work that may block off the async threads.
-    pub(super) async fn aside<T: Send + 'static>(
+    pub(super) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -122,7 +122,7 @@ impl Sqlite {
     ) -> Result<T, StoreError> {
         let committed = self.commit_now(outlasts, work);
         match &committed {
-            Ok(_) => STORE.succeeded(now_ms()),
+            Ok(_) => STORE.note_success(now_ms()),
             Err(error) => STORE.failed(now_ms(), &error.to_string()),
         }
         committed

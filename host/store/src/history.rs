@@ -55,7 +55,7 @@ impl HistoryStore for Sqlite {
         tokens: u64,
     ) -> Result<(), StoreError> {
         let whose = whose.clone();
-        self.ride(move |tx| add(tx, &whose, n, &body, tokens)).await
+        self.commit_along(move |tx| add(tx, &whose, n, &body, tokens)).await
     }
 
     async fn replace_lines(

@@ -22,7 +22,7 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 impl InboxStore for Sqlite {
     async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError> {
         let channel = channel.to_owned();
-        self.ride(move |tx| persist(tx, &channel, updates, now_ms())).await
+        self.commit_along(move |tx| persist(tx, &channel, updates, now_ms())).await
     }
 
     async fn pending(
@@ -59,7 +59,7 @@ impl InboxStore for Sqlite {
 
     async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
-        self.ride(move |tx| match claim {
+        self.commit_along(move |tx| match claim {
             UpdateClaim::Update(id) => claim_update(tx, &channel, id),
             UpdateClaim::Album(album) => claim_album(tx, &channel, &album),
         })
@@ -82,7 +82,7 @@ impl InboxStore for Sqlite {
         .await
     }
 
-    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+    async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
         let (channel, sender) = (channel.to_owned(), sender.to_owned());
         self.write(move |tx| {
             let times = tx
@@ -97,7 +97,7 @@ impl InboxStore for Sqlite {
     async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.clone();
         self.write(move |tx| {
-            done(tx, turn.as_str(), now_ms())?;
+            mark_done(tx, turn.as_str(), now_ms())?;
             placeholder::forget(tx, turn.as_str())?;
             outgoing::forget(tx, turn.as_str())?;
             tx.execute("UPDATE inbox SET turn = NULL WHERE turn = ?1", [turn.as_str()])?;
@@ -109,7 +109,7 @@ impl InboxStore for Sqlite {
 
 /// Marks a turn's updates as done and returns how many were not. What was said is forgotten, except
 /// the parts of an album: a later reply to one of them means all of them.
-pub(super) fn done(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
+pub(super) fn mark_done(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
     let done = tx
         .prepare_cached(
             "UPDATE inbox SET done_at = ?2, raw = iif(album IS NULL, '', raw) WHERE turn = ?1 AND done_at IS NULL",
@@ -152,7 +152,7 @@ pub(super) fn persist(
             }
             UpdateFate::Edited => {
                 if insert.execute(params![channel, id, now, none, "", none, now, none])? == 1 {
-                    amend(tx, channel, new.message.as_deref(), &new.raw)?;
+                    update_text(tx, channel, new.message.as_deref(), &new.raw)?;
                 }
             }
             UpdateFate::Deleted => withdraw(tx, channel, new.message.as_deref(), now)?,
@@ -175,7 +175,7 @@ pub(super) fn persist(
 
 /// Has a message that waits for its turn read as it was edited. What a turn has is what that turn
 /// was asked.
-fn amend(tx: &Transaction<'_>, channel: &str, message: Option<&str>, raw: &str) -> Result<(), StoreError> {
+fn update_text(tx: &Transaction<'_>, channel: &str, message: Option<&str>, raw: &str) -> Result<(), StoreError> {
     tx.prepare_cached(
         "UPDATE inbox SET raw = ?3 WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
     )?

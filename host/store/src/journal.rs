@@ -14,10 +14,10 @@ use std::io;
 
 /// Blocks on the disk: for the threads of tool calls.
 impl Journal for Sqlite {
-    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError> {
+    fn load_earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError> {
         // What led to a call that may change something is on the disk before it does.
         let read = self.settle_here().and_then(|()| self.read_call(call, arguments_sha256));
-        read.map_err(unjournaled)
+        read.map_err(journal_error)
     }
 
     fn record(
@@ -27,19 +27,19 @@ impl Journal for Sqlite {
         answer: &ToolAnswer,
         written_bytes: u64,
     ) -> Result<(), JournalError> {
-        self.write_call(call, arguments_sha256, answer, written_bytes).map_err(unjournaled)
+        self.write_call(call, arguments_sha256, answer, written_bytes).map_err(journal_error)
     }
 
     fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), JournalError> {
-        self.hand_over(call, delivery).map_err(unjournaled)
+        self.hand_over(call, delivery).map_err(journal_error)
     }
 
-    fn delivered(&self, call: &str) -> Result<bool, JournalError> {
-        self.was_handed_over(call).map_err(unjournaled)
+    fn is_delivered(&self, call: &str) -> Result<bool, JournalError> {
+        self.is_handed_over(call).map_err(journal_error)
     }
 }
 
-fn unjournaled(error: StoreError) -> JournalError {
+fn journal_error(error: StoreError) -> JournalError {
     if is_no_space(&error) { JournalError::NoSpace } else { JournalError::Failed(error.to_string()) }
 }
 
@@ -140,7 +140,7 @@ impl Sqlite {
         })
     }
 
-    fn was_handed_over(&self, call: &str) -> Result<bool, StoreError> {
+    fn is_handed_over(&self, call: &str) -> Result<bool, StoreError> {
         self.write_here(|tx| {
             Ok(tx.prepare_cached("SELECT 1 FROM delivery WHERE call_id = ?1")?.exists([call])?)
         })
@@ -149,7 +149,7 @@ impl Sqlite {
 
 #[async_trait]
 impl DeliveryStore for Sqlite {
-    async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
+    async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let request = request.clone();
         self.write(move |tx| {
             let mut statement =
@@ -190,12 +190,12 @@ mod tests {
         let full = small.execute("INSERT INTO t VALUES (zeroblob(9999))", []).expect_err("no room");
         let refused = small.execute("INSERT INTO nothing VALUES (1)", []).expect_err("no table");
         let system = |kind: io::ErrorKind| StoreError::Engine(Box::new(io::Error::from(kind)));
-        assert_eq!(unjournaled(full.into()), JournalError::NoSpace);
-        assert_eq!(unjournaled(system(io::ErrorKind::StorageFull)), JournalError::NoSpace);
-        assert_eq!(unjournaled(system(io::ErrorKind::QuotaExceeded)), JournalError::NoSpace);
+        assert_eq!(journal_error(full.into()), JournalError::NoSpace);
+        assert_eq!(journal_error(system(io::ErrorKind::StorageFull)), JournalError::NoSpace);
+        assert_eq!(journal_error(system(io::ErrorKind::QuotaExceeded)), JournalError::NoSpace);
         for other in [refused.into(), system(io::ErrorKind::Other), StoreError::Unsettled] {
             let said = other.to_string();
-            assert_eq!(unjournaled(other), JournalError::Failed(said));
+            assert_eq!(journal_error(other), JournalError::Failed(said));
         }
     }
 }

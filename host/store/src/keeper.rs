@@ -23,7 +23,7 @@ impl StoreRetry {
     }
 
     /// What the work comes to; `None` once the program stops. `what` names it in the log.
-    pub async fn stored<T, E, F>(&self, what: &str, mut work: impl FnMut() -> F) -> Option<T>
+    pub async fn store_until_done<T, E, F>(&self, what: &str, mut work: impl FnMut() -> F) -> Option<T>
     where
         E: Display,
         F: Future<Output = Result<T, E>>,
@@ -67,9 +67,9 @@ mod tests {
             let done = if tries.get() == 2 { Ok(tries.get()) } else { Err(StoreError::Stopped) };
             std::future::ready(done)
         };
-        assert_eq!(keeper.stored("try", work).await, Some(2));
+        assert_eq!(keeper.store_until_done("try", work).await, Some(2));
         keeper.stop.cancel();
         let fails = || std::future::ready(Err::<(), _>(StoreError::Stopped));
-        assert_eq!(keeper.stored("try", fails).await, None);
+        assert_eq!(keeper.store_until_done("try", fails).await, None);
     }
 }

@@ -50,7 +50,7 @@ pub use look::{
     DatabaseView, DayUsage, OpenRequestRow, PEOPLE_LISTED_MAX, REQUESTS_LISTED_MAX, WaitingCounts,
 };
 pub use moves::MOVES_MAX;
-pub use presence::{ChannelNoted, Health, LastError, Presence, PresenceNote, Reloaded, Reloads, noted};
+pub use presence::{ChannelNoted, Health, LastError, Presence, PresenceNote, Reloaded, Reloads, read_note};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
@@ -61,7 +61,7 @@ pub use rows::{
 };
 pub use runs::{AnswerTo, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunEnd, RunOwner, RunState};
 pub use runs::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
-pub use runs::{NewMessage, NewWait, SendState, TaskState, WaitState, WaitsFor, plain};
+pub use runs::{NewMessage, NewWait, SendState, TaskState, WaitState, WaitsFor, plain_letters};
 pub use seam::{
     ApprovalStore, AttemptStore, BacklogStore, BlobRefStore, DeliveryStore, HistoryStore, InboxStore,
     MoveStore, PlaceholderStore, RecentStore, ReplyStore, RunStore, SteerStore, Storage, StreamStore,
@@ -154,7 +154,7 @@ impl Storage for Sqlite {
     }
 
     async fn settle(&self) -> Result<(), StoreError> {
-        self.aside(Self::settle_here).await
+        self.run_blocking(Self::settle_here).await
     }
 
     /// Writes what it holds already.

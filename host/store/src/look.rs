@@ -66,7 +66,7 @@ impl DatabaseView {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn began_with(&self, run: &str) -> Result<Option<String>, StoreError> {
+    pub fn load_beginning(&self, run: &str) -> Result<Option<String>, StoreError> {
         use rusqlite::OptionalExtension;
         match self.version {
             schema::VERSION => {}
@@ -99,7 +99,7 @@ impl DatabaseView {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn could_open(dir: &Path) -> Result<(), StoreError> {
+    pub fn check_open(dir: &Path) -> Result<(), StoreError> {
         let path = dir.join(FILE_NAME);
         let Some(look) = Self::open(dir)? else { return Ok(()) };
         let found = look.version();
@@ -133,7 +133,7 @@ impl DatabaseView {
     ///
     /// # Errors
     /// [`StoreError`], also for a file of another version.
-    pub fn waiting(&self) -> Result<WaitingCounts, StoreError> {
+    pub fn count_waiting(&self) -> Result<WaitingCounts, StoreError> {
         let count = |sql: &str| -> Result<u64, StoreError> {
             Ok(self
                 .connection
@@ -160,7 +160,7 @@ impl DatabaseView {
     ///
     /// # Errors
     /// [`StoreError`], also for a file of another version.
-    pub fn requests(&self) -> Result<Vec<OpenRequestRow>, StoreError> {
+    pub fn open_requests(&self) -> Result<Vec<OpenRequestRow>, StoreError> {
         // A message that is said to a turn that runs has that turn, too, and comes after the one
         // that began it.
         let mut statement = self.connection.prepare(
@@ -182,7 +182,7 @@ impl DatabaseView {
     ///
     /// # Errors
     /// [`StoreError`], also for a file of another version.
-    pub fn today(&self) -> Result<Vec<DayUsage>, StoreError> {
+    pub fn usage_today(&self) -> Result<Vec<DayUsage>, StoreError> {
         let mut statement = self.connection.prepare(
             "SELECT channel, sender, tokens, written_bytes FROM usage WHERE day = ?1
              ORDER BY tokens DESC, written_bytes DESC, channel, sender LIMIT ?2",

@@ -27,7 +27,7 @@ impl MoveStore for Sqlite {
         .await
     }
 
-    async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
+    async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(

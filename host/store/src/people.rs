@@ -138,7 +138,7 @@ pub enum PeopleError {
 
 impl People {
     /// The file of a state directory. It is looked at when it is asked.
-    pub fn of(dir: &Path) -> Self {
+    pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), seen: Arc::default() }
     }
 
@@ -146,7 +146,7 @@ impl People {
     ///
     /// # Errors
     /// [`PeopleError`]; then nobody is let in by it.
-    pub fn listed(&self) -> Result<Arc<PeopleList>, PeopleError> {
+    pub fn load(&self) -> Result<Arc<PeopleList>, PeopleError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let opened =
             rustix::fs::open(self.file(), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
@@ -194,7 +194,7 @@ impl People {
                 Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
             }
         }
-        let listed = (*self.listed()?).clone();
+        let listed = (*self.load()?).clone();
         Ok(PeopleEdit::new(self, lock, listed))
     }
 

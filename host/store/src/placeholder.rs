@@ -20,7 +20,7 @@ impl PlaceholderStore for Sqlite {
         .await
     }
 
-    async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
+    async fn mark_placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             tx.prepare_cached("INSERT OR IGNORE INTO placeholder (turn) VALUES (?1)")?.execute([&turn])?;
@@ -29,7 +29,7 @@ impl PlaceholderStore for Sqlite {
         .await
     }
 
-    async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
+    async fn mark_placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
         self.write(move |tx| {
             tx.prepare_cached("UPDATE placeholder SET message = ?2 WHERE turn = ?1")?

@@ -110,11 +110,11 @@ impl Presence {
     /// A note in this state directory. Nothing is written yet.
     pub fn new(dir: &Path) -> Arc<Self> {
         let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION").to_owned());
-        let before = self::noted(dir).map(|before| before.health).unwrap_or_default();
+        let before = self::read_note(dir).map(|before| before.health).unwrap_or_default();
         // It has tried nothing yet, whatever the one before has come to.
         let health = Health {
-            model: HealthHistory::default().after(&before.model),
-            store: HealthHistory::default().after(&before.store),
+            model: HealthHistory::default().merge_earlier(&before.model),
+            store: HealthHistory::default().merge_earlier(&before.store),
             ..before
         };
         let reloads = Reloads::default();
@@ -124,12 +124,12 @@ impl Presence {
     }
 
     /// Notes that this process has begun to serve.
-    pub fn begins(&self) {
+    pub fn note_begin(&self) {
         self.note(|_| {});
     }
 
     /// Notes who polls on a channel.
-    pub fn polls_as(&self, channel: &str, bot: &str) {
+    pub fn note_account(&self, channel: &str, bot: &str) {
         self.note(|noted| {
             noted.channels.entry(channel.to_owned()).or_default().bot = Some(bot.to_owned());
             // The first one by name, whichever was there first.
@@ -138,7 +138,7 @@ impl Presence {
     }
 
     /// Notes that a channel's platform has answered, off the async threads.
-    pub fn polled(self: &Arc<Self>, channel: &'static str) {
+    pub fn note_poll(self: &Arc<Self>, channel: &'static str) {
         let now = now_ms();
         let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let last = noted.channels.get(channel).and_then(|channel| channel.polled_at);
@@ -157,12 +157,12 @@ impl Presence {
     }
 
     /// Notes how it has fared, if that is news. Blocks on the disk, for a moment.
-    pub fn fares(&self, health: Health) {
+    pub fn note_health(&self, health: Health) {
         let before = self.noted.lock().unwrap_or_else(PoisonError::into_inner).health.clone();
         let health = Health {
             error: health.error.or(before.error.clone()),
-            model: health.model.after(&before.model),
-            store: HealthHistory { succeeded_at: None, ..health.store.after(&before.store) },
+            model: health.model.merge_earlier(&before.model),
+            store: HealthHistory { succeeded_at: None, ..health.store.merge_earlier(&before.store) },
         };
         if health != before {
             self.note(|noted| noted.health = health);
@@ -170,13 +170,13 @@ impl Presence {
     }
 
     /// Notes that the configuration is being read anew; the number of the reload.
-    pub fn reloading(&self) -> u64 {
+    pub fn begin_reload(&self) -> u64 {
         self.note(|noted| noted.reloads.begun += 1);
         self.noted.lock().unwrap_or_else(PoisonError::into_inner).reloads.begun
     }
 
     /// Notes what came of the last reload that has begun.
-    pub fn reloaded(&self, applied: bool, said: &str) {
+    pub fn end_reload(&self, applied: bool, said: &str) {
         let said = one_line(&redact(said), RELOADED_BYTES_MAX);
         self.note(|noted| {
             noted.reloads.ended = Some(Reloaded { number: noted.reloads.begun, applied, said });
@@ -212,7 +212,7 @@ impl Presence {
 }
 
 /// The note of whoever served last in this state directory, if there is one.
-pub fn noted(dir: &Path) -> Option<PresenceNote> {
+pub fn read_note(dir: &Path) -> Option<PresenceNote> {
     let path = dir.join(FILE_NAME);
     let is_short = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= NOTE_BYTES_MAX);
     if is_short { serde_json::from_slice(&fs::read(path).ok()?).ok() } else { None }
@@ -225,15 +225,15 @@ mod tests {
     #[tokio::test]
     async fn a_note_is_whole_or_none() {
         let dir = tempfile::tempdir().expect("a folder");
-        assert_eq!(noted(dir.path()), None);
+        assert_eq!(read_note(dir.path()), None);
         let presence = Presence::new(dir.path());
-        presence.begins();
-        let first = noted(dir.path()).expect("written");
+        presence.note_begin();
+        let first = read_note(dir.path()).expect("written");
         assert_eq!((first.pid, first.bot, first.polled_at), (std::process::id(), None, None));
-        presence.polls_as("telegram", "@bot");
-        assert_eq!(noted(dir.path()).and_then(|noted| noted.bot).as_deref(), Some("@bot"));
+        presence.note_account("telegram", "@bot");
+        assert_eq!(read_note(dir.path()).and_then(|noted| noted.bot).as_deref(), Some("@bot"));
         let error = Some(LastError { at: "2026-01-02T03:04:05Z".into(), said: "full".into() });
-        presence.fares(Health { error: error.clone(), ..Health::default() });
+        presence.note_health(Health { error: error.clone(), ..Health::default() });
         // The next process goes on with it, until it has something to tell itself.
         let next = Presence::new(dir.path());
         let failed = HealthHistory {
@@ -242,20 +242,20 @@ mod tests {
             failing_since: Some(7),
             ..HealthHistory::default()
         };
-        next.fares(Health { model: failed.clone(), ..Health::default() });
-        let told = noted(dir.path()).expect("written").health;
+        next.note_health(Health { model: failed.clone(), ..Health::default() });
+        let told = read_note(dir.path()).expect("written").health;
         assert_eq!(told, Health { error, model: failed.clone(), ..Health::default() });
         // Whether it still fails is for the next one to find out.
-        Presence::new(dir.path()).begins();
-        let told = noted(dir.path()).expect("written").health.model;
+        Presence::new(dir.path()).note_begin();
+        let told = read_note(dir.path()).expect("written").health.model;
         assert_eq!(told, HealthHistory { failing_since: None, ..failed });
         let file = dir.path().join(FILE_NAME);
         let text = fs::read_to_string(&file).expect("readable");
         fs::write(&file, "{").expect("writable");
-        assert_eq!(noted(dir.path()), None);
+        assert_eq!(read_note(dir.path()), None);
         for (bytes, is_read) in [(16 << 10, true), ((16 << 10) + 1, false)] {
             fs::write(&file, format!("{text:bytes$}")).expect("writable");
-            assert_eq!(noted(dir.path()).is_some(), is_read, "{bytes} bytes");
+            assert_eq!(read_note(dir.path()).is_some(), is_read, "{bytes} bytes");
         }
     }
 
@@ -263,7 +263,7 @@ mod tests {
     fn where_there_is_no_room_for_another_note_the_one_that_is_there_is_written_over() {
         let dir = tempfile::tempdir().expect("a folder");
         let presence = Presence::new(dir.path());
-        presence.polls_as("telegram", &"long".repeat(100));
+        presence.note_account("telegram", &"long".repeat(100));
         // No file can be made under that name any more.
         fs::create_dir(dir.path().join("serving.json-new")).expect("writable");
         let failed = HealthHistory {
@@ -272,9 +272,9 @@ mod tests {
             failing_since: Some(7),
             ..HealthHistory::default()
         };
-        presence.polls_as("telegram", "@bot");
-        presence.fares(Health { store: failed.clone(), ..Health::default() });
-        let told = noted(dir.path()).expect("whole");
+        presence.note_account("telegram", "@bot");
+        presence.note_health(Health { store: failed.clone(), ..Health::default() });
+        let told = read_note(dir.path()).expect("whole");
         assert_eq!((told.bot.as_deref(), told.health.store), (Some("@bot"), failed));
     }
 
@@ -282,11 +282,11 @@ mod tests {
     fn what_came_of_a_reload_is_noted_with_its_number() {
         let dir = tempfile::tempdir().expect("a folder");
         let presence = Presence::new(dir.path());
-        assert_eq!(presence.reloading(), 1);
-        assert_eq!(noted(dir.path()).expect("written").reloads, Reloads { begun: 1, ended: None });
-        presence.reloaded(false, "c.toml:3: no");
-        assert_eq!(presence.reloading(), 2);
-        let told = noted(dir.path()).expect("written").reloads;
+        assert_eq!(presence.begin_reload(), 1);
+        assert_eq!(read_note(dir.path()).expect("written").reloads, Reloads { begun: 1, ended: None });
+        presence.end_reload(false, "c.toml:3: no");
+        assert_eq!(presence.begin_reload(), 2);
+        let told = read_note(dir.path()).expect("written").reloads;
         let ended = Reloaded { number: 1, applied: false, said: "c.toml:3: no".into() };
         assert_eq!(told, Reloads { begun: 2, ended: Some(ended) });
     }

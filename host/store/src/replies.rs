@@ -4,7 +4,7 @@ use super::{
     NewPart, NewRecent, NewReply, NewTelling, ReplyPart, ReplyStore, Sqlite, StoreError, StoredReply, inbox,
     now_ms, outgoing, placeholder, recent,
 };
-use crate::streams::said;
+use crate::streams::note_place;
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -19,9 +19,9 @@ impl ReplyStore for Sqlite {
         files: Option<NewRecent>,
     ) -> Result<StoredReply, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             let now = now_ms();
-            if inbox::done(tx, turn.as_str(), now)? > 0
+            if inbox::mark_done(tx, turn.as_str(), now)? > 0
                 && let Some(files) = &files
             {
                 recent::note_first(tx, (&channel, turn.as_str()), files, now)?;
@@ -47,7 +47,7 @@ impl ReplyStore for Sqlite {
             }
             let now = now_ms();
             if let Some(place) = &place {
-                said(tx, &channel, place, now)?;
+                note_place(tx, &channel, place, now)?;
             }
             outgoing::hold(tx, turn.as_str(), &files)?;
             insert_reply(tx, &channel, &turn, reply, now)?;
@@ -56,7 +56,7 @@ impl ReplyStore for Sqlite {
         .await
     }
 
-    async fn unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
+    async fn load_unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -68,12 +68,12 @@ impl ReplyStore for Sqlite {
         .await
     }
 
-    async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
+    async fn mark_part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
-        self.ride(move |tx| settle(tx, &turn, n, ("sent", &message))).await
+        self.commit_along(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
 
-    async fn part_failed(
+    async fn mark_part_failed(
         &self,
         turn: &TurnId,
         n: u32,

@@ -12,8 +12,8 @@ mod resolve;
 mod state;
 mod turns;
 
-use kept::kept;
-pub use people::{NewMessage, NewWait, SendState, WaitState, plain};
+use kept::load_run;
+pub use people::{NewMessage, NewWait, SendState, WaitState, plain_letters};
 pub(super) use resolve::resolve;
 pub use state::{RunOwner, RunState, TaskState};
 pub use turns::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
@@ -133,13 +133,13 @@ impl RunStore for Sqlite {
         self.write(move |tx| insert_run(tx, &new, open_max)).await
     }
 
-    async fn kept_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
+    async fn load_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
         let run = run.to_owned();
-        self.ride(move |tx| kept(tx, &run)).await
+        self.commit_along(move |tx| load_run(tx, &run)).await
     }
 
-    async fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
-        self.ride(|tx| {
+    async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
+        self.commit_along(|tx| {
             let mut statement = tx.prepare_cached(
                 "SELECT run, workflow, state, owner, EXISTS (
                      SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
@@ -221,8 +221,8 @@ impl RunStore for Sqlite {
         .await
     }
 
-    async fn unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
-        self.ride(move |tx| {
+    async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
+        self.commit_along(move |tx| {
             let mut statement = tx.prepare_cached(due::UNNOTED)?;
             let rows = statement.query_map([until], |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)

@@ -95,7 +95,7 @@ pub trait InboxStore: Send + Sync {
 
     /// How often a stranger was told, as far as it is remembered; at most
     /// [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX).
-    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError>;
+    async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError>;
 
     /// Ends a turn that nobody waits for: its updates are done and free of it.
     async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError>;
@@ -141,14 +141,14 @@ pub trait ReplyStore: Send + Sync {
 
     /// Replies of which something is still to be sent, oldest first, each with the parts that are
     /// left, in order.
-    async fn unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError>;
+    async fn load_unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError>;
 
     /// Marks a part as sent, with the platform's id of the message; what it said is forgotten.
     /// Rides.
-    async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError>;
+    async fn mark_part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError>;
 
     /// Marks a part as failed for good; `instead` is added at the end of the reply and returned.
-    async fn part_failed(
+    async fn mark_part_failed(
         &self,
         turn: &TurnId,
         n: u32,
@@ -165,7 +165,7 @@ pub trait ApprovalStore: Send + Sync {
     async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError>;
 
     /// Notes the platform's id of the message that shows it.
-    async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError>;
+    async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError>;
 
     /// The approval of this id.
     async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError>;
@@ -184,7 +184,7 @@ pub trait ApprovalStore: Send + Sync {
     async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError>;
 
     /// Notes that the message of an approval shows no choices any more.
-    async fn choices_gone(&self, id: &str) -> Result<(), StoreError>;
+    async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError>;
 
     /// Remembers paths as approved.
     async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError>;
@@ -230,7 +230,7 @@ pub trait BacklogStore: Send + Sync {
     async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError>;
 
     /// Up to `limit` updates of a session that wait for a turn, in order.
-    async fn waiting(
+    async fn load_waiting(
         &self,
         channel: &str,
         session: &SessionId,
@@ -251,10 +251,10 @@ pub trait BacklogStore: Send + Sync {
 #[async_trait]
 pub trait SteerStore: Send + Sync {
     /// What waits to be said to a turn, in order.
-    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError>;
+    async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError>;
 
     /// What a turn has taken up, in that order; the updates of one message together.
-    async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError>;
+    async fn load_taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError>;
 
     /// Takes updates up into a turn as its line `n`: both, or neither when one of them is another
     /// turn's.
@@ -278,7 +278,7 @@ pub trait AttemptStore: Send + Sync {
     async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError>;
 
     /// What a turn has behind it besides its lines; `None` where no attempt of it is counted.
-    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError>;
+    async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError>;
 
     /// Charges tokens that a turn has cost without a line to show for them. Rides.
     async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError>;
@@ -291,7 +291,7 @@ pub trait MoveStore: Send + Sync {
     async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError>;
 
     /// Where conversations were, and where they are, in the order of noting.
-    async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError>;
+    async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError>;
 }
 
 /// Streams of events that go on after a break.
@@ -312,17 +312,17 @@ pub trait StreamStore: Send + Sync {
     async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError>;
 
     /// Notes that another stream begins: what was said before it may have to be asked for.
-    async fn stream_begins(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError>;
+    async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError>;
 
     /// Notes how far the stream is read, as [`Streams::persist_at`] does.
-    async fn stream_moves(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError>;
+    async fn advance_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError>;
 
     /// Where people were answered, the latest first. What is known of a place stays while something
     /// that was said before the stream began may have to be asked for.
     async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError>;
 
     /// Notes that all was asked for that was said before this stream began, up to these.
-    async fn caught_up(
+    async fn mark_caught_up(
         &self,
         channel: &str,
         session: &str,
@@ -337,10 +337,10 @@ pub trait PlaceholderStore: Send + Sync {
     async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError>;
 
     /// Notes that it is about to be sent, unless it is noted.
-    async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError>;
+    async fn mark_placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError>;
 
     /// Notes the platform's id of it.
-    async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError>;
+    async fn mark_placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError>;
 }
 
 /// Which files people sent last.
@@ -359,7 +359,7 @@ pub trait RecentStore: Send + Sync {
 #[async_trait]
 pub trait DeliveryStore: Send + Sync {
     /// The files that calls of other requests have handed to this one, in order.
-    async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError>;
+    async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError>;
 }
 
 /// Who still needs the blobs of replies.
@@ -379,5 +379,5 @@ pub trait BlobRefStore: Send + Sync {
 #[async_trait]
 pub trait UsageStore: Send + Sync {
     /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
-    async fn used(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError>;
+    async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError>;
 }

@@ -16,7 +16,7 @@ pub(super) const LOOKED_AT_MAX: u32 = 64;
 
 #[async_trait]
 impl SteerStore for Sqlite {
-    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
+    async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -62,7 +62,7 @@ impl SteerStore for Sqlite {
         .await
     }
 
-    async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
+    async fn load_taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(

@@ -48,12 +48,12 @@ impl StreamStore for Sqlite {
         places: Vec<ReplyPlace>,
     ) -> Result<PersistResult, StoreError> {
         let channel = channel.to_owned();
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             let now = now_ms();
             let persisted = persist(tx, &channel, updates, now)?;
-            moves(tx, &channel, &position)?;
+            set_position(tx, &channel, &position)?;
             for place in places {
-                said(tx, &channel, &place, now)?;
+                note_place(tx, &channel, &place, now)?;
             }
             Ok(persisted)
         })
@@ -76,7 +76,7 @@ impl StreamStore for Sqlite {
         .await
     }
 
-    async fn stream_begins(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
+    async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             tx.prepare_cached(
@@ -89,9 +89,9 @@ impl StreamStore for Sqlite {
         .await
     }
 
-    async fn stream_moves(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
+    async fn advance_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         let channel = channel.to_owned();
-        self.write(move |tx| moves(tx, &channel, &position)).await
+        self.write(move |tx| set_position(tx, &channel, &position)).await
     }
 
     async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError> {
@@ -107,7 +107,7 @@ impl StreamStore for Sqlite {
         .await
     }
 
-    async fn caught_up(
+    async fn mark_caught_up(
         &self,
         channel: &str,
         session: &str,
@@ -121,7 +121,7 @@ impl StreamStore for Sqlite {
             // Another stream has begun meanwhile: it asks for all of it again.
             if this == 1 {
                 for place in places {
-                    said(tx, &channel, &place, now_ms())?;
+                    note_place(tx, &channel, &place, now_ms())?;
                 }
             }
             Ok(())
@@ -130,7 +130,7 @@ impl StreamStore for Sqlite {
     }
 }
 
-fn moves(tx: &Transaction<'_>, channel: &str, position: &StreamPosition) -> Result<(), StoreError> {
+fn set_position(tx: &Transaction<'_>, channel: &str, position: &StreamPosition) -> Result<(), StoreError> {
     tx.prepare_cached(
         "UPDATE stream SET address = ?3, number = ?4 WHERE channel = ?1 AND session = ?2 AND number <= ?4",
     )?
@@ -139,7 +139,7 @@ fn moves(tx: &Transaction<'_>, channel: &str, position: &StreamPosition) -> Resu
 }
 
 /// Notes a place. While something before may have to be asked for, what is known of it stays.
-pub(crate) fn said(
+pub(crate) fn note_place(
     tx: &Transaction<'_>,
     channel: &str,
     place: &ReplyPlace,

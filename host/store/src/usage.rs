@@ -32,7 +32,7 @@ pub struct WhoseTurn {
 
 #[async_trait]
 impl UsageStore for Sqlite {
-    async fn used(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
+    async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
         let caller = caller.clone();
         self.write(move |tx| {
             let found: Option<(i64, i64)> = tx

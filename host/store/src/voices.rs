@@ -13,7 +13,7 @@ pub const SPOKEN_TO_MAX: u32 = 10_000;
 impl VoiceStore for Sqlite {
     async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError> {
         let turn = turn.as_str().to_owned();
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             let mut found = tx.prepare_cached("SELECT transcript FROM attempt WHERE turn = ?1")?;
             Ok(found.query_row([&turn], |row| row.get(0)).optional()?.flatten())
         })
@@ -32,7 +32,7 @@ impl VoiceStore for Sqlite {
 
     async fn is_spoken_to(&self, session: &SessionId, sender: &str) -> Result<bool, StoreError> {
         let key = [session.as_str().to_owned(), sender.to_owned()];
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             let mut found =
                 tx.prepare_cached("SELECT 1 FROM spoken_to WHERE session = ?1 AND sender = ?2")?;
             Ok(found.exists(key)?)

@@ -22,7 +22,7 @@ impl BacklogStore for Sqlite {
         .await
     }
 
-    async fn waiting(
+    async fn load_waiting(
         &self,
         channel: &str,
         session: &SessionId,
@@ -35,7 +35,7 @@ impl BacklogStore for Sqlite {
                  WHERE session IS ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
                  ORDER BY seq LIMIT ?3",
             )?;
-            let rows = statement.query_map(params![channel, named(&session), limit], |row| {
+            let rows = statement.query_map(params![channel, session_key(&session), limit], |row| {
                 Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -57,7 +57,7 @@ impl BacklogStore for Sqlite {
                  AND update_id IS NOT ?3",
             )?;
             let count: u32 =
-                statement.query_row(params![channel, named(&session), besides], |row| row.get(0))?;
+                statement.query_row(params![channel, session_key(&session), besides], |row| row.get(0))?;
             Ok(usize::try_from(count).unwrap_or(usize::MAX))
         })
         .await
@@ -65,6 +65,6 @@ impl BacklogStore for Sqlite {
 }
 
 /// The session as the table has it: updates that an early release kept have none.
-fn named(session: &SessionId) -> Option<&str> {
+fn session_key(session: &SessionId) -> Option<&str> {
     Some(session.as_str()).filter(|name| !name.is_empty())
 }

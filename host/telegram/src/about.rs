@@ -13,14 +13,14 @@ pub(super) fn about(message: &Message, me: &BotUser) -> Option<String> {
     let forwarded = message.besides.forwarded.clone();
     let about = MessageFacts {
         from: (message.chat.kind == ChatKind::Group).then(|| somebody(message)),
-        replies_to: replied(message, me, somebody),
+        replies_to: reply_author(message, me, somebody),
         forwarded: forwarded.map(|from| (from, message.text.clone())),
     };
     about.line()
 }
 
 /// The words that are replied to, if there are any.
-fn replied(
+fn reply_author(
     message: &Message,
     me: &BotUser,
     somebody: impl Fn(&Message) -> NamedUser,

@@ -8,7 +8,7 @@ use super::send::{NO_PREVIEW, ReplyTarget, is_group};
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
 use cofferdam_chat::desk::{
-    ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, until_shown,
+    ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, retry_show,
 };
 use cofferdam_chat::outbound::StyledText;
 use std::future::ready;
@@ -44,17 +44,17 @@ impl ApprovalDisplay for ApprovalTarget {
         named
     }
 
-    fn serves_asker(&self) -> bool {
-        self.sender.parse().is_ok_and(|sender| self.bot.rules().serves(sender, self.target.chat))
+    fn is_asker_served(&self) -> bool {
+        self.sender.parse().is_ok_and(|sender| self.bot.rules().is_served(sender, self.target.chat))
     }
 
-    fn called(&self, person: &str) -> Option<String> {
-        self.bot.door.names.of(person)
+    fn name_of(&self, person: &str) -> Option<String> {
+        self.bot.door.names.get(person)
     }
 
     /// In a group that has moved since nobody can press any more.
-    fn stands(&self, message: &str) -> bool {
-        self.message(message).0 == self.chat_now()
+    fn is_shown_as(&self, message: &str) -> bool {
+        self.message(message).0 == self.current_chat()
     }
 
     async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown> {
@@ -62,8 +62,8 @@ impl ApprovalDisplay for ApprovalTarget {
             match self.send(id, &approval.text).await {
                 Ok(message) => ShowAttempt::Shown(message),
                 Err(ApiFailure::TooMany(pause)) => ShowAttempt::Later(pause),
-                Err(ApiFailure::Migrated(to)) if self.chat_now() != to => {
-                    self.bot.moved(self.chat_now(), to).await;
+                Err(ApiFailure::Migrated(to)) if self.current_chat() != to => {
+                    self.bot.moved(self.current_chat(), to).await;
                     ShowAttempt::Again
                 }
                 Err(failure @ (ApiFailure::Refused { .. } | ApiFailure::Migrated(_))) => {
@@ -72,7 +72,7 @@ impl ApprovalDisplay for ApprovalTarget {
                 Err(_) => ShowAttempt::Later(Duration::ZERO),
             }
         };
-        until_shown(attempt).await
+        retry_show(attempt).await
     }
 
     fn change(&self, message: &str, text: String) -> Changing {
@@ -110,8 +110,8 @@ pub(super) fn take_choices(bot: &TelegramBot, kept_chat: &str, kept: &str) -> Ch
 
 impl ApprovalTarget {
     /// Where the chat can be reached now.
-    fn chat_now(&self) -> i64 {
-        self.bot.moves.now(self.target.chat)
+    fn current_chat(&self) -> i64 {
+        self.bot.moves.current_id(self.target.chat)
     }
 
     /// The chat and the number of a message that shows an approval, as the store keeps them.
@@ -124,7 +124,7 @@ impl ApprovalTarget {
 
     async fn send(&self, id: &str, text: &str) -> Result<String, ApiFailure> {
         let number = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
-        let chat = self.chat_now();
+        let chat = self.current_chat();
         // The old ids of topic and message mean nothing where a group has moved to.
         let here = |id: Option<i64>| number(id.filter(|_| chat == self.target.chat));
         let mut message = SendMessage::new(ChatId(chat), text);

@@ -28,7 +28,7 @@ impl MessageContext {
         Self {
             name: name(&message["from"]),
             mentions: mentions(message),
-            forwarded: forwarded(message),
+            forwarded: forward_author(message),
             quote: message["quote"]["text"].as_str().filter(|text| !text.is_empty()).map(str::to_owned),
         }
     }
@@ -54,7 +54,7 @@ fn mentions(message: &Value) -> Vec<i64> {
 
 /// Who it was forwarded from, also where that is of a kind that nobody knows: words count as the
 /// sender's own only where nothing says otherwise.
-fn forwarded(message: &Value) -> Option<String> {
+fn forward_author(message: &Value) -> Option<String> {
     let text = |value: &Value| one_line(value.as_str().unwrap_or_default().trim(), PERSON_BYTES_MAX);
     let origin = &message["forward_origin"];
     match origin["type"].as_str() {

@@ -63,7 +63,7 @@ impl BotUser {
     }
 
     /// The bot as people call it: `@name`.
-    pub(super) fn called(&self) -> String {
+    pub(super) fn display_name(&self) -> String {
         self.username.as_ref().map_or_else(|| format!("bot {}", self.id), |name| format!("@{name}"))
     }
 

@@ -35,14 +35,14 @@ impl Channel for TelegramBot {
         let messages: Vec<_> = updates.iter().filter_map(message).collect();
         for message in &messages {
             if let Some(from) = message.from {
-                self.door.names.learn(from.id, &message.besides.name);
+                self.door.names.insert(from.id, &message.besides.name);
             }
         }
         prepare(messages, standing, &self.rules())
     }
 
     fn target_of(&self, update: &Update) -> Option<ReplyTarget> {
-        message(update).map(|message| ReplyTarget::answering(&message))
+        message(update).map(|message| ReplyTarget::new(&message))
     }
 
     fn file_of(&self, update: &Update) -> Option<MessageFile> {
@@ -59,13 +59,13 @@ impl Channel for TelegramBot {
         ReplyTarget::from_text(kept)
     }
 
-    fn answered(target: &ReplyTarget, shown: Option<Placeholder<Draft>>) -> (String, FirstMessage) {
-        let (stand_in, opening) = PlaceholderRef::of(shown);
+    fn reply_address(target: &ReplyTarget, shown: Option<Placeholder<Draft>>) -> (String, FirstMessage) {
+        let (stand_in, opening) = PlaceholderRef::from_shown(shown);
         (ReplyTarget { stand_in, ..*target }.to_text(), opening)
     }
 
     fn sign(&self, target: &ReplyTarget) -> impl ActivityIndicator {
-        Typing::at(self.api.clone(), *target, ChatAction::Typing)
+        Typing::new(self.api.clone(), *target, ChatAction::Typing)
     }
 
     fn show(

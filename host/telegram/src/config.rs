@@ -5,7 +5,7 @@ use super::token::BotToken;
 use cofferdam_agent::server::{Address, BadAddress};
 use cofferdam_chat::lanes::AlbumWindow;
 use cofferdam_chat::people::{
-    Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, named_by,
+    Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, deserialize_by_id,
 };
 use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
 use cofferdam_core::limits::TimeSpan;
@@ -182,8 +182,8 @@ impl Config {
 }
 
 /// Tables by the id of their group.
-fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<i64, Group>, D::Error> {
-    named_by(
+fn deserialize_groups<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<i64, Group>, D::Error> {
+    deserialize_by_id(
         deserializer,
         |id| id < 0,
         |said| {

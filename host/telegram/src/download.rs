@@ -7,7 +7,7 @@ use super::failure::ApiFailure;
 use super::media::MessageFile;
 use async_trait::async_trait;
 use cofferdam_chat::download::{
-    DownloadBody, DownloadSource, RetryAdvice, Unavailable, again, deadline, fetch, read_body,
+    DownloadBody, DownloadSource, RetryAdvice, Unavailable, retry, deadline_for, fetch, read_body,
 };
 use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, IntakeResult, SentFile};
 use reqwest::Response;
@@ -17,7 +17,7 @@ use teloxide_core::types::FileId;
 use tokio::time::timeout;
 
 impl SentFile for MessageFile {
-    fn declared(&self) -> DeclaredFile {
+    fn declaration(&self) -> DeclaredFile {
         let (name, mime_type) = (Some(self.name.clone()), self.mime_type.clone());
         DeclaredFile { name, mime_type, size: self.size, source: self.source() }
     }
@@ -26,7 +26,7 @@ impl SentFile for MessageFile {
         self.message_id
     }
 
-    fn missing(&self) -> Option<String> {
+    fn missing_reason(&self) -> Option<String> {
         self.file_id.is_none().then(|| NAMELESS.to_owned())
     }
 }
@@ -59,10 +59,10 @@ impl DownloadSource for FileDownload<'_> {
     async fn bring(&mut self, item: &mut Download) -> Result<(), RetryAdvice> {
         let bot = self.bot;
         let request = GetFile::new(FileId(self.file_id.clone()));
-        let result = bot.api.call(&request, REQUEST_MAX).await.map_err(no_file)?;
+        let result = bot.api.call(&request, REQUEST_MAX).await.map_err(file_gone)?;
         let file: Value = serde_json::from_str(result.get()).unwrap_or_default();
         // Absent where Telegram cannot hand the file out (now).
-        let path = file["file_path"].as_str().ok_or_else(|| never(NAMELESS))?;
+        let path = file["file_path"].as_str().ok_or_else(|| give_up(NAMELESS))?;
         let (size, limit) = (file["file_size"].as_u64(), bot.base.limits.max_bytes);
         let fits = |bytes: Option<u64>| match bytes {
             Some(bytes) if bytes > limit.0 => Err(RetryAdvice::Final(Unavailable::TooLarge(limit))),
@@ -70,25 +70,25 @@ impl DownloadSource for FileDownload<'_> {
         };
         fits(size)?;
         let head = timeout(bot.timing.download_stall, bot.api.file(path)).await;
-        let response = head.map_err(|_| again(Unavailable::Stalled))?.map_err(no_file)?;
+        let response = head.map_err(|_| retry(Unavailable::Stalled))?.map_err(file_gone)?;
         let length = response.content_length();
         match response.status().as_u16() {
             200 => {}
             300..=399 => return Err(RetryAdvice::Final(Unavailable::Redirected)),
             // A link that has expired is renewed by the next attempt.
             status @ (404 | 408 | 410 | 425 | 429 | 500..=599) => {
-                return Err(again(Unavailable::Status(status)));
+                return Err(retry(Unavailable::Status(status)));
             }
             status => return Err(RetryAdvice::Final(Unavailable::Status(status))),
         }
         // What the message says of its size is only used where nobody else says anything.
         let expected = size.or(length).or(self.size);
         fits(length)?;
-        let deadline = deadline(expected.unwrap_or(limit.0).min(limit.0));
+        let deadline = deadline_for(expected.unwrap_or(limit.0).min(limit.0));
         read_body(&mut Pieces { bot, response }, item, bot.timing.download_stall, deadline).await?;
         match expected {
-            Some(expected) if expected != item.taken() => {
-                Err(RetryAdvice::Final(Unavailable::Mismatch { got: item.taken(), expected }))
+            Some(expected) if expected != item.bytes_arrived() => {
+                Err(RetryAdvice::Final(Unavailable::Mismatch { got: item.bytes_arrived(), expected }))
             }
             _ => Ok(()),
         }
@@ -106,17 +106,17 @@ impl DownloadBody for Pieces<'_> {
     type Piece = bytes::Bytes;
 
     async fn next(&mut self) -> Result<Option<bytes::Bytes>, RetryAdvice> {
-        self.response.chunk().await.map_err(|error| no_file(self.bot.api.network(error)))
+        self.response.chunk().await.map_err(|error| file_gone(self.bot.api.network(error)))
     }
 }
 
-fn never(why: &str) -> RetryAdvice {
+fn give_up(why: &str) -> RetryAdvice {
     RetryAdvice::Final(Unavailable::Because(why.to_owned()))
 }
 
-fn no_file(failure: ApiFailure) -> RetryAdvice {
-    if failure.says("file is too big") {
-        return never(TOO_BIG);
+fn file_gone(failure: ApiFailure) -> RetryAdvice {
+    if failure.has_words("file is too big") {
+        return give_up(TOO_BIG);
     }
     let refused = |why: &str| Unavailable::Because(format!("Telegram does not hand it out: {why}"));
     match failure {
@@ -126,7 +126,7 @@ fn no_file(failure: ApiFailure) -> RetryAdvice {
         }
         other => {
             tracing::info!(failure = %other, "a download broke off");
-            again(Unavailable::Broken)
+            retry(Unavailable::Broken)
         }
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn result_of(status: u16, body: &str, token: &BotToken) -> Result<Box
         return Err(match status {
             // The proxy in front of the Bot API says so, and will say so again.
             413 => ApiFailure::Refused { code: 413, description: "Request Entity Too Large".to_owned() },
-            200 => ApiFailure::Unreadable(beginning(body)),
+            200 => ApiFailure::Unreadable(body_start(body)),
             _ => ApiFailure::Unreachable(format!(
                 "something else than the Bot API answers: HTTP status {status}"
             )),
@@ -91,7 +91,7 @@ pub(super) fn result_of(status: u16, body: &str, token: &BotToken) -> Result<Box
     }
 }
 
-fn beginning(body: &str) -> String {
+fn body_start(body: &str) -> String {
     body[..body.floor_char_boundary(BEGINNING_BYTES_MAX)].to_owned()
 }
 
@@ -157,11 +157,11 @@ impl ApiFailure {
 
     /// Whether a topic cannot be written to, though its chat may be: it was deleted or closed.
     pub(super) fn topic_is_gone(&self) -> bool {
-        ["message thread not found", "topic_closed", "topic_deleted"].iter().any(|words| self.says(words))
+        ["message thread not found", "topic_closed", "topic_deleted"].iter().any(|words| self.has_words(words))
     }
 
     /// Whether Telegram's words contain these; for refusals that have no other mark.
-    pub(super) fn says(&self, words: &str) -> bool {
+    pub(super) fn has_words(&self, words: &str) -> bool {
         matches!(self, Self::Refused { description, .. } if description.to_ascii_lowercase().contains(words))
     }
 }

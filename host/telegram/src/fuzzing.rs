@@ -7,9 +7,9 @@ use super::admit::{SenderReply, admit};
 use super::besides::PERSON_BYTES_MAX;
 use super::mention::Username;
 use super::wire::{ChatKind, Message, MessageContent, SentFor, Update, UserKind};
-use cofferdam_chat::answering::without_mention;
+use cofferdam_chat::answering::strip_mention;
 use cofferdam_chat::people::GroupMembers;
-use cofferdam_core::command::{CommandLine, spoken};
+use cofferdam_core::command::{CommandLine, parse_command};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ fn read(message: &Message, value: Option<&Value>) {
     }
     let name = &message.besides.name;
     assert!(name.len() <= PERSON_BYTES_MAX && !name.contains(char::is_control), "{name:?}");
-    if let Some(rest) = without_mention(&message.text, &Username("our_bot")) {
+    if let Some(rest) = strip_mention(&message.text, &Username("our_bot")) {
         assert!(rest.len() < message.text.len(), "{rest:?}");
     }
     let usable = message.media.is_some() || !message.text.is_empty();
@@ -71,7 +71,7 @@ fn read(message: &Message, value: Option<&Value>) {
     if let Some(album) = message.album() {
         assert!(album.len() < 256 && !album.contains(char::is_control), "{album:?}");
     }
-    if let CommandLine::Command(command) = spoken(&message.text, Some("our_bot")) {
+    if let CommandLine::Command(command) = parse_command(&message.text, Some("our_bot")) {
         let name = command.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
         let name = name.expect("a command begins with its name");
         assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "{command:?}");

@@ -52,13 +52,13 @@ mod wire;
 mod words;
 
 pub use config::{Config, ConfigError, FloodLimits, Timing};
-pub use probe::who;
+pub use probe::fetch_account;
 pub use token::BotToken;
 
 use api::TelegramApi;
 use bot::{BotUser, Bots, GroupPrivacy, TelegramBot};
 use cofferdam_chat::lanes::Arrival;
-use cofferdam_chat::people::words::served;
+use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::people::{AccessControl, PairedPeople, PeopleNames};
 use cofferdam_chat::pulse::LoopHealth;
 use cofferdam_chat::setup::{self, Renewal, run};
@@ -66,10 +66,10 @@ use cofferdam_store::StoreError;
 use failure::ApiFailure;
 use moves::Moves;
 use pace::Pace;
-use people::{CHANNEL, named};
+use people::{CHANNEL, configured_people};
 use poll::poll;
 use presses::ANSWERS_AT_ONCE_MAX;
-use start::who_am_i;
+use start::fetch_account;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -120,8 +120,8 @@ pub async fn serve(
     let presence = service.services.presence.clone();
     let Some(bot) = open(service, &stop).await? else { return Ok(()) };
     let name = bot.me.username.clone().unwrap_or_else(|| bot.me.id.to_string());
-    presence.polls_as(CHANNEL, &bot.me.called());
-    let who = served(users, bot.door.let_in(), &bot.door.groups.told("group"));
+    presence.note_account(CHANNEL, &bot.me.display_name());
+    let who = who_is_served(users, bot.door.let_in(), &bot.door.groups.summarize("group"));
     let line = words::polling(&name, &who);
     if bot.me.hears == GroupPrivacy::WhatIsForIt && bot.door.groups.listen_to_everything() {
         tracing::warn!(
@@ -132,7 +132,7 @@ pub async fn serve(
     let grace = bot.timing.grace;
     run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
         announce(&line);
-        PULSE.of_loop(poll(bots, lanes)).await.map_err(|failure| ended(failure, &place))
+        PULSE.run_loop(poll(bots, lanes)).await.map_err(|failure| poll_error(failure, &place))
     })
     .await
 }
@@ -156,16 +156,16 @@ async fn open(
     service.config.check()?;
     let address = service.config.address()?;
     let place = service.config.token_place();
-    let ended = |failure: ApiFailure| ended(failure, &place);
+    let ended = |failure: ApiFailure| poll_error(failure, &place);
     let soon = stop.child_token();
     let pace = Pace::new(service.config.flood_limits, soon.clone());
     let api = Arc::new(TelegramApi::new(address, service.token.clone(), pace).map_err(ended)?);
-    let Some(me) = who_am_i(&api, stop).await.map_err(ended)? else { return Ok(None) };
-    let moves = Moves::known(service.services.store.moves(&channel_of(&me)).await?);
+    let Some(me) = fetch_account(&api, stop).await.map_err(ended)? else { return Ok(None) };
+    let moves = Moves::new(service.services.store.load_moves(&channel_of(&me)).await?);
     Ok(Some(Arc::new(bot(service, api, (me, moves), soon))))
 }
 
-fn ended(failure: ApiFailure, place: &str) -> ServeError {
+fn poll_error(failure: ApiFailure, place: &str) -> ServeError {
     match failure {
         ApiFailure::Unauthorized(code) => ServeError::Unauthorized { place: place.to_owned(), code },
         other => ServeError::Client(other.to_string()),
@@ -185,7 +185,7 @@ fn bot(
 ) -> TelegramBot {
     let TelegramService { config, services, .. } = service;
     let door = AccessControl::new(
-        named(&config),
+        configured_people(&config),
         PairedPeople::new(services.people.clone(), CHANNEL),
         PeopleNames::default(),
     );

@@ -35,7 +35,7 @@ const KINDS: &[(&str, &str, Option<&str>)] = &[
 impl MessageFile {
     /// The file of a message, if it has one.
     pub(super) fn read(message: &Value) -> Option<Self> {
-        Some(Self { message_id: message["message_id"].as_i64(), ..Self::of_kind(message)? })
+        Some(Self { message_id: message["message_id"].as_i64(), ..Self::from_message(message)? })
     }
 
     /// Where the file comes from, without the secret that its address holds.
@@ -43,9 +43,9 @@ impl MessageFile {
         Some(format!("telegram:file/{}", self.unique_id.as_ref()?))
     }
 
-    fn of_kind(message: &Value) -> Option<Self> {
+    fn from_message(message: &Value) -> Option<Self> {
         if let Some(sizes) = message.get("photo").filter(|photo| !photo.is_null()) {
-            return Some(Self::of(largest(sizes), "photo.jpg", Some("image/jpeg")));
+            return Some(Self::new(largest(sizes), "photo.jpg", Some("image/jpeg")));
         }
         let sticker = &message["sticker"];
         if !sticker.is_null() {
@@ -54,13 +54,13 @@ impl MessageFile {
                 (_, Value::Bool(true)) => ("sticker.webm", "video/webm"),
                 _ => ("sticker.webp", "image/webp"),
             };
-            return Some(Self::of(sticker, name, Some(mime_type)));
+            return Some(Self::new(sticker, name, Some(mime_type)));
         }
         let found = KINDS.iter().find(|(kind, ..)| !message[*kind].is_null());
-        found.map(|(kind, name, mime_type)| Self::of(&message[*kind], name, *mime_type))
+        found.map(|(kind, name, mime_type)| Self::new(&message[*kind], name, *mime_type))
     }
 
-    fn of(file: &Value, name: &str, mime_type: Option<&str>) -> Self {
+    fn new(file: &Value, name: &str, mime_type: Option<&str>) -> Self {
         let text = |key: &str| file[key].as_str().map(str::to_owned).filter(|text| !text.is_empty());
         let plain = |id: &String| {
             let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';

@@ -25,10 +25,10 @@ impl Mentions for Username<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_chat::answering::{after_mention, without_mention};
+    use cofferdam_chat::answering::{text_after_mention, strip_mention};
 
     fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(without_mention(text, &Username("Our_bot")).as_deref(), expected, "{text:?}");
+        assert_eq!(strip_mention(text, &Username("Our_bot")).as_deref(), expected, "{text:?}");
     }
 
     #[test]
@@ -44,8 +44,8 @@ mod tests {
         check("(@our_bot)", Some("()"));
         check("@our_bot\nline\n\nline", Some("line\n\nline"));
         check("é @our_bot é", Some("é é"));
-        assert_eq!(after_mention(" @our_BOT: /x a", &Username("our_bot")), Some("/x a"));
-        assert_eq!(after_mention("hi @our_bot", &Username("our_bot")), None);
+        assert_eq!(text_after_mention(" @our_BOT: /x a", &Username("our_bot")), Some("/x a"));
+        assert_eq!(text_after_mention("hi @our_bot", &Username("our_bot")), None);
     }
 
     #[test]

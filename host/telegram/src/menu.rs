@@ -26,7 +26,7 @@ const GROUPS_MAX: usize = 50;
 pub(super) async fn set_menus(bot: &TelegramBot, entries: &[MenuEntry]) {
     let mut failed = set_menu(&bot.api, BotCommandScope::Default, commands(entries, None)).await.err();
     for (id, group) in bot.door.groups.named.iter().take(GROUPS_MAX) {
-        let chat_id = Recipient::Id(ChatId(bot.moves.now(*id)));
+        let chat_id = Recipient::Id(ChatId(bot.moves.current_id(*id)));
         // Without one of its own a chat shows the menu for all.
         let own = match &group.profiles {
             Some(profiles) if group.members != GroupMembers::None => commands(entries, Some(profiles)),

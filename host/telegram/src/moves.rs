@@ -14,7 +14,7 @@ pub(super) struct Moves(Arc<Mutex<VecDeque<(i64, i64)>>>);
 
 impl Moves {
     /// Those that the store knows of.
-    pub(super) fn known(pairs: Vec<(String, String)>) -> Self {
+    pub(super) fn new(pairs: Vec<(String, String)>) -> Self {
         let read = |(from, to): (String, String)| Some((from.parse().ok()?, to.parse().ok()?));
         Self(Arc::new(Mutex::new(pairs.into_iter().filter_map(read).collect())))
     }
@@ -25,7 +25,7 @@ impl Moves {
     }
 
     /// The id under which a chat can be reached.
-    pub(super) fn now(&self, chat: i64) -> i64 {
+    pub(super) fn current_id(&self, chat: i64) -> i64 {
         self.moved().iter().find(|(from, _)| *from == chat).map_or(chat, |(_, to)| *to)
     }
 
@@ -47,7 +47,7 @@ impl TelegramBot {
     /// Notes what a message reports of a move, if it does; `None` once the bot stops.
     ///
     /// Only Telegram makes such messages: nobody can write one.
-    pub(super) async fn noted_move(&self, message: &Message) -> Option<()> {
+    pub(super) async fn note_message(&self, message: &Message) -> Option<()> {
         match message.moved {
             None => Some(()),
             Some(ChatMigration::To(to)) => self.moved(message.chat.id, to).await,
@@ -58,12 +58,12 @@ impl TelegramBot {
     /// Notes that a group lives on under another id, durably; `None` once the bot stops.
     pub(super) async fn moved(&self, from: i64, to: i64) -> Option<()> {
         let is_group = from < 0 && to < 0 && from != to;
-        if !is_group || self.moves.now(from) == to {
+        if !is_group || self.moves.current_id(from) == to {
             return Some(());
         }
         let base = &self.base;
         let note = || base.store.note_move(&base.channel, from.to_string(), to.to_string());
-        base.stored("note that a group moved", note).await?;
+        base.store_until_done("note that a group moved", note).await?;
         self.moves.note(from, to);
         tracing::info!(from, to, "a group became a supergroup and goes on under its new id");
         // Who waits for an approval there shows it again, where it can be pressed.
@@ -78,11 +78,11 @@ mod tests {
 
     #[test]
     fn a_group_that_moved_is_one_place() {
-        let moves = Moves::known(vec![("-5".into(), "-1005".into()), ("x".into(), "-1".into())]);
+        let moves = Moves::new(vec![("-5".into(), "-1005".into()), ("x".into(), "-1".into())]);
         assert_eq!((moves.home(-1005), moves.home(-5), moves.home(-7)), (-5, -5, -7));
-        assert_eq!((moves.now(-1005), moves.now(-5), moves.now(-7)), (-1005, -1005, -7));
+        assert_eq!((moves.current_id(-1005), moves.current_id(-5), moves.current_id(-7)), (-1005, -1005, -7));
         moves.note(-7, -1007);
-        assert_eq!((moves.clone().home(-1007), moves.now(-7)), (-7, -1007));
+        assert_eq!((moves.clone().home(-1007), moves.current_id(-7)), (-7, -1007));
     }
 
     #[test]
@@ -93,6 +93,6 @@ mod tests {
         }
         moves.note(-3, -2_000_003);
         assert_eq!(moves.moved().len(), MOVES_MAX as usize);
-        assert_eq!((moves.now(-2), moves.now(-3)), (-2, -2_000_003), "the oldest went");
+        assert_eq!((moves.current_id(-2), moves.current_id(-3)), (-2, -2_000_003), "the oldest went");
     }
 }

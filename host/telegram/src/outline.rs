@@ -1,7 +1,7 @@
 //! The bare outline of an update whose JSON no parser accepts as a whole: nested without end,
 //! numbers or escapes out of range. Enough to tell its sender so.
 
-use super::wire::{Chat, Message, MessageContent, SentFor, Update, User, UserKind, kind_named};
+use super::wire::{Chat, Message, MessageContent, SentFor, Update, User, UserKind, parse_chat_kind};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -56,7 +56,7 @@ impl Outline {
     fn update(self) -> Update {
         let message = self.message.map(|m| Message {
             message_id: m.message_id,
-            chat: Chat { id: m.chat.id, kind: kind_named(&m.chat.kind) },
+            chat: Chat { id: m.chat.id, kind: parse_chat_kind(&m.chat.kind) },
             thread: m.message_thread_id.filter(|_| m.is_topic_message == Some(true)),
             from: m.from.map(|user| User {
                 id: user.id,

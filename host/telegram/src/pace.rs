@@ -38,7 +38,7 @@ impl Pace {
     ) -> Result<T, ApiFailure> {
         tokio::select! {
             biased;
-            () = self.pacer.turn(self.recipient(chat)) => self.noted(chat, request).await,
+            () = self.pacer.turn(self.recipient(chat)) => self.send_noted(chat, request).await,
             () = self.stop.cancelled() => Err(ApiFailure::Unreachable("the program stops".into())),
         }
     }
@@ -54,7 +54,7 @@ impl Pace {
     }
 
     /// Makes a request, and notes the pause that Telegram asks for.
-    pub(super) async fn noted<T>(
+    pub(super) async fn send_noted<T>(
         &self,
         chat: i64,
         request: impl Future<Output = Result<T, ApiFailure>>,

@@ -17,7 +17,7 @@ pub(super) const CHANNEL: &str = "telegram";
 const PLATFORM: Platform = Platform { name: "Telegram", section: "channels.telegram" };
 
 /// What a configuration says of people.
-pub(super) fn named(config: &Config) -> ConfiguredPeople {
+pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
     ConfiguredPeople {
         users: config.allowed_users.iter().copied().collect(),
         pairing: config.pairing.then_some(config.pairing_expires),
@@ -29,14 +29,14 @@ impl TelegramBot {
     /// What holds now.
     pub(super) fn rules(&self) -> AccessRules {
         let Self { door, moves, me, .. } = self;
-        let whose = self.base.runner.whose();
+        let whose = self.base.runner.owner();
         let (groups, moves, me) = (door.groups.clone(), moves.clone(), me.clone());
         AccessRules { allowed: door.allowed(), groups, moves, me, whose }
     }
 
     /// What a stranger in private may be told.
     pub(super) async fn stranger(&self, message: &Message, sender: i64) -> Stranger {
-        let target = ReplyTarget::answering(message).to_text();
+        let target = ReplyTarget::new(message).to_text();
         self.door.stranger(&self.base, PLATFORM, (sender, &message.besides.name), target).await
     }
 }

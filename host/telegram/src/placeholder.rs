@@ -29,7 +29,7 @@ impl chat::EditableMessage for Draft {
 
     async fn send(&self, text: &StyledText) -> Result<String, String> {
         let (api, chat) = (&self.bot.api, self.target.chat);
-        let sent = api.pace.noted(chat, api.send(self.target, text)).await;
+        let sent = api.pace.send_noted(chat, api.send(self.target, text)).await;
         let id = sent.map_err(|failure| failure.to_string())?;
         id.parse::<i64>().map(|_| id).map_err(|_| "Telegram tells no id of it".to_owned())
     }
@@ -37,7 +37,7 @@ impl chat::EditableMessage for Draft {
     async fn edit(&self, id: &str, text: &StyledText) -> EditResult {
         let (api, chat) = (&self.bot.api, self.target.chat);
         let Ok(message) = id.parse() else { return EditResult::Gone };
-        match api.pace.noted(chat, api.edit(chat, message, text)).await {
+        match api.pace.send_noted(chat, api.edit(chat, message, text)).await {
             Ok(()) | Err(ApiFailure::TooMany(_)) => EditResult::Settled,
             Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => EditResult::Gone,
             Err(_) => EditResult::Doubtful,

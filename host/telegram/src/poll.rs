@@ -8,7 +8,7 @@ use super::cursor::{Cursor, CursorMove};
 use super::failure::ApiFailure;
 use super::media::MessageFile;
 use super::people::CHANNEL;
-use super::prepare::{concerns_us, queue_of};
+use super::prepare::{is_for_bot, queue_of};
 use super::presses;
 use super::rules::AccessRules;
 use super::send::ReplyTarget;
@@ -16,7 +16,7 @@ use super::wire::{ChatKind, Message, Update};
 use cofferdam_chat::RetryPauses;
 use cofferdam_chat::answering::{Channel, IntakeState, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
-use cofferdam_chat::pulse::goes_on_within;
+use cofferdam_chat::pulse::note_next_within;
 use cofferdam_chat::runs::{files_of_run, reply_of_run};
 use cofferdam_core::id::Caller;
 use cofferdam_store::{Headers, NewUpdate, PersistResult, UpdateFate, WaitReply};
@@ -51,7 +51,7 @@ impl Payload for GetUpdates {
 
 /// Polls until the stop; the error is a refused token.
 pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), ApiFailure> {
-    PULSE.known();
+    PULSE.note_known();
     // The first poll comes back at once, and shows whether polling works: a later one lasts as long
     // as nobody writes.
     let mut hold = Duration::ZERO;
@@ -68,7 +68,7 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
         let bot = bots.borrow().clone();
         let taken = match polled {
             Ok(batch) => {
-                PULSE.answered(batch.len());
+                PULSE.note_answer(batch.len());
                 hold = bot.timing.long_poll;
                 take(&bot, batch, &mut cursor, lanes).await
             }
@@ -76,7 +76,7 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
         };
         let pause = match taken {
             Ok(IntakeState::Goes) => {
-                trouble.over();
+                trouble.clear();
                 continue;
             }
             Ok(IntakeState::Stops) => return Ok(()),
@@ -85,13 +85,13 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
                 if let ApiFailure::Unreadable(text) = &failure
                     && cursor.pass_over(text) == CursorMove::Moved
                 {
-                    trouble.over();
+                    trouble.clear();
                 }
-                let (said, asked) = said(&failure);
+                let (said, asked) = describe_failure(&failure);
                 trouble.pause(said, asked)
             }
         };
-        goes_on_within(pause);
+        note_next_within(pause);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = bot.base.stop.soon.cancelled() => return Ok(()),
@@ -100,7 +100,7 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
 }
 
 /// Why polling fails, in words, and the pause that Telegram asks for.
-fn said(failure: &ApiFailure) -> (String, Option<Duration>) {
+fn describe_failure(failure: &ApiFailure) -> (String, Option<Duration>) {
     match failure {
         ApiFailure::Conflict(why) if why.contains("webhook") => {
             ("a webhook is set for this bot, so it cannot be polled; remove it with the Bot API's deleteWebhook".to_owned(), None)
@@ -121,11 +121,11 @@ async fn ask(bot: &TelegramBot, cursor: &Cursor, hold: Duration) -> Result<Vec<B
         timeout: hold.as_secs(),
         allowed_updates: &["message", "edited_message", "callback_query"],
     };
-    goes_on_within(hold + OVERTIME);
+    note_next_within(hold + OVERTIME);
     let result = bot.api.call(&request, hold + OVERTIME).await;
-    goes_on_within(Duration::ZERO);
+    note_next_within(Duration::ZERO);
     let result = result?;
-    bot.presence.polled(CHANNEL);
+    bot.presence.note_poll(CHANNEL);
     serde_json::from_str(result.get())
         .map_err(|_| ApiFailure::Unreachable("getUpdates brings no list".into()))
 }
@@ -144,11 +144,11 @@ async fn take(
             Some(mut update) => {
                 presses.extend(update.press.take());
                 if let Some(message) = &update.message
-                    && bot.noted_move(message).await.is_none()
+                    && bot.note_message(message).await.is_none()
                 {
                     return Ok(IntakeState::Stops);
                 }
-                updates.push(judged(bot, update, raw.get()).await);
+                updates.push(judge_update(bot, update, raw.get()).await);
             }
             None => tracing::error!("an update without an id was passed over"),
         }
@@ -165,17 +165,17 @@ async fn take(
     let persisted = if updates.is_empty() {
         Some(PersistResult::default())
     } else {
-        base.stored("persist updates", persist).await
+        base.store_until_done("persist updates", persist).await
     };
     let Some(persisted) = persisted else { return Ok(IntakeState::Stops) };
-    for arrival in arrivals::of_batch(bot, &updates, persisted) {
+    for arrival in arrivals::from_batch(bot, &updates, persisted) {
         if hand_on(&bot.base, lanes, arrival).await == IntakeState::Stops {
             return Ok(IntakeState::Stops);
         }
     }
     // Work begins while the disk takes them in; what the next poll confirms has to outlast the
     // power as well.
-    if last.is_some() && base.stored("settle updates", || base.store.settle()).await.is_none() {
+    if last.is_some() && base.store_until_done("settle updates", || base.store.settle()).await.is_none() {
         return Ok(IntakeState::Stops);
     }
     let again = last.is_some() && last < cursor.offset();
@@ -194,7 +194,7 @@ fn answers(message: &Message, sender: i64, rules: &AccessRules) -> Option<WaitRe
         return None;
     }
     let file = |media: &MessageFile| {
-        let declared = media.declared();
+        let declared = media.declaration();
         json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
     };
     let files: Vec<_> = message.media.iter().map(file).collect();
@@ -209,7 +209,7 @@ fn answers(message: &Message, sender: i64, rules: &AccessRules) -> Option<WaitRe
 }
 
 /// An update with its fate, which its sender decides before anything else.
-async fn judged(bot: &TelegramBot, update: Update, raw: &str) -> NewUpdate {
+async fn judge_update(bot: &TelegramBot, update: Update, raw: &str) -> NewUpdate {
     let update_id = update.update_id;
     let ignored = |why: &str, chat: Option<i64>| {
         tracing::debug!(update_id, why, chat, "an update is ignored");
@@ -238,11 +238,11 @@ async fn judged(bot: &TelegramBot, update: Update, raw: &str) -> NewUpdate {
             }
             None => ignored("an edit that cannot be read", chat),
         },
-        SenderReply::Serve(_) if !concerns_us(&message, &rules) => ignored("not meant for this bot", chat),
+        SenderReply::Serve(_) if !is_for_bot(&message, &rules) => ignored("not meant for this bot", chat),
         SenderReply::Serve(sender) => {
             tracing::debug!(update_id, chat, "an update waits for its turn");
             let headers = Headers {
-                session: bot.session(&ReplyTarget::answering(&message)),
+                session: bot.session(&ReplyTarget::new(&message)),
                 sender: sender.to_string(),
                 queue: queue_of(&message, &rules),
                 answers: answers(&message, sender, &rules),

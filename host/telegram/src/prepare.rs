@@ -10,9 +10,9 @@ use super::rules::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, MessageContent};
 use super::words;
-use cofferdam_chat::answering::{self, RequestFiles, TurnRequest, after_mention, without_mention};
+use cofferdam_chat::answering::{self, RequestFiles, TurnRequest, text_after_mention, strip_mention};
 use cofferdam_chat::words as said;
-use cofferdam_core::command::{CommandLine, spoken, steered};
+use cofferdam_core::command::{CommandLine, parse_command, steer_text};
 use cofferdam_store::{AlbumStanding, QueueMode};
 
 /// What messages of Telegram ask for.
@@ -21,7 +21,7 @@ pub(super) type TelegramAction = answering::MessageAction<ReplyTarget, MessageFi
 pub(super) type TelegramTurn = TurnRequest<ReplyTarget, MessageFile>;
 
 /// Whether a message alone can say that it needs no answer; then it is not kept.
-pub(super) fn concerns_us(message: &Message, rules: &AccessRules) -> bool {
+pub(super) fn is_for_bot(message: &Message, rules: &AccessRules) -> bool {
     match message.chat.kind {
         ChatKind::Private => message.content != MessageContent::Service,
         // Another part of the album may carry the command.
@@ -42,7 +42,7 @@ pub(super) fn prepare(
     let SenderReply::Serve(sender) = admit(first, &rules.allowed, group.members) else {
         return TelegramAction::Nothing;
     };
-    let target = ReplyTarget::answering(first);
+    let target = ReplyTarget::new(first);
     let in_group = first.chat.kind == ChatKind::Group;
     // A late part in a group follows an album that was meant for this bot.
     if in_group
@@ -62,7 +62,7 @@ pub(super) fn prepare(
     let mut prepared = TelegramTurn {
         target,
         sender: sender.to_string(),
-        power: rules.power_of(sender),
+        power: rules.stop_power(sender),
         queue: queue_of_all(&messages, rules),
         text: String::new(),
         files: RequestFiles::Own(own),
@@ -78,7 +78,7 @@ pub(super) fn prepare(
         prepared.notices.push(notice.to_owned());
         return TelegramAction::Run(Box::new(prepared));
     }
-    let meant = match meant(captioned, &rules.me) {
+    let meant = match read_intent(captioned, &rules.me) {
         MessageIntent::ForAnother if in_group => return TelegramAction::Nothing,
         // Nobody else is there to be meant.
         MessageIntent::ForAnother => MessageIntent::Command(captioned.text.clone()),
@@ -94,7 +94,7 @@ pub(super) fn prepare(
     let replied = first.reply_to.as_ref().filter(|_| uses_replied).and_then(|message| {
         Some(RequestFiles::Replied { files: vec![message.media.clone()?], album: message.album() })
     });
-    prepared.asks((text, is_command), replied, rules.may_begin_anew(sender))
+    prepared.into_action((text, is_command), replied, rules.may_begin_anew(sender))
 }
 
 /// How the parts of a message want to be taken: as any of them says.
@@ -105,8 +105,8 @@ fn queue_of_all(parts: &[Message], rules: &AccessRules) -> QueueMode {
 
 /// How a message wants to be taken.
 pub(super) fn queue_of(message: &Message, rules: &AccessRules) -> QueueMode {
-    match meant(message, &rules.me) {
-        MessageIntent::Command(command) if steered(&command).is_some() => QueueMode::Steer,
+    match read_intent(message, &rules.me) {
+        MessageIntent::Command(command) if steer_text(&command).is_some() => QueueMode::Steer,
         _ => QueueMode::Turn,
     }
 }
@@ -124,13 +124,13 @@ enum MessageIntent {
     Said(String),
 }
 
-fn meant(message: &Message, me: &BotUser) -> MessageIntent {
+fn read_intent(message: &Message, me: &BotUser) -> MessageIntent {
     let name = me.username.as_deref();
     if message.besides.forwarded.is_some() {
         return MessageIntent::Said(String::new());
     }
     let in_group = message.chat.kind == ChatKind::Group;
-    let text = match spoken(&message.text, name) {
+    let text = match parse_command(&message.text, name) {
         CommandLine::Command(text) => return MessageIntent::Command(text),
         CommandLine::ForAnother => return MessageIntent::ForAnother,
         CommandLine::Plain(text) if !in_group => return MessageIntent::Said(text),
@@ -138,12 +138,12 @@ fn meant(message: &Message, me: &BotUser) -> MessageIntent {
     };
     // What follows is a command as it was typed: a mention within it is part of its arguments.
     let command = name
-        .and_then(|name| after_mention(&text, &Username(name)))
-        .map(|text| spoken(text, me.username.as_deref()));
+        .and_then(|name| text_after_mention(&text, &Username(name)))
+        .map(|text| parse_command(text, me.username.as_deref()));
     if let Some(CommandLine::Command(command)) = command {
         return MessageIntent::Command(command);
     }
-    match name.and_then(|name| without_mention(&text, &Username(name))) {
+    match name.and_then(|name| strip_mention(&text, &Username(name))) {
         Some(rest) => MessageIntent::Mention(rest),
         None if message.besides.mentions.contains(&me.id) => MessageIntent::Mention(text),
         None => MessageIntent::Said(text),
@@ -153,7 +153,7 @@ fn meant(message: &Message, me: &BotUser) -> MessageIntent {
 /// Whether a message in a group is meant for this bot: a command, a mention, or a reply to what the
 /// bot said; or anything that is said, where the group is there for that.
 fn is_for_us(message: &Message, rules: &AccessRules) -> bool {
-    match meant(message, &rules.me) {
+    match read_intent(message, &rules.me) {
         MessageIntent::Command(_) | MessageIntent::Mention(_) => true,
         MessageIntent::ForAnother => false,
         MessageIntent::Said(_) => {
@@ -233,7 +233,7 @@ mod tests {
     fn in_private_everything_is_answered_but_events() {
         let check = |fields: Value, expected: Option<&str>| {
             let message = private(fields.clone());
-            assert_eq!(concerns_us(&message, &rules()), expected.is_some(), "{fields}");
+            assert_eq!(is_for_bot(&message, &rules()), expected.is_some(), "{fields}");
             assert_eq!(text_of(message).as_deref(), expected, "{fields}");
         };
         check(json!({ "text": "hello" }), Some("hello"));
@@ -292,7 +292,7 @@ mod tests {
     fn in_a_group_only_what_is_meant_for_the_bot() {
         let check = |fields: Value, expected: Option<&str>| {
             let message = group(fields.clone());
-            assert_eq!(concerns_us(&message, &rules()), expected.is_some(), "{fields}");
+            assert_eq!(is_for_bot(&message, &rules()), expected.is_some(), "{fields}");
             assert_eq!(text_of(message).as_deref(), expected, "{fields}");
         };
         let ours = json!({ "message_id": 1, "from": { "id": 99, "is_bot": true }, "text": "hi" });

@@ -18,7 +18,7 @@ pub(super) const ANSWERS_AT_ONCE_MAX: usize = 16;
 /// Decides what the presses ask for. When it returns, that is on disk.
 pub(super) async fn take(bot: &TelegramBot, presses: Vec<ButtonPress>) -> IntakeState {
     for press in presses {
-        let Some(said) = pressed(bot, &press).await else { return IntakeState::Stops };
+        let Some(said) = answer_press(bot, &press).await else { return IntakeState::Stops };
         let Ok(permit) = bot.answers.clone().try_acquire_owned() else { continue };
         let api = bot.api.clone();
         tokio::spawn(async move {
@@ -36,15 +36,15 @@ pub(super) async fn take(bot: &TelegramBot, presses: Vec<ButtonPress>) -> Intake
 }
 
 /// What the presser is told; `None` once the bot stops.
-async fn pressed(bot: &TelegramBot, press: &ButtonPress) -> Option<PressAnswer> {
+async fn answer_press(bot: &TelegramBot, press: &ButtonPress) -> Option<PressAnswer> {
     let rules = bot.rules();
     let person = press.from.filter(|user| user.kind == UserKind::Person && rules.allowed.contains(&user.id));
     if let Some(person) = person {
-        bot.door.names.learn(person.id, &press.name);
+        bot.door.names.insert(person.id, &press.name);
     }
     let by = person.map(|user| user.id.to_string());
     let home = |chat: i64| rules.moves.home(chat);
     let here = |chat: &str| chat.parse().is_ok_and(|chat| press.chat.map(home) == Some(home(chat)));
-    let called = |person: &str| bot.door.names.of(person);
+    let called = |person: &str| bot.door.names.get(person);
     bot.base.desk.press(&press.data, by.as_deref(), here, called).await
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Asks the Bot API of this configuration who the bot with this token is, once, for at most
 /// `limit`.
-pub async fn who(config: &Config, token: BotToken, limit: Duration) -> ProbeResponse {
+pub async fn fetch_account(config: &Config, token: BotToken, limit: Duration) -> ProbeResponse {
     let unreachable = |said: String| ProbeResponse { bot: Err(ProbeError::Unreachable(said)), date: None };
     let api = match config.address() {
         // It sends no message, so there is nothing to pace.
@@ -27,7 +27,7 @@ pub async fn who(config: &Config, token: BotToken, limit: Duration) -> ProbeResp
         Ok(api) => api.call_dated(&GetMe::new(), limit).await,
         Err(failure) => return unreachable(failure.to_string()),
     };
-    let bot = result.and_then(|result| BotUser::read(&result)).map(|me| me.called());
+    let bot = result.and_then(|result| BotUser::read(&result)).map(|me| me.display_name());
     let bot = bot.map_err(|failure| match failure {
         ApiFailure::Unauthorized(code) => ProbeError::Refused { platform: "Telegram", code },
         other => ProbeError::Unreachable(other.to_string()),

@@ -25,18 +25,18 @@ impl AccessRules {
     /// What holds in the chat of a message.
     pub(super) fn group(&self, message: &Message) -> &Group {
         match message.chat.kind {
-            ChatKind::Group => self.of(message.chat.id),
-            ChatKind::Private | ChatKind::Other => Group::usual(),
+            ChatKind::Group => self.group(message.chat.id),
+            ChatKind::Private | ChatKind::Other => Group::default_group(),
         }
     }
 
     /// What holds in a group of this id.
-    pub(super) fn of(&self, chat: i64) -> &Group {
-        self.groups.of(&[self.moves.now(chat), self.moves.home(chat)])
+    pub(super) fn group(&self, chat: i64) -> &Group {
+        self.groups.get(&[self.moves.current_id(chat), self.moves.home(chat)])
     }
 
     /// What somebody may stop.
-    pub(super) fn power_of(&self, sender: i64) -> StopPower {
+    pub(super) fn stop_power(&self, sender: i64) -> StopPower {
         if self.allowed.contains(&sender) { StopPower::Served } else { StopPower::Member(sender.to_string()) }
     }
 
@@ -48,8 +48,8 @@ impl AccessRules {
 
     /// Whether somebody is served in a chat: a private one, which has the number of its person, or
     /// a group.
-    pub(super) fn serves(&self, person: i64, chat: i64) -> bool {
-        let members = if chat < 0 { self.of(chat).members } else { GroupMembers::Allowed };
+    pub(super) fn is_served(&self, person: i64, chat: i64) -> bool {
+        let members = if chat < 0 { self.group(chat).members } else { GroupMembers::Allowed };
         match members {
             GroupMembers::Allowed => self.allowed.contains(&person),
             GroupMembers::All => true,

@@ -36,7 +36,7 @@ pub(super) struct ReplyTarget {
 
 impl ReplyTarget {
     /// Where the answer to a message goes.
-    pub(super) fn answering(message: &Message) -> Self {
+    pub(super) fn new(message: &Message) -> Self {
         Self { chat: message.chat.id, thread: message.thread, reply_to: message.message_id, stand_in: None }
     }
 
@@ -72,7 +72,7 @@ impl Router for TelegramBot {
             PartKind::Attachment => ChatAction::UploadDocument,
             _ => ChatAction::Typing,
         };
-        let sign = ShownActivity::sending(Typing::at(self.api.clone(), target, what));
+        let sign = ShownActivity::begin_sending(Typing::new(self.api.clone(), target, what));
         let sent = self.send_part(target, part, after).await;
         sign.end().await;
         sent
@@ -95,7 +95,7 @@ impl TelegramBot {
         {
             return Ok(message);
         }
-        let content = PartContent::of(part)?;
+        let content = PartContent::from_part(part)?;
         // Only the first message of a reply points at the question; files that follow, at what they
         // follow.
         target.reply_to = match (part.n, &content.files) {
@@ -144,7 +144,7 @@ impl TelegramApi {
     ) -> Result<Option<String>, SendError> {
         let id = match stand_in {
             PlaceholderRef::Edit(id) if matches!(part.kind, PartKind::Text | PartKind::Rich) => {
-                let text = PartContent::of(part)?.words;
+                let text = PartContent::from_part(part)?.words;
                 match self.pace.reply(chat, self.edit(chat, id, &text)).await {
                     Ok(()) => return Ok(Some(id.to_string())),
                     // Somebody has deleted it, or it is too old.
@@ -162,7 +162,7 @@ impl TelegramApi {
 
     /// Gives a message of the bot another text. The text that it has already is fine.
     pub(super) async fn edit(&self, chat: i64, message: i64, text: &StyledText) -> Result<(), ApiFailure> {
-        match self.edit_as(chat, message, WireText::of(text)).await {
+        match self.edit_as(chat, message, WireText::from_rich(text)).await {
             Err(failure) if is_markup_refused(&failure, text) => {
                 self.edit_as(chat, message, WireText::plain(text)).await
             }
@@ -175,7 +175,7 @@ impl TelegramApi {
         edit.parse_mode = written.mode;
         edit.link_preview_options = Some(NO_PREVIEW);
         match self.call(&edit, REQUEST_MAX).await {
-            Err(failure) if failure.says("message is not modified") => Ok(()),
+            Err(failure) if failure.has_words("message is not modified") => Ok(()),
             edited => edited.map(|_| ()),
         }
     }
@@ -189,7 +189,7 @@ impl TelegramApi {
     ///
     /// No link preview: Telegram would fetch an address that a file or a model has written.
     pub(super) async fn send(&self, target: ReplyTarget, text: &StyledText) -> Result<String, ApiFailure> {
-        match self.send_as(target, WireText::of(text)).await {
+        match self.send_as(target, WireText::from_rich(text)).await {
             Err(failure) if is_markup_refused(&failure, text) => {
                 self.send_as(target, WireText::plain(text)).await
             }
@@ -221,7 +221,7 @@ pub(super) struct WireText {
 impl WireText {
     /// With its styles as HTML. Plain text goes without a parse mode: nothing in it can be taken
     /// for markup.
-    pub(super) fn of(text: &StyledText) -> Self {
+    pub(super) fn from_rich(text: &StyledText) -> Self {
         match text.spans.is_empty() {
             true => Self::plain(text),
             false => Self { text: html(text), mode: Some(ParseMode::Html) },
@@ -236,7 +236,7 @@ impl WireText {
 /// Whether it was the markup of this text that Telegram refused; then nothing was sent, and its
 /// words can be.
 pub(super) fn is_markup_refused(failure: &ApiFailure, text: &StyledText) -> bool {
-    let refused = !text.spans.is_empty() && failure.says("can't parse entities");
+    let refused = !text.spans.is_empty() && failure.has_words("can't parse entities");
     if refused {
         tracing::warn!(%failure, "sending a text without its styles");
     }

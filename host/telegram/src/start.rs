@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The bot's account; waits for a network that is down. `None` on `stop`.
-pub(super) async fn who_am_i(
+pub(super) async fn fetch_account(
     api: &TelegramApi,
     stop: &CancellationToken,
 ) -> Result<Option<BotUser>, ApiFailure> {

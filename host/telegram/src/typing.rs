@@ -23,7 +23,7 @@ pub(super) struct Typing {
 
 impl Typing {
     /// This action, where an answer goes.
-    pub(super) fn at(api: Arc<TelegramApi>, target: ReplyTarget, what: ChatAction) -> Self {
+    pub(super) fn new(api: Arc<TelegramApi>, target: ReplyTarget, what: ChatAction) -> Self {
         let mut action = SendChatAction::new(ChatId(target.chat), what);
         action.message_thread_id =
             target.thread.and_then(|id| i32::try_from(id).ok()).map(|id| ThreadId(MessageId(id)));

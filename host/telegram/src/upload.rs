@@ -71,14 +71,14 @@ async fn send_as(
     target: ReplyTarget,
     bundle: &FileBundle,
 ) -> Result<String, ApiFailure> {
-    let caption = bundle.words().map(|words| WireText::of(&words));
+    let caption = bundle.words().map(|words| WireText::from_rich(&words));
     let (method, form) = match &bundle.files[..] {
-        [] => return Err(refused("a message without files")),
-        [one] => single(outgoing, one, caption)?,
+        [] => return Err(refusal("a message without files")),
+        [one] => single_file(outgoing, one, caption)?,
         many => group(outgoing, many, caption)?,
     };
-    let patience = bundle.patience();
-    let result = timeout(patience, api.upload(method, addressed(form, target))).await;
+    let patience = bundle.upload_timeout();
+    let result = timeout(patience, api.upload(method, add_target(form, target))).await;
     let result = result.map_err(|_| ApiFailure::TooSlow(patience))??;
     // The message is out; the rest of the answer does not matter.
     let sent: Value = serde_json::from_str(result.get()).unwrap_or_default();
@@ -88,7 +88,7 @@ async fn send_as(
     })
 }
 
-fn single(
+fn single_file(
     outgoing: &Outgoing,
     shown: &BundledFile,
     caption: Option<WireText>,
@@ -151,15 +151,15 @@ fn group(
 
 /// The blob as a part of the request, read as it goes out.
 fn body(outgoing: &Outgoing, shown: &BundledFile) -> Result<Part, ApiFailure> {
-    let held = |error: std::io::Error| refused(&format!("the file is not held any more ({error})"));
+    let held = |error: std::io::Error| refusal(&format!("the file is not held any more ({error})"));
     let file = outgoing.file(&shown.file.sha256).map_err(held)?;
     let len = file.metadata().map_err(held)?.len();
     let part = Part::stream_with_length(Body::from(tokio::fs::File::from_std(file)), len)
         .file_name(shown.file.name.clone());
-    part.mime_str(&shown.file.mime_type).map_err(|_| refused("the file's type is unreadable"))
+    part.mime_str(&shown.file.mime_type).map_err(|_| refusal("the file's type is unreadable"))
 }
 
-fn addressed(mut form: Form, target: ReplyTarget) -> Form {
+fn add_target(mut form: Form, target: ReplyTarget) -> Form {
     form = form.text("chat_id", target.chat.to_string());
     if let Some(thread) = target.thread {
         form = form.text("message_thread_id", thread.to_string());
@@ -171,7 +171,7 @@ fn addressed(mut form: Form, target: ReplyTarget) -> Form {
     form
 }
 
-fn refused(description: &str) -> ApiFailure {
+fn refusal(description: &str) -> ApiFailure {
     ApiFailure::Refused { code: 400, description: description.to_owned() }
 }
 
@@ -191,7 +191,7 @@ mod tests {
         };
         let seconds = |sizes: &[u64]| {
             let files = sizes.iter().map(|bytes| shown(*bytes)).collect();
-            FileBundle { caption: None, caption_spans: Vec::new(), files, refused: None }.patience().as_secs()
+            FileBundle { caption: None, caption_spans: Vec::new(), files, refused: None }.upload_timeout().as_secs()
         };
         assert_eq!((seconds(&[]), seconds(&[32 << 10]), seconds(&[1 << 20, 1 << 20])), (60, 61, 124));
         assert_eq!(seconds(&[MANNERS.message_bytes_max]), 60 + 1525);

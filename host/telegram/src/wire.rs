@@ -163,7 +163,7 @@ impl Message {
             // said in the topic General has none, and neither has what is sent to it.
             thread: value["message_thread_id"].as_i64().filter(|_| is_topic),
             from: User::read(&value["from"]),
-            on_behalf: on_behalf(value),
+            on_behalf: read_sent_for(value),
             text: words,
             is_voice: media.is_some() && value["voice"].is_object(),
             media,
@@ -175,7 +175,7 @@ impl Message {
                 .map(|m| Box::new(Self::read_last(m))),
             content,
             besides: MessageContext::read(value),
-            moved: moved(value),
+            moved: read_migration(value),
         }
     }
 
@@ -208,7 +208,7 @@ impl User {
     }
 }
 
-fn on_behalf(message: &Value) -> SentFor {
+fn read_sent_for(message: &Value) -> SentFor {
     let is_said = |key: &str| !message[key].is_null();
     if is_said("sender_chat") {
         SentFor::Chat
@@ -219,7 +219,7 @@ fn on_behalf(message: &Value) -> SentFor {
     }
 }
 
-fn moved(message: &Value) -> Option<ChatMigration> {
+fn read_migration(message: &Value) -> Option<ChatMigration> {
     let id = |key: &str| message[key].as_i64();
     id("migrate_to_chat_id")
         .map(ChatMigration::To)
@@ -232,11 +232,11 @@ fn chat_kind(chat: &Value) -> ChatKind {
     if chat["is_direct_messages"] == true {
         return ChatKind::Other;
     }
-    kind_named(chat["type"].as_str().unwrap_or_default())
+    parse_chat_kind(chat["type"].as_str().unwrap_or_default())
 }
 
 /// The kind of a chat by its name in the API.
-pub(super) fn kind_named(name: &str) -> ChatKind {
+pub(super) fn parse_chat_kind(name: &str) -> ChatKind {
     match name {
         "private" => ChatKind::Private,
         "group" | "supergroup" => ChatKind::Group,

@@ -26,7 +26,7 @@ pub trait Messaging: Send + Sync {
     ///
     /// # Errors
     /// `recipient_denied`.
-    fn serves(&self, to: &str) -> Result<(), ToolError>;
+    fn check_served(&self, to: &str) -> Result<(), ToolError>;
 
     /// Sends a message and waits until it is out. The same message of the same call is sent once,
     /// however often the call runs. `stopped` says why nobody waits any longer, if so.

@@ -13,8 +13,8 @@ use wasmtime::component::Component;
 /// # Errors
 /// What the compiler says.
 pub(crate) fn compile(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, String> {
-    let code = engine.precompile_component(component).map_err(said)?;
-    own(engine, &code).map(|_| code)
+    let code = engine.precompile_component(component).map_err(compiler_error)?;
+    load_own(engine, &code).map(|_| code)
 }
 
 /// The component of machine code that this process made.
@@ -22,9 +22,9 @@ pub(crate) fn compile(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, Stri
 /// # Errors
 /// What wasmtime says where it cannot be instantiated.
 #[allow(unsafe_code, reason = "wasmtime cannot check compiled code; see SAFETY")]
-pub(crate) fn own(engine: &Engine, code: &[u8]) -> Result<Component, String> {
+pub(crate) fn load_own(engine: &Engine, code: &[u8]) -> Result<Component, String> {
     // SAFETY: this process compiled it a moment ago.
-    unsafe { Component::deserialize(engine, code) }.map_err(said)
+    unsafe { Component::deserialize(engine, code) }.map_err(compiler_error)
 }
 
 /// The component of machine code that the gateway handed over.
@@ -37,10 +37,10 @@ pub(crate) fn load(engine: &Engine, code: &OwnedFd) -> Result<Component, String>
     // SAFETY: the gateway hands over a sealed memory file, which nobody changes any more, with code that this very program
     // compiled: embedded when it was built, or kept in a folder that only its user can write, whose
     // checksum held. Version and settings are checked by wasmtime itself.
-    unsafe { Component::deserialize_file(engine, path) }.map_err(said)
+    unsafe { Component::deserialize_file(engine, path) }.map_err(compiler_error)
 }
 
 /// On one line: the compiler shows bytes of the component over several.
-fn said(error: wasmtime::Error) -> String {
+fn compiler_error(error: wasmtime::Error) -> String {
     one_line(&format!("{error:#}"), 400)
 }

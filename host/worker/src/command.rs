@@ -36,7 +36,7 @@ impl LinkedCommand {
     ///
     /// # Errors
     /// What it lacks.
-    pub(crate) fn of(pre: InstancePre<StoreState>) -> Result<Self, String> {
+    pub(crate) fn new(pre: InstancePre<StoreState>) -> Result<Self, String> {
         let component = pre.component();
         let ty = component.component_type();
         let engine = pre.engine().clone();

@@ -24,7 +24,7 @@ fn embed(file: &Path) -> Result<(), String> {
     let bytes = std::fs::read(file).map_err(|e| e.to_string())?;
     let code = code::compile(machine.engine(), &bytes)?;
     write(file, "cwasm", &code)?;
-    let component = code::own(machine.engine(), &code)?;
+    let component = code::load_own(machine.engine(), &code)?;
     let linked =
         machine.link(&component, &Grants::everything(), &EntryPoint::Tool).map_err(|e| e.to_string())?;
     let description = machine.describe(&linked).map_err(|e| e.to_string())?;

@@ -13,7 +13,7 @@ mod facts;
 mod folders;
 mod stream;
 
-pub(crate) use beneath::handles;
+pub(crate) use beneath::own_handles;
 
 use crate::scratch::{Handle as ScratchHandle, Scratch};
 use beneath::{look, look_into, reopen};
@@ -92,13 +92,13 @@ impl GuestFiles<'_> {
     }
 
     /// The handle, where it is one of the scratch folder.
-    fn in_scratch(&mut self, fd: &Handle) -> Option<ScratchHandle> {
+    fn scratch_handle(&mut self, fd: &Handle) -> Option<ScratchHandle> {
         self.table().get(&Resource::<ScratchHandle>::new_borrow(fd.rep())).ok().cloned()
     }
 
     /// The handle of something that may be changed, which is the scratch folder alone.
-    fn changed(&mut self, fd: &Handle) -> FsResult<ScratchHandle> {
-        Ok(self.in_scratch(fd).ok_or(READ_ONLY)?)
+    fn writable_handle(&mut self, fd: &Handle) -> FsResult<ScratchHandle> {
+        Ok(self.scratch_handle(fd).ok_or(READ_ONLY)?)
     }
 
     /// Hands a handle of the scratch folder to the guest.
@@ -136,7 +136,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
         oflags: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Handle> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             return {
                 let opened = scratch.open_at(&path, oflags, flags)?;
                 Ok(self.hand_out(opened)?)
@@ -167,21 +167,21 @@ impl types::HostDescriptor for GuestFiles<'_> {
     }
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<types::DirectoryEntryStream>> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             return {
                 let listed = VecDeque::from(scratch.entries()?);
                 Ok(Resource::new_own(self.table().push(listed)?.rep()))
             };
         }
         let dir = self.dir(&fd)?;
-        let entries = self.table().push(DirectoryEntries::of(&dir)?)?;
+        let entries = self.table().push(DirectoryEntries::read(&dir)?)?;
         // The stock stream type cannot be built outside its crate; the handle is looked up under
         // our type.
         Ok(Resource::new_own(entries.rep()))
     }
 
     async fn stat(&mut self, fd: Handle) -> FsResult<DescriptorStat> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.stat());
         }
         let file = self.any(&fd)?;
@@ -189,14 +189,14 @@ impl types::HostDescriptor for GuestFiles<'_> {
     }
 
     async fn stat_at(&mut self, fd: Handle, flags: PathFlags, path: String) -> FsResult<DescriptorStat> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.stat_at(&path)?);
         }
         stat_of(&self.look(&fd, flags, &path)?)
     }
 
     async fn readlink_at(&mut self, fd: Handle, path: String) -> FsResult<String> {
-        if self.in_scratch(&fd).is_some() {
+        if self.scratch_handle(&fd).is_some() {
             return Err(ErrorCode::Invalid.into());
         }
         let link = self.look(&fd, PathFlags::empty(), &path)?;
@@ -207,7 +207,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
     }
 
     async fn is_same_object(&mut self, a: Handle, b: Handle) -> wasmtime::Result<bool> {
-        match (self.in_scratch(&a), self.in_scratch(&b)) {
+        match (self.scratch_handle(&a), self.scratch_handle(&b)) {
             (None, None) => {}
             (Some(a), Some(b)) => return Ok(a.hash().lower == b.hash().lower),
             _ => return Ok(false),
@@ -217,7 +217,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
     }
 
     async fn metadata_hash(&mut self, fd: Handle) -> FsResult<types::MetadataHashValue> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.hash());
         }
         let file = self.any(&fd)?;
@@ -230,35 +230,35 @@ impl types::HostDescriptor for GuestFiles<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<types::MetadataHashValue> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.hash_at(&path)?);
         }
         hash_of(&self.look(&fd, flags, &path)?)
     }
 
     async fn advise(&mut self, fd: Handle, at: u64, len: u64, advice: types::Advice) -> FsResult<()> {
-        if self.in_scratch(&fd).is_some() {
+        if self.scratch_handle(&fd).is_some() {
             return Ok(());
         }
         self.wasi.advise(fd, at, len, advice).await
     }
 
     async fn get_flags(&mut self, fd: Handle) -> FsResult<DescriptorFlags> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.flags());
         }
         self.wasi.get_flags(fd).await
     }
 
     async fn get_type(&mut self, fd: Handle) -> FsResult<DescriptorType> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.kind());
         }
         self.wasi.get_type(fd).await
     }
 
     async fn read(&mut self, fd: Handle, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             let most = usize::try_from(len).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
             return Ok(scratch.read(offset, most)?);
         }
@@ -280,7 +280,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
     }
 
     fn read_via_stream(&mut self, fd: Handle, offset: u64) -> FsResult<Resource<DynInputStream>> {
-        if let Some(scratch) = self.in_scratch(&fd) {
+        if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(self.table().push(scratch.read_via_stream(offset)?)?);
         }
         let file = match self.table().get(&fd)? {
@@ -292,7 +292,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
     }
 
     fn drop(&mut self, fd: Handle) -> wasmtime::Result<()> {
-        if self.in_scratch(&fd).is_some() {
+        if self.scratch_handle(&fd).is_some() {
             self.table().delete(Resource::<ScratchHandle>::new_own(fd.rep()))?;
             return Ok(());
         }
@@ -309,7 +309,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
     }
 
     async fn set_size(&mut self, fd: Handle, len: u64) -> FsResult<()> {
-        Ok(self.changed(&fd)?.set_size(len)?)
+        Ok(self.writable_handle(&fd)?.set_size(len)?)
     }
 
     // Nobody sees the times of a scratch file.
@@ -319,7 +319,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
         _: types::NewTimestamp,
         _: types::NewTimestamp,
     ) -> FsResult<()> {
-        self.changed(&fd).map(drop)
+        self.writable_handle(&fd).map(drop)
     }
 
     async fn set_times_at(
@@ -330,49 +330,49 @@ impl types::HostDescriptor for GuestFiles<'_> {
         _: types::NewTimestamp,
         _: types::NewTimestamp,
     ) -> FsResult<()> {
-        self.changed(&fd)?.stat_at(&path)?;
+        self.writable_handle(&fd)?.stat_at(&path)?;
         Ok(())
     }
 
     async fn write(&mut self, fd: Handle, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
-        Ok(self.changed(&fd)?.write(offset, &bytes)?)
+        Ok(self.writable_handle(&fd)?.write(offset, &bytes)?)
     }
 
     fn write_via_stream(&mut self, fd: Handle, at: u64) -> FsResult<Resource<DynOutputStream>> {
-        let stream = self.changed(&fd)?.write_via_stream(Some(at))?;
+        let stream = self.writable_handle(&fd)?.write_via_stream(Some(at))?;
         Ok(self.table().push(stream)?)
     }
 
     fn append_via_stream(&mut self, fd: Handle) -> FsResult<Resource<DynOutputStream>> {
-        let stream = self.changed(&fd)?.write_via_stream(None)?;
+        let stream = self.writable_handle(&fd)?.write_via_stream(None)?;
         Ok(self.table().push(stream)?)
     }
 
     async fn create_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
-        Ok(self.changed(&fd)?.create_directory_at(&path)?)
+        Ok(self.writable_handle(&fd)?.create_directory_at(&path)?)
     }
 
     async fn remove_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
-        Ok(self.changed(&fd)?.remove_directory_at(&path)?)
+        Ok(self.writable_handle(&fd)?.remove_directory_at(&path)?)
     }
 
     async fn rename_at(&mut self, fd: Handle, from: String, to: Handle, path: String) -> FsResult<()> {
-        let (from_dir, to) = (self.changed(&fd)?, self.changed(&to)?);
+        let (from_dir, to) = (self.writable_handle(&fd)?, self.writable_handle(&to)?);
         Ok(from_dir.rename_at(&from, &to, &path)?)
     }
 
     async fn unlink_file_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
-        Ok(self.changed(&fd)?.unlink_file_at(&path)?)
+        Ok(self.writable_handle(&fd)?.unlink_file_at(&path)?)
     }
 
     // There are no links in a scratch folder either: nothing in it leads elsewhere.
     async fn link_at(&mut self, fd: Handle, _: PathFlags, _: String, _: Handle, _: String) -> FsResult<()> {
-        self.changed(&fd)?;
+        self.writable_handle(&fd)?;
         Err(ErrorCode::NotPermitted.into())
     }
 
     async fn symlink_at(&mut self, fd: Handle, _: String, _: String) -> FsResult<()> {
-        self.changed(&fd)?;
+        self.writable_handle(&fd)?;
         Err(ErrorCode::NotPermitted.into())
     }
 }

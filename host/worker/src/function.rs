@@ -80,7 +80,7 @@ impl Callable {
     ///
     /// # Errors
     /// It is not there, or one of its types cannot be JSON.
-    pub(crate) fn of(pre: InstancePre<StoreState>, export: &str) -> Result<Self, String> {
+    pub(crate) fn new(pre: InstancePre<StoreState>, export: &str) -> Result<Self, String> {
         let component = pre.component();
         let shown = one_line(export, 200);
         let absent =

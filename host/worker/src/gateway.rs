@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct GatewayLink(Option<Arc<Mutex<Socket>>>);
 
 impl GatewayLink {
-    pub(crate) fn at(socket: Arc<Mutex<Socket>>) -> Self {
+    pub(crate) fn new(socket: Arc<Mutex<Socket>>) -> Self {
         Self(Some(socket))
     }
 
     /// Nothing is granted there.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn detached() -> Self {
         Self(None)
     }
 
@@ -36,11 +36,11 @@ impl GatewayLink {
         request: Request<'_>,
         take: impl FnOnce(Reply) -> Option<T>,
     ) -> Result<T, ToolError> {
-        let mut socket = self.socket().ok_or_else(nothing_granted)?;
+        let mut socket = self.socket().ok_or_else(not_granted_error)?;
         let answer = socket.send(&FromWorker::Request(request), &[], || false).and_then(|()| {
             socket.receive(REQUEST_BYTES_MAX, || false, |bytes| decode::<Result<Reply, ToolError>>(bytes))
         });
-        let reply = answer.unwrap_or_else(|broken| Err(gone(&broken)))?;
+        let reply = answer.unwrap_or_else(|broken| Err(gateway_gone_error(&broken)))?;
         take(reply).ok_or_else(|| ToolError::new(ErrorCode::Internal, "the gateway answers something else"))
     }
 
@@ -49,8 +49,8 @@ impl GatewayLink {
     /// # Errors
     /// `internal` when none came.
     pub(crate) fn descriptor(&self) -> Result<File, ToolError> {
-        let mut socket = self.socket().ok_or_else(nothing_granted)?;
-        socket.descriptor().map(File::from).map_err(|broken| gone(&broken))
+        let mut socket = self.socket().ok_or_else(not_granted_error)?;
+        socket.descriptor().map(File::from).map_err(|broken| gateway_gone_error(&broken))
     }
 
     /// Adds files to the reply to a request, all of them or none.
@@ -91,11 +91,11 @@ impl GatewayLink {
     }
 }
 
-fn nothing_granted() -> ToolError {
+fn not_granted_error() -> ToolError {
     ToolError::new(ErrorCode::PathDenied, "nothing is granted here; the policy's profile grants it")
 }
 
 /// Only the host may say this code, so the guest ends.
-fn gone(broken: &Broken) -> ToolError {
+fn gateway_gone_error(broken: &Broken) -> ToolError {
     ToolError::new(ErrorCode::Internal, format!("the gateway does not answer: {broken}"))
 }

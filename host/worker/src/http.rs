@@ -90,7 +90,7 @@ impl types::Host for StoreState {
 struct BodyFailure(ErrorCode);
 
 /// What a guest sees of a failure; its words are in the audit.
-fn of_failure(failure: HttpFailure) -> ErrorCode {
+fn failure_code(failure: HttpFailure) -> ErrorCode {
     match failure.kind {
         FailureKind::Denied => ErrorCode::HttpRequestDenied,
         FailureKind::TooLarge => ErrorCode::HttpResponseBodySize(None),
@@ -102,7 +102,7 @@ fn of_failure(failure: HttpFailure) -> ErrorCode {
 }
 
 /// What a guest sees where the gateway answers none of it.
-fn of_gateway(error: ToolError) -> ErrorCode {
+fn gateway_error_code(error: ToolError) -> ErrorCode {
     match error.code {
         ToolCode::NetworkDenied => ErrorCode::HttpRequestDenied,
         _ => ErrorCode::InternalError(Some(error.to_string())),

@@ -35,19 +35,19 @@ impl LastWords {
 
     /// The message of what happened last: of a panic in Rust, an exception in Python, an error with
     /// its stack in JavaScript; of anything else the last line.
-    pub(crate) fn telling(&self) -> String {
+    pub(crate) fn telling_message(&self) -> String {
         let mut lines: Vec<&str> = self.lines.iter().map(String::as_str).collect();
-        while lines.len() > 1 && lines.last().is_some_and(|line| says_nothing(line)) {
+        while lines.len() > 1 && lines.last().is_some_and(|line| is_noise(line)) {
             lines.pop();
         }
         let begins = |line: &&str| is_panic(line) || is_traceback(line) || is_stack(line);
-        let Some(at) = lines.iter().rposition(begins) else { return owned(lines.last()) };
+        let Some(at) = lines.iter().rposition(begins) else { return own_line(lines.last()) };
         let after = &lines[at + 1..];
         match lines[at] {
             panic if is_panic(panic) && !after.is_empty() => after.join(" "),
             traceback if is_traceback(traceback) => {
                 // Where it was is indented; what it was is not.
-                owned(after.iter().find(|line| !line.starts_with(char::is_whitespace)).or(lines.last()))
+                own_line(after.iter().find(|line| !line.starts_with(char::is_whitespace)).or(lines.last()))
             }
             stack
                 if is_stack(stack)
@@ -55,19 +55,19 @@ impl LastWords {
                     && after.iter().all(|line| line.starts_with(char::is_whitespace)) =>
             {
                 let told = &lines[..at];
-                owned(told.iter().rfind(|line| **line != THROWN).or(told.last()))
+                own_line(told.iter().rfind(|line| **line != THROWN).or(told.last()))
             }
-            _ => owned(lines.last()),
+            _ => own_line(lines.last()),
         }
     }
 }
 
-fn owned(line: Option<&&str>) -> String {
+fn own_line(line: Option<&&str>) -> String {
     line.map(|line| (*line).to_owned()).unwrap_or_default()
 }
 
 /// A hint, an epilogue, or a panic of which no message is left.
-fn says_nothing(line: &str) -> bool {
+fn is_noise(line: &str) -> bool {
     line.starts_with("note: ") || EPILOGUES.contains(&line) || is_panic(line)
 }
 
@@ -91,7 +91,7 @@ mod tests {
     fn check(printed: &str, telling: &str) {
         let mut words = LastWords::default();
         printed.lines().for_each(|line| words.push(line.to_owned()));
-        assert_eq!(words.telling(), telling, "{printed}");
+        assert_eq!(words.telling_message(), telling, "{printed}");
     }
 
     #[test]
@@ -131,6 +131,6 @@ mod tests {
         let mut words = LastWords::default();
         (0..10_000).for_each(|n| words.push(format!("{n:01000}")));
         assert!(words.bytes <= BYTES_MAX && words.lines.len() == 8);
-        assert!(words.telling().ends_with("9999"));
+        assert!(words.telling_message().ends_with("9999"));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn linker(
 ) -> wasmtime::Result<Linker<StoreState>> {
     let mut linker = Linker::new(engine);
     baseline(&mut linker)?;
-    granted(&mut linker, grants)?;
+    add_granted(&mut linker, grants)?;
     // Last: what is linked by now is not stubbed.
     stubs::link(&mut linker, component, grants)?;
     Ok(linker)
@@ -53,7 +53,7 @@ fn baseline(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     progress::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)
 }
 
-fn granted(linker: &mut Linker<StoreState>, grants: &Grants) -> wasmtime::Result<()> {
+fn add_granted(linker: &mut Linker<StoreState>, grants: &Grants) -> wasmtime::Result<()> {
     if grants.allows(Interface::TurnAttachments) {
         turn_attachments::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)?;
     }

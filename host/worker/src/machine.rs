@@ -65,7 +65,7 @@ pub(crate) struct SpentInstance {
 }
 
 /// Ends what a call has begun, and leaves its instance.
-fn spent(mut store: Store<StoreState>, output: &CallStreams) -> SpentInstance {
+fn end_call(mut store: Store<StoreState>, output: &CallStreams) -> SpentInstance {
     output.finish();
     // What lies in it tells the gateway that it is dropped, which belongs to the call.
     drop(std::mem::take(&mut store.data_mut().table));
@@ -107,10 +107,10 @@ impl WasmEngine {
         Ok(match point {
             EntryPoint::Tool => LinkedComponent::Tool(ToolWorldPre::new(pre).map_err(refused)?),
             EntryPoint::Command => {
-                LinkedComponent::Command(LinkedCommand::of(pre).map_err(DescribeError::Link)?)
+                LinkedComponent::Command(LinkedCommand::new(pre).map_err(DescribeError::Link)?)
             }
             EntryPoint::Function(export) => {
-                LinkedComponent::Function(Callable::of(pre, export).map_err(DescribeError::Link)?)
+                LinkedComponent::Function(Callable::new(pre, export).map_err(DescribeError::Link)?)
             }
         })
     }
@@ -132,8 +132,8 @@ impl WasmEngine {
                 });
             }
         };
-        let output = CallStreams::new(GatewayLink::none());
-        let reach = CallContext { mounts: Vec::new(), gateway: GatewayLink::none() };
+        let output = CallStreams::new(GatewayLink::detached());
+        let reach = CallContext { mounts: Vec::new(), gateway: GatewayLink::detached() };
         let mut store = self
             .store(state_of(&Grants::NOTHING, &Limits::DESCRIBE, reach, context(&output)), &Limits::DESCRIBE);
         let said = block_on(&mut store, Instant::now() + Limits::DESCRIBE.deadline.0, async |store| {
@@ -143,7 +143,7 @@ impl WasmEngine {
         let said = said.map_err(|e| {
             let memory = &store.data().memory;
             DescribeError::Describe(
-                outcome::of_failure(&e, memory, &Limits::DESCRIBE, &output.tail()).message,
+                outcome::failure_error(&e, memory, &Limits::DESCRIBE, &output.tail()).message,
             )
         })?;
         for (what, text) in [("arguments", &said.arguments_schema), ("result", &said.result_schema)] {
@@ -212,9 +212,9 @@ impl WasmEngine {
             }
             Ok(Ok(text)) => Ok(text),
             Ok(Err(error)) => Err(state::from_guest(error)),
-            Err(error) => Err(outcome::of_failure(&error, &store.data().memory, &job.limits, &output.tail())),
+            Err(error) => Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail())),
         };
-        (ended, spent(store, &output))
+        (ended, end_call(store, &output))
     }
 
     fn run_command(
@@ -231,10 +231,10 @@ impl WasmEngine {
         let mut store = self.store(state_of(&job.grants, &job.limits, reach, wasi), &job.limits);
         let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
         let ended = match returned {
-            Ok(status) => left(store.data(), call, streams.result(call, status)),
-            Err(error) => Err(outcome::of_failure(&error, &store.data().memory, &job.limits, &output.tail())),
+            Ok(status) => command_result(store.data(), call, streams.result(call, status)),
+            Err(error) => Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail())),
         };
-        (ended, spent(store, &output))
+        (ended, end_call(store, &output))
     }
 
     fn run_function(
@@ -254,9 +254,9 @@ impl WasmEngine {
         let returned = block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
         let ended = match returned {
             Ok(returned) => callable.result(returned.as_ref(), &job.limits),
-            Err(error) => Err(outcome::of_failure(&error, &store.data().memory, &job.limits, &output.tail())),
+            Err(error) => Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail())),
         };
-        (ended, spent(store, &output))
+        (ended, end_call(store, &output))
     }
 
     fn store(&self, state: StoreState, limits: &Limits) -> Store<StoreState> {
@@ -269,13 +269,13 @@ impl WasmEngine {
 }
 
 /// The result of a command, once what it has left to be published is staged.
-fn left(
+fn command_result(
     state: &StoreState,
     call: &CommandCall,
     result: Result<String, ToolError>,
 ) -> Result<String, ToolError> {
     if let Some(scratch) = &state.scratch {
-        scratch.unless_exceeded()?;
+        scratch.check_exceeded()?;
         if result.is_ok() {
             scratch.stage(&call.outputs, &state.gateway)?;
         }
@@ -293,7 +293,7 @@ fn state_of(grants: &Grants, limits: &Limits, reach: CallContext, wasi: WasiCtx)
     StoreState {
         wasi,
         table,
-        memory: MemoryLimit::of(limits.memory.0 as usize),
+        memory: MemoryLimit::new(limits.memory.0 as usize),
         mounts,
         scratch,
         entries_read: 0,

@@ -11,7 +11,7 @@ use cofferdam_core::tool::ToolError;
 type Answered<T> = wasmtime::Result<Result<T, WitError>>;
 
 impl StoreState {
-    fn answered<T>(&self, answer: Result<T, ToolError>) -> Answered<T> {
+    fn convert_answer<T>(&self, answer: Result<T, ToolError>) -> Answered<T> {
         Ok(match answer {
             Ok(value) => Ok(value),
             Err(error) => Err(self.error(error)?),
@@ -29,7 +29,7 @@ impl wit::Host for StoreState {
             }
             _ => None,
         });
-        self.answered(sent)
+        self.convert_answer(sent)
     }
 
     fn begin_workflow(&mut self, summary: Option<String>) -> Answered<String> {
@@ -37,7 +37,7 @@ impl wit::Host for StoreState {
             Reply::Begun(workflow) => Some(workflow),
             _ => None,
         });
-        self.answered(begun)
+        self.convert_answer(begun)
     }
 
     fn wait_for_reply(&mut self, workflow: String, message: String, timeout_ms: Option<u64>) -> Answered<()> {
@@ -46,6 +46,6 @@ impl wit::Host for StoreState {
             Reply::Done => Some(()),
             _ => None,
         });
-        self.answered(waits)
+        self.convert_answer(waits)
     }
 }

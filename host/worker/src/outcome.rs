@@ -10,7 +10,7 @@ use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::I32Exit;
 
 /// The error of a call whose guest did not return.
-pub(crate) fn of_failure(
+pub(crate) fn failure_error(
     error: &wasmtime::Error,
     memory: &MemoryLimit,
     limits: &Limits,

@@ -128,7 +128,7 @@ impl Scratch {
     ///
     /// # Errors
     /// `quota_exceeded`.
-    pub(crate) fn unless_exceeded(&self) -> Result<(), ToolError> {
+    pub(crate) fn check_exceeded(&self) -> Result<(), ToolError> {
         if !self.root.usage.exceeded.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -151,8 +151,8 @@ impl ScratchFolder {
     }
 
     /// Whether this is the other folder, or the other lies somewhere below.
-    fn holds(self: &Arc<Self>, other: &Arc<Self>) -> bool {
-        let below = |node: &ScratchNode| matches!(node, ScratchNode::Folder(folder) if folder.holds(other));
+    fn is_same(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        let below = |node: &ScratchNode| matches!(node, ScratchNode::Folder(folder) if folder.is_same(other));
         Arc::ptr_eq(self, other) || lock(&self.entries).values().any(below)
     }
 

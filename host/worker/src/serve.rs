@@ -72,7 +72,7 @@ fn call(mut socket: Socket, machine: WasmEngine, mounts: &[String]) -> Result<()
     let code = socket.descriptor()?;
     let folders: Vec<OwnedFd> = mounts.iter().map(|_| socket.descriptor()).collect::<Result<_, _>>()?;
     // Opened now: afterwards nothing outside the mounts can be.
-    let _ = files::handles();
+    let _ = files::own_handles();
     let shared = folders.iter().map(OwnedFd::try_clone).collect::<Result<Vec<_>, _>>()?;
     let visible = mounts.iter().zip(shared).map(|(guest, dir)| GuestMount::new(guest, File::from(dir)));
     let mounts = visible.collect();
@@ -134,7 +134,7 @@ impl WorkerServer {
                 let deadline = Instant::now() + time;
                 let (ended, spent) = match self.link(&job.grants, &job.entry.point()) {
                     Ok(linked) => {
-                        let gateway = GatewayLink::at(socket.clone());
+                        let gateway = GatewayLink::new(socket.clone());
                         let reach = CallContext { mounts: self.mounts.clone(), gateway };
                         let (ended, spent) = self.machine.run(&linked, &job, reach, deadline);
                         (ended, Some(spent))

@@ -37,7 +37,7 @@ impl Drop for Handle {
 
 impl StoreState {
     /// The file of a handle whose body stream nobody holds; otherwise the guest ends here.
-    fn without_stream(&self, this: &Resource<GuestStagedFile>, did: &str) -> wasmtime::Result<StagedId> {
+    fn with_free_body(&self, this: &Resource<GuestStagedFile>, did: &str) -> wasmtime::Result<StagedId> {
         let staged = &self.table.get(this)?.0;
         if Arc::strong_count(staged) > 1 {
             wasmtime::bail!("it {did} a staged file while it held the file's body stream");
@@ -78,18 +78,18 @@ fn disposition(disposition: wit::Disposition) -> Disposition {
     }
 }
 
-fn done(reply: Reply) -> Option<()> {
+fn expect_done(reply: Reply) -> Option<()> {
     matches!(reply, Reply::Done).then_some(())
 }
 
-fn taken(reply: Reply) -> Option<ContentHash> {
+fn expect_taken(reply: Reply) -> Option<ContentHash> {
     match reply {
         Reply::Taken(taken) => Some(taken),
         _ => None,
     }
 }
 
-fn planned(reply: Reply) -> Option<Planning> {
+fn expect_planning(reply: Reply) -> Option<Planning> {
     match reply {
         Reply::Planned(planning) => Some(planning),
         _ => None,
@@ -123,18 +123,18 @@ impl wit::Host for StoreState {
         wanted: wit::Disposition,
     ) -> wasmtime::Result<Result<wit::Planned, WitError>> {
         let request = Request::Rename { from: &source, to: &target, disposition: disposition(wanted) };
-        self.answer(self.gateway.ask(request, planned))
+        self.answer(self.gateway.ask(request, expect_planning))
     }
 
     fn remove(&mut self, path: String, recursive: bool) -> wasmtime::Result<Result<wit::Planned, WitError>> {
         let contents = if recursive { Contents::Remove } else { Contents::Keep };
-        self.answer(self.gateway.ask(Request::Remove { path: &path, contents }, planned))
+        self.answer(self.gateway.ask(Request::Remove { path: &path, contents }, expect_planning))
     }
 }
 
 impl wit::HostStagedFile for StoreState {
     fn body(&mut self, this: Resource<GuestStagedFile>) -> wasmtime::Result<Resource<DynOutputStream>> {
-        self.without_stream(&this, "asked for a second body stream of")?;
+        self.with_free_body(&this, "asked for a second body stream of")?;
         let stream: DynOutputStream = Box::new(BodyStream(self.table.get(&this)?.0.clone()));
         Ok(self.table.push_child(stream, &this)?)
     }
@@ -144,7 +144,7 @@ impl wit::HostStagedFile for StoreState {
         this: Resource<GuestStagedFile>,
         index: u32,
     ) -> wasmtime::Result<Result<u64, WitError>> {
-        let file = self.without_stream(&this, "appended an attachment to")?;
+        let file = self.with_free_body(&this, "appended an attachment to")?;
         self.answer(self.gateway.ask(Request::AppendAttachment { file, index }, |reply| match reply {
             Reply::Appended(bytes) => Some(bytes),
             _ => None,
@@ -156,8 +156,8 @@ impl wit::HostStagedFile for StoreState {
         this: Resource<GuestStagedFile>,
         path: String,
     ) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
-        let file = self.without_stream(&this, "appended a file to")?;
-        self.answer(self.gateway.ask(Request::AppendFile { file, path: &path }, taken))
+        let file = self.with_free_body(&this, "appended a file to")?;
+        self.answer(self.gateway.ask(Request::AppendFile { file, path: &path }, expect_taken))
     }
 
     fn expect(
@@ -166,12 +166,12 @@ impl wit::HostStagedFile for StoreState {
         sha256: String,
     ) -> wasmtime::Result<Result<(), WitError>> {
         let file = self.table.get(&this)?.0.id;
-        self.answer(self.gateway.ask(Request::Expect { file, sha256: &sha256 }, done))
+        self.answer(self.gateway.ask(Request::Expect { file, sha256: &sha256 }, expect_done))
     }
 
     fn finish(&mut self, this: Resource<GuestStagedFile>) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
-        let file = self.without_stream(&this, "sealed")?;
-        let sealed = self.gateway.ask(Request::Seal(file), taken);
+        let file = self.with_free_body(&this, "sealed")?;
+        let sealed = self.gateway.ask(Request::Seal(file), expect_taken);
         self.table.delete(this)?;
         self.answer(sealed)
     }
@@ -202,7 +202,7 @@ impl BodyStream {
     fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
         // The text starts with the code, so that the guest can tell a quota from a full disk.
         let request = Request::Write { file: self.0.id, bytes: Raw::new(bytes) };
-        let written = self.0.gateway.ask(request, done);
+        let written = self.0.gateway.ask(request, expect_done);
         written.map_err(|error| StreamError::LastOperationFailed(wasmtime::Error::msg(error.to_string())))
     }
 }

@@ -100,7 +100,7 @@ pub(crate) enum ExceededBound {
 
 impl MemoryLimit {
     /// So much, over all memories.
-    pub(crate) fn of(bytes_max: usize) -> Self {
+    pub(crate) fn new(bytes_max: usize) -> Self {
         Self { bytes_max, bytes: 0, exceeded: None }
     }
 

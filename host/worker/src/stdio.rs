@@ -43,7 +43,7 @@ impl CallStreams {
         let mut captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         captured.end_line();
         captured.end_over();
-        one_line(&captured.last.telling(), 400)
+        one_line(&captured.last.telling_message(), 400)
     }
 
     /// Logs what is left of the last line, and how much was dropped.

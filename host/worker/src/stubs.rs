@@ -38,7 +38,7 @@ pub(crate) fn link(
         let is_linked = needs(name).is_none_or(|needs| needs.granted_by(grants));
         match import.ty {
             ComponentItem::ComponentInstance(instance) if is_linked => {
-                let Some(known) = linked_name(name) else { continue };
+                let Some(known) = stub_name(name) else { continue };
                 let mut place = linker.instance(&known)?;
                 for (item, export) in instance.exports(&engine) {
                     match export.ty {
@@ -59,7 +59,7 @@ pub(crate) fn link(
 }
 
 /// The name under which the host links an interface that the component asks for.
-fn linked_name(name: &str) -> Option<String> {
+fn stub_name(name: &str) -> Option<String> {
     let (interface, _) = name.split_once('@')?;
     let (_, version) = LINKED.iter().find(|(package, _)| interface.starts_with(package))?;
     Some(format!("{interface}@{version}"))
@@ -80,7 +80,7 @@ fn interface(
             ComponentItem::ComponentInstance(inner) => {
                 interface(&mut place.instance(item)?, name, &inner, engine, seen)?;
             }
-            _ => return Err(impossible(&format!("{name}#{item}"))),
+            _ => return Err(stub_error(&format!("{name}#{item}"))),
         }
     }
     Ok(())
@@ -96,7 +96,7 @@ fn root_item(
         ComponentItem::ComponentFunc(_) => function(root, None, name),
         ComponentItem::Resource(ty) => resource(root, name, ty, seen),
         ComponentItem::Type(_) => Ok(()),
-        _ => Err(impossible(name)),
+        _ => Err(stub_error(name)),
     }
 }
 
@@ -137,7 +137,7 @@ fn resource(
     place.resource(name, ResourceType::host::<StubResource>(), |_, _| Ok(()))
 }
 
-fn impossible(name: &str) -> wasmtime::Error {
+fn stub_error(name: &str) -> wasmtime::Error {
     let said = format!("it imports {}, which is neither a function nor an interface", one_line(name, 200));
     wasmtime::Error::msg(said)
 }

@@ -33,13 +33,13 @@ pub fn mermaid(workflow: &Workflow) -> String {
             TaskWork::Send { .. } => ("[/", "/]"),
             TaskWork::Wait { .. } | TaskWork::Approve { .. } => ("{{", "}}"),
         };
-        line(format!("t{at}{open}\"{}<br/>{}\"{close}", task.id, escaped(&what)));
+        line(format!("t{at}{open}\"{}<br/>{}\"{close}", task.id, escape(&what)));
     }
     for at in 1..workflow.tasks.len() {
         line(format!("t{} --> t{at}", at - 1));
     }
     for (at, task) in workflow.tasks.iter().enumerate() {
-        for from in used_by(workflow, &task.work).into_iter().filter(|from| from + 1 != at) {
+        for from in tasks_used(workflow, &task.work).into_iter().filter(|from| from + 1 != at) {
             line(format!("t{from} -.-> t{at}"));
         }
     }
@@ -47,7 +47,7 @@ pub fn mermaid(workflow: &Workflow) -> String {
 }
 
 /// The tasks whose outputs a task uses, in order.
-fn used_by(workflow: &Workflow, work: &TaskWork) -> Vec<usize> {
+fn tasks_used(workflow: &Workflow, work: &TaskWork) -> Vec<usize> {
     let mut texts = Vec::new();
     work.texts(&mut texts);
     if let TaskWork::Agent { agent, action, .. } = work {
@@ -64,7 +64,7 @@ fn used_by(workflow: &Workflow, work: &TaskWork) -> Vec<usize> {
 }
 
 /// A text between quotes of a label.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let line = cofferdam_core::text::one_line(text, 120);
     line.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -46,7 +46,7 @@ impl FileFault {
         Self { mark, code: ErrorCode::TemplateFailed, problem }
     }
 
-    pub(crate) fn coded(self, code: ErrorCode) -> Self {
+    pub(crate) fn with_code(self, code: ErrorCode) -> Self {
         Self { code, ..self }
     }
 
@@ -57,12 +57,12 @@ impl FileFault {
 }
 
 /// What was written, short enough for a message.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     format!("`{}`", one_line(text, 80))
 }
 
 /// Names in a sentence: `a, b and c`.
-pub(crate) fn listed(names: &[&str]) -> String {
+pub(crate) fn list_names(names: &[&str]) -> String {
     match names {
         [] => "nothing".to_owned(),
         [one] => (*one).to_owned(),

@@ -1,6 +1,6 @@
 //! Times of a schedule: minute, hour, day of the month, month, day of the week, in UTC.
 
-use crate::problem::quoted;
+use crate::problem::quote;
 
 const FIELDS: [(&str, u32, u32); 5] = [
     ("minute", 0, 59),
@@ -16,7 +16,7 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
     if fields.len() != FIELDS.len() {
         return Err(format!(
             "{} has {} fields; write minute, hour, day of the month, month and day of the week, e.g. \"30 7 * * 1-5\"",
-            quoted(text),
+            quote(text),
             fields.len()
         ));
     }
@@ -25,7 +25,7 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         if !is_sound {
             return Err(format!(
                 "{} is no {name}; write *, a number from {low} to {high}, a range such as {low}-{high}, a list, or a step such as */2",
-                quoted(field)
+                quote(field)
             ));
         }
     }
@@ -46,14 +46,14 @@ pub fn latest(schedule: &str, after: i64, until: i64) -> Option<i64> {
     let is_day = |days: i64| {
         let (m, d) = month_and_day(days);
         let w = u32::try_from((days + 4).rem_euclid(7)).unwrap_or(0);
-        let is_weekday = holds(weekday, w, 0, 7) || (w == 0 && holds(weekday, 7, 0, 7));
-        let is_day = holds(day, d, 1, 31);
+        let is_weekday = matches_field(weekday, w, 0, 7) || (w == 0 && matches_field(weekday, 7, 0, 7));
+        let is_day = matches_field(day, d, 1, 31);
         // As cron has it: where both are limited, either will do.
         let fits = match (day.starts_with('*'), weekday.starts_with('*')) {
             (false, false) => is_day || is_weekday,
             _ => is_day && is_weekday,
         };
-        fits && holds(month, m, 1, 12)
+        fits && matches_field(month, m, 1, 12)
     };
     let mut at = last;
     while at >= first {
@@ -63,7 +63,7 @@ pub fn latest(schedule: &str, after: i64, until: i64) -> Option<i64> {
             continue;
         }
         let (h, m) = (u32::try_from(of_day / 60).unwrap_or(0), u32::try_from(of_day % 60).unwrap_or(0));
-        if holds(hour, h, 0, 23) && holds(minute, m, 0, 59) {
+        if matches_field(hour, h, 0, 23) && matches_field(minute, m, 0, 59) {
             return Some(at * MINUTE_MS);
         }
         at -= 1;
@@ -72,7 +72,7 @@ pub fn latest(schedule: &str, after: i64, until: i64) -> Option<i64> {
 }
 
 /// Whether a number is one of a field's.
-fn holds(field: &str, number: u32, low: u32, high: u32) -> bool {
+fn matches_field(field: &str, number: u32, low: u32, high: u32) -> bool {
     field.split(',').any(|part| {
         let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
         let parse = |text: &str| text.parse::<u32>().unwrap_or(u32::MAX);

@@ -106,7 +106,7 @@ impl Requests {
         }
         let open = self.open();
         let found = open.iter().find(|(id, request)| named(id, &request.session) && reached(request));
-        found.map(|(id, _)| id.clone()).ok_or_else(|| self.nothing_open(to))
+        found.map(|(id, _)| id.clone()).ok_or_else(|| self.not_open_error(to))
     }
 
     /// The request that an address means to the operator, who reaches every one.
@@ -122,20 +122,20 @@ impl Requests {
             is(&to.request, Some(id.as_str()))
                 && is(&to.session, request.session.as_ref().map(SessionId::as_str))
         });
-        let (id, request) = found.ok_or_else(|| self.nothing_open(to))?;
+        let (id, request) = found.ok_or_else(|| self.not_open_error(to))?;
         let (session, caller) = (request.session.clone(), request.caller.clone());
         Ok(CallOrigin { request: id.clone(), session, caller })
     }
 
     /// What is said where nothing is being answered.
-    pub fn nothing_open(&self, to: &Address) -> NotOpen {
+    pub fn not_open_error(&self, to: &Address) -> NotOpen {
         let named = to.request.as_ref().or(to.session.as_ref());
         NotOpen::NothingOpen(one_line(named.map_or("", String::as_str), 120))
     }
 
     /// Does work while a request stays open: it does not end before the work has. `None` when it
     /// has ended.
-    pub fn while_open<T>(&self, request: &TurnId, work: impl FnOnce() -> T) -> Option<T> {
+    pub fn run_while_open<T>(&self, request: &TurnId, work: impl FnOnce() -> T) -> Option<T> {
         let entry = self.open().get(request).cloned()?;
         let state = lock(&entry.state);
         (*state == RequestState::Open).then(work)
@@ -241,8 +241,8 @@ mod tests {
     fn what_has_ended_takes_nothing_more() {
         let requests = Arc::new(Requests::new(CallScope::Everyone));
         let open = requests.begin(origin("1", "s", "ann"));
-        assert_eq!(requests.while_open(&TurnId::new("1"), || 7), Some(7));
+        assert_eq!(requests.run_while_open(&TurnId::new("1"), || 7), Some(7));
         drop(open);
-        assert_eq!(requests.while_open(&TurnId::new("1"), || 7), None);
+        assert_eq!(requests.run_while_open(&TurnId::new("1"), || 7), None);
     }
 }

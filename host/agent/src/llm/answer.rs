@@ -61,7 +61,7 @@ impl ModelAnswer {
     }
 
     /// The text that came since the last time.
-    pub(super) fn fresh(&mut self) -> Option<&str> {
+    pub(super) fn take_new_text(&mut self) -> Option<&str> {
         let fresh = self.text.get(self.told..).filter(|fresh| !fresh.is_empty());
         self.told = self.text.len();
         fresh
@@ -117,7 +117,7 @@ impl ModelAnswer {
     /// estimate.
     pub(super) fn cost(&self) -> TokenUsage {
         let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
-        let written = TokenUsage::estimated(self.text.len() + calls.sum::<usize>());
+        let written = TokenUsage::estimate_tokens(self.text.len() + calls.sum::<usize>());
         TokenUsage { output_tokens: self.usage.output_tokens.max(written), ..self.usage }
     }
 
@@ -128,7 +128,7 @@ impl ModelAnswer {
         let mut taken = BTreeSet::new();
         let tool_calls = self.calls.into_iter().map(|call| {
             let id =
-                if call.id.is_empty() || taken.contains(&call.id) { made_up(taken.len()) } else { call.id };
+                if call.id.is_empty() || taken.contains(&call.id) { make_id(taken.len()) } else { call.id };
             taken.insert(id.clone());
             let empty = call.arguments.trim().is_empty() && self.stop != Stop::Length;
             let arguments = if empty { "{}".to_owned() } else { call.arguments };
@@ -145,7 +145,7 @@ impl ModelAnswer {
 
 /// An id in the form that every server takes. The hasher's keys are random, so no two conversations
 /// share one.
-fn made_up(number: usize) -> String {
+fn make_id(number: usize) -> String {
     format!("call_{:016x}", RandomState::new().hash_one(number))
 }
 
@@ -161,14 +161,14 @@ mod tests {
     #[test]
     fn text_is_handed_on_once_and_returned_whole() {
         let mut answer = ModelAnswer::default();
-        assert!(answer.fresh().is_none() && !answer.has_begun());
+        assert!(answer.take_new_text().is_none() && !answer.has_begun());
         answer.say("ab").expect("fits");
-        assert_eq!(answer.fresh(), Some("ab"));
-        assert_eq!(answer.fresh(), None);
+        assert_eq!(answer.take_new_text(), Some("ab"));
+        assert_eq!(answer.take_new_text(), None);
         answer.begin_paragraph();
-        assert_eq!(answer.fresh(), None);
+        assert_eq!(answer.take_new_text(), None);
         answer.say("é").expect("fits");
-        assert_eq!(answer.fresh(), Some("\n\né"));
+        assert_eq!(answer.take_new_text(), Some("\n\né"));
         assert_eq!(answer.into_reply().text.as_deref(), Some("ab\n\né"));
         let mut blank = ModelAnswer::default();
         blank.say(" \n").expect("fits");

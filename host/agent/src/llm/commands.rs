@@ -11,8 +11,8 @@ use crate::turn::{
 use async_trait::async_trait;
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::command::{TypedCommand, typed};
-use cofferdam_core::text::{about, one_line, spelled_out};
+use cofferdam_core::command::{TypedCommand, split_command};
+use cofferdam_core::text::{about, one_line, escape_deceptive};
 use cofferdam_core::tool::wire_name;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -29,18 +29,18 @@ const LISTING_CHARS_MAX: usize = 1500;
 
 impl Commands {
     /// Where there is no model: they are all that is understood.
-    pub fn alone() -> Self {
+    pub fn new() -> Self {
         Self { listing_chars_max: LISTING_CHARS_MAX }
     }
 
     /// Beside a model, whose own words come before the listing of `/help`.
-    pub fn beside_a_model() -> Self {
+    pub fn with_model() -> Self {
         Self { listing_chars_max: LISTING_CHARS_MAX - HELP_CHARS_MAX }
     }
 
     /// The same with so much room for what others add to a listing.
     #[must_use]
-    pub fn leaving(self, chars: usize) -> Self {
+    pub fn with_reserved(self, chars: usize) -> Self {
         Self { listing_chars_max: self.listing_chars_max.saturating_sub(chars) }
     }
 
@@ -48,7 +48,7 @@ impl Commands {
         match conversation.entries.last() {
             Some(HistoryEntry::ToolResult { result: Ok(value), .. }) => say(value.to_string()),
             Some(HistoryEntry::ToolResult { result: Err(error), .. }) => say(error.to_string()),
-            Some(HistoryEntry::User { text, attachments, .. }) => match typed(text) {
+            Some(HistoryEntry::User { text, attachments, .. }) => match split_command(text) {
                 Some(command) => self.run(command, tools),
                 None if attachments.is_empty() => {
                     say("I run commands, not conversations. /help lists them.".into())
@@ -69,7 +69,7 @@ impl Commands {
     fn run(&self, command: TypedCommand<'_>, tools: &[ToolSpec]) -> StepReply {
         let (name, rest) = (command.name, command.arguments());
         match command.word() {
-            Some("help") if !rest.is_empty() => return say(explained(rest, tools)),
+            Some("help") if !rest.is_empty() => return say(explain_tool(rest, tools)),
             Some("help" | "start") => return say(self.help(tools)),
             Some("steer") => return say(NOTHING_TO_STEER.into()),
             Some(word) => {
@@ -86,7 +86,7 @@ impl Commands {
             Ok(if rest.starts_with('{') { rest.to_owned() } else { "{}".into() })
         } else {
             let schema = known.map_or(&Value::Null, |t| &t.arguments);
-            typed_arguments(schema, rest).map(|arguments| arguments.to_string())
+            parse_arguments(schema, rest).map(|arguments| arguments.to_string())
         };
         let call = ToolCall { id: "0".into(), tool: one_line(name, 80), arguments };
         StepReply { tool_calls: vec![call], ..StepReply::default() }
@@ -99,13 +99,13 @@ impl Commands {
             lines.extend(HOW.map(str::to_owned));
             lines
         };
-        let told = |tool: &ToolSpec| [synopsis(tool), format!("    {}", spelled_out(&tool.summary))];
+        let told = |tool: &ToolSpec| [synopsis(tool), format!("    {}", escape_deceptive(&tool.summary))];
         let whole = with_how(tools.iter().flat_map(told).collect());
         let synopses = with_how(tools.iter().map(synopsis).collect());
         let names = with_how(tools.iter().map(|tool| format!("/{}", tool.name)).collect());
         let fits = |lines: &Vec<String>| chars(lines) <= self.listing_chars_max;
         let lines = [whole, synopses].into_iter().find(fits).unwrap_or(names);
-        bounded(lines, self.listing_chars_max)
+        fit_lines(lines, self.listing_chars_max)
     }
 }
 
@@ -139,7 +139,7 @@ fn say(text: String) -> StepReply {
 }
 
 /// What `/help NAME` says.
-fn explained(name: &str, tools: &[ToolSpec]) -> String {
+fn explain_tool(name: &str, tools: &[ToolSpec]) -> String {
     let name = name.strip_prefix('/').unwrap_or(name);
     match tools.iter().find(|tool| tool.name == wire_name(name)) {
         Some(tool) => usage(tool),
@@ -159,7 +159,7 @@ fn words(text: &str) -> Option<Vec<String>> {
 ///
 /// # Errors
 /// [`BadArguments`].
-pub fn typed_arguments(schema: &Value, text: &str) -> Result<Value, BadArguments> {
+pub fn parse_arguments(schema: &Value, text: &str) -> Result<Value, BadArguments> {
     from_pairs(schema, &words(text).ok_or(BadArguments::OpenQuote)?)
 }
 
@@ -182,19 +182,19 @@ fn synopsis(tool: &ToolSpec) -> String {
             Some("string") => "TEXT",
             _ => "JSON",
         };
-        let word = format!("{}={kind}", spelled_out(name));
+        let word = format!("{}={kind}", escape_deceptive(name));
         words.push(if required.contains(name.as_str()) { word } else { format!("[{word}]") });
     }
     words.join(" ")
 }
 
 fn usage(tool: &ToolSpec) -> String {
-    let mut lines = vec![synopsis(tool), format!("    {}", spelled_out(&tool.summary))];
+    let mut lines = vec![synopsis(tool), format!("    {}", escape_deceptive(&tool.summary))];
     for (name, schema) in tool.arguments["properties"].as_object().into_iter().flatten() {
         let what = one_line(schema["description"].as_str().unwrap_or(""), 300);
-        lines.push(format!("{}: {what}", spelled_out(name)));
+        lines.push(format!("{}: {what}", escape_deceptive(name)));
     }
-    bounded(lines, LISTING_CHARS_MAX)
+    fit_lines(lines, LISTING_CHARS_MAX)
 }
 
 /// What came and can be saved; what cannot is told by the turn itself.
@@ -212,7 +212,7 @@ fn listing(attachments: &[AttachmentInfo]) -> String {
     }
     let save = format!("/attachment_save index={} path=/shared/NAME", first.index);
     lines.push(format!("To save one, reply to the message with: {save}"));
-    bounded(lines, LISTING_CHARS_MAX)
+    fit_lines(lines, LISTING_CHARS_MAX)
 }
 
 /// Characters of lines, each with its end.
@@ -221,7 +221,7 @@ fn chars(lines: &[String]) -> usize {
 }
 
 /// Whole lines up to the limit; what does not fit is counted.
-fn bounded(lines: Vec<String>, chars_max: usize) -> String {
+fn fit_lines(lines: Vec<String>, chars_max: usize) -> String {
     // Room for the line that says how many were left out.
     const TAIL_CHARS: usize = 40;
     let (mut text, mut chars, count) = (String::new(), 0, lines.len());
@@ -270,7 +270,7 @@ mod tests {
     }
 
     fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> StepReply {
-        Commands::alone().decide(conversation, tools)
+        Commands::new().decide(conversation, tools)
     }
 
     fn told(text: &str) -> String {
@@ -373,7 +373,7 @@ mod tests {
         let synopsis = synopsis(&tool);
         assert!(synopsis.starts_with("/many [argument_0=TEXT] argument_1=TEXT "), "{synopsis:.80}");
         assert!(synopsis.ends_with(" argument_199999=TEXT"));
-        assert!(Commands::alone().help(&[tool]).starts_with("/many\n"), "its name alone fits a message");
+        assert!(Commands::new().help(&[tool]).starts_with("/many\n"), "its name alone fits a message");
     }
 
     #[test]
@@ -381,8 +381,8 @@ mod tests {
         let many: Vec<ToolSpec> =
             (10..60).map(|n| ToolSpec { name: format!("foreign_tool_{n}"), ..tools().remove(0) }).collect();
         for (commands, chars_max) in [
-            (Commands::alone(), LISTING_CHARS_MAX),
-            (Commands::beside_a_model(), LISTING_CHARS_MAX - HELP_CHARS_MAX),
+            (Commands::new(), LISTING_CHARS_MAX),
+            (Commands::with_model(), LISTING_CHARS_MAX - HELP_CHARS_MAX),
         ] {
             let help = commands.help(&many);
             assert!(help.chars().count() <= chars_max, "{help}");
@@ -390,7 +390,7 @@ mod tests {
             assert!(help.ends_with(HOW[2]), "{help}");
         }
         let most: Vec<ToolSpec> = many.iter().cycle().take(500).cloned().collect();
-        assert!(Commands::alone().help(&most).chars().count() <= LISTING_CHARS_MAX);
+        assert!(Commands::new().help(&most).chars().count() <= LISTING_CHARS_MAX);
     }
 
     #[test]

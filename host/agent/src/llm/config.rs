@@ -197,12 +197,12 @@ impl Config {
     /// [`ConfigError`], which says what to write instead.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.kind == ProviderKind::Commands {
-            return self.written().map_or(Ok(()), |key| Err(ConfigError::WithoutModel(key)));
+            return self.first_key().map_or(Ok(()), |key| Err(ConfigError::WithoutModel(key)));
         }
         let address = self.address()?;
         self.model()?;
         self.check_key(&address)?;
-        if let Some(other) = self.accepts().into_iter().find(|pattern| !is_shown(pattern)) {
+        if let Some(other) = self.accepted_types().into_iter().find(|pattern| !is_shown(pattern)) {
             return Err(ConfigError::Accepts(one_line(&other, 80)));
         }
         match self.max_output_tokens() {
@@ -212,7 +212,7 @@ impl Config {
     }
 
     /// The first key that is written and only concerns models.
-    fn written(&self) -> Option<&'static str> {
+    fn first_key(&self) -> Option<&'static str> {
         let keys = [
             ("provider.base_url", self.base_url.is_some()),
             ("provider.model", self.model.is_some()),
@@ -255,7 +255,7 @@ impl Config {
     }
 
     /// Patterns of media types that the model is shown.
-    pub fn accepts(&self) -> Vec<String> {
+    pub fn accepted_types(&self) -> Vec<String> {
         let default = || self.kind.defaults().accepts.iter().map(|&shown| shown.to_owned()).collect();
         self.accepts.clone().unwrap_or_else(default)
     }

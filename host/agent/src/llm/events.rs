@@ -20,7 +20,7 @@ pub(super) struct Events(BoxStream<'static, Result<Event, EventStreamError<Attem
 
 impl Events {
     /// Reads them from an answer whose head has come, waiting `first_byte` for the rest to begin.
-    pub(super) fn of(response: Response, first_byte: Duration, patience: &RequestTimeouts) -> Self {
+    pub(super) fn new(response: Response, first_byte: Duration, patience: &RequestTimeouts) -> Self {
         let reading =
             EventStream { response, meter: Meter::default(), wait: first_byte, silence: patience.silence };
         let pieces = try_unfold(reading, |mut reading| async move {

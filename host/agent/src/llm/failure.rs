@@ -93,7 +93,7 @@ const LOADING: &[&str] = &["loading model", "currently loading"];
 
 impl AttemptFailure {
     /// The failure that an answer of this status tells of. `after` is the pause that it asks for.
-    pub(super) fn of_status(status: u16, body: &str, after: Option<Duration>) -> Self {
+    pub(super) fn from_status(status: u16, body: &str, after: Option<Duration>) -> Self {
         let error = serde_json::from_str::<Value>(body).ok().map(|body| body["error"].clone());
         let error = error.filter(|error| !error.is_null());
         // Servers mask a wrong key in their words and still show some of it.
@@ -123,13 +123,13 @@ impl AttemptFailure {
     }
 
     /// The failure that an error in a stream tells of. Its code may be a status.
-    pub(super) fn of_error(error: &Value) -> Self {
+    pub(super) fn from_stream_error(error: &Value) -> Self {
         // As a number, or as a text: LiteLLM.
         let code = &error["code"];
         let status = code.as_u64().or_else(|| code.as_str()?.parse().ok());
         if let Some(status @ 400..=599) = status.and_then(|code| u16::try_from(code).ok()) {
             let body = serde_json::json!({ "error": error }).to_string();
-            return Self::of_status(status, &body, None);
+            return Self::from_status(status, &body, None);
         }
         let (kind, said) = (kinds(error), words(error));
         let says = |names: &[&str]| names.iter().any(|name| kind.contains(name));
@@ -195,7 +195,7 @@ impl AttemptFailure {
     }
 
     /// The pause that the server asks for.
-    pub(super) fn after(&self) -> Option<Duration> {
+    pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Busy { after, .. } => *after,
             _ => None,
@@ -203,11 +203,11 @@ impl AttemptFailure {
     }
 
     /// What the user is told when nothing of an answer has come.
-    pub(super) fn told(&self) -> ProviderError {
-        let asked_to_wait = self.after().filter(|after| *after > super::patience::RETRY_AFTER_MAX);
+    pub(super) fn to_error(&self) -> ProviderError {
+        let asked_to_wait = self.retry_after().filter(|after| *after > super::patience::RETRY_AFTER_MAX);
         match self {
             Self::Busy { .. } if asked_to_wait.is_some() => {
-                let wait = in_words(asked_to_wait.unwrap_or_default());
+                let wait = describe_span(asked_to_wait.unwrap_or_default());
                 ProviderError::Unavailable(format!(
                     "The model takes no requests for another {wait}; your message is kept. Send /retry after that."
                 ))
@@ -247,8 +247,8 @@ impl AttemptFailure {
 
     /// The same of a request that shows files, which may be what is refused: a picture that is too
     /// large or broken, a locked document.
-    pub(super) fn told_of_files(&self) -> ProviderError {
-        let told = self.told();
+    pub(super) fn to_file_error(&self) -> ProviderError {
+        let told = self.to_error();
         match self {
             Self::Refused(_) | Self::Blind(_) | Self::TooLarge(_) => {
                 ProviderError::Unshowable(told.to_string())
@@ -258,9 +258,9 @@ impl AttemptFailure {
     }
 
     /// What the user is told when a part of the answer had come: it does not count.
-    pub(super) fn broke_off(&self) -> ProviderError {
+    pub(super) fn interrupted_error(&self) -> ProviderError {
         match self {
-            Self::TooMuch(_) => self.told(),
+            Self::TooMuch(_) => self.to_error(),
             _ => ProviderError::Unavailable(
                 "The model's answer broke off before its end; your message is kept. Send /retry to try again.".into(),
             ),
@@ -290,7 +290,7 @@ fn has_one_of(words: &[&str], said: &str) -> bool {
 }
 
 /// A span in words that nobody mistakes, rounded up.
-fn in_words(span: Duration) -> String {
+fn describe_span(span: Duration) -> String {
     match span.as_secs() {
         0..=90 => format!("{} seconds", span.as_secs()),
         91..=5400 => format!("{} minutes", span.as_secs().div_ceil(60)),
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn statuses_are_sorted_by_what_helps() {
-        let of = |status, body: &str| AttemptFailure::of_status(status, body, None);
+        let of = |status, body: &str| AttemptFailure::from_status(status, body, None);
         for status in [408, 409, 429, 500, 502, 503, 529] {
             assert!(of(status, "").may_pass(), "{status}");
         }
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn errors_in_a_stream_are_sorted_alike() {
-        let of = |error: &str| AttemptFailure::of_error(&serde_json::from_str(error).expect("JSON"));
+        let of = |error: &str| AttemptFailure::from_stream_error(&serde_json::from_str(error).expect("JSON"));
         assert!(of(r#"{"type":"overloaded_error","message":"Overloaded"}"#).may_pass());
         assert!(
             of(r#"{"type":"api_error"}"#).may_pass() && of(r#"{"code":"rate_limit_exceeded"}"#).may_pass()
@@ -389,17 +389,17 @@ mod tests {
             // Of the network this program says itself what is wrong.
             let reason = failure.reason();
             assert!(!reason.contains("sk-") || matches!(failure, AttemptFailure::Unreachable(_)), "{reason}");
-            for told in [failure.told(), failure.broke_off()] {
+            for told in [failure.to_error(), failure.interrupted_error()] {
                 let told = told.to_string();
                 assert!(!told.contains("sk-") && !told.contains("http") && !told.contains('{'), "{told}");
                 assert!(told.ends_with('.') && told.len() < 200, "{told}");
             }
         }
-        let refused = AttemptFailure::of_status(400, r#"{"error":{"message":"no, Ann: go"}}"#, None);
+        let refused = AttemptFailure::from_status(400, r#"{"error":{"message":"no, Ann: go"}}"#, None);
         assert_eq!(refused.reason(), "refused (HTTP status 400)");
         let wait = |seconds| {
             AttemptFailure::Busy { said: String::new(), after: Some(Duration::from_secs(seconds)) }
-                .told()
+                .to_error()
                 .to_string()
         };
         assert!(wait(31).contains("another 31 seconds"), "{}", wait(31));
@@ -410,8 +410,8 @@ mod tests {
     #[test]
     fn a_refused_key_is_not_quoted_and_words_are_bounded() {
         let body = r#"{"error":{"message":"Incorrect API key provided: sk-ab***yz"}}"#;
-        assert!(!AttemptFailure::of_status(401, body, None).to_string().contains("yz"));
+        assert!(!AttemptFailure::from_status(401, body, None).to_string().contains("yz"));
         let long = format!(r#"{{"error":{{"message":"{}"}}}}"#, "x".repeat(10_000));
-        assert!(AttemptFailure::of_status(400, &long, None).to_string().len() < 400);
+        assert!(AttemptFailure::from_status(400, &long, None).to_string().len() < 400);
     }
 }

@@ -82,7 +82,7 @@ impl ModelServer {
         loop {
             let mut answer = ModelAnswer::default();
             let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, &mut telling).await {
-                Ok(()) => return Ok(counted(answer.into_reply(), telling.lost)),
+                Ok(()) => return Ok(add_lost_tokens(answer.into_reply(), telling.lost)),
                 Err(failure) => failure,
             };
             let said = self.scrub(&failure);
@@ -93,9 +93,9 @@ impl ModelServer {
                 COUNTS.model.requests.add("broke_off", 1);
                 MODEL.failed(now_ms(), &format!("the answer broke off: {}", failure.reason()));
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
-                return Err(ProviderError::BrokeOff { said: failure.broke_off().to_string(), usage: lost });
+                return Err(ProviderError::BrokeOff { said: failure.interrupted_error().to_string(), usage: lost });
             }
-            let asked = failure.after().unwrap_or_default();
+            let asked = failure.retry_after().unwrap_or_default();
             let pause = backoff.pause_of_at_least(asked);
             let late = started.elapsed() + pause > self.patience.retrying;
             let hopeless = !failure.may_pass() || asked > self.patience.retry_after || late;
@@ -104,13 +104,13 @@ impl ModelServer {
                 COUNTS.model.requests.add("failed", 1);
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
                 let told = match asking.shows {
-                    PromptMedia::Text => failure.told(),
-                    PromptMedia::Files => failure.told_of_files(),
+                    PromptMedia::Text => failure.to_error(),
+                    PromptMedia::Files => failure.to_file_error(),
                 };
                 match told {
                     // Another request may succeed.
                     ProviderError::TooLong(_) | ProviderError::Unshowable(_) => {
-                        MODEL.refused(now_ms(), &failure.reason())
+                        MODEL.note_refused(now_ms(), &failure.reason())
                     }
                     _ => MODEL.failed(now_ms(), &failure.reason()),
                 }
@@ -130,7 +130,7 @@ impl ModelServer {
 
     /// A request for something below the address, without the key.
     pub(super) fn get(&self, path: &str) -> RequestBuilder {
-        self.client.get(self.address.below(path))
+        self.client.get(self.address.join(path))
     }
 
     /// What a failure says, without the key.
@@ -149,7 +149,7 @@ impl ModelServer {
         let deadline = Instant::now() + self.patience.first_byte;
         let request = self
             .client
-            .post(self.address.below(dialect.path()))
+            .post(self.address.join(dialect.path()))
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream")
             .headers(dialect.headers(self.key.as_ref()))
@@ -161,7 +161,7 @@ impl ModelServer {
         if response.status() != 200 || !may_be_events(response.headers()) {
             return Err(refusal(response, left).await);
         }
-        let mut events = Events::of(response, left, &self.patience);
+        let mut events = Events::new(response, left, &self.patience);
         let mut listener = dialect.listener();
         while let Some(event) = events.next().await? {
             let heard = listener.hear(&event.data, answer);
@@ -188,7 +188,7 @@ impl AnswerListener<'_> {
     /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the
     /// cost alone is told.
     fn tell(&mut self, answer: &mut ModelAnswer) {
-        if let Some(fresh) = answer.fresh() {
+        if let Some(fresh) = answer.take_new_text() {
             self.to.take(Delta::Text(fresh.to_owned()));
         }
         let spent = self.lost.and(answer.cost());
@@ -204,9 +204,9 @@ fn now_ms() -> i64 {
 }
 
 /// The reply, which is counted, with what attempts before it have cost.
-fn counted(mut reply: StepReply, lost: TokenUsage) -> StepReply {
+fn add_lost_tokens(mut reply: StepReply, lost: TokenUsage) -> StepReply {
     COUNTS.model.requests.add("answered", 1);
-    MODEL.succeeded(now_ms());
+    MODEL.note_success(now_ms());
     // Where the server does not count the reply itself, the whole is left to an estimate.
     if reply.usage != TokenUsage::default() {
         reply.usage = reply.usage.and(lost);
@@ -241,10 +241,10 @@ async fn refusal(mut response: Response, left: Duration) -> AttemptFailure {
     let _ = timeout(left, reading).await;
     let body = String::from_utf8_lossy(&body);
     if status != 200 {
-        return AttemptFailure::of_status(status, &body, after);
+        return AttemptFailure::from_status(status, &body, after);
     }
     match serde_json::from_str::<serde_json::Value>(&body) {
-        Ok(answer) if !answer["error"].is_null() => AttemptFailure::of_error(&answer["error"]),
+        Ok(answer) if !answer["error"].is_null() => AttemptFailure::from_stream_error(&answer["error"]),
         _ => AttemptFailure::Unreadable("it is no stream of events".into()),
     }
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 pub(super) fn from_environment(name: &str, value: Option<String>) -> Result<Secret, ConfigError> {
     let value = value.filter(|value| !value.trim().is_empty());
     let value = value.ok_or_else(|| ConfigError::KeyVariable(name.to_owned()))?;
-    checked(&value).ok_or_else(|| ConfigError::KeyMalformed(format!("the environment variable {name}")))
+    check_key(&value).ok_or_else(|| ConfigError::KeyMalformed(format!("the environment variable {name}")))
 }
 
 /// The key in a file that its owner alone can read.
@@ -22,11 +22,11 @@ pub(super) fn from_environment(name: &str, value: Option<String>) -> Result<Secr
 /// [`ConfigError`], among others when anybody else has a permission on the file.
 pub(super) fn from_file(path: &Path) -> Result<Secret, ConfigError> {
     let text = read_secret(path)?;
-    checked(&text).ok_or_else(|| ConfigError::KeyMalformed(path.display().to_string()))
+    check_key(&text).ok_or_else(|| ConfigError::KeyMalformed(path.display().to_string()))
 }
 
 /// A key without the blanks around it; none if it could not stand in a header.
-pub fn checked(text: &str) -> Option<Secret> {
+pub fn check_key(text: &str) -> Option<Secret> {
     let text = text.trim();
     let sound = (1..=SECRET_BYTES_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
     sound.then(|| Secret::new(text))
@@ -39,9 +39,9 @@ mod tests {
 
     #[test]
     fn what_cannot_stand_in_a_header_is_no_key() {
-        assert_eq!(checked(" sk-a_1/+=\n").expect("a key").reveal(), "sk-a_1/+=");
+        assert_eq!(check_key(" sk-a_1/+=\n").expect("a key").reveal(), "sk-a_1/+=");
         for text in ["", " ", "a b", "a\nb", "ä", "a\0", &"k".repeat(SECRET_BYTES_MAX + 1)] {
-            assert!(checked(text).is_none(), "{text:?}");
+            assert!(check_key(text).is_none(), "{text:?}");
         }
         let said = from_environment("MY_KEY", Some("sk 1234".into())).expect_err("refused").to_string();
         assert!(said.contains("MY_KEY") && !said.contains("1234"), "{said}");

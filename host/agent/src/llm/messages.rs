@@ -99,18 +99,18 @@ pub(super) fn messages<'a>(request: StepRequest<'a>, parts: &'a PromptParts) -> 
     for (at, entry) in entries.iter().enumerate() {
         match entry {
             HistoryEntry::User { text, addendum, attachments } => {
-                let mut blocks = said([Some(text), addendum.as_deref()], parts.at(at));
+                let mut blocks = user_blocks([Some(text), addendum.as_deref()], parts.at(at));
                 if blocks.is_empty() {
-                    blocks.push(Block::Text(without_words(attachments.len())));
+                    blocks.push(Block::Text(describe_files(attachments.len())));
                 }
                 push_user(&mut messages, blocks);
             }
             HistoryEntry::Task { prompt, list, shown, .. } => {
-                push_user(&mut messages, asked(prompt, list.as_deref(), shown, parts.at(at)));
+                push_user(&mut messages, task_blocks(prompt, list.as_deref(), shown, parts.at(at)));
             }
             HistoryEntry::Steer { text, addendum, .. } => {
                 let texts = [Some(STEER), Some(text.as_str()), addendum.as_deref()];
-                push_user(&mut messages, said(texts, parts.at(at)));
+                push_user(&mut messages, user_blocks(texts, parts.at(at)));
             }
             HistoryEntry::Summary { text } if text.trim().is_empty() => {}
             HistoryEntry::Summary { text } => {
@@ -136,14 +136,14 @@ pub(super) fn messages<'a>(request: StepRequest<'a>, parts: &'a PromptParts) -> 
 }
 
 /// What a person sent: parts first, then what is not blank of the texts.
-fn said<'a, const N: usize>(texts: [Option<&'a str>; N], parts: &'a [PromptPart]) -> Vec<Block<'a>> {
+fn user_blocks<'a, const N: usize>(texts: [Option<&'a str>; N], parts: &'a [PromptPart]) -> Vec<Block<'a>> {
     let texts = texts.into_iter().flatten().filter(|text| !text.trim().is_empty());
     parts.iter().map(Block::Part).chain(texts.map(|text| Block::Text(text.into()))).collect()
 }
 
 /// What a task asks: its texts first, then what it shows, in order. Each of `parts` is one that is
 /// no text.
-fn asked<'a>(
+fn task_blocks<'a>(
     prompt: &'a str,
     list: Option<&'a str>,
     shown: &'a [TaskAttachments],
@@ -160,7 +160,7 @@ fn asked<'a>(
 
 /// What stands for a message of files alone: left out, the model would seem to have answered
 /// nothing, and to have begun the conversation, which servers refuse.
-fn without_words(files: usize) -> Cow<'static, str> {
+fn describe_files(files: usize) -> Cow<'static, str> {
     match files {
         0 => "(A message without words.)".into(),
         1 => "(A message without words. It brought a file, which is no longer here.)".into(),

@@ -32,7 +32,7 @@ mod responses;
 mod tests;
 
 pub use config::{Config, ConfigError, ProviderKind};
-pub use key::checked as checked_key;
+pub use key::check_key as checked_key;
 pub use parts::PARTS_BYTES_MAX;
 pub use patience::RequestTimeouts;
 pub use probe::{KeyStanding, ModelStanding, ProbeError, Probed, ServerFacts, probe};
@@ -63,13 +63,13 @@ pub fn open(config: &Config) -> Result<Answering, ConfigError> {
     let spare = config.spare_help_chars;
     let (provider, commands): (Arc<dyn Provider>, Arc<dyn Provider>) = match config.kind {
         ProviderKind::Commands => {
-            let commands = Arc::new(Commands::alone().leaving(spare));
+            let commands = Arc::new(Commands::new().with_reserved(spare));
             (commands.clone(), commands)
         }
         ProviderKind::OpenaiChat | ProviderKind::OpenaiResponses | ProviderKind::Anthropic => (
             Arc::new(model::ModelProvider::open(config)?),
-            Arc::new(Commands::beside_a_model().leaving(spare)),
+            Arc::new(Commands::with_model().with_reserved(spare)),
         ),
     };
-    Ok(Answering { provider, commands, instructions, clock: WallClock::of_this_machine() })
+    Ok(Answering { provider, commands, instructions, clock: WallClock::system() })
 }

@@ -43,16 +43,16 @@ impl ModelProvider {
             server: server.map_err(|error| ConfigError::Client(error.to_string()))?,
             dialect,
             name: config.model()?.to_owned(),
-            accepts: config.accepts(),
+            accepts: config.accepted_types(),
             max_output_tokens: config.max_output_tokens(),
         })
     }
 
     /// The body of a request, and whether it shows attachments, whose bytes are dropped as soon as
     /// it is written.
-    async fn asking(&self, request: StepRequest<'_>) -> Result<ModelRequest, ProviderError> {
+    async fn build_body(&self, request: StepRequest<'_>) -> Result<ModelRequest, ProviderError> {
         let unreadable = |error| ProviderError::Refused(format!("an attachment cannot be read: {error}"));
-        let parts = PromptParts::of(request.conversation, &self.accepts).await.map_err(unreadable)?;
+        let parts = PromptParts::read(request.conversation, &self.accepts).await.map_err(unreadable)?;
         let prompt = Prompt {
             model: &self.name,
             max_output_tokens: self.max_output_tokens,
@@ -72,9 +72,9 @@ impl Provider for ModelProvider {
         request: StepRequest<'_>,
         deltas: &mut dyn Deltas,
     ) -> Result<StepReply, ProviderError> {
-        let asking = self.asking(request).await?;
+        let asking = self.build_body(request).await?;
         if asking.body.len() > REQUEST_BYTES_MAX {
-            return Err(AttemptFailure::TooLong(String::new()).told());
+            return Err(AttemptFailure::TooLong(String::new()).to_error());
         }
         self.server.ask(self.dialect.as_ref(), asking, deltas).await
     }

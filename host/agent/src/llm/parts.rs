@@ -57,12 +57,12 @@ impl PromptParts {
     /// # Errors
     /// Something that a task shows cannot be read: of a task everything is shown, or nothing is
     /// asked.
-    pub(super) async fn of(conversation: &Conversation, accepts: &[String]) -> io::Result<Self> {
+    pub(super) async fn read(conversation: &Conversation, accepts: &[String]) -> io::Result<Self> {
         let mut parts = Self::default();
         let mut left = PARTS_BYTES_MAX;
         for (at, entry) in conversation.entries.iter().enumerate() {
             if let HistoryEntry::Task { shown, attachments, .. } = entry {
-                parts.0.insert(at, of_task(shown, attachments).await?);
+                parts.0.insert(at, read_task(shown, attachments).await?);
                 continue;
             }
             let (HistoryEntry::User { attachments, .. } | HistoryEntry::Steer { attachments, .. }) = entry
@@ -70,7 +70,7 @@ impl PromptParts {
                 continue;
             };
             for attachment in attachments.iter() {
-                let Some((blob, shape)) = shown(attachment, accepts).filter(|(blob, _)| blob.len() <= left)
+                let Some((blob, shape)) = accepted_blob(attachment, accepts).filter(|(blob, _)| blob.len() <= left)
                 else {
                     continue;
                 };
@@ -104,7 +104,7 @@ impl PromptParts {
 }
 
 /// What a task shows besides texts, in order. What may be shown was decided before it asked.
-async fn of_task(shown: &[TaskAttachments], attachments: &Attachments) -> io::Result<Vec<PromptPart>> {
+async fn read_task(shown: &[TaskAttachments], attachments: &Attachments) -> io::Result<Vec<PromptPart>> {
     let mut parts = Vec::new();
     for shown in shown {
         match shown {
@@ -139,7 +139,7 @@ fn shape(mime_type: &str) -> Option<PartShape> {
 }
 
 /// The bytes and the shape of an attachment that is shown.
-fn shown<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<(&'a Blob, PartShape)> {
+fn accepted_blob<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<(&'a Blob, PartShape)> {
     let (mime_type, blob) = (attachment.info.mime_type.as_str(), attachment.blob.as_ref()?);
     let fits = |pattern: &String| match pattern.strip_suffix('*') {
         Some(prefix) => mime_type.starts_with(prefix),
@@ -203,7 +203,7 @@ impl PromptPart {
     }
 
     #[cfg(test)]
-    pub(super) fn of_bytes(shape: PartShape, mime_type: &str, bytes: &'static [u8]) -> Self {
+    pub(super) fn new(shape: PartShape, mime_type: &str, bytes: &'static [u8]) -> Self {
         let body = PartBody::Bytes(bytes.into());
         Self { shape, mime_type: mime_type.into(), name: "attachment-0.pdf".into(), body }
     }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     fn in_memory(bytes: &'static [u8]) -> Option<Blob> {
-        Some(Blob::in_memory(Bytes::from_static(bytes), [0; 32]))
+        Some(Blob::from_bytes(Bytes::from_static(bytes), [0; 32]))
     }
 
     async fn shown_of(attachments: Vec<Attachment>, accepts: &[&str]) -> Vec<(String, String)> {
@@ -284,7 +284,7 @@ mod tests {
         let summary = HistoryEntry::Summary { text: String::new() };
         let conversation = Conversation { entries: vec![summary, user] };
         let accepts: Vec<String> = accepts.iter().map(|&pattern| pattern.into()).collect();
-        let parts = PromptParts::of(&conversation, &accepts).await.expect("readable");
+        let parts = PromptParts::read(&conversation, &accepts).await.expect("readable");
         assert!(parts.at(0).is_empty() && parts.at(9).is_empty());
         parts.at(1).iter().map(|part| (part.name.clone(), part.data_url().to_string())).collect()
     }
@@ -316,7 +316,7 @@ mod tests {
             let mut file = tempfile::tempfile().expect("a file");
             file.write_all(b"%PDF").expect("writable");
             file.set_len(len).expect("writable");
-            Some(Blob::in_file(file, len, [0; 32]))
+            Some(Blob::from_file(file, len, [0; 32]))
         };
         let all = vec![
             attachment(0, "application/pdf", spooled(PARTS_BYTES_MAX + 1)),

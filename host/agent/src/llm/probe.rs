@@ -80,7 +80,7 @@ pub enum ProbeError {
 /// Asks the server of this configuration for its models, with this key, for at most `limit`; none
 /// where the configuration has no model.
 pub async fn probe(config: &Config, key: Option<Secret>, limit: Duration) -> Option<Probed> {
-    let asking = ProbeRequest::of(config, key)?;
+    let asking = ProbeRequest::from_config(config, key)?;
     let asked = match asking {
         Ok(asking) => tokio::time::timeout(limit, asking.ask()).await,
         Err(error) => return Some(Probed { known: Err(ProbeError::Unreachable(error)), date: None }),
@@ -106,7 +106,7 @@ struct ProbeAnswer {
 }
 
 impl ProbeRequest {
-    fn of(config: &Config, key: Option<Secret>) -> Option<Result<Self, String>> {
+    fn from_config(config: &Config, key: Option<Secret>) -> Option<Result<Self, String>> {
         if config.kind == ProviderKind::Commands {
             return None;
         }
@@ -147,15 +147,15 @@ impl ProbeRequest {
             }
         };
         let date = page.date;
-        Probed { known: self.known(&page).await, date }
+        Probed { known: self.read_facts(&page).await, date }
     }
 
-    async fn known(&self, page: &ProbeAnswer) -> Result<ServerFacts, ProbeError> {
-        let failure = || AttemptFailure::of_status(page.status, &page.body, None);
+    async fn read_facts(&self, page: &ProbeAnswer) -> Result<ServerFacts, ProbeError> {
+        let failure = || AttemptFailure::from_status(page.status, &page.body, None);
         match page.status {
-            200 => Ok(ServerFacts { key: self.standing().await, model: listed(&page.body, &self.model) }),
+            200 => Ok(ServerFacts { key: self.standing().await, model: find_model(&page.body, &self.model) }),
             401 | 403 => Err(ProbeError::Key(format!("HTTP status {}", page.status))),
-            404 if self.is_page_of_one() && names(&page.body, &self.model) => {
+            404 if self.is_page_of_one() && names_model(&page.body, &self.model) => {
                 Ok(ServerFacts { key: self.standing().await, model: ModelStanding::NotListed })
             }
             404 | 405 => Err(ProbeError::NoList(page.status)),
@@ -169,7 +169,7 @@ impl ProbeRequest {
 
     /// Whether the server has no such page, of any model.
     fn has_no_page_of_one(&self, page: &ProbeAnswer) -> bool {
-        self.is_page_of_one() && matches!(page.status, 404 | 405) && !names(&page.body, &self.model)
+        self.is_page_of_one() && matches!(page.status, 404 | 405) && !names_model(&page.body, &self.model)
     }
 
     /// Some servers show their models to anybody: only one that refuses without the key has looked
@@ -201,13 +201,13 @@ impl ProbeRequest {
 }
 
 /// Whether a refusal is about the model, and not about the address.
-fn names(body: &str, model: &str) -> bool {
+fn names_model(body: &str, model: &str) -> bool {
     let body = serde_json::from_str::<Value>(body).unwrap_or_default();
     body["error"]["message"].as_str().is_some_and(|said| said.contains(model))
 }
 
 /// Whether a list of models, or the page of one, names the model.
-fn listed(body: &str, model: &str) -> ModelStanding {
+fn find_model(body: &str, model: &str) -> ModelStanding {
     let Ok(body) = serde_json::from_str::<Value>(body) else { return ModelStanding::Unknown };
     let list = match &body["data"] {
         Value::Array(list) => list.as_slice(),
@@ -243,7 +243,7 @@ mod tests {
             ("<html>", "a", ModelStanding::Unknown),
             ("[]", "a", ModelStanding::Unknown),
         ] {
-            assert_eq!(listed(body, model), standing, "{body}");
+            assert_eq!(find_model(body, model), standing, "{body}");
         }
     }
 }

@@ -38,7 +38,7 @@ impl Address {
     /// [`BadAddress`]; its text repeats no user name and no password, and no query, which often is
     /// a key.
     pub fn parse(text: &str) -> Result<Self, BadAddress> {
-        let refuse = |why| BadAddress { shown: shown(text), why };
+        let refuse = |why| BadAddress { shown: redact(text), why };
         let url = Url::parse(text.trim_end_matches('/')).map_err(|_| refuse("is not an address"))?;
         let host = url.host_str().unwrap_or_default();
         let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
@@ -64,7 +64,7 @@ impl Address {
     }
 
     /// The address of something below this one.
-    pub fn below(&self, path: &str) -> Url {
+    pub fn join(&self, path: &str) -> Url {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path.split('/'));
@@ -74,7 +74,7 @@ impl Address {
 }
 
 /// What may be repeated of a text that is no address.
-fn shown(text: &str) -> String {
+fn redact(text: &str) -> String {
     let before = text.split(['?', '#']).next().unwrap_or_default();
     one_line(before.rsplit('@').next().unwrap_or_default(), 200)
 }
@@ -90,7 +90,7 @@ mod tests {
             ("http://127.0.0.1:8/base/", "http://127.0.0.1:8/base/v1/messages"),
         ] {
             let address = Address::parse(base).expect("an address");
-            assert_eq!(address.below("v1/messages").as_str(), below);
+            assert_eq!(address.join("v1/messages").as_str(), below);
         }
     }
 

@@ -2,7 +2,7 @@
 //! is read without a bound.
 
 use super::ServerScope;
-use cofferdam_egress::trusting;
+use cofferdam_egress::client_builder;
 use reqwest::{Client, ClientBuilder, Response, redirect};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// A client for a server that is there. A proxy of the environment stands only before what is
 /// elsewhere.
 pub fn client(reach: ServerScope, user_agent: &str) -> ClientBuilder {
-    let builder = trusting(Client::builder())
+    let builder = client_builder(Client::builder())
         .redirect(redirect::Policy::none())
         .referer(false)
         .connect_timeout(CONNECT_MAX)

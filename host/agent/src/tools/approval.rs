@@ -55,10 +55,10 @@ pub enum Decision {
 pub trait Approver: Send + Sync {
     /// Those of the paths that were approved before, for this tool and the person of this turn. May
     /// block.
-    fn approved_before(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath>;
+    fn find_approved(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath>;
 
     /// The name of the person who asked for the turn's calls, by their own words, if that is known.
-    fn asker_called(&self) -> Option<String> {
+    fn asker_name(&self) -> Option<String> {
         None
     }
 

@@ -41,17 +41,17 @@ impl Toolbox {
     /// # Errors
     /// Every refusal and failure, by code; each is in the audit.
     pub async fn call(&self, mut request: CallRequest) -> Result<ToolAnswer, ToolError> {
-        request.tool = self.parts.registry.named(&request.tool).into_owned();
+        request.tool = self.parts.registry.resolve_name(&request.tool).into_owned();
         let tool = self.parts.registry.get(&request.tool).ok();
         let limits = tool.map_or(Limits::DEFAULT, |tool| tool.policy.limits);
         if let Err(late) = request.take_recent(tool.map(Arc::as_ref), limits).await {
             return Err(self.refuse(request, late).await);
         }
-        let asked = PendingRequest::of(request);
+        let asked = PendingRequest::new(request);
         match self.on_a_thread(&asked, limits, None).await? {
             CallProgress::With(answer) => Ok(answer),
             CallProgress::Waiting(waiting) => {
-                let approved = self.decided(&asked, *waiting).await?;
+                let approved = self.await_decision(&asked, *waiting).await?;
                 match self.on_a_thread(&asked, limits, Some(approved)).await? {
                     CallProgress::With(answer) => Ok(answer),
                     // Only a call without an approval waits for one.
@@ -69,7 +69,7 @@ impl Toolbox {
         approved: Option<Approved>,
     ) -> Result<CallProgress, ToolError> {
         // What was approved is judged by what holds now, not by what held when it was asked about.
-        let parts = if approved.is_some() { self.in_force() } else { self.parts.clone() };
+        let parts = if approved.is_some() { self.current() } else { self.parts.clone() };
         let job = asked.clone();
         let work = move |handover: Handover| parts.call(&job, approved.as_ref(), &handover);
         let ended = self.threads.run(&asked.request.caller, limits.deadline.0, work).await;
@@ -84,7 +84,7 @@ impl Toolbox {
 
     /// Writes down that a call was refused before it ran, and returns what to answer.
     pub async fn refuse(&self, request: CallRequest, why: ToolError) -> ToolError {
-        self.unanswered(PendingRequest::of(request), why).await
+        self.unanswered(PendingRequest::new(request), why).await
     }
 
     /// Writes down a call that no thread answered, off the async threads, and returns what to
@@ -119,7 +119,7 @@ fn reachable(request: &CallRequest, tool: &RegisteredTool, judged: &PermittedCal
         PermittedCall::Permit(permit) => permit.recipients(),
         PermittedCall::Ask(ask) => ask.recipients(),
     };
-    recipients.iter().try_for_each(|to| people.serves(to))
+    recipients.iter().try_for_each(|to| people.check_served(to))
 }
 
 /// What a call comes to that is not refused before it runs.
@@ -148,7 +148,7 @@ impl CallServices {
             Err(why) => {
                 // Its words are for the sender alone: one of them may be a content without its
                 // name.
-                let audited = ToolError::new(ErrorCode::InvalidArguments, why.audited());
+                let audited = ToolError::new(ErrorCode::InvalidArguments, why.audit_text());
                 let told = ToolError::new(ErrorCode::InvalidArguments, why.to_string());
                 return self.warden.refuse(record, &audited).and(Err(told));
             }
@@ -167,7 +167,7 @@ impl CallServices {
             component: &tool.component,
             before,
             attachments: request.attachments.clone(),
-            reaching: control.reaching(),
+            reaching: control.resolve_request(),
             messaging: request.messaging.clone(),
             report: request.report.clone(),
             printed: request.printed.clone(),
@@ -187,7 +187,7 @@ impl CallServices {
         record: &mut CallRecord,
     ) -> Result<Judgement, ToolError> {
         let request = control.request;
-        let (tool, judged) = self.judged(request, text, record)?;
+        let (tool, judged) = self.judge_call(request, text, record)?;
         let journal = request.journal.as_deref().filter(|_| tool.policy.safety != Safety::ReadOnly);
         // What happened is not asked about again.
         let before = match self.warden.resume(record, journal, control)? {
@@ -199,10 +199,10 @@ impl CallServices {
             PermittedCall::Permit(permit) => permit,
             PermittedCall::Ask(ask) => {
                 // What a person agreed to was the whole.
-                if let Some(error) = before.unfinished("its rest needs an approval") {
+                if let Some(error) = before.unfinished_error("its rest needs an approval") {
                     return Err(error);
                 }
-                match self.asking(request, &tool, ask, approved, record)? {
+                match self.begin_approval(request, &tool, ask, approved, record)? {
                     ApprovalStep::Permit(permit) => *permit,
                     ApprovalStep::Wait(waiting) => return Ok(Judgement::Wait(waiting)),
                 }
@@ -220,7 +220,7 @@ impl CallServices {
             turn: request.turn.clone(),
             session: request.session.clone(),
             caller: request.caller.clone(),
-            own_workspace: self.warden.workspaces().per_user(),
+            own_workspace: self.warden.workspaces().is_per_user(),
             tool: one_line(&request.tool, 80),
             component_sha256: None,
             policy_sha256: None,

@@ -70,7 +70,7 @@ pub(super) fn run((runtime, task): Next) {
 
 /// Whether a job that is pushed now needs no other thread to be woken: this one takes the next.
 /// Once for each turn.
-pub(super) fn takes_next() -> bool {
+pub(super) fn can_take_next() -> bool {
     TAKES_NEXT.replace(false)
 }
 

@@ -51,7 +51,7 @@ impl JobQueue {
     /// Takes a job of a session in, unless too many wait.
     pub(super) fn push(&self, session: &Caller, job: QueuedJob) -> Result<(), Full> {
         let taken = self.lock().jobs.push(session, job)?;
-        if taken == Taken::Ready && !following::takes_next() {
+        if taken == Taken::Ready && !following::can_take_next() {
             self.changed.notify_one();
         }
         Ok(())
@@ -87,7 +87,7 @@ impl JobQueue {
     }
 
     /// A job of the session is over, and its thread asks for another one soon.
-    pub(super) fn done(&self, session: &Caller) {
+    pub(super) fn finish(&self, session: &Caller) {
         self.lock().jobs.done(session);
     }
 

@@ -8,7 +8,7 @@ use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
 use cofferdam_policy::{ArgumentClass, Imports, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Import, Needs};
-use cofferdam_warden::sandbox::{Binary, Component, Sandbox, SandboxError, loading};
+use cofferdam_warden::sandbox::{Binary, Component, Sandbox, SandboxError, report_loading};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ pub enum RegistryError {
         cause: String,
     },
     /// It imports what its profile does not grant, and its policy says `imports = "strict"`.
-    #[error("{file}: {tool}: the component does not load: {}", wanted(.profile, .imports))]
+    #[error("{file}: {tool}: the component does not load: {}", list_missing(.profile, .imports))]
     NotGranted {
         /// The policy file.
         file: String,
@@ -167,7 +167,7 @@ impl RegistryError {
 }
 
 /// Each missing import with the line that grants it.
-fn wanted(profile: &str, imports: &[Import]) -> String {
+fn list_missing(profile: &str, imports: &[Import]) -> String {
     let one = |Import { name, needs }: &Import| match needs {
         Needs::Unknown => format!("it imports `{name}`, which the host does not know; {needs}"),
         _ => format!("it imports `{name}`; grant the interface in the profile {profile}: {needs}"),
@@ -188,7 +188,7 @@ pub struct Registry {
 impl Registry {
     /// Loads the tools of `policies`; one that does not load keeps its place and its reason.
     pub fn load(sandbox: &Sandbox, policies: &PolicySet, sources: &Sources) -> Self {
-        let off = policies.iter().filter_map(|policy| Some((policy.tool.to_string(), why_off(policy)?)));
+        let off = policies.iter().filter_map(|policy| Some((policy.tool.to_string(), reason_off(policy)?)));
         let off: BTreeMap<_, _> = off.collect();
         let on: Vec<_> = policies.iter().filter(|policy| !off.contains_key(policy.tool.as_str())).collect();
         COUNTS.loading.tools.set(on.len() as u64);
@@ -203,14 +203,14 @@ impl Registry {
 
     /// The one tool of this component under a policy, and not of the one that the policy pins: for
     /// an author who tries what was just built. Nothing else about loading differs.
-    pub fn of_component(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Self {
+    pub fn from_component(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Self {
         let tools = BTreeMap::from([(policy.tool.to_string(), load_binary(sandbox, policy, binary))]);
         Self { tools, off: BTreeMap::new() }
     }
 
     /// The name of the tool that this name stands for, be it dotted; one that stands for none is
     /// left as it was said.
-    pub fn named<'a>(&self, name: &'a str) -> Cow<'a, str> {
+    pub fn resolve_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
         Some(wire_name(name)).filter(|known| self.tools.contains_key(&**known)).unwrap_or(name.into())
     }
 
@@ -219,7 +219,7 @@ impl Registry {
     /// # Errors
     /// `unknown_tool` names the tools there are; `tool_unavailable` says why it did not load.
     pub fn get(&self, name: &str) -> Result<&Arc<RegisteredTool>, ToolError> {
-        match self.tools.get(&*self.named(name)) {
+        match self.tools.get(&*self.resolve_name(name)) {
             Some(Ok(tool)) => Ok(tool),
             Some(Err(why)) => {
                 Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} did not load: {why}")))
@@ -238,7 +238,7 @@ impl Registry {
 
     /// The tools that are off, by name, each with what turns it on: they are not loaded, and nobody
     /// is offered them.
-    pub fn off(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn tools_off(&self) -> impl Iterator<Item = (&str, &str)> {
         self.off.iter().map(|(name, why)| (name.as_str(), why.as_str()))
     }
 
@@ -275,7 +275,7 @@ impl RegisteredTool {
         stopped: &dyn Fn() -> Option<ToolError>,
     ) -> Result<(), ToolError> {
         let is_stopped = || stopped().is_some();
-        let Err(mut refusal) = self.schema.check(arguments, StepBudget::until(&is_stopped)) else {
+        let Err(mut refusal) = self.schema.check(arguments, StepBudget::new(&is_stopped)) else {
             return Ok(());
         };
         if let (ValueRefusal::Stopped, Some(why)) = (&refusal, stopped()) {
@@ -310,13 +310,13 @@ fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded
     let (file, tool) = (|| policy.file.clone(), || policy.tool.to_string());
     let refused =
         |e: SandboxError| RegistryError::Sandbox { file: file(), tool: tool(), cause: e.to_string() };
-    let missing = not_granted(policy, &binary);
+    let missing = check_granted(policy, &binary);
     if let (Some(missing), Imports::Strict) = (&missing, policy.imports) {
         return Err(missing.clone());
     }
     let stubs = missing.map(RegistryError::imports).unwrap_or_default();
     let load = || sandbox.load(binary, &policy.grants, &policy.entry);
-    let component = loading(policy.tool.as_str(), load).map_err(&refused)?;
+    let component = report_loading(policy.tool.as_str(), load).map_err(&refused)?;
     let description = sandbox.describe(&component).map_err(&refused)?;
     if description.name != policy.tool {
         let found = description.name.to_string();
@@ -332,7 +332,7 @@ fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded
 }
 
 /// What turns a tool on whose profile has a network without anybody in it.
-fn why_off(policy: &ToolPolicy) -> Option<String> {
+fn reason_off(policy: &ToolPolicy) -> Option<String> {
     let network = policy.grants.network.as_ref()?;
     let place = &policy.origins.network.as_ref()?.hosts;
     network.hosts.is_empty().then(|| {
@@ -342,10 +342,10 @@ fn why_off(policy: &ToolPolicy) -> Option<String> {
 }
 
 /// What this component imports that the policy's profile does not grant, if anything.
-pub fn not_granted(policy: &ToolPolicy, binary: &Binary) -> Option<RegistryError> {
+pub fn check_granted(policy: &ToolPolicy, binary: &Binary) -> Option<RegistryError> {
     let imports: Vec<Import> = binary.imports_beyond_baseline().ok()?;
     let missing: Vec<Import> =
-        imports.into_iter().filter(|import| !import.needs.granted_by(&policy.grants)).collect();
+        imports.into_iter().filter(|import| !import.needs.is_granted_by(&policy.grants)).collect();
     let (file, tool) = (policy.file.clone(), policy.tool.to_string());
     let profile = policy.profile.clone();
     (!missing.is_empty()).then_some(RegistryError::NotGranted { file, tool, profile, imports: missing })

@@ -115,7 +115,7 @@ impl CallThreads {
                     // Before the turn asks for another call: that may need the share of the one
                     // that is over.
                     if let ThreadReport::Job(session) = &done {
-                        queue.done(session);
+                        queue.finish(session);
                         done = ThreadReport::Turn;
                     }
                     following::run(turn);

@@ -2,8 +2,8 @@
 //! the order in which they were asked for; each sees what came before it. Results are kept in that
 //! order, too.
 
-use super::history::{EntryExtras, not_run};
-use super::repeats::{RepeatDecision, again, is_same};
+use super::history::{EntryExtras, not_run_result};
+use super::repeats::{RepeatDecision, decide_repeat, is_same};
 use super::rounds::{EarlyEnd, Rounds, STEP_CALLS_MAX};
 use super::{HistoryEntry, StepListener, ToolCall, TurnStep, untrusted, words};
 use crate::tools::{CallRequest, OutputKeeper};
@@ -32,11 +32,11 @@ impl Rounds<'_> {
                     // It changed nothing. Without a result it runs when the turn goes on, or is
                     // told as not run.
                     Err(error) if error.code == ErrorCode::Cancelled && self.is_stopped() => {
-                        return Err(self.stopped());
+                        return Err(self.stop_reason());
                     }
                     Err(error) => (Err(error), Vec::new()),
                 };
-                let shown = self.shown(&id, &wanted, &result).await;
+                let shown = self.show_result(&id, &wanted, &result).await;
                 let entry = HistoryEntry::ToolResult { call: wanted.id, tool: wanted.tool, result, shown };
                 self.talk.push(entry, EntryExtras { files, ..EntryExtras::default() }).await?;
             }
@@ -57,10 +57,10 @@ impl Rounds<'_> {
     ) -> Result<Vec<Result<ToolAnswer, ToolError>>, EarlyEnd> {
         let mut requests = Vec::with_capacity(batch.len());
         for (n, wanted) in batch.iter().enumerate() {
-            let refused = match again(self.talk.current(), wanted) {
-                RepeatDecision::Run => match self.not_here(&wanted.tool) {
+            let refused = match decide_repeat(self.talk.current(), wanted) {
+                RepeatDecision::Run => match self.refuse_elsewhere(&wanted.tool) {
                     Some(error) => Some(error),
-                    None => self.over_the_day(wanted).await?,
+                    None => self.check_daily_budget(wanted).await?,
                 },
                 RepeatDecision::Refuse(error) => Some(error),
                 RepeatDecision::Stop(code) => {
@@ -133,19 +133,19 @@ impl Rounds<'_> {
     }
 
     /// Why a tool may not be called by this turn where it runs.
-    fn not_here(&self, tool: &str) -> Option<ToolError> {
+    fn refuse_elsewhere(&self, tool: &str) -> Option<ToolError> {
         let profiles = self.around.turn.profiles.as_deref()?;
         let refused = || ToolError::new(ErrorCode::ToolUnavailable, words::not_here(tool, profiles));
         (!self.parts.tools.is_among(tool, profiles)).then(refused)
     }
 
     /// Why a call that may write is refused today.
-    async fn over_the_day(&self, wanted: &ToolCall) -> Result<Option<ToolError>, EarlyEnd> {
+    async fn check_daily_budget(&self, wanted: &ToolCall) -> Result<Option<ToolError>, EarlyEnd> {
         if self.parts.tools.is_read_only(&wanted.tool) {
             return Ok(None);
         }
         let budget = self.parts.limits.user_written_bytes_per_day;
-        let used = self.parts.history.used(&self.around.turn.caller).await?;
+        let used = self.parts.history.load_usage(&self.around.turn.caller).await?;
         let over = used.written_bytes >= budget.0;
         Ok(over.then(|| ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
     }
@@ -153,18 +153,18 @@ impl Rounds<'_> {
     /// Answers all calls that have no result: a conversation never has one without.
     async fn give_up(&mut self) -> Result<(), EarlyEnd> {
         for call in self.talk.pending().to_vec() {
-            self.talk.push(not_run(call, "the turn was stopped"), EntryExtras::default()).await?;
+            self.talk.push(not_run_result(call, "the turn was stopped"), EntryExtras::default()).await?;
         }
         Ok(())
     }
 
     /// What a model is shown of a result; a long one is kept as a file.
-    async fn shown(&self, id: &CallId, wanted: &ToolCall, result: &Result<Value, ToolError>) -> String {
+    async fn show_result(&self, id: &CallId, wanted: &ToolCall, result: &Result<Value, ToolError>) -> String {
         // Nobody looks at it.
-        if !self.remembers() {
+        if !self.is_durable() {
             return String::new();
         }
-        let left_out = if self.talk.pending().len() == 1 { self.talk.left_out() } else { 0 };
+        let left_out = if self.talk.pending().len() == 1 { self.talk.calls_over_limit() } else { 0 };
         let note = || {
             format!("{left_out} further calls of this step were not run; a step has {STEP_CALLS_MAX} at most")
         };
@@ -178,7 +178,7 @@ impl Rounds<'_> {
         };
         let noted = (left_out > 0).then(|| serde_json::json!({ "note": note(), "result": value }));
         let value = noted.as_ref().unwrap_or(value);
-        if let Some(shown) = untrusted::whole(&wanted.tool, value) {
+        if let Some(shown) = untrusted::wrap_whole(&wanted.tool, value) {
             return shown;
         }
         let text = serde_json::to_string_pretty(value).expect("a JSON value");

@@ -2,7 +2,7 @@
 //! summarized by the provider, and where that fails, left out. Only whole turns go, so a call is
 //! never parted from its results; what is too long in the running turn is `shortening`'s.
 
-use super::cost::{CostMeter, bytes, cost, tokens, wasted};
+use super::cost::{CostMeter, bytes, cost, tokens, count_wasted};
 use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
 use super::rounds::{EarlyEnd, Rounds};
 use super::shortening::cut_results;
@@ -16,11 +16,11 @@ impl Rounds<'_> {
     /// Shortens the conversation if it is over its bound.
     pub(super) async fn shorten_if_long(&mut self) -> Result<(), EarlyEnd> {
         let bound = self.parts.limits.history_tokens;
-        if !self.remembers() || tokens(&self.talk.conversation.entries) <= bound {
+        if !self.is_durable() || tokens(&self.talk.conversation.entries) <= bound {
             return Ok(());
         }
         self.shorten(bound / 2).await?;
-        let over = over(&self.talk.conversation.entries, bound);
+        let over = bytes_over(&self.talk.conversation.entries, bound);
         self.cut_earlier_results(over);
         Ok(())
     }
@@ -34,7 +34,7 @@ impl Rounds<'_> {
             return Ok(false);
         }
         let mut older = Conversation { entries: older[..end].to_vec() };
-        let over = over(&older.entries, self.parts.limits.history_tokens);
+        let over = bytes_over(&older.entries, self.parts.limits.history_tokens);
         cut_results(&mut older.entries, over);
         older.entries.push(HistoryEntry::User {
             text: SUMMARIZE_NOW.into(),
@@ -43,8 +43,8 @@ impl Rounds<'_> {
         });
         let request = StepRequest { instructions: SUMMARIZE, conversation: &older, tools: &[] };
         let mut heard = CostMeter::default();
-        let answered = self.unless_stopped(request, &mut heard).await;
-        self.talk.spend(wasted(&older.entries, &answered, &heard)).await?;
+        let answered = self.ask_unless_stopped(request, &mut heard).await;
+        self.talk.spend(count_wasted(&older.entries, &answered, &heard)).await?;
         let (text, spent) = match answered? {
             Ok(reply) => {
                 let spent = cost(&older.entries, &reply);
@@ -55,7 +55,7 @@ impl Rounds<'_> {
                 (None, 0)
             }
         };
-        let text = text.map_or_else(|| words::LEFT_OUT.to_owned(), bounded);
+        let text = text.map_or_else(|| words::LEFT_OUT.to_owned(), truncate);
         self.talk.summarize(end, HistoryEntry::Summary { text }, spent).await?;
         Ok(true)
     }
@@ -67,7 +67,7 @@ fn cut(entries: &[HistoryEntry], keep: u64) -> usize {
     let (mut begin, mut kept) = (entries.len(), 0);
     for (n, entry) in entries.iter().enumerate().rev() {
         kept += bytes(entry);
-        if TokenUsage::estimated(kept) > keep {
+        if TokenUsage::estimate_tokens(kept) > keep {
             break;
         }
         if matches!(entry, HistoryEntry::User { .. }) {
@@ -78,12 +78,12 @@ fn cut(entries: &[HistoryEntry], keep: u64) -> usize {
 }
 
 /// How many bytes the entries are over a bound in tokens.
-fn over(entries: &[HistoryEntry], bound: u64) -> usize {
+fn bytes_over(entries: &[HistoryEntry], bound: u64) -> usize {
     let most = usize::try_from(TokenUsage::bytes(bound)).unwrap_or(usize::MAX);
     entries.iter().map(bytes).sum::<usize>().saturating_sub(most)
 }
 
-fn bounded(mut text: String) -> String {
+fn truncate(mut text: String) -> String {
     let mut end = SUMMARY_BYTES_MAX.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_summary_is_bounded() {
-        assert_eq!(bounded("é".repeat(SUMMARY_BYTES_MAX)).len(), SUMMARY_BYTES_MAX);
-        assert_eq!(bounded("short".into()), "short");
+        assert_eq!(truncate("é".repeat(SUMMARY_BYTES_MAX)).len(), SUMMARY_BYTES_MAX);
+        assert_eq!(truncate("short".into()), "short");
     }
 }

@@ -87,7 +87,7 @@ pub enum TaskAttachments {
 impl HistoryEntry {
     /// The same request in the words in which it was kept, which tell the time when it came.
     #[must_use]
-    pub(super) fn in_the_words_of(mut self, kept: &Self) -> Self {
+    pub(super) fn with_words_of(mut self, kept: &Self) -> Self {
         if let (Self::User { text, .. }, Self::User { text: kept, .. }) = (&mut self, kept) {
             text.clone_from(kept);
         }

@@ -17,13 +17,13 @@ use std::sync::Arc;
 /// Tokens that a step has cost.
 pub(super) fn cost(asked: &[HistoryEntry], reply: &StepReply) -> u64 {
     match reply.usage.input_tokens.saturating_add(reply.usage.output_tokens) {
-        0 => tokens(asked) + TokenUsage::estimated(said(reply.text.as_deref(), &reply.tool_calls)),
+        0 => tokens(asked) + TokenUsage::estimate_tokens(count_bytes(reply.text.as_deref(), &reply.tool_calls)),
         told => told,
     }
 }
 
 /// Tokens that were spent on an answer which is none.
-pub(super) fn wasted(
+pub(super) fn count_wasted(
     asked: &[HistoryEntry],
     answered: &Result<Result<StepReply, ProviderError>, EarlyEnd>,
     heard: &CostMeter,
@@ -40,7 +40,7 @@ pub(super) fn wasted(
 
 /// About how many tokens the entries are to a model.
 pub(super) fn tokens(entries: &[HistoryEntry]) -> u64 {
-    TokenUsage::estimated(entries.iter().map(bytes).sum())
+    TokenUsage::estimate_tokens(entries.iter().map(bytes).sum())
 }
 
 /// Bytes of an entry that a model is shown.
@@ -56,13 +56,13 @@ pub(super) fn bytes(entry: &HistoryEntry) -> usize {
             });
             prompt.len() + list.as_ref().map_or(0, String::len) + texts.sum::<usize>()
         }
-        HistoryEntry::Assistant { text, tool_calls } => said(text.as_deref(), tool_calls),
+        HistoryEntry::Assistant { text, tool_calls } => count_bytes(text.as_deref(), tool_calls),
         HistoryEntry::ToolResult { tool, shown, .. } => tool.len() + shown.len(),
         HistoryEntry::Summary { text } => text.len(),
     }
 }
 
-fn said(text: Option<&str>, calls: &[ToolCall]) -> usize {
+fn count_bytes(text: Option<&str>, calls: &[ToolCall]) -> usize {
     let calls = calls.iter().map(|call| call.tool.len() + call.arguments.as_ref().map_or(0, String::len));
     text.map_or(0, str::len) + calls.sum::<usize>()
 }
@@ -121,7 +121,7 @@ mod tests {
         let check = |input_tokens, output_tokens, expected: u64| {
             let usage = TokenUsage { input_tokens, output_tokens };
             let broke_off = Ok(Err(ProviderError::BrokeOff { said: "half".into(), usage }));
-            assert_eq!(wasted(&asked, &broke_off, &CostMeter::default()), expected, "{usage:?}");
+            assert_eq!(count_wasted(&asked, &broke_off, &CostMeter::default()), expected, "{usage:?}");
         };
         check(0, 0, 100);
         check(0, 5, 105);
@@ -129,14 +129,14 @@ mod tests {
         check(u64::MAX, 5, u64::MAX);
         let mut heard = CostMeter::default();
         let stopped = || Err(EarlyEnd::Open("stopped".into()));
-        assert_eq!(wasted(&asked, &stopped(), &heard), 0, "nobody had answered");
+        assert_eq!(count_wasted(&asked, &stopped(), &heard), 0, "nobody had answered");
         for (input_tokens, output_tokens, expected) in [(0, 0, 100), (0, 10, 110), (7, 10, 17)] {
             heard.take(Delta::Spent(TokenUsage { input_tokens, output_tokens }));
-            assert_eq!(wasted(&asked, &stopped(), &heard), expected, "the newest counts");
+            assert_eq!(count_wasted(&asked, &stopped(), &heard), expected, "the newest counts");
         }
-        assert_eq!(wasted(&asked, &Ok(Ok(StepReply::default())), &heard), 0, "a step is paid for as one");
+        assert_eq!(count_wasted(&asked, &Ok(Ok(StepReply::default())), &heard), 0, "a step is paid for as one");
         let down = Ok(Err(ProviderError::Unavailable("down".into())));
-        assert_eq!(wasted(&asked, &down, &CostMeter::default()), 0);
-        assert_eq!(wasted(&asked, &down, &heard), 17, "the server had counted before");
+        assert_eq!(count_wasted(&asked, &down, &CostMeter::default()), 0);
+        assert_eq!(count_wasted(&asked, &down, &heard), 17, "the server had counted before");
     }
 }

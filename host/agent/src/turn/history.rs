@@ -7,7 +7,7 @@ mod memory;
 mod mend;
 
 pub use memory::InMemory;
-pub(super) use mend::{mended, not_run};
+pub(super) use mend::{mend, not_run_result};
 
 use super::HistoryEntry;
 use crate::tools::Journal;
@@ -89,13 +89,13 @@ pub trait History: Send + Sync {
     ///
     /// # Errors
     /// [`HistoryError`].
-    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError>;
+    async fn files_handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError>;
 
     /// What a turn has behind it besides its entries; `None` where no turn runs again.
     ///
     /// # Errors
     /// [`HistoryError`].
-    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError>;
+    async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError>;
 
     /// Charges tokens that a turn has cost without an entry to show for them.
     ///
@@ -107,7 +107,7 @@ pub trait History: Send + Sync {
     ///
     /// # Errors
     /// [`HistoryError`].
-    async fn used(&self, caller: &Caller) -> Result<UsedToday, HistoryError>;
+    async fn load_usage(&self, caller: &Caller) -> Result<UsedToday, HistoryError>;
 }
 
 /// An entry as it comes back.

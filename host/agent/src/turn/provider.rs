@@ -111,7 +111,7 @@ impl TokenUsage {
     const BYTES_PER_TOKEN: u64 = 4;
 
     /// About how many tokens so many bytes are.
-    pub fn estimated(bytes: usize) -> u64 {
+    pub fn estimate_tokens(bytes: usize) -> u64 {
         bytes as u64 / Self::BYTES_PER_TOKEN
     }
 

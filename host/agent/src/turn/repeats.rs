@@ -24,7 +24,7 @@ pub(super) enum RepeatDecision {
 }
 
 /// What becomes of a call after these entries.
-pub(super) fn again(entries: &[HistoryEntry], wanted: &ToolCall) -> RepeatDecision {
+pub(super) fn decide_repeat(entries: &[HistoryEntry], wanted: &ToolCall) -> RepeatDecision {
     let failures = failures(entries, wanted);
     let Some(last) = failures.last() else { return RepeatDecision::Run };
     let count = failures.iter().filter(|error| error.code == last.code).count();
@@ -97,7 +97,7 @@ mod tests {
                 HistoryEntry::ToolResult { call: id, tool, result, shown },
             ]
         };
-        again(&steps.iter().flat_map(step).collect::<Vec<_>>(), &call("a"))
+        decide_repeat(&steps.iter().flat_map(step).collect::<Vec<_>>(), &call("a"))
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! answer or a limit is reached. Where it stands is told by the conversation alone, so a turn that
 //! was cut off by a crash goes on from its last entry.
 
-use super::cost::{CostMeter, cost, wasted};
+use super::cost::{CostMeter, cost, count_wasted};
 use super::history::{EntryExtras, History, HistoryError};
-use super::runner::lost;
+use super::runner::conversation_lost;
 use super::shortening::Shortening;
 use super::talk::OpenConversation;
 use super::{
@@ -66,7 +66,7 @@ pub(super) struct TurnEnd {
 
 impl TurnEnd {
     /// This program's own words, and nothing with them.
-    pub(super) fn plainly(text: String) -> Self {
+    pub(super) fn from_text(text: String) -> Self {
         let (files, came) = (Vec::new(), Attachments::default());
         Self { text, is_answer: false, markup: Markup::Plain, files, came }
     }
@@ -93,7 +93,7 @@ impl EarlyEnd {
 
 impl From<HistoryError> for EarlyEnd {
     fn from(error: HistoryError) -> Self {
-        Self::Open(lost(&error))
+        Self::Open(conversation_lost(&error))
     }
 }
 
@@ -118,7 +118,7 @@ impl<'a> Rounds<'a> {
             stop.cancel();
         }
         let ended = {
-            let work = self.until_answered();
+            let work = self.run_until_answered();
             tokio::pin!(work);
             tokio::select! {
                 ended = &mut work => ended,
@@ -132,20 +132,20 @@ impl<'a> Rounds<'a> {
         COUNTS.turns.add(ended.as_ref().map_or_else(EarlyEnd::word, |_| "answered"), 1);
         let said = match ended {
             Ok(text) => {
-                TurnEnd { markup: self.parts.provider.markup(), is_answer: true, ..TurnEnd::plainly(text) }
+                TurnEnd { markup: self.parts.provider.markup(), is_answer: true, ..TurnEnd::from_text(text) }
             }
             // What was added comes with the answer that a retry may bring.
             Err(EarlyEnd::Open(said)) => {
                 self.talk.keep_files_for_retry().await;
-                return TurnEnd { came: self.around.turn.attachments.clone(), ..TurnEnd::plainly(said) };
+                return TurnEnd { came: self.around.turn.attachments.clone(), ..TurnEnd::from_text(said) };
             }
-            Err(EarlyEnd::Answered(said)) => TurnEnd::plainly(self.close(said).await),
+            Err(EarlyEnd::Answered(said)) => TurnEnd::from_text(self.close(said).await),
         };
         self.talk.end_retry().await;
         TurnEnd { files: self.talk.files(), came: self.around.turn.attachments.clone(), ..said }
     }
 
-    async fn until_answered(&mut self) -> Result<String, EarlyEnd> {
+    async fn run_until_answered(&mut self) -> Result<String, EarlyEnd> {
         loop {
             if let Some(answer) = self.talk.answer() {
                 return Ok(answer.to_owned());
@@ -161,19 +161,19 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    pub(super) fn remembers(&self) -> bool {
+    pub(super) fn is_durable(&self) -> bool {
         self.parts.provider.memory() == HistorySize::Conversation
     }
 
     /// Whether the turn is to go no further. Without a model all results are told.
     pub(super) fn is_stopped(&self) -> bool {
-        self.remembers() && self.stop.is_cancelled()
+        self.is_durable() && self.stop.is_cancelled()
     }
 
     /// Whether the provider may be asked once more.
     async fn check_limits(&mut self) -> Result<(), EarlyEnd> {
         if self.is_stopped() {
-            return Err(self.stopped());
+            return Err(self.stop_reason());
         }
         let limits = self.parts.limits;
         if self.talk.rounds() >= limits.rounds {
@@ -182,8 +182,8 @@ impl<'a> Rounds<'a> {
         if self.talk.tokens() > limits.tokens {
             return Err(EarlyEnd::Answered(words::too_many_tokens(limits.tokens)));
         }
-        if self.remembers()
-            && self.parts.history.used(&self.around.turn.caller).await?.tokens >= limits.user_tokens_per_day
+        if self.is_durable()
+            && self.parts.history.load_usage(&self.around.turn.caller).await?.tokens >= limits.user_tokens_per_day
         {
             return Err(EarlyEnd::Open(words::no_tokens_today(limits.user_tokens_per_day)));
         }
@@ -223,18 +223,18 @@ impl<'a> Rounds<'a> {
         let progress = self.around.progress.clone();
         progress.step(TurnStep::Asking);
         let mut heard = CostMeter::by(progress);
-        let answered = self.unless_stopped(request, &mut heard).await;
+        let answered = self.ask_unless_stopped(request, &mut heard).await;
         if matches!(answered, Ok(Ok(_))) {
             heard.end();
         }
-        if self.remembers() {
-            self.talk.spend(wasted(&self.talk.conversation.entries, &answered, &heard)).await?;
+        if self.is_durable() {
+            self.talk.spend(count_wasted(&self.talk.conversation.entries, &answered, &heard)).await?;
         }
         answered
     }
 
     /// What the provider says to a request. Its future is dropped when the turn is stopped.
-    pub(super) async fn unless_stopped(
+    pub(super) async fn ask_unless_stopped(
         &self,
         request: StepRequest<'_>,
         deltas: &mut dyn Deltas,
@@ -243,21 +243,21 @@ impl<'a> Rounds<'a> {
             // Who answers at once is heard, so that results are told also after a stop.
             biased;
             reply = self.parts.provider.respond(request, deltas) => Ok(reply),
-            () = self.stop.cancelled() => Err(self.stopped()),
+            () = self.stop.cancelled() => Err(self.stop_reason()),
         }
     }
 
     /// Takes a step over into the conversation.
     async fn take(&mut self, reply: StepReply) -> Result<(), EarlyEnd> {
-        let tokens = if self.remembers() { cost(&self.talk.conversation.entries, &reply) } else { 0 };
+        let tokens = if self.is_durable() { cost(&self.talk.conversation.entries, &reply) } else { 0 };
         let (mut text, mut tool_calls) = (reply.text, reply.tool_calls);
-        if self.remembers() {
+        if self.is_durable() {
             // A model may have read them somewhere; what it says is for others.
             text = text.map(|text| redact(&text).into_owned());
         }
         match reply.stop {
             Stop::Done => {}
-            Stop::Length if tool_calls.is_empty() => text = Some(followed(text, words::CUT_OFF)),
+            Stop::Length if tool_calls.is_empty() => text = Some(append_words(text, words::CUT_OFF)),
             Stop::Length => {
                 for call in &mut tool_calls {
                     let is_whole =
@@ -269,7 +269,7 @@ impl<'a> Rounds<'a> {
             }
             Stop::Declined => {
                 tool_calls.clear();
-                text = Some(followed(text, words::DECLINED));
+                text = Some(append_words(text, words::DECLINED));
             }
         }
         let left_out = tool_calls.len().saturating_sub(STEP_CALLS_MAX);
@@ -279,7 +279,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Why the turn was stopped.
-    pub(super) fn stopped(&self) -> EarlyEnd {
+    pub(super) fn stop_reason(&self) -> EarlyEnd {
         EarlyEnd::Open(match self.around.cancelled.is_cancelled() {
             true => words::cancelled(self.talk.results()),
             false => words::too_slow(self.parts.limits.deadline),
@@ -291,12 +291,12 @@ impl<'a> Rounds<'a> {
         let entry = HistoryEntry::Assistant { text: Some(said.clone()), tool_calls: Vec::new() };
         match self.talk.push(entry, EntryExtras::default()).await {
             Ok(()) => said,
-            Err(error) => lost(&error),
+            Err(error) => conversation_lost(&error),
         }
     }
 }
 
-fn followed(text: Option<String>, words: &str) -> String {
+fn append_words(text: Option<String>, words: &str) -> String {
     match text.filter(|text| !text.trim().is_empty()) {
         Some(text) => format!("{}\n\n{words}", text.trim_end()),
         None => words.to_owned(),

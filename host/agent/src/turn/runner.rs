@@ -1,7 +1,7 @@
 //! Runs a turn: what it is about, its conversation, the provider's steps, the answer.
 
-use super::clock::{WallClock, framed};
-use super::history::{History, HistoryError, mended};
+use super::clock::{WallClock, frame_request};
+use super::history::{History, HistoryError, mend};
 use super::instructions::instructions;
 use super::rounds::{Rounds, TurnEnd, TurnOptions};
 use super::talk::{HistoryPlace, OpenConversation};
@@ -12,7 +12,7 @@ use super::{
 use crate::bus::CallOrigin;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
-use cofferdam_core::command::{ControlWord, typed, word};
+use cofferdam_core::command::{ControlWord, split_command, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::tool::wire_name;
@@ -95,7 +95,7 @@ impl Runner {
             HistorySize::Conversation => instructions(&operator),
         };
         let (specs, commands) = (tools.specs(), provider.clone());
-        let (clock, whose) = (WallClock::of_this_machine(), ConversationOwner::Session);
+        let (clock, whose) = (WallClock::system(), ConversationOwner::Session);
         Self { provider, commands, clock, tools, history, limits, instructions, specs, whose }
     }
 
@@ -114,12 +114,12 @@ impl Runner {
 
     /// The same for conversations of these.
     #[must_use]
-    pub fn remembering(self, whose: ConversationOwner) -> Self {
+    pub fn with_history(self, whose: ConversationOwner) -> Self {
         Self { whose, ..self }
     }
 
     /// Whose conversations it keeps.
-    pub fn whose(&self) -> ConversationOwner {
+    pub fn owner(&self) -> ConversationOwner {
         self.whose
     }
 
@@ -155,7 +155,7 @@ impl Runner {
             () = cancel.cancelled() => Err(words::cancelled(0)),
         };
         let mut answer = match opened {
-            Err(said) => TurnEnd::plainly(said),
+            Err(said) => TurnEnd::from_text(said),
             Ok((turn, talk)) => {
                 infos = turn.attachments.infos();
                 if !infos.is_empty() {
@@ -168,12 +168,12 @@ impl Runner {
         };
         // From here on calls of others find it ended, so what they have handed over is all.
         drop(active);
-        match self.history.handed_over(&id).await {
+        match self.history.files_handed_over(&id).await {
             Ok(more) => answer.files.extend(more),
-            Err(error) => lines.push(lost(&error)),
+            Err(error) => lines.push(conversation_lost(&error)),
         }
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
-        answered(lines, answer)
+        prepend_lines(lines, answer)
     }
 
     async fn rounds(
@@ -196,7 +196,7 @@ impl Runner {
         match word(text) {
             Some(ControlWord::Help) => true,
             Some(ControlWord::New | ControlWord::Retry | ControlWord::Cancel) => false,
-            None => typed(text).is_some_and(|typed| {
+            None => split_command(text).is_some_and(|typed| {
                 typed.is_plain() || self.specs.iter().any(|spec| spec.name == wire_name(typed.name))
             }),
         }
@@ -243,20 +243,20 @@ impl Runner {
             (Some(ControlWord::Retry), Some(session)) => self.reopen(turn, session).await,
             (_, None) => {
                 let request = request(&turn);
-                let talk = OpenConversation::alone(turn.id.clone(), request);
+                let talk = OpenConversation::new_unkept(turn.id.clone(), request);
                 Ok((turn, talk))
             }
             (Some(ControlWord::Help) | None, Some(session)) => {
                 let mut request = request(&turn);
                 if let HistoryEntry::User { text, .. } = &mut request {
-                    *text = framed(turn.about.as_deref(), &self.clock.told(), text);
+                    *text = frame_request(turn.about.as_deref(), &self.clock.describe_now(), text);
                 }
                 // Nothing was done for the turn yet, so nothing is lost by waiting for the store.
                 let keeper = StoreRetry::new(cancel.clone(), |_| {});
-                let asked = || self.asked(&turn, &session, &request);
-                let asked = keeper.stored("keep what is asked", asked).await;
+                let asked = || self.begin_request(&turn, &session, &request);
+                let asked = keeper.store_until_done("keep what is asked", asked).await;
                 let asked = asked.ok_or_else(|| words::cancelled(0))?;
-                let mut talk = asked.map_err(|error| lost(&error))?;
+                let mut talk = asked.map_err(|error| conversation_lost(&error))?;
                 if talk.steers() > 0 {
                     let found = std::iter::once(turn.attachments.clone()).chain(added(&turn).await);
                     turn.attachments = talk.attach(found.collect());
@@ -270,15 +270,15 @@ impl Runner {
     ///
     /// # Errors
     /// What a working store may mend; the result within is for good.
-    async fn asked(
+    async fn begin_request(
         &self,
         turn: &TurnInput,
         session: &SessionId,
         request: &HistoryEntry,
     ) -> Result<Result<OpenConversation, HistoryError>, HistoryError> {
         let asked = async {
-            let kept = mended(self.history.load(session, &turn.id).await?, &turn.id);
-            OpenConversation::asked(self.keeping(turn, session.clone()).await?, kept, request.clone()).await
+            let kept = mend(self.history.load(session, &turn.id).await?, &turn.id);
+            OpenConversation::begin(self.history_place(turn, session.clone()).await?, kept, request.clone()).await
         };
         match asked.await {
             Err(error @ HistoryError::Store(_)) => Err(error),
@@ -300,7 +300,7 @@ impl Runner {
 
     async fn forget(&self, turn: &TurnInput, session: &SessionId) -> String {
         match self.history.forget(session).await {
-            Err(error) => lost(&error),
+            Err(error) => conversation_lost(&error),
             Ok(()) if turn.attachments.is_empty() => words::FORGOTTEN.into(),
             Ok(()) => format!("{}\n{}", words::FORGOTTEN, words::FILES_UNUSED),
         }
@@ -309,7 +309,7 @@ impl Runner {
     /// The conversation with its last request, which has no answer, and the files that came with
     /// it.
     async fn reopen(&self, mut turn: TurnInput, session: SessionId) -> OpenedTurn {
-        let kept = self.history.load(&session, &turn.id).await.map_err(|error| lost(&error))?;
+        let kept = self.history.load(&session, &turn.id).await.map_err(|error| conversation_lost(&error))?;
         // What a turn does it does for the person who began it, so nobody has another person's
         // request done.
         let last = kept.iter().rfind(|kept| matches!(kept.entry, HistoryEntry::User { .. }));
@@ -318,25 +318,25 @@ impl Runner {
             Some(None) => return Err(words::NOBODYS.into()),
             Some(Some(_)) | None => {}
         }
-        let keeping = self.keeping(&turn, session).await.map_err(|error| lost(&error))?;
-        let talk = OpenConversation::resumed(keeping, mended(kept, &turn.id));
+        let keeping = self.history_place(&turn, session).await.map_err(|error| conversation_lost(&error))?;
+        let talk = OpenConversation::resume(keeping, mend(kept, &turn.id));
         // The turn itself may have answered it before a crash.
         let unanswered = |talk: &OpenConversation| talk.answer().is_none() || talk.has_begun();
         let mut talk = talk.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
-        talk.take_over_files().await.map_err(|error| lost(&error))?;
-        turn.attachments = talk.attach(again(&turn, talk.attachments()).await);
+        talk.take_over_files().await.map_err(|error| conversation_lost(&error))?;
+        turn.attachments = talk.attach(refetch_files(&turn, talk.attachments()).await);
         Ok((turn, talk))
     }
 
-    async fn keeping(&self, turn: &TurnInput, session: SessionId) -> Result<HistoryPlace, HistoryError> {
+    async fn history_place(&self, turn: &TurnInput, session: SessionId) -> Result<HistoryPlace, HistoryError> {
         let whose = WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() };
-        let begun = self.history.begun(&turn.id).await?;
+        let begun = self.history.load_attempt(&turn.id).await?;
         Ok(HistoryPlace { history: self.history.clone(), whose, begun })
     }
 }
 
 /// The answer below the lines that are to be read with it.
-fn answered(mut lines: Vec<String>, answer: TurnEnd) -> OutgoingResponse {
+fn prepend_lines(mut lines: Vec<String>, answer: TurnEnd) -> OutgoingResponse {
     lines.extend(Some(answer.text).filter(|text| !text.is_empty()));
     let text = lines.join("\n");
     let markdown = lines.last().filter(|_| answer.markup == Markup::Markdown);
@@ -353,7 +353,7 @@ fn request(turn: &TurnInput) -> HistoryEntry {
 }
 
 /// In place of an answer when the conversation cannot be kept or had.
-pub(super) fn lost(error: &HistoryError) -> String {
+pub(super) fn conversation_lost(error: &HistoryError) -> String {
     tracing::error!(%error, "a turn was not answered");
     let then = match error {
         HistoryError::Store(_) => words::RETRY,
@@ -365,26 +365,26 @@ pub(super) fn lost(error: &HistoryError) -> String {
 /// The files of what was added to a turn before a crash, a list for each message.
 async fn added(turn: &TurnInput) -> Vec<Attachments> {
     match &turn.steering {
-        Some(steering) => steering.again().await,
+        Some(steering) => steering.refetch_files().await,
         None => Vec::new(),
     }
 }
 
 /// The files of each message of a request, fetched again: each is the one of the same content, or
 /// says that it is gone.
-async fn again(turn: &TurnInput, wanted: Vec<Attachments>) -> Vec<Attachments> {
+async fn refetch_files(turn: &TurnInput, wanted: Vec<Attachments>) -> Vec<Attachments> {
     if wanted.iter().all(Attachments::is_empty) {
         return wanted;
     }
     let mut found = added(turn).await;
     found.push(turn.attachments.clone());
     let mut missing: Vec<_> = wanted.iter().flat_map(Attachments::infos).collect();
-    missing.retain(|info| !info.sha256.is_empty() && same(&found, info).is_none());
+    missing.retain(|info| !info.sha256.is_empty() && find_bytes(&found, info).is_none());
     if let Some(recent) = turn.recent.as_ref().filter(|_| !missing.is_empty()) {
-        found.push(recent.again(&missing).await);
+        found.push(recent.refetch(&missing).await);
     }
     let one = |mut info: AttachmentInfo| {
-        let blob = same(&found, &info).filter(|_| !info.sha256.is_empty());
+        let blob = find_bytes(&found, &info).filter(|_| !info.sha256.is_empty());
         info.unavailable = blob.is_none().then(|| words::FILE_GONE.to_owned());
         Attachment { info, blob }
     };
@@ -393,7 +393,7 @@ async fn again(turn: &TurnInput, wanted: Vec<Attachments>) -> Vec<Attachments> {
 }
 
 /// The bytes of an attachment among those that were found, by their content.
-fn same(found: &[Attachments], wanted: &AttachmentInfo) -> Option<Blob> {
+fn find_bytes(found: &[Attachments], wanted: &AttachmentInfo) -> Option<Blob> {
     let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == wanted.sha256;
     found.iter().flat_map(Attachments::iter).find(same)?.blob.clone()
 }

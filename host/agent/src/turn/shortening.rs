@@ -62,7 +62,7 @@ pub(super) fn cut_results(entries: &mut [HistoryEntry], over: usize) -> usize {
         }
         let before = bytes(entry);
         if let HistoryEntry::ToolResult { shown, .. } = entry
-            && let Some(shorter) = untrusted::shortened(shown)
+            && let Some(shorter) = untrusted::wrap_head(shown)
         {
             *shown = shorter;
             saved += before - bytes(entry);
@@ -77,7 +77,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn result(content: &str) -> HistoryEntry {
-        let shown = untrusted::whole("t", &json!({ "content": content })).expect("short enough");
+        let shown = untrusted::wrap_whole("t", &json!({ "content": content })).expect("short enough");
         HistoryEntry::ToolResult { call: "1".into(), tool: "t".into(), result: Ok(Value::Null), shown }
     }
 

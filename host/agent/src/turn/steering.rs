@@ -21,7 +21,7 @@ pub trait Steering: Send + Sync {
     async fn next(&self, held: &Attachments) -> Option<SteeringMessage>;
 
     /// The files of the messages that the turn took up before a crash, fetched again, in order.
-    async fn again(&self) -> Vec<Attachments>;
+    async fn refetch_files(&self) -> Vec<Attachments>;
 }
 
 impl fmt::Debug for dyn Steering {
@@ -44,18 +44,18 @@ pub struct SteeringMessage {
 impl Rounds<'_> {
     /// Takes up what was said meanwhile.
     pub(super) async fn hear(&mut self) -> Result<(), EarlyEnd> {
-        let Some(steering) = self.around.turn.steering.clone().filter(|_| self.remembers()) else {
+        let Some(steering) = self.around.turn.steering.clone().filter(|_| self.is_durable()) else {
             return Ok(());
         };
         while self.talk.steers() < STEERS_MAX {
             let said = tokio::select! {
                 biased;
                 // Its files may take long to come.
-                () = self.stop.cancelled() => return Err(self.stopped()),
+                () = self.stop.cancelled() => return Err(self.stop_reason()),
                 said = steering.next(&self.around.turn.attachments) => said,
             };
             let Some(SteeringMessage { text, attachments, taking }) = said else { break };
-            let (all, attachments) = self.around.turn.attachments.followed_by(&attachments);
+            let (all, attachments) = self.around.turn.attachments.extend_with(&attachments);
             let entry = HistoryEntry::Steer { text, addendum: addendum(&attachments.infos()), attachments };
             if self.talk.take_up(entry, &taking).await? == TakeUpResult::Gone {
                 break;

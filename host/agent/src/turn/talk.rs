@@ -43,7 +43,7 @@ pub(super) struct HistoryPlace {
 
 impl OpenConversation {
     /// A turn that stands alone and is kept nowhere.
-    pub(super) fn alone(turn: TurnId, request: HistoryEntry) -> Self {
+    pub(super) fn new_unkept(turn: TurnId, request: HistoryEntry) -> Self {
         let conversation = Conversation { entries: vec![request] };
         let (turns, files) = (vec![turn.clone()], Vec::new());
         Self { conversation, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping: None }
@@ -53,7 +53,7 @@ impl OpenConversation {
     /// answered.
     ///
     /// `None` when nobody has asked for anything.
-    pub(super) fn resumed(keeping: HistoryPlace, kept: Vec<KeptHistory>) -> Option<Self> {
+    pub(super) fn resume(keeping: HistoryPlace, kept: Vec<KeptHistory>) -> Option<Self> {
         let turn = keeping.whose.turn.clone();
         let start = kept.iter().rposition(|kept| matches!(kept.entry, HistoryEntry::User { .. }))?;
         let own = kept.iter().filter(|kept| kept.turn == turn);
@@ -69,7 +69,7 @@ impl OpenConversation {
 
     /// The same with a new request of the turn at the end, which is kept unless it is there
     /// already.
-    pub(super) async fn asked(
+    pub(super) async fn begin(
         keeping: HistoryPlace,
         mut kept: Vec<KeptHistory>,
         request: HistoryEntry,
@@ -78,7 +78,7 @@ impl OpenConversation {
         match kept.iter_mut().find(|kept| kept.turn == turn) {
             // The provider is told what it was told, the time included, and the attachments have
             // their bytes again.
-            Some(own) => own.entry = request.in_the_words_of(&own.entry),
+            Some(own) => own.entry = request.with_words_of(&own.entry),
             None => {
                 let besides = EntryExtras::default();
                 keeping.history.append(&keeping.whose, 0, &request, &besides).await?;
@@ -86,7 +86,7 @@ impl OpenConversation {
                 kept.push(KeptHistory { turn, entry: request, besides, asker });
             }
         }
-        Self::resumed(keeping, kept)
+        Self::resume(keeping, kept)
             .ok_or_else(|| HistoryError::Unreadable("the request is not in it".into()))
     }
 
@@ -174,7 +174,7 @@ impl OpenConversation {
                 continue;
             };
             let own = found.next().unwrap_or_else(|| attachments.clone());
-            (all, *attachments) = all.followed_by(&own);
+            (all, *attachments) = all.extend_with(&own);
             *addendum = told_of(&attachments.infos());
         }
         all
@@ -226,7 +226,7 @@ impl OpenConversation {
 
     /// Whether the turn itself has said anything yet.
     pub(super) fn has_begun(&self) -> bool {
-        self.own().next().is_some()
+        self.own_entries().next().is_some()
     }
 
     /// The calls of the last step that have no result yet, in order.
@@ -242,7 +242,7 @@ impl OpenConversation {
 
     /// Steps that the turn has taken.
     pub(super) fn rounds(&self) -> usize {
-        self.own().filter(|entry| matches!(entry, HistoryEntry::Assistant { .. })).count()
+        self.own_entries().filter(|entry| matches!(entry, HistoryEntry::Assistant { .. })).count()
     }
 
     /// Calls that the turn has asked for, those without a result included.
@@ -251,12 +251,12 @@ impl OpenConversation {
             HistoryEntry::Assistant { tool_calls, .. } => tool_calls.len(),
             _ => 0,
         };
-        self.own().map(asked).sum()
+        self.own_entries().map(asked).sum()
     }
 
     /// Calls of the turn that have their result.
     pub(super) fn results(&self) -> usize {
-        self.own().filter(|entry| matches!(entry, HistoryEntry::ToolResult { .. })).count()
+        self.own_entries().filter(|entry| matches!(entry, HistoryEntry::ToolResult { .. })).count()
     }
 
     /// Whether a call has brought anything since the request.
@@ -270,7 +270,7 @@ impl OpenConversation {
     }
 
     /// Calls of the last step beyond what a step may have.
-    pub(super) fn left_out(&self) -> usize {
+    pub(super) fn calls_over_limit(&self) -> usize {
         self.left_out
     }
 
@@ -319,7 +319,7 @@ impl OpenConversation {
         }
     }
 
-    fn own(&self) -> impl Iterator<Item = &HistoryEntry> {
+    fn own_entries(&self) -> impl Iterator<Item = &HistoryEntry> {
         let own = self.turns.iter().zip(&self.conversation.entries).filter(|(turn, _)| **turn == self.turn);
         own.map(|(_, entry)| entry)
     }

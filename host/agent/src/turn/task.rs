@@ -75,7 +75,7 @@ impl Runner {
         let TaskRequest { instructions, prompt, list, shown } = request;
         let (attachments, turn_id) = (turn.attachments.clone(), turn.id.clone());
         let talk =
-            OpenConversation::alone(turn.id.clone(), HistoryEntry::Task { prompt, list, shown, attachments });
+            OpenConversation::new_unkept(turn.id.clone(), HistoryEntry::Task { prompt, list, shown, attachments });
         let (instructions, specs) = (instructions_of_task(&instructions), self.tools.specs());
         let parts = TurnServices {
             provider: &*self.provider,
@@ -93,7 +93,7 @@ impl Runner {
             caller: around.turn.caller.clone(),
         };
         let mut rounds = Rounds::new(parts, around, talk);
-        let answered = until_read(&mut rounds, read, cancel).await;
+        let answered = ask_until_read(&mut rounds, read, cancel).await;
         drop(active);
         // A task is kept in no conversation, so what it cost is charged here.
         if let Err(error) = self.history.spend(&whose, rounds.talk.tokens()).await {
@@ -103,7 +103,7 @@ impl Runner {
     }
 }
 
-async fn until_read(
+async fn ask_until_read(
     rounds: &mut Rounds<'_>,
     read: &(dyn Fn(&str) -> Result<Value, String> + Sync),
     cancel: &CancellationToken,
@@ -112,7 +112,7 @@ async fn until_read(
     let mut wrong: Option<String> = None;
     for _ in 0..2 {
         if let Some(why) = wrong.take() {
-            let text = corrected(&why);
+            let text = correction(&why);
             let entry = HistoryEntry::User { text, attachments: Attachments::default(), addendum: None };
             let pushed = rounds.talk.push(entry, EntryExtras::default()).await;
             pushed.map_err(|error| TaskFailure::Unanswered(error.to_string()))?;
@@ -134,7 +134,7 @@ async fn until_read(
 }
 
 /// What a model is told whose answer cannot be read.
-fn corrected(why: &str) -> String {
+fn correction(why: &str) -> String {
     format!(
         "Your answer cannot be used: {why}. Answer once more with the JSON alone, nothing before or after it."
     )

@@ -13,7 +13,7 @@ const HEAD_BYTES_MAX: usize = 8 << 10;
 const SHORTENED_BYTES_MAX: usize = 512;
 
 /// A result that is short enough to be shown whole.
-pub(super) fn whole(tool: &str, result: &Value) -> Option<String> {
+pub(super) fn wrap_whole(tool: &str, result: &Value) -> Option<String> {
     let shown = json!({ "tool": tool, "untrusted": true, "result": result }).to_string();
     (shown.len() <= SHOWN_BYTES_MAX).then_some(shown)
 }
@@ -43,7 +43,7 @@ pub(super) fn head(tool: &str, text: &str, kept: Result<&str, &ToolError>) -> St
 
 /// What was shown of a result, cut to its head; `None` when that is not shorter. Where the whole
 /// is, if it is anywhere, is still told.
-pub(super) fn shortened(shown: &str) -> Option<String> {
+pub(super) fn wrap_head(shown: &str) -> Option<String> {
     let read: Value = serde_json::from_str(shown).ok()?;
     let text = match (&read["head"], &read["result"]) {
         (Value::String(head), _) => head.clone(),
@@ -86,7 +86,7 @@ mod tests {
         {
             let refused = ToolError::new(ErrorCode::NotFound, hostile);
             for shown in [
-                whole("x", &json!({ "content": hostile })).expect("short"),
+                wrap_whole("x", &json!({ "content": hostile })).expect("short"),
                 head("x", &hostile.repeat(9000), Ok("/tmp/outputs/1.json")),
                 head("x", hostile, Err(&refused)),
                 error("x", &refused),
@@ -102,7 +102,7 @@ mod tests {
     fn what_is_shortened_says_where_the_whole_is_and_is_not_shortened_again() {
         let long = "é\"\n".repeat(2000);
         let of = |shown: &str| -> Value { serde_json::from_str(shown).expect("one JSON value") };
-        let short = shortened(&whole("t", &json!({ "content": long })).expect("whole")).expect("shorter");
+        let short = wrap_head(&wrap_whole("t", &json!({ "content": long })).expect("whole")).expect("shorter");
         let read = of(&short);
         assert_eq!(
             (&read["tool"], &read["untrusted"], &read["shortened"]),
@@ -112,25 +112,25 @@ mod tests {
         assert!(read["total_bytes"].as_u64() > Some(8000) && read["path"].is_null(), "{read}");
         assert!(read["note"].as_str().expect("text").contains("repeat no call"), "{read}");
         assert!(short.len() < 4096 && !short.contains('\n'), "{short}");
-        let kept = shortened(&head("t", &long, Ok("/tmp/outputs/1.json"))).expect("shorter");
+        let kept = wrap_head(&head("t", &long, Ok("/tmp/outputs/1.json"))).expect("shorter");
         let read = of(&kept);
         assert_eq!(
             (&read["path"], &read["total_bytes"]),
             (&json!("/tmp/outputs/1.json"), &json!(long.len()))
         );
         assert!(long.starts_with(read["head"].as_str().expect("text")));
-        for shown in [&*short, &kept, "", "no JSON", &whole("t", &json!({ "content": "x" })).expect("whole")]
+        for shown in [&*short, &kept, "", "no JSON", &wrap_whole("t", &json!({ "content": "x" })).expect("whole")]
         {
-            assert_eq!(shortened(shown), None, "{shown}");
+            assert_eq!(wrap_head(shown), None, "{shown}");
         }
         let refused = ToolError::new(ErrorCode::NotFound, "x".repeat(4000));
-        assert_eq!(shortened(&error("t", &refused)), None, "errors are short");
+        assert_eq!(wrap_head(&error("t", &refused)), None, "errors are short");
     }
 
     #[test]
     fn what_is_shown_is_bounded() {
         let escaped = json!({ "content": "\u{1}".repeat(SHOWN_BYTES_MAX) });
-        assert_eq!(whole("x", &escaped), None);
+        assert_eq!(wrap_whole("x", &escaped), None);
         let text = format!("é{}", "\u{1}é".repeat(SHOWN_BYTES_MAX));
         let shown = head("x", &text, Ok("/tmp/outputs/1.json"));
         assert!(shown.len() < 2 * SHOWN_BYTES_MAX + 1000, "{}", shown.len());

@@ -73,8 +73,8 @@ impl TranscriptionConfig {
         if !self.is_on() {
             return Ok(());
         }
-        self.written().name("model", self.model.as_deref(), "whisper-1")?;
-        self.written().check()
+        self.table().name("model", self.model.as_deref(), "whisper-1")?;
+        self.table().check()
     }
 
     /// Where it is asked.
@@ -84,7 +84,7 @@ impl TranscriptionConfig {
 
     /// The server's TCP port; none where it is off.
     pub fn port(&self) -> Option<u16> {
-        self.written().address().ok().filter(|_| self.is_on())?.port()
+        self.table().address().ok().filter(|_| self.is_on())?.port()
     }
 
     /// The key, from this process's environment; none where none is needed.
@@ -92,10 +92,10 @@ impl TranscriptionConfig {
     /// # Errors
     /// [`ConfigError`], which names the variable.
     pub fn key(&self) -> Result<Option<Secret>, ConfigError> {
-        self.written().key()
+        self.table().key()
     }
 
-    pub(super) fn written(&self) -> VoiceTable<'_> {
+    pub(super) fn table(&self) -> VoiceTable<'_> {
         let api_key_env = self.api_key_env.as_deref();
         VoiceTable { section: "transcription", base_url: self.base_url(), api_key_env }
     }
@@ -115,9 +115,9 @@ impl SpeechConfig {
         if !self.is_on() {
             return Ok(());
         }
-        self.written().name("model", self.model.as_deref(), "gpt-4o-mini-tts")?;
-        self.written().name("voice", self.voice.as_deref(), "alloy")?;
-        self.written().check()
+        self.table().name("model", self.model.as_deref(), "gpt-4o-mini-tts")?;
+        self.table().name("voice", self.voice.as_deref(), "alloy")?;
+        self.table().check()
     }
 
     /// Where it is asked.
@@ -127,7 +127,7 @@ impl SpeechConfig {
 
     /// The server's TCP port; none where it is off.
     pub fn port(&self) -> Option<u16> {
-        self.written().address().ok().filter(|_| self.is_on())?.port()
+        self.table().address().ok().filter(|_| self.is_on())?.port()
     }
 
     /// The key, from this process's environment; none where none is needed.
@@ -135,10 +135,10 @@ impl SpeechConfig {
     /// # Errors
     /// [`ConfigError`], which names the variable.
     pub fn key(&self) -> Result<Option<Secret>, ConfigError> {
-        self.written().key()
+        self.table().key()
     }
 
-    pub(super) fn written(&self) -> VoiceTable<'_> {
+    pub(super) fn table(&self) -> VoiceTable<'_> {
         let api_key_env = self.api_key_env.as_deref();
         VoiceTable { section: "speech", base_url: self.base_url(), api_key_env }
     }

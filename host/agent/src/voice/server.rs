@@ -115,7 +115,7 @@ impl VoiceEndpoint {
         bytes_max: usize,
         form: &impl Fn(RequestBuilder) -> RequestBuilder,
     ) -> Result<Vec<u8>, (VoiceError, bool)> {
-        let mut request = form(self.client.post(self.address.below(path)));
+        let mut request = form(self.client.post(self.address.join(path)));
         if let Some(key) = &self.key {
             request = request.bearer_auth(key.reveal());
         }

@@ -24,7 +24,7 @@ impl Speech {
         let (Some(model), Some(voice)) = (config.model.clone(), config.voice.clone()) else {
             return Ok(None);
         };
-        let server = VoiceEndpoint::open(config.written(), config.key()?, ("speech", config.patience))?;
+        let server = VoiceEndpoint::open(config.table(), config.key()?, ("speech", config.patience))?;
         Ok(Some(Self { server, model, voice }))
     }
 
@@ -33,7 +33,7 @@ impl Speech {
     /// # Errors
     /// [`VoiceError`].
     pub async fn speak(&self, text: &str) -> Result<Vec<u8>, VoiceError> {
-        let text = beginning(text);
+        let text = cut_speech(text);
         let body =
             json!({ "model": self.model, "voice": self.voice, "input": text, "response_format": "opus" });
         let bytes = self.server.ask("audio/speech", SPEECH_BYTES_MAX, |request| request.json(&body)).await?;
@@ -43,7 +43,7 @@ impl Speech {
 }
 
 /// What is spoken of a text: all of it, or up to the last sentence or word that fits.
-fn beginning(text: &str) -> &str {
+fn cut_speech(text: &str) -> &str {
     let Some((end, _)) = text.char_indices().nth(SPOKEN_CHARS_MAX) else { return text };
     let fits = &text[..end];
     let sentence = fits.rfind(['.', '!', '?', '\n']).map(|at| at + 1);
@@ -57,13 +57,13 @@ mod tests {
 
     #[test]
     fn a_long_text_is_spoken_up_to_a_sentence() {
-        assert_eq!(beginning("short"), "short");
+        assert_eq!(cut_speech("short"), "short");
         let just = "ä".repeat(SPOKEN_CHARS_MAX);
-        assert_eq!(beginning(&just), just);
+        assert_eq!(cut_speech(&just), just);
         let sentences = "One two three. ".repeat(400);
-        let spoken = beginning(&sentences);
+        let spoken = cut_speech(&sentences);
         assert!(spoken.ends_with('.') && spoken.chars().count() <= SPOKEN_CHARS_MAX, "{}", spoken.len());
         let unbroken = "x".repeat(SPOKEN_CHARS_MAX + 1);
-        assert_eq!(beginning(&unbroken).len(), SPOKEN_CHARS_MAX);
+        assert_eq!(cut_speech(&unbroken).len(), SPOKEN_CHARS_MAX);
     }
 }

@@ -24,7 +24,7 @@ impl Transcription {
         config.check()?;
         let Some(model) = config.model.clone().filter(|_| config.is_on()) else { return Ok(None) };
         let server =
-            VoiceEndpoint::open(config.written(), config.key()?, ("transcription", config.patience))?;
+            VoiceEndpoint::open(config.table(), config.key()?, ("transcription", config.patience))?;
         Ok(Some(Self { server, model }))
     }
 

@@ -47,7 +47,7 @@ impl MessageFacts {
             about.insert("from".into(), json!({ "id": id, "name": name }));
         }
         if let Some((author, text)) = self.replies_to.filter(|(_, text)| !text.trim().is_empty()) {
-            about.insert("replies_to".into(), replied(author, &text));
+            about.insert("replies_to".into(), describe_reply(author, &text));
         }
         if let Some((from, text)) = self.forwarded {
             about.insert("forwarded".into(), json!({ "from": from, "text": text }));
@@ -62,7 +62,7 @@ impl MessageFacts {
     }
 }
 
-fn replied(author: Author, text: &str) -> Value {
+fn describe_reply(author: Author, text: &str) -> Value {
     let from = match author {
         Author::Bot => json!("this bot"),
         Author::Other(NamedUser { id, name }) => json!({ "id": id, "name": name }),

@@ -51,11 +51,11 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
         unit::work(channel, unit, sign).await;
     }
 
-    fn arriving(&self, session: &SessionId, target: &str) {
+    fn show_arriving(&self, session: &SessionId, target: &str) {
         self.signs.show(session, || {
             let channel = self.channels.borrow();
             let slot = channel.base().slot();
-            let alive = ShownActivity::working(channel.sign(&C::target(target)?), slot.clone());
+            let alive = ShownActivity::begin_turn(channel.sign(&C::target(target)?), slot.clone());
             Some(WorkingTurn { slot, alive })
         });
     }
@@ -82,29 +82,29 @@ pub async fn hand_on(base: &ChannelServices, lanes: &mpsc::Sender<Arrival>, arri
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
+pub async fn load_left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
     let base = channel.base();
-    let replies = base.store.unsent(&base.channel).await?.into_iter().map(|left| reply(channel, left));
+    let replies = base.store.load_unsent(&base.channel).await?.into_iter().map(|left| reply(channel, left));
     let turns = base.store.bound(&base.channel).await?.into_iter().map(|turn| bound(channel, turn));
     let mut left: Vec<_> = replies.chain(turns).collect();
     if !left.is_empty() {
         tracing::info!(count = left.len(), "continuing what the last run left");
     }
-    left.extend(stops(channel).await?);
+    left.extend(load_stops(channel).await?);
     left.push(Arrival::Inbox);
     Ok(left)
 }
 
 /// The messages of the inbox that ask to stop something: they wait for nothing that came before
 /// them.
-async fn stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
+async fn load_stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
     let base = channel.base();
     let (mut found, mut after) = (Vec::new(), None);
     while found.len() < STOPS_AT_ONCE_MAX {
         let page = base.store.pending(&base.channel, after, PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.update_id);
-        found.extend(page.iter().filter_map(|update| stopping(channel, update)).map(Arrival::Stop));
+        found.extend(page.iter().filter_map(|update| stop_request(channel, update)).map(Arrival::Stop));
     }
     found.truncate(STOPS_AT_ONCE_MAX);
     Ok(found)
@@ -112,7 +112,7 @@ async fn stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
 
 /// What came of a batch: what strangers are told, and those updates that the inbox did not know
 /// before, under the sessions that it has them by.
-pub fn of_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: PersistResult) -> Vec<Arrival> {
+pub fn from_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: PersistResult) -> Vec<Arrival> {
     let PersistResult { pending, replies } = persisted;
     let mut arrivals: Vec<_> = replies.into_iter().map(|told| reply(channel, told)).collect();
     for new in batch {
@@ -121,14 +121,14 @@ pub fn of_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persist
         else {
             continue;
         };
-        if let Some(stopping) = stopping(channel, update) {
+        if let Some(stopping) = stop_request(channel, update) {
             arrivals.push(Arrival::Stop(stopping));
             continue;
         }
         let message = QueuedUpdate { update_id: new.update_id, album: new.album.clone() };
         arrivals.push(Arrival::Message(headers.session.clone(), message));
         arrivals.extend(new.album.clone().and_then(|album| {
-            let (session, target) = (headers.session.clone(), awaited(channel, update)?);
+            let (session, target) = (headers.session.clone(), awaited_target(channel, update)?);
             Some(Arrival::Awaited(Awaited { session, album, target }))
         }));
     }
@@ -149,7 +149,7 @@ pub fn message<C: Channel>(channel: &C, reply: StoredReply) -> Arrival {
 
 /// A turn that a crash cut off.
 fn bound<C: Channel>(channel: &C, turn: BoundTurn) -> Arrival {
-    let target = match ResumedTurn::of(&turn.updates) {
+    let target = match ResumedTurn::from_updates(&turn.updates) {
         Some(resumed) => C::target(&resumed.target),
         None => turn.updates.first().and_then(|update| channel.target_of(update)),
     };
@@ -158,17 +158,17 @@ fn bound<C: Channel>(channel: &C, turn: BoundTurn) -> Arrival {
 
 /// Where an answer is waited for to an album of which this is a part. In a group the part that says
 /// whom it is meant for may be another one.
-fn awaited<C: Channel>(channel: &C, update: &Update) -> Option<String> {
+fn awaited_target<C: Channel>(channel: &C, update: &Update) -> Option<String> {
     let target = match channel.read(std::slice::from_ref(update), AlbumStanding::First) {
         MessageAction::Nothing => return None,
         MessageAction::Say(target, _) => target,
         MessageAction::Run(asked) => asked.target,
     };
-    Some(C::answered(&target, None).0)
+    Some(C::reply_address(&target, None).0)
 }
 
 /// What a message asks for that is to stop what runs in its chat.
-fn stopping<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
+fn stop_request<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
     let MessageAction::Run(asked) = channel.read(std::slice::from_ref(update), AlbumStanding::First) else {
         return None;
     };
@@ -176,7 +176,7 @@ fn stopping<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
     if !stops || asked.queue != QueueMode::Turn || asked.album.is_some() {
         return None;
     }
-    let (session, target) = (channel.session(&asked.target), C::answered(&asked.target, None).0);
+    let (session, target) = (channel.session(&asked.target), C::reply_address(&asked.target, None).0);
     Some(Stopping { session, update_id: update.update_id, by: asked.power, target })
 }
 

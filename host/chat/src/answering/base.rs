@@ -46,11 +46,11 @@ pub struct ChannelServices {
 
 impl ChannelServices {
     /// Repeats work in the store until it succeeds; `None` once the program stops.
-    pub async fn stored<T, F>(&self, what: &str, work: impl FnMut() -> F) -> Option<T>
+    pub async fn store_until_done<T, F>(&self, what: &str, work: impl FnMut() -> F) -> Option<T>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        self.keeper.stored(what, work).await
+        self.keeper.store_until_done(what, work).await
     }
 
     /// Removes the blobs that no reply needs any more. One that stays for now is removed later.
@@ -64,6 +64,6 @@ impl ChannelServices {
 
     /// A place for a turn, which is not taken yet.
     pub(super) fn slot(&self) -> Arc<TurnSlot> {
-        TurnSlot::among(&self.places)
+        TurnSlot::new(&self.places)
     }
 }

@@ -6,7 +6,7 @@ use crate::desk::{ApprovalDisplay, Changing};
 use crate::lanes::StopPower;
 use crate::outbound::{ChannelLimits, FirstMessage, Router};
 use crate::{ActivityIndicator, LiveStatus, TurnDisplay, words};
-use cofferdam_core::command::{ControlWord, steered, word};
+use cofferdam_core::command::{ControlWord, steer_text, word};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_store::{AlbumStanding, Placeholder, QueueMode, Update};
 use cofferdam_warden::attachments::{Fetcher, SentFile};
@@ -53,12 +53,12 @@ pub trait Channel: Fetcher + Router + Sized {
 
     /// Where an answer goes, to be kept, and what its first message is. `shown` is what its turn
     /// was shown by; nothing about it is under way any more.
-    fn answered(target: &Self::Target, shown: Option<Self::Screen>) -> (String, FirstMessage);
+    fn reply_address(target: &Self::Target, shown: Option<Self::Screen>) -> (String, FirstMessage);
 
     /// Where something is said later that belongs to the answer and is a message of its own, to be
     /// kept.
-    fn afterwards(target: &Self::Target) -> String {
-        Self::answered(target, None).0
+    fn followup_address(target: &Self::Target) -> String {
+        Self::reply_address(target, None).0
     }
 
     /// Shows that something goes on there.
@@ -143,13 +143,13 @@ impl<T, F: SentFile> TurnRequest<T, F> {
     /// The question with its words, which are a command or not. `replied` are the files of the
     /// message that it is about; its own go before them. `may_begin_anew` says whether its sender
     /// may have the conversation forgotten.
-    pub fn asks(
+    pub fn into_action(
         mut self,
         (text, is_command): (String, bool),
         replied: Option<RequestFiles<F>>,
         may_begin_anew: bool,
     ) -> MessageAction<T, F> {
-        let steered = steered(&text).filter(|_| is_command).map(str::to_owned);
+        let steered = steer_text(&text).filter(|_| is_command).map(str::to_owned);
         let steers = steered.is_some();
         // Whether it finds a turn to be said to or becomes one, its words are what follows.
         self.text = steered.unwrap_or(text);

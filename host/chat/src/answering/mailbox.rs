@@ -2,7 +2,7 @@
 //! They keep their place in the lane, where they are found to be answered, or are answered when the
 //! turn came to its end first.
 
-use super::files::{ReceivedFiles, fetched, meant};
+use super::files::{ReceivedFiles, fetch_files, find_files};
 use super::{Channel, ChannelTurn, MessageAction, recent};
 use async_trait::async_trait;
 use cofferdam_agent::turn::{Steering, SteeringMessage, StepListener};
@@ -28,18 +28,18 @@ pub(super) struct Mailbox<C: Channel> {
 impl<C: Channel> Steering for Mailbox<C> {
     async fn next(&self, held: &Attachments) -> Option<SteeringMessage> {
         let base = self.channel.base();
-        let look = || base.store.steers(&base.channel, &self.turn);
-        for steer in base.stored("look for messages", look).await? {
-            let updates = self.whole(steer).await?;
+        let look = || base.store.load_steers(&base.channel, &self.turn);
+        for steer in base.store_until_done("look for messages", look).await? {
+            let updates = self.complete_message(steer).await?;
             if updates.is_empty() {
                 // What was sent after it is heard after it.
                 return None;
             }
             let Some(asked) = self.read(&updates).filter(|asked| self.is_to_it(asked)) else { continue };
-            let came = meant(&*self.channel, &asked).await?;
+            let came = find_files(&*self.channel, &asked).await?;
             let noting = recent::to_note(&*self.channel, &asked, &came, Some(&self.question)).await?;
             let limits = base.limits.beside(held);
-            let attachments = fetched(&self.channel, came.files(), &limits, &*self.progress).await;
+            let attachments = fetch_files(&self.channel, came.files(), &limits, &*self.progress).await;
             let text = [asked.about, Some(asked.text)].into_iter().flatten().collect::<Vec<_>>().join("\n");
             let updates = updates.iter().map(|update| update.update_id).collect();
             let taking = TakeUpRequest { channel: base.channel.clone(), updates, noting };
@@ -48,11 +48,11 @@ impl<C: Channel> Steering for Mailbox<C> {
         None
     }
 
-    async fn again(&self) -> Vec<Attachments> {
+    async fn refetch_files(&self) -> Vec<Attachments> {
         let base = self.channel.base();
-        let look = || base.store.taken_up(&base.channel, &self.turn);
+        let look = || base.store.load_taken_up(&base.channel, &self.turn);
         let mut found = Vec::new();
-        for updates in base.stored("look for messages", look).await.unwrap_or_default() {
+        for updates in base.store_until_done("look for messages", look).await.unwrap_or_default() {
             found.push(self.files_again(&updates).await);
         }
         found
@@ -62,11 +62,11 @@ impl<C: Channel> Steering for Mailbox<C> {
 impl<C: Channel> Mailbox<C> {
     /// The updates of one message; none while parts of its album may still come. `None` once the
     /// program stops.
-    async fn whole(&self, steer: SteerUpdate) -> Option<Vec<Update>> {
+    async fn complete_message(&self, steer: SteerUpdate) -> Option<Vec<Update>> {
         let Some(album) = steer.album else { return Some(vec![steer.update]) };
         let base = self.channel.base();
         let look = || base.store.album(&base.channel, &album);
-        let mut parts = base.stored("look up an album", look).await?;
+        let mut parts = base.store_until_done("look up an album", look).await?;
         parts.retain(|part| part.turn.is_none());
         let whole = base.albums.is_over(&parts, now_ms());
         let updates = parts.into_iter().map(|part| part.update);
@@ -91,10 +91,10 @@ impl<C: Channel> Mailbox<C> {
     async fn files_again(&self, updates: &[Update]) -> Attachments {
         let channel = &self.channel;
         let came = match self.read(updates) {
-            Some(asked) => meant(&**channel, &asked).await,
+            Some(asked) => find_files(&**channel, &asked).await,
             None => None,
         };
         let files = came.map(|came| came.files()).unwrap_or_default();
-        fetched(channel, files, &channel.base().limits, &*self.progress).await
+        fetch_files(channel, files, &channel.base().limits, &*self.progress).await
     }
 }

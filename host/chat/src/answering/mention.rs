@@ -9,7 +9,7 @@ pub trait Mentions {
 
 /// `text` without the mentions; `None` when there is none. At the beginning a comma or colon behind
 /// it goes as well.
-pub fn without_mention(text: &str, mentions: &impl Mentions) -> Option<String> {
+pub fn strip_mention(text: &str, mentions: &impl Mentions) -> Option<String> {
     let mut rest = String::with_capacity(text.len());
     let mut at = 0;
     while let Some((found, length)) = mentions.next(&text[at..], rest.chars().next_back()) {
@@ -18,7 +18,7 @@ pub fn without_mention(text: &str, mentions: &impl Mentions) -> Option<String> {
         let after = text[at..].trim_start_matches([' ', '\t']);
         if rest.trim().is_empty() {
             rest.clear();
-            at = text.len() - behind(after).len();
+            at = text.len() - skip_separators(after).len();
         } else if rest.ends_with(char::is_whitespace) || after.is_empty() {
             at = text.len() - after.len();
         }
@@ -31,12 +31,12 @@ pub fn without_mention(text: &str, mentions: &impl Mentions) -> Option<String> {
 }
 
 /// What follows a mention at the beginning of `text`; `None` when there is none.
-pub fn after_mention<'t>(text: &'t str, mentions: &impl Mentions) -> Option<&'t str> {
+pub fn text_after_mention<'t>(text: &'t str, mentions: &impl Mentions) -> Option<&'t str> {
     let text = text.trim_start();
     let (_, length) = mentions.next(text, None).filter(|(at, _)| *at == 0)?;
-    Some(behind(&text[length..]))
+    Some(skip_separators(&text[length..]))
 }
 
-fn behind(text: &str) -> &str {
+fn skip_separators(text: &str) -> &str {
     text.trim_start().trim_start_matches([',', ':']).trim_start()
 }

@@ -29,6 +29,6 @@ pub use about::{Author, MessageFacts, NamedUser};
 pub use arrivals::{IntakeState, hand_on};
 pub use base::ChannelServices;
 pub use channel::{Channel, ChannelTurn, MessageAction, RequestFiles, StartDecision, TurnRequest};
-pub(crate) use files::fetched;
-pub use mention::{Mentions, after_mention, without_mention};
+pub(crate) use files::fetch_files;
+pub use mention::{Mentions, text_after_mention, strip_mention};
 pub use resumed::ResumedTurn;

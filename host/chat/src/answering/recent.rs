@@ -2,7 +2,7 @@
 //! and fetching them again for a tool that asks, or for a turn that goes on with a message that
 //! failed. The platform keeps the bytes; here is only what to ask for them by.
 
-use super::files::{ReceivedFiles, fetched};
+use super::files::{ReceivedFiles, fetch_files};
 use super::{Channel, ChannelTurn};
 use async_trait::async_trait;
 use cofferdam_agent::turn::HistorySize;
@@ -54,15 +54,15 @@ pub(super) async fn to_note<C: Channel>(
     let (conversation, sender) = (channel.conversation(&asked.target), asked.sender.clone());
     let look = || base.store.recent(&base.channel, &conversation, &sender);
     let found = match came.album.is_some() || is_retried {
-        true => base.stored("look up earlier files", look).await?,
+        true => base.store_until_done("look up earlier files", look).await?,
         false => None,
     };
     let mut noted = found.map(read).unwrap_or_default();
     // It is noted when its turn ends, which may be later.
     if let Some(question) = question.filter(|question| !noted.has(question)) {
-        noted = noted.after(question);
+        noted = noted.add_message(question);
     }
-    noted = noted.after(came);
+    noted = noted.add_message(came);
     if !is_retried {
         noted.before.clear();
     }
@@ -72,17 +72,17 @@ pub(super) async fn to_note<C: Channel>(
 
 impl<F: SentFile> NotedFiles<F> {
     /// The same after a message.
-    pub(super) fn after(self, came: &ReceivedFiles<F>) -> Self {
+    pub(super) fn add_message(self, came: &ReceivedFiles<F>) -> Self {
         let ReceivedFiles { own, replied, album } = came;
         let noted = if own.is_empty() {
             Self { before: [replied, self.before.as_slice()].concat(), ..self }
         } else if album.is_some() && self.album == *album {
-            Self { files: merged(self.files, own), ..self }
+            Self { files: merge_files(self.files, own), ..self }
         } else {
             let before = [self.files, self.before].concat();
-            Self { files: merged(Vec::new(), own), before, album: album.clone() }
+            Self { files: merge_files(Vec::new(), own), before, album: album.clone() }
         };
-        noted.bounded()
+        noted.truncate()
     }
 
     pub(super) fn has(&self, came: &ReceivedFiles<F>) -> bool {
@@ -91,7 +91,7 @@ impl<F: SentFile> NotedFiles<F> {
     }
 
     /// Each once, and no more than [`NOTED_MAX`] in all.
-    fn bounded(mut self) -> Self {
+    fn truncate(mut self) -> Self {
         let mut once: Vec<F> = Vec::new();
         for file in self.before {
             if !self.files.contains(&file) && !once.contains(&file) {
@@ -115,41 +115,41 @@ pub(super) struct EarlierFiles<C> {
 
 impl<C: Channel> EarlierFiles<C> {
     /// For a turn that is about to run.
-    pub(super) fn of(channel: Arc<C>, asked: &ChannelTurn<C>) -> Self {
+    pub(super) fn new(channel: Arc<C>, asked: &ChannelTurn<C>) -> Self {
         let (conversation, sender) = (channel.conversation(&asked.target), asked.sender.clone());
         Self { channel, conversation, sender }
     }
 
-    async fn noted(&self) -> NotedFiles<C::File> {
+    async fn to_note(&self) -> NotedFiles<C::File> {
         let base = self.channel.base();
         let look = || base.store.recent(&base.channel, &self.conversation, &self.sender);
-        let found = base.stored("look up earlier files", look).await.flatten();
+        let found = base.store_until_done("look up earlier files", look).await.flatten();
         found.map(read).unwrap_or_default()
     }
 
-    async fn fetched(&self, files: Vec<C::File>) -> Attachments {
-        fetched(&self.channel, files, &self.channel.base().limits, &()).await
+    async fn fetch_noted(&self, files: Vec<C::File>) -> Attachments {
+        fetch_files(&self.channel, files, &self.channel.base().limits, &()).await
     }
 }
 
 #[async_trait]
 impl<C: Channel> RecentAttachments for EarlierFiles<C> {
     async fn recent(&self) -> Attachments {
-        self.fetched(self.noted().await.files).await
+        self.fetch_noted(self.to_note().await.files).await
     }
 
-    async fn again(&self, wanted: &[AttachmentInfo]) -> Attachments {
-        let NotedFiles { files, before, .. } = self.noted().await;
+    async fn refetch(&self, wanted: &[AttachmentInfo]) -> Attachments {
+        let NotedFiles { files, before, .. } = self.to_note().await;
         let mut found: Vec<C::File> = Vec::new();
         for file in files.into_iter().chain(before) {
-            let source = file.declared().source;
+            let source = file.declaration().source;
             let is_wanted = wanted.iter().any(|info| info.source == source);
             // The same file in two messages is fetched once.
-            if is_wanted && !found.iter().any(|found| source.is_some() && found.declared().source == source) {
+            if is_wanted && !found.iter().any(|found| source.is_some() && found.declaration().source == source) {
                 found.push(file);
             }
         }
-        self.fetched(found).await
+        self.fetch_noted(found).await
     }
 }
 
@@ -165,7 +165,7 @@ pub(super) fn read<F: SentFile>(found: RecentFiles) -> NotedFiles<F> {
 }
 
 /// In the order of their messages, each once.
-fn merged<F: SentFile>(mut files: Vec<F>, own: &[F]) -> Vec<F> {
+fn merge_files<F: SentFile>(mut files: Vec<F>, own: &[F]) -> Vec<F> {
     for file in own {
         if !files.contains(file) {
             files.push(file.clone());

@@ -41,7 +41,7 @@ pub struct ResumedTurn {
 
 impl ResumedTurn {
     /// What these updates are, if they are this: no platform's update has such a number.
-    pub(super) fn of(updates: &[Update]) -> Option<Self> {
+    pub(super) fn from_updates(updates: &[Update]) -> Option<Self> {
         let [update] = updates else { return None };
         let read = || {
             serde_json::from_str(&update.raw).inspect_err(|error| {
@@ -83,7 +83,7 @@ impl ResumedTurn {
     }
 
     /// The files of the reply: those that came on this channel are here already.
-    pub(super) async fn brings<C: Channel>(&self, base: &ChannelServices, here: Attachments) -> Attachments {
+    pub(super) async fn fetch_files<C: Channel>(&self, base: &ChannelServices, here: Attachments) -> Attachments {
         let (Some(files), false) = (&self.files, self.is_of::<C>()) else { return here };
         let platform = self.from.split(':').next().unwrap_or_default();
         loop {
@@ -116,7 +116,7 @@ impl ResumedTurn {
     }
 
     /// What is answered where there is no model to go on.
-    pub(super) fn told(&self, files: &Attachments) -> String {
+    pub(super) fn describe(&self, files: &Attachments) -> String {
         let Some(reply) = &self.reply else {
             return format!("{} has not replied within {}.", self.from, self.patience);
         };
@@ -169,15 +169,15 @@ mod tests {
     fn no_update_of_a_platform_passes_for_one() {
         let raw = resumed(None).to_raw();
         let update = |update_id| [Update { update_id, raw: raw.clone() }];
-        assert_eq!(ResumedTurn::of(&update(5)), None);
-        assert_eq!(ResumedTurn::of(&update(-5)), Some(resumed(None)));
-        assert_eq!(ResumedTurn::of(&[Update { update_id: -5, raw: "{}".into() }]), None);
+        assert_eq!(ResumedTurn::from_updates(&update(5)), None);
+        assert_eq!(ResumedTurn::from_updates(&update(-5)), Some(resumed(None)));
+        assert_eq!(ResumedTurn::from_updates(&[Update { update_id: -5, raw: "{}".into() }]), None);
     }
 
     #[test]
     fn without_a_model_the_reply_is_told_as_it_is() {
         let none = Attachments::default();
-        assert_eq!(resumed(Some(json!({ "text": "at noon" }))).told(&none), "telegram:2 replies: at noon");
-        assert_eq!(resumed(None).told(&none), "telegram:2 has not replied within 1h.");
+        assert_eq!(resumed(Some(json!({ "text": "at noon" }))).describe(&none), "telegram:2 replies: at noon");
+        assert_eq!(resumed(None).describe(&none), "telegram:2 has not replied within 1h.");
     }
 }

@@ -3,10 +3,10 @@
 //! At every point a crash leaves either the turn to be run again or the reply to be sent; never
 //! both, never neither.
 
-use super::files::{ReceivedFiles, fetched, meant};
+use super::files::{ReceivedFiles, fetch_files, find_files};
 use super::mailbox::Mailbox;
 use super::recent::{self, EarlierFiles};
-use super::voice::{Speaking, VoiceInput, heard, switched, to_be_spoken};
+use super::voice::{Speaking, VoiceInput, transcribe, switch_voice, to_be_spoken};
 use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision};
 use crate::lanes::{StopResult, Stopping, TurnSlot, Unit};
 use crate::outbound::{FirstMessage, deliver, plan};
@@ -31,7 +31,7 @@ pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<W
         Unit::Reply(reply) => Some(reply),
         Unit::Bound(turn) => answer(&channel, UpdateOrigin::Bound(turn), sign).await,
         Unit::Message(claim) => answer(&channel, UpdateOrigin::Waiting(claim), sign).await,
-        Unit::Stop(stopping, found) => stopped(&*channel, stopping, found).await,
+        Unit::Stop(stopping, found) => answer_stop(&*channel, stopping, found).await,
     };
     if let Some(reply) = reply {
         deliver(&base.store, &Speaking::on(&*channel), reply, &base.stop.soon).await;
@@ -41,27 +41,27 @@ pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<W
 
 /// Answers the message that stopped a turn, may not, or found none: what was stopped says so in its
 /// own answer.
-async fn stopped<C: Channel>(channel: &C, stopping: Stopping, found: StopResult) -> Option<StoredReply> {
+async fn answer_stop<C: Channel>(channel: &C, stopping: Stopping, found: StopResult) -> Option<StoredReply> {
     let base = channel.base();
     let claim = || base.store.claim(&base.channel, UpdateClaim::Update(stopping.update_id));
-    let turn = base.stored("bind a turn", claim).await??.turn;
+    let turn = base.store_until_done("bind a turn", claim).await??.turn;
     let said = match found {
         StopResult::Turn => {
-            return base.stored("dismiss a turn", || base.store.dismiss(&turn)).await.and(None);
+            return base.store_until_done("dismiss a turn", || base.store.dismiss(&turn)).await.and(None);
         }
         StopResult::Anothers => said::NOT_YOURS_TO_STOP.to_owned(),
-        StopResult::Nothing => nothing_runs(waiting(channel, &stopping.session, None).await?),
+        StopResult::Nothing => nothing_runs(count_waiting(channel, &stopping.session, None).await?),
     };
     let response = OutgoingResponse::text(said);
     let reply = NewReply { target: stopping.target, parts: plan(response, C::MANNERS, FirstMessage::Fresh) };
-    base.stored("store a reply", || base.store.end(&base.channel, &turn, reply.clone())).await
+    base.store_until_done("store a reply", || base.store.end(&base.channel, &turn, reply.clone())).await
 }
 
 /// How many messages of a session wait for their turn, besides the one that stopped it; `None` once
 /// the program stops.
-async fn waiting<C: Channel>(channel: &C, session: &SessionId, besides: Option<i64>) -> Option<usize> {
+async fn count_waiting<C: Channel>(channel: &C, session: &SessionId, besides: Option<i64>) -> Option<usize> {
     let base = channel.base();
-    base.stored("count messages", || base.store.count_waiting(&base.channel, session, besides)).await
+    base.store_until_done("count messages", || base.store.count_waiting(&base.channel, session, besides)).await
 }
 
 /// Where a turn's updates come from.
@@ -87,27 +87,27 @@ async fn answer<C: Channel>(
     };
     let (bound, before) = match origin {
         UpdateOrigin::Bound(bound) => {
-            let left = base.stored("look for a placeholder", || base.store.placeholder(&bound.turn)).await?;
+            let left = base.store_until_done("look for a placeholder", || base.store.placeholder(&bound.turn)).await?;
             (bound, left)
         }
         UpdateOrigin::Waiting(claim) => {
             let claim = || base.store.claim(&base.channel, claim.clone());
-            (base.stored("bind a turn", claim).await??, None)
+            (base.store_until_done("bind a turn", claim).await??, None)
         }
     };
     let turn = bound.turn;
     let mut noting = None;
-    let resumed = ResumedTurn::of(&bound.updates);
+    let resumed = ResumedTurn::from_updates(&bound.updates);
     let todo = match &resumed {
         Some(resumed) => resumed.todo::<C>(),
         None => channel.read(&bound.updates, bound.standing),
     };
     let ((target, opening), response) = match todo {
         MessageAction::Nothing => {
-            base.stored("dismiss a turn", || base.store.dismiss(&turn)).await;
+            base.store_until_done("dismiss a turn", || base.store.dismiss(&turn)).await;
             return None;
         }
-        MessageAction::Say(target, text) => (C::answered(&target, None), OutgoingResponse::text(text)),
+        MessageAction::Say(target, text) => (C::reply_address(&target, None), OutgoingResponse::text(text)),
         MessageAction::Run(asked) => {
             let begins = tokio::select! {
                 biased;
@@ -118,13 +118,13 @@ async fn answer<C: Channel>(
                 StartDecision::Now => {}
                 StartDecision::Later => return None,
                 StartDecision::Never => {
-                    base.stored("dismiss a turn", || base.store.dismiss(&turn)).await;
+                    base.store_until_done("dismiss a turn", || base.store.dismiss(&turn)).await;
                     return None;
                 }
             }
             let target = asked.target.clone();
-            alive.get_or_insert_with(|| ShownActivity::working(channel.sign(&target), slot.clone()));
-            let came = meant(&**channel, &asked).await?;
+            alive.get_or_insert_with(|| ShownActivity::begin_turn(channel.sign(&target), slot.clone()));
+            let came = find_files(&**channel, &asked).await?;
             noting = recent::to_note(&**channel, &asked, &came, None).await?;
             tokio::select! {
                 biased;
@@ -141,12 +141,12 @@ async fn answer<C: Channel>(
             // Before the reply is stored, which says what becomes of what was shown.
             let shown = shown.end().await;
             let response = to_be_spoken(&**channel, (by_voice, &caller.sender), response?).await;
-            (C::answered(&target, shown), response)
+            (C::reply_address(&target, shown), response)
         }
     };
     let reply = NewReply { target, parts: plan(response, C::MANNERS, opening) };
     let end = || base.store.end_noting(&base.channel, &turn, reply.clone(), noting.clone());
-    let reply = base.stored("store a reply", end).await;
+    let reply = base.store_until_done("store a reply", end).await;
     // From here on the stored reply says which blobs are needed.
     base.outgoing.release(&turn);
     if let Some(alive) = alive {
@@ -175,7 +175,7 @@ async fn run_turn<C: Channel>(
     let StartingTurn { mut asked, came, resumed, progress, slot } = begun;
     let (session, caller) = (channel.session(&asked.target), caller::<C>(&asked));
     let run = base.running.begin(session.clone(), caller.sender.clone(), &base.stop.now);
-    if let Some(said) = switched(&*channel, (&session, &caller.sender), &asked.text).await {
+    if let Some(said) = switch_voice(&*channel, (&session, &caller.sender), &asked.text).await {
         return Some(said);
     }
     let files = came.files();
@@ -186,19 +186,19 @@ async fn run_turn<C: Channel>(
         question: came,
         progress: progress.clone(),
     };
-    let earlier = EarlierFiles::of(channel.clone(), &asked);
+    let earlier = EarlierFiles::new(channel.clone(), &asked);
     let board = channel.board(&asked.target, &caller.sender);
-    let approver = base.desk.asking(board, caller.sender.clone(), slot);
+    let approver = base.desk.new_approver(board, caller.sender.clone(), slot);
     let fetching = async {
-        let attachments = fetched(&channel, files, &base.limits, &*progress).await;
-        let heard = heard(&*channel, &id, &asked, &attachments).await;
+        let attachments = fetch_files(&channel, files, &base.limits, &*progress).await;
+        let heard = transcribe(&*channel, &id, &asked, &attachments).await;
         (attachments, heard)
     };
     let (attachments, heard) = tokio::select! {
         fetched = fetching => fetched,
         () = run.cancel().cancelled() => {
             let by = run.end().filter(|_| !base.stop.now.is_cancelled())?;
-            let waiting = waiting(&*channel, &session, Some(by)).await?;
+            let waiting = count_waiting(&*channel, &session, Some(by)).await?;
             return Some(OutgoingResponse::text(said::CANCELLED.to_owned() + &waiting_too(waiting)));
         }
     };
@@ -210,15 +210,15 @@ async fn run_turn<C: Channel>(
     if base.voice.speech.is_some() && word(&asked.text) == Some(ControlWord::Help) {
         asked.notices.push(said::VOICE_HELP.to_owned());
     }
-    let answer_to = AnswerTo { channel: base.channel.clone(), target: C::afterwards(&asked.target) };
+    let answer_to = AnswerTo { channel: base.channel.clone(), target: C::followup_address(&asked.target) };
     let mut attachments = attachments;
     if let Some(resumed) = &resumed {
         attachments = tokio::select! {
-            attachments = resumed.brings::<C>(base, attachments) => attachments,
+            attachments = resumed.fetch_files::<C>(base, attachments) => attachments,
             () = run.cancel().cancelled() => return None,
         };
         if base.runner.memory() == HistorySize::None {
-            return Some(OutgoingResponse::text(resumed.told(&attachments)));
+            return Some(OutgoingResponse::text(resumed.describe(&attachments)));
         }
     } else if let Some(starter) = base.runs.starter(&asked.text) {
         let files = attachments.iter().map(|one| one.info.name.clone().unwrap_or_default()).collect();
@@ -250,7 +250,7 @@ async fn run_turn<C: Channel>(
     };
     let mut response = base.runner.run(turn, progress, run.cancel()).await;
     if let (Some(by), Some(text)) = (run.end(), &mut response.text) {
-        text.push_str(&waiting_too(waiting(&*channel, &session, Some(by)).await?));
+        text.push_str(&waiting_too(count_waiting(&*channel, &session, Some(by)).await?));
     }
     // A turn that was cut off answers so; that is for nobody to read, since it will run again.
     (!base.stop.now.is_cancelled()).then_some(response)

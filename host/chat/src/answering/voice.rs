@@ -7,7 +7,7 @@ use crate::outbound::{
 };
 use async_trait::async_trait;
 use cofferdam_agent::voice::{TRANSCRIBED_BYTES_MAX, Transcription, VoiceError};
-use cofferdam_core::command::typed;
+use cofferdam_core::command::split_command;
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{PartKind, ReplyPart, StoreError};
@@ -28,7 +28,7 @@ pub(super) enum VoiceInput {
 }
 
 /// What is said in a message; `None` once the program stops. What was noted is not asked again.
-pub(super) async fn heard<C: Channel>(
+pub(super) async fn transcribe<C: Channel>(
     channel: &C,
     turn: &TurnId,
     asked: &ChannelTurn<C>,
@@ -42,23 +42,23 @@ pub(super) async fn heard<C: Channel>(
         return Some(VoiceInput::Nothing);
     }
     let look = || base.store.transcript(turn);
-    if let Some(words) = base.stored("look for what was said", look).await? {
+    if let Some(words) = base.store_until_done("look for what was said", look).await? {
         return Some(VoiceInput::Words(words));
     }
     Some(match listen(transcription, came).await {
-        Some(Ok(words)) if words.is_empty() => VoiceInput::Unheard(unheard("nothing was understood")),
+        Some(Ok(words)) if words.is_empty() => VoiceInput::Unheard(not_transcribed("nothing was understood")),
         Some(Ok(words)) => {
             let keep = || base.store.keep_transcript(turn, &words);
-            base.stored("keep what was said", keep).await?;
+            base.store_until_done("keep what was said", keep).await?;
             VoiceInput::Words(words)
         }
-        Some(Err(error)) => VoiceInput::Unheard(unheard(&error.to_string())),
+        Some(Err(error)) => VoiceInput::Unheard(not_transcribed(&error.to_string())),
         // That it could not be fetched is told anyway.
         None => VoiceInput::Nothing,
     })
 }
 
-fn unheard(why: &str) -> String {
+fn not_transcribed(why: &str) -> String {
     format!("The voice message could not be turned into text: {why}. It is here as a file all the same.")
 }
 
@@ -98,7 +98,7 @@ enum VoiceSwitch {
 /// What a text asks of the voice, if it is `/voice`: `on`, `off`, or nothing; as an option of an
 /// application command too.
 fn switch(text: &str) -> Option<VoiceSwitch> {
-    let typed = typed(text).filter(|typed| typed.name.eq_ignore_ascii_case("voice"))?;
+    let typed = split_command(text).filter(|typed| typed.name.eq_ignore_ascii_case("voice"))?;
     let said = serde_json::from_str::<serde_json::Value>(typed.arguments());
     let said = said.ok().and_then(|value| value["state"].as_str().map(str::to_owned));
     let said = said.unwrap_or_else(|| typed.arguments().to_owned()).to_ascii_lowercase();
@@ -111,7 +111,7 @@ fn switch(text: &str) -> Option<VoiceSwitch> {
 }
 
 /// The answer to `/voice`, where this gateway speaks and that is what is asked.
-pub(super) async fn switched<C: Channel>(
+pub(super) async fn switch_voice<C: Channel>(
     channel: &C,
     (session, sender): (&SessionId, &str),
     text: &str,

@@ -26,15 +26,15 @@ pub trait ApprovalDisplay: Send + Sync + 'static {
     fn approvers(&self, named: Vec<String>) -> Vec<String>;
 
     /// Whether the person who asked is served still: one who was removed meanwhile gets nothing.
-    fn serves_asker(&self) -> bool;
+    fn is_asker_served(&self) -> bool;
 
     /// What somebody is called, by their own words, if that is known: one short line that proves
     /// nothing.
-    fn called(&self, person: &str) -> Option<String>;
+    fn name_of(&self, person: &str) -> Option<String>;
 
     /// Whether a question that is shown as this message can be answered there, or has to be shown
     /// again.
-    fn stands(&self, message: &str) -> bool;
+    fn is_shown_as(&self, message: &str) -> bool;
 
     /// Whether a question that is shown twice is there once, as the same message.
     fn is_shown_once(&self) -> bool {
@@ -75,7 +75,7 @@ pub enum ShowAttempt {
 ///
 /// # Errors
 /// [`NotShown`]
-pub async fn until_shown<F>(mut attempt: impl FnMut() -> F + Send) -> Result<String, NotShown>
+pub async fn retry_show<F>(mut attempt: impl FnMut() -> F + Send) -> Result<String, NotShown>
 where
     F: Future<Output = ShowAttempt> + Send,
 {
@@ -100,10 +100,10 @@ pub fn change_message<F>(attempt: impl FnMut() -> F + Send + 'static) -> Changin
 where
     F: Future<Output = Option<Duration>> + Send + 'static,
 {
-    Box::pin(changed(attempt, Backoff::new(Duration::from_secs(1), Duration::from_secs(30))))
+    Box::pin(retry_change(attempt, Backoff::new(Duration::from_secs(1), Duration::from_secs(30))))
 }
 
-async fn changed<F>(mut attempt: impl FnMut() -> F, mut backoff: Backoff) -> bool
+async fn retry_change<F>(mut attempt: impl FnMut() -> F, mut backoff: Backoff) -> bool
 where
     F: Future<Output = Option<Duration>>,
 {
@@ -128,20 +128,20 @@ struct TurnApprovals<B> {
 
 impl Desk {
     /// Asks about the calls of one turn, for the person who asked for them.
-    pub fn asking(
+    pub fn new_approver(
         &self,
         board: impl ApprovalDisplay,
         asker: String,
         slot: Arc<TurnSlot>,
     ) -> Arc<dyn Approver> {
-        let asker_called = board.called(&asker);
+        let asker_called = board.name_of(&asker);
         Arc::new(TurnApprovals { desk: self.clone(), board, asker, asker_called, slot })
     }
 }
 
 #[async_trait]
 impl<B: ApprovalDisplay> Approver for TurnApprovals<B> {
-    fn approved_before(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath> {
+    fn find_approved(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath> {
         let texts: Vec<_> = paths.iter().map(ToString::to_string).collect();
         let known = self.desk.store.approved_paths(&self.person(tool), &texts).unwrap_or_else(|error| {
             tracing::error!(%error, "what was approved before is unreadable, so it is asked about again");
@@ -150,21 +150,21 @@ impl<B: ApprovalDisplay> Approver for TurnApprovals<B> {
         paths.iter().filter(|path| known.iter().any(|known| known == path.as_str())).cloned().collect()
     }
 
-    fn asker_called(&self) -> Option<String> {
+    fn asker_name(&self) -> Option<String> {
         self.asker_called.clone()
     }
 
     async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Decision {
         self.slot.leave();
-        let decision = self.decided(approval, cancel).await;
-        self.slot.back().await;
+        let decision = self.decide(approval, cancel).await;
+        self.slot.take_back().await;
         decision.unwrap_or(Decision::Withdrawn)
     }
 }
 
 impl<B: ApprovalDisplay> TurnApprovals<B> {
     /// What came of it; `None`: the program stops, and the next start goes on waiting.
-    async fn decided(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Option<Decision> {
+    async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Option<Decision> {
         let Desk { store, keeper, rules, .. } = &self.desk;
         let named = match rules.approvers.as_slice() {
             [] => vec![self.asker.clone()],
@@ -187,12 +187,12 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             place: place.to_text(),
             expires_at: now_ms().saturating_add(expires_ms),
         };
-        let (asked, outdated) = keeper.stored("note an approval", || store.ask(new.clone())).await?;
+        let (asked, outdated) = keeper.store_until_done("note an approval", || store.ask(new.clone())).await?;
         for outdated in outdated {
             self.close(&outdated, &approval.tool);
         }
         let is_earlier = asked.id != new.id;
-        let mut settled = self.settled(asked, approval, cancel).await?;
+        let mut settled = self.await_settled(asked, approval, cancel).await?;
         // An earlier run may have shown it without having noted where: its choices must not stay.
         if is_earlier && settled.message.is_none() && self.board.is_shown_once() {
             settled.message = tokio::select! {
@@ -201,20 +201,20 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             };
         }
         self.close(&settled, &approval.text);
-        self.answered(settled, approval).await
+        self.to_decision(settled, approval).await
     }
 
     /// The approval once it is decided.
-    async fn settled(
+    async fn await_settled(
         &self,
         asked: store::ApprovalRow,
         approval: &ApprovalRequest,
         cancel: &CancellationToken,
     ) -> Option<store::ApprovalRow> {
         let id = asked.id.clone();
-        let left = left(asked.expires_at, now_ms(), self.desk.rules.expires);
+        let left = time_left(asked.expires_at, now_ms(), self.desk.rules.expires);
         let ends = tokio::select! {
-            waited = self.waited(asked, approval) => return waited,
+            waited = self.show_and_wait(asked, approval) => return waited,
             () = tokio::time::sleep(left) => ApprovalState::Expired,
             () = cancel.cancelled() => {
                 if self.desk.stop.now.is_cancelled() {
@@ -223,11 +223,11 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
                 ApprovalState::Withdrawn
             }
         };
-        self.ended(&id, ends).await
+        self.end(&id, ends).await
     }
 
     /// Shows it, unless it was shown before a restart, and waits for somebody's decision.
-    async fn waited(
+    async fn show_and_wait(
         &self,
         mut asked: store::ApprovalRow,
         approval: &ApprovalRequest,
@@ -236,45 +236,45 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         let mut presses = decided.subscribe();
         loop {
             presses.borrow_and_update();
-            asked = keeper.stored("look up an approval", || store.approval(&asked.id)).await??;
+            asked = keeper.store_until_done("look up an approval", || store.approval(&asked.id)).await??;
             if asked.state != ApprovalState::Asked {
                 return Some(asked);
             }
-            if !self.board.serves_asker() {
-                return self.ended(&asked.id, ApprovalState::Withdrawn).await;
+            if !self.board.is_asker_served() {
+                return self.end(&asked.id, ApprovalState::Withdrawn).await;
             }
-            if asked.message.as_deref().is_some_and(|message| self.board.stands(message)) {
+            if asked.message.as_deref().is_some_and(|message| self.board.is_shown_as(message)) {
                 presses.changed().await.ok()?;
                 continue;
             }
             // Not yet, or where nobody can press any more.
             match self.board.show(&asked.id, approval).await {
                 Ok(message) => {
-                    let note = || store.approval_shown(&asked.id, &message);
-                    keeper.stored("note where an approval is shown", note).await?;
+                    let note = || store.mark_approval_shown(&asked.id, &message);
+                    keeper.store_until_done("note where an approval is shown", note).await?;
                     tracing::debug!(call = %approval.call, "an approval is shown");
                 }
                 Err(failure) => {
                     tracing::warn!(call = %approval.call, %failure, "an approval cannot be shown");
-                    return self.ended(&asked.id, ApprovalState::Withdrawn).await;
+                    return self.end(&asked.id, ApprovalState::Withdrawn).await;
                 }
             }
         }
     }
 
     /// Ends it, unless somebody has decided it.
-    async fn ended(&self, id: &str, state: ApprovalState) -> Option<store::ApprovalRow> {
+    async fn end(&self, id: &str, state: ApprovalState) -> Option<store::ApprovalRow> {
         let Desk { store, keeper, .. } = &self.desk;
-        keeper.stored("end an approval", || store.decide(id, state, None)).await?
+        keeper.store_until_done("end an approval", || store.decide(id, state, None)).await?
     }
 
     /// The decision, once the paths are remembered that it is good for.
-    async fn answered(&self, settled: store::ApprovalRow, approval: &ApprovalRequest) -> Option<Decision> {
+    async fn to_decision(&self, settled: store::ApprovalRow, approval: &ApprovalRequest) -> Option<Decision> {
         let Desk { store, keeper, .. } = &self.desk;
         let by = settled.decided_by.unwrap_or_default();
         let by = Caller { channel: approval.caller.channel.clone(), sender: by };
         Some(match settled.state {
-            ApprovalState::Approved if !self.board.serves_asker() => {
+            ApprovalState::Approved if !self.board.is_asker_served() => {
                 Decision::Unasked(words::ASKER_REMOVED.to_owned())
             }
             ApprovalState::Approved => {
@@ -282,7 +282,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
                 let person = self.person(&approval.tool);
                 let remember = || store.remember_paths(person.clone(), paths.clone());
                 if !paths.is_empty() {
-                    keeper.stored("remember approved paths", remember).await?;
+                    keeper.store_until_done("remember approved paths", remember).await?;
                 }
                 Decision::Approved(by)
             }
@@ -299,12 +299,12 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
     /// so that the next start does not look for them.
     fn close(&self, settled: &store::ApprovalRow, text: &str) {
         let Some(message) = &settled.message else { return };
-        let below = words::settled(settled.state, settled.decided_by.as_deref(), |by| self.board.called(by));
+        let below = words::describe_outcome(settled.state, settled.decided_by.as_deref(), |by| self.board.name_of(by));
         let changing = self.board.change(message, format!("{text}\n\n{below}"));
         let (store, id) = (self.desk.store.clone(), settled.id.clone());
         tokio::spawn(async move {
             if changing.await
-                && let Err(error) = store.choices_gone(&id).await
+                && let Err(error) = store.mark_choices_gone(&id).await
             {
                 tracing::debug!(%error, "the next start takes the choices of a question away again");
             }
@@ -320,7 +320,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
 
 /// How long an approval still waits: never longer than one that is asked for now, however the clock
 /// was set since.
-fn left(expires_at: i64, now: i64, expires: Duration) -> Duration {
+fn time_left(expires_at: i64, now: i64, expires: Duration) -> Duration {
     let left = u64::try_from(expires_at.saturating_sub(now)).unwrap_or(0);
     Duration::from_millis(left).min(expires)
 }
@@ -343,9 +343,9 @@ mod tests {
             tries += 1;
             std::future::ready(Some(Duration::ZERO))
         };
-        assert!(!changed(failing, none.clone()).await, "they are there still");
+        assert!(!retry_change(failing, none.clone()).await, "they are there still");
         assert_eq!(tries, EDITS_MAX);
-        assert!(changed(|| std::future::ready(None), none).await);
+        assert!(retry_change(|| std::future::ready(None), none).await);
     }
 
     #[test]
@@ -362,7 +362,7 @@ mod tests {
             (i64::MAX, i64::MIN, 600),
             (i64::MIN, i64::MAX, 0),
         ] {
-            assert_eq!(left(expires_at, now, expires), Duration::from_secs(seconds), "{expires_at} {now}");
+            assert_eq!(time_left(expires_at, now, expires), Duration::from_secs(seconds), "{expires_at} {now}");
         }
     }
 }

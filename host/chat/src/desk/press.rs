@@ -38,28 +38,28 @@ impl Desk {
         let alert = |text: String| Some(PressAnswer { text, alert: true });
         let Some(by) = by else { return alert(words::NOT_SERVED.to_owned()) };
         let Some((verb, id)) = read_data(data) else { return alert(words::NO_APPROVAL.to_owned()) };
-        let found = self.keeper.stored("look up an approval", || self.store.approval(id)).await?;
+        let found = self.keeper.store_until_done("look up an approval", || self.store.approval(id)).await?;
         let place = found.and_then(|approval| Place::read(&approval.place));
         let Some(place) = place.filter(|place| is_here(&place.chat)) else {
             return alert(words::NO_APPROVAL.to_owned());
         };
         // Those of the time when it was shown; who is none any more does not decide either.
         let is_named = place.approvers.iter().any(|approver| approver == by);
-        if !is_named || !(place.are_named || self.admits(by)) {
-            return alert(words::for_others(&place.approvers));
+        if !is_named || !(place.are_named || self.may_decide(by)) {
+            return alert(words::not_for_you(&place.approvers));
         }
         let decide = || self.store.decide(id, verb.state(), Some(by.to_owned()));
-        let Some(approval) = self.keeper.stored("decide an approval", decide).await? else {
+        let Some(approval) = self.keeper.store_until_done("decide an approval", decide).await? else {
             return alert(words::NO_APPROVAL.to_owned());
         };
         self.look_again();
         let mine = approval.state == verb.state() && approval.decided_by.as_deref() == Some(by);
-        let text = words::settled(approval.state, approval.decided_by.as_deref(), called);
+        let text = words::describe_outcome(approval.state, approval.decided_by.as_deref(), called);
         Some(PressAnswer { text, alert: !mine })
     }
 
     /// Whether a person may decide over approvals that others asked for, as it is configured now.
-    fn admits(&self, person: &str) -> bool {
+    fn may_decide(&self, person: &str) -> bool {
         let approvers = &self.rules.approvers;
         approvers.is_empty() || approvers.iter().any(|approver| approver == person)
     }

@@ -28,15 +28,15 @@ impl ApprovalDisplay for List {
         named
     }
 
-    fn serves_asker(&self) -> bool {
+    fn is_asker_served(&self) -> bool {
         true
     }
 
-    fn called(&self, person: &str) -> Option<String> {
+    fn name_of(&self, person: &str) -> Option<String> {
         (person == "ben").then(|| "Ben \"B\"".to_owned())
     }
 
-    fn stands(&self, _: &str) -> bool {
+    fn is_shown_as(&self, _: &str) -> bool {
         true
     }
 
@@ -70,7 +70,7 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
     let (tell, shown) = unbounded_channel();
     let changed = Arc::<Mutex<Vec<String>>>::default();
     let board = List { shown: tell, changed: changed.clone() };
-    let approver = desk.asking(board, "ann".to_owned(), TurnSlot::among(&Arc::new(Semaphore::new(1))));
+    let approver = desk.new_approver(board, "ann".to_owned(), TurnSlot::new(&Arc::new(Semaphore::new(1))));
     let turn = TurnId::new("t");
     let approval = ApprovalRequest {
         call: turn.call(0),

@@ -19,7 +19,7 @@ pub(super) const NOT_SERVED: &str = "Only people whom the operator has named can
 pub(super) const NO_APPROVAL: &str = "There is nothing to decide here any more.";
 
 /// To somebody who presses a button that is meant for others.
-pub(super) fn for_others(approvers: &[String]) -> String {
+pub(super) fn not_for_you(approvers: &[String]) -> String {
     match approvers {
         [one] => format!("Only {one} may decide this."),
         _ => "Only the people whom the operator has named for approvals may decide this.".to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn for_others(approvers: &[String]) -> String {
 /// What became of an approval, below the call and to the person who pressed.
 ///
 /// `called` says what people call themselves.
-pub(super) fn settled(
+pub(super) fn describe_outcome(
     state: ApprovalState,
     by: Option<&str>,
     called: impl Fn(&str) -> Option<String>,

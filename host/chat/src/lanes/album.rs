@@ -16,7 +16,7 @@ pub struct AlbumWindow {
 
 impl AlbumWindow {
     /// When an album is complete whose first and last part came then.
-    pub(super) fn closes(self, first: Instant, last: Instant) -> Instant {
+    pub(super) fn closes_at(self, first: Instant, last: Instant) -> Instant {
         (last + self.silence).min(first + self.cap)
     }
 

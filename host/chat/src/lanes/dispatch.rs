@@ -37,7 +37,7 @@ pub trait TurnWorker: Send + Sync + 'static {
     /// Somebody waits at `target` for the answer to an album, the next unit of a session that is at
     /// nothing else. Parts of it may still come. Said again and again until its work begins; must
     /// return at once.
-    fn arriving(&self, session: &SessionId, target: &str);
+    fn show_arriving(&self, session: &SessionId, target: &str);
 }
 
 /// The lanes of one channel.
@@ -66,8 +66,8 @@ impl SessionQueues {
             while let Some((session, unit)) = queue.begin(Instant::now()) {
                 busy.insert(self.spawn(&mut tasks, &session, unit), session);
             }
-            for (session, target) in queue.arriving() {
-                self.worker.arriving(session, target);
+            for (session, target) in queue.arriving_lanes() {
+                self.worker.show_arriving(session, target);
             }
             if let Some(wanted) = queue.next_read() {
                 reads.spawn(read(self.store.clone(), self.channel.clone(), wanted));
@@ -127,7 +127,7 @@ fn add(queue: &mut QueueState, arrival: Arrival) {
         Arrival::Reply(session, reply) => queue.push(session, Unit::Reply(reply)),
         Arrival::Bound(session, turn) => queue.push(session, Unit::Bound(turn)),
         Arrival::Message(session, message) => queue.push_message(session, message, Instant::now()),
-        Arrival::Awaited(awaited) => queue.awaits(awaited),
+        Arrival::Awaited(awaited) => queue.note_awaited(awaited),
         Arrival::Stop(stopping) => {
             let message = QueuedUpdate { update_id: stopping.update_id, album: None };
             queue.push_message(stopping.session, message, Instant::now());
@@ -170,7 +170,7 @@ async fn read(store: Store, channel: String, wanted: InboxQuery) -> InboxRead {
 }
 
 async fn lane(store: &Store, channel: &str, session: &SessionId) -> Result<InboxRead, StoreError> {
-    let messages = store.waiting(channel, session, size(LANE_UNITS_MAX)).await?;
+    let messages = store.load_waiting(channel, session, size(LANE_UNITS_MAX)).await?;
     Ok(InboxRead::Lane(session.clone(), messages))
 }
 
@@ -180,11 +180,11 @@ fn size(count: usize) -> u32 {
 
 fn take(queue: &mut QueueState, found: Result<InboxRead, JoinError>) {
     match found {
-        Ok(InboxRead::Lane(session, messages)) => queue.found(session, messages, Instant::now()),
-        Ok(InboxRead::Sessions(sessions)) => queue.found_sessions(sessions),
+        Ok(InboxRead::Lane(session, messages)) => queue.take_messages(session, messages, Instant::now()),
+        Ok(InboxRead::Sessions(sessions)) => queue.take_sessions(sessions),
         Err(error) => {
             tracing::error!(%error, "reading the inbox failed; trying again");
-            queue.unread();
+            queue.note_unread();
         }
     }
 }

@@ -92,7 +92,7 @@ impl QueueState {
     pub(super) fn push(&mut self, session: SessionId, unit: Unit) {
         self.load += 1;
         // Of a session without a lane nobody knows what else waits.
-        let lane = self.lanes.entry(session).or_insert_with(SessionQueue::unread);
+        let lane = self.lanes.entry(session).or_insert_with(SessionQueue::note_unread);
         lane.queue.push_back(WaitReason::Ready(unit));
     }
 
@@ -105,9 +105,9 @@ impl QueueState {
             self.beyond = true;
             return;
         }
-        let is_read = self.reads(&session);
+        let is_read = self.is_reading(&session);
         let lane = self.lanes.entry(session).or_default();
-        if let Some(gathering) = lane.gathering(message.album.as_deref()) {
+        if let Some(gathering) = lane.open_album(message.album.as_deref()) {
             gathering.last = now;
         } else if is_read || lane.more || lane.queue.len() >= LANE_UNITS_MAX {
             lane.more = true;
@@ -117,16 +117,16 @@ impl QueueState {
     }
 
     /// Notes that an album which has not begun to be worked on is going to be answered.
-    pub(super) fn awaits(&mut self, awaited: Awaited) {
+    pub(super) fn note_awaited(&mut self, awaited: Awaited) {
         let lane = self.lanes.get_mut(&awaited.session);
-        if let Some(gathering) = lane.and_then(|lane| lane.gathering(Some(&awaited.album))) {
+        if let Some(gathering) = lane.and_then(|lane| lane.open_album(Some(&awaited.album))) {
             gathering.awaited = Some(awaited.target);
         }
     }
 
     /// The lanes that do nothing because parts of an album may still come, while somebody waits for
     /// the answer to it; and where they wait.
-    pub(super) fn arriving(&self) -> impl Iterator<Item = (&SessionId, &str)> {
+    pub(super) fn arriving_lanes(&self) -> impl Iterator<Item = (&SessionId, &str)> {
         let idle = self.lanes.iter().filter(|(_, lane)| lane.state == LaneState::Idle);
         idle.filter_map(|(session, lane)| match lane.queue.front()? {
             WaitReason::Album(gathering) => Some((session, gathering.awaited.as_deref()?)),
@@ -163,12 +163,12 @@ impl QueueState {
     }
 
     /// What waits in the inbox of the lane that was wanted.
-    pub(super) fn found(&mut self, session: SessionId, messages: Vec<QueuedUpdate>, now: Instant) {
+    pub(super) fn take_messages(&mut self, session: SessionId, messages: Vec<QueuedUpdate>, now: Instant) {
         self.reading = None;
         let lane = self.lanes.entry(session.clone()).or_default();
         lane.more |= messages.len() >= LANE_UNITS_MAX;
         for message in messages {
-            match lane.gathering(message.album.as_deref()) {
+            match lane.open_album(message.album.as_deref()) {
                 Some(gathering) => gathering.last = now,
                 None => self.load += lane.add(message, now),
             }
@@ -177,14 +177,14 @@ impl QueueState {
     }
 
     /// The sessions of which something waits in the inbox, by their oldest message.
-    pub(super) fn found_sessions(&mut self, sessions: Vec<SessionId>) {
+    pub(super) fn take_sessions(&mut self, sessions: Vec<SessionId>) {
         self.reading = None;
         self.beyond |= sessions.len() >= SESSIONS_READ_MAX;
         for session in sessions {
             if self.lanes.contains_key(&session) || self.lanes.len() < LANES_MAX {
                 // It may be a lane that has some of it already: then the reading finds nothing
                 // more.
-                self.lanes.entry(session).or_insert_with(SessionQueue::unread).more = true;
+                self.lanes.entry(session).or_insert_with(SessionQueue::note_unread).more = true;
             } else {
                 self.beyond = true;
             }
@@ -192,10 +192,10 @@ impl QueueState {
     }
 
     /// What was wanted has not been read: it is wanted still.
-    pub(super) fn unread(&mut self) {
+    pub(super) fn note_unread(&mut self) {
         match self.reading.take() {
             Some(InboxQuery::Lane(session)) => {
-                self.lanes.entry(session).or_insert_with(SessionQueue::unread).more = true
+                self.lanes.entry(session).or_insert_with(SessionQueue::note_unread).more = true
             }
             Some(InboxQuery::Sessions) => self.beyond = true,
             None => {}
@@ -207,7 +207,7 @@ impl QueueState {
         let albums = self.albums;
         let startable = |lane: &SessionQueue| {
             lane.state == LaneState::Idle
-                && lane.queue.front().is_some_and(|waits| waits.due(albums) <= Some(now))
+                && lane.queue.front().is_some_and(|waits| waits.due_at(albums) <= Some(now))
         };
         let (session, lane) = self.lanes.iter_mut().find(|(_, lane)| startable(lane))?;
         let unit = match lane.queue.pop_front()? {
@@ -230,25 +230,25 @@ impl QueueState {
     /// When the next album of an idle lane is complete.
     pub(super) fn next_due(&self) -> Option<Instant> {
         let idle = self.lanes.values().filter(|lane| lane.state == LaneState::Idle);
-        idle.filter_map(|lane| lane.queue.front()?.due(self.albums)).min()
+        idle.filter_map(|lane| lane.queue.front()?.due_at(self.albums)).min()
     }
 
     /// A lane of which nothing waits takes no memory.
     fn leave(&mut self, session: &SessionId) {
         let over = self.lanes.get(session).is_some_and(|lane| lane.is_empty() && !lane.more);
-        if over && !self.reads(session) {
+        if over && !self.is_reading(session) {
             self.lanes.remove(session);
         }
     }
 
-    fn reads(&self, session: &SessionId) -> bool {
+    fn is_reading(&self, session: &SessionId) -> bool {
         matches!(&self.reading, Some(InboxQuery::Lane(lane)) if lane == session)
     }
 }
 
 impl SessionQueue {
     /// One of which something may wait in the inbox.
-    fn unread() -> Self {
+    fn note_unread() -> Self {
         Self { more: true, ..Self::default() }
     }
 
@@ -257,7 +257,7 @@ impl SessionQueue {
     }
 
     /// The album of this name that takes parts in.
-    fn gathering(&mut self, album: Option<&str>) -> Option<&mut GatheringAlbum> {
+    fn open_album(&mut self, album: Option<&str>) -> Option<&mut GatheringAlbum> {
         let wanted = album?;
         self.queue.iter_mut().find_map(|waits| match waits {
             WaitReason::Album(gathering) if gathering.album == wanted => Some(gathering),
@@ -282,10 +282,10 @@ impl SessionQueue {
 
 impl WaitReason {
     /// When it may begin; `None` means at once, which is less than every time.
-    fn due(&self, albums: AlbumWindow) -> Option<Instant> {
+    fn due_at(&self, albums: AlbumWindow) -> Option<Instant> {
         match self {
             Self::Ready(_) => None,
-            Self::Album(gathering) => Some(albums.closes(gathering.first, gathering.last)),
+            Self::Album(gathering) => Some(albums.closes_at(gathering.first, gathering.last)),
         }
     }
 }

@@ -23,7 +23,7 @@ struct SlotPermit {
 
 impl TurnSlot {
     /// A place that is not taken yet.
-    pub fn among(all: &Arc<Semaphore>) -> Arc<Self> {
+    pub fn new(all: &Arc<Semaphore>) -> Arc<Self> {
         let held = Mutex::new(SlotPermit { permit: None, waiting: 0 });
         Arc::new(Self { all: all.clone(), held })
     }
@@ -31,20 +31,20 @@ impl TurnSlot {
     /// Waits until it is free.
     pub async fn take(&self) {
         let permit = self.all.clone().acquire_owned().await.ok();
-        self.held().permit = permit;
+        self.lock().permit = permit;
     }
 
     /// A call of the turn begins to wait.
     pub fn leave(&self) {
-        let mut held = self.held();
+        let mut held = self.lock();
         held.waiting += 1;
         held.permit = None;
     }
 
     /// A call of the turn waits no longer; it goes on once there is a place again.
-    pub async fn back(&self) {
+    pub async fn take_back(&self) {
         let others = {
-            let mut held = self.held();
+            let mut held = self.lock();
             held.waiting -= 1;
             held.waiting
         };
@@ -55,10 +55,10 @@ impl TurnSlot {
 
     /// Whether the turn waits for a person.
     pub fn is_left(&self) -> bool {
-        self.held().waiting > 0
+        self.lock().waiting > 0
     }
 
-    fn held(&self) -> MutexGuard<'_, SlotPermit> {
+    fn lock(&self) -> MutexGuard<'_, SlotPermit> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -70,7 +70,7 @@ mod tests {
     #[tokio::test]
     async fn a_place_is_free_while_its_turn_waits() {
         let all = Arc::new(Semaphore::new(1));
-        let slot = TurnSlot::among(&all);
+        let slot = TurnSlot::new(&all);
         assert!(all.try_acquire().is_ok(), "nobody has taken it yet");
         slot.take().await;
         assert!(all.try_acquire().is_err() && !slot.is_left());
@@ -78,10 +78,10 @@ mod tests {
         slot.leave();
         assert!(slot.is_left());
         let other = all.clone().try_acquire_owned().expect("the place is free");
-        slot.back().await;
+        slot.take_back().await;
         assert!(slot.is_left(), "one call still waits");
         drop(other);
-        slot.back().await;
+        slot.take_back().await;
         assert!(all.try_acquire().is_err() && !slot.is_left(), "it has its place again");
         drop(slot);
         assert!(all.try_acquire().is_ok());

@@ -46,7 +46,7 @@ impl TurnWorker for Fake {
         self.seen.send(update.update_id).expect("the test looks");
     }
 
-    fn arriving(&self, session: &SessionId, target: &str) {
+    fn show_arriving(&self, session: &SessionId, target: &str) {
         self.arrive.lock().expect("arrive").insert(format!("{session} at {target}"));
     }
 }

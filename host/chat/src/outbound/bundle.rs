@@ -44,7 +44,7 @@ impl FileBundle {
     }
 
     /// Files without a text.
-    pub(super) fn of(files: Vec<BundledFile>) -> Self {
+    pub(super) fn from_files(files: Vec<BundledFile>) -> Self {
         Self { caption: None, caption_spans: Vec::new(), files, refused: None }
     }
 
@@ -63,11 +63,11 @@ pub(super) fn bundles(files: Vec<BundledFile>, manners: &ChannelLimits) -> Vec<F
             let bytes: u64 = bundle.files.iter().map(|shown| shown.file.bytes).sum();
             bundle.files.len() < manners.group_max
                 && bytes.saturating_add(shown.file.bytes) <= manners.message_bytes_max
-                && bundle.files.iter().all(|other| other.media.goes_with(shown.media))
+                && bundle.files.iter().all(|other| other.media.can_join(shown.media))
         };
         match bundles.last_mut().filter(room) {
             Some(bundle) => bundle.files.push(shown),
-            None => bundles.push(FileBundle::of(vec![shown])),
+            None => bundles.push(FileBundle::from_files(vec![shown])),
         }
     }
     bundles

@@ -19,7 +19,7 @@ impl PartContent {
     ///
     /// # Errors
     /// [`SendError::Refused`]: no channel sends it.
-    pub fn of(part: &ReplyPart) -> Result<Self, SendError> {
+    pub fn from_part(part: &ReplyPart) -> Result<Self, SendError> {
         let refused = |why: &str| Err(SendError::Refused(why.into()));
         match part.kind {
             PartKind::Text | PartKind::Rich => match StyledText::read(part.kind, &part.body) {
@@ -38,7 +38,7 @@ impl PartContent {
 
 impl FileBundle {
     /// How long an upload may take: what is slower will hardly be faster the next time.
-    pub fn patience(&self) -> Duration {
+    pub fn upload_timeout(&self) -> Duration {
         let bytes: u64 = self.files.iter().map(|shown| shown.file.bytes).sum();
         ATTEMPT_MIN + Duration::from_secs(bytes / SLOWEST_BYTES_PER_S)
     }

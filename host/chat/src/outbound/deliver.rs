@@ -6,7 +6,7 @@
 //! everything else gets through is given up in time.
 
 use super::FileBundle;
-use super::lost::{LossReason, instead, notice};
+use super::lost::{LossReason, replacement_parts, notice};
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
 use cofferdam_core::counts::COUNTS;
@@ -49,7 +49,7 @@ pub struct SendingPart<'a> {
 }
 
 impl<'a> SendingPart<'a> {
-    fn of(reply: &'a StoredReply, part: &'a ReplyPart) -> Self {
+    fn new(reply: &'a StoredReply, part: &'a ReplyPart) -> Self {
         Self { turn: &reply.turn, target: &reply.target, part, after: reply.last_sent.as_deref() }
     }
 }
@@ -115,24 +115,24 @@ async fn deliver_at(
     let mut gone: Option<String> = None;
     let mut parts: VecDeque<ReplyPart> = std::mem::take(&mut reply.parts).into();
     // What led to the reply and the reply itself, before anybody sees of it.
-    if until_stored(&reply, stop, || store.settle()).await.is_err() {
+    if store_until_done(&reply, stop, || store.settle()).await.is_err() {
         return Delivery::Left;
     }
     while let Some(part) = parts.pop_front() {
-        let sent = match gone.clone().or_else(|| refused_before(&part)) {
-            Some(reason) => Err(LossReason::untold(reason)),
+        let sent = match gone.clone().or_else(|| planned_refusal(&part)) {
+            Some(reason) => Err(LossReason::new_untold(reason)),
             None => match send_until_settled(router, &reply, &part, (stop, backoff.clone())).await {
                 SendResult::Sent(message) => Ok(message),
                 SendResult::Lost(lost) => Err(lost),
                 SendResult::Gone(reason) => {
                     gone = Some(reason.clone());
-                    Err(LossReason::untold(reason))
+                    Err(LossReason::new_untold(reason))
                 }
                 SendResult::Left => return Delivery::Left,
             },
         };
         let added = match (&sent, &gone) {
-            (Err(lost), None) => instead(&part, lost),
+            (Err(lost), None) => replacement_parts(&part, lost),
             _ => Vec::new(),
         };
         match record(store, &reply, &part, (&sent, added), stop).await {
@@ -148,7 +148,7 @@ async fn deliver_at(
 }
 
 /// Why a part was refused when it was planned.
-fn refused_before(part: &ReplyPart) -> Option<String> {
+fn planned_refusal(part: &ReplyPart) -> Option<String> {
     if part.kind == PartKind::Attachment { FileBundle::read(&part.body)?.refused } else { None }
 }
 
@@ -172,14 +172,14 @@ async fn send_until_settled(
 ) -> SendResult {
     let mut own = PartFailures::default();
     loop {
-        let error = match router.send(SendingPart::of(reply, part)).await {
+        let error = match router.send(SendingPart::new(reply, part)).await {
             Ok(message) => {
                 if backoff.is_failing() {
                     tracing::info!(turn = %reply.turn, part = part.n, "the reply is sent at last");
                 }
                 return SendResult::Sent(message);
             }
-            Err(SendError::Refused(reason)) => return SendResult::Lost(LossReason::untold(reason)),
+            Err(SendError::Refused(reason)) => return SendResult::Lost(LossReason::new_untold(reason)),
             Err(SendError::Gone(reason)) => return SendResult::Gone(reason),
             Err(error) => error,
         };
@@ -236,10 +236,10 @@ async fn give_up(
     error: &SendError,
 ) -> Option<SendResult> {
     let reason = error.to_string();
-    let told = router.send(SendingPart::of(reply, &notice(part, &reason))).await;
+    let told = router.send(SendingPart::new(reply, &notice(part, &reason))).await;
     match told {
         Ok(message) => Some(SendResult::Lost(LossReason { reason, told: Some(message) })),
-        Err(SendError::Refused(_)) => Some(SendResult::Lost(LossReason::untold(reason))),
+        Err(SendError::Refused(_)) => Some(SendResult::Lost(LossReason::new_untold(reason))),
         Err(SendError::Gone(reason)) => Some(SendResult::Gone(reason)),
         Err(SendError::Later(_) | SendError::Unreachable(_) | SendError::TooSlow(_)) => None,
     }
@@ -259,22 +259,22 @@ async fn record(
     if let Err(LossReason { reason, .. }) = sent {
         tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
     }
-    let added = until_stored(reply, stop, || async {
+    let added = store_until_done(reply, stop, || async {
         match sent {
-            Ok(message) => store.part_sent(&reply.turn, part.n, message).await.map(|()| Vec::new()),
+            Ok(message) => store.mark_part_sent(&reply.turn, part.n, message).await.map(|()| Vec::new()),
             Err(LossReason { reason, .. }) => {
                 let reason = format!("{ROUTING_ERROR}: {}", one_line(reason, 500));
-                store.part_failed(&reply.turn, part.n, &reason, instead.clone()).await
+                store.mark_part_failed(&reply.turn, part.n, &reason, instead.clone()).await
             }
         }
     })
     .await?;
-    until_stored(reply, stop, || store.settle()).await?;
+    store_until_done(reply, stop, || store.settle()).await?;
     Ok(added)
 }
 
 /// Repeats work in the store until it succeeds; the error is returned only on `stop`.
-async fn until_stored<T, F>(
+async fn store_until_done<T, F>(
     reply: &StoredReply,
     stop: &CancellationToken,
     mut work: impl FnMut() -> F,

@@ -18,20 +18,20 @@ pub(super) struct LossReason {
 
 impl LossReason {
     /// Nobody has been told.
-    pub(super) fn untold(reason: String) -> Self {
+    pub(super) fn new_untold(reason: String) -> Self {
         Self { reason, told: None }
     }
 }
 
 /// The texts to send instead; none for a text, which would be refused again, and for what was told
 /// before.
-pub(super) fn instead(part: &ReplyPart, lost: &LossReason) -> Vec<NewPart> {
+pub(super) fn replacement_parts(part: &ReplyPart, lost: &LossReason) -> Vec<NewPart> {
     let text = |body: String| NewPart { kind: PartKind::Text, body };
     match part.kind {
         PartKind::Text | PartKind::Rich => Vec::new(),
         PartKind::Voice => match SpeakableText::read(&part.body) {
             SpeakableText { is_shown: true, .. } if lost.told.is_some() => Vec::new(),
-            SpeakableText { is_shown: true, .. } => vec![text(unspoken(&lost.reason))],
+            SpeakableText { is_shown: true, .. } => vec![text(not_spoken(&lost.reason))],
             // What cannot be spoken can be read.
             SpeakableText { text: words, .. } => vec![text(words)],
         },
@@ -39,7 +39,7 @@ pub(super) fn instead(part: &ReplyPart, lost: &LossReason) -> Vec<NewPart> {
             Some(FileBundle { refused: Some(_), .. }) | None => Vec::new(),
             Some(bundle) => {
                 // The answer itself may have been the caption.
-                let said = lost.told.is_none().then(|| text(missing(&bundle, &lost.reason)));
+                let said = lost.told.is_none().then(|| text(missing_files(&bundle, &lost.reason)));
                 bundle.words().map(StyledText::part).into_iter().chain(said).collect()
             }
         },
@@ -49,17 +49,17 @@ pub(super) fn instead(part: &ReplyPart, lost: &LossReason) -> Vec<NewPart> {
 /// What is told of a part that is given up, in its place.
 pub(super) fn notice(part: &ReplyPart, reason: &str) -> ReplyPart {
     let body = match FileBundle::read(&part.body).filter(|_| part.kind == PartKind::Attachment) {
-        Some(bundle) => missing(&bundle, reason),
+        Some(bundle) => missing_files(&bundle, reason),
         None => format!("A message could not be sent: {}", one_line(reason, REASON_BYTES_MAX)),
     };
     ReplyPart { n: part.n, kind: PartKind::Text, body }
 }
 
-fn unspoken(reason: &str) -> String {
+fn not_spoken(reason: &str) -> String {
     format!("The answer could not be spoken: {}", one_line(reason, REASON_BYTES_MAX))
 }
 
-fn missing(bundle: &FileBundle, reason: &str) -> String {
+fn missing_files(bundle: &FileBundle, reason: &str) -> String {
     let count = match bundle.files.len() {
         1 => "1 file".to_owned(),
         n => format!("{n} files"),

@@ -75,7 +75,7 @@ impl ChannelLimits {
 
 impl MediaKind {
     /// Whether both may stand in one message.
-    pub fn goes_with(self, other: Self) -> bool {
+    pub fn can_join(self, other: Self) -> bool {
         self.family().is_some() && self.family() == other.family()
     }
 

@@ -127,8 +127,8 @@ impl Writer {
                 self.flush();
                 self.table = Some(TextTable::default());
             }
-            Tag::TableHead | Tag::TableRow => self.in_table(TextTable::row),
-            Tag::TableCell => self.in_table(TextTable::cell),
+            Tag::TableHead | Tag::TableRow => self.write_cell(TextTable::row),
+            Tag::TableCell => self.write_cell(TextTable::cell),
             Tag::Emphasis => self.open(Style::Italic),
             Tag::Strong => self.open(Style::Bold),
             Tag::Strikethrough => self.open(Style::Strike),
@@ -165,7 +165,7 @@ impl Writer {
                 self.block(1);
             }
             TagEnd::Table => {
-                let laid_out = self.table.take().map(|table| table.laid_out()).unwrap_or_default();
+                let laid_out = self.table.take().map(|table| table.to_lines()).unwrap_or_default();
                 self.open(Style::Pre { language: None });
                 self.write(&laid_out);
                 self.close();
@@ -249,7 +249,7 @@ impl Writer {
         }
     }
 
-    fn in_table(&mut self, act: impl FnOnce(&mut TextTable)) {
+    fn write_cell(&mut self, act: impl FnOnce(&mut TextTable)) {
         if let Some(table) = &mut self.table {
             act(table);
         }

@@ -25,7 +25,7 @@ pub use deliver::{
 pub use manners::{ChannelLimits, MediaKind, units};
 pub use markdown::markdown;
 pub use pace::{Pacer, Rate, Recipient};
-pub use plan::{FirstMessage, MESSAGES_MAX, in_pieces, plan};
+pub use plan::{FirstMessage, MESSAGES_MAX, split_text, plan};
 pub use rich::{SPANS_MAX, Style, StyledSpan, StyledText};
 pub use split::split;
 pub use spoken::SpeakableText;

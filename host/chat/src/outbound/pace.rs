@@ -45,24 +45,24 @@ impl Pacer {
     /// Returns when a message of a reply may go out. In the order of the calls for one recipient.
     pub async fn turn(&self, to: Recipient) {
         let at = self.book().recipient(to.id).reserve(to.rates, Instant::now());
-        until(at).await;
+        sleep_until(at).await;
         // The platform may have asked for a pause meanwhile.
-        while let Some(over) = self.held(to.id) {
+        while let Some(over) = self.held_until(to.id) {
             sleep_until(over).await;
         }
         let at = self.book().all.reserve(self.all, Instant::now());
-        until(at).await;
+        sleep_until(at).await;
     }
 
     /// Returns when something may go out that can be left out as well. Dropping the future leaves
     /// it out.
     pub async fn spare(&self, to: Recipient) {
-        while let Err(later) = self.spare_now(to) {
+        while let Err(later) = self.take_spare(to) {
             sleep_until(later).await;
         }
     }
 
-    fn spare_now(&self, to: Recipient) -> Result<(), Instant> {
+    fn take_spare(&self, to: Recipient) -> Result<(), Instant> {
         self.book().spare(to, self.all, Instant::now())
     }
 
@@ -74,7 +74,7 @@ impl Pacer {
         recipient.held = recipient.held.max(Some(until));
     }
 
-    fn held(&self, id: i64) -> Option<Instant> {
+    fn held_until(&self, id: i64) -> Option<Instant> {
         let book = self.book();
         book.recipients.get(&id)?.held.filter(|until| *until > Instant::now())
     }
@@ -85,7 +85,7 @@ impl Pacer {
 }
 
 /// Does not wait for what has come: a timer takes a millisecond to say so.
-async fn until(at: Instant) {
+async fn sleep_until(at: Instant) {
     if at > Instant::now() {
         sleep_until(at).await;
     }
@@ -110,7 +110,7 @@ impl SendTimes {
     fn recipient(&mut self, id: i64) -> &mut RateWindow {
         if self.recipients.len() >= RECIPIENTS_MAX {
             let now = Instant::now();
-            self.recipients.retain(|_, sent| sent.matters(now));
+            self.recipients.retain(|_, sent| sent.is_current(now));
         }
         self.recipients.entry(id).or_default()
     }
@@ -175,7 +175,7 @@ impl RateWindow {
 
     /// Whether it says anything about what may go now or later. No rate reaches further than a
     /// minute.
-    fn matters(&self, now: Instant) -> bool {
+    fn is_current(&self, now: Instant) -> bool {
         let recent = self.times.back().is_some_and(|last| *last + Duration::from_secs(60) > now);
         recent || self.held.is_some_and(|until| until > now)
     }
@@ -251,11 +251,11 @@ mod tests {
         let pacer = Pacer::new(&[]);
         pacer.hold(7, Duration::from_secs(60));
         pacer.hold(7, Duration::from_secs(1));
-        let (now, held) = (Instant::now(), pacer.held(7).expect("held"));
+        let (now, held) = (Instant::now(), pacer.held_until(7).expect("held"));
         assert!(held > now + Duration::from_secs(50), "the longer pause counts");
         let to = |id| Recipient { id, rates: &[] };
-        assert_eq!(pacer.spare_now(to(7)), Err(held));
-        assert_eq!((pacer.held(8), pacer.spare_now(to(8))), (None, Ok(())));
+        assert_eq!(pacer.take_spare(to(7)), Err(held));
+        assert_eq!((pacer.held_until(8), pacer.take_spare(to(8))), (None, Ok(())));
     }
 
     #[test]

@@ -33,20 +33,20 @@ pub enum FirstMessage {
 /// Pieces of blanks alone are left out: platforms refuse them. A file that the channel never takes
 /// is told of in the text, and its part says why it is refused.
 pub fn plan(response: OutgoingResponse, manners: &ChannelLimits, opening: FirstMessage) -> Vec<NewPart> {
-    let mut said = said(response.text.unwrap_or_default(), response.markdown_from);
+    let mut said = to_rich(response.text.unwrap_or_default(), response.markdown_from);
     let (fits, too_large): (Vec<_>, Vec<_>) =
         response.attachments.into_iter().partition(|file| file.bytes <= manners.file_bytes_max);
     for file in &too_large {
-        said.push_line(&told(file, manners));
+        said.push_line(&describe_file(file, manners));
     }
-    let mut files = bundles(fits.into_iter().map(|file| shown(file, manners)).collect(), manners);
+    let mut files = bundles(fits.into_iter().map(|file| choose_form(file, manners)).collect(), manners);
 
     let mut parts = Vec::new();
     match files.first_mut() {
         Some(first)
             if opening == FirstMessage::Fresh && response.voice.is_none() && is_caption(&said, manners) =>
         {
-            let said = said.bounded();
+            let said = said.truncate_spans();
             (first.caption, first.caption_spans) = (Some(said.text), said.spans);
         }
         Some(first)
@@ -66,7 +66,7 @@ pub fn plan(response: OutgoingResponse, manners: &ChannelLimits, opening: FirstM
     let is_shown = !parts.is_empty();
     parts.extend(response.voice.map(|text| SpeakableText { text, is_shown }.part()));
     parts.extend(files.iter().map(FileBundle::part));
-    parts.extend(too_large.into_iter().map(|file| refused(file, manners).part()));
+    parts.extend(too_large.into_iter().map(|file| refused_bundle(file, manners).part()));
     if parts.is_empty() {
         parts.push(text_part(EMPTY));
     }
@@ -74,7 +74,7 @@ pub fn plan(response: OutgoingResponse, manners: &ChannelLimits, opening: FirstM
 }
 
 /// The text as it is shown. Markdown that shows nothing is shown as it was written.
-fn said(text: String, markdown_from: Option<usize>) -> StyledText {
+fn to_rich(text: String, markdown_from: Option<usize>) -> StyledText {
     let Some((plain, source)) = markdown_from.and_then(|from| text.split_at_checked(from)) else {
         return StyledText::plain(text);
     };
@@ -90,23 +90,23 @@ fn is_caption(said: &StyledText, manners: &ChannelLimits) -> bool {
     !said.text.trim().is_empty() && (manners.length)(said) <= manners.caption_units_max
 }
 
-fn shown(file: OutgoingAttachment, manners: &ChannelLimits) -> BundledFile {
+fn choose_form(file: OutgoingAttachment, manners: &ChannelLimits) -> BundledFile {
     BundledFile { media: manners.media(&file.mime_type, file.bytes), file }
 }
 
-fn told(file: &OutgoingAttachment, manners: &ChannelLimits) -> String {
+fn describe_file(file: &OutgoingAttachment, manners: &ChannelLimits) -> String {
     let (size, limit) = (about(file.bytes), about(manners.file_bytes_max));
     format!("{} ({size}) is too large to be sent here; files may have {limit}.", file.name)
 }
 
-fn refused(file: OutgoingAttachment, manners: &ChannelLimits) -> FileBundle {
+fn refused_bundle(file: OutgoingAttachment, manners: &ChannelLimits) -> FileBundle {
     let reason = format!("{} bytes, and the channel takes {}", file.bytes, manners.file_bytes_max);
-    FileBundle { refused: Some(reason), ..FileBundle::of(vec![shown(file, manners)]) }
+    FileBundle { refused: Some(reason), ..FileBundle::from_files(vec![choose_form(file, manners)]) }
 }
 
 /// A text in messages that the channel can write.
-pub fn in_pieces(said: &StyledText, manners: &ChannelLimits) -> Vec<StyledText> {
-    pieces(said, manners).into_iter().map(|piece| said.slice(piece).bounded()).collect()
+pub fn split_text(said: &StyledText, manners: &ChannelLimits) -> Vec<StyledText> {
+    pieces(said, manners).into_iter().map(|piece| said.slice(piece).truncate_spans()).collect()
 }
 
 /// The pieces of a text, each of which the channel can write within its limit.
@@ -116,7 +116,7 @@ fn pieces(said: &StyledText, manners: &ChannelLimits) -> Vec<Range<usize>> {
         let mut room = manners.text_units_max;
         let end = loop {
             let first = first_piece(&said.text[at..], room);
-            let length = (manners.length)(&said.slice(at..at + first).bounded());
+            let length = (manners.length)(&said.slice(at..at + first).truncate_spans());
             if length <= manners.text_units_max || room <= 1 {
                 break at + first;
             }
@@ -136,7 +136,7 @@ fn text_parts(said: &StyledText, manners: &ChannelLimits) -> Vec<NewPart> {
         true => shown.split_off(MESSAGES_MAX - 1),
         false => Vec::new(),
     };
-    let mut parts: Vec<NewPart> = shown.into_iter().map(|piece| said.slice(piece).bounded().part()).collect();
+    let mut parts: Vec<NewPart> = shown.into_iter().map(|piece| said.slice(piece).truncate_spans().part()).collect();
     let unsaid: usize = unshown.into_iter().map(|piece| said.text[piece].chars().count()).sum();
     if unsaid > 0 {
         parts.push(text_part(&format!("… The answer is too long: {unsaid} more characters are not shown.")));

@@ -101,7 +101,7 @@ impl StyledText {
     }
 
     /// With as many spans as a message may have.
-    pub fn bounded(mut self) -> Self {
+    pub fn truncate_spans(mut self) -> Self {
         self.spans.truncate(SPANS_MAX);
         self
     }
@@ -182,7 +182,7 @@ mod tests {
             assert_eq!(StyledText::read(unsound.kind, &unsound.body), None, "{spans:?}");
         }
         assert_eq!(StyledText::read(PartKind::Rich, "no"), None);
-        let many = rich("x", &vec![(0, 1, Style::Bold); SPANS_MAX + 1]).bounded();
+        let many = rich("x", &vec![(0, 1, Style::Bold); SPANS_MAX + 1]).truncate_spans();
         assert_eq!(many.spans.len(), SPANS_MAX);
     }
 }

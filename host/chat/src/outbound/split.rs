@@ -44,7 +44,7 @@ fn cut_point(text: &str, full: usize) -> usize {
     let after = |found: Option<usize>| found.map(|at| at + 1).filter(|cut| *cut > earliest);
     after(fits.rfind('\n'))
         .or_else(|| after(fits.rfind(' ')))
-        .or_else(|| between_clusters(text, full))
+        .or_else(|| last_cluster_end(text, full))
         .unwrap_or(full)
 }
 
@@ -53,11 +53,11 @@ const CLUSTER_CHARS_MAX: usize = 32;
 
 /// The last place up to `full` where no visible character is torn apart; `None` if there is none
 /// near.
-fn between_clusters(text: &str, full: usize) -> Option<usize> {
+fn last_cluster_end(text: &str, full: usize) -> Option<usize> {
     let mut cut = full;
     for before in text[..full].chars().rev().take(CLUSTER_CHARS_MAX) {
         let after = text[cut..].chars().next()?;
-        if !joined(before, after, &text[..cut]) {
+        if !is_joined(before, after, &text[..cut]) {
             return Some(cut);
         }
         cut -= before.len_utf8();
@@ -66,7 +66,7 @@ fn between_clusters(text: &str, full: usize) -> Option<usize> {
 }
 
 /// Whether two neighbouring characters belong together: the common part of Unicode's UAX #29.
-fn joined(before: char, after: char, up_to_here: &str) -> bool {
+fn is_joined(before: char, after: char, up_to_here: &str) -> bool {
     const ZWJ: char = '\u{200D}';
     let extends = matches!(after,
         ZWJ | '\u{0300}'..='\u{036F}' | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05BD}'

@@ -53,26 +53,26 @@ impl AccessControl {
 
     /// The same under another configuration.
     #[must_use]
-    pub fn renewed(&self, named: ConfiguredPeople) -> Self {
+    pub fn with_people(&self, named: ConfiguredPeople) -> Self {
         Self::new(named, self.guests.clone(), self.names.clone())
     }
 
     /// Those whom the configuration names, and those whom the operator has let in since.
     pub fn allowed(&self) -> BTreeSet<i64> {
         let mut allowed = self.configured.clone();
-        allowed.extend(self.guests.paired().iter().filter_map(number));
+        allowed.extend(self.guests.load_paired().iter().filter_map(number));
         allowed
     }
 
     /// Whether somebody is among them.
-    pub fn allows(&self, person: i64) -> bool {
+    pub fn is_allowed(&self, person: i64) -> bool {
         self.configured.contains(&person)
-            || self.guests.paired().iter().filter_map(number).any(|id| id == person)
+            || self.guests.load_paired().iter().filter_map(number).any(|id| id == person)
     }
 
     /// How many were let in besides those whom the configuration names.
     pub fn let_in(&self) -> usize {
-        let here = self.guests.paired();
+        let here = self.guests.load_paired();
         here.iter().filter_map(number).filter(|id| !self.configured.contains(id)).count()
     }
 
@@ -86,15 +86,15 @@ impl AccessControl {
         target: String,
     ) -> Stranger {
         let name = sender.to_string();
-        let look = || base.store.times_told(&base.channel, &name);
-        let times = base.stored("look up a stranger", look).await;
+        let look = || base.store.count_told(&base.channel, &name);
+        let times = base.store_until_done("look up a stranger", look).await;
         let lasts = self.pairing.filter(|_| times.is_some_and(|times| times < STRANGER_TOLD_MAX));
         let code = match lasts {
             Some(lasts) => self.guests.code(&name, called, lasts).await,
             None => None,
         };
         let body = match (code.as_ref(), times) {
-            (Some(code), Some(1..)) => words::another_code(code),
+            (Some(code), Some(1..)) => words::new_code(code),
             (code, _) => words::to_stranger(platform, sender, code),
         };
         let since = code.map_or(0, |code| code.issued_at);
@@ -130,11 +130,11 @@ pub async fn watch<C: AdmitsPeople>(channels: watch::Receiver<Arc<C>>, lanes: mp
     loop {
         let channel = channels.borrow().clone();
         let (base, guests) = (channel.base(), &channel.door().guests);
-        let listed = guests.listed();
+        let listed = guests.load();
         if listed != before {
             base.desk.look_again();
-            for one in guests.paired() {
-                if welcome(&*channel, &one, &lanes).await == IntakeState::Stops {
+            for one in guests.load_paired() {
+                if greet(&*channel, &one, &lanes).await == IntakeState::Stops {
                     return;
                 }
             }
@@ -151,7 +151,7 @@ pub async fn watch<C: AdmitsPeople>(channels: watch::Receiver<Arc<C>>, lanes: mp
 }
 
 /// Tells somebody that they are served, once.
-async fn welcome<C: AdmitsPeople>(
+async fn greet<C: AdmitsPeople>(
     channel: &C,
     one: &PairedPerson,
     lanes: &mpsc::Sender<Arrival>,
@@ -164,7 +164,7 @@ async fn welcome<C: AdmitsPeople>(
     let part = NewPart { kind: PartKind::Text, body: words::LET_IN.to_owned() };
     let reply = NewReply { target: C::private(person), parts: vec![part] };
     let tell = || base.store.tell(&base.channel, &turn, reply.clone());
-    match base.stored("tell somebody that they are served", tell).await {
+    match base.store_until_done("tell somebody that they are served", tell).await {
         Some(Some(reply)) => hand_on(base, lanes, arrivals::reply(channel, reply)).await,
         Some(None) => IntakeState::Goes,
         None => IntakeState::Stops,

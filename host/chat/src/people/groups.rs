@@ -53,7 +53,7 @@ pub struct Groups {
 
 impl Groups {
     /// What holds in a group, by any of the ids that it has had.
-    pub fn of(&self, ids: &[i64]) -> &Group {
+    pub fn get(&self, ids: &[i64]) -> &Group {
         let named = ids.iter().find_map(|id| self.named.get(id));
         match (named, self.others) {
             (Some(group), _) => group,
@@ -69,7 +69,7 @@ impl Groups {
 
     /// How many groups have something of their own, and whether the others are served; for the line
     /// at the start. `one` is what the platform calls a group.
-    pub fn told(&self, one: &str) -> String {
+    pub fn summarize(&self, one: &str) -> String {
         let named = match self.named.len() {
             0 => String::new(),
             1 => format!(", 1 {one} with rules of its own"),
@@ -88,7 +88,7 @@ impl Groups {
 ///
 /// # Errors
 /// What is no such table.
-pub fn named_by<'de, D: Deserializer<'de>>(
+pub fn deserialize_by_id<'de, D: Deserializer<'de>>(
     deserializer: D,
     is_id: impl Fn(i64) -> bool,
     why: impl Fn(&str) -> String,
@@ -105,7 +105,7 @@ pub fn named_by<'de, D: Deserializer<'de>>(
 
 impl Group {
     /// What holds where nothing is said.
-    pub fn usual() -> &'static Self {
+    pub fn default_group() -> &'static Self {
         &USUAL
     }
 
@@ -125,16 +125,16 @@ mod tests {
             Group { members: GroupMembers::All, mention_required: false, profiles: Some(BTreeSet::new()) };
         let mut groups =
             Groups { named: BTreeMap::from([(-5, open.clone())]), others: GroupMembers::Allowed };
-        assert_eq!(groups.of(&[-5, -5]), &open);
-        assert_eq!(groups.of(&[-100, -5]), &open);
-        assert_eq!(groups.of(&[-7, -7]), &USUAL);
+        assert_eq!(groups.get(&[-5, -5]), &open);
+        assert_eq!(groups.get(&[-100, -5]), &open);
+        assert_eq!(groups.get(&[-7, -7]), &USUAL);
         groups.others = GroupMembers::None;
         assert_eq!(
-            (groups.of(&[-7, -7]).members, groups.of(&[-5, -5]).members),
+            (groups.get(&[-7, -7]).members, groups.get(&[-5, -5]).members),
             (GroupMembers::None, GroupMembers::All)
         );
-        assert_eq!(groups.told("group"), ", 1 group with rules of its own, no other group is served");
-        assert_eq!(Groups::default().told("group"), "");
+        assert_eq!(groups.summarize("group"), ", 1 group with rules of its own, no other group is served");
+        assert_eq!(Groups::default().summarize("group"), "");
         assert!(groups.listen_to_everything() && !Groups::default().listen_to_everything());
     }
 }

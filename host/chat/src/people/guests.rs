@@ -24,8 +24,8 @@ impl PairedPeople {
 
     /// Everybody in the file now, those of other channels included; nobody, while it cannot be
     /// read.
-    pub fn listed(&self) -> Arc<PeopleList> {
-        match self.people.listed() {
+    pub fn load(&self) -> Arc<PeopleList> {
+        match self.people.load() {
             Ok(listed) => {
                 self.failing.store(false, Ordering::Relaxed);
                 listed
@@ -41,8 +41,8 @@ impl PairedPeople {
 
     /// Those who were let in here. It is looked up each time, so that a removal holds from the next
     /// message on.
-    pub fn paired(&self) -> Vec<PairedPerson> {
-        self.listed().paired.iter().filter(|one| one.channel == self.channel).cloned().collect()
+    pub fn load_paired(&self) -> Vec<PairedPerson> {
+        self.load().paired.iter().filter(|one| one.channel == self.channel).cloned().collect()
     }
 
     /// The code of a stranger, the one that waits or another that lasts so long; none where it
@@ -51,7 +51,7 @@ impl PairedPeople {
         let now = now_ms();
         let mine =
             |one: &&WaitingStranger| one.channel == self.channel && one.sender == sender && one.is_good(now);
-        if let Some(mine) = self.listed().waiting.iter().find(mine) {
+        if let Some(mine) = self.load().waiting.iter().find(mine) {
             return Some(mine.clone());
         }
         let expires_at = now.saturating_add(i64::try_from(lasts.0.as_millis()).unwrap_or(i64::MAX));

@@ -9,7 +9,7 @@ mod names;
 pub mod words;
 
 pub use door::{AccessControl, AdmitsPeople, ConfiguredPeople, watch};
-pub use groups::{Group, GroupMembers, Groups, named_by};
+pub use groups::{Group, GroupMembers, Groups, deserialize_by_id};
 pub use guests::PairedPeople;
 pub use ids::{PAIRING_EXPIRES_MAX, UsersError, allowed, approving, check_groups, check_users};
 pub use names::PeopleNames;

@@ -14,7 +14,7 @@ pub struct PeopleNames(Arc<Mutex<HashMap<i64, String>>>);
 
 impl PeopleNames {
     /// Notes what somebody is called; `name` is on one line and bounded.
-    pub fn learn(&self, person: i64, name: &str) {
+    pub fn insert(&self, person: i64, name: &str) {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if name.is_empty() || names.get(&person).is_some_and(|known| known == name) {
             return;
@@ -26,7 +26,7 @@ impl PeopleNames {
     }
 
     /// What somebody is called, if that was seen.
-    pub fn of(&self, person: &str) -> Option<String> {
+    pub fn get(&self, person: &str) -> Option<String> {
         let person = person.parse().ok()?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&person).cloned()
     }
@@ -40,13 +40,13 @@ mod tests {
     fn the_newest_name_counts_and_not_too_many_are_kept() {
         let names = PeopleNames::default();
         for name in ["Ann", "Ann B", ""] {
-            names.learn(7, name);
+            names.insert(7, name);
         }
-        assert_eq!((names.of("7").as_deref(), names.of("8"), names.of("x")), (Some("Ann B"), None, None));
+        assert_eq!((names.get("7").as_deref(), names.get("8"), names.get("x")), (Some("Ann B"), None, None));
         for person in 0..3000 {
-            names.learn(person, "x");
+            names.insert(person, "x");
             assert!(names.0.lock().expect("held shortly").len() <= NAMES_MAX);
         }
-        assert_eq!(names.of("2999").as_deref(), Some("x"));
+        assert_eq!(names.get("2999").as_deref(), Some("x"));
     }
 }

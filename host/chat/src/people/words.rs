@@ -31,7 +31,7 @@ pub fn to_stranger(platform: Platform, id: i64, code: Option<&WaitingStranger>) 
 }
 
 /// To a stranger who was told the id before and is given another code, up to a number in all.
-pub fn another_code(code: &WaitingStranger) -> String {
+pub fn new_code(code: &WaitingStranger) -> String {
     format!("{UNKNOWN}\n{}", by_code(code))
 }
 
@@ -47,7 +47,7 @@ fn by_code(waiting: &WaitingStranger) -> String {
 /// Who is served, for the one line that tells that a channel works: behind the bot's name.
 ///
 /// `let_in` are allowed by a code, `groups` what [`Groups::told`](super::Groups::told) says.
-pub fn served(users: usize, let_in: usize, groups: &str) -> String {
+pub fn who_is_served(users: usize, let_in: usize, groups: &str) -> String {
     if users == 0 && let_in == 0 {
         return format!("(nobody is served yet: write to it, and it says what to do{groups})");
     }

@@ -42,7 +42,7 @@ pub trait Renewable: Channel {
     type Config: Send;
 
     /// The same one under another configuration.
-    fn renewed(&self, renewed: RenewedSettings<Self::Config>) -> Self;
+    fn renew(&self, renewed: RenewedSettings<Self::Config>) -> Self;
 
     /// Has the platform show these commands. Best effort.
     fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) -> impl Future<Output = ()> + Send;
@@ -57,7 +57,7 @@ pub async fn renew<C: Renewable>(
     let mut menus = JoinSet::new();
     while let Some(Renewal { renewed, in_force }) = renewals.recv().await {
         let menu = renewed.menu.clone();
-        let channel = Arc::new(channels.borrow().renewed(renewed));
+        let channel = Arc::new(channels.borrow().renew(renewed));
         channels.send_replace(channel.clone());
         // Nobody need be waiting.
         let _ = in_force.send(());
@@ -69,7 +69,7 @@ pub async fn renew<C: Renewable>(
 impl ChannelServices {
     /// The same under another configuration; `approvers` are its own.
     #[must_use]
-    pub fn renewed<C>(&self, renewed: &RenewedSettings<C>, approvers: &[i64]) -> Self {
+    pub fn renew<C>(&self, renewed: &RenewedSettings<C>, approvers: &[i64]) -> Self {
         Self {
             runner: renewed.runner.clone(),
             desk: self.desk.renewed(Rules::of(approvers, &renewed.approvals)),

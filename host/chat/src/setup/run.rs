@@ -37,7 +37,7 @@ where
     channel.base().sweep().await;
     let (lane, queue) = mpsc::channel(ARRIVALS_MAX);
     let listening = async {
-        for arrival in arrivals::left(&*channel).await? {
+        for arrival in arrivals::load_left(&*channel).await? {
             if hand_on(channel.base(), &lane, arrival).await == IntakeState::Stops {
                 return Ok(());
             }
@@ -63,10 +63,10 @@ where
 async fn clear_choices<C: Channel>(channel: Arc<C>) {
     let base = channel.base();
     let look = || base.store.open_choices(&base.channel);
-    for over in base.stored("look for questions that are over", look).await.unwrap_or_default() {
+    for over in base.store_until_done("look for questions that are over", look).await.unwrap_or_default() {
         let (Some(chat), Some(message)) = (chat_of(&over), &over.message) else { continue };
         if channel.take_choices(&chat, message).await {
-            base.stored("note that a question has no choices", || base.store.choices_gone(&over.id)).await;
+            base.store_until_done("note that a question has no choices", || base.store.mark_choices_gone(&over.id)).await;
         }
     }
 }

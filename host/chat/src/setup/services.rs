@@ -3,7 +3,7 @@
 use crate::answering::ChannelServices;
 use crate::desk::{Desk, Rules};
 use crate::lanes::{AlbumWindow, RunningTurns, Stop, TURNS_AT_ONCE_MAX};
-use crate::pulse::goes_on_within;
+use crate::pulse::note_next_within;
 use crate::runs::Runs;
 use crate::setup::MenuEntry;
 use cofferdam_agent::tools;
@@ -80,7 +80,7 @@ impl Services {
         albums: AlbumWindow,
     ) -> ChannelServices {
         let stop = Stop { soon, now: CancellationToken::new() };
-        let keeper = StoreRetry::new(stop.soon.clone(), goes_on_within);
+        let keeper = StoreRetry::new(stop.soon.clone(), note_next_within);
         let rules = Rules::of(approvers, &self.approvals);
         let desk = Desk::new(self.store.clone(), (keeper.clone(), stop.clone()), channel.clone(), rules);
         ChannelServices {

@@ -3,11 +3,11 @@
 use super::super::{WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
 use super::*;
 
-const fn done(name: &'static str, deed: fn(&TrialFolder) -> io::Result<()>) -> Trial {
+const fn expect_done(name: &'static str, deed: fn(&TrialFolder) -> io::Result<()>) -> Trial {
     Trial { name, expected: ExpectedResult::Done, deed }
 }
 
-const fn refused(name: &'static str, deed: fn(&TrialFolder) -> io::Result<()>) -> Trial {
+const fn expect_refused(name: &'static str, deed: fn(&TrialFolder) -> io::Result<()>) -> Trial {
     Trial { name, expected: ExpectedResult::Refused, deed }
 }
 
@@ -29,121 +29,121 @@ const WRITE_EXECUTE: libc::c_long = WRITE | libc::PROT_EXEC as libc::c_long;
 const TIOCSTI: libc::c_long = 0x5412;
 
 const DEEDS: [Trial; 55] = [
-    done("read a file of a mount", |s| read(s.open_in_mount("file", OFlags::RDONLY)?)),
-    done("read a file in a folder of a mount", |s| read(s.open_in_mount("folder/inner", OFlags::RDONLY)?)),
-    done("read a file by openat2", |s| {
+    expect_done("read a file of a mount", |s| read(s.open_in_mount("file", OFlags::RDONLY)?)),
+    expect_done("read a file in a folder of a mount", |s| read(s.open_in_mount("folder/inner", OFlags::RDONLY)?)),
+    expect_done("read a file by openat2", |s| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         read(rustix::fs::openat2(&s.mount, "folder/inner", flags, Mode::empty(), BENEATH)?)
     }),
-    done("read a file by its handle in /proc/self/fd", |s| read(s.reopen(&s.handle()?, OFlags::RDONLY)?)),
-    done("read the names in a mount", |s| {
+    expect_done("read a file by its handle in /proc/self/fd", |s| read(s.reopen(&s.handle()?, OFlags::RDONLY)?)),
+    expect_done("read the names in a mount", |s| {
         let folder = s.open_in_mount(".", OFlags::RDONLY | OFlags::DIRECTORY)?;
         rustix::fs::Dir::new(folder)?.next().map_or(Err(io::ErrorKind::NotFound.into()), |_| Ok(()))
     }),
-    refused("start a thread", |_| deeds::start_thread()),
-    done("write to its socket", |s| {
+    expect_refused("start a thread", |_| deeds::start_thread()),
+    expect_done("write to its socket", |s| {
         rustix::net::send(&s.socket, b"x", rustix::net::SendFlags::NOSIGNAL).map(drop).or_else(
             // The other end was closed: it got that far.
             |errno| if errno == Errno::PIPE { Ok(()) } else { Err(errno.into()) },
         )
     }),
-    done("wait at its socket for a time", |s| {
+    expect_done("wait at its socket for a time", |s| {
         s.socket.set_read_timeout(Some(std::time::Duration::from_secs(1)))
     }),
-    done("draw random bytes and the time", |_| {
+    expect_done("draw random bytes and the time", |_| {
         let _ = (std::collections::hash_map::RandomState::new(), std::time::SystemTime::now());
         std::thread::sleep(std::time::Duration::from_nanos(1));
         Ok(())
     }),
-    done("make pages executable", |_| deeds::call(libc::SYS_mprotect, [0, 0, WRITE_EXECUTE & !WRITE])),
-    done("ask for its limits", |_| deeds::call(libc::SYS_prlimit64, [0; 3])),
-    refused("open an entry of the compile cache", |s| {
+    expect_done("make pages executable", |_| deeds::call(libc::SYS_mprotect, [0, 0, WRITE_EXECUTE & !WRITE])),
+    expect_done("ask for its limits", |_| deeds::call(libc::SYS_prlimit64, [0; 3])),
+    expect_refused("open an entry of the compile cache", |s| {
         Ok(rustix::fs::openat(&s.cache, "entry", OFlags::RDONLY, Mode::empty()).map(drop)?)
     }),
-    refused("make a pair of datagram sockets, which send to anybody", |_| {
+    expect_refused("make a pair of datagram sockets, which send to anybody", |_| {
         let kind = libc::c_long::from(libc::SOCK_DGRAM | libc::SOCK_CLOEXEC);
         deeds::call(libc::SYS_socketpair, [libc::AF_UNIX.into(), kind, 0])
     }),
-    refused("make a pair of packet sockets", |_| {
+    expect_refused("make a pair of packet sockets", |_| {
         let kind = libc::c_long::from(libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC);
         deeds::call(libc::SYS_socketpair, [libc::AF_UNIX.into(), kind, 0])
     }),
-    refused("make pages writable and executable", |_| deeds::call(libc::SYS_mprotect, [0, 0, WRITE_EXECUTE])),
-    refused("ask for its parent's limits", |s| deeds::call(libc::SYS_prlimit64, [s.parent_id(), 0, 0])),
-    refused("signal its parent", |s| deeds::call(libc::SYS_tgkill, [s.parent_id(), s.parent_id(), 0])),
-    refused("have its parent signalled", |s| {
+    expect_refused("make pages writable and executable", |_| deeds::call(libc::SYS_mprotect, [0, 0, WRITE_EXECUTE])),
+    expect_refused("ask for its parent's limits", |s| deeds::call(libc::SYS_prlimit64, [s.parent_id(), 0, 0])),
+    expect_refused("signal its parent", |s| deeds::call(libc::SYS_tgkill, [s.parent_id(), s.parent_id(), 0])),
+    expect_refused("have its parent signalled", |s| {
         deeds::call(libc::SYS_fcntl, [s.socket.as_raw_fd().into(), libc::F_SETOWN.into(), s.parent_id()])
     }),
-    refused("become dumpable", |_| deeds::call(libc::SYS_prctl, [libc::PR_SET_DUMPABLE.into(), 1, 0])),
-    refused("hold more descriptors than its limit", |s| {
+    expect_refused("become dumpable", |_| deeds::call(libc::SYS_prctl, [libc::PR_SET_DUMPABLE.into(), 1, 0])),
+    expect_refused("hold more descriptors than its limit", |s| {
         let more = 0..=WORKER_FD_MAX;
         let held: Result<Vec<OwnedFd>, _> = more.map(|_| s.cache.try_clone()).collect();
         held.map(drop)
     }),
-    refused("make a memory file, which no limit of memory counts", |_| {
+    expect_refused("make a memory file, which no limit of memory counts", |_| {
         Ok(rustix::fs::memfd_create("trial", rustix::fs::MemfdFlags::CLOEXEC).map(drop)?)
     }),
-    refused("share memory that no limit of memory counts", |_| deeds::map(libc::MAP_SHARED)),
-    done("have memory of its own", |_| deeds::map(libc::MAP_PRIVATE)),
-    refused("have more memory than its limit", |_| {
+    expect_refused("share memory that no limit of memory counts", |_| deeds::map(libc::MAP_SHARED)),
+    expect_done("have memory of its own", |_| deeds::map(libc::MAP_PRIVATE)),
+    expect_refused("have more memory than its limit", |_| {
         let more = usize::try_from(WORKER_DATA_BYTES_MAX + 1).map_err(io::Error::other)?;
         Vec::<u8>::new().try_reserve_exact(more).map_err(|_| Errno::NOMEM.into())
     }),
-    refused("type into a terminal", |_| deeds::call(libc::SYS_ioctl, [0, TIOCSTI, 0])),
-    refused("open /etc/passwd", |_| deeds::open_anybodys_file()),
-    refused("list /", |_| std::fs::read_dir("/").map(drop)),
-    refused("open its own program", |_| std::fs::File::open("/proc/self/exe").map(drop)),
-    refused("open its environment", |_| std::fs::File::open("/proc/self/environ").map(drop)),
-    refused("open its memory", |_| std::fs::File::open("/proc/self/mem").map(drop)),
-    refused("open its parent's memory", |s| {
+    expect_refused("type into a terminal", |_| deeds::call(libc::SYS_ioctl, [0, TIOCSTI, 0])),
+    expect_refused("open /etc/passwd", |_| deeds::open_anybodys_file()),
+    expect_refused("list /", |_| std::fs::read_dir("/").map(drop)),
+    expect_refused("open its own program", |_| std::fs::File::open("/proc/self/exe").map(drop)),
+    expect_refused("open its environment", |_| std::fs::File::open("/proc/self/environ").map(drop)),
+    expect_refused("open its memory", |_| std::fs::File::open("/proc/self/mem").map(drop)),
+    expect_refused("open its parent's memory", |s| {
         std::fs::File::open(format!("/proc/{}/mem", s.parent_id())).map(drop)
     }),
-    refused("open /dev/null", |_| std::fs::File::open("/dev/null").map(drop)),
-    refused("open a file outside by its absolute path", |s| {
+    expect_refused("open /dev/null", |_| std::fs::File::open("/dev/null").map(drop)),
+    expect_refused("open a file outside by its absolute path", |s| {
         std::fs::File::open(s.root.join("outside/file")).map(drop)
     }),
-    refused("open a file outside by `..`", |s| s.open_in_mount("../outside/file", OFlags::RDONLY).map(drop)),
-    refused("open a file outside through a link", |s| s.open_in_mount("link", OFlags::RDONLY).map(drop)),
-    refused("open a file outside by openat2", |s| {
+    expect_refused("open a file outside by `..`", |s| s.open_in_mount("../outside/file", OFlags::RDONLY).map(drop)),
+    expect_refused("open a file outside through a link", |s| s.open_in_mount("link", OFlags::RDONLY).map(drop)),
+    expect_refused("open a file outside by openat2", |s| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let nothing = ResolveFlags::empty();
         Ok(rustix::fs::openat2(&s.outside, "file", flags, Mode::empty(), nothing).map(drop)?)
     }),
-    refused("open a file outside by the handle of its folder", |s| {
+    expect_refused("open a file outside by the handle of its folder", |s| {
         Ok(rustix::fs::openat(&s.outside, "file", OFlags::RDONLY, Mode::empty()).map(drop)?)
     }),
-    refused("reopen the handle of a folder outside", |s| {
+    expect_refused("reopen the handle of a folder outside", |s| {
         s.reopen(&s.outside, OFlags::RDONLY | OFlags::DIRECTORY).map(drop)
     }),
-    refused("open a file of a mount for writing", |s| s.open_in_mount("file", OFlags::WRONLY).map(drop)),
-    refused("open a file of a mount for both", |s| s.open_in_mount("file", OFlags::RDWR).map(drop)),
-    refused("open a file of a mount truncated", |s| {
+    expect_refused("open a file of a mount for writing", |s| s.open_in_mount("file", OFlags::WRONLY).map(drop)),
+    expect_refused("open a file of a mount for both", |s| s.open_in_mount("file", OFlags::RDWR).map(drop)),
+    expect_refused("open a file of a mount truncated", |s| {
         s.open_in_mount("file", OFlags::RDONLY | OFlags::TRUNC).map(drop)
     }),
-    refused("reopen a handle for writing", |s| s.reopen(&s.handle()?, OFlags::RDWR).map(drop)),
-    refused("create a file in a mount", |s| {
+    expect_refused("reopen a handle for writing", |s| s.reopen(&s.handle()?, OFlags::RDWR).map(drop)),
+    expect_refused("create a file in a mount", |s| {
         s.open_in_mount("new", OFlags::WRONLY | OFlags::CREATE).map(drop)
     }),
-    refused("create a file without a name", |s| {
+    expect_refused("create a file without a name", |s| {
         s.open_in_mount(".", OFlags::WRONLY | OFlags::TMPFILE).map(drop)
     }),
-    refused("create a file in the compile cache", |s| {
+    expect_refused("create a file in the compile cache", |s| {
         let flags = OFlags::WRONLY | OFlags::CREATE;
         Ok(rustix::fs::openat(&s.cache, "new", flags, Mode::from_raw_mode(0o600)).map(drop)?)
     }),
-    refused("make a folder", |s| Ok(rustix::fs::mkdirat(&s.mount, "new", Mode::RWXU)?)),
-    refused("remove a file", |s| Ok(rustix::fs::unlinkat(&s.mount, "file", AtFlags::empty())?)),
-    refused("rename a file", |s| Ok(rustix::fs::renameat(&s.mount, "file", &s.mount, "new")?)),
-    refused("link a file", |s| Ok(rustix::fs::linkat(&s.mount, "file", &s.mount, "new", AtFlags::empty())?)),
-    refused("make a symbolic link", |s| Ok(rustix::fs::symlinkat("x", &s.mount, "new")?)),
-    refused("change a mode", |s| Ok(rustix::fs::chmodat(&s.mount, "file", Mode::RWXU, AtFlags::empty())?)),
-    refused("start a program", |_| deeds::start("/bin/true", &[])),
-    refused("become a program", |_| deeds::become_program("/bin/true")),
-    refused("become a memory file", |_| {
+    expect_refused("make a folder", |s| Ok(rustix::fs::mkdirat(&s.mount, "new", Mode::RWXU)?)),
+    expect_refused("remove a file", |s| Ok(rustix::fs::unlinkat(&s.mount, "file", AtFlags::empty())?)),
+    expect_refused("rename a file", |s| Ok(rustix::fs::renameat(&s.mount, "file", &s.mount, "new")?)),
+    expect_refused("link a file", |s| Ok(rustix::fs::linkat(&s.mount, "file", &s.mount, "new", AtFlags::empty())?)),
+    expect_refused("make a symbolic link", |s| Ok(rustix::fs::symlinkat("x", &s.mount, "new")?)),
+    expect_refused("change a mode", |s| Ok(rustix::fs::chmodat(&s.mount, "file", Mode::RWXU, AtFlags::empty())?)),
+    expect_refused("start a program", |_| deeds::start("/bin/true", &[])),
+    expect_refused("become a program", |_| deeds::become_program("/bin/true")),
+    expect_refused("become a memory file", |_| {
         let memory = rustix::fs::memfd_create("trial", rustix::fs::MemfdFlags::CLOEXEC)?;
         deeds::become_program(&format!("/proc/self/fd/{}", memory.as_raw_fd()))
     }),
-    refused("connect to a port", |s| deeds::connect(s.port(0)?)),
+    expect_refused("connect to a port", |s| deeds::connect(s.port(0)?)),
 ];
 
 const CALLS: [Trial; 52] = never![
@@ -161,40 +161,40 @@ pub const GATEWAY: &[Trial] =
     &concat::<{ OWN.len() }, { NEVER.len() }, { OWN.len() + NEVER.len() }>(&OWN, &NEVER);
 
 const OWN: [Trial; 17] = [
-    done("create a file in the workspace", |s| {
+    expect_done("create a file in the workspace", |s| {
         s.open_in_mount("new", OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL).map(drop)
     }),
-    done("publish a file without a name in another folder", |s| {
+    expect_done("publish a file without a name in another folder", |s| {
         let staged = s.open_in_mount(".", OFlags::WRONLY | OFlags::TMPFILE)?;
         let name = staged.as_raw_fd().to_string();
         Ok(rustix::fs::linkat(&s.descriptors, name, &s.mount, "folder/new", link_options())?)
     }),
-    done("rename a file between folders", |s| {
+    expect_done("rename a file between folders", |s| {
         Ok(rustix::fs::renameat(&s.mount, "file", &s.mount, "folder/renamed")?)
     }),
-    done("truncate a file of the state", |s| std::fs::File::create(s.root.join("state/file")).map(drop)),
-    done("read what it is granted to read", |s| std::fs::read(s.root.join("cache/entry")).map(drop)),
-    done("read random bytes of a device", |_| read(std::fs::File::open("/dev/urandom")?)),
-    done("start a thread", |_| deeds::start_thread()),
-    done("connect to a port that it is granted", |s| deeds::connect(s.port(0)?)),
-    done("start a worker, which confines itself further", |s| {
+    expect_done("truncate a file of the state", |s| std::fs::File::create(s.root.join("state/file")).map(drop)),
+    expect_done("read what it is granted to read", |s| std::fs::read(s.root.join("cache/entry")).map(drop)),
+    expect_done("read random bytes of a device", |_| read(std::fs::File::open("/dev/urandom")?)),
+    expect_done("start a thread", |_| deeds::start_thread()),
+    expect_done("connect to a port that it is granted", |s| deeds::connect(s.port(0)?)),
+    expect_done("start a worker, which confines itself further", |s| {
         let words = ["confine-check", "call-worker", "open /etc/passwd", "--scene"].map(std::ffi::OsStr::new);
         deeds::start(&s.program.to_string_lossy(), &[&words[..], &[s.root.as_os_str()]].concat())
     }),
-    refused("write where it is granted to read", |s| {
+    expect_refused("write where it is granted to read", |s| {
         std::fs::File::options().write(true).open(s.root.join("cache/entry")).map(drop)
     }),
-    refused("read a file outside", |s| std::fs::File::open(s.root.join("outside/file")).map(drop)),
-    refused("create a file outside", |s| std::fs::File::create(s.root.join("outside/new")).map(drop)),
-    refused("move a file out", |s| Ok(rustix::fs::renameat(&s.mount, "folder/inner", &s.outside, "new")?)),
-    refused("make a FIFO in the workspace", |s| {
+    expect_refused("read a file outside", |s| std::fs::File::open(s.root.join("outside/file")).map(drop)),
+    expect_refused("create a file outside", |s| std::fs::File::create(s.root.join("outside/new")).map(drop)),
+    expect_refused("move a file out", |s| Ok(rustix::fs::renameat(&s.mount, "folder/inner", &s.outside, "new")?)),
+    expect_refused("make a FIFO in the workspace", |s| {
         Ok(rustix::fs::mknodat(&s.mount, "fifo", FileType::Fifo, Mode::RWXU, 0)?)
     }),
-    refused("start another program", |s| {
+    expect_refused("start another program", |s| {
         deeds::start(&s.root.join("outside/program").to_string_lossy(), &[])
     }),
-    refused("connect to another port", |s| deeds::connect(s.port(1)?)),
-    refused("listen on a port", |_| deeds::listen().map(drop)),
+    expect_refused("connect to another port", |s| deeds::connect(s.port(1)?)),
+    expect_refused("listen on a port", |_| deeds::listen().map(drop)),
 ];
 
 const NEVER: [Trial; 22] = never![

@@ -63,12 +63,12 @@ impl DuplicateJson {
         }
     }
 
-    fn doubles_a_key(&self) -> bool {
+    fn has_duplicate_key(&self) -> bool {
         match self {
             Self::Plain(_) => false,
-            Self::List(items) => items.iter().any(Self::doubles_a_key),
+            Self::List(items) => items.iter().any(Self::has_duplicate_key),
             Self::Object(fields) => fields.iter().enumerate().any(|(n, (key, value))| {
-                value.doubles_a_key() || fields[..n].iter().any(|(earlier, _)| earlier.text == key.text)
+                value.has_duplicate_key() || fields[..n].iter().any(|(earlier, _)| earlier.text == key.text)
             }),
         }
     }
@@ -80,11 +80,11 @@ proptest! {
         let text = written.print();
         match parse_strict(&text) {
             Ok(value) => {
-                prop_assert!(!written.doubles_a_key(), "{}", text);
+                prop_assert!(!written.has_duplicate_key(), "{}", text);
                 prop_assert_eq!(value, serde_json::from_str::<Value>(&text).expect("the generator writes JSON"));
             }
             Err(error) => {
-                prop_assert!(written.doubles_a_key(), "{}: {}", text, error);
+                prop_assert!(written.has_duplicate_key(), "{}: {}", text, error);
                 prop_assert!(error.to_string().starts_with("duplicate key "), "{}", error);
             }
         }

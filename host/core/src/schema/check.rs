@@ -28,7 +28,7 @@ impl StepBudget<'static> {
 
 impl<'a> StepBudget<'a> {
     /// [`STEPS_MAX`] steps, given up once `stopped` says so.
-    pub fn until(stopped: &'a dyn Fn() -> bool) -> Self {
+    pub fn new(stopped: &'a dyn Fn() -> bool) -> Self {
         Self { steps: STEPS_MAX, stopped }
     }
 }
@@ -103,7 +103,7 @@ impl<'a> Check<'a> {
     }
 
     /// Goes into something, not deeper than [`DEPTH_MAX`].
-    pub(super) fn deeper<T>(
+    pub(super) fn descend<T>(
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<T, CheckStop>,
     ) -> Result<T, CheckStop> {
@@ -122,17 +122,17 @@ impl<'a> Check<'a> {
         let nodes = self.nodes;
         match &nodes[id] {
             SchemaNode::Anything => Ok(true),
-            SchemaNode::Nothing => self.fail(|_| SchemaFinding::says("is not allowed; leave it out")),
+            SchemaNode::Nothing => self.fail(|_| SchemaFinding::new("is not allowed; leave it out")),
             SchemaNode::Rules(rules) if !rules.types.admit(value) => {
-                self.fail(|_| SchemaFinding::says(rules.must_be()))
+                self.fail(|_| SchemaFinding::new(rules.must_be()))
             }
             SchemaNode::Rules(rules) if rules.plain => Ok(true),
-            SchemaNode::Rules(rules) => self.deeper(|check| check.rules(rules, value)),
+            SchemaNode::Rules(rules) => self.descend(|check| check.rules(rules, value)),
         }
     }
 
     /// The same, and nobody is told why not.
-    pub(super) fn tries(&mut self, id: NodeId, value: &Value) -> Fits {
+    pub(super) fn try_quietly(&mut self, id: NodeId, value: &Value) -> Fits {
         self.tries += 1;
         let fits = self.visit(id, value);
         self.tries -= 1;
@@ -149,32 +149,32 @@ impl<'a> Check<'a> {
     }
 
     /// Whether there is anything to look for after this.
-    pub(super) fn goes_on(&self, fits: bool) -> bool {
+    pub(super) fn should_go_on(&self, fits: bool) -> bool {
         fits || (self.tries == 0 && self.findings.len() < FINDINGS_MAX)
     }
 
     /// What a property's schema says; its problems lie below that name.
-    pub(super) fn below(&mut self, name: &str, id: NodeId, value: &Value) -> Fits {
+    pub(super) fn check_property(&mut self, name: &str, id: NodeId, value: &Value) -> Fits {
         let before = self.findings.len();
         let fits = self.visit(id, value)?;
-        self.findings[before..].iter_mut().for_each(|finding| finding.below(name));
+        self.findings[before..].iter_mut().for_each(|finding| finding.prefix_property(name));
         Ok(fits)
     }
 
     /// The same for an item.
-    pub(super) fn below_item(&mut self, index: usize, id: NodeId, value: &Value) -> Fits {
+    pub(super) fn check_item(&mut self, index: usize, id: NodeId, value: &Value) -> Fits {
         let before = self.findings.len();
         let fits = self.visit(id, value)?;
-        self.findings[before..].iter_mut().for_each(|finding| finding.below_item(index));
+        self.findings[before..].iter_mut().for_each(|finding| finding.prefix_item(index));
         Ok(fits)
     }
 
     fn rules(&mut self, rules: &ValueRules, value: &Value) -> Fits {
         let mut fits = true;
         for choice in &rules.choices {
-            fits &= self.one_of(choice, value)?;
+            fits &= self.check_choice(choice, value)?;
         }
-        if self.goes_on(fits) {
+        if self.should_go_on(fits) {
             fits &= match value {
                 Value::Number(number) => self.number(&rules.number, number)?,
                 Value::String(text) => self.text(&rules.text, text)?,
@@ -190,26 +190,26 @@ impl<'a> Check<'a> {
             };
         }
         match &rules.parts {
-            Some(parts) if self.goes_on(fits) => Ok(fits & self.parts(parts, value)?),
+            Some(parts) if self.should_go_on(fits) => Ok(fits & self.parts(parts, value)?),
             _ => Ok(fits),
         }
     }
 
     /// `enum` and `const`.
-    fn one_of(&mut self, choice: &[Value], value: &Value) -> Fits {
+    fn check_choice(&mut self, choice: &[Value], value: &Value) -> Fits {
         for one in choice {
             if self.equal(one, value)? {
                 return Ok(true);
             }
         }
-        self.fail(|_| SchemaFinding::says(super::words::one_of(choice)))
+        self.fail(|_| SchemaFinding::new(super::words::describe_choice(choice)))
     }
 
     fn number(&mut self, rules: &NumberRules, number: &Number) -> Fits {
         if rules.is_empty() {
             return Ok(true);
         }
-        let num = Num::of(number);
+        let num = Num::from_json(number);
         let fails = |bound: &Option<Num>, refuses: &[Ordering]| {
             bound.is_some_and(|bound| num.compare(bound).is_none_or(|order| refuses.contains(&order)))
         };
@@ -218,14 +218,14 @@ impl<'a> Check<'a> {
         let not_above = fails(&rules.above, &[Ordering::Less, Ordering::Equal]);
         let not_below = fails(&rules.below, &[Ordering::Greater, Ordering::Equal]);
         if too_low || too_high || not_above || not_below {
-            return self.fail(|_| SchemaFinding::says(rules.within()));
+            return self.fail(|_| SchemaFinding::new(rules.within()));
         }
         let Some(of) = &rules.multiple_of else { return Ok(true) };
         self.spend(VISIT * 8)?;
         if is_multiple(number, of) {
             return Ok(true);
         }
-        self.fail(|_| SchemaFinding::says(format!("must be a multiple of {of}")))
+        self.fail(|_| SchemaFinding::new(format!("must be a multiple of {of}")))
     }
 
     fn text(&mut self, rules: &TextRules, text: &str) -> Fits {
@@ -234,7 +234,7 @@ impl<'a> Check<'a> {
             let length = text.chars().count() as u64;
             if rules.min.is_some_and(|min| length < min) || rules.max.is_some_and(|max| length > max) {
                 return self
-                    .fail(|_| SchemaFinding::says(format!("has {length} characters; {}", rules.lengths())));
+                    .fail(|_| SchemaFinding::new(format!("has {length} characters; {}", rules.lengths())));
             }
         }
         let Some(pattern) = &rules.pattern else { return Ok(true) };
@@ -243,15 +243,15 @@ impl<'a> Check<'a> {
             return Ok(true);
         }
         self.fail(|_| {
-            SchemaFinding::says(format!("must match the pattern {}", super::words::short(&pattern.text)))
+            SchemaFinding::new(format!("must match the pattern {}", super::words::short(&pattern.text)))
         })
     }
 }
 
 impl SchemaFinding {
-    pub(super) fn missing(name: &str, example: Option<String>) -> Self {
+    pub(super) fn missing_property(name: &str, example: Option<String>) -> Self {
         let mut finding = Self { place: String::new(), problem: Mismatch::Missing { example } };
-        finding.below(name);
+        finding.prefix_property(name);
         finding
     }
 }

@@ -14,7 +14,7 @@ impl Check<'_> {
             (Value::Null, Value::Null) => Ok(true),
             (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
             (Value::Number(a), Value::Number(b)) => {
-                Ok(Num::of(a).compare(Num::of(b)) == Some(Ordering::Equal))
+                Ok(Num::from_json(a).compare(Num::from_json(b)) == Some(Ordering::Equal))
             }
             (Value::String(a), Value::String(b)) => {
                 if a.len() != b.len() {
@@ -23,7 +23,7 @@ impl Check<'_> {
                 self.spend_bytes(a)?;
                 Ok(a == b)
             }
-            (Value::Array(a), Value::Array(b)) if a.len() == b.len() => self.deeper(|check| {
+            (Value::Array(a), Value::Array(b)) if a.len() == b.len() => self.descend(|check| {
                 for (a, b) in a.iter().zip(b) {
                     if !check.equal(a, b)? {
                         return Ok(false);
@@ -31,7 +31,7 @@ impl Check<'_> {
                 }
                 Ok(true)
             }),
-            (Value::Object(a), Value::Object(b)) if a.len() == b.len() => self.deeper(|check| {
+            (Value::Object(a), Value::Object(b)) if a.len() == b.len() => self.descend(|check| {
                 for (name, a) in a {
                     check.spend_bytes(name)?;
                     let Some(b) = b.get(name) else { return Ok(false) };
@@ -47,7 +47,7 @@ impl Check<'_> {
 
     /// The first two items that are equal, by their hashes: pairs of all items would be a square of
     /// them.
-    pub(super) fn twice(&mut self, items: &[Value]) -> Result<Option<(usize, usize)>, CheckStop> {
+    pub(super) fn find_duplicate(&mut self, items: &[Value]) -> Result<Option<(usize, usize)>, CheckStop> {
         // Half a hash is enough to find candidates, and half the memory.
         let mut hashes: Vec<(u32, u32)> = Vec::new();
         for (index, item) in items.iter().enumerate() {
@@ -76,16 +76,16 @@ impl Check<'_> {
         match value {
             Value::Null => 0u8.hash(into),
             Value::Bool(value) => (1u8, value).hash(into),
-            Value::Number(number) => (2u8, Num::of(number).key()).hash(into),
+            Value::Number(number) => (2u8, Num::from_json(number).key()).hash(into),
             Value::String(text) => {
                 self.spend_bytes(text)?;
                 (3u8, text).hash(into);
             }
-            Value::Array(items) => self.deeper(|check| {
+            Value::Array(items) => self.descend(|check| {
                 (4u8, items.len()).hash(into);
                 items.iter().try_for_each(|item| check.hash(item, into))
             })?,
-            Value::Object(fields) => self.deeper(|check| {
+            Value::Object(fields) => self.descend(|check| {
                 // A sum, because their order says nothing.
                 let mut sum = 0u64;
                 for (name, value) in fields {

@@ -2,7 +2,7 @@
 //! refuses to load.
 
 use super::here::{KeywordAt, RefusedSchema};
-use super::keywords::{ANNOTATIONS, instead_of};
+use super::keywords::{ANNOTATIONS, replacement_for};
 use super::node::{ListItems, ListRules, NodeId, ObjectRules, SchemaNode, ValueRules};
 use super::number::Num;
 use super::pattern::Pattern;
@@ -140,18 +140,18 @@ impl<'a> Compiler<'a> {
             (ListRules::default(), ObjectRules::default(), ListItems::default());
         for (key, value) in fields {
             let here = KeywordAt { id, key, value };
-            let known = self.of_value(&here, &mut rules)?
-                || self.of_list(&here, &mut list, fields)?
-                || self.of_object(&here, &mut object)?
-                || self.of_parts(&here, &mut parts)?
-                || self.beside(&here)?;
+            let known = self.compile_value(&here, &mut rules)?
+                || self.compile_list(&here, &mut list, fields)?
+                || self.compile_object(&here, &mut object)?
+                || self.compile_parts(&here, &mut parts)?
+                || self.compile_references(&here)?;
             if !known {
-                return Err(here.refused(&format!("is not read; {}", instead_of(key))));
+                return Err(here.refuse(&format!("is not read; {}", replacement_for(key))));
             }
         }
-        rules.list = of_use(list, |list| list.says_something());
-        rules.object = of_use(object, |object| object.says_something());
-        rules.parts = of_use(parts, |parts| parts.ids().next().is_some());
+        rules.list = keep_if_used(list, |list| list.is_used());
+        rules.object = keep_if_used(object, |object| object.is_used());
+        rules.parts = keep_if_used(parts, |parts| parts.ids().next().is_some());
         if fields.contains_key("$ref") {
             // Its target is put in once all places are known.
             rules.parts.get_or_insert_default();
@@ -166,19 +166,19 @@ impl<'a> Compiler<'a> {
     }
 
     /// Types, choices, numbers and texts.
-    fn of_value(&mut self, here: &KeywordAt<'a>, rules: &mut ValueRules) -> Result<bool, RefusedSchema> {
+    fn compile_value(&mut self, here: &KeywordAt<'a>, rules: &mut ValueRules) -> Result<bool, RefusedSchema> {
         match here.key {
             "type" => rules.types = here.types()?,
             "enum" => rules.choices.push(here.list("the values that it may have")?.clone()),
             "const" => rules.choices.push(vec![here.value.clone()]),
-            "minimum" => rules.number.minimum = Some(Num::of(here.number()?)),
-            "maximum" => rules.number.maximum = Some(Num::of(here.number()?)),
-            "exclusiveMinimum" => rules.number.above = Some(Num::of(here.number()?)),
-            "exclusiveMaximum" => rules.number.below = Some(Num::of(here.number()?)),
+            "minimum" => rules.number.minimum = Some(Num::from_json(here.number()?)),
+            "maximum" => rules.number.maximum = Some(Num::from_json(here.number()?)),
+            "exclusiveMinimum" => rules.number.above = Some(Num::from_json(here.number()?)),
+            "exclusiveMaximum" => rules.number.below = Some(Num::from_json(here.number()?)),
             "multipleOf" => {
                 let number = here.number()?;
                 if number.as_f64().is_none_or(|n| n <= 0.0) {
-                    return Err(here.refused("must be above 0"));
+                    return Err(here.refuse("must be above 0"));
                 }
                 rules.number.multiple_of = Some(number.clone());
             }
@@ -193,7 +193,7 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn of_list(
+    fn compile_list(
         &mut self,
         here: &KeywordAt<'a>,
         list: &mut ListRules,
@@ -202,7 +202,7 @@ impl<'a> Compiler<'a> {
         let tuple = fields.get("items").is_some_and(Value::is_array);
         match here.key {
             "prefixItems" if tuple => {
-                return Err(here.refused(
+                return Err(here.refuse(
                     "stands beside a list of items; write the first items here and one schema as items",
                 ));
             }
@@ -212,13 +212,13 @@ impl<'a> Compiler<'a> {
                 }
             }
             "additionalItems" if !tuple => return Ok(false),
-            "items" | "additionalItems" => list.rest = Some(self.inner(here)?),
+            "items" | "additionalItems" => list.rest = Some(self.compile_inner(here)?),
             "minItems" => list.min = Some(here.count()?),
             "maxItems" => list.max = Some(here.count()?),
             "uniqueItems" => {
-                list.unique = here.value.as_bool().ok_or_else(|| here.refused("must be true or false"))?;
+                list.unique = here.value.as_bool().ok_or_else(|| here.refuse("must be true or false"))?;
             }
-            "contains" => list.contains = Some(self.inner(here)?),
+            "contains" => list.contains = Some(self.compile_inner(here)?),
             "minContains" => list.contains_min = Some(here.count()?),
             "maxContains" => list.contains_max = Some(here.count()?),
             _ => return Ok(false),
@@ -226,7 +226,7 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn of_object(&mut self, here: &KeywordAt<'a>, object: &mut ObjectRules) -> Result<bool, RefusedSchema> {
+    fn compile_object(&mut self, here: &KeywordAt<'a>, object: &mut ObjectRules) -> Result<bool, RefusedSchema> {
         match here.key {
             "properties" => {
                 for (name, value) in here.object("schemas by name")? {
@@ -242,14 +242,14 @@ impl<'a> Compiler<'a> {
                     object.patterns.push((pattern, id));
                 }
             }
-            "additionalProperties" => object.additional = Some(self.inner(here)?),
-            "propertyNames" => object.names = Some(self.inner(here)?),
-            "required" => object.required = here.names(here.value)?,
+            "additionalProperties" => object.additional = Some(self.compile_inner(here)?),
+            "propertyNames" => object.names = Some(self.compile_inner(here)?),
+            "required" => object.required = here.read_names(here.value)?,
             "minProperties" => object.min = Some(here.count()?),
             "maxProperties" => object.max = Some(here.count()?),
             "dependentRequired" => {
                 for (name, value) in here.object("lists of names")? {
-                    object.dependent.push((name.clone(), here.names(value)?));
+                    object.dependent.push((name.clone(), here.read_names(value)?));
                 }
             }
             _ => return Ok(false),
@@ -257,7 +257,7 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn of_parts(&mut self, here: &KeywordAt<'a>, parts: &mut ListItems) -> Result<bool, RefusedSchema> {
+    fn compile_parts(&mut self, here: &KeywordAt<'a>, parts: &mut ListItems) -> Result<bool, RefusedSchema> {
         match here.key {
             "allOf" | "anyOf" | "oneOf" => {
                 let mut ids = Vec::new();
@@ -265,7 +265,7 @@ impl<'a> Compiler<'a> {
                     ids.push(self.schema(here.id, here.step(&n.to_string()), value)?);
                 }
                 if ids.is_empty() {
-                    return Err(here.refused("must be a list of schemas, at least one"));
+                    return Err(here.refuse("must be a list of schemas, at least one"));
                 }
                 match here.key {
                     "allOf" => parts.all = ids,
@@ -273,17 +273,17 @@ impl<'a> Compiler<'a> {
                     _ => parts.one = ids,
                 }
             }
-            "not" => parts.not = Some(self.inner(here)?),
-            "if" => parts.test = Some(self.inner(here)?),
-            "then" => parts.then = Some(self.inner(here)?),
-            "else" => parts.otherwise = Some(self.inner(here)?),
+            "not" => parts.not = Some(self.compile_inner(here)?),
+            "if" => parts.test = Some(self.compile_inner(here)?),
+            "then" => parts.then = Some(self.compile_inner(here)?),
+            "else" => parts.otherwise = Some(self.compile_inner(here)?),
             _ => return Ok(false),
         }
         Ok(true)
     }
 
     /// References, what they lead to, and what says nothing of a value.
-    fn beside(&mut self, here: &KeywordAt<'a>) -> Result<bool, RefusedSchema> {
+    fn compile_references(&mut self, here: &KeywordAt<'a>) -> Result<bool, RefusedSchema> {
         match here.key {
             "$ref" => self.references.push((here.id, here.text("a place like #/$defs/NAME")?)),
             "$defs" | "definitions" => {
@@ -297,12 +297,12 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn inner(&mut self, here: &KeywordAt<'a>) -> Result<NodeId, RefusedSchema> {
+    fn compile_inner(&mut self, here: &KeywordAt<'a>) -> Result<NodeId, RefusedSchema> {
         self.schema(here.id, here.below(), here.value)
     }
 
     fn pattern(&mut self, here: &KeywordAt<'_>, text: &str) -> Result<Pattern, RefusedSchema> {
-        let pattern = Pattern::new(text, self.tables).map_err(|why| here.refused(&why))?;
+        let pattern = Pattern::new(text, self.tables).map_err(|why| here.refuse(&why))?;
         self.tables = self.tables.saturating_sub(pattern.bytes());
         Ok(pattern)
     }
@@ -327,7 +327,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn of_use<T>(rules: T, says_something: impl FnOnce(&T) -> bool) -> Option<Box<T>> {
+fn keep_if_used<T>(rules: T, says_something: impl FnOnce(&T) -> bool) -> Option<Box<T>> {
     says_something(&rules).then(|| Box::new(rules))
 }
 

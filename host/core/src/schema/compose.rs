@@ -10,30 +10,30 @@ impl Check<'_> {
         let mut fits = true;
         for id in parts.reference.iter().chain(&parts.all) {
             fits &= self.visit(*id, value)?;
-            if !self.goes_on(fits) {
+            if !self.should_go_on(fits) {
                 return Ok(false);
             }
         }
         if !parts.any.is_empty() {
             fits &= self.any(&parts.any, value)?;
         }
-        if !parts.one.is_empty() && self.goes_on(fits) {
-            fits &= self.one(&parts.one, value)?;
+        if !parts.one.is_empty() && self.should_go_on(fits) {
+            fits &= self.check_one_of(&parts.one, value)?;
         }
         if let Some(id) = parts.not
-            && self.goes_on(fits)
-            && self.tries(id, value)?
+            && self.should_go_on(fits)
+            && self.try_quietly(id, value)?
         {
             fits = self.fail(|check| {
                 let what = check.phrase(id).map_or_else(String::new, |what| format!(": not {what}"));
-                SchemaFinding::says(format!("is what the tool does not take{what}"))
+                SchemaFinding::new(format!("is what the tool does not take{what}"))
             })?;
         }
         if let Some(test) = parts.test
-            && self.goes_on(fits)
+            && self.should_go_on(fits)
             && (parts.then.is_some() || parts.otherwise.is_some())
         {
-            let then = if self.tries(test, value)? { parts.then } else { parts.otherwise };
+            let then = if self.try_quietly(test, value)? { parts.then } else { parts.otherwise };
             if let Some(id) = then {
                 fits &= self.visit(id, value)?;
             }
@@ -43,33 +43,33 @@ impl Check<'_> {
 
     fn any(&mut self, ids: &[NodeId], value: &Value) -> Fits {
         for id in ids {
-            if self.tries(*id, value)? {
+            if self.try_quietly(*id, value)? {
                 return Ok(true);
             }
         }
-        self.none(ids, value)
+        self.report_none(ids, value)
     }
 
-    fn one(&mut self, ids: &[NodeId], value: &Value) -> Fits {
+    fn check_one_of(&mut self, ids: &[NodeId], value: &Value) -> Fits {
         let mut found = 0;
         for id in ids {
-            found += usize::from(self.tries(*id, value)?);
+            found += usize::from(self.try_quietly(*id, value)?);
             if found > 1 {
                 return self.fail(|_| {
-                    SchemaFinding::says("fits more than one of its forms, and must fit exactly one; give what tells them apart")
+                    SchemaFinding::new("fits more than one of its forms, and must fit exactly one; give what tells them apart")
                 });
             }
         }
-        if found == 1 { Ok(true) } else { self.none(ids, value) }
+        if found == 1 { Ok(true) } else { self.report_none(ids, value) }
     }
 
     /// Says what the value should have been, where it is none of these.
-    fn none(&mut self, ids: &[NodeId], value: &Value) -> Fits {
-        if !self.goes_on(true) || !self.is_told() {
+    fn report_none(&mut self, ids: &[NodeId], value: &Value) -> Fits {
+        if !self.should_go_on(true) || !self.is_told() {
             return Ok(false);
         }
         // The form that is meant: the only one of this type, or the one that a property names.
-        let of_type: Vec<NodeId> = ids.iter().copied().filter(|id| self.admits(*id, value)).collect();
+        let of_type: Vec<NodeId> = ids.iter().copied().filter(|id| self.accepts_type(*id, value)).collect();
         let meant = match of_type.as_slice() {
             [only] => Some(*only),
             several => several.iter().copied().find(|id| self.is_named(*id, value)),
@@ -82,7 +82,7 @@ impl Check<'_> {
             }
         }
         self.fail(|check| {
-            SchemaFinding::says(
+            SchemaFinding::new(
                 check.any_of(ids).unwrap_or_else(|| "fits none of the forms that the tool takes".into()),
             )
         })
@@ -90,8 +90,8 @@ impl Check<'_> {
 
     /// Whether a node takes values of this type at all, as far as it says so itself or by its
     /// reference.
-    fn admits(&self, id: NodeId, value: &Value) -> bool {
-        match &self.nodes[self.led(id)] {
+    fn accepts_type(&self, id: NodeId, value: &Value) -> bool {
+        match &self.nodes[self.follow_reference(id)] {
             SchemaNode::Anything => true,
             SchemaNode::Nothing => false,
             SchemaNode::Rules(rules) => rules.types.admit(value),
@@ -101,7 +101,7 @@ impl Check<'_> {
     /// Whether a property of the value has exactly the text that this form wants there, and no
     /// other.
     fn is_named(&self, id: NodeId, value: &Value) -> bool {
-        let (SchemaNode::Rules(rules), Value::Object(fields)) = (&self.nodes[self.led(id)], value) else {
+        let (SchemaNode::Rules(rules), Value::Object(fields)) = (&self.nodes[self.follow_reference(id)], value) else {
             return false;
         };
         let Some(object) = &rules.object else { return false };

@@ -19,7 +19,7 @@ pub(super) fn first(nodes: &[SchemaNode]) -> Option<NodeId> {
         loop {
             if let Some(id) = next.take() {
                 seen[id] = VisitState::OnTheWay;
-                way.push((id, same_value(&nodes[id])));
+                way.push((id, same_value_nodes(&nodes[id])));
             }
             let Some((id, left)) = way.last_mut() else { break };
             match left.pop() {
@@ -36,7 +36,7 @@ pub(super) fn first(nodes: &[SchemaNode]) -> Option<NodeId> {
 }
 
 /// The schemas that a node holds the same value against.
-fn same_value(node: &SchemaNode) -> Vec<NodeId> {
+fn same_value_nodes(node: &SchemaNode) -> Vec<NodeId> {
     match node {
         SchemaNode::Rules(rules) => rules.parts.iter().flat_map(|parts| parts.ids()).collect(),
         SchemaNode::Anything | SchemaNode::Nothing => Vec::new(),

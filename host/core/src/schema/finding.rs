@@ -48,19 +48,19 @@ pub enum Mismatch {
 }
 
 impl SchemaFinding {
-    pub(super) fn says(text: impl AsRef<str>) -> Self {
+    pub(super) fn new(text: impl AsRef<str>) -> Self {
         Self { place: String::new(), problem: Mismatch::Says(one_line(text.as_ref(), PROBLEM_BYTES_MAX)) }
     }
 
     /// Moves the place below a property.
-    pub(super) fn below(&mut self, name: &str) {
+    pub(super) fn prefix_property(&mut self, name: &str) {
         let name = one_line(name, NAME_BYTES_MAX);
         let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
         self.place = format!("{name}{dot}{}", self.place);
     }
 
     /// Moves the place below an item.
-    pub(super) fn below_item(&mut self, index: usize) {
+    pub(super) fn prefix_item(&mut self, index: usize) {
         let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
         self.place = format!("[{index}]{dot}{}", self.place);
     }

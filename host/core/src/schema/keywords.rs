@@ -20,7 +20,7 @@ pub(super) const ANNOTATIONS: &[&str] = &[
 ];
 
 /// What to write instead of a keyword that is not read.
-pub(super) fn instead_of(keyword: &str) -> &'static str {
+pub(super) fn replacement_for(keyword: &str) -> &'static str {
     match keyword {
         "unevaluatedProperties" => "write all properties in one schema with \"additionalProperties\": false",
         "unevaluatedItems" => "write all items in one schema with prefixItems and \"items\": false",

@@ -127,7 +127,7 @@ impl Type {
         [Self::Text, Self::Integer, Self::Number, Self::Boolean, Self::List, Self::Object, Self::Null];
 
     /// The type of this name in a schema.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "string" => Self::Text,
             "integer" => Self::Integer,
@@ -162,7 +162,7 @@ impl Types {
             Value::Array(_) => self.has(Type::List),
             Value::Object(_) => self.has(Type::Object),
             Value::Number(number) => {
-                self.has(Type::Number) || (self.has(Type::Integer) && Num::of(number).is_whole())
+                self.has(Type::Number) || (self.has(Type::Integer) && Num::from_json(number).is_whole())
             }
         }
     }
@@ -187,14 +187,14 @@ impl TextRules {
 }
 
 impl ListRules {
-    pub(super) fn says_something(&self) -> bool {
+    pub(super) fn is_used(&self) -> bool {
         let ids = [self.rest, self.contains].iter().any(|id| id.is_some());
         ids || !self.prefix.is_empty() || self.min.is_some() || self.max.is_some() || self.unique
     }
 }
 
 impl ObjectRules {
-    pub(super) fn says_something(&self) -> bool {
+    pub(super) fn is_used(&self) -> bool {
         let ids = [self.additional, self.names].iter().any(|id| id.is_some());
         let counts = self.min.is_some() || self.max.is_some();
         let names = !self.required.is_empty() || !self.dependent.is_empty();

@@ -12,7 +12,7 @@ pub(super) enum Num {
 }
 
 impl Num {
-    pub(super) fn of(number: &Number) -> Self {
+    pub(super) fn from_json(number: &Number) -> Self {
         if let Some(n) = number.as_u64() {
             return Self::Whole(n.into());
         }
@@ -39,8 +39,8 @@ impl Num {
         match (self, other) {
             (Self::Whole(a), Self::Whole(b)) => Some(a.cmp(&b)),
             (Self::Float(a), Self::Float(b)) => a.partial_cmp(&b),
-            (Self::Float(a), Self::Whole(b)) => beside(a, b),
-            (Self::Whole(a), Self::Float(b)) => beside(b, a).map(Ordering::reverse),
+            (Self::Float(a), Self::Whole(b)) => compare_float(a, b),
+            (Self::Whole(a), Self::Float(b)) => compare_float(b, a).map(Ordering::reverse),
         }
     }
 
@@ -54,7 +54,7 @@ impl Num {
 }
 
 /// A float that is not whole, or beyond 2^126, beside a whole number.
-fn beside(float: f64, whole: i128) -> Option<Ordering> {
+fn compare_float(float: f64, whole: i128) -> Option<Ordering> {
     if float.is_nan() {
         return None;
     }
@@ -125,13 +125,13 @@ mod tests {
             ("-1e300", "-9223372036854775808"),
             ("1e300", "1e301"),
         ] {
-            let (less, more) = (Num::of(&number(less)), Num::of(&number(more)));
+            let (less, more) = (Num::from_json(&number(less)), Num::from_json(&number(more)));
             assert_eq!(less.compare(more), Some(Ordering::Less), "{less:?} {more:?}");
             assert_eq!(more.compare(less), Some(Ordering::Greater), "{less:?} {more:?}");
         }
         for (a, b) in [("1", "1.0"), ("0", "-0.0"), ("100", "1e2"), ("0.5", "5e-1")] {
-            assert_eq!(Num::of(&number(a)), Num::of(&number(b)), "{a} {b}");
-            assert_eq!(Num::of(&number(a)).key(), Num::of(&number(b)).key(), "{a} {b}");
+            assert_eq!(Num::from_json(&number(a)), Num::from_json(&number(b)), "{a} {b}");
+            assert_eq!(Num::from_json(&number(a)).key(), Num::from_json(&number(b)).key(), "{a} {b}");
         }
     }
 

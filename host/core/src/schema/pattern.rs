@@ -46,7 +46,7 @@ impl Pattern {
         if text.len() > PATTERN_BYTES_MAX {
             return Err(format!("is longer than {PATTERN_BYTES_MAX} bytes; write a shorter pattern"));
         }
-        let plain = translated(text)?;
+        let plain = translate(text)?;
         if bytes_max < TABLE_BYTES_MIN {
             return Err("is one pattern too many for one schema; write fewer or simpler ones".into());
         }
@@ -65,7 +65,7 @@ impl Pattern {
                     .determinize_size_limit(Some(bytes_max / 2)),
             )
             .build(&plain)
-            .map_err(|e| refused(&e))?;
+            .map_err(|e| pattern_error(&e))?;
         Ok(Self { text: text.into(), table: Arc::new(table) })
     }
 
@@ -81,7 +81,7 @@ impl Pattern {
     }
 }
 
-fn refused(error: &dense::BuildError) -> String {
+fn pattern_error(error: &dense::BuildError) -> String {
     let below = error.source().and_then(|e| e.downcast_ref::<thompson::BuildError>());
     if error.is_size_limit_exceeded() || below.is_some_and(|e| e.size_limit().is_some()) {
         return "is too large as a finite automaton; write a simpler one, with lengths in minLength and maxLength \
@@ -102,7 +102,7 @@ fn refused(error: &dense::BuildError) -> String {
 ///
 /// # Errors
 /// What ECMA-262 does not have, or no finite automaton decides.
-fn translated(text: &str) -> Result<String, String> {
+fn translate(text: &str) -> Result<String, String> {
     let mut reader =
         PatternReader { rest: text.chars().peekable(), out: String::with_capacity(2 * text.len()) };
     reader.pattern()?;

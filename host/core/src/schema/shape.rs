@@ -11,7 +11,7 @@ impl Check<'_> {
         let count = items.len() as u64;
         if rules.min.is_some_and(|min| count < min) || rules.max.is_some_and(|max| count > max) {
             return self.fail(|_| {
-                SchemaFinding::says(format!(
+                SchemaFinding::new(format!(
                     "has {count} items; {}",
                     words::counts(rules.min, rules.max, "item")
                 ))
@@ -20,18 +20,18 @@ impl Check<'_> {
         let mut fits = true;
         for (index, item) in items.iter().enumerate() {
             let Some(id) = rules.prefix.get(index).copied().or(rules.rest) else { break };
-            fits &= self.below_item(index, id, item)?;
-            if !self.goes_on(fits) {
+            fits &= self.check_item(index, id, item)?;
+            if !self.should_go_on(fits) {
                 return Ok(false);
             }
         }
         fits &= self.contains(rules, items)?;
         if rules.unique
-            && self.goes_on(fits)
-            && let Some((a, b)) = self.twice(items)?
+            && self.should_go_on(fits)
+            && let Some((a, b)) = self.find_duplicate(items)?
         {
             return self.fail(|_| {
-                SchemaFinding::says(format!("has the same item twice, as [{a}] and [{b}]; give it once"))
+                SchemaFinding::new(format!("has the same item twice, as [{a}] and [{b}]; give it once"))
             });
         }
         Ok(fits)
@@ -42,7 +42,7 @@ impl Check<'_> {
         let (min, max) = (rules.contains_min.unwrap_or(1), rules.contains_max);
         let mut found = 0;
         for item in items {
-            found += u64::from(self.tries(id, item)?);
+            found += u64::from(self.try_quietly(id, item)?);
         }
         if found >= min && max.is_none_or(|max| found <= max) {
             return Ok(true);
@@ -50,7 +50,7 @@ impl Check<'_> {
         self.fail(|check| {
             let what = check.phrase(id).unwrap_or_else(|| "what the tool looks for in it".into());
             let counts = words::counts(Some(min), max, "item");
-            SchemaFinding::says(format!("has {found} items that are {what}; {counts} of them"))
+            SchemaFinding::new(format!("has {found} items that are {what}; {counts} of them"))
         })
     }
 
@@ -59,13 +59,13 @@ impl Check<'_> {
         // Unknown names first: the one that is missing is often among them.
         for (name, value) in fields {
             fits &= self.property(rules, name, value)?;
-            if !self.goes_on(fits) {
+            if !self.should_go_on(fits) {
                 return Ok(false);
             }
         }
         for name in &rules.required {
             fits &= self.required(rules, fields, name, None)?;
-            if !self.goes_on(fits) {
+            if !self.should_go_on(fits) {
                 return Ok(false);
             }
         }
@@ -76,7 +76,7 @@ impl Check<'_> {
             }
             for name in needed {
                 fits &= self.required(rules, fields, name, Some(given))?;
-                if !self.goes_on(fits) {
+                if !self.should_go_on(fits) {
                     return Ok(false);
                 }
             }
@@ -84,7 +84,7 @@ impl Check<'_> {
         let count = fields.len() as u64;
         if rules.min.is_some_and(|min| count < min) || rules.max.is_some_and(|max| count > max) {
             let counts = words::counts(rules.min, rules.max, "property");
-            return self.fail(|_| SchemaFinding::says(format!("has {count} properties; {counts}")));
+            return self.fail(|_| SchemaFinding::new(format!("has {count} properties; {counts}")));
         }
         Ok(fits)
     }
@@ -95,11 +95,11 @@ impl Check<'_> {
         let mut fits = true;
         if let Some(id) = rules.names {
             let whole = Value::String(name.to_owned());
-            if !self.tries(id, &whole)? {
+            if !self.try_quietly(id, &whole)? {
                 fits = self.fail(|check| {
                     let must = check.must_be(id).map_or_else(String::new, |must| format!("; a name {must}"));
-                    let mut finding = SchemaFinding::says(format!("is not a name that is taken here{must}"));
-                    finding.below(name);
+                    let mut finding = SchemaFinding::new(format!("is not a name that is taken here{must}"));
+                    finding.prefix_property(name);
                     finding
                 })?;
             }
@@ -107,26 +107,26 @@ impl Check<'_> {
         let mut known = false;
         if let Some(id) = rules.properties.get(name) {
             known = true;
-            fits &= self.below(name, *id, value)?;
+            fits &= self.check_property(name, *id, value)?;
         }
         for (pattern, id) in &rules.patterns {
             self.spend(VISIT / 2)?;
             self.spend_bytes(name)?;
             if pattern.is_in(name) {
                 known = true;
-                fits &= self.below(name, *id, value)?;
+                fits &= self.check_property(name, *id, value)?;
             }
         }
         match rules.additional {
             Some(id) if !known => {
                 if matches!(self.nodes[id], SchemaNode::Nothing) {
                     return self.fail(|_| {
-                        let mut finding = SchemaFinding::says(words::unknown(name, &rules.named));
-                        finding.below(name);
+                        let mut finding = SchemaFinding::new(words::unknown(name, &rules.named));
+                        finding.prefix_property(name);
                         finding
                     });
                 }
-                Ok(fits & self.below(name, id, value)?)
+                Ok(fits & self.check_property(name, id, value)?)
             }
             _ => Ok(fits),
         }
@@ -146,12 +146,12 @@ impl Check<'_> {
         }
         self.fail(|check| match because {
             None => {
-                SchemaFinding::missing(name, rules.properties.get(name).and_then(|id| check.example(*id)))
+                SchemaFinding::missing_property(name, rules.properties.get(name).and_then(|id| check.example(*id)))
             }
             Some(given) => {
                 let given = words::short(given);
-                let mut finding = SchemaFinding::says(format!("is missing; it goes with {given}"));
-                finding.below(name);
+                let mut finding = SchemaFinding::new(format!("is missing; it goes with {given}"));
+                finding.prefix_property(name);
                 finding
             }
         })

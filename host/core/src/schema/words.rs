@@ -20,8 +20,8 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// `must be "a" or "b"`.
-pub(super) fn one_of(choice: &[Value]) -> String {
-    format!("must be {}", either(choice.iter().map(|one| short(&one.to_string()))))
+pub(super) fn describe_choice(choice: &[Value]) -> String {
+    format!("must be {}", join_or(choice.iter().map(|one| short(&one.to_string()))))
 }
 
 /// `is unknown; write path`, or all the names there are.
@@ -33,7 +33,7 @@ pub(super) fn unknown(name: &str, known: &[String]) -> String {
     match known.iter().find(|known| bare(known) == given) {
         Some(meant) => format!("is unknown; write {}", short(meant)),
         None if known.is_empty() => "is unknown; leave it out".into(),
-        None => format!("is unknown; there is {}", listed(known.iter().map(|name| short(name)), ", ")),
+        None => format!("is unknown; there is {}", join_bounded(known.iter().map(|name| short(name)), ", ")),
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn counts(min: Option<u64>, max: Option<u64>, what: &str) -> String {
 }
 
 /// `a, b or c`, bounded.
-fn either(words: impl Iterator<Item = String>) -> String {
+fn join_or(words: impl Iterator<Item = String>) -> String {
     let mut words: Vec<String> = words.take(LISTED_MAX + 1).collect();
     if words.len() > LISTED_MAX {
         words.truncate(LISTED_MAX);
@@ -67,7 +67,7 @@ fn either(words: impl Iterator<Item = String>) -> String {
     }
 }
 
-fn listed(words: impl Iterator<Item = String>, between: &str) -> String {
+fn join_bounded(words: impl Iterator<Item = String>, between: &str) -> String {
     let mut words: Vec<String> = words.take(LISTED_MAX + 1).collect();
     if words.len() > LISTED_MAX {
         words[LISTED_MAX] = "…".into();
@@ -93,7 +93,7 @@ impl ValueRules {
     /// `must be a whole number, like 0`.
     pub(super) fn must_be(&self) -> String {
         let types: Vec<Type> = self.types.iter().collect();
-        let phrase = either(types.iter().map(|one| one.phrase().to_owned()));
+        let phrase = join_or(types.iter().map(|one| one.phrase().to_owned()));
         let like = match types.as_slice() {
             [Type::Integer | Type::Number] => self.number_example().map(|example| example.to_string()),
             [Type::List] => Some("[…]".into()),
@@ -154,11 +154,11 @@ impl TextRules {
 impl Check<'_> {
     /// Whether anybody is told of what is found now.
     pub(super) fn is_told(&self) -> bool {
-        self.goes_on(false)
+        self.should_go_on(false)
     }
 
     /// Where a node's reference leads, if that is all it says.
-    pub(super) fn led(&self, mut id: NodeId) -> NodeId {
+    pub(super) fn follow_reference(&self, mut id: NodeId) -> NodeId {
         for _ in 0..FOLLOWED_MAX {
             let SchemaNode::Rules(rules) = &self.nodes[id] else { break };
             let Some(parts) = &rules.parts else { break };
@@ -173,17 +173,17 @@ impl Check<'_> {
 
     /// What a node takes, like `a whole number`, where it is easily said.
     pub(super) fn phrase(&self, id: NodeId) -> Option<String> {
-        let SchemaNode::Rules(rules) = &self.nodes[self.led(id)] else { return None };
+        let SchemaNode::Rules(rules) = &self.nodes[self.follow_reference(id)] else { return None };
         if let [choice, ..] = rules.choices.as_slice() {
-            return Some(either(choice.iter().map(|one| short(&one.to_string()))));
+            return Some(join_or(choice.iter().map(|one| short(&one.to_string()))));
         }
         let types: Vec<_> = rules.types.iter().map(|one| one.phrase().to_owned()).collect();
-        (!types.is_empty()).then(|| either(types.into_iter()))
+        (!types.is_empty()).then(|| join_or(types.into_iter()))
     }
 
     /// `must be …`, as far as it is easily said.
     pub(super) fn must_be(&self, id: NodeId) -> Option<String> {
-        let SchemaNode::Rules(rules) = &self.nodes[self.led(id)] else { return None };
+        let SchemaNode::Rules(rules) = &self.nodes[self.follow_reference(id)] else { return None };
         if let Some(pattern) = &rules.text.pattern {
             return Some(format!("must match the pattern {}", short(&pattern.text)));
         }
@@ -202,12 +202,12 @@ impl Check<'_> {
                 phrases.push(phrase);
             }
         }
-        Some(format!("must be {}", either(phrases.into_iter())))
+        Some(format!("must be {}", join_or(phrases.into_iter())))
     }
 
     /// What stands for a value of this node in an example.
     pub(super) fn example(&self, id: NodeId) -> Option<String> {
-        let SchemaNode::Rules(rules) = &self.nodes[self.led(id)] else { return None };
+        let SchemaNode::Rules(rules) = &self.nodes[self.follow_reference(id)] else { return None };
         let bare = |value: &Value| match value {
             Value::String(text) => short(text),
             other => short(&other.to_string()),

@@ -35,7 +35,7 @@ impl Shape {
         Ok(match self {
             Self::Bool => Datum::Bool(json.as_bool().ok_or_else(|| unfit("is neither true nor false"))?),
             Self::Integer(width) => {
-                let whole = whole(*width, json).ok_or_else(|| unfit("is no whole number"))?;
+                let whole = to_integer(*width, json).ok_or_else(|| unfit("is no whole number"))?;
                 let (least, most) = width.range();
                 if !(least..=most).contains(&whole) {
                     return Err(unfit("is outside the range of its type"));
@@ -69,10 +69,10 @@ impl Shape {
                 }
             }
             Self::Variant(cases) => {
-                let (name, value) = only(json).ok_or_else(|| unfit("is no object with one case"))?;
+                let (name, value) = single_entry(json).ok_or_else(|| unfit("is no object with one case"))?;
                 let index = cases.iter().position(|(case, _)| snake(case) == *name);
                 let index = index.ok_or_else(|| unfit("has a case that its type does not have"))?;
-                Datum::Variant(index, payload(cases[index].1.as_ref(), value, &below(place, name))?)
+                Datum::Variant(index, payload(cases[index].1.as_ref(), value, &join_place(place, name))?)
             }
             Self::Enum(names) => {
                 let found = names.iter().position(|name| Some(snake(name).as_str()) == json.as_str());
@@ -80,12 +80,12 @@ impl Shape {
             }
             Self::Option(_) if json.is_null() => Datum::Option(None),
             Self::Option(inner) => Datum::Option(Some(Box::new(inner.read(json, place)?))),
-            Self::Result(ok, err) => match only(json) {
+            Self::Result(ok, err) => match single_entry(json) {
                 Some((name, value)) if name == "ok" => {
-                    Datum::Result(Ok(payload(ok.as_deref(), value, &below(place, name))?))
+                    Datum::Result(Ok(payload(ok.as_deref(), value, &join_place(place, name))?))
                 }
                 Some((name, value)) if name == "err" => {
-                    Datum::Result(Err(payload(err.as_deref(), value, &below(place, name))?))
+                    Datum::Result(Err(payload(err.as_deref(), value, &join_place(place, name))?))
                 }
                 _ => return Err(unfit("is no object with ok or err")),
             },
@@ -105,7 +105,7 @@ impl Shape {
 }
 
 /// A whole number: of wide ones also as a decimal string. A double that is whole is one, too.
-fn whole(width: Width, json: &Value) -> Option<i128> {
+fn to_integer(width: Width, json: &Value) -> Option<i128> {
     if let Value::String(text) = json {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let decimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -145,8 +145,8 @@ fn fields(shapes: &[(String, Shape)], json: &Value, place: &str) -> Result<Vec<D
         let name = snake(name);
         match (given.get(&name), shape) {
             (None, Shape::Option(_)) => Ok(Datum::Option(None)),
-            (None, _) => Err(ShapeMismatch { place: below(place, &name), problem: "is missing" }),
-            (Some(value), shape) => shape.read(value, &below(place, &name)),
+            (None, _) => Err(ShapeMismatch { place: join_place(place, &name), problem: "is missing" }),
+            (Some(value), shape) => shape.read(value, &join_place(place, &name)),
         }
     };
     shapes.iter().map(read).collect()
@@ -160,11 +160,11 @@ fn payload(shape: Option<&Shape>, value: &Value, place: &str) -> Result<Option<B
     }
 }
 
-fn only(json: &Value) -> Option<(&String, &Value)> {
+fn single_entry(json: &Value) -> Option<(&String, &Value)> {
     let object: &Map<String, Value> = json.as_object()?;
     object.iter().next().filter(|_| object.len() == 1)
 }
 
-fn below(place: &str, name: &str) -> String {
+fn join_place(place: &str, name: &str) -> String {
     if place == "the arguments" { name.to_owned() } else { format!("{place}.{name}") }
 }

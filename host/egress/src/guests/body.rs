@@ -2,7 +2,7 @@
 
 use super::headers::BodyEncoding;
 use super::until;
-use crate::hop::why;
+use crate::hop::innermost_cause;
 use bytes::Bytes;
 use cofferdam_core::secret::Blanker;
 use cofferdam_core::web::{FailureKind, HttpBody, HttpFailure, PIECE_BYTES_MAX, Terms};
@@ -76,7 +76,7 @@ impl Unpacked {
                 None => runtime.block_on(until(&self.terms, self.response.chunk()))?,
             };
             let broken =
-                |e| HttpFailure::new(FailureKind::Broken, format!("the connection broke: {}", why(&e)));
+                |e| HttpFailure::new(FailureKind::Broken, format!("the connection broke: {}", innermost_cause(&e)));
             match piece.map_err(broken)? {
                 Some(piece) => self.input = piece,
                 None => return self.end(),

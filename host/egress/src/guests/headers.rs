@@ -44,7 +44,7 @@ impl RequestHeaders {
     ///
     /// # Errors
     /// Too much of it, what is no header, and a secret that is missing: nothing is sent then.
-    pub(super) fn of(
+    pub(super) fn new(
         said: &Headers,
         with_secrets: &BTreeMap<String, String>,
         secrets: &BTreeMap<String, Secret>,
@@ -91,7 +91,7 @@ impl RequestHeaders {
 
     /// What takes its secrets out of whatever comes back.
     pub(super) fn blanker(&self) -> Blanker {
-        Blanker::of(&self.secrets)
+        Blanker::new(&self.secrets)
     }
 
     pub(super) fn map(&self) -> HeaderMap {
@@ -99,12 +99,12 @@ impl RequestHeaders {
     }
 
     /// What a guest says to one host to be let in is not for another.
-    pub(super) fn for_another_host(&mut self) {
+    pub(super) fn strip_credentials(&mut self) {
         self.map.remove(AUTHORIZATION);
     }
 
     /// Says nothing of a body any more.
-    pub(super) fn without_body(&mut self) {
+    pub(super) fn strip_body_headers(&mut self) {
         self.map.remove(CONTENT_TYPE);
     }
 }
@@ -113,12 +113,12 @@ impl RequestHeaders {
 ///
 /// # Errors
 /// More than anybody needs.
-pub(super) fn of_answer(map: &HeaderMap, blanker: &Blanker) -> Result<Headers, HttpFailure> {
+pub(super) fn answer_headers(map: &HeaderMap, blanker: &Blanker) -> Result<Headers, HttpFailure> {
     let is_packed = map.contains_key(CONTENT_ENCODING);
     let heard = map
         .iter()
         .filter(|(name, _)| !(NOT_HEARD.contains(&name.as_str()) || is_packed && *name == CONTENT_LENGTH));
-    let blanked = |value: &HeaderValue| ByteBuf::from(blanker.whole(value.as_bytes()));
+    let blanked = |value: &HeaderValue| ByteBuf::from(blanker.redact_all(value.as_bytes()));
     let headers: Headers = heard.map(|(name, value)| (name.to_string(), blanked(value))).collect();
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if bytes > HEADER_BYTES_MAX {

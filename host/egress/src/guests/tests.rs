@@ -50,7 +50,7 @@ fn terms(hosts: &[&str], time: Duration) -> Terms {
     };
     let deadline = Instant::now() + time;
     Terms {
-        allowance: Allowance::of(network.bytes.0),
+        allowance: Allowance::new(network.bytes.0),
         network,
         stopped: Arc::new(move || Instant::now() >= deadline),
     }

@@ -96,7 +96,7 @@ fn what_is_contacted_is_shown_without_its_query() {
         ("http://[FD00:0::1]/", "http://[fd00::1]/"),
     ] {
         assert_eq!(
-            CheckedUrl::parse(text, &named()).map(|target| target.shown()).as_deref(),
+            CheckedUrl::parse(text, &named()).map(|target| target.display_redacted()).as_deref(),
             Ok(shown),
             "{text}"
         );
@@ -107,9 +107,9 @@ fn what_is_contacted_is_shown_without_its_query() {
 fn each_redirect_is_checked_as_the_first_address() {
     let check = |from: &str, location: &str, expected: Result<&str, &str>| {
         let from = CheckedUrl::parse(from, &named()).expect("it may be contacted");
-        let next = from.redirected(location, crate::AddressRules::of_attachments(&named()));
+        let next = from.redirect(location, crate::AddressRules::for_attachments(&named()));
         match (next, expected) {
-            (Ok(next), Ok(shown)) => assert_eq!(next.shown(), shown, "{location}"),
+            (Ok(next), Ok(shown)) => assert_eq!(next.display_redacted(), shown, "{location}"),
             (Err(refused), Err(said)) => {
                 assert!(refused.to_string().contains(said), "{location}: {refused}");
             }

@@ -2,7 +2,7 @@
 //! name for this machine, and with a token nobody without it. Looked at before anything of a
 //! request is read but its head.
 
-use super::{Answer, Config, plain};
+use super::{Answer, Config, text_response};
 use cofferdam_core::secret::Secret;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
@@ -31,10 +31,10 @@ pub(super) enum RefusedRequest {
 impl RefusedRequest {
     pub(super) fn answer(self) -> Answer {
         match self {
-            Self::Host => plain(StatusCode::FORBIDDEN, "the Host header names another machine"),
-            Self::Origin => plain(StatusCode::FORBIDDEN, "the Origin header names another place"),
+            Self::Host => text_response(StatusCode::FORBIDDEN, "the Host header names another machine"),
+            Self::Origin => text_response(StatusCode::FORBIDDEN, "the Origin header names another place"),
             Self::Token => {
-                let mut answer = plain(StatusCode::UNAUTHORIZED, "send the token as Authorization: Bearer");
+                let mut answer = text_response(StatusCode::UNAUTHORIZED, "send the token as Authorization: Bearer");
                 answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
                 answer
             }

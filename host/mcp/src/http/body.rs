@@ -1,7 +1,7 @@
 //! Bodies, bounded in size and time: one that is too long is refused where its length is told, and
 //! as soon as it passes the bound where it is not.
 
-use super::{Answer, plain};
+use super::{Answer, text_response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -23,9 +23,9 @@ impl RefusedBody {
     /// The connection is closed: all else that comes on it is the rest of that body.
     pub(super) fn answer(self) -> Answer {
         let mut answer = match self {
-            Self::TooLong => plain(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 8 MiB"),
-            Self::TooSlow => plain(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
-            Self::Broken => plain(StatusCode::BAD_REQUEST, "the body cannot be read"),
+            Self::TooLong => text_response(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 8 MiB"),
+            Self::TooSlow => text_response(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
+            Self::Broken => text_response(StatusCode::BAD_REQUEST, "the body cannot be read"),
         };
         answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         answer

@@ -149,7 +149,7 @@ impl BoundListener {
     /// What the system says of the listener.
     pub async fn serve(self, server: McpServer, stop: CancellationToken) -> io::Result<()> {
         self.accept(server.clone(), stop).await?;
-        server.ended(CALLS_END).await;
+        server.wait_idle(CALLS_END).await;
         Ok(())
     }
 
@@ -221,13 +221,13 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
             return refused.answer();
         }
         if request.uri().path() != PATH {
-            return plain(StatusCode::NOT_FOUND, "MCP is at /mcp");
+            return text_response(StatusCode::NOT_FOUND, "MCP is at /mcp");
         }
         match *request.method() {
             Method::POST => self.post(request).await,
-            Method::GET => self.sessions.answer(without_body(request)).await,
+            Method::GET => self.sessions.answer(drop_body(request)).await,
             Method::DELETE => {
-                let mut answer = self.sessions.answer(without_body(request)).await;
+                let mut answer = self.sessions.answer(drop_body(request)).await;
                 // Not accepted, but done: clients warn of anything else.
                 if answer.status() == StatusCode::ACCEPTED {
                     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -235,7 +235,7 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
                 answer
             }
             _ => {
-                let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "use GET, POST or DELETE");
+                let mut answer = text_response(StatusCode::METHOD_NOT_ALLOWED, "use GET, POST or DELETE");
                 answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(METHODS));
                 answer
             }
@@ -245,7 +245,7 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
     async fn post(&self, request: Request<Incoming>) -> Answer {
         let (mut head, body) = request.into_parts();
         if !is_json(head.headers.get(header::CONTENT_TYPE)) {
-            return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
+            return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
         }
         let bytes = match body::read(&head.headers, body, self.bounds.body).await {
             Ok(bytes) => bytes,
@@ -254,7 +254,7 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         let message = match read(&bytes) {
             RpcFrame::Message(message) => *message,
             RpcFrame::Refused(refusal) => return refuse(refusal),
-            RpcFrame::Ignored => return plain(StatusCode::BAD_REQUEST, "the body is no message"),
+            RpcFrame::Ignored => return text_response(StatusCode::BAD_REQUEST, "the body is no message"),
         };
         let begins = is_initialize(&message);
         if let Some(arguments) = arguments_of(message) {
@@ -265,7 +265,7 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
     }
 }
 
-fn without_body(request: Request<Incoming>) -> Request<Full<Bytes>> {
+fn drop_body(request: Request<Incoming>) -> Request<Full<Bytes>> {
     request.map(|_| Full::new(Bytes::new()))
 }
 
@@ -292,7 +292,7 @@ fn refuse(RefusedMessage { id, error }: RefusedMessage) -> Answer {
     answer
 }
 
-fn plain(status: StatusCode, said: &str) -> Answer {
+fn text_response(status: StatusCode, said: &str) -> Answer {
     let mut answer = Response::new(Full::new(Bytes::from(format!("{said}\n"))).boxed());
     *answer.status_mut() = status;
     let text = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -1,7 +1,7 @@
 //! Sessions of the older era, bounded in number and age. Their ids are random and of 122 bits; the
 //! newer era has none.
 
-use super::{Answer, BODY_BYTES_MAX, ClientBounds, plain};
+use super::{Answer, BODY_BYTES_MAX, ClientBounds, text_response};
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::Full;
@@ -68,7 +68,7 @@ impl<S: ServerHandler + Clone> Sessions<S> {
             began.retain(|id, _| open.contains_key(id));
             if open.len() >= self.bounds.sessions {
                 let mut answer =
-                    plain(StatusCode::SERVICE_UNAVAILABLE, "too many sessions; end one with DELETE");
+                    text_response(StatusCode::SERVICE_UNAVAILABLE, "too many sessions; end one with DELETE");
                 answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
                 return answer;
             }

@@ -25,7 +25,7 @@ fn key(text: &str) -> SignerKey {
 }
 
 fn simple(payload: &str, signature: &str) -> Signature {
-    Signature::simple(payload.as_bytes().to_vec(), signature).expect("base64")
+    Signature::from_simple(payload.as_bytes().to_vec(), signature).expect("base64")
 }
 
 fn bundle(payload: &str, kind: &str, signature: &str) -> Vec<Signature> {
@@ -34,7 +34,7 @@ fn bundle(payload: &str, kind: &str, signature: &str) -> Vec<Signature> {
         r#"{{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{{"publicKey":{{"hint":"x"}}}},
         "dsseEnvelope":{{"payload":"{payload}","payloadType":"{kind}","signatures":[{{"sig":"{signature}"}}]}}}}"#
     );
-    Signature::of_bundle(text.as_bytes())
+    Signature::from_bundle(text.as_bytes())
 }
 
 fn dsse(signature: &str) -> Signature {
@@ -43,7 +43,7 @@ fn dsse(signature: &str) -> Signature {
 
 #[test]
 fn signatures_of_others_and_of_other_components_do_not_count() {
-    let (this, other) = (ContentDigest::of(b""), ContentDigest::of(b"other"));
+    let (this, other) = (ContentDigest::hash(b""), ContentDigest::hash(b"other"));
     let changed = SIMPLE.replace("null", "{}");
     for (signature, key, digest, said) in [
         (simple(SIMPLE, EC_SIMPLE), key(ED), &this, Unverified::OtherKey),
@@ -64,7 +64,7 @@ fn signatures_of_others_and_of_other_components_do_not_count() {
 
 #[test]
 fn what_the_signer_signed_counts() {
-    let this = ContentDigest::of(b"");
+    let this = ContentDigest::hash(b"");
     for (signature, key) in [
         (simple(SIMPLE, EC_SIMPLE), key(EC)),
         (simple(SIMPLE, ED_SIMPLE), key(ED)),
@@ -81,7 +81,7 @@ fn what_the_signer_signed_counts() {
 /// built) is no permission to run it.
 #[test]
 fn another_statement_of_the_same_signer_does_not_count() {
-    let this = ContentDigest::of(b"");
+    let this = ContentDigest::hash(b"");
     for payload in [
         STATEMENT.replace("cosign/sign/v1", "cosign/other/v1"),
         STATEMENT.replace("Statement/v1", "Statement/v2"),
@@ -110,7 +110,7 @@ fn another_statement_of_the_same_signer_does_not_count() {
 fn a_bundle_without_such_an_envelope_has_no_signatures() {
     assert!(bundle(STATEMENT, "text/plain", EC_DSSE).is_empty());
     assert!(bundle(STATEMENT, super::STATEMENT, "!").is_empty());
-    assert!(Signature::of_bundle(b"{}").is_empty());
-    assert!(Signature::of_bundle(br#"{"messageSignature":{}}"#).is_empty());
-    assert!(Signature::simple(Vec::new(), "!").is_none());
+    assert!(Signature::from_bundle(b"{}").is_empty());
+    assert!(Signature::from_bundle(br#"{"messageSignature":{}}"#).is_empty());
+    assert!(Signature::from_simple(Vec::new(), "!").is_none());
 }

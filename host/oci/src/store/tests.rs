@@ -19,12 +19,12 @@ fn store(bytes_max: u64) -> (TempDir, Store) {
 }
 
 fn fetched(component: &[u8]) -> Fetched {
-    let (size, digest) = (component.len(), ContentDigest::of(component));
+    let (size, digest) = (component.len(), ContentDigest::hash(component));
     let manifest = format!(
         r#"{{"schemaVersion":2,"config":{{"mediaType":"application/vnd.wasm.config.v0+json","digest":"{digest}","size":0}},
         "layers":[{{"mediaType":"application/wasm","digest":"{digest}","size":{size}}}]}}"#
     );
-    let reference = format!("ghcr.io/acme/tool@{}", ContentDigest::of(manifest.as_bytes()));
+    let reference = format!("ghcr.io/acme/tool@{}", ContentDigest::hash(manifest.as_bytes()));
     Fetched {
         reference: reference.parse().expect("a reference"),
         manifest: manifest.into_bytes(),
@@ -43,7 +43,7 @@ fn signed(seed: u8, reference: &ImageReference) -> (SignerKey, Signature) {
         reference.digest()
     );
     let signature = STANDARD.encode(pair.sign(payload.as_bytes()));
-    let signature = Signature::simple(payload.into_bytes(), &signature).expect("base64");
+    let signature = Signature::from_simple(payload.into_bytes(), &signature).expect("base64");
     (STANDARD.encode(der).parse().expect("a key"), signature)
 }
 
@@ -68,10 +68,10 @@ fn what_was_changed_is_not_had() {
     let (_dir, store) = store(100);
     let fetched = fetched(COMPONENT);
     let (reference, digest) = (&fetched.reference, fetched.reference.digest());
-    let keep = || store.writing().and_then(|writing| writing.keep(&fetched)).expect("kept");
+    let keep = || store.begin_write().and_then(|writing| writing.keep(&fetched)).expect("kept");
     keep();
     assert_eq!(store.component(reference, None).expect("whole"), COMPONENT);
-    assert_eq!(store.component_digest(reference).expect("whole"), ContentDigest::of(COMPONENT));
+    assert_eq!(store.component_digest(reference).expect("whole"), ContentDigest::hash(COMPONENT));
     let (component, manifest) = (store.file(digest), store.path(digest, "json"));
     for (file, bytes, said) in [
         (&component, b"The bytes of a component".to_vec(), "the component does not have its digest"),
@@ -95,7 +95,7 @@ fn what_was_changed_is_not_had() {
 fn a_component_larger_than_any_that_is_taken_is_not_read() {
     let (_dir, store) = store(COMPONENT.len() as u64 - 1);
     let fetched = fetched(COMPONENT);
-    store.writing().and_then(|writing| writing.keep(&fetched)).expect("kept");
+    store.begin_write().and_then(|writing| writing.keep(&fetched)).expect("kept");
     let why = store.component(&fetched.reference, None).expect_err("too large").to_string();
     assert!(why.contains("has 24 bytes, and at most 23 are taken"), "{why}");
 }
@@ -108,7 +108,7 @@ fn a_signer_whom_the_policy_names_must_have_signed_what_is_kept() {
     let ((ours, by_us), (others, by_others)) = (signed(1, &reference), signed(2, &reference));
     let other_component = "ghcr.io/a@sha256:".to_owned() + &"0".repeat(64);
     let (_, of_another) = signed(1, &other_component.parse().expect("a reference"));
-    let keep = |fetched: &Fetched| store.writing().and_then(|writing| writing.keep(fetched)).expect("kept");
+    let keep = |fetched: &Fetched| store.begin_write().and_then(|writing| writing.keep(fetched)).expect("kept");
     for signatures in [vec![], vec![by_others.clone()], vec![of_another]] {
         fetched.signatures = signatures;
         keep(&fetched);
@@ -136,12 +136,12 @@ fn what_was_left_halfway_is_none_and_is_removed() {
     let (dir, store) = store(100);
     let fetched = fetched(COMPONENT);
     let digest = fetched.reference.digest();
-    drop(store.writing().expect("writable"));
+    drop(store.begin_write().expect("writable"));
     std::fs::write(store.path(digest, "partial"), b"the byt").expect("writable");
     std::fs::write(store.file(digest), COMPONENT).expect("writable");
     let why = store.component(&fetched.reference, None).expect_err("the manifest comes last");
     assert!(matches!(why, StoreError::NotFetched(_)), "{why}");
-    store.writing().and_then(|writing| writing.keep(&fetched)).expect("kept");
+    store.begin_write().and_then(|writing| writing.keep(&fetched)).expect("kept");
     assert_eq!(store.component(&fetched.reference, None).expect("whole"), COMPONENT);
     let kept = |kind: &str| format!("sha256-{}.{kind}", digest.hex());
     assert_eq!(names(dir.path()), ["lock".to_owned(), kept("json"), kept("signatures"), kept("wasm")]);

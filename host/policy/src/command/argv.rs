@@ -60,7 +60,7 @@ impl Argv {
             }
             Element::Option { option, from } => {
                 let Some(value) = given(from) else { return Ok(()) };
-                let value = plain(from, value)?;
+                let value = argument_text(from, value)?;
                 if option.starts_with("--") {
                     self.elements.push(format!("{option}={value}"));
                 } else {
@@ -73,7 +73,7 @@ impl Argv {
             }
             Element::Each { each } => {
                 let Some(values) = given(each) else { return Ok(()) };
-                let Value::Array(values) = values else { return Err(no_argument(each, "is no list")) };
+                let Value::Array(values) = values else { return Err(argument_denial(each, "is no list")) };
                 for (index, value) in values.iter().enumerate() {
                     self.value(each, value, takes_value && index == 0)?;
                 }
@@ -83,26 +83,26 @@ impl Argv {
     }
 
     fn value(&mut self, name: &str, value: &Value, takes_value: bool) -> Result<(), Denial> {
-        let text = plain(name, value)?;
+        let text = argument_text(name, value)?;
         if text.starts_with('-') && !takes_value && !self.options_ended {
             let said =
                 "begins with \"-\", which the command would take for an option; give one that does not";
-            return Err(no_argument(name, said));
+            return Err(argument_denial(name, said));
         }
         self.elements.push(text);
         Ok(())
     }
 }
 
-fn plain(name: &str, value: &Value) -> Result<String, Denial> {
-    let text = text(value).ok_or_else(|| no_argument(name, "is no text, number or boolean"))?;
+fn argument_text(name: &str, value: &Value) -> Result<String, Denial> {
+    let text = text(value).ok_or_else(|| argument_denial(name, "is no text, number or boolean"))?;
     if text.contains('\0') {
-        return Err(no_argument(name, "has a NUL character; give one without it"));
+        return Err(argument_denial(name, "has a NUL character; give one without it"));
     }
     Ok(text)
 }
 
-fn no_argument(name: &str, said: &str) -> Denial {
+fn argument_denial(name: &str, said: &str) -> Denial {
     Denial {
         code: ErrorCode::InvalidArguments,
         reason: format!("argument {:?} {said}", one_line(name, 80)),

@@ -91,7 +91,7 @@ impl CommandTable {
     ) -> Result<CommandPolicy, Vec<PolicyProblem>> {
         let mut problems = Vec::new();
         let mut problem =
-            |at: usize, said: String| problems.push(source.at(at, &format!("[command] {said}")));
+            |at: usize, said: String| problems.push(source.problem_at(at, &format!("[command] {said}")));
         if self.summary.get_ref().trim().is_empty() {
             problem(self.summary.span().start, "summary is empty; say in one sentence what it does".into());
         }

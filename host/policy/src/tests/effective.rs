@@ -90,11 +90,11 @@ fn a_change_of_either_file_changes_the_hash() {
 
 #[test]
 fn grants_are_the_profiles_and_told_in_words() {
-    let words = |mounts: &str| policies(mounts, "").get("t").expect("there").grants.in_words();
+    let words = |mounts: &str| policies(mounts, "").get("t").expect("there").grants.describe();
     assert_eq!(words(""), "nothing");
     assert_eq!(words(READING), "/shared (read-only), /tmp (read-only)");
     for access in Access::ALL {
-        let (spelled, name) = (access.spelled(), access.as_str());
+        let (spelled, name) = (access.spell(), access.as_str());
         assert_eq!(spelled, name);
         let mount = format!("{{ guest = \"/vault\", access = \"{name}\" }}");
         assert_eq!(words(&mount), format!("/vault ({name})"));

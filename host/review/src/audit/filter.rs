@@ -38,7 +38,7 @@ pub struct Filter {
 
 impl Filter {
     /// What a log is read with: nothing where it asks for nothing, so that every line is an entry.
-    pub fn wanted(self) -> Option<Wanted> {
+    pub fn to_predicate(self) -> Option<Wanted> {
         if self.is_empty() { None } else { Some(Box::new(move |record| self.matches(record))) }
     }
 
@@ -89,7 +89,7 @@ impl Filter {
             && (self.verdict.is_none() || self.verdict == verdict)
             && (self.code.is_none() || self.code == code)
             && self.path.as_ref().is_none_or(|path| {
-                files.iter().any(|effect| in_effect(path, effect)) || in_arguments(path, &facts.arguments)
+                files.iter().any(|effect| matches_effect(path, effect)) || matches_arguments(path, &facts.arguments)
             })
     }
 
@@ -124,7 +124,7 @@ impl Filter {
     }
 }
 
-fn in_effect(pattern: &PathPattern, effect: &Effect) -> bool {
+fn matches_effect(pattern: &PathPattern, effect: &Effect) -> bool {
     let from = match effect {
         Effect::Moved(moved) => Some(moved.moved_from.as_str()),
         Effect::Written(_) | Effect::Removed(_) | Effect::Attached(_) => None,
@@ -133,11 +133,11 @@ fn in_effect(pattern: &PathPattern, effect: &Effect) -> bool {
 }
 
 /// Only what looks like a virtual path is one; arguments are redacted and bounded already.
-fn in_arguments(pattern: &PathPattern, arguments: &Value) -> bool {
+fn matches_arguments(pattern: &PathPattern, arguments: &Value) -> bool {
     match arguments {
         Value::String(text) => text.starts_with('/') && pattern.matches(text),
-        Value::Array(items) => items.iter().any(|item| in_arguments(pattern, item)),
-        Value::Object(fields) => fields.values().any(|field| in_arguments(pattern, field)),
+        Value::Array(items) => items.iter().any(|item| matches_arguments(pattern, item)),
+        Value::Object(fields) => fields.values().any(|field| matches_arguments(pattern, field)),
         _ => false,
     }
 }

@@ -97,7 +97,7 @@ impl ReplayWalk<'_> {
                 self.missing.push(at.to_owned());
                 return Ok(Value::Null);
             };
-            return digest.of(at, bytes);
+            return digest.rebuild(at, bytes);
         }
         match value {
             Value::Object(fields) => {
@@ -138,7 +138,7 @@ fn digest(value: &Value) -> Option<AuditedHash<'_>> {
 }
 
 impl AuditedHash<'_> {
-    fn of(&self, at: &str, bytes: Vec<u8>) -> Result<Value, Unreplayable> {
+    fn rebuild(&self, at: &str, bytes: Vec<u8>) -> Result<Value, Unreplayable> {
         let malformed = |what| Unreplayable::Malformed { at: one_line(at, 200), what };
         let text = String::from_utf8(bytes).map_err(|_| malformed("UTF-8 text"))?;
         let (value, text) = match self.is_text {
@@ -163,7 +163,7 @@ impl AuditedHash<'_> {
 /// the same as far as the audit tells.
 pub fn differences(recorded: &CallOutcome, now: &CallOutcome) -> Vec<String> {
     let mut told = Vec::new();
-    let (before, after) = (came(recorded), came(now));
+    let (before, after) = (outcome_word(recorded), outcome_word(now));
     if before != after {
         let why = now.reason.as_ref().map_or_else(String::new, |why| format!(" ({})", one_line(why, 400)));
         told.push(format!("outcome: recorded {before}, now {after}{why}"));
@@ -186,7 +186,7 @@ pub fn differences(recorded: &CallOutcome, now: &CallOutcome) -> Vec<String> {
 }
 
 /// What an outcome came to, in a word.
-pub fn came(outcome: &CallOutcome) -> String {
+pub fn outcome_word(outcome: &CallOutcome) -> String {
     match (outcome.verdict, outcome.code) {
         (VerdictKind::Permit, None) => "done".to_owned(),
         (VerdictKind::Permit, Some(code)) => format!("failed {code}"),

@@ -11,16 +11,16 @@ use std::fmt::Write as _;
 /// One record on one line: time, seq, event, sender, tool, what came of it, files, duration.
 pub fn row(record: &Record) -> String {
     let told = match &record.event {
-        AuditEvent::Intent(Intent { facts, files }) => format!("intent   {}{}", who(facts), all(files)),
-        AuditEvent::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
-        AuditEvent::Approval(approval) => format!("approval {} {}", who(&approval.facts), decided(approval)),
+        AuditEvent::Intent(Intent { facts, files }) => format!("intent   {}{}", describe_caller(facts), all(files)),
+        AuditEvent::Outcome(outcome) => format!("outcome  {} {}", describe_caller(&outcome.facts), end(outcome)),
+        AuditEvent::Approval(approval) => format!("approval {} {}", describe_caller(&approval.facts), describe_decision(approval)),
         AuditEvent::Message(MessageRecord { facts, to, files, .. }) => {
-            format!("message  {} to {}{}", who(facts), one_line(to, 80), all(files))
+            format!("message  {} to {}{}", describe_caller(facts), one_line(to, 80), all(files))
         }
         AuditEvent::Access(access) => access_row(access),
         AuditEvent::Workflow(workflow) => workflow_row(workflow),
         AuditEvent::Network(request) => network_row(request),
-        AuditEvent::Reload(reload) => format!("reload   {}", reloaded(reload)),
+        AuditEvent::Reload(reload) => format!("reload   {}", describe_reload(reload)),
         AuditEvent::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
             format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
         }
@@ -73,7 +73,7 @@ fn network_row(request: &NetworkRequest) -> String {
     format!("network  {who} {asked} {what}{why}")
 }
 
-fn who(facts: &CallFacts) -> String {
+fn describe_caller(facts: &CallFacts) -> String {
     let (channel, sender) = (&facts.caller.channel, &facts.caller.sender);
     one_line(&format!("{channel}:{sender} {}", facts.tool), 200)
 }
@@ -95,7 +95,7 @@ fn end(outcome: &CallOutcome) -> String {
     text + " " + &duration(outcome.duration_us)
 }
 
-fn decided(approval: &ApprovalRecord) -> String {
+fn describe_decision(approval: &ApprovalRecord) -> String {
     let state = match approval.approval {
         ApprovalState::Asked => "asked",
         ApprovalState::Approved => "approved",
@@ -108,7 +108,7 @@ fn decided(approval: &ApprovalRecord) -> String {
     format!("{state}{by} call sha256 {}{why}", short(&approval.call_sha256))
 }
 
-fn reloaded(reload: &Reload) -> String {
+fn describe_reload(reload: &Reload) -> String {
     let mut text = match reload.reload {
         ReloadState::Applied => "applied",
         ReloadState::Refused => "refused",
@@ -129,14 +129,14 @@ fn reloaded(reload: &Reload) -> String {
 const EFFECTS_MAX: usize = 64;
 
 fn all(effects: &[Effect]) -> String {
-    let first: String = effects.iter().take(EFFECTS_MAX).map(|effect| format!(" {}", told(effect))).collect();
+    let first: String = effects.iter().take(EFFECTS_MAX).map(|effect| format!(" {}", describe_effect(effect))).collect();
     match effects.len().saturating_sub(EFFECTS_MAX) {
         0 => first,
         more => format!("{first} and {more} more"),
     }
 }
 
-fn told(effect: &Effect) -> String {
+fn describe_effect(effect: &Effect) -> String {
     let shown = |path: &str| one_line(path, 4096);
     match effect {
         Effect::Written(FileFacts { path, bytes, sha256 }) => {

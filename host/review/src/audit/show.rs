@@ -10,7 +10,7 @@ use serde_json::json;
 /// # Errors
 /// When a file cannot be opened or read.
 pub fn show(source: LogSelection<'_>, span: EntryRange, filter: Filter) -> Result<Entries, AuditError> {
-    read_entries(source, span, filter.wanted())
+    read_entries(source, span, filter.to_predicate())
 }
 
 /// An entry on one line.

@@ -14,7 +14,7 @@ pub struct Signed {
 
 impl Signed {
     /// The statements that were believed.
-    pub fn of(statements: Vec<Statement>) -> Self {
+    pub fn from_statements(statements: Vec<Statement>) -> Self {
         Self { count: statements.len(), newest: statements.into_iter().max_by_key(|s| s.seq) }
     }
 }
@@ -63,7 +63,7 @@ pub fn statements(
 }
 
 /// What a sound log holds, for people; `kept` is the head that a person gave.
-pub fn sound_text(report: &Report, kept: Option<&Head>, signed: Option<&Signed>) -> String {
+pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&Signed>) -> String {
     let Report { records, recovered, intents_open, ending, head, .. } = report;
     let mut text = format!("audit ok: {records} records, head {head}");
     let mut line = |words: String| {
@@ -117,7 +117,7 @@ pub fn sound_text(report: &Report, kept: Option<&Head>, signed: Option<&Signed>)
 }
 
 /// The same in one line of JSON.
-pub fn sound_json(report: &Report, signed: Option<&Signed>) -> String {
+pub fn format_sound_json(report: &Report, signed: Option<&Signed>) -> String {
     let torn = match report.ending {
         ChainEnd::Whole => json!(null),
         ChainEnd::Torn { line, bytes } => json!({ "line": line, "bytes": bytes }),

@@ -23,9 +23,9 @@ pub(super) fn network(of: &mut DiffSubjects<'_>, old: &ToolPolicy, new: &ToolPol
     let (had, has) = (methods(before), methods(after));
     for method in had.symmetric_difference(&has) {
         let is_new = has.contains(method);
-        there_or_not(of, Subject::NetworkMethod(method.clone()), is_new, "granted".into());
+        diff_presence(of, Subject::NetworkMethod(method.clone()), is_new, "granted".into());
     }
-    of.ranked(Subject::NetworkBytes, old, new, |policy| {
+    of.diff_ranked(Subject::NetworkBytes, old, new, |policy| {
         let bytes = policy.grants.network.as_ref().map(|network| network.bytes);
         (bytes, bytes.map_or_else(|| "none".to_owned(), |bytes| bytes.to_string()))
     });
@@ -66,7 +66,7 @@ fn headers(of: &mut DiffSubjects<'_>, before: Option<&Network>, after: Option<&N
     }
 }
 
-fn there_or_not(of: &mut DiffSubjects<'_>, subject: Subject, is_new: bool, shown: String) {
+fn diff_presence(of: &mut DiffSubjects<'_>, subject: Subject, is_new: bool, shown: String) {
     match is_new {
         true => of.push(Direction::Widens, subject, None, Some(shown)),
         false => of.push(Direction::Narrows, subject, Some(shown), None),

@@ -106,7 +106,7 @@ impl fmt::Display for Subject {
             Self::Imports => f.write_str("imports"),
             Self::Safety => f.write_str("safety"),
             Self::Mount(guest) => named(f, "mount", guest),
-            Self::Interface(interface) => named(f, "interface", &interface.spelled()),
+            Self::Interface(interface) => named(f, "interface", &interface.spell()),
             Self::Network => f.write_str("network"),
             Self::NetworkHost(host) => named(f, "network host", host),
             Self::NetworkMethod(method) => named(f, "network method", method),

@@ -38,7 +38,7 @@ fn write_page(page: &ReportPage, html: &mut String) -> std::fmt::Result {
     if !page.problems.is_empty() {
         writeln!(html, "<div class=\"problems\">\n<h2>Problems: {}</h2>\n<ul>", page.problems.len())?;
         for problem in &page.problems {
-            writeln!(html, "<li>{}</li>", escaped(&problem.to_string()))?;
+            writeln!(html, "<li>{}</li>", escape(&problem.to_string()))?;
         }
         writeln!(html, "</ul>\n</div>")?;
     }
@@ -54,11 +54,11 @@ fn write_page(page: &ReportPage, html: &mut String) -> std::fmt::Result {
         writeln!(
             html,
             "<h2>{}</h2>\n<p><strong>Why:</strong> {}</p>",
-            escaped(&tool.name),
-            escaped(&tool.why)
+            escape(&tool.name),
+            escape(&tool.why)
         )?;
         if let Some(summary) = &tool.summary {
-            writeln!(html, "<p><strong>It says of itself:</strong> {}</p>", escaped(summary))?;
+            writeln!(html, "<p><strong>It says of itself:</strong> {}</p>", escape(summary))?;
         }
         for table in &tool.tables {
             write_table(table, html)?;
@@ -68,13 +68,13 @@ fn write_page(page: &ReportPage, html: &mut String) -> std::fmt::Result {
 }
 
 fn write_table(table: &ReportTable, html: &mut String) -> std::fmt::Result {
-    writeln!(html, "<h3>{}</h3>", escaped(table.title))?;
+    writeln!(html, "<h3>{}</h3>", escape(table.title))?;
     if table.rows.is_empty() {
         return writeln!(html, "<p>Nothing.</p>");
     }
     writeln!(html, "<table>")?;
     let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| -> String {
-        cells.map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect()
+        cells.map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
     };
     writeln!(html, "<tr>{}</tr>", cells("th", &mut table.head.iter().copied()))?;
     for row in &table.rows {
@@ -84,7 +84,7 @@ fn write_table(table: &ReportTable, html: &mut String) -> std::fmt::Result {
 }
 
 /// Text that stays text wherever it stands, with what would hide or reorder it made visible.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -113,7 +113,7 @@ mod tests {
             ("a\u{202e}b\nc\u{0}", "a[U+202E]b[U+000A]c[U+0000]"),
             ("plain ü", "plain ü"),
         ] {
-            assert_eq!(escaped(text), expected);
+            assert_eq!(escape(text), expected);
         }
     }
 }

@@ -16,7 +16,7 @@ fn write_page(page: &ReportPage, text: &mut String) -> std::fmt::Result {
     if !page.problems.is_empty() {
         writeln!(text, "## Problems: {}\n", page.problems.len())?;
         for problem in &page.problems {
-            writeln!(text, "- {}", escaped(&problem.to_string()))?;
+            writeln!(text, "- {}", escape(&problem.to_string()))?;
         }
         writeln!(text)?;
     }
@@ -25,9 +25,9 @@ fn write_page(page: &ReportPage, text: &mut String) -> std::fmt::Result {
         None => writeln!(text, "The policies do not load, so there is nothing to show.")?,
     }
     for tool in &page.tools {
-        writeln!(text, "\n## {}\n\n**Why:** {}", escaped(&tool.name), escaped(&tool.why))?;
+        writeln!(text, "\n## {}\n\n**Why:** {}", escape(&tool.name), escape(&tool.why))?;
         if let Some(summary) = &tool.summary {
-            writeln!(text, "\n**It says of itself:** {}", escaped(summary))?;
+            writeln!(text, "\n**It says of itself:** {}", escape(summary))?;
         }
         for table in &tool.tables {
             write_table(table, text)?;
@@ -44,7 +44,7 @@ fn write_table(table: &ReportTable, text: &mut String) -> std::fmt::Result {
     writeln!(text, "| {} |", table.head.join(" | "))?;
     writeln!(text, "|{}", "---|".repeat(table.head.len()))?;
     for row in &table.rows {
-        let cells: Vec<_> = row.iter().map(|cell| escaped(cell)).collect();
+        let cells: Vec<_> = row.iter().map(|cell| escape(cell)).collect();
         writeln!(text, "| {} |", cells.join(" | "))?;
     }
     Ok(())
@@ -52,7 +52,7 @@ fn write_table(table: &ReportTable, text: &mut String) -> std::fmt::Result {
 
 /// Text that stays text: every character that markdown or HTML could read is escaped, and what
 /// would hide or reorder text, or end its line, is made visible.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -87,7 +87,7 @@ mod tests {
             ("a\\|b", "a\\\\\\|b"),
             ("see http://www.x.example", "see http:\\/\\/www\\.x.example"),
         ] {
-            assert_eq!(escaped(text), expected);
+            assert_eq!(escape(text), expected);
         }
     }
 }

@@ -51,10 +51,10 @@ pub struct ReportTable {
 pub fn grants(policy: &ToolPolicy) -> ReportTable {
     let (at, grants) = (&policy.origins, &policy.grants);
     let mounts = grants.mounts.iter().zip(&at.access);
-    let mounts = mounts.map(|(m, at)| vec![format!("mount {}", m.guest), m.access.spelled(), at.to_string()]);
+    let mounts = mounts.map(|(m, at)| vec![format!("mount {}", m.guest), m.access.spell(), at.to_string()]);
     let interfaces = grants.interfaces.iter().zip(&at.interfaces);
     let interfaces = interfaces
-        .map(|(i, at)| vec![format!("interface {}", i.spelled()), "granted".into(), at.to_string()]);
+        .map(|(i, at)| vec![format!("interface {}", i.spell()), "granted".into(), at.to_string()]);
     let network = grants.network.iter().zip(&at.network).flat_map(|(network, at)| {
         let (hosts, whole) = (at.hosts.to_string(), at.whole.to_string());
         let hosts = network
@@ -98,7 +98,7 @@ pub fn arguments(policy: &ToolPolicy) -> ReportTable {
     sorted.sort_by_key(|(at, class)| (order(class), at.as_str()));
     let row = |(at, class): (&String, &ArgumentClass)| {
         let line = policy.argument_line(at).unwrap_or(policy.arguments_line);
-        vec![at.clone(), class.spelled(), meaning(class).to_owned(), format!("{}:{line}", policy.file)]
+        vec![at.clone(), class.spell(), meaning(class).to_owned(), format!("{}:{line}", policy.file)]
     };
     ReportTable {
         title: "What it is told",
@@ -119,7 +119,7 @@ pub fn approvals(policy: &ToolPolicy) -> Option<ReportTable> {
             }
             ApprovalCondition::Always => "each time",
         };
-        vec![about.to_owned(), rule.when.spelled(), meaning.to_owned(), rule.at.to_string()]
+        vec![about.to_owned(), rule.when.spell(), meaning.to_owned(), rule.at.to_string()]
     };
     let rows: Vec<_> = policy.approval.iter().map(row).collect();
     let head = &["about", "asks", "meaning", "said in"];

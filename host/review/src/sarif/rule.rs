@@ -88,7 +88,7 @@ rules! {
 
 impl Rule {
     /// The rule for a difference between two policies.
-    pub fn of(subject: &Subject) -> Self {
+    pub fn for_difference(subject: &Subject) -> Self {
         match subject {
             Subject::Tool => Self::ToolChanged,
             Subject::Component => Self::ComponentChanged,

@@ -113,7 +113,7 @@ fn runs(set: &PolicySet, arguments: &Value, facts: &Facts) -> bool {
     match verdict(set.get("t").expect("there"), arguments) {
         Verdict::Permit(_) => true,
         Verdict::Deny(_) => false,
-        Verdict::Ask(ask) => matches!(ask.given(facts), Verdict::Permit(_)),
+        Verdict::Ask(ask) => matches!(ask.decide(facts), Verdict::Permit(_)),
     }
 }
 

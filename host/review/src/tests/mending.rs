@@ -4,7 +4,7 @@
 use crate::diff::{Direction, Subject, diff};
 use crate::edit::{Action, PolicyEdit};
 use crate::explain::explain;
-use crate::mend::{Suggestion, for_call, for_size};
+use crate::mend::{Suggestion, suggest_for_call, suggest_for_size};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::{JudgedCall, PolicySet, Verdict, judge};
@@ -44,7 +44,7 @@ fn suggested(set: &PolicySet, arguments: &Value) -> Vec<Suggestion> {
         .map(|told| told.denial)
         .collect();
     assert!(!denials.is_empty() && !permitted(set, arguments), "{arguments}");
-    for_call(set, policy, arguments, &denials)
+    suggest_for_call(set, policy, arguments, &denials)
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_suggestion_permits_the_call_however_the_profile_is_written() {
             assert!(!suggestions.is_empty(), "{profile}: {arguments}");
             for Suggestion { edits, changes } in suggestions {
                 let new =
-                    edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set)).expect("applies");
+                    edits.iter().try_fold(set.clone(), |set, edit| edit.apply(&set)).expect("applies");
                 assert!(permitted(&new, &arguments), "{profile}: {edits:?}");
                 assert_eq!(diff(&set, &new), changes);
                 let only_mounts = changes.iter().all(|c| {
@@ -110,7 +110,7 @@ fn a_mount_that_is_written_alone_can_be_read_by_the_suggested_line() {
     let arguments = json!({ "read": "/vault/a" });
     let mut told = Vec::new();
     for Suggestion { edits, changes } in suggested(&set, &arguments) {
-        let new = edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set)).expect("applies");
+        let new = edits.iter().try_fold(set.clone(), |set, edit| edit.apply(&set)).expect("applies");
         assert!(permitted(&new, &arguments), "{edits:?}");
         told.push(changes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
     }
@@ -158,12 +158,12 @@ fn room_for_long_arguments_is_made_where_it_is_missing() {
         let tool = format!("{}{tool_limits}", super::TOOL);
         let set =
             PolicySet::parse([("profiles/p.toml", &*profile), ("tools/t.toml", &*tool)]).expect("sound");
-        let suggestions = for_size(&set, set.get("t").expect("there"), bytes);
+        let suggestions = suggest_for_size(&set, set.get("t").expect("there"), bytes);
         let files: Vec<_> =
             suggestions.iter().flat_map(|s| &s.edits).map(|edit| edit.file.as_str()).collect();
         assert_eq!(files, expected, "{profile_limit} {tool_limits}");
         for Suggestion { edits, changes } in suggestions {
-            let new = edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set)).expect("applies");
+            let new = edits.iter().try_fold(set.clone(), |set, edit| edit.apply(&set)).expect("applies");
             assert!(new.get("t").expect("there").limits.arguments.0 >= bytes as u64);
             assert_eq!(
                 changes.iter().map(|c| c.subject.to_string()).collect::<Vec<_>>(),

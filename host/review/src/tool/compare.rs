@@ -27,7 +27,7 @@ pub fn differences(
         (Ok(got), Some(whole), _, _) => values("result", whole, got, ExtraFields::Told, &mut told),
         (Ok(got), _, Some(part), _) => values("result", part, got, ExtraFields::Allowed, &mut told),
         (Ok(got), _, _, Some(code)) => {
-            told.push(format!("expected the error {code}, got the result {}", shown(got)));
+            told.push(format!("expected the error {code}, got the result {}", show_value(got)));
         }
         (Err(error), _, _, Some(code)) if error.code == code => {
             let words = expect.message_contains.as_deref().unwrap_or_default();
@@ -65,13 +65,13 @@ fn values(at: &str, expected: &Value, got: &Value, extra: ExtraFields, told: &mu
                 let at = format!("{at}.{}", one_line(name, 80));
                 match there.get(name) {
                     Some(there) => values(&at, wanted, there, extra, told),
-                    None => told.push(format!("{at}: expected {}, got nothing", shown(wanted))),
+                    None => told.push(format!("{at}: expected {}, got nothing", show_value(wanted))),
                 }
             }
             for (name, there) in there.iter().filter(|(name, _)| !wanted.contains_key(*name)) {
                 if extra == ExtraFields::Told {
                     let at = format!("{at}.{}", one_line(name, 80));
-                    told.push(format!("{at}: expected nothing, got {}", shown(there)));
+                    told.push(format!("{at}: expected nothing, got {}", show_value(there)));
                 }
             }
         }
@@ -81,7 +81,7 @@ fn values(at: &str, expected: &Value, got: &Value, extra: ExtraFields, told: &mu
             }
         }
         _ if expected == got => {}
-        _ => told.push(format!("{at}: expected {}, got {}", shown(expected), shown(got))),
+        _ => told.push(format!("{at}: expected {}, got {}", show_value(expected), show_value(got))),
     }
 }
 
@@ -127,14 +127,14 @@ fn reply(expected: &[ExpectedFile], sent: &[ExpectedFile], told: &mut Vec<String
     }
 }
 
-fn shown(value: &Value) -> String {
+fn show_value(value: &Value) -> String {
     one_line(&value.to_string(), SHOWN_BYTES_MAX)
 }
 
 fn bytes(content: &[u8]) -> String {
     match std::str::from_utf8(content) {
         // As it would stand in the case's file.
-        Ok(text) => shown(&Value::from(text)),
+        Ok(text) => show_value(&Value::from(text)),
         Err(_) => {
             format!("{} bytes with sha256 {}", content.len(), cofferdam_core::audit::sha256_hex(content))
         }

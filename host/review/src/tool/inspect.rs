@@ -1,7 +1,7 @@
 //! What a component is, what it wants, what it takes, and whether it loads under a policy: for
 //! people and in JSON.
 
-use cofferdam_core::text::{one_line, spelled_out, spelled_out_json};
+use cofferdam_core::text::{one_line, escape_deceptive, escape_deceptive_json};
 use cofferdam_core::tool::Description;
 use cofferdam_policy::schema::{Leaf, leaves};
 use cofferdam_policy::{ArgumentClass, PathUse, ToolPolicy};
@@ -66,7 +66,7 @@ impl Inspected<'_> {
         let mut text = String::new();
         // Names, summaries and schemas are a stranger's words.
         let mut row = |name: &str, said: &str| {
-            let _ = writeln!(text, "{name:<10}{}", spelled_out(said));
+            let _ = writeln!(text, "{name:<10}{}", escape_deceptive(said));
         };
         if let Some(described) = description {
             row("tool", &format!("{}: {}", described.name, described.summary));
@@ -77,7 +77,7 @@ impl Inspected<'_> {
         for said in self.could_be {
             row("could be", said);
         }
-        row("exports", &listed(&interfaces.exports));
+        row("exports", &list_names(&interfaces.exports));
         let beyond = interfaces.beyond_baseline();
         if beyond.is_empty() {
             row("imports", "nothing beyond the baseline");
@@ -93,12 +93,12 @@ impl Inspected<'_> {
             row("text", &format!("{} {class}", one_line(&at, 200)));
         }
         if let Some(described) = description {
-            row("arguments", &spelled_out_json(&described.arguments.to_string()));
-            row("result", &spelled_out_json(&described.result.to_string()));
+            row("arguments", &escape_deceptive_json(&described.arguments.to_string()));
+            row("result", &escape_deceptive_json(&described.result.to_string()));
         }
         for ExportedFunction { export, schemas } in self.functions {
             match schemas {
-                Ok((arguments, _)) => row("function", &format!("{export} {}", spelled_out_json(arguments))),
+                Ok((arguments, _)) => row("function", &format!("{export} {}", escape_deceptive_json(arguments))),
                 Err(why) => row("function", &format!("{export} {why}")),
             }
         }
@@ -137,7 +137,7 @@ fn function(function: &ExportedFunction) -> Value {
     }
 }
 
-fn listed(names: &[String]) -> String {
+fn list_names(names: &[String]) -> String {
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
 }
 

@@ -23,12 +23,12 @@ pub(in crate::cli) enum RunApprovals {
 
 impl RunApprovals {
     /// Whoever is here. Legal within a runtime.
-    pub(in crate::cli) fn here(config: &Config, approve: bool) -> Self {
+    pub(in crate::cli) fn new(config: &Config, approve: bool) -> Self {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         match (approve, is_terminal) {
             (true, _) => Self::AtOnce,
             (false, true) => {
-                Self::Terminal(Box::new(TerminalQuestions::keeping(config.approvals.expires, 0)))
+                Self::Terminal(Box::new(TerminalQuestions::with_expiry(config.approvals.expires, 0)))
             }
             (false, false) => Self::Nobody,
         }
@@ -47,9 +47,9 @@ impl RunApprovals {
     ///
     /// # Errors
     /// When the terminal cannot be read or written.
-    pub(in crate::cli) async fn during<T>(self, running: impl Future<Output = T>) -> std::io::Result<T> {
+    pub(in crate::cli) async fn run_while_asking<T>(self, running: impl Future<Output = T>) -> std::io::Result<T> {
         let Self::Terminal(mut questions) = self else { return Ok(running.await) };
         let mut lines = TypedLines::into(BufReader::new(tokio::io::stdin()));
-        questions.during(running, &mut StreamedAnswer::nothing(), &mut std::io::stderr(), &mut lines).await
+        questions.run_while_asking(running, &mut StreamedAnswer::nothing(), &mut std::io::stderr(), &mut lines).await
     }
 }

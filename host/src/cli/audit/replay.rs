@@ -10,7 +10,7 @@ use crate::config::Config;
 use anyhow::{Context, bail};
 use cofferdam_core::audit::CallOutcome;
 use cofferdam_core::limits::Limits;
-use cofferdam_review::audit::{came, differences, rebuild};
+use cofferdam_review::audit::{outcome_word, differences, rebuild};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -71,7 +71,7 @@ pub(super) fn run(
     if arguments.json {
         let line = json!({
             "record": seq, "call": recorded.facts.call.as_str(), "tool": recorded.facts.tool, "same": told.is_empty(),
-            "recorded": came(&recorded), "now": came(&replayed.now), "differences": told, "remarks": replayed.remarks,
+            "recorded": outcome_word(&recorded), "now": outcome_word(&replayed.now), "differences": told, "remarks": replayed.remarks,
         });
         writeln!(out, "{line}")?;
     } else {
@@ -84,7 +84,7 @@ pub(super) fn run(
         if told.is_empty() {
             let files = recorded.files.len();
             let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-            writeln!(out, "same: {}, {files}", came(&recorded))?;
+            writeln!(out, "same: {}, {files}", outcome_word(&recorded))?;
         }
     }
     Ok(if told.is_empty() { Exit::Done } else { Exit::ToolFailed })

@@ -2,7 +2,7 @@
 
 use super::{Format, Named, line};
 use crate::cli::{Exit, Output};
-use cofferdam_review::audit::{Signed, bad_json, bad_text, sound_json, sound_text, statements};
+use cofferdam_review::audit::{Signed, bad_json, bad_text, format_sound_json, format_sound, statements};
 use cofferdam_warden::audit::sign::{self, PublicKey, SIGNATURES};
 use cofferdam_warden::audit::{self, AuditError, Head, Kept, Verification, Witness};
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
     if let Some(key) = &arguments.public_key {
         let beside = named.beside(SIGNATURES);
         let file = arguments.signatures.as_deref().unwrap_or(&beside);
-        let lines = match sign::read(file, &PublicKey::named(key)?) {
+        let lines = match sign::read(file, &PublicKey::parse(key)?) {
             // Whoever cuts the log can delete it too; one that is named is to be there.
             Err(AuditError::Open { source, .. })
                 if arguments.signatures.is_none() && source.kind() == io::ErrorKind::NotFound =>
@@ -63,7 +63,7 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
                     head: statement.head(),
                     by: Witness::Statement { line },
                 }));
-                signed = Some(Signed::of(found));
+                signed = Some(Signed::from_statements(found));
             }
             Err(bad) => {
                 line(out, if format == Format::Json { bad.json() } else { bad.text() })?;
@@ -75,8 +75,8 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
     match audit::verify(named.source(), &kept)? {
         Verification::Sound(report) => {
             let text = match format {
-                Format::Text => sound_text(&report, arguments.head.as_ref(), signed.as_ref()),
-                Format::Json => sound_json(&report, signed.as_ref()),
+                Format::Text => format_sound(&report, arguments.head.as_ref(), signed.as_ref()),
+                Format::Json => format_sound_json(&report, signed.as_ref()),
             };
             line(out, text)?;
             Ok(Exit::Done)

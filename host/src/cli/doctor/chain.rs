@@ -43,10 +43,10 @@ pub(super) fn begin(config: &Config) -> Checking {
 
 /// Waits for its end.
 pub(super) fn end(checking: Checking, findings: &mut Vec<DoctorFinding>) -> Value {
-    within(checking, CHAIN_TIME_MAX, findings)
+    verify_within(checking, CHAIN_TIME_MAX, findings)
 }
 
-fn within(Checking(given): Checking, limit: Duration, findings: &mut Vec<DoctorFinding>) -> Value {
+fn verify_within(Checking(given): Checking, limit: Duration, findings: &mut Vec<DoctorFinding>) -> Value {
     let Some(given) = given else { return Value::Null };
     let mend = "cofferdam audit verify";
     match given.recv_timeout(limit) {
@@ -76,7 +76,7 @@ mod tests {
     fn a_check_that_takes_too_long_is_left_to_its_own_command() {
         let (_still_reading, given) = channel();
         let mut findings = Vec::new();
-        let said = within(Checking(Some(given)), Duration::ZERO, &mut findings);
+        let said = verify_within(Checking(Some(given)), Duration::ZERO, &mut findings);
         assert_eq!(said, json!({ "ok": null }));
         assert_eq!((findings[0].weight, &*findings[0].mend), (Severity::Notice, "cofferdam audit verify"));
     }

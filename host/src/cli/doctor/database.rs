@@ -34,7 +34,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
         findings.push(DoctorFinding::problem("database", what, "run the newer release, or restore a backup"));
     }
     let damage = look.damage().unwrap_or_else(|error| Some(error.to_string()));
-    let (sound, waiting) = (damage.is_none(), look.waiting().ok().filter(|_| version == known));
+    let (sound, waiting) = (damage.is_none(), look.count_waiting().ok().filter(|_| version == known));
     findings.extend(damage.map(|said| damaged(config, &said)));
     Some(Database { version: Some(version), known, sound, waiting })
 }

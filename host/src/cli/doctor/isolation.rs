@@ -54,7 +54,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow
     };
     // Side by side: nearly all of it is starting processes, one for each try that ends one.
     let tried = std::thread::scope(|scope| {
-        let threads = KINDS.map(|(who, word)| scope.spawn(move || ProcessKind::tried(who, word)));
+        let threads = KINDS.map(|(who, word)| scope.spawn(move || ProcessKind::try_process(who, word)));
         threads.map(|thread| thread.join().expect("trying does not panic"))
     });
     for kind in tried {
@@ -62,7 +62,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow
         if let Some(said) = refused {
             finding(Severity::Problem, format!("{who}: cannot be confined: {said}"), "see the message");
         }
-        let missing = report.as_ref().map(Report::missing).unwrap_or_default();
+        let missing = report.as_ref().map(Report::missing_controls).unwrap_or_default();
         for missing in &missing {
             finding(weight, format!("{who}: {missing}"), "boot or allow what it names");
         }
@@ -88,7 +88,7 @@ struct ProcessKind {
 }
 
 impl ProcessKind {
-    fn tried(who: ConfinementMode, word: &str) -> anyhow::Result<Self> {
+    fn try_process(who: ConfinementMode, word: &str) -> anyhow::Result<Self> {
         let trials = table(who);
         let mut found = Self { who, report: None, attempts: Vec::new(), refused: None };
         while let Some(rest) = trials.get(found.attempts.len()..).filter(|rest| !rest.is_empty()) {

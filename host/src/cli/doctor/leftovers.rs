@@ -28,7 +28,7 @@ pub(super) struct Leftovers {
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Leftovers {
     let before = SystemTime::now() - AGE_MIN;
     let mut found = Leftovers {
-        staged: publish::left_behind(&config.workspace.root, before),
+        staged: publish::count_left_behind(&config.workspace.root, before),
         beside: 0,
         outgoing_files: 0,
         outgoing_bytes: 0,

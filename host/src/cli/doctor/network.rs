@@ -100,7 +100,7 @@ pub(super) fn ask(config: &Config, reach: ContactChoice, findings: &mut Vec<Doct
             let Ok(runtime) = runtime else { return ProbeAnswers::default() };
             let telegram = async {
                 let (config, token) = token?;
-                Some((telegram::who(&config, token, PROBE_TIME_MAX).await, SystemTime::now()))
+                Some((telegram::fetch_account(&config, token, PROBE_TIME_MAX).await, SystemTime::now()))
             };
             let model =
                 async { Some((llm::probe(&provider, key?, PROBE_TIME_MAX).await?, SystemTime::now())) };
@@ -157,7 +157,7 @@ fn mend_file(error: &SecretFileError) -> String {
 
 impl PendingProbes {
     /// Waits for the answers; each is there, or given up, within [`PROBE_TIME_MAX`].
-    pub(super) fn answered(self, config: &Config, findings: &mut Vec<DoctorFinding>) -> NetworkReport {
+    pub(super) fn await_answers(self, config: &Config, findings: &mut Vec<DoctorFinding>) -> NetworkReport {
         let answers = self.answers.and_then(|answers| answers.join().ok()).unwrap_or_default();
         let dates = [
             answers.telegram.as_ref().and_then(|(answered, at)| Some((answered.date?, *at))),
@@ -165,7 +165,7 @@ impl PendingProbes {
             answers.model.as_ref().and_then(|(probed, at)| Some((probed.date?, *at))),
         ];
         // Where two clocks differ, the one that is nearer to this one.
-        let ahead = dates.into_iter().flatten().map(|(theirs, ours)| ahead_seconds(ours, theirs));
+        let ahead = dates.into_iter().flatten().map(|(theirs, ours)| clock_difference(ours, theirs));
         let clock_ahead_seconds = ahead.min_by_key(|seconds| seconds.abs());
         findings.extend(clock_ahead_seconds.and_then(clock));
         let telegram = answers.telegram.zip(config.telegram.as_ref());
@@ -181,7 +181,7 @@ impl PendingProbes {
             BotReport { invite: found.invite, ..bot(found.answered, at, whence, findings) }
         });
         let model = answers.model.map(|(probed, _)| model(probed, config, findings));
-        let own_authorities = Authorities::trusted();
+        let own_authorities = Authorities::authority_count();
         NetworkReport {
             offline: self.offline,
             own_authorities,
@@ -269,7 +269,7 @@ fn model(probed: Probed, config: &Config, findings: &mut Vec<DoctorFinding>) -> 
 }
 
 /// By how many seconds `ours` is ahead.
-fn ahead_seconds(ours: SystemTime, theirs: SystemTime) -> i64 {
+fn clock_difference(ours: SystemTime, theirs: SystemTime) -> i64 {
     let seconds = |span: Duration| i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
     match ours.duration_since(theirs) {
         Ok(ahead) => seconds(ahead),
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_clock_may_be_off_by_a_minute() {
         let (now, span) = (SystemTime::now(), Duration::from_secs);
-        assert_eq!((ahead_seconds(now, now - span(61)), ahead_seconds(now, now + span(3600))), (61, -3600));
+        assert_eq!((clock_difference(now, now - span(61)), clock_difference(now, now + span(3600))), (61, -3600));
         assert!(clock(60).is_none() && clock(-60).is_none());
         assert!(clock(61).is_some_and(|finding| finding.what.contains("61 s ahead of")));
         assert!(clock(-3600).is_some_and(|finding| finding.what.contains("3600 s behind")));

@@ -52,7 +52,7 @@ struct GroupReport {
 }
 
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> PeopleReport {
-    let listed = File::of(&config.state_dir).listed().unwrap_or_else(|error| {
+    let listed = File::new(&config.state_dir).load().unwrap_or_else(|error| {
         let file = shell(&config.state_dir.join("people.json"));
         let what = format!("{error}; until then only people whom the configuration names are served");
         let mend = match &error {
@@ -67,7 +67,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> People
     let users = telegram.map(|telegram| (allow::TELEGRAM, &telegram.allowed_users, &telegram.approvers));
     let more = discord.map(|discord| (allow::DISCORD, &discord.allowed_users, &discord.approvers));
     let named = users.into_iter().chain(more).flat_map(|(channel, allowed, approvers)| {
-        configured(config, channel, (allowed.as_slice(), approvers.as_slice()))
+        configured_people(config, channel, (allowed.as_slice(), approvers.as_slice()))
     });
     let group = |table: &'static str| {
         move |(id, rules): (&i64, &Rules)| {
@@ -78,7 +78,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> People
     let groups = telegram.into_iter().flat_map(|telegram| &telegram.groups);
     let guilds = discord.into_iter().flat_map(|discord| &discord.guilds);
     PeopleReport {
-        allowed: named.chain(listed.paired.iter().map(paired)).collect(),
+        allowed: named.chain(listed.paired.iter().map(paired_person)).collect(),
         groups: groups.map(group("channels.telegram.groups")).collect(),
         other_groups: telegram.map(|telegram| telegram.other_groups),
         guilds: guilds.map(group("channels.discord.guilds")).collect(),
@@ -95,7 +95,7 @@ fn as_owner(config: &Config) -> String {
 }
 
 /// Those whom the configuration names for a channel.
-fn configured(
+fn configured_people(
     config: &Config,
     channel: &'static str,
     (users, approvers): (&[i64], &[i64]),
@@ -130,7 +130,7 @@ fn configured(
     users.iter().map(allowed).collect()
 }
 
-fn paired(one: &PairedPerson) -> AllowedPeople {
+fn paired_person(one: &PairedPerson) -> AllowedPeople {
     AllowedPeople {
         channel: one.channel.clone(),
         id: one.sender.clone(),

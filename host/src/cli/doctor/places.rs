@@ -149,10 +149,10 @@ pub(super) struct FolderOwners {
 
 /// Counts the folders, of users that are not configured any more too, and what they hold.
 pub(super) fn tenants(config: &Config, findings: &mut Vec<DoctorFinding>) -> FolderOwners {
-    within(MEASURING_MAX, config, findings)
+    inspect_within(MEASURING_MAX, config, findings)
 }
 
-fn within(limit: Duration, config: &Config, findings: &mut Vec<DoctorFinding>) -> FolderOwners {
+fn inspect_within(limit: Duration, config: &Config, findings: &mut Vec<DoctorFinding>) -> FolderOwners {
     let root = &config.workspace.root;
     let names = |dir: &Path| {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -162,7 +162,7 @@ fn within(limit: Duration, config: &Config, findings: &mut Vec<DoctorFinding>) -
     };
     let users = names(&root.join("users"));
     let sessions = users.iter().chain([root]).map(|base| names(&base.join("sessions")).len()).sum();
-    let used_bytes = publish::used(root, Instant::now() + limit).unwrap_or_default();
+    let used_bytes = publish::measure_used(root, Instant::now() + limit).unwrap_or_default();
     let max_bytes = config.workspace.max_bytes;
     findings.extend(used_bytes.and_then(|used| quota(used, max_bytes)));
     let session_tmp_age = config.workspace.session_tmp_age;
@@ -248,10 +248,10 @@ mod tests {
             std::fs::write(shared.join(n.to_string()), "x").expect("writable");
         }
         let mut findings = Vec::new();
-        let tenants = within(Duration::ZERO, &config, &mut findings);
+        let tenants = inspect_within(Duration::ZERO, &config, &mut findings);
         assert_eq!((tenants.used_bytes, findings.len()), (None, 0), "nothing is said of what is not known");
         assert!(tenants.to_string().ends_with("more files than can be measured at a glance"), "{tenants}");
-        let tenants = within(Duration::from_secs(60), &config, &mut findings);
+        let tenants = inspect_within(Duration::from_secs(60), &config, &mut findings);
         assert_eq!((tenants.used_bytes, findings.len()), (Some(300), 1), "it is over its quota");
     }
 }

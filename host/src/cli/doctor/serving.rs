@@ -2,7 +2,7 @@
 //! anything.
 
 use super::super::serve::prepare::{self, FailedStep, PrepareStep};
-use super::super::told::{placed, told};
+use super::super::told::{error_with_place, describe_error};
 use super::finding::{DoctorFinding, Severity};
 use crate::config::Config;
 use crate::gateway::GatewayError;
@@ -33,7 +33,7 @@ pub(super) fn look(
     };
     // Told with the places, and how it is mended.
     let is_told = error.chain().any(exposed);
-    let reason = told(&placed(config, error));
+    let reason = describe_error(&error_with_place(config, error));
     findings.extend(finding(step, &reason, findings).filter(|_| !is_told));
     ServeReport { ready: false, reason: Some(reason) }
 }

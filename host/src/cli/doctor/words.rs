@@ -4,7 +4,7 @@ use super::{Diagnosis, DoctorFinding, Severity};
 use crate::config::Setting;
 use serde_json::Value;
 
-pub(super) fn of(diagnosis: &Diagnosis) -> String {
+pub(super) fn format_diagnosis(diagnosis: &Diagnosis) -> String {
     let mut text = String::new();
     let mut line = |words: String| {
         text.push_str(&words);

@@ -14,7 +14,7 @@ pub(super) type Setting = (&'static str, &'static str, toml::Value);
 ///
 /// # Errors
 /// For a key that the template lacks.
-pub(super) fn filled(settings: &[Setting], channels: &[&str]) -> anyhow::Result<String> {
+pub(super) fn fill_template(settings: &[Setting], channels: &[&str]) -> anyhow::Result<String> {
     let mut text = String::new();
     let (mut section, mut is_there) = ("", true);
     let mut left: Vec<&Setting> = settings.iter().collect();
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn an_answer_takes_the_line_of_its_key_and_nothing_else_changes() {
         let telegram = ["channels.telegram"];
-        let filled = |settings: &[Setting]| filled(settings, &telegram);
+        let filled = |settings: &[Setting]| fill_template(settings, &telegram);
         assert_eq!(filled(&[]).expect("the template"), TEMPLATE);
         let settings: [Setting; 3] = [
             ("workspace", "root", "/a \"b\"".into()),
@@ -69,12 +69,12 @@ mod tests {
     #[test]
     fn a_section_is_there_or_commented_out_with_its_keys() {
         let user: Setting = ("channels.discord", "allowed_users", vec![7_i64].into());
-        let text = filled(&[user], &["channels.discord"]).expect("all are there");
+        let text = fill_template(&[user], &["channels.discord"]).expect("all are there");
         let parsed: toml::Table = text.parse().expect("TOML");
         let channels = parsed["channels"].as_table().expect("a section");
         assert_eq!(channels.keys().collect::<Vec<_>>(), ["discord"]);
         assert_eq!(channels["discord"].to_string(), "{ allowed_users = [7] }");
-        let both = filled(&[], &["channels.discord", "channels.telegram"]).expect("all are there");
+        let both = fill_template(&[], &["channels.discord", "channels.telegram"]).expect("all are there");
         let parsed: toml::Table = both.parse().expect("TOML");
         assert_eq!(parsed["channels"].as_table().expect("a section").len(), 2);
         assert_eq!(text.lines().count(), TEMPLATE.lines().count());

@@ -31,7 +31,7 @@ impl Terminal {
     }
 
     /// Whether the person agrees; no answer is a no.
-    pub(super) fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
+    pub(super) fn ask_yes_no(&mut self, question: &str) -> anyhow::Result<bool> {
         prompt(&format!("{question} [y/N]: "))?;
         Ok(["y", "yes"].contains(&line(Keys::Edited)?.to_ascii_lowercase().as_str()))
     }

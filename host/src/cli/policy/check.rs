@@ -33,7 +33,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let checked = match gateway::review(config, dir) {
         Ok((policies, registry)) => {
-            CheckedFolder { policies: Some(policies), ..CheckedFolder::of(&registry) }
+            CheckedFolder { policies: Some(policies), ..CheckedFolder::from_registry(&registry) }
         }
         Err(GatewayError::Policies(found)) => {
             let problems = found.into_iter().map(|problem| (Rule::PolicyInvalid, problem)).collect();
@@ -50,8 +50,8 @@ pub(super) fn run(
 }
 
 impl CheckedFolder {
-    fn of(registry: &Registry) -> Self {
-        let off = registry.off().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
+    fn from_registry(registry: &Registry) -> Self {
+        let off = registry.tools_off().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
         let mut checked = Self { off, ..Self::default() };
         for (name, tool) in registry.iter() {
             match tool {
@@ -62,7 +62,7 @@ impl CheckedFolder {
                     checked
                         .warnings
                         .extend(tool.stub_warnings().into_iter().map(|w| (Rule::ImportRefuses, w)));
-                    checked.tools.push((name.to_owned(), policy.profile.clone(), policy.grants.in_words()));
+                    checked.tools.push((name.to_owned(), policy.profile.clone(), policy.grants.describe()));
                 }
                 Err(why) => {
                     let rule = rule_of(why);

@@ -54,7 +54,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -
     let (policies, registry) = gateway::review(config, dir)?;
     let answer = answer(&policies, &registry, &arguments.call)?;
     if arguments.output.json {
-        writeln!(out, "{}", json::of(&answer))?;
+        writeln!(out, "{}", json::to_json(&answer))?;
     } else {
         text::write(&answer, dir.is_none(), out)?;
     }
@@ -63,7 +63,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -
 
 fn answer(policies: &PolicySet, registry: &Registry, typed: &call::TypedCall) -> anyhow::Result<Explanation> {
     let text = typed.arguments(registry)?;
-    let mut answer = Explanation::of(policies, &typed.tool);
+    let mut answer = Explanation::new(policies, &typed.tool);
     let tool = match registry.get(&typed.tool) {
         Ok(tool) => tool,
         Err(error) => {
@@ -82,7 +82,7 @@ fn answer(policies: &PolicySet, registry: &Registry, typed: &call::TypedCall) ->
 }
 
 impl Explanation {
-    fn of(policies: &PolicySet, tool: &str) -> Self {
+    fn new(policies: &PolicySet, tool: &str) -> Self {
         let policy = policies.get(tool).map(|policy| ExplainedPolicy {
             profile: policy.profile.clone(),
             file: policy.file.clone(),
@@ -104,7 +104,7 @@ impl Explanation {
         let arguments = match tool.read(text) {
             Ok(arguments) => arguments,
             Err(error) if error.code == ErrorCode::TooLarge => {
-                self.suggestions = mend::for_size(policies, &tool.policy, text.len());
+                self.suggestions = mend::suggest_for_size(policies, &tool.policy, text.len());
                 if self.suggestions.is_empty() {
                     self.change_call.push("no policy may allow that much; send less at once".to_owned());
                 }
@@ -137,7 +137,7 @@ impl Explanation {
                         self.change_call.push(how);
                     }
                 }
-                self.suggestions = mend::for_call(policies, &tool.policy, &arguments, &denials);
+                self.suggestions = mend::suggest_for_call(policies, &tool.policy, &arguments, &denials);
                 self.refusal = Some(denial.into());
             }
         }

@@ -69,7 +69,7 @@ fn page(config: &Config, arguments: &Arguments) -> anyhow::Result<ReportPage> {
         }
     }
     // One that is off says nothing of itself, and its grants are to be reviewed all the same.
-    for policy in registry.off().filter_map(|(name, _)| policies.get(name)) {
+    for policy in registry.tools_off().filter_map(|(name, _)| policies.get(name)) {
         page.tools.push(section(config, policy, None, dir));
     }
     page.tools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -110,10 +110,10 @@ fn facts(config: &Config, policy: &ToolPolicy, dir: Option<&Path>) -> ReportTabl
     let row = |name: &str, value: String, at: &SourceLocation| vec![name.to_owned(), value, at.to_string()];
     let (at, component) = (&policy.origins, &policy.origins.component);
     let rows = vec![
-        row("safety", policy.safety.spelled(), &at.safety),
+        row("safety", policy.safety.spell(), &at.safety),
         row("profile", policy.profile.clone(), &at.profile),
         row("why of the profile", at.profile_why.clone(), &at.profile_why_at),
-        row("component", policy.component.shown(), component),
+        row("component", policy.component.describe(), component),
         row("component sha256", sha256, component),
         row("component size", size, component),
         row("imports beyond the baseline", imports, component),

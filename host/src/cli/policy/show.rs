@@ -48,7 +48,7 @@ pub(super) fn component_sha256(config: &Config, policy: &ToolPolicy) -> Option<S
         }
         ComponentSource::File { sha256, .. } => Some(sha256.clone()),
         ComponentSource::Fetched { oci, .. } => {
-            Some(gateway::fetched(config).component_digest(oci).ok()?.hex().to_owned())
+            Some(gateway::open_fetched(config).component_digest(oci).ok()?.hex().to_owned())
         }
     }
 }
@@ -87,7 +87,7 @@ fn as_json(config: &Config, policy: &ToolPolicy) -> Value {
         "tool": policy.tool,
         "why": { "text": policy.why, "at": at.why },
         "safety": { "value": policy.safety, "at": at.safety },
-        "component": { "source": policy.component.shown(), "sha256": component_sha256(config, policy), "at": at.component },
+        "component": { "source": policy.component.describe(), "sha256": component_sha256(config, policy), "at": at.component },
         "profile": { "name": policy.profile, "at": at.profile, "why": { "text": at.profile_why, "at": at.profile_why_at } },
         "mounts": mounts
             .map(|(mount, at)| json!({ "guest": mount.guest, "access": mount.access, "at": at }))
@@ -115,30 +115,30 @@ fn rows(config: &Config, policy: &ToolPolicy) -> Vec<(String, String)> {
     let mut rows = vec![
         (policy.tool.to_string(), policy.file.clone()),
         (format!("  why {}", text(&policy.why)), at.why.to_string()),
-        (format!("  safety {}", policy.safety.spelled()), at.safety.to_string()),
-        (format!("  component {} sha256 {sha256}", policy.component.shown()), at.component.to_string()),
+        (format!("  safety {}", policy.safety.spell()), at.safety.to_string()),
+        (format!("  component {} sha256 {sha256}", policy.component.describe()), at.component.to_string()),
         (format!("  profile {}", text(&policy.profile)), at.profile.to_string()),
         (format!("    why {}", text(&at.profile_why)), at.profile_why_at.to_string()),
     ];
     for (mount, at) in policy.grants.mounts.iter().zip(&at.access) {
-        rows.push((format!("  mount {} {}", mount.guest, mount.access.spelled()), at.to_string()));
+        rows.push((format!("  mount {} {}", mount.guest, mount.access.spell()), at.to_string()));
     }
     for (interface, at) in policy.grants.interfaces.iter().zip(&at.interfaces) {
-        rows.push((format!("  interface {}", interface.spelled()), at.to_string()));
+        rows.push((format!("  interface {}", interface.spell()), at.to_string()));
     }
     if let (Some(network), Some(at)) = (&policy.grants.network, &at.network) {
-        rows.push((format!("  {}", text(&network.in_words())), at.whole.to_string()));
+        rows.push((format!("  {}", text(&network.describe())), at.whole.to_string()));
         for (header, secret) in &network.headers {
             rows.push((format!("    header {header} from the secret {secret}"), at.whole.to_string()));
         }
     }
     for (place, class) in &policy.arguments {
         let line = policy.argument_line(place).unwrap_or(policy.arguments_line);
-        let row = format!("  argument {} = {}", text(place), class.spelled());
+        let row = format!("  argument {} = {}", text(place), class.spell());
         rows.push((row, format!("{}:{line}", policy.file)));
     }
     for (about, rule) in policy.approval.iter() {
-        rows.push((format!("  approval {} {}", text(about), rule.when.spelled()), rule.at.to_string()));
+        rows.push((format!("  approval {} {}", text(about), rule.when.spell()), rule.at.to_string()));
     }
     for row in policy.limits.rows() {
         let place = at.limits.get(row.name).map_or_else(|| "default".to_owned(), SourceLocation::to_string);

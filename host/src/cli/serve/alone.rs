@@ -46,7 +46,7 @@ pub(in crate::cli) fn say(
     let gateway = Gateway::open(config, Role::Serve)?;
     let store = store::open(&config.state_dir).context("cannot open the database")?;
     let services = Services {
-        people: People::of(&config.state_dir),
+        people: People::new(&config.state_dir),
         store: store.clone(),
         presence: Presence::new(&config.state_dir),
         menu: Vec::new(),

@@ -68,7 +68,7 @@ pub(in crate::cli) struct OpenedOutside<'a> {
 ///
 /// # Errors
 /// [`Refused`].
-pub(in crate::cli) fn outside(
+pub(in crate::cli) fn open_outside(
     config: &Config,
     purpose: PreparePurpose,
 ) -> Result<OpenedOutside<'_>, FailedStep> {
@@ -95,7 +95,7 @@ pub(in crate::cli) fn outside(
     })?;
     let lock = match purpose {
         PreparePurpose::Serve => ServeLock::take(config).map(Some),
-        PreparePurpose::Look => ServeLock::could_take(config).map(|()| None),
+        PreparePurpose::Look => ServeLock::check_free(config).map(|()| None),
     };
     let lock = lock.map_err(|error| refused(PrepareStep::State)(error.into()))?;
     let unusable =
@@ -104,8 +104,8 @@ pub(in crate::cli) fn outside(
         PreparePurpose::Serve => Monitor::bind(&config.metrics),
         PreparePurpose::Look => {
             let is_ours =
-                |address| gateway::serving(config).is_some_and(|pid| gateway::listens(pid, address));
-            Monitor::could_bind(&config.metrics, is_ours).map(|()| None)
+                |address| gateway::find_serving_process(config).is_some_and(|pid| gateway::is_listening(pid, address));
+            Monitor::check_bind(&config.metrics, is_ours).map(|()| None)
         }
     };
     let monitor = monitor.map_err(|error| refused(PrepareStep::Monitor)(unusable(error).into()))?;
@@ -118,7 +118,7 @@ pub(in crate::cli) fn outside(
 ///
 /// # Errors
 /// [`Refused`].
-pub(super) fn inside(gateway: &Gateway, config: &Config, catalog: &Catalog) -> Result<Store, FailedStep> {
+pub(super) fn open_inside(gateway: &Gateway, config: &Config, catalog: &Catalog) -> Result<Store, FailedStep> {
     check_groups(config, gateway.toolbox.registry())
         .map_err(|error| FailedStep { step: PrepareStep::Groups, error })?;
     check_workflows(config, gateway.toolbox.registry(), catalog)
@@ -139,13 +139,13 @@ fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> a
 /// # Errors
 /// [`Refused`]: what `serve` would say.
 pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), FailedStep> {
-    let OpenedOutside { catalog, .. } = outside(config, PreparePurpose::Look)?;
+    let OpenedOutside { catalog, .. } = open_outside(config, PreparePurpose::Look)?;
     let refused = |step| move |error| FailedStep { step, error };
-    Gateway::could_open(config).map_err(|error| refused(PrepareStep::Gateway)(error.into()))?;
+    Gateway::check_open(config).map_err(|error| refused(PrepareStep::Gateway)(error.into()))?;
     if let Some(registry) = registry {
         check_groups(config, registry).map_err(refused(PrepareStep::Groups))?;
         check_workflows(config, registry, &catalog).map_err(refused(PrepareStep::Workflows))?;
     }
-    let opened = DatabaseView::could_open(&config.state_dir).context("cannot open the database");
+    let opened = DatabaseView::check_open(&config.state_dir).context("cannot open the database");
     opened.map_err(refused(PrepareStep::Database))
 }

@@ -5,7 +5,7 @@
 //! log, in the audit, in the numbers, and in the note that `cofferdam reload` reads. What cannot be
 //! audited does not come into force.
 
-use super::super::told::{placed, told};
+use super::super::told::{error_with_place, describe_error};
 use super::channels::{ChannelSections, ReloadOutcome, Renewals};
 use super::signals::ReloadSignals;
 use super::{check_groups, menu, workflows};
@@ -67,33 +67,33 @@ impl Reloading {
     pub(super) async fn run(mut self, mut asked: ReloadSignals, renewals: Renewals) {
         let (manager, presence) = (self.manager.clone(), self.presence.clone());
         while asked.next().await.is_some() {
-            manager.reloading();
+            manager.note_reloading();
             // It loads tools and waits for the disk; a stop waits for neither, so it is no task of
             // the runtime.
             let (tell, told) = oneshot::channel();
             let read = move || {
                 // Before anything is read: whoever asks from here on is answered by the next one.
-                self.presence.reloading();
+                self.presence.begin_reload();
                 let ready = self.read();
                 if let Err(refused) = &ready {
-                    self.presence.reloaded(false, refused);
+                    self.presence.end_reload(false, refused);
                 }
                 let _ = tell.send((self, ready));
             };
             let started = std::thread::Builder::new().name("reload".into()).spawn(read);
             let (Ok(_), Ok((this, ready))) = (started, told.await) else {
                 tracing::error!("the configuration can no longer be reloaded; restart to change it");
-                presence.reloaded(false, "the configuration can no longer be reloaded; restart to change it");
-                manager.reloaded("the configuration can no longer be reloaded; restart to change it");
+                presence.end_reload(false, "the configuration can no longer be reloaded; restart to change it");
+                manager.note_reloaded("the configuration can no longer be reloaded; restart to change it");
                 return;
             };
             self = this;
             match ready {
                 Ok(ready) => {
                     self.enforce(ready, &renewals).await;
-                    manager.reloaded("serving");
+                    manager.note_reloaded("serving");
                 }
-                Err(_) => manager.reloaded("serving; the last reload was refused, and the log says why"),
+                Err(_) => manager.note_reloaded("serving; the last reload was refused, and the log says why"),
             }
         }
     }
@@ -118,7 +118,7 @@ impl Reloading {
         count(ReloadState::Applied);
         tracing::info!("the configuration was reloaded and is in force: {news}");
         let presence = self.presence.clone();
-        let _ = tokio::task::spawn_blocking(move || presence.reloaded(true, &news)).await;
+        let _ = tokio::task::spawn_blocking(move || presence.end_reload(true, &news)).await;
     }
 
     /// What is to come into force, audited; or why it is refused, which is told.
@@ -127,7 +127,7 @@ impl Reloading {
         let config_sha256 = config.as_ref().ok().and_then(|config| config.file_sha256.clone());
         let read = config.map_err(|error| unreadable(&error)).and_then(|config| {
             let known = config.clone();
-            self.check(config).map_err(|error| placed(&known, error))
+            self.check(config).map_err(|error| error_with_place(&known, error))
         });
         let audited = read.and_then(|(ready, policies_sha256)| {
             let (reload, policies_sha256) = (ReloadState::Applied, Some(policies_sha256));
@@ -135,12 +135,12 @@ impl Reloading {
             self.note(Reload { reload, config_sha256, policies_sha256, reason: None })?;
             Ok(ready)
         });
-        audited.map_err(|error| told(&error)).inspect_err(|reason| {
+        audited.map_err(|error| describe_error(&error)).inspect_err(|reason| {
             count(ReloadState::Refused);
             let (reload, said) = (ReloadState::Refused, Some(one_line(reason, 1024)));
             let refused = self.note(Reload { reload, config_sha256, policies_sha256: None, reason: said });
             if let Err(error) = refused {
-                tracing::error!("that a reload was refused is not in the audit: {}", told(&error));
+                tracing::error!("that a reload was refused is not in the audit: {}", describe_error(&error));
             }
             tracing::error!("the configuration is not reloaded, the one before stays in force: {reason}");
         })
@@ -148,7 +148,7 @@ impl Reloading {
 
     /// Everything that a start would check, and what only a restart can change.
     fn check(&self, config: Config) -> anyhow::Result<(PreparedReload, String)> {
-        let (gateway, policies) = self.gateway.renewed(&self.started, &config)?;
+        let (gateway, policies) = self.gateway.renew(&self.started, &config)?;
         check_groups(&config, gateway.toolbox.registry())?;
         let answering = llm::open(&config.provider).context("[provider]")?;
         let provider = answering.provider.clone();
@@ -161,7 +161,7 @@ impl Reloading {
             attachments: config.attachments.clone(),
             approvals: config.approvals,
         };
-        let sections = ChannelSections::of(&config, &self.started, shared)?;
+        let sections = ChannelSections::from_config(&config, &self.started, shared)?;
         Ok((PreparedReload { config, gateway, sections, provider }, policies))
     }
 
@@ -195,7 +195,7 @@ fn unreadable(error: &ConfigError) -> anyhow::Error {
             let us = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
             std::fs::metadata(file)
                 .ok()
-                .and_then(|meta| others(file, us, (meta.uid(), meta.gid(), meta.mode())))
+                .and_then(|meta| explain_owner(file, us, (meta.uid(), meta.gid(), meta.mode())))
         }
         _ => return anyhow!("{error}"),
     };
@@ -209,7 +209,7 @@ fn unreadable(error: &ConfigError) -> anyhow::Error {
 
 /// What helps where a file is of others: who put it in the place of another has not given it to the
 /// gateway's account.
-fn others(file: &str, us: (u32, u32), (owner, group, mode): (u32, u32, u32)) -> Option<String> {
+fn explain_owner(file: &str, us: (u32, u32), (owner, group, mode): (u32, u32, u32)) -> Option<String> {
     let may_read = match (us.0 == owner, us.1 == group) {
         _ if us.0 == 0 => true,
         (true, _) => mode & 0o400 != 0,
@@ -228,7 +228,7 @@ fn others(file: &str, us: (u32, u32), (owner, group, mode): (u32, u32, u32)) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::others;
+    use super::explain_owner;
 
     #[test]
     fn a_file_that_was_not_given_to_the_gateway_is_told_from_one_that_it_cannot_reach() {
@@ -241,10 +241,10 @@ mod tests {
             ((1000, 0, 0o100_600), false),
             ((1000, 1000, 0o100_044), true),
         ] {
-            assert_eq!(others("/f", us, file).is_some(), told, "{file:?}");
-            assert_eq!(others("/f", (0, 0), file), None, "root may");
+            assert_eq!(explain_owner("/f", us, file).is_some(), told, "{file:?}");
+            assert_eq!(explain_owner("/f", (0, 0), file), None, "root may");
         }
-        let said = others("/f", us, (0, 0, 0o100_600)).expect("told");
+        let said = explain_owner("/f", us, (0, 0, 0o100_600)).expect("told");
         assert!(said.contains("user 0 with mode 600") && said.contains("chown 1000 /f"), "{said}");
     }
 }

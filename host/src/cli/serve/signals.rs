@@ -18,13 +18,13 @@ pub(super) enum Hangup {
 
 impl Hangup {
     /// Of this process. Legal before anything handles the signal.
-    pub(super) fn of_this_process() -> Self {
+    pub(super) fn register() -> Self {
         let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
-        Self::of(&read("/proc/self/stat"), &read("/proc/self/status"))
+        Self::from_proc(&read("/proc/self/stat"), &read("/proc/self/status"))
     }
 
     /// Without `/proc` nobody knows of a terminal.
-    fn of(stat: &str, status: &str) -> Self {
+    fn from_proc(stat: &str, status: &str) -> Self {
         // `12 (name) S ppid pgrp session tty …`: the name may hold anything, parentheses too.
         let tty = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(4));
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -71,10 +71,10 @@ mod tests {
     fn a_hangup_is_told_by_the_terminal_and_by_who_started_the_process() {
         let stat = |tty: &str| format!("12 (a) S 7 (b) S 1 12 12 {tty} -1 4194304");
         let (handled, ignored) = ("Name:\tx\nSigIgn:\t0000000000001000\n", "SigIgn:\t0000000000001001\n");
-        assert_eq!(Hangup::of(&stat("0"), handled), Hangup::Reloads);
-        assert_eq!(Hangup::of(&stat("0"), ignored), Hangup::Reloads, "nobody else would send it");
-        assert_eq!(Hangup::of(&stat("34816"), handled), Hangup::Ends);
-        assert_eq!(Hangup::of(&stat("34816"), ignored), Hangup::Ignored);
-        assert_eq!(Hangup::of("", ""), Hangup::Reloads);
+        assert_eq!(Hangup::from_proc(&stat("0"), handled), Hangup::Reloads);
+        assert_eq!(Hangup::from_proc(&stat("0"), ignored), Hangup::Reloads, "nobody else would send it");
+        assert_eq!(Hangup::from_proc(&stat("34816"), handled), Hangup::Ends);
+        assert_eq!(Hangup::from_proc(&stat("34816"), ignored), Hangup::Ignored);
+        assert_eq!(Hangup::from_proc("", ""), Hangup::Reloads);
     }
 }

@@ -2,7 +2,7 @@
 //! `cofferdam status`, which reads a note. What they need from outside is opened before the process
 //! is confined.
 
-use super::super::told::told;
+use super::super::told::describe_error;
 use crate::config::Config;
 use crate::gateway::{WatchedChannel, Watching};
 use crate::log;
@@ -61,27 +61,27 @@ impl Watchers {
             };
             beside.spawn_on(answering, runtime);
         }
-        beside.spawn_on(self.manager.clone().watch(any_up(channels), watched), runtime);
+        beside.spawn_on(self.manager.clone().watch(await_any_up(channels), watched), runtime);
         beside.spawn_on(note(self.presence.clone(), self.watching.clone()), runtime);
         Ok(())
     }
 
     /// The gateway has ended, perhaps by itself.
     pub(super) fn end(&self, served: &anyhow::Result<()>) {
-        self.manager.stopping();
+        self.manager.note_stopping();
         let mut health = health();
         if let Err(error) = served {
-            health.error = Some(kept(log::LoggedLine::now(&told(error))));
+            health.error = Some(last_error(log::LoggedLine::now(&describe_error(error))));
         }
-        self.presence.fares(health);
+        self.presence.note_health(health);
     }
 }
 
 /// Waits until the first of the channels is up: that another one is waited for is an ailment.
-async fn any_up(channels: Vec<WatchedChannel>) {
+async fn await_any_up(channels: Vec<WatchedChannel>) {
     let mut waiting = JoinSet::new();
     for channel in channels {
-        waiting.spawn(channel.pulse.polled());
+        waiting.spawn(channel.pulse.await_poll());
     }
     if waiting.join_next().await.is_none() {
         std::future::pending().await
@@ -95,9 +95,9 @@ async fn note(presence: Arc<Presence>, watching: Arc<Watching>) {
         let look = move || {
             // Perhaps nobody has anything to store for long, and it works again.
             if STORE.look().is_failing() {
-                watching.ailments();
+                watching.problems();
             }
-            presence.fares(health());
+            presence.note_health(health());
         };
         let noted = tokio::task::spawn_blocking(look).await;
         if noted.is_err() {
@@ -106,11 +106,11 @@ async fn note(presence: Arc<Presence>, watching: Arc<Watching>) {
     }
 }
 
-fn kept(log::LoggedLine { at, text }: log::LoggedLine) -> LastError {
+fn last_error(log::LoggedLine { at, text }: log::LoggedLine) -> LastError {
     LastError { at, said: text }
 }
 
 /// How this process has fared.
 fn health() -> Health {
-    Health { error: log::last_error().map(kept), model: MODEL.look(), store: STORE.look() }
+    Health { error: log::last_error().map(last_error), model: MODEL.look(), store: STORE.look() }
 }

@@ -1,7 +1,7 @@
 //! Runs of workflows beside the channels: what carries them out, and what the files of
 //! `[workflows] dir` offer.
 
-use super::super::workflow::{descriptions, listed_variables};
+use super::super::workflow::{descriptions, redact_variables};
 use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::workflows::{Catalog, ChannelPeople, Executor, ServingServices};
@@ -25,7 +25,7 @@ pub(super) fn executor(
         warden: gateway.warden.clone(),
         blobs: gateway.blobs.clone(),
         provider,
-        accepts: config.provider.accepts(),
+        accepts: config.provider.accepted_types(),
         turns: config.turns,
         limits: config.workflow_attachments.clone(),
         deadline: config.workflows.run_deadline,
@@ -43,11 +43,11 @@ pub(super) fn channels(config: &Config) -> Vec<&'static str> {
 }
 
 /// What every run begins with.
-pub(super) fn given(config: &Config, gateway: &Gateway, catalog: &Catalog) -> ServingServices {
+pub(super) fn serving_services(config: &Config, gateway: &Gateway, catalog: &Catalog) -> ServingServices {
     let names_tools = catalog.offered.iter().any(|one| one.workflow.names_tools());
     let tools = if names_tools { descriptions(gateway.toolbox.registry()) } else { Default::default() };
     ServingServices {
-        env: listed_variables(&config.workflows.env),
+        env: redact_variables(&config.workflows.env),
         tools,
         max_open: config.workflows.max_open,
     }

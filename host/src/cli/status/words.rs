@@ -8,11 +8,11 @@ use cofferdam_store::{DayUsage, LastError, WaitingCounts};
 /// So many people of today are shown; `--json` has more.
 const PEOPLE_SHOWN: usize = 10;
 
-pub(super) fn of(status: &StatusReport) -> String {
-    let mut lines = vec![running(status)];
+pub(super) fn format_status(status: &StatusReport) -> String {
+    let mut lines = vec![describe_running(status)];
     lines.push(match (&status.bot, &status.polled_at) {
         (Some(bot), Some(at)) => {
-            let ago = status.health.poll_age_seconds.map(|age| format!(" ({} ago)", lasting(age)));
+            let ago = status.health.poll_age_seconds.map(|age| format!(" ({} ago)", describe_duration(age)));
             format!("bot: {}, last polled {at}{}", one_line(bot, 80), ago.unwrap_or_default())
         }
         (Some(bot), None) => format!("bot: {}, not polled yet", one_line(bot, 80)),
@@ -22,7 +22,7 @@ pub(super) fn of(status: &StatusReport) -> String {
         lines.extend(status.channels.iter().map(|(name, channel)| {
             let bot = channel.bot.as_deref().map_or("not known yet".to_owned(), |bot| one_line(bot, 80));
             let last = match (&channel.polled_at, channel.poll_age_seconds) {
-                (Some(at), Some(age)) => format!("last answered {at} ({} ago)", lasting(age)),
+                (Some(at), Some(age)) => format!("last answered {at} ({} ago)", describe_duration(age)),
                 (Some(at), None) => format!("last answered {at}"),
                 (None, _) => "has not answered yet".to_owned(),
             };
@@ -34,7 +34,7 @@ pub(super) fn of(status: &StatusReport) -> String {
     }
     lines.extend(health(&status.health));
     lines.extend(queue(status.queue.as_ref()));
-    lines.extend(today(status));
+    lines.extend(describe_usage(status));
     lines.push(match status.workspace.used_bytes {
         Some(used) => format!("workspace: {used} bytes of {}", ByteSize(status.workspace.max_bytes)),
         None => "workspace: more files than can be measured at a glance".to_owned(),
@@ -54,11 +54,11 @@ pub(super) fn of(status: &StatusReport) -> String {
     lines.join("\n") + "\n"
 }
 
-fn running(status: &StatusReport) -> String {
+fn describe_running(status: &StatusReport) -> String {
     let version = status.version.as_deref().map(|version| one_line(version, 40)).unwrap_or_default();
     match (status.pid, &status.started_at) {
         (Some(pid), Some(since)) => {
-            let up = lasting(status.health.uptime_seconds.unwrap_or_default());
+            let up = describe_duration(status.health.uptime_seconds.unwrap_or_default());
             format!("serve: running since {since} ({up}), process {pid}, version {version}")
         }
         (Some(pid), None) => format!("serve: running, process {pid}"),
@@ -68,7 +68,7 @@ fn running(status: &StatusReport) -> String {
 }
 
 /// The two largest units of a time.
-fn lasting(seconds: i64) -> String {
+fn describe_duration(seconds: i64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
         60..3600 => format!("{}m{}s", seconds / 60, seconds % 60),
@@ -81,10 +81,10 @@ fn health(health: &Health) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(ModelStatus { answered_at, failed }) = &health.model {
         let answered = answered_at.as_deref().unwrap_or("never");
-        lines.push(format!("model: last answered {answered}, {}", told(failed)));
+        lines.push(format!("model: last answered {answered}, {}", describe_failure(failed)));
     }
     if health.store.failed_at.is_some() {
-        lines.push(format!("store: {}", told(&health.store)));
+        lines.push(format!("store: {}", describe_failure(&health.store)));
     }
     lines.push(match &health.last_error {
         Some(LastError { at, said }) => format!("last error: {}, {}", one_line(at, 40), one_line(said, 400)),
@@ -94,7 +94,7 @@ fn health(health: &Health) -> Vec<String> {
 }
 
 /// What went wrong last, and whether it still does.
-fn told(failed: &LastFailure) -> String {
+fn describe_failure(failed: &LastFailure) -> String {
     let LastFailure { failed_at, reason, failing_since } = failed;
     let at = failed_at.as_deref().unwrap_or("never");
     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -118,7 +118,7 @@ fn queue(queue: Option<&QueueStatus>) -> Vec<String> {
     ]
 }
 
-fn today(status: &StatusReport) -> Vec<String> {
+fn describe_usage(status: &StatusReport) -> Vec<String> {
     let (today, bytes) = (&status.today, ByteSize(status.today.written_bytes_max));
     let mut lines = vec![match today.people.len() {
         0 => "today: nobody has used anything".to_owned(),
@@ -139,7 +139,7 @@ fn today(status: &StatusReport) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::lasting;
+    use super::describe_duration;
 
     #[test]
     fn a_time_is_told_by_its_two_largest_units() {
@@ -153,7 +153,7 @@ mod tests {
             (86_400, "1d0h"),
             (40 * 86_400 + 7200, "40d2h"),
         ] {
-            assert_eq!(lasting(seconds), told, "{seconds}");
+            assert_eq!(describe_duration(seconds), told, "{seconds}");
         }
     }
 }

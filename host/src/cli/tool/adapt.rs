@@ -64,5 +64,5 @@ fn component_of(module: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 fn exports_start(module: &[u8]) -> bool {
-    cofferdam_warden::sandbox::imports::module_exports(module, "_start")
+    cofferdam_warden::sandbox::imports::exports_name(module, "_start")
 }

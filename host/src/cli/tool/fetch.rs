@@ -38,7 +38,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long)]
     plain_http: bool,
     /// How long one component may take, at most 1h
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = patience)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_timeout)]
     timeout: TimeSpan,
     /// Print JSON for programs
     #[arg(long)]
@@ -62,7 +62,7 @@ fn reference(text: &str) -> Result<ImageReference, String> {
     text.parse().map_err(|why| format!("it {why}"))
 }
 
-fn patience(text: &str) -> Result<TimeSpan, String> {
+fn parse_timeout(text: &str) -> Result<TimeSpan, String> {
     let span = TimeSpan::parse(text)?;
     if span.0 > TIME_MAX { Err("at most 1h; write e.g. 10m".to_owned()) } else { Ok(span) }
 }
@@ -73,7 +73,7 @@ type WantedComponents = BTreeMap<ImageReference, BTreeSet<SignerKey>>;
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let dir = arguments.policies.as_deref().or(config.policies_dir.as_deref());
     let policies = gateway::load_policies(dir).map_err(gateway::GatewayError::Policies)?;
-    let wanted = wanted(arguments, &policies)?;
+    let wanted = wanted_components(arguments, &policies)?;
     if wanted.is_empty() {
         tell(
             "no policy names a component of a registry; write component = { oci = \"REGISTRY/NAME@sha256:…\" }",
@@ -90,12 +90,12 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         time_max: arguments.timeout.0,
         component_bytes_max: COMPONENT_BYTES_MAX as u64,
     };
-    let store = gateway::fetched_to_write(config)?;
+    let store = gateway::open_fetched_for_writing(config)?;
     let mut all = Vec::new();
     for (reference, signers) in &wanted {
         let there = match is_there(&store, reference, signers) {
             true => Ok(false),
-            false => one(&store, reference, signers, &settings).map(|()| true),
+            false => fetch_one(&store, reference, signers, &settings).map(|()| true),
         };
         if let Err(why) = &there {
             tell(&format!("not fetched: {why:#}"));
@@ -107,7 +107,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 /// What the command line names, or else the policies; signed by all whom either names for it.
-fn wanted(arguments: &Arguments, policies: &PolicySet) -> anyhow::Result<WantedComponents> {
+fn wanted_components(arguments: &Arguments, policies: &PolicySet) -> anyhow::Result<WantedComponents> {
     let given = arguments.signer.as_deref().map(signer).transpose()?;
     let mut wanted = WantedComponents::new();
     for reference in &arguments.references {
@@ -153,7 +153,7 @@ fn is_there(store: &Store, reference: &ImageReference, signers: &BTreeSet<Signer
     store.component(reference, None).is_ok() && signers.iter().all(is_signed)
 }
 
-fn one(
+fn fetch_one(
     store: &Store,
     reference: &ImageReference,
     signers: &BTreeSet<SignerKey>,
@@ -173,7 +173,7 @@ fn one(
     };
     let fetched = runtime()?.block_on(cofferdam_oci::fetch(reference, signers, settings, &mut progress))?;
     check(&fetched)?;
-    let kept = store.writing().and_then(|writing| writing.keep(&fetched));
+    let kept = store.begin_write().and_then(|writing| writing.keep(&fetched));
     kept.with_context(|| format!("cannot keep {reference} in the state"))
 }
 

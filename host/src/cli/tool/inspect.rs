@@ -5,7 +5,7 @@ use super::super::Exit;
 use crate::config::Config;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
-use cofferdam_core::text::spelled_out_json;
+use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_policy::{ComponentSource, ToolPolicy};
 use cofferdam_review::tool::Inspected;
 use std::io::Write as _;
@@ -49,13 +49,13 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         pin(&candidate, policy, file)?;
         super::super::tell(&format!("pinned {} in {}", &candidate.binary.sha256()[..12], file.display()));
     } else {
-        problems.extend(policy.as_ref().and_then(|policy| candidate.unpinned(policy)));
+        problems.extend(policy.as_ref().and_then(|policy| candidate.pin_problem(policy)));
     }
     let skeletons: Vec<(String, String)> = match chosen {
         None => candidate.skeletons().into_iter().map(|s| (s.tool.to_string(), s.text)).collect(),
         Some(_) => Vec::new(),
     };
-    let could_be = candidate.could_be();
+    let could_be = candidate.possible_kinds();
     let seen = Inspected {
         file: &candidate.file,
         binary: &candidate.binary,
@@ -70,7 +70,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     };
     let mut out = std::io::stdout().lock();
     match arguments.json {
-        true => writeln!(out, "{}", spelled_out_json(&seen.json().to_string()))?,
+        true => writeln!(out, "{}", escape_deceptive_json(&seen.json().to_string()))?,
         false => write!(out, "{}", seen.text())?,
     }
     Ok(if problems.is_empty() || chosen.is_none() { Exit::Done } else { Exit::ProblemFound })
@@ -84,12 +84,12 @@ fn pin(candidate: &Candidate, policy: &ToolPolicy, file: &Path) -> anyhow::Resul
             "{}: {} takes the component {}, not a file; write: component = {{ file = \"{1}.wasm\", sha256 = \"{}\" }}",
             file.display(),
             policy.tool,
-            policy.component.shown(),
+            policy.component.describe(),
             candidate.binary.sha256()
         );
     };
     if *sha256 == candidate.binary.sha256() {
-        return place(candidate, &beside(file, component));
+        return place(candidate, &policy_path(file, component));
     }
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let quoted = format!("\"{sha256}\"");
@@ -100,11 +100,11 @@ fn pin(candidate: &Candidate, policy: &ToolPolicy, file: &Path) -> anyhow::Resul
             candidate.binary.sha256()
         );
     }
-    place(candidate, &beside(file, component))?;
+    place(candidate, &policy_path(file, component))?;
     replace(file, text.replace(&quoted, &format!("\"{}\"", candidate.binary.sha256())).as_bytes())
 }
 
-fn beside(file: &Path, component: &str) -> PathBuf {
+fn policy_path(file: &Path, component: &str) -> PathBuf {
     file.parent().unwrap_or(Path::new("")).join(component)
 }
 

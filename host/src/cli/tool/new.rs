@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let name = ToolName::parse(&arguments.name)?;
     let name = name.as_str();
     if arguments.lang != Language::Rust {
-        return in_another_language(name, arguments);
+        return create_foreign(name, arguments);
     }
     if TAKEN.split_whitespace().any(|word| word == name) || name.contains("__") || is_dependency(name) {
         bail!("{name:?} is a tool name, but no good name for a Rust crate; write e.g. my_tool");
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 /// A folder with the contract, a policy and a script that builds the component.
-fn in_another_language(name: &str, arguments: &Arguments) -> anyhow::Result<Exit> {
+fn create_foreign(name: &str, arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.sdk.is_some() || arguments.sdk_version.is_some() {
         bail!("the SDK is for Rust; leave --sdk and --sdk-version out");
     }

@@ -43,7 +43,7 @@ impl TrialFolders {
 
 /// The workspace that was named for this very run. What the environment or the configuration say is
 /// a gateway's, and an experiment does not write there.
-pub(super) fn named_workspace() -> Option<PathBuf> {
+pub(super) fn workspace_from_flags() -> Option<PathBuf> {
     let matches = super::super::Cli::command().try_get_matches().ok()?;
     let mut matches = &matches;
     while let Some((_, inner)) = matches.subcommand() {

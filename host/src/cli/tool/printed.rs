@@ -14,7 +14,7 @@ pub(super) struct PrintedLines(Arc<Mutex<VecDeque<String>>>);
 
 impl PrintedLines {
     /// What takes the lines.
-    pub(super) fn taking(&self) -> Reports {
+    pub(super) fn reporter(&self) -> Reports {
         let lines = self.0.clone();
         Arc::new(move |line: &str| {
             let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,7 +28,7 @@ impl PrintedLines {
     }
 
     /// The lines, if the call ended in a way that they may explain.
-    pub(super) fn of_crash<T>(&self, result: &Result<T, ToolError>) -> Vec<String> {
+    pub(super) fn crash_lines<T>(&self, result: &Result<T, ToolError>) -> Vec<String> {
         let crashed = [ErrorCode::Trapped, ErrorCode::OutOfMemory, ErrorCode::TimedOut];
         match result {
             Err(error) if crashed.contains(&error.code) => {

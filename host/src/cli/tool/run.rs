@@ -2,7 +2,7 @@
 //! result is on stdout as `call` prints it; the audit's records of it are on stderr.
 
 use super::super::{Exit, Output, audit, call, tell};
-use super::places::{TrialFolders, named_workspace};
+use super::places::{TrialFolders, workspace_from_flags};
 use super::printed::PrintedLines;
 use crate::config::Config;
 use crate::gateway::audit_file;
@@ -41,7 +41,7 @@ pub(in crate::cli) struct Arguments {
 
 /// What to write for a tool that failed because nothing is granted; it may have failed for another
 /// reason.
-fn how_to_grant(policy: &ToolPolicy) -> String {
+fn explain_grant(policy: &ToolPolicy) -> String {
     let tool = &policy.tool;
     let argument = policy.arguments.keys().next().map_or_else(|| "path".into(), |at| toml_key(at));
     format!(
@@ -66,7 +66,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
             return call::print(Err(refused));
         }
     };
-    let workspace = named_workspace();
+    let workspace = workspace_from_flags();
     match &workspace {
         Some(dir) => tell(&format!("workspace: {}", dir.display())),
         None => tell("workspace: a temporary folder, removed at the end; --workspace DIR keeps one"),
@@ -84,13 +84,13 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let text =
         call::arguments_text(gateway.toolbox.registry(), &name, arguments.args.as_deref(), &arguments.pairs)?;
     let printed = PrintedLines::default();
-    let result = call::answer(&gateway, name, text, attachments, None, Some(printed.taking()))?;
-    let last = printed.of_crash(&result);
+    let result = call::answer(&gateway, name, text, attachments, None, Some(printed.reporter()))?;
+    let last = printed.crash_lines(&result);
     if !last.is_empty() {
         tell(&format!("it printed last:\n    {}", last.join("\n    ")));
     }
     if arguments.policy.is_none() && result.as_ref().is_err_and(may_lack_a_grant) {
-        tell(&how_to_grant(&policy));
+        tell(&explain_grant(&policy));
     }
     let exit = call::print(result)?;
     let records = gateway.warden.audit().head().seq.saturating_sub(before);

@@ -5,7 +5,7 @@
 
 use super::super::{Exit, call, tell};
 use super::case::read_all;
-use super::places::{TrialFolders, named_workspace};
+use super::places::{TrialFolders, workspace_from_flags};
 use super::printed::PrintedLines;
 use crate::config::Config;
 use crate::gateway::Gateway;
@@ -43,11 +43,11 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
-    if named_workspace().is_some() {
+    if workspace_from_flags().is_some() {
         bail!("each case has a workspace of its own; put its files under \"workspace\" of the case");
     }
     let (file, folder) = match arguments.path.is_dir() {
-        true => (built(&arguments.path)?, arguments.path.as_path()),
+        true => (build_crate(&arguments.path)?, arguments.path.as_path()),
         false => (arguments.path.clone(), Path::new(".")),
     };
     let cases = read_all(&arguments.cases.clone().unwrap_or_else(|| folder.join("cases")))?;
@@ -56,15 +56,15 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let Some(candidate) = super::candidate(config, &file)? else { return Ok(Exit::ToolFailed) };
     let policy = match candidate.policy(chosen.as_deref()) {
         Ok(policy) => policy,
-        Err(problems) => return unloadable(&problems, arguments),
+        Err(problems) => return report_unloadable(&problems, arguments),
     };
     let problems = candidate.problems(&policy);
     if !problems.is_empty() {
-        return unloadable(&problems, arguments);
+        return report_unloadable(&problems, arguments);
     }
     let mut ran = Vec::new();
     for case in &cases {
-        let told = one(config, &candidate, &policy, case)
+        let told = run_case(config, &candidate, &policy, case)
             .with_context(|| format!("{} cannot be run", case.file.display()))?;
         if !arguments.json {
             tell_one(case, &told)?;
@@ -90,7 +90,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     Ok(if failed == 0 { Exit::Done } else { Exit::ToolFailed })
 }
 
-fn unloadable(problems: &[String], arguments: &Arguments) -> anyhow::Result<Exit> {
+fn report_unloadable(problems: &[String], arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.json {
         let said = json!({ "ok": false, "passed": 0, "failed": 0, "cases": [], "problems": problems });
         writeln!(std::io::stdout(), "{said}")?;
@@ -115,7 +115,7 @@ fn tell_one(case: &Case, told: &[String]) -> anyhow::Result<()> {
 }
 
 /// Runs a case with a workspace, a state and a gateway of its own.
-fn one(
+fn run_case(
     config: &Config,
     candidate: &Candidate,
     policy: &ToolPolicy,
@@ -136,11 +136,11 @@ fn one(
     let attachments = call::attach(&gateway, &places.config, &attached)?;
     let text = Value::Object(case.arguments.clone()).to_string();
     let printed = PrintedLines::default();
-    let takes = Some(printed.taking());
-    let answer = call::called(&gateway, policy.tool.to_string(), Ok(text), attachments, None, takes)?;
-    let last = printed.of_crash(&answer);
+    let takes = Some(printed.reporter());
+    let answer = call::run_call(&gateway, policy.tool.to_string(), Ok(text), attachments, None, takes)?;
+    let last = printed.crash_lines(&answer);
     let (result, sent) = match answer {
-        Ok(ToolAnswer { result, attachments, .. }) => (Ok(result), sent(&gateway, attachments)?),
+        Ok(ToolAnswer { result, attachments, .. }) => (Ok(result), sent_files(&gateway, attachments)?),
         Err(error) => (Err(error), Vec::new()),
     };
     let mut after = WorkspaceFiles::new();
@@ -156,7 +156,7 @@ fn one(
 }
 
 /// What would have gone out with the reply.
-fn sent(gateway: &Gateway, files: Vec<OutgoingAttachment>) -> anyhow::Result<Vec<ExpectedFile>> {
+fn sent_files(gateway: &Gateway, files: Vec<OutgoingAttachment>) -> anyhow::Result<Vec<ExpectedFile>> {
     let read = |OutgoingAttachment { name, sha256, .. }: OutgoingAttachment| {
         let mut bytes = Vec::new();
         gateway
@@ -186,7 +186,7 @@ fn list(dir: &Path, shown: &str, files: &mut WorkspaceFiles) -> std::io::Result<
 }
 
 /// The component that cargo built from the crate in `dir`, if it is not older than its sources.
-fn built(dir: &Path) -> anyhow::Result<PathBuf> {
+fn build_crate(dir: &Path) -> anyhow::Result<PathBuf> {
     const BUILD: &str = "cargo build --release --target wasm32-wasip2";
     let manifest = dir.join("Cargo.toml");
     let text = std::fs::read_to_string(&manifest).with_context(|| {
@@ -202,16 +202,16 @@ fn built(dir: &Path) -> anyhow::Result<PathBuf> {
     let Ok(made) = std::fs::metadata(&file).and_then(|meta| meta.modified()) else {
         bail!("there is no {}; build the tool first: {BUILD}", file.display());
     };
-    if let Some(newer) = newer_than(made, &[manifest, dir.join("src")]) {
+    if let Some(newer) = find_newer(made, &[manifest, dir.join("src")]) {
         bail!("{} is older than {}; build the tool again: {BUILD}", file.display(), newer.display());
     }
     Ok(file)
 }
 
 /// A file at or below these paths that was changed after `made`.
-fn newer_than(made: SystemTime, paths: &[PathBuf]) -> Option<PathBuf> {
+fn find_newer(made: SystemTime, paths: &[PathBuf]) -> Option<PathBuf> {
     paths.iter().find_map(|path| match std::fs::read_dir(path) {
-        Ok(entries) => newer_than(made, &entries.flatten().map(|e| e.path()).collect::<Vec<_>>()),
+        Ok(entries) => find_newer(made, &entries.flatten().map(|e| e.path()).collect::<Vec<_>>()),
         Err(_) => {
             let changed = std::fs::metadata(path).and_then(|meta| meta.modified()).ok()?;
             (changed > made).then(|| path.clone())

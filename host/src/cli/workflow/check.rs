@@ -1,7 +1,7 @@
 //! `cofferdam workflow check`: what a run would begin with, and what is wrong with its files;
 //! contacts nothing.
 
-use super::given::{RunInput, RunSettings, listed_variables};
+use super::given::{RunInput, RunSettings, redact_variables};
 use crate::cli::call::this_user;
 use crate::cli::{Exit, told};
 use crate::config::Config;
@@ -13,7 +13,7 @@ use crate::workflows::{
 use anyhow::Context as _;
 use cofferdam_agent::tools::Registry;
 use cofferdam_core::path::GuestPath;
-use cofferdam_core::text::spelled_out_json;
+use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::{ErrorCode, wire_name};
 use cofferdam_policy::PolicySet;
 use cofferdam_workflow::{Context, PlannedTask, PlannedWork, ReadyAttachment, RunPlan};
@@ -59,7 +59,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             Ok(one) => checked.push(one),
             Err(error) => {
                 refused = true;
-                log::say(Level::ERROR, &told::told(&error));
+                log::say(Level::ERROR, &told::describe_error(&error));
             }
         }
     }
@@ -68,7 +68,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     }
     let mut out = std::io::stdout().lock();
     for one in &checked {
-        writeln!(out, "{}", spelled_out_json(&one.line.to_string()))?;
+        writeln!(out, "{}", escape_deceptive_json(&one.line.to_string()))?;
     }
     Ok(if checked.iter().all(|one| one.is_sound) { Exit::Done } else { Exit::ProblemFound })
 }
@@ -86,9 +86,9 @@ impl Checker<'_> {
         let context = Context {
             run: format!("{}-check", workflow.id),
             input: given.input(workflow).with_context(|| workflow.sources[0].name.clone())?,
-            env: listed_variables(&self.config.workflows.env),
+            env: redact_variables(&self.config.workflows.env),
             trigger: trigger(),
-            tools: if workflow.names_tools() { self.described()? } else { Map::new() },
+            tools: if workflow.names_tools() { self.describe_tools()? } else { Map::new() },
         };
         let plan = RunPlan::begin(workflow.clone(), &context)?;
         workflows::check_addresses(&plan, &self.config.workflow_attachments)
@@ -104,7 +104,7 @@ impl Checker<'_> {
             problems.extend(found.into_iter().map(
                 |GatherProblem { code, message }| json!({ "code": code, "message": message, "task": task.id }),
             ));
-            let attachments: Vec<_> = attachments.iter().map(shown).collect();
+            let attachments: Vec<_> = attachments.iter().map(attachment_json).collect();
             tasks.push(json!({ "id": task.id, "attachments": attachments }));
         }
         let is_sound = problems.is_empty();
@@ -162,7 +162,7 @@ impl Checker<'_> {
         Some(GatherProblem { code: ErrorCode::UnknownTool, message })
     }
 
-    fn described(&mut self) -> anyhow::Result<Map<String, Value>> {
+    fn describe_tools(&mut self) -> anyhow::Result<Map<String, Value>> {
         if self.tools.is_none() {
             let registry = gateway::look(self.config, self.config.policies_dir.as_deref())?;
             *self.tools = Some(descriptions(&registry));
@@ -186,7 +186,7 @@ pub(in crate::cli) fn trigger() -> Value {
     json!({ "kind": "cli", "channel": caller.channel, "sender": caller.sender, "files": [] })
 }
 
-fn shown(one: &GatheredAttachment) -> Value {
+fn attachment_json(one: &GatheredAttachment) -> Value {
     let is_url = match &one.bytes {
         ByteSource::At(..) | ByteSource::ToDownload(..) | ByteSource::Downloaded(..) => true,
         ByteSource::Local(..) => false,

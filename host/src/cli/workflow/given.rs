@@ -109,7 +109,7 @@ impl RunSettings {
 }
 
 /// The variables that the operator lists, as they are in this process.
-pub(in crate::cli) fn listed_variables(names: &[String]) -> Map<String, Value> {
+pub(in crate::cli) fn redact_variables(names: &[String]) -> Map<String, Value> {
     let value = |name: &String| std::env::var(name).map_or(Value::Null, Value::String);
     names.iter().map(|name| (name.clone(), value(name))).collect()
 }

@@ -6,7 +6,7 @@ mod graph;
 mod runs;
 
 pub(super) use check::{descriptions, trigger};
-pub(super) use given::{RunInput, RunSettings, listed_variables};
+pub(super) use given::{RunInput, RunSettings, redact_variables};
 pub(super) use runs::{Resumed, line, print};
 
 use super::{Exit, Output};

@@ -2,14 +2,14 @@
 //! runs.
 
 use crate::cli::call::this_user;
-use crate::cli::run::no_such_run;
+use crate::cli::run::report_no_run;
 use crate::cli::{Exit, Output, runtime};
 use crate::config::Config;
 use crate::gateway;
 use crate::workflows::{RunLock, end_of, trigger_of};
 use anyhow::Context as _;
 use cofferdam_core::audit::AuditEvent;
-use cofferdam_core::text::{one_line, spelled_out_json};
+use cofferdam_core::text::{one_line, escape_deceptive_json};
 use cofferdam_store::{self as store, KeptRun, RunOwner, RunState, Store};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(in crate::cli) struct Resumed {
 }
 
 /// The store, where there is one.
-fn opened(config: &Config) -> anyhow::Result<Option<Store>> {
+fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
     let file = config.state_dir.join(store::FILE_NAME);
     if !file.try_exists().with_context(|| file.display().to_string())? {
         return Ok(None);
@@ -46,8 +46,8 @@ fn opened(config: &Config) -> anyhow::Result<Option<Store>> {
 }
 
 pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
-    let runs = match opened(config)? {
-        Some(store) => runtime()?.block_on(store.listed_runs())?,
+    let runs = match open_store(config)? {
+        Some(store) => runtime()?.block_on(store.list_runs())?,
         None => Vec::new(),
     };
     let state = |run: &store::ListedRun| {
@@ -60,7 +60,7 @@ pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
             .iter()
             .map(|run| json!({ "run": run.run, "workflow": run.workflow, "state": state(run) }))
             .collect();
-        writeln!(out, "{}", spelled_out_json(&json!({ "runs": runs }).to_string()))?;
+        writeln!(out, "{}", escape_deceptive_json(&json!({ "runs": runs }).to_string()))?;
         return Ok(Exit::Done);
     }
     for run in &runs {
@@ -70,24 +70,24 @@ pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn show(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
-    let kept = match opened(config)? {
-        Some(store) => runtime()?.block_on(store.kept_run(&one.run))?,
+    let kept = match open_store(config)? {
+        Some(store) => runtime()?.block_on(store.load_run(&one.run))?,
         None => None,
     };
-    let Some(kept) = kept else { return Ok(no_such_run(&one.run)) };
+    let Some(kept) = kept else { return Ok(report_no_run(&one.run)) };
     print(config, &kept, one.output)?;
     Ok(Exit::Done)
 }
 
 pub(super) fn cancel(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
-    let Some(store) = opened(config)? else { return Ok(no_such_run(&one.run)) };
+    let Some(store) = open_store(config)? else { return Ok(report_no_run(&one.run)) };
     let audit = AuditLog::open_with(&gateway::audit_file(config), &config.audit)?;
     let runtime = runtime()?;
     let (cancelled, kept) = runtime.block_on(async {
         let cancelled = store.cancel_run(&one.run, &this_user("cli")).await?;
-        Ok::<_, anyhow::Error>((cancelled, store.kept_run(&one.run).await?))
+        Ok::<_, anyhow::Error>((cancelled, store.load_run(&one.run).await?))
     })?;
-    let Some(kept) = kept else { return Ok(no_such_run(&one.run)) };
+    let Some(kept) = kept else { return Ok(report_no_run(&one.run)) };
     // Also where whoever cancelled it before was killed here.
     let ended = end_of(&kept).filter(|_| kept.state == RunState::Cancelled && kept.is_unnoted);
     if let Some(ended) = ended {
@@ -126,7 +126,7 @@ pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> 
             let (from, until) = (&waits.from, time_of(waits.until));
             line["waiting"] = json!({ "task": task.id, "from": from, "until": until });
         }
-        writeln!(out, "{}", spelled_out_json(&line.to_string()))?;
+        writeln!(out, "{}", escape_deceptive_json(&line.to_string()))?;
         return Ok(());
     }
     writeln!(out, "{}  {}", one_line(&kept.new.run, 200), state_of(kept, is_held))?;

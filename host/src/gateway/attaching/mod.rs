@@ -123,7 +123,7 @@ impl AttachServer {
     pub fn serve(self, listener: UnixListener) -> io::Result<()> {
         let serve = move || {
             for stream in listener.incoming() {
-                match stream.and_then(|stream| self.one(stream)) {
+                match stream.and_then(|stream| self.serve_one(stream)) {
                     Ok(()) => {}
                     Err(error) => tracing::info!(%error, "files from outside were not added"),
                 }
@@ -132,7 +132,7 @@ impl AttachServer {
         std::thread::Builder::new().name("attach".to_owned()).spawn(serve).map(drop)
     }
 
-    fn one(&self, stream: UnixStream) -> io::Result<()> {
+    fn serve_one(&self, stream: UnixStream) -> io::Result<()> {
         let until = Instant::now() + ATTACHING_TIME_MAX;
         let by = match rustix::net::sockopt::socket_peercred(&stream) {
             Ok(peer) => peer.uid.as_raw().to_string(),
@@ -141,7 +141,7 @@ impl AttachServer {
         let mut reader = BufReader::new(TimedStream { stream: &stream, until });
         let asked = match read_head(&mut reader) {
             Ok(asked) => asked,
-            Err(error) => return tell(&stream, left(until)?, &AttachAnswer::Refused { error }),
+            Err(error) => return tell(&stream, time_left(until)?, &AttachAnswer::Refused { error }),
         };
         let answer = match &asked.say {
             None => self.add(&asked, &mut reader, &by),
@@ -159,7 +159,7 @@ impl AttachServer {
             },
         };
         let answer = answer.unwrap_or_else(|error| AttachAnswer::Refused { error });
-        tell(&stream, left(until)?, &answer)
+        tell(&stream, time_left(until)?, &answer)
     }
 
     /// A message, out of the stream.
@@ -203,12 +203,12 @@ impl AttachServer {
         let intent = intent(asked, &origin, (&addition, by), call.clone());
         let delivery = Delivery { request: request.clone(), attachments };
         let journal: &dyn Journal = &*store;
-        self.audit.around(intent, || {
+        self.audit.change_audited(intent, || {
             let unkept =
                 |error| ToolError::new(ErrorCode::WriteFailed, format!("the files are not kept: {error}"));
             let deliver = || journal.deliver(call.as_str(), &delivery).map_err(unkept);
-            let handed = self.requests.while_open(&request, deliver);
-            handed.unwrap_or_else(|| Err(self.requests.nothing_open(&to).into()))?;
+            let handed = self.requests.run_while_open(&request, deliver);
+            handed.unwrap_or_else(|| Err(self.requests.not_open_error(&to).into()))?;
             let settled = self.runtime.block_on(store.settle());
             settled.map_err(|error| ToolError::new(ErrorCode::DurabilityUnknown, error.to_string()))
         })?;
@@ -304,14 +304,14 @@ struct TimedStream<'a> {
 
 impl Read for TimedStream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(left(self.until)?))?;
+        self.stream.set_read_timeout(Some(time_left(self.until)?))?;
         let mut stream = self.stream;
         stream.read(buffer)
     }
 }
 
 /// The time that is left.
-fn left(until: Instant) -> io::Result<Duration> {
+fn time_left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }

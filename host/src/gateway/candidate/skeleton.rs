@@ -35,13 +35,13 @@ fn arguments(schema: &Value) -> String {
 }
 
 /// That of a tool of the contract with this schema.
-pub(super) fn of_tool(tool: &ToolName, schema: &Value, sha256: &str) -> PolicySkeleton {
+pub(super) fn for_tool(tool: &ToolName, schema: &Value, sha256: &str) -> PolicySkeleton {
     let text = head(tool, &format!("{tool}.wasm"), sha256) + &arguments(schema);
     PolicySkeleton { tool: tool.clone(), text }
 }
 
 /// That of a command.
-pub(super) fn of_command(stem: &str, sha256: &str) -> PolicySkeleton {
+pub(super) fn for_command(stem: &str, sha256: &str) -> PolicySkeleton {
     let tool = name(stem);
     let text = head(&tool, &format!("{tool}.wasm"), sha256)
         + &format!(
@@ -54,7 +54,7 @@ pub(super) fn of_command(stem: &str, sha256: &str) -> PolicySkeleton {
 }
 
 /// Those of functions whose types JSON can hold, one each.
-pub(super) fn of_functions(functions: &[ExportedFunction], stem: &str, sha256: &str) -> Vec<PolicySkeleton> {
+pub(super) fn for_functions(functions: &[ExportedFunction], stem: &str, sha256: &str) -> Vec<PolicySkeleton> {
     let component = format!("{}.wasm", name(stem));
     let mut taken = BTreeSet::new();
     let usable = functions.iter().filter_map(|function| Some((function, function.schemas.as_ref().ok()?)));

@@ -11,7 +11,7 @@ use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewMessage, NewReply, NewWait, SendState, Store, StoreError, WaitState};
-use cofferdam_store::{now_ms, plain};
+use cofferdam_store::{now_ms, plain_letters};
 use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use cofferdam_workflow::{ApproveWork, PlannedWork, ReadySend, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
@@ -36,16 +36,16 @@ pub struct ChannelPeople {
     pub channels: Vec<&'static str>,
 }
 
-fn unreached(error: &UnreachableReason) -> ToolError {
+fn unreached_error(error: &UnreachableReason) -> ToolError {
     ToolError::new(ErrorCode::SendFailed, one_line(&error.to_string(), 500))
 }
 
 /// To somebody whom nobody serves.
-pub(in crate::workflows) fn denied(to: &str) -> ToolError {
+pub(in crate::workflows) fn recipient_denied(to: &str) -> ToolError {
     ToolError::new(ErrorCode::RecipientDenied, format!("{} {CLOSED}", one_line(to, 80)))
 }
 
-fn cancelled() -> GatherProblem {
+fn cancelled_problem() -> GatherProblem {
     ToolError::cancelled().into()
 }
 
@@ -60,14 +60,14 @@ impl ChannelPeople {
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Messenger>, ToolError> {
         if !self.channels.iter().any(|channel| *channel == person.channel) {
-            return Err(denied(&person.to_string()));
+            return Err(recipient_denied(&person.to_string()));
         }
         loop {
             if let Some(messenger) = self.runs.messenger(&person.channel) {
-                return if messenger.serves(&person.sender) {
+                return if messenger.is_served(&person.sender) {
                     Ok(messenger)
                 } else {
-                    Err(denied(&person.to_string()))
+                    Err(recipient_denied(&person.to_string()))
                 };
             }
             tokio::select! {
@@ -82,13 +82,13 @@ impl ChannelPeople {
 ///
 /// # Errors
 /// `send_failed` with what the platform said.
-pub async fn sent(
+pub async fn await_sent(
     store: &Store,
     turn: &TurnId,
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, ToolError> {
     loop {
-        let looked = store.message_sent(turn).await;
+        let looked = store.load_send_state(turn).await;
         match looked
             .map_err(|error| ToolError::new(ErrorCode::Internal, one_line(&error.to_string(), 500)))?
         {
@@ -109,7 +109,7 @@ impl Executor {
         person: &Caller,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Messenger>, GatherProblem> {
-        let people = self.people.as_ref().ok_or_else(|| denied(&person.to_string()))?;
+        let people = self.people.as_ref().ok_or_else(|| recipient_denied(&person.to_string()))?;
         Ok(people.messenger(person, cancel).await?)
     }
 
@@ -125,8 +125,8 @@ impl Executor {
         let ready = run.plan.message(work, outputs)?;
         let messenger = self.messenger(&ready.to, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
-        let private = reached(|| messenger.open(&ready.to.sender), cancel).await?;
-        if self.store.message_sent(&turn).await.map_err(lost)? == SendState::Unknown {
+        let private = retry_reach(|| messenger.open(&ready.to.sender), cancel).await?;
+        if self.store.load_send_state(&turn).await.map_err(lost_problem)? == SendState::Unknown {
             let files = self.files(run, &ready, &turn)?;
             let response =
                 OutgoingResponse { attachments: files.clone(), ..OutgoingResponse::text(ready.text.clone()) };
@@ -150,25 +150,25 @@ impl Executor {
                 files,
                 place: private.place,
             };
-            let kept = self.store.keep_message(new).await.map_err(lost)?;
+            let kept = self.store.keep_message(new).await.map_err(lost_problem)?;
             self.warden.outgoing().release(&turn);
             match kept {
                 Some(message) => messenger.send(message).await,
                 // The run has ended.
-                None => return Err(cancelled()),
+                None => return Err(cancelled_problem()),
             }
         }
-        let id = self.out(&turn, cancel).await?;
+        let id = self.await_first_id(&turn, cancel).await?;
         Ok(json!({ "channel": ready.to.channel, "channelId": private.chat, "messageId": id }))
     }
 
     /// The platform's id of a message, once it is out.
-    pub(in crate::workflows) async fn out(
+    pub(in crate::workflows) async fn await_first_id(
         &self,
         turn: &TurnId,
         cancel: &CancellationToken,
     ) -> Result<String, GatherProblem> {
-        Ok(sent(&self.store, turn, cancel).await?.into_iter().next().unwrap_or_default())
+        Ok(await_sent(&self.store, turn, cancel).await?.into_iter().next().unwrap_or_default())
     }
 
     /// The files of a message, held until it is out.
@@ -212,13 +212,13 @@ impl Executor {
         let sent = match &run.plan.tasks[work.reply_to].work {
             PlannedWork::Send(send) => run.plan.message(send, outputs),
             // The file was refused.
-            _ => return self.end(run, n, Err(cancelled())).await,
+            _ => return self.end(run, n, Err(cancelled_problem())).await,
         };
-        let (ready, sent) = match ready.and_then(|ready| Ok((ready, sent?))) {
+        let (ready, sent) = match ready.and_then(|ready| Ok((ready, await_sent?))) {
             Ok(both) => both,
             Err(error) => return self.end(run, n, Err(error.into())).await,
         };
-        let from = sent.to.to_string();
+        let from = await_sent.to.to_string();
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
         let of = Some(work.reply_to);
         let new = NewWait { run: run.id.clone(), task: n, of, from: from.clone(), patience };
@@ -230,7 +230,7 @@ impl Executor {
                 Ok(TaskResult::Waits)
             }
             WaitState::Replied(reply) => {
-                let by = sent.to;
+                let by = await_sent.to;
                 self.note(run, WorkflowState::Resumed, Some(&by))?;
                 self.end(run, n, Ok(serde_json::from_str(&reply).unwrap_or_default())).await
             }
@@ -268,7 +268,7 @@ impl Executor {
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
         let new = NewWait { run: run.id.clone(), task: n, of: None, from: from.to_string(), patience };
         let left = self.begin_question(run, new).await?;
-        let approver = reached(|| messenger.approver(&from.sender, left), cancel).await?;
+        let approver = retry_reach(|| messenger.approver(&from.sender, left), cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let told = json!([from.to_string(), ready.text]).to_string();
         let approval = ApprovalRequest {
@@ -280,7 +280,7 @@ impl Executor {
             sha256: sha256_hex(told.as_bytes()),
             remember: Vec::new(),
         };
-        let decision = self.decided(approver.as_ref(), &approval, cancel).await?;
+        let decision = self.await_decision(approver.as_ref(), &approval, cancel).await?;
         let by = match &decision {
             Decision::Approved(by) | Decision::Denied(by) => Some(by),
             _ => None,
@@ -304,7 +304,7 @@ impl Executor {
 
     /// Notes that a question is asked, and how long it still is.
     async fn begin_question(&self, run: &PreparedRun, new: NewWait) -> Result<Duration, GatherProblem> {
-        let WaitState::Open { begins, until } = self.store.wait(new, now_ms()).await.map_err(lost)? else {
+        let WaitState::Open { begins, until } = self.store.wait(new, now_ms()).await.map_err(lost_problem)? else {
             return Ok(Duration::ZERO);
         };
         if begins {
@@ -314,7 +314,7 @@ impl Executor {
     }
 
     /// The decision; the question outlasts a stop of the program, and not the end of the run.
-    async fn decided(
+    async fn await_decision(
         &self,
         approver: &dyn Approver,
         approval: &ApprovalRequest,
@@ -327,11 +327,11 @@ impl Executor {
             decision = &mut deciding => decision,
             () = cancel.cancelled() => {
                 if self.stop.is_cancelled() {
-                    return Err(cancelled());
+                    return Err(cancelled_problem());
                 }
                 own.cancel();
                 deciding.await;
-                return Err(cancelled());
+                return Err(cancelled_problem());
             }
         };
         if decision == Decision::Withdrawn {
@@ -341,7 +341,7 @@ impl Executor {
                 () = cancel.cancelled() => {}
             }
             if self.stop.is_cancelled() {
-                return Err(cancelled());
+                return Err(cancelled_problem());
             }
         }
         Ok(decision)
@@ -352,7 +352,7 @@ fn failed(error: ExecuteError) -> GatherProblem {
     GatherProblem { code: ErrorCode::Internal, message: one_line(&error.to_string(), 500) }
 }
 
-pub(in crate::workflows) fn lost(error: StoreError) -> GatherProblem {
+pub(in crate::workflows) fn lost_problem(error: StoreError) -> GatherProblem {
     failed(error.into())
 }
 
@@ -360,15 +360,15 @@ pub(in crate::workflows) fn lost(error: StoreError) -> GatherProblem {
 ///
 /// # Errors
 /// `send_failed` where it never will.
-pub async fn reached<T, F>(mut attempt: impl FnMut() -> F, cancel: &CancellationToken) -> Result<T, ToolError>
+pub async fn retry_reach<T, F>(mut attempt: impl FnMut() -> F, cancel: &CancellationToken) -> Result<T, ToolError>
 where
     F: Future<Output = Result<T, UnreachableReason>>,
 {
     loop {
         match attempt().await {
-            Ok(reached) => return Ok(reached),
+            Ok(reached) => return Ok(retry_reach),
             Err(UnreachableReason::Now(why)) => tracing::debug!(why, "a person is tried again"),
-            Err(error @ UnreachableReason::Ever(_)) => return Err(unreached(&error)),
+            Err(error @ UnreachableReason::Ever(_)) => return Err(unreached_error(&error)),
         }
         tokio::select! {
             () = tokio::time::sleep(AGAIN) => {}
@@ -379,11 +379,11 @@ where
 
 /// What the parts of a message say, for who replies before their ids are noted.
 pub(in crate::workflows) fn texts(reply: &NewReply) -> Vec<String> {
-    reply.parts.iter().map(|part| plain(&said(&part.body))).collect()
+    reply.parts.iter().map(|part| plain_letters(&part_text(&part.body))).collect()
 }
 
 /// The words of a part: plain, or those of a bundle.
-fn said(body: &str) -> String {
+fn part_text(body: &str) -> String {
     let Ok(Value::Object(bundle)) = serde_json::from_str(body) else { return body.to_owned() };
     let words = bundle.get("caption").or_else(|| bundle.get("text")).and_then(Value::as_str);
     words.map_or_else(|| body.to_owned(), str::to_owned)

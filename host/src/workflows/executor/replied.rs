@@ -1,7 +1,7 @@
 //! The files of the reply that a run has waited for: the attachments of the calls that come after it,
 //! up to the next wait.
 
-use super::people::lost;
+use super::people::lost_problem;
 use super::{Executor, GatherProblem, PreparedRun};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::ToolError;
@@ -16,7 +16,7 @@ const NOT_UP: Duration = Duration::from_millis(100);
 impl Executor {
     /// The attachments of a tool's call in a task. They are fetched for a tool that may see them
     /// alone.
-    pub(super) async fn replied(
+    pub(super) async fn collect_attachments(
         &self,
         run: &PreparedRun,
         n: usize,
@@ -35,7 +35,7 @@ impl Executor {
         if !seen.iter().any(sees) {
             return Ok(Attachments::default());
         }
-        let Some((channel, files)) = self.store.files_of_reply(&run.id, of).await.map_err(lost)? else {
+        let Some((channel, files)) = self.store.files_of_reply(&run.id, of).await.map_err(lost_problem)? else {
             return Ok(Attachments::default());
         };
         // What is a channel's in the store begins with its name.

@@ -34,7 +34,7 @@ impl BeganInTurn {
     ///
     /// # Errors
     /// It is nothing that any release writes.
-    pub(in crate::workflows) fn of(kept: &KeptRun) -> Result<Self, serde_json::Error> {
+    pub(in crate::workflows) fn from_kept(kept: &KeptRun) -> Result<Self, serde_json::Error> {
         serde_json::from_str(&kept.new.began_with)
     }
 }
@@ -90,6 +90,6 @@ pub(in crate::workflows) fn event(new: &NewRun, state: WorkflowState, by: Option
 }
 
 /// A time in words: `24h`, `90s`.
-pub(in crate::workflows) fn in_words(milliseconds: i64) -> String {
+pub(in crate::workflows) fn describe_duration(milliseconds: i64) -> String {
     TimeSpan(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))).to_string()
 }

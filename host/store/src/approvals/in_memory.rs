@@ -24,12 +24,12 @@ struct HeldApprovals {
 impl ApprovalsInMemory {
     /// Forgets what was over before this, in milliseconds since 1970 UTC.
     pub fn prune(&self, before: i64) {
-        let mut held = self.held();
+        let mut held = self.lock();
         held.paths.retain(|(_, _, at)| *at >= before);
         held.asked.retain(|(_, _, approval)| approval.expires_at >= before);
     }
 
-    fn held(&self) -> MutexGuard<'_, HeldApprovals> {
+    fn lock(&self) -> MutexGuard<'_, HeldApprovals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -48,7 +48,7 @@ impl ApprovalStore for ApprovalsInMemory {
         let mut mine =
             ApprovalRow { id, place, message, state: ApprovalState::Asked, decided_by, expires_at };
         let (mut known, mut others) = (false, Vec::new());
-        let mut held = self.held();
+        let mut held = self.lock();
         for (_, named, approval) in held.asked.iter_mut().filter(|(of, ..)| *of == call) {
             if *named == sha256 {
                 (known, mine) = (true, approval.clone());
@@ -64,15 +64,15 @@ impl ApprovalStore for ApprovalsInMemory {
         Ok((mine, others))
     }
 
-    async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
-        if let Some(approval) = self.held().find(id) {
+    async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
+        if let Some(approval) = self.lock().find(id) {
             approval.message = Some(message.to_owned());
         }
         Ok(())
     }
 
     async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
-        Ok(self.held().find(id).cloned())
+        Ok(self.lock().find(id).cloned())
     }
 
     async fn decide(
@@ -81,7 +81,7 @@ impl ApprovalStore for ApprovalsInMemory {
         state: ApprovalState,
         by: Option<String>,
     ) -> Result<Option<ApprovalRow>, StoreError> {
-        let mut held = self.held();
+        let mut held = self.lock();
         Ok(held.find(id).map(|approval| {
             if approval.state == ApprovalState::Asked {
                 let late = approval.expires_at <= now_ms();
@@ -93,7 +93,7 @@ impl ApprovalStore for ApprovalsInMemory {
     }
 
     async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError> {
-        let held = self.held();
+        let held = self.lock();
         let is_open = |approval: &&ApprovalRow| {
             approval.state != ApprovalState::Asked
                 && approval.message.is_some()
@@ -102,18 +102,18 @@ impl ApprovalStore for ApprovalsInMemory {
         Ok(held.asked.iter().map(|(_, _, approval)| approval).filter(is_open).cloned().collect())
     }
 
-    async fn choices_gone(&self, id: &str) -> Result<(), StoreError> {
-        self.held().choices.remove(id);
+    async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
+        self.lock().choices.remove(id);
         Ok(())
     }
 
     async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
-        self.held().paths.extend(paths.into_iter().map(|path| (of.clone(), path, now_ms())));
+        self.lock().paths.extend(paths.into_iter().map(|path| (of.clone(), path, now_ms())));
         Ok(())
     }
 
     fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError> {
-        let held = self.held();
+        let held = self.lock();
         let known = |path: &&String| held.paths.iter().any(|(whose, known, _)| whose == of && known == *path);
         Ok(paths.iter().filter(known).cloned().collect())
     }

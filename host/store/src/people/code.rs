@@ -13,7 +13,7 @@ pub(super) fn new_code() -> Result<String, PeopleError> {
     getrandom::fill(&mut bytes).map_err(|_| PeopleError::NoRandom)?;
     // 256 is a multiple of 32, so each letter is as likely as any other.
     let letters: String = bytes.iter().map(|b| char::from(ALPHABET[usize::from(b % 32)])).collect();
-    Ok(shown(&letters))
+    Ok(display_code(&letters))
 }
 
 /// A code as it was typed: in lower case, without its dash, with `O` for `0` and `I` or `L` for
@@ -27,10 +27,10 @@ pub fn read_code(typed: &str) -> Option<String> {
     let letters: String =
         typed.chars().filter(|c| *c != '-' && !c.is_whitespace()).take(LETTERS + 1).map(plain).collect();
     let known = |c: char| u8::try_from(c).is_ok_and(|b| ALPHABET.contains(&b));
-    (letters.chars().count() == LETTERS && letters.chars().all(known)).then(|| shown(&letters))
+    (letters.chars().count() == LETTERS && letters.chars().all(known)).then(|| display_code(&letters))
 }
 
-fn shown(letters: &str) -> String {
+fn display_code(letters: &str) -> String {
     format!("{}-{}", &letters[..LETTERS / 2], &letters[LETTERS / 2..])
 }
 

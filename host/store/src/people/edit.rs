@@ -35,7 +35,7 @@ impl<'a> PeopleEdit<'a> {
     }
 
     /// Everybody as the change leaves it.
-    pub fn listed(&self) -> &PeopleList {
+    pub fn list(&self) -> &PeopleList {
         &self.listed
     }
 

@@ -10,7 +10,7 @@ type Columns = (NewRun, String, Option<String>, Option<String>, i64, Option<Stri
 /// Those of a task.
 type TaskColumns = (String, String, Option<String>, Option<String>, Option<(String, i64)>);
 
-pub(super) fn kept(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
+pub(super) fn load_run(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
     let read = |row: &Row<'_>| -> rusqlite::Result<Columns> {
         let by = Caller { channel: row.get(1)?, sender: row.get(2)? };
         let new = NewRun {

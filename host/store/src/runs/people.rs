@@ -7,7 +7,7 @@
 use super::due;
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
-use crate::streams::said;
+use crate::streams::note_place;
 use crate::{AnswerTo, NewReply, ReplyPlace, Sqlite, StoreError, StoredReply, WaitStore, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
@@ -86,7 +86,7 @@ pub enum WaitState {
 
 /// The letters and digits of a text: what a platform gives back of it, however it was written
 /// there.
-pub fn plain(text: &str) -> String {
+pub fn plain_letters(text: &str) -> String {
     let letters: String = text.chars().filter(|c| c.is_alphanumeric()).collect();
     if letters.is_empty() { text.split_whitespace().collect() } else { letters }
 }
@@ -97,7 +97,7 @@ impl WaitStore for Sqlite {
         self.write(move |tx| keep(tx, new)).await
     }
 
-    async fn message_sent(&self, turn: &TurnId) -> Result<SendState, StoreError> {
+    async fn load_send_state(&self, turn: &TurnId) -> Result<SendState, StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             let mut statement =
@@ -130,7 +130,7 @@ impl WaitStore for Sqlite {
 
     async fn files_of_reply(&self, run: &str, task: usize) -> Result<Option<(String, String)>, StoreError> {
         let run = run.to_owned();
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             let found =
                 "SELECT channel, files FROM run_message WHERE run = ?1 AND n = ?2 AND files IS NOT NULL";
             let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -140,7 +140,7 @@ impl WaitStore for Sqlite {
     }
 
     async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             let mut statement = tx.prepare_cached(due::TO_GO_ON)?;
             let rows = statement.query_map([now, deadline], |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -167,8 +167,8 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
-        self.ride(|tx| {
+    async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
+        self.commit_along(|tx| {
             let mut statement = tx.prepare_cached(due::UNANSWERED)?;
             let rows = statement.query_map([], |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -230,7 +230,7 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn schedule_looked(&self, workflow: &str, now: i64) -> Result<i64, StoreError> {
+    async fn begin_schedule_check(&self, workflow: &str, now: i64) -> Result<i64, StoreError> {
         let workflow = workflow.to_owned();
         self.write(move |tx| {
             let before = tx
@@ -249,7 +249,7 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn schedule_done(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
+    async fn end_schedule_check(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
         let workflow = workflow.to_owned();
         self.write(move |tx| {
             tx.execute(
@@ -283,7 +283,7 @@ pub(super) fn keep(tx: &Transaction<'_>, new: NewMessage) -> Result<Option<Store
     }
     let now = now_ms();
     if let Some(place) = &new.place {
-        said(tx, &new.channel, place, now)?;
+        note_place(tx, &new.channel, place, now)?;
     }
     outgoing::hold(tx, new.turn.as_str(), &new.files)?;
     insert_reply(tx, &new.channel, &new.turn, new.reply, now)?;

@@ -1,7 +1,7 @@
 //! Whether an update is the reply that a run waits for: by the id of the message that it replies
 //! to, and by its words where that id could not be noted.
 
-use super::{due, plain};
+use super::{due, plain_letters};
 use crate::{StoreError, WaitReply, now_ms};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(crate) fn resolve(
             .query_row(params![channel, sender, album], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         if let Some((row, files)) = found {
-            let files = joined(files.as_deref(), answers.files.as_deref());
+            let files = join_files(files.as_deref(), answers.files.as_deref());
             tx.execute(
                 "UPDATE run_message SET files = ?2, replied_at = ?3 WHERE rowid = ?1",
                 params![row, files, now_ms()],
@@ -37,7 +37,7 @@ pub(crate) fn resolve(
          WHERE message.channel = ?1 AND message.recipient = ?2 ORDER BY message.rowid DESC",
     )?;
     let mut rows = statement.query(params![channel, sender])?;
-    let (mut by_text, said) = (None, plain(&answers.text));
+    let (mut by_text, said) = (None, plain_letters(&answers.text));
     while let Some(row) = rows.next()? {
         let (run, n): (String, i64) = (row.get(0)?, row.get(1)?);
         let (turn, texts): (String, String) = (row.get(2)?, row.get(3)?);
@@ -103,7 +103,7 @@ fn ids_of(tx: &Transaction<'_>, turn: &str) -> Result<String, StoreError> {
 }
 
 /// Two lists of files as one.
-fn joined(before: Option<&str>, more: Option<&str>) -> Option<String> {
+fn join_files(before: Option<&str>, more: Option<&str>) -> Option<String> {
     let read = |files: &str| serde_json::from_str::<Vec<Value>>(files).unwrap_or_default();
     let all: Vec<Value> = [before, more].into_iter().flatten().flat_map(read).collect();
     (!all.is_empty()).then(|| Value::from(all).to_string())

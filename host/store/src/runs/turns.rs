@@ -4,7 +4,7 @@
 use super::people::keep;
 use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
 use crate::replies::{insert_reply, reply};
-use crate::streams::said;
+use crate::streams::note_place;
 use crate::{
     Headers, NewReply, QueueMode, ReplyPlace, Sqlite, StoreError, StoredReply, TurnRunStore, now_ms,
     outgoing, steering,
@@ -109,7 +109,7 @@ impl TurnRunStore for Sqlite {
             }
             let now = now_ms();
             if let Some(place) = &place {
-                said(tx, &channel, place, now)?;
+                note_place(tx, &channel, place, now)?;
             }
             outgoing::hold(tx, turn.as_str(), &files)?;
             insert_reply(tx, &channel, &turn, message, now)?;
@@ -168,7 +168,7 @@ impl TurnRunStore for Sqlite {
     }
 
     async fn due_waits(&self, now: i64, settled: i64) -> Result<Vec<DueWait>, StoreError> {
-        self.ride(move |tx| {
+        self.commit_along(move |tx| {
             let mut statement = tx.prepare_cached(due::WAITS)?;
             let rows = statement.query_map([now, settled], |row| {
                 let is_replied = row.get::<_, String>(4)? == "replied";

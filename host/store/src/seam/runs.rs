@@ -11,10 +11,10 @@ pub trait RunStore: Send + Sync {
     async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError>;
 
     /// The run of this id.
-    async fn kept_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError>;
+    async fn load_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError>;
 
     /// The latest runs, at most [`RUNS_LISTED_MAX`](crate::RUNS_LISTED_MAX).
-    async fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError>;
+    async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError>;
 
     /// Notes that a task begins; false when its run has ended, or the task has.
     async fn begin_task(&self, run: &str, task: usize) -> Result<bool, StoreError>;
@@ -32,7 +32,7 @@ pub trait RunStore: Send + Sync {
 
     /// The runs that ended up to `until` and whose end is to be noted elsewhere, in milliseconds
     /// since 1970 UTC.
-    async fn unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError>;
+    async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError>;
 
     /// The end of a run is noted.
     async fn end_noted(&self, run: &str) -> Result<(), StoreError>;

@@ -12,7 +12,7 @@ pub trait WaitStore: Send + Sync {
     async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>, StoreError>;
 
     /// What became of a message; once it is out, its ids are kept for as long as its run.
-    async fn message_sent(&self, turn: &TurnId) -> Result<SendState, StoreError>;
+    async fn load_send_state(&self, turn: &TurnId) -> Result<SendState, StoreError>;
 
     /// Begins a wait, unless it has begun, and says how it stands. One whose time is over has timed
     /// out, unless somebody has replied before.
@@ -34,7 +34,7 @@ pub trait WaitStore: Send + Sync {
     async fn acknowledge_run(&self, run: &str) -> Result<bool, StoreError>;
 
     /// Runs that have ended, and whose end was promised to be told and is not yet.
-    async fn unanswered_runs(&self) -> Result<Vec<String>, StoreError>;
+    async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError>;
 
     /// Tells the end of such a run, once.
     async fn answer_run(
@@ -52,8 +52,8 @@ pub trait WaitStore: Send + Sync {
     async fn bound_waits(&self, now: i64) -> Result<(), StoreError>;
 
     /// Since when the times of a schedule have been looked for; from `now` on where they have not.
-    async fn schedule_looked(&self, workflow: &str, now: i64) -> Result<i64, StoreError>;
+    async fn begin_schedule_check(&self, workflow: &str, now: i64) -> Result<i64, StoreError>;
 
     /// Notes that the times of a schedule up to this one need no further look.
-    async fn schedule_done(&self, workflow: &str, until: i64) -> Result<(), StoreError>;
+    async fn end_schedule_check(&self, workflow: &str, until: i64) -> Result<(), StoreError>;
 }

@@ -28,11 +28,11 @@ async fn what_waits_is_counted_beside_a_writer_and_nothing_is_made() {
     fixture.store.ask(asked("open", now_ms() + 60_000)).await.expect("asked");
     fixture.store.ask(asked("late", now_ms() - 1)).await.expect("asked");
     let expected = WaitingCounts { messages: 1, turns: 1, approvals: 1, replies: 1, parts: 2 };
-    assert_eq!(look.waiting().expect("read"), expected);
+    assert_eq!(look.count_waiting().expect("read"), expected);
     assert!(look.received_at().expect("read").is_some_and(|at| at <= now_ms()));
-    fixture.store.part_sent(&turn, 0, "m").await.expect("noted");
-    fixture.store.part_sent(&turn, 1, "m").await.expect("noted");
-    assert_eq!(look.waiting().expect("read"), WaitingCounts { replies: 0, parts: 0, ..expected });
+    fixture.store.mark_part_sent(&turn, 0, "m").await.expect("noted");
+    fixture.store.mark_part_sent(&turn, 1, "m").await.expect("noted");
+    assert_eq!(look.count_waiting().expect("read"), WaitingCounts { replies: 0, parts: 0, ..expected });
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn a_day_of_many_people_is_listed_from_the_top() {
         fixture.store.record(&format!("t{n}/0"), "h", &json!({}).into(), bytes).expect("recorded");
     }
     let look = DatabaseView::open(fixture.dir()).expect("opened").expect("there");
-    let today = look.today().expect("read");
+    let today = look.usage_today().expect("read");
     assert_eq!(today.len(), PEOPLE_LISTED_MAX as usize);
     assert_eq!((today[0].sender.clone(), today[0].written_bytes), (people.to_string(), 101));
 }

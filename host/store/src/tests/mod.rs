@@ -80,7 +80,7 @@ impl<E: Engine> Fixture<E> {
 
     async fn used(&self, sender: &str) -> (u64, u64) {
         let UsedToday { tokens, written_bytes } =
-            self.store.used(&caller(sender), now_ms()).await.expect("known");
+            self.store.load_usage(&caller(sender), now_ms()).await.expect("known");
         (tokens, written_bytes)
     }
 }

@@ -17,16 +17,16 @@ fn code(people: &People, sender: &str, now: i64) -> Option<WaitingStranger> {
 }
 
 fn senders(people: &People) -> Vec<String> {
-    people.listed().expect("readable").paired.iter().map(|one| one.sender.clone()).collect()
+    people.load().expect("readable").paired.iter().map(|one| one.sender.clone()).collect()
 }
 
 #[test]
 fn a_code_lets_its_person_in_once() {
     let dir = tempfile::tempdir().expect("a folder");
-    let people = People::of(dir.path());
+    let people = People::new(dir.path());
     let first = code(&people, "7", 0).expect("a code");
     assert_eq!(code(&people, "7", 5), Some(first.clone()), "one a person");
-    let other = People::of(dir.path());
+    let other = People::new(dir.path());
     assert_eq!(senders(&other), Vec::<String>::new());
     let mut edit = other.edit().expect("free");
     let paired = edit.accept(&first.code, "cli:0", 6).expect("let in");
@@ -50,7 +50,7 @@ fn a_code_lets_its_person_in_once() {
 #[test]
 fn a_code_expires_and_so_many_wait_at_most() {
     let dir = tempfile::tempdir().expect("a folder");
-    let people = People::of(dir.path());
+    let people = People::new(dir.path());
     let first = code(&people, "1", 0).expect("a code");
     let mut edit = people.edit().expect("free");
     assert!(matches!(edit.accept(&first.code, "cli:0", HOUR), Err(PeopleError::UnknownCode(_))));
@@ -62,26 +62,26 @@ fn a_code_expires_and_so_many_wait_at_most() {
     }
     assert_eq!(code(&people, "more", HOUR), None);
     assert!(code(&people, "more", 2 * HOUR).is_some(), "room once they have expired");
-    assert_eq!(people.listed().expect("readable").waiting.len(), 1);
+    assert_eq!(people.load().expect("readable").waiting.len(), 1);
 }
 
 #[test]
 fn a_code_of_a_clock_that_ran_ahead_is_none() {
     let dir = tempfile::tempdir().expect("a folder");
-    let people = People::of(dir.path());
+    let people = People::new(dir.path());
     let first = code(&people, "7", 9 * HOUR).expect("a code");
     let mut edit = people.edit().expect("free");
     assert!(matches!(edit.accept(&first.code, "cli:0", HOUR), Err(PeopleError::UnknownCode(_))));
     drop(edit);
     let second = code(&people, "7", HOUR).expect("a code");
     assert_ne!(second.code, first.code);
-    assert_eq!(people.listed().expect("readable").waiting, [second], "it makes room");
+    assert_eq!(people.load().expect("readable").waiting, [second], "it makes room");
 }
 
 #[test]
 fn so_many_are_let_in_at_most() {
     let dir = tempfile::tempdir().expect("a folder");
-    let people = People::of(dir.path());
+    let people = People::new(dir.path());
     let mut edit = people.edit().expect("free");
     for n in 0..PAIRED_MAX {
         let code = edit.code(new(&n.to_string(), 0), 0).expect("random numbers").expect("a code");
@@ -89,13 +89,13 @@ fn so_many_are_let_in_at_most() {
     }
     let code = edit.code(new("more", 0), 0).expect("random numbers").expect("a code");
     assert!(matches!(edit.accept(&code.code, "cli:0", 0), Err(PeopleError::TooMany)));
-    assert_eq!(edit.listed().paired.len(), PAIRED_MAX);
+    assert_eq!(edit.list().paired.len(), PAIRED_MAX);
 }
 
 #[test]
 fn what_cannot_be_read_lets_nobody_in_and_is_not_written_over() {
     let dir = tempfile::tempdir().expect("a folder");
-    let people = People::of(dir.path());
+    let people = People::new(dir.path());
     code(&people, "7", 0);
     let file = dir.path().join("people.json");
     for text in [
@@ -108,19 +108,19 @@ fn what_cannot_be_read_lets_nobody_in_and_is_not_written_over() {
         let new = dir.path().join("new");
         std::fs::write(&new, text).expect("writable");
         std::fs::rename(&new, &file).expect("writable");
-        assert!(matches!(people.listed(), Err(PeopleError::Foreign { .. })), "{text}");
+        assert!(matches!(people.load(), Err(PeopleError::Foreign { .. })), "{text}");
         assert!(people.edit().is_err(), "{text}");
         assert_eq!(std::fs::read_to_string(&file).expect("there"), text);
     }
     std::fs::remove_file(&file).expect("there");
     std::os::unix::fs::symlink("/dev/null", &file).expect("a link");
-    assert!(people.listed().is_err(), "a link is not followed");
+    assert!(people.load().is_err(), "a link is not followed");
 }
 
 #[test]
 fn who_changes_the_list_for_long_is_waited_for_only_so_long() {
     let dir = tempfile::tempdir().expect("a folder");
-    let (people, other) = (People::of(dir.path()), People::of(dir.path()));
+    let (people, other) = (People::new(dir.path()), People::new(dir.path()));
     let edit = people.edit().expect("free");
     let Err(busy) = other.edit() else { panic!("two change it") };
     assert!(matches!(busy, PeopleError::Busy(_)), "{busy}");
@@ -138,10 +138,10 @@ fn changes_at_the_same_time_all_count() {
             // Each with a handle of its own, as other processes have.
             scope.spawn(move || {
                 for m in 0..5 {
-                    code(&People::of(dir), &format!("{n}-{m}"), 0);
+                    code(&People::new(dir), &format!("{n}-{m}"), 0);
                 }
             });
         }
     });
-    assert_eq!(People::of(dir.path()).listed().expect("readable").waiting.len(), 20);
+    assert_eq!(People::new(dir.path()).load().expect("readable").waiting.len(), 20);
 }

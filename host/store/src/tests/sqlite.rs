@@ -132,8 +132,8 @@ async fn what_was_said_is_forgotten_when_it_is_done() {
     let turn = fixture.bound(1).await;
     fixture.store.end(CHANNEL, &turn, text_reply(&["a", "b"])).await.expect("it");
     assert_eq!(fixture.sql::<String>("SELECT raw FROM inbox"), "");
-    fixture.store.part_sent(&turn, 0, "100").await.expect("it");
-    fixture.store.part_failed(&turn, 1, "blocked", Vec::new()).await.expect("it");
+    fixture.store.mark_part_sent(&turn, 0, "100").await.expect("it");
+    fixture.store.mark_part_failed(&turn, 1, "blocked", Vec::new()).await.expect("it");
     assert_eq!(fixture.sql::<String>("SELECT group_concat(body || outcome) FROM part"), "100,blocked");
     fixture.store.persist(CHANNEL, vec![stranger(2, "7")]).await.expect("it");
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM inbox WHERE raw <> ''"), 0);
@@ -154,7 +154,7 @@ async fn what_belongs_to_a_turn_goes_with_it() {
         fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
     }
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM attempt"), 0);
-    fixture.store.part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
+    fixture.store.mark_part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
     fixture.store.prune(much_later()).await.expect("it");
     for table in ["inbox", "part", "reply"] {
         assert_eq!(fixture.sql::<i64>(&format!("SELECT count(*) FROM {table}")), 1, "{table}");
@@ -236,7 +236,7 @@ async fn so_many_moves_are_remembered() {
     tx.commit().expect("it");
     fixture.store.note_move(CHANNEL, "last".into(), "new".into()).await.expect("it");
     let places: Vec<_> =
-        fixture.store.moves(CHANNEL).await.expect("it").into_iter().map(|(from, _)| from).collect();
+        fixture.store.load_moves(CHANNEL).await.expect("it").into_iter().map(|(from, _)| from).collect();
     assert_eq!(places.len(), MOVES_MAX as usize);
     assert!(places.contains(&"last".to_owned()) && !places.contains(&"old1".to_owned()), "the oldest went");
 }
@@ -272,7 +272,7 @@ async fn what_was_told_unasked_is_forgotten() {
     let fixture = Fixture::<Files>::new();
     let turn = TurnId::new("telegram-1-allowed-7-1");
     fixture.store.tell(CHANNEL, &turn, text_reply(&["you are served"])).await.expect("it");
-    fixture.store.part_sent(&turn, 0, "1").await.expect("it");
+    fixture.store.mark_part_sent(&turn, 0, "1").await.expect("it");
     let later = now_ms() + i64::try_from(DONE_AGE_MAX.as_millis()).expect("small") + 1000;
     fixture.store.prune(later).await.expect("it");
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM reply"), 0);
@@ -288,7 +288,7 @@ async fn of_what_waits_to_be_said_to_a_turn_so_much_is_looked_at() {
         |id| NewUpdate { fate: UpdateFate::Pending(headers("s", "ann", QueueMode::Steer)), ..new(id, None) };
     fixture.store.persist(CHANNEL, (2..=last + 3).map(said).collect()).await.expect("it");
     let looked_at = async || -> Vec<i64> {
-        let steers = fixture.store.steers(CHANNEL, &turn).await.expect("it");
+        let steers = fixture.store.load_steers(CHANNEL, &turn).await.expect("it");
         steers.iter().map(|steer| steer.update.update_id).collect()
     };
     assert_eq!(looked_at().await, Vec::from_iter(2..=last));
@@ -308,7 +308,7 @@ async fn progress(store: &Store) -> usize {
     let waits = store.pending(CHANNEL, None, 9).await.expect("it").len();
     let bound = store.bound(CHANNEL).await.expect("it").len();
     let said = store.lines(&session, &turn).await.expect("it").len();
-    let unsent = store.unsent(CHANNEL).await.expect("it").len();
+    let unsent = store.load_unsent(CHANNEL).await.expect("it").len();
     let steps = [(0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 1, 1, 0), (0, 0, 1, 1), (0, 0, 1, 0)];
     let found = (waits, bound, said, unsent);
     steps.iter().position(|step| *step == found).unwrap_or_else(|| panic!("torn: {found:?}"))
@@ -324,7 +324,7 @@ async fn of_what_rides_a_loss_of_power_takes_the_latest_and_tears_nothing() {
     fixture.store.attempt(&turn, &caller("ann")).await.expect("noted");
     fixture.says("s", turn.as_str(), 0, "hello").await;
     fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
-    fixture.store.part_sent(&turn, 0, "5").await.expect("it");
+    fixture.store.mark_part_sent(&turn, 0, "5").await.expect("it");
     let whole = std::fs::read(&log).expect("a log");
     let mut seen = Vec::new();
     for length in (shortest..).step_by(1024).take_while(|length| *length < whole.len() as u64) {

@@ -26,7 +26,7 @@ fn message(turn: &str) -> NewMessage {
         channel: CHANNEL.into(),
         recipient: "ben".into(),
         turn: TurnId::new(turn),
-        texts: vec![plain("When is it?")],
+        texts: vec![plain_letters("When is it?")],
         is_awaited: true,
         reply: text_reply(&["When is it?"]),
         files: Vec::new(),
@@ -85,8 +85,8 @@ impl World {
         let again = store.keep_turn_message("send-1", message("turn-1/send-1")).await.expect("asked");
         assert_eq!(again, None, "kept once");
         let turn = TurnId::new("turn-1/send-1");
-        store.part_sent(&turn, 0, "77").await.expect("noted");
-        assert_eq!(store.message_sent(&turn).await.expect("asked"), SendState::Out(vec!["77".into()]));
+        store.mark_part_sent(&turn, 0, "77").await.expect("noted");
+        assert_eq!(store.load_send_state(&turn).await.expect("asked"), SendState::Out(vec!["77".into()]));
         store.end_turn_task("turn-1", "send-1", RunEnd::Done("{}".into())).await.expect("kept");
         Self { dir, store }
     }
@@ -111,7 +111,7 @@ impl World {
     }
 
     async fn state(&self) -> RunState {
-        self.store.kept_run("turn-1").await.expect("asked").expect("there").state
+        self.store.load_run("turn-1").await.expect("asked").expect("there").state
     }
 
     async fn end_turn(&self, id: i64) {
@@ -159,7 +159,7 @@ async fn a_reply_goes_on_once_and_is_answered_as_any_message() {
     assert!(world.idle(0).await.is_empty());
     world.end_turn(-5).await;
     assert_eq!((world.idle(0).await, world.state().await), (vec!["turn-1".to_owned()], RunState::Done));
-    assert!(world.store.unanswered_runs().await.expect("asked").is_empty(), "nothing more is told");
+    assert!(world.store.load_unanswered_runs().await.expect("asked").is_empty(), "nothing more is told");
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn whoever_ends_the_run_ends_what_waits_and_has_it_told() {
     let due = world.due(0).await;
     assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("ended"));
     assert!(!world.store.go_on(going(&due[0])).await.expect("asked") && world.due(0).await.is_empty());
-    assert_eq!(world.store.unanswered_runs().await.expect("asked"), ["turn-1"]);
+    assert_eq!(world.store.load_unanswered_runs().await.expect("asked"), ["turn-1"]);
     assert_eq!(world.waits("wait-2", "77").await, TurnWaited::Ended);
     assert_eq!(world.store.keep_turn_message("send-2", message("turn-1/send-2")).await.expect("asked"), None);
     assert!(!world.store.reopen_run("turn-1").await.expect("asked"));
@@ -260,7 +260,7 @@ async fn a_message_of_no_run_is_kept_once() {
     assert!(store.blobs_in_use().expect("asked").contains("ab"));
     let store = open(dir.path()).expect("a store");
     assert_eq!(store.keep_direct(new()).await.expect("asked"), None);
-    assert_eq!(store.unsent(CHANNEL).await.expect("asked").len(), 1, "it is sent at the next start");
+    assert_eq!(store.load_unsent(CHANNEL).await.expect("asked").len(), 1, "it is sent at the next start");
 }
 
 /// A run was ended while nobody served, or whoever waited was killed before it could say so.
@@ -277,7 +277,7 @@ async fn nobody_is_asked_for_a_run_that_has_ended() {
     };
     for call in ["turn-1/keep/0", "turn-11/keep/0", "other/0"] {
         world.store.ask(ask(call)).await.expect("asked");
-        world.store.approval_shown(call, "77").await.expect("noted");
+        world.store.mark_approval_shown(call, "77").await.expect("noted");
     }
     assert_eq!(world.store.open_choices(CHANNEL).await.expect("read"), [], "it goes on");
     assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("cancelled"));
@@ -288,7 +288,7 @@ async fn nobody_is_asked_for_a_run_that_has_ended() {
 
 impl World {
     async fn kept(&self, run: &str) -> KeptRun {
-        self.store.kept_run(run).await.expect("asked").expect("there")
+        self.store.load_run(run).await.expect("asked").expect("there")
     }
 
     /// A message of a run to Ben that is out under this id, and whose task still runs.
@@ -296,9 +296,9 @@ impl World {
         let turn = TurnId::new(format!("{run}/{id}"));
         let new = NewMessage { run: run.into(), ..self::message(turn.as_str()) };
         self.store.keep_turn_message(id, new).await.expect("kept").expect("the first time");
-        self.store.part_sent(&turn, 0, message).await.expect("noted");
+        self.store.mark_part_sent(&turn, 0, message).await.expect("noted");
         assert_eq!(
-            self.store.message_sent(&turn).await.expect("asked"),
+            self.store.load_send_state(&turn).await.expect("asked"),
             SendState::Out(vec![message.into()])
         );
     }
@@ -360,7 +360,7 @@ async fn of_two_runs_that_wait_each_goes_on_by_itself() {
     for run in ["turn-1", "turn-2"] {
         assert!(world.store.cancel_run(run, &caller("ann")).await.expect("ended"));
     }
-    assert_eq!(world.store.unanswered_runs().await.expect("asked"), ["turn-2"]);
+    assert_eq!(world.store.load_unanswered_runs().await.expect("asked"), ["turn-2"]);
 }
 
 #[tokio::test]
@@ -413,5 +413,5 @@ async fn of_a_runs_messages_and_waits_each_is_its_own() {
     assert_eq!((due.len(), due[0].reply.is_some()), (1, true), "the other one waits on, and is replied to");
     // What still waits was promised.
     assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("ended"));
-    assert_eq!(world.store.unanswered_runs().await.expect("asked"), ["turn-1"]);
+    assert_eq!(world.store.load_unanswered_runs().await.expect("asked"), ["turn-1"]);
 }

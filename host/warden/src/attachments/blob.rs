@@ -36,12 +36,12 @@ pub enum BlobBytes<'a> {
 
 impl Blob {
     /// Bytes in memory whose SHA-256 the caller knows.
-    pub fn in_memory(bytes: Bytes, sha256: [u8; 32]) -> Self {
+    pub fn from_bytes(bytes: Bytes, sha256: [u8; 32]) -> Self {
         Self(Arc::new(BlobShared { len: bytes.len() as u64, sha256, body: BlobBody::Memory(bytes) }))
     }
 
     /// The first `len` bytes of a file that nobody changes, and their SHA-256.
-    pub fn in_file(file: File, len: u64, sha256: [u8; 32]) -> Self {
+    pub fn from_file(file: File, len: u64, sha256: [u8; 32]) -> Self {
         Self(Arc::new(BlobShared { len, sha256, body: BlobBody::File(file) }))
     }
 

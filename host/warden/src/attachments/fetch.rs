@@ -14,14 +14,14 @@ const AT_ONCE_MAX: usize = 3;
 /// A file of a message, as its channel knows it: what can be kept in place of its bytes, as JSON.
 pub trait SentFile: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What its message says of it.
-    fn declared(&self) -> DeclaredFile;
+    fn declaration(&self) -> DeclaredFile;
 
     /// Where its message stands among those of its conversation; `None` where the channel does not
     /// say.
     fn place(&self) -> Option<i64>;
 
     /// Why it cannot be asked for, in words for its sender; `None` where it can.
-    fn missing(&self) -> Option<String>;
+    fn missing_reason(&self) -> Option<String>;
 }
 
 /// Brings the bytes of a channel's files.
@@ -45,9 +45,9 @@ pub async fn fetch_all<F: Fetcher>(
 ) -> Attachments {
     let mut admitted = Vec::new();
     for file in files {
-        match file.missing() {
-            None => admitted.extend(intake.admit(file.declared()).map(|download| (file, download))),
-            Some(reason) => intake.refuse(file.declared(), &reason),
+        match file.missing_reason() {
+            None => admitted.extend(intake.admit(file.declaration()).map(|download| (file, download))),
+            Some(reason) => intake.refuse(file.declaration(), &reason),
         }
     }
     let (mut done, of) = (0, admitted.len());

@@ -141,7 +141,7 @@ impl Download {
     }
 
     /// Bytes that have arrived.
-    pub fn taken(&self) -> u64 {
+    pub fn bytes_arrived(&self) -> u64 {
         self.writer.len()
     }
 
@@ -205,16 +205,16 @@ fn too_large_together(over: OverTurn) -> String {
 fn info_of(index: u32, declared: DeclaredFile) -> AttachmentInfo {
     AttachmentInfo {
         index,
-        name: AttachmentInfo::shown(declared.name.as_deref(), AttachmentInfo::NAME_BYTES_MAX),
+        name: AttachmentInfo::sanitize(declared.name.as_deref(), AttachmentInfo::NAME_BYTES_MAX),
         mime_type: UNKNOWN_TYPE.to_owned(),
-        declared_mime_type: AttachmentInfo::shown(
+        declared_mime_type: AttachmentInfo::sanitize(
             declared.mime_type.as_deref(),
             AttachmentInfo::MIME_BYTES_MAX,
         ),
         size: declared.size.unwrap_or(0),
         sha256: String::new(),
         unavailable: None,
-        source: AttachmentInfo::shown(declared.source.as_deref(), AttachmentInfo::SOURCE_BYTES_MAX),
+        source: AttachmentInfo::sanitize(declared.source.as_deref(), AttachmentInfo::SOURCE_BYTES_MAX),
     }
 }
 

@@ -42,7 +42,7 @@ impl Attachments {
 
     /// These and then `more`, whose indices go on from here: the whole list, and `more` as they are
     /// in it.
-    pub fn followed_by(&self, more: &Self) -> (Self, Self) {
+    pub fn extend_with(&self, more: &Self) -> (Self, Self) {
         let first = self.len();
         let moved = more.iter().cloned().enumerate().map(|(n, mut attachment)| {
             attachment.info.index = u32::try_from(first + n).unwrap_or(u32::MAX);

@@ -16,7 +16,7 @@ pub trait RecentAttachments: Send + Sync {
 
     /// Those of these attachments of earlier messages that can be had again, in any order; they are
     /// told by their source, so the caller compares the bytes. Dropping the future ends it.
-    async fn again(&self, wanted: &[AttachmentInfo]) -> Attachments;
+    async fn refetch(&self, wanted: &[AttachmentInfo]) -> Attachments;
 }
 
 impl fmt::Debug for dyn RecentAttachments {

@@ -63,7 +63,7 @@ pub fn sniff(reader: &mut (impl Read + Seek)) -> String {
     let detected = match detect(reader) {
         binary if is_text && (binary == UNKNOWN_TYPE || cannot_be_text(&binary)) => "text/plain".to_owned(),
         unknown if unknown == UNKNOWN_TYPE || (unknown == "text/plain" && !is_text) => {
-            by_beginning(&head).to_owned()
+            sniff_beginning(&head).to_owned()
         }
         detected => detected,
     };
@@ -94,7 +94,7 @@ fn detect(reader: &mut (impl Read + Seek)) -> String {
 }
 
 /// A last look at what is too short or too broken for the signatures' deeper checks.
-fn by_beginning(head: &[u8]) -> &'static str {
+fn sniff_beginning(head: &[u8]) -> &'static str {
     match head {
         [b'P', b'K', 3, 4, ..] => "application/zip",
         [_, _, _, _, b'f', b't', b'y', b'p', ..] => "video/mp4",

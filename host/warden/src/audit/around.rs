@@ -16,7 +16,7 @@ impl AuditLog {
     /// # Errors
     /// What the change says; or why its intent or its outcome cannot be written, and the next start
     /// writes the outcome then.
-    pub fn around(
+    pub fn change_audited(
         &self,
         intent: Intent,
         change: impl FnOnce() -> Result<(), ToolError>,
@@ -24,7 +24,7 @@ impl AuditLog {
         let failed = |error: AuditError| ToolError::new(ErrorCode::Internal, format!("the audit: {error}"));
         let began = Instant::now();
         // Nobody settles what is open until the outcome is written.
-        let _publishing = self.publishing().map_err(failed)?;
+        let _publishing = self.lock_publishing().map_err(failed)?;
         let seq = self.append(AuditEvent::Intent(intent.clone()), Durability::Synced).map_err(failed)?;
         let changed = change();
         let error = changed.as_ref().err();

@@ -185,16 +185,16 @@ impl Chain {
             LineKind::Foreign(why) => return Ok(ChainLink::Bad(self.unreadable(why))),
             LineKind::Torn(why) => {
                 let (line_number, start) = (self.lines, line.offset);
-                let begun = self.begins_next(line.bytes);
+                let begun = self.is_next_start(line.bytes);
                 self.torn.get_or_insert(TornLines { line: line_number, start, why, begun });
                 return Ok(ChainLink::Torn);
             }
         };
         self.begin_at(&record);
-        if let Some(bad) = self.misplaced(&record) {
+        if let Some(bad) = self.find_misplaced(&record) {
             return Ok(ChainLink::Bad(bad));
         }
-        if let Some(bad) = self.misrecovered(&record, line, file)? {
+        if let Some(bad) = self.find_misrecovered(&record, line, file)? {
             return Ok(ChainLink::Bad(bad));
         }
         self.head = Head { seq: record.seq, sha256: sha256_hex(line.bytes) };
@@ -224,11 +224,11 @@ impl Chain {
         };
         let (line, torn) = (self.lines.max(1), self.torn.is_some());
         let seq = if torn || self.head_line != self.lines { self.head.seq + 1 } else { self.head.seq };
-        Some(self.broken(BadRecord { line, seq, fault }))
+        Some(self.broken_record(BadRecord { line, seq, fault }))
     }
 
     /// Whether a line that is no record begins as the next one would, as far as it goes.
-    fn begins_next(&self, line: &[u8]) -> bool {
+    fn is_next_start(&self, line: &[u8]) -> bool {
         let record = format!("{{\"v\":{VERSION},\"seq\":{},", self.head.seq + 1);
         let length = line.len().min(record.len());
         line[..length] == record.as_bytes()[..length]
@@ -249,7 +249,7 @@ impl Chain {
         } else {
             return None;
         };
-        Some(self.broken(BadRecord { line: torn.line, seq: self.head.seq + 1, fault }))
+        Some(self.broken_record(BadRecord { line: torn.line, seq: self.head.seq + 1, fault }))
     }
 
     /// Goes on with the first line of the next file.
@@ -260,16 +260,16 @@ impl Chain {
     /// The first record that is missing before a head that something says there was.
     pub(super) fn cut(&self, fault: RecordFault) -> BrokenRecord {
         let line = self.torn.as_ref().map_or(self.lines + 1, |torn| torn.line);
-        self.broken(BadRecord { line, seq: self.head.seq + 1, fault })
+        self.broken_record(BadRecord { line, seq: self.head.seq + 1, fault })
     }
 
     /// A fault of the record that was just followed.
-    pub(super) fn fault_here(&self, fault: RecordFault) -> BrokenRecord {
+    pub(super) fn current_fault(&self, fault: RecordFault) -> BrokenRecord {
         let record = BadRecord { line: self.head_line, seq: self.head.seq, fault };
         BrokenRecord { file: self.head_file, record }
     }
 
-    fn broken(&self, record: BadRecord) -> BrokenRecord {
+    fn broken_record(&self, record: BadRecord) -> BrokenRecord {
         BrokenRecord { file: self.file, record }
     }
 
@@ -281,7 +281,7 @@ impl Chain {
         self.begin = ChainStart::AtGenesis;
     }
 
-    fn misplaced(&self, record: &Record) -> Option<BrokenRecord> {
+    fn find_misplaced(&self, record: &Record) -> Option<BrokenRecord> {
         let (expected, found) = (self.head.seq + 1, record.seq);
         let explains = matches!(record.event, AuditEvent::Recovered(_)) && found == expected;
         if let (Some(torn), false) = (&self.torn, explains) {
@@ -298,27 +298,27 @@ impl Chain {
         }
         if found != expected {
             let fault = RecordFault::WrongSeq { expected, found };
-            return Some(self.broken(BadRecord { line: self.lines, seq: found, fault }));
+            return Some(self.broken_record(BadRecord { line: self.lines, seq: found, fault }));
         }
         if record.prev == self.head.sha256 {
             return None;
         }
         if self.head.seq == 0 {
-            return Some(self.broken(BadRecord {
+            return Some(self.broken_record(BadRecord {
                 line: self.lines,
                 seq: found,
                 fault: RecordFault::WrongStart,
             }));
         }
         let next_line = self.lines;
-        Some(self.fault_here(if across {
+        Some(self.current_fault(if across {
             RecordFault::ChangedBeforeNext
         } else {
             RecordFault::Changed { next_line }
         }))
     }
 
-    fn misrecovered(
+    fn find_misrecovered(
         &self,
         record: &Record,
         line: &PositionedLine<'_>,
@@ -335,7 +335,7 @@ impl Chain {
             (AuditEvent::Recovered(_), None) => RecordFault::NoTornLine,
             _ => return Ok(None),
         };
-        Ok(Some(self.broken(BadRecord { line: self.lines, seq: record.seq, fault })))
+        Ok(Some(self.broken_record(BadRecord { line: self.lines, seq: record.seq, fault })))
     }
 
     /// The first of the lines that cannot be read: the torn one, or the one just met.
@@ -344,6 +344,6 @@ impl Chain {
             Some(torn) => (torn.line, torn.why.clone()),
             None => (self.lines, why),
         };
-        self.broken(BadRecord { line, seq: self.head.seq + 1, fault: RecordFault::NotARecord(why) })
+        self.broken_record(BadRecord { line, seq: self.head.seq + 1, fault: RecordFault::NotARecord(why) })
     }
 }

@@ -32,7 +32,7 @@ impl Checkpoint {
     /// The checkpoint in the file at `path`, if there is one that can be read.
     pub(super) fn load(path: &Path) -> Option<Self> {
         let mut text = String::new();
-        open::for_reading(path).ok()?.take(BYTES_MAX).read_to_string(&mut text).ok()?;
+        open::open_for_read(path).ok()?.take(BYTES_MAX).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
 
@@ -40,17 +40,17 @@ impl Checkpoint {
     /// names.
     ///
     /// Its file is found by its position: it may have been rotated away since.
-    pub(super) fn after(&self, files: &LogFiles) -> Result<Option<(usize, u64)>, AuditError> {
-        for index in files.holding(self.seq) {
+    pub(super) fn position_after(&self, files: &LogFiles) -> Result<Option<(usize, u64)>, AuditError> {
+        for index in files.files_with(self.seq) {
             let part = files.open(index)?;
-            if let Some(start) = self.after_in(&part)? {
+            if let Some(start) = self.position_in_part(&part)? {
                 return Ok(Some((index, start)));
             }
         }
         Ok(None)
     }
 
-    fn after_in(&self, part: &LogFile) -> Result<Option<u64>, AuditError> {
+    fn position_in_part(&self, part: &LogFile) -> Result<Option<u64>, AuditError> {
         if self.offset >= part.end {
             return Ok(None);
         }

@@ -73,7 +73,7 @@ pub fn read_entries(
     span: EntryRange,
     wanted: Option<Wanted>,
 ) -> Result<Entries, AuditError> {
-    let files = LogFiles::of(source)?;
+    let files = LogFiles::open(source)?;
     let mut entries = Entries { files, wanted, index: 0, lines: None, skip: 0, unreadable: 0 };
     if let EntryRange::Last(count) = span {
         entries.seek_last(count)?;
@@ -124,7 +124,7 @@ impl Entries {
             let Some(wanted) = &self.wanted else {
                 return Ok(Some(entry(line, self.files.path(self.index))));
             };
-            match quick(line.bytes) {
+            match parse_lenient(line.bytes) {
                 None => self.unreadable += 1,
                 Some(record) if !wanted(&record) => {}
                 Some(_) if self.skip > 0 => self.skip -= 1,
@@ -148,13 +148,13 @@ fn count_wanted(part: &LogFile, wanted: &Wanted) -> Result<u64, AuditError> {
     let mut lines = PositionedReader::new(&*part.file, 0, part.end);
     let mut found = 0;
     while let Some(line) = lines.next()? {
-        found += u64::from(quick(line.bytes).is_some_and(|record| wanted(&record)));
+        found += u64::from(parse_lenient(line.bytes).is_some_and(|record| wanted(&record)));
     }
     Ok(found)
 }
 
 /// A record without the strict reading, which those that are wanted get when they are read.
-fn quick(line: &[u8]) -> Option<Record> {
+fn parse_lenient(line: &[u8]) -> Option<Record> {
     serde_json::from_slice(line).ok()
 }
 

@@ -44,12 +44,12 @@ pub(super) struct LogFile {
 }
 
 impl LogFiles {
-    pub(super) fn of(source: LogSelection<'_>) -> Result<Self, AuditError> {
+    pub(super) fn open(source: LogSelection<'_>) -> Result<Self, AuditError> {
         match source {
-            LogSelection::Log(active) => Self::of_log(active),
+            LogSelection::Log(active) => Self::open_log(active),
             LogSelection::Files(paths) => {
                 for path in paths {
-                    open::for_reading(path)?;
+                    open::open_for_read(path)?;
                 }
                 Ok(Self { rotated: paths.to_vec(), active: None })
             }
@@ -57,9 +57,9 @@ impl LogFiles {
     }
 
     /// The active file is opened first: what is rotated away after that is known by its identity.
-    fn of_log(active: &Path) -> Result<Self, AuditError> {
+    fn open_log(active: &Path) -> Result<Self, AuditError> {
         for _ in 0..TRIES {
-            match open::for_reading(active) {
+            match open::open_for_read(active) {
                 Ok(file) => {
                     let end = open::settled_length(&file)?;
                     let mut rotated: Vec<_> = list(active)?.into_iter().map(|(_, path)| path).collect();
@@ -76,7 +76,7 @@ impl LogFiles {
                         return Err(AuditError::Open { source, path });
                     };
                     // A process that rotates holds this lock until there is an active file again.
-                    open::settled_length(&open::for_reading(&newest)?)?;
+                    open::settled_length(&open::open_for_read(&newest)?)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -93,7 +93,7 @@ impl LogFiles {
     pub(super) fn open(&self, index: usize) -> Result<LogFile, AuditError> {
         match (self.rotated.get(index), &self.active) {
             (Some(path), _) => {
-                let file = open::for_reading(path)?;
+                let file = open::open_for_read(path)?;
                 let end = open::settled_length(&file)?;
                 Ok(LogFile { file: Arc::new(file), end })
             }
@@ -117,7 +117,7 @@ impl LogFiles {
     }
 
     /// The files that may hold the record `seq`, the likelier first.
-    pub(super) fn holding(&self, seq: u64) -> impl Iterator<Item = usize> {
+    pub(super) fn files_with(&self, seq: u64) -> impl Iterator<Item = usize> {
         let active = self.active.is_some().then_some(self.rotated.len());
         let first = |path: &PathBuf| {
             let name = path.file_stem()?.to_str()?;
@@ -148,7 +148,7 @@ pub(super) fn rotated_name(active: &Path, first: u64) -> OsString {
 /// The newest rotated file.
 pub(super) fn newest(active: &Path) -> Result<Option<PathBuf>, AuditError> {
     let mut newest = None;
-    each(active, |seq, path| {
+    for_each_file(active, |seq, path| {
         if newest.as_ref().is_none_or(|(best, _)| seq > *best) {
             newest = Some((seq, path));
         }
@@ -165,7 +165,7 @@ pub(super) fn folder(path: &Path) -> &Path {
 /// The rotated files with their first `seq`, oldest first.
 fn list(active: &Path) -> Result<Vec<(u64, PathBuf)>, AuditError> {
     let mut found = Vec::new();
-    each(active, |seq, path| {
+    for_each_file(active, |seq, path| {
         if found.len() == ROTATED_FILES_MAX {
             return Err(AuditError::TooManyFiles);
         }
@@ -176,7 +176,7 @@ fn list(active: &Path) -> Result<Vec<(u64, PathBuf)>, AuditError> {
     Ok(found)
 }
 
-fn each(
+fn for_each_file(
     active: &Path,
     mut found: impl FnMut(u64, PathBuf) -> Result<(), AuditError>,
 ) -> Result<(), AuditError> {

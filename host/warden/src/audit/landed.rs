@@ -46,12 +46,12 @@ impl AuditLog {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub(crate) fn landed(&self, call: &CallId) -> Result<Option<LandedCall>, AuditError> {
-        let files = LogFiles::of(LogSelection::Log(&self.path))?;
+    pub(crate) fn find_landed(&self, call: &CallId) -> Result<Option<LandedCall>, AuditError> {
+        let files = LogFiles::open(LogSelection::Log(&self.path))?;
         let mut last: Option<CallOutcome> = None;
         for index in (0..files.len()).rev() {
             let part = files.open(index)?;
-            let mut told = told(PositionedReader::new(&*part.file, 0, part.end), call)?;
+            let mut told = read_outcomes(PositionedReader::new(&*part.file, 0, part.end), call)?;
             let Some(outcome) = last.take().or(told.outcome) else { continue };
             let Some(code) = outcome.code else { return Ok(Some(LandedCall::All(outcome.files))) };
             if !outcome.files.iter().any(changes) {
@@ -82,7 +82,7 @@ fn failed(code: ErrorCode, outcome: CallOutcome) -> LandedCall {
     LandedCall::Failed { error, done: outcome.files }
 }
 
-fn told(mut lines: PositionedReader<&File>, call: &CallId) -> Result<CallOutcomes, AuditError> {
+fn read_outcomes(mut lines: PositionedReader<&File>, call: &CallId) -> Result<CallOutcomes, AuditError> {
     let named = serde_json::to_vec(call).map_err(AuditError::Encode)?;
     let mut told = CallOutcomes::default();
     while let Some(line) = lines.next()? {

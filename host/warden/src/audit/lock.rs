@@ -43,7 +43,7 @@ pub(crate) struct PublishingGuard {
 impl PublishingGuard {
     /// The lock file, opened and locked. Each guard has its own open file: locks belong to those.
     pub(super) fn take(path: &Path, sharing: LockScope, wait: Duration) -> Result<Self, AuditError> {
-        let file = open::for_appending(path)?;
+        let file = open::open_for_append(path)?;
         acquire(&file, "publishing.lock", sharing, wait)?;
         Ok(Self { _file: file })
     }

@@ -82,7 +82,7 @@ impl AuditLog {
     /// unusable.
     pub fn open_with(path: &Path, config: &Config) -> Result<Self, AuditError> {
         let signer = config.sign_key_file.as_deref().map(Signer::load).transpose()?;
-        let log = Self::over(open::for_appending(path)?, path, LOCK_WAIT)?;
+        let log = Self::from_file(open::open_for_append(path)?, path, LOCK_WAIT)?;
         let mut current = relock(&log.current);
         current.rotate_at = config.rotate_bytes.0;
         drop(current);
@@ -94,7 +94,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// As `open_with`.
-    pub fn could_open(path: &Path, config: &Config) -> Result<(), AuditError> {
+    pub fn check_open(path: &Path, config: &Config) -> Result<(), AuditError> {
         match path.try_exists() {
             Ok(false) if path.symlink_metadata().is_err() => {
                 config.sign_key_file.as_deref().map(Signer::load).transpose()?;
@@ -105,7 +105,7 @@ impl AuditLog {
     }
 
     /// The log in `file`, which is never rotated; appends wait `lock_wait` for other processes.
-    pub(super) fn over(file: File, path: &Path, lock_wait: Duration) -> Result<Self, AuditError> {
+    pub(super) fn from_file(file: File, path: &Path, lock_wait: Duration) -> Result<Self, AuditError> {
         let parent = files::folder(path);
         let failed = |source| AuditError::Open { path: parent.to_owned(), source };
         let folder = File::open(parent).map_err(failed)?;
@@ -140,7 +140,7 @@ impl AuditLog {
         check_nesting(&event)?;
         let seq = {
             let mut current = relock(&self.current);
-            let _lock = self.locked(&mut current)?;
+            let _lock = self.lock_active(&mut current)?;
             write(&mut current, event)?
         };
         COUNTS.audit_records.add(1);
@@ -158,7 +158,7 @@ impl AuditLog {
         if self.unconfirmed.load(Ordering::Acquire) {
             return Err(AuditError::Unconfirmed);
         }
-        let _lock = self.locked(&mut relock(&self.current))?;
+        let _lock = self.lock_active(&mut relock(&self.current))?;
         let space = rustix::fs::fstatvfs(&self.folder).map_err(|errno| AuditError::Read(errno.into()))?;
         if space.f_bavail.saturating_mul(space.f_frsize) < ROOM_BYTES {
             return Err(AuditError::Write(rustix::io::Errno::NOSPC.into()));
@@ -175,17 +175,17 @@ impl AuditLog {
     ///
     /// # Errors
     /// [`AuditError::Busy`] when another process reconciles for longer than [`LOCK_WAIT`].
-    pub(crate) fn publishing(&self) -> Result<PublishingGuard, AuditError> {
-        PublishingGuard::take(&self.beside("publishing.lock"), LockScope::Shared, self.lock_wait)
+    pub(crate) fn lock_publishing(&self) -> Result<PublishingGuard, AuditError> {
+        PublishingGuard::take(&self.sibling_path("publishing.lock"), LockScope::Shared, self.lock_wait)
     }
 
     /// A file that belongs to the log, in its folder.
-    pub(super) fn beside(&self, name: &str) -> PathBuf {
+    pub(super) fn sibling_path(&self, name: &str) -> PathBuf {
         self.path.with_file_name(name)
     }
 
     /// The lock on the active file, whose tail is known then and which has room for a record.
-    fn locked(&self, current: &mut ActiveFile) -> Result<HeldLock<Arc<File>>, AuditError> {
+    fn lock_active(&self, current: &mut ActiveFile) -> Result<HeldLock<Arc<File>>, AuditError> {
         for _ in 0..MOVES_MAX {
             let lock = lock::log(current.file.clone(), LockScope::Exclusive, self.lock_wait)?;
             let now = current.file.metadata().map_err(AuditError::Read)?;
@@ -199,12 +199,12 @@ impl AuditLog {
                     self.read_tail(current, now.len())?;
                 }
                 let full = sealed || current.tail.end >= current.rotate_at;
-                if !full || !self.rotated(current)? {
+                if !full || !self.rotate_if_due(current)? {
                     return Ok(lock);
                 }
             }
             // Still under the lock of the old file, for which the others wait.
-            let file = open::for_appending(&self.path)?;
+            let file = open::open_for_append(&self.path)?;
             current.id = files::identity(&file)?;
             current.file = Arc::new(file);
             current.rotate_at = self.rotate_bytes;
@@ -225,13 +225,13 @@ impl AuditLog {
     }
 
     /// Rotates the file away; `false` where it must or can go on as it is. The lock is held.
-    fn rotated(&self, current: &mut ActiveFile) -> Result<bool, AuditError> {
+    fn rotate_if_due(&self, current: &mut ActiveFile) -> Result<bool, AuditError> {
         // A torn end is recorded in the file that it ends.
         if current.tail.rest != TailRest::Whole {
             return Ok(false);
         }
-        current.file.sync_data().map_err(|source| self.lost(source))?;
-        if rotate::away(self, current) {
+        current.file.sync_data().map_err(|source| self.append_error(source))?;
+        if rotate::rotate_away(self, current) {
             return Ok(true);
         }
         current.rotate_at = current.tail.end.saturating_add(rotate::RETRY_BYTES);
@@ -252,12 +252,12 @@ impl AuditLog {
             let current = relock(&self.current);
             (current.file.clone(), current.tail.head.seq)
         };
-        file.sync_data().map_err(|source| self.lost(source))?;
+        file.sync_data().map_err(|source| self.append_error(source))?;
         *confirmed = written;
         Ok(())
     }
 
-    fn lost(&self, source: std::io::Error) -> AuditError {
+    fn append_error(&self, source: std::io::Error) -> AuditError {
         self.unconfirmed.store(true, Ordering::Release);
         AuditError::Sync(source)
     }

@@ -10,14 +10,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The file for reading and appending, created with mode 0600 when absent; not through a symlink.
-pub(super) fn for_appending(path: &Path) -> Result<File, AuditError> {
+pub(super) fn open_for_append(path: &Path) -> Result<File, AuditError> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    opened(path, flags, OpenOptions::new().read(true).append(true).create(true).mode(0o600))
+    open_nonblocking(path, flags, OpenOptions::new().read(true).append(true).create(true).mode(0o600))
 }
 
 /// The file for reading; a reviewer may point a symlink at it.
-pub(super) fn for_reading(path: &Path) -> Result<File, AuditError> {
-    opened(path, OFlags::NONBLOCK, OpenOptions::new().read(true))
+pub(super) fn open_for_read(path: &Path) -> Result<File, AuditError> {
+    open_nonblocking(path, OFlags::NONBLOCK, OpenOptions::new().read(true))
 }
 
 /// The length up to which the log is whole: no append is half done there, and none is taken back
@@ -41,7 +41,7 @@ pub(super) fn confirm_read(file: &File) -> Result<(), AuditError> {
 }
 
 /// Without blocking, because opening a FIFO waits for its other end.
-fn opened(path: &Path, flags: OFlags, options: &mut OpenOptions) -> Result<File, AuditError> {
+fn open_nonblocking(path: &Path, flags: OFlags, options: &mut OpenOptions) -> Result<File, AuditError> {
     let failed = |source| AuditError::Open { path: path.to_owned(), source };
     let file = options.custom_flags(flags.bits().cast_signed()).open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {

@@ -36,7 +36,7 @@ pub(super) fn tail(path: &Path, folder: &File, file: &File, end: u64) -> Result<
     if tail.head.seq == 0
         && let Some(newest) = files::newest(path)?
     {
-        let file = open::for_reading(&newest)?;
+        let file = open::open_for_read(&newest)?;
         let rotated = LogTail::read(&file, file.metadata().map_err(AuditError::Read)?.len())?;
         if rotated.rest != TailRest::Whole || rotated.head.seq == 0 {
             return Err(AuditError::RotatedEnd { path: newest });
@@ -65,8 +65,8 @@ pub(super) fn is_active(log: &AuditLog, current: &ActiveFile) -> Result<bool, Au
 
 /// Seals and renames the active file, which is on the disk and ends with a whole record, and signs
 /// its head. `false` when it keeps its name.
-pub(super) fn away(log: &AuditLog, current: &ActiveFile) -> bool {
-    match renamed(log, current) {
+pub(super) fn rotate_away(log: &AuditLog, current: &ActiveFile) -> bool {
+    match rename_active(log, current) {
         Ok(()) => {
             log.sign_in_passing(&current.tail.head);
             true
@@ -82,7 +82,7 @@ pub(super) fn away(log: &AuditLog, current: &ActiveFile) -> bool {
     }
 }
 
-fn renamed(log: &AuditLog, current: &ActiveFile) -> io::Result<()> {
+fn rename_active(log: &AuditLog, current: &ActiveFile) -> io::Result<()> {
     let first = first_seq(&current.file, current.tail.end).map_err(io::Error::other)?;
     let first = first.ok_or_else(|| io::Error::other("it holds no record that it could be named by"))?;
     set_mode(&current.file, |mode| mode | SEAL)?;

@@ -84,14 +84,14 @@ pub enum Witness {
 }
 
 impl Kept {
-    fn another(&self) -> RecordFault {
+    fn other_head_fault(&self) -> RecordFault {
         match self.by {
             Witness::Person => RecordFault::OtherHead,
             Witness::Statement { line } => RecordFault::OtherSigned { statement: line },
         }
     }
 
-    fn missing(&self) -> RecordFault {
+    fn missing_fault(&self) -> RecordFault {
         match self.by {
             Witness::Person => RecordFault::CutTail { kept: self.head.seq },
             Witness::Statement { line } => RecordFault::CutSigned { statement: line, seq: self.head.seq },
@@ -113,7 +113,7 @@ pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, A
         LogSelection::Files(_) => ChainStart::Anywhere,
     };
     let mut expected = ExpectedHeads::new(kept);
-    let files = LogFiles::of(source)?;
+    let files = LogFiles::open(source)?;
     let (mut chain, mut counts) = (Chain::new(begin), RecordCounts::default());
     let bad =
         |BrokenRecord { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
@@ -132,8 +132,8 @@ pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, A
                 ChainLink::Bad(broken) => return bad(broken),
                 ChainLink::Record(record) => {
                     counts.count(&record, &chain);
-                    if let Some(fault) = expected.contradicted(&chain.head) {
-                        return bad(chain.fault_here(fault));
+                    if let Some(fault) = expected.find_contradiction(&chain.head) {
+                        return bad(chain.current_fault(fault));
                     }
                 }
             }
@@ -151,7 +151,7 @@ pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, A
         }
         last = Some(part.file);
     }
-    if let Some(fault) = expected.missing() {
+    if let Some(fault) = expected.missing_fault() {
         return bad(chain.cut(fault));
     }
     // A rotation synchronizes first, so this file is all that the disk may lack.
@@ -187,21 +187,21 @@ impl<'k> ExpectedHeads<'k> {
     }
 
     /// What the record that was just followed says against a head.
-    fn contradicted(&mut self, head: &Head) -> Option<RecordFault> {
+    fn find_contradiction(&mut self, head: &Head) -> Option<RecordFault> {
         while let Some(entry) = self.heads.first_entry().filter(|entry| *entry.key() <= head.seq) {
             let (seq, kept) = entry.remove_entry();
             if seq < head.seq {
                 self.unchecked += kept.len() as u64;
             } else if let Some(other) = kept.iter().find(|kept| kept.head != *head) {
-                return Some(other.another());
+                return Some(other.other_head_fault());
             }
         }
         None
     }
 
     /// What the end of the chain says against the first head that did not come.
-    fn missing(&self) -> Option<RecordFault> {
-        self.heads.values().flatten().next().map(|kept| kept.missing())
+    fn missing_fault(&self) -> Option<RecordFault> {
+        self.heads.values().flatten().next().map(|kept| kept.missing_fault())
     }
 }
 

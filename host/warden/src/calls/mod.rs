@@ -21,7 +21,7 @@ pub use record::{CallRecord, CountedAs};
 pub use replay::{EarlierRun, Replay};
 pub use run::{CallControl, CallJob};
 pub use settle::{SettleError, settle};
-pub use unwritten::unjournaled;
+pub use unwritten::journal_error;
 
 use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog, Durability};
@@ -93,18 +93,18 @@ impl Warden {
     /// Has a worker ready for the first call of a component, where users share their workspace.
     pub fn start_ahead(&self, component: &Component, policy: &ToolPolicy) {
         let Parts { sandbox, workspaces, .. } = &self.parts;
-        if !workspaces.per_user() {
-            sandbox.start_ahead(component, policy, workspaces.usual());
+        if !workspaces.is_per_user() {
+            sandbox.start_ahead(component, policy, workspaces.default_workspace());
         }
     }
 
     /// What the disk says of the paths that a call is asked about. What cannot be looked at is left
     /// out, which asks.
     pub fn facts(&self, ask: &PathRequest, place: &FileOwner) -> Facts {
-        let workspace = self.parts.workspaces.at(place).ok();
-        let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.seen(path).ok()?));
+        let workspace = self.parts.workspaces.open_for(place).ok();
+        let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.snapshot(path).ok()?));
         let there = ask.writes().iter().filter_map(look).collect();
-        let find = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.found(path).ok()?));
+        let find = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.read_snapshot(path).ok()?));
         let found = ask.reads().iter().filter_map(find).collect();
         Facts { there, found, ..Facts::default() }
     }
@@ -115,7 +115,7 @@ impl Warden {
     /// # Errors
     /// There is no such regular file.
     pub fn open_file(&self, place: &FileOwner, path: &GuestPath) -> Result<(File, u64), ToolError> {
-        let workspace = self.parts.workspaces.at(place).map_err(|error| {
+        let workspace = self.parts.workspaces.open_for(place).map_err(|error| {
             tracing::error!(%error, "a workspace cannot be opened");
             ToolError::new(ErrorCode::Internal, "the workspace cannot be opened; see the log")
         })?;
@@ -128,7 +128,7 @@ impl Warden {
     /// What to answer when the audit cannot be written; the run then goes no further.
     pub fn note_workflow(&self, event: audit::Workflow) -> Result<(), ToolError> {
         let appended = self.parts.audit.append(AuditEvent::Workflow(event), Durability::Synced);
-        appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
+        appended.map(drop).map_err(|error: AuditError| unwritten::audit_error(&error))
     }
 
     /// Writes down that a call is about to write to somebody.
@@ -137,7 +137,7 @@ impl Warden {
     /// What to answer when the audit cannot be written; nothing is sent then.
     pub fn note_message(&self, message: audit::MessageRecord) -> Result<(), ToolError> {
         let appended = self.parts.audit.append(AuditEvent::Message(message), Durability::Synced);
-        appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
+        appended.map(drop).map_err(|error: AuditError| unwritten::audit_error(&error))
     }
 
     /// Writes down that a person is asked about a call, or what came of that.
@@ -146,6 +146,6 @@ impl Warden {
     /// What to answer when the audit cannot be written; the call then goes no further.
     pub fn note(&self, approval: ApprovalRecord) -> Result<(), ToolError> {
         let appended = self.parts.audit.append(AuditEvent::Approval(approval), Durability::Buffered);
-        appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
+        appended.map(drop).map_err(|error: AuditError| unwritten::audit_error(&error))
     }
 }

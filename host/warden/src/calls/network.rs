@@ -1,7 +1,7 @@
 //! The requests of a call in the audit: each one, also one that was refused.
 
 use super::Warden;
-use super::unwritten::unaudited;
+use super::unwritten::audit_error;
 use crate::audit::Durability;
 use crate::sandbox::{ExchangeNote, WebAccess};
 use cofferdam_core::audit::{AuditEvent, CallFacts, NetworkRequest};
@@ -36,7 +36,7 @@ impl Warden {
                 reason: failure.map(|failure| one_line(&redact(&failure.message), 1024)),
             };
             let appended = audit.append(AuditEvent::Network(request), durability);
-            appended.map(drop).map_err(|error| unaudited(&error))
+            appended.map(drop).map_err(|error| audit_error(&error))
         };
         WebAccess { web, note: Box::new(note) }
     }

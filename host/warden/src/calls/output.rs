@@ -59,7 +59,7 @@ impl Warden {
     pub fn keep_output(&self, output: &OutputKeeper, control: &dyn CallControl) -> Result<String, ToolError> {
         let name = output.call.as_str().replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "-");
         let path = format!("{FOLDER}/{name}.json");
-        let facts = facts(output, &path, self.parts.workspaces.per_user());
+        let facts = facts(output, &path, self.parts.workspaces.is_per_user());
         let mut record = CallRecord::begin(facts, CountedAs::Not, Arc::default());
         record.verdict = VerdictKind::Permit;
         let published = self.publish_output(output, &path, &mut record, control);

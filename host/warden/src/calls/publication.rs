@@ -6,10 +6,10 @@
 use super::Warden;
 use super::record::CallRecord;
 use super::run::CallControl;
-use super::unwritten::unaudited;
+use super::unwritten::audit_error;
 use crate::attachments::outgoing::Addition;
 use crate::audit::Durability;
-use crate::publish::{PlannedChange, Workspace, told};
+use crate::publish::{PlannedChange, Workspace, describe_effects};
 use cofferdam_core::audit::{AuditEvent, CallFacts, Effect, Intent};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 
@@ -55,12 +55,12 @@ impl Warden {
         if !control.commit() {
             let said = match &before {
                 None => "the deadline passed before publishing; nothing was changed".to_owned(),
-                Some(done) => format!("the deadline passed; done before the gateway stopped: {}", told(done)),
+                Some(done) => format!("the deadline passed; done before the gateway stopped: {}", describe_effects(done)),
             };
             return Err(ToolError::new(ErrorCode::TimedOut, said));
         }
         let audit = &self.parts.audit;
-        record.publishing = Some(audit.publishing().map_err(|e| unaudited(&e))?);
+        record.publishing = Some(audit.lock_publishing().map_err(|e| audit_error(&e))?);
         if before.is_none() {
             keep(&record.facts)?;
         }
@@ -71,7 +71,7 @@ impl Warden {
         let planned = before.iter().cloned().chain(plan.iter().map(PlannedChange::effect));
         let files = planned.chain(added.iter().cloned()).collect();
         let intent = AuditEvent::Intent(Intent { facts: record.facts.clone(), files });
-        record.intent = Some(audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
+        record.intent = Some(audit.append(intent, Durability::Synced).map_err(|e| audit_error(&e))?);
         deliver()?;
         match workspace.publish(plan) {
             Ok(files) => record.files = [before, files, added].concat(),

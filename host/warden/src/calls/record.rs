@@ -3,7 +3,7 @@
 //! Without its record there is no answer, except where the intent already tells.
 
 use super::Warden;
-use super::unwritten::unaudited;
+use super::unwritten::audit_error;
 use crate::audit::{Durability, PublishingGuard};
 use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind};
 use cofferdam_core::counts::COUNTS;
@@ -108,8 +108,8 @@ impl Warden {
             duration_us: u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
         match &record.counted {
-            CountedAs::Tool(tool) => COUNTS.calls.ended(Some(tool), outcome.code, outcome.duration_us),
-            CountedAs::Unknown => COUNTS.calls.ended(None, outcome.code, outcome.duration_us),
+            CountedAs::Tool(tool) => COUNTS.calls.note_call(Some(tool), outcome.code, outcome.duration_us),
+            CountedAs::Unknown => COUNTS.calls.note_call(None, outcome.code, outcome.duration_us),
             CountedAs::Not => {}
         }
         let appended = self.parts.audit.append(AuditEvent::Outcome(outcome), Durability::Buffered);
@@ -123,7 +123,7 @@ impl Warden {
                 );
                 Ok(())
             }
-            Err(error) => Err(unaudited(&error)),
+            Err(error) => Err(audit_error(&error)),
         }
     }
 }

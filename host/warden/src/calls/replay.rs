@@ -7,10 +7,10 @@
 
 use super::record::CallRecord;
 use super::run::CallControl;
-use super::unwritten::{unaudited, unjournaled};
+use super::unwritten::{audit_error, journal_error};
 use super::{Parts, Warden};
 use crate::audit::LandedCall;
-use crate::publish::{PlannedChange, first_of, told};
+use crate::publish::{PlannedChange, first_of, describe_effects};
 use cofferdam_core::audit::{Effect, VerdictKind};
 use cofferdam_core::journal::{Journal, JournalState};
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
@@ -36,8 +36,8 @@ pub struct EarlierRun {
 
 impl EarlierRun {
     /// What to answer where the call can go no further, if an earlier run of it has done a part.
-    pub fn unfinished(&self, why: &str) -> Option<ToolError> {
-        self.cut.as_ref().map(|cut| cut.unfinished(why))
+    pub fn unfinished_error(&self, why: &str) -> Option<ToolError> {
+        self.cut.as_ref().map(|cut| cut.unfinished_error(why))
     }
 }
 
@@ -65,15 +65,15 @@ impl Warden {
         control: &dyn CallControl,
     ) -> Result<Replay, ToolError> {
         let facts = &record.facts;
-        let read = journal.map(|journal| journal.earlier(facts.call.as_str(), &facts.arguments_sha256));
+        let read = journal.map(|journal| journal.load_earlier(facts.call.as_str(), &facts.arguments_sha256));
         let earlier = read
             .transpose()
-            .map_err(|e| unjournaled("the journal cannot be read, so nothing was changed", &e))?;
+            .map_err(|e| journal_error("the journal cannot be read, so nothing was changed", &e))?;
         let Some(answer) = earlier.as_ref().and_then(|earlier| earlier.answer.clone()) else {
             return Ok(Replay::Run(EarlierRun { earlier, cut: None }));
         };
         let Parts { audit, outgoing, .. } = &self.parts;
-        let (planned, done) = match audit.landed(&facts.call).map_err(|e| unaudited(&e))? {
+        let (planned, done) = match audit.find_landed(&facts.call).map_err(|e| audit_error(&e))? {
             None => return Ok(Replay::Run(EarlierRun { earlier, cut: None })),
             Some(LandedCall::All(files)) if outgoing.adopt(&facts.turn, &answer.attachments) => {
                 control.deliver(&answer)?;
@@ -94,7 +94,7 @@ impl Warden {
             return Ok(Replay::Run(EarlierRun { earlier, cut: None }));
         }
         record.files = done.clone();
-        let cut = InterruptedPlan::of(answer, planned, done)?;
+        let cut = InterruptedPlan::from_answer(answer, planned, done)?;
         Ok(Replay::Run(EarlierRun { earlier, cut: Some(cut) }))
     }
 }
@@ -108,14 +108,14 @@ fn changes(mut effects: Vec<Effect>) -> Vec<Effect> {
 impl InterruptedPlan {
     /// # Errors
     /// When what is found on disk is not the beginning of the plan.
-    fn of(answer: ToolAnswer, mut planned: Vec<Effect>, done: Vec<Effect>) -> Result<Self, ToolError> {
+    fn from_answer(answer: ToolAnswer, mut planned: Vec<Effect>, done: Vec<Effect>) -> Result<Self, ToolError> {
         if planned.starts_with(&done) {
             let rest = planned.split_off(done.len());
             return Ok(Self { answer, done, rest });
         }
         let happened: HashSet<&Effect> = done.iter().collect();
         planned.retain(|effect| !happened.contains(effect));
-        Err(unfinished(&done, &planned, "others have changed the same paths since"))
+        Err(unfinished_error(&done, &planned, "others have changed the same paths since"))
     }
 
     /// The files that are there because of the earlier run.
@@ -150,7 +150,7 @@ impl InterruptedPlan {
         if same_files && rest.iter().map(PlannedChange::effect).eq(self.rest.iter().cloned()) {
             return Ok(rest);
         }
-        Err(self.unfinished("run again, the tool wants other changes than before"))
+        Err(self.unfinished_error("run again, the tool wants other changes than before"))
     }
 
     /// What the call answers when the rest is done.
@@ -159,12 +159,12 @@ impl InterruptedPlan {
     }
 
     /// The call cannot be finished; the error says where it stands.
-    pub(super) fn unfinished(&self, why: &str) -> ToolError {
-        unfinished(&self.done, &self.rest, why)
+    pub(super) fn unfinished_error(&self, why: &str) -> ToolError {
+        unfinished_error(&self.done, &self.rest, why)
     }
 }
 
-fn unfinished(done: &[Effect], rest: &[Effect], why: &str) -> ToolError {
+fn unfinished_error(done: &[Effect], rest: &[Effect], why: &str) -> ToolError {
     let paths: Vec<_> = rest.iter().filter_map(Effect::path).collect();
     let rest = if paths.is_empty() {
         String::new()
@@ -174,7 +174,7 @@ fn unfinished(done: &[Effect], rest: &[Effect], why: &str) -> ToolError {
     let said = format!(
         "the gateway stopped while it made the changes of this call, and cannot finish them ({why}); done before that: \
          {}{rest}. Look at these paths, and ask for what is missing",
-        told(done)
+        describe_effects(done)
     );
     ToolError::new(ErrorCode::WriteFailed, said)
 }
@@ -206,7 +206,7 @@ mod tests {
     /// What is left of a plan, or the words for one that nobody can go on with.
     fn check(planned: &str, done: &str, rest: Result<&str, &str>) {
         let answer = ToolAnswer { result: json!({}), attachments: Vec::new(), delivery: None };
-        match (InterruptedPlan::of(answer, changes(effects(planned)), changes(effects(done))), rest) {
+        match (InterruptedPlan::from_answer(answer, changes(effects(planned)), changes(effects(done))), rest) {
             (Ok(cut), Ok(rest)) => assert_eq!(cut.rest, effects(rest), "{planned} after {done}"),
             (Err(error), Err(part)) => {
                 assert_eq!(error.code, ErrorCode::WriteFailed);

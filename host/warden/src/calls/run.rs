@@ -3,7 +3,7 @@
 use super::publication::Publication;
 use super::record::CallRecord;
 use super::replay::{EarlierRun, InterruptedPlan};
-use super::unwritten::unjournaled;
+use super::unwritten::journal_error;
 use super::{Parts, Warden};
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::{Addition, Resolve};
@@ -125,10 +125,10 @@ impl Warden {
         };
         let read = permit.found().to_vec();
         let finished = self.parts.sandbox.run(permit, job.component, workspace, inputs);
-        still_found(workspace, &read)?;
+        check_still_found(workspace, &read)?;
         let result = match cut {
             None => finished.result?,
-            Some(cut) => finished.result.map_err(|error| cut.unfinished(&error.message))?,
+            Some(cut) => finished.result.map_err(|error| cut.unfinished_error(&error.message))?,
         };
         let attachments = finished.reply.as_ref().map(Addition::attachments).unwrap_or_default();
         let elsewhere = finished.reply.as_ref().map(Addition::request).filter(|to| *to != turn);
@@ -156,14 +156,14 @@ impl Warden {
             return Ok(());
         };
         let recorded = journal.record(facts.call.as_str(), &facts.arguments_sha256, answer, written_bytes);
-        recorded.map_err(|e| unjournaled("the journal cannot be written, so nothing was changed", &e))
+        recorded.map_err(|e| journal_error("the journal cannot be written, so nothing was changed", &e))
     }
 
     /// The workspace that a call is in: its session's `/tmp`, its user's files where users have
     /// their own.
     pub(super) fn workspace_of(&self, facts: &CallFacts) -> Result<Arc<Workspace>, ToolError> {
         let Parts { workspaces, .. } = &self.parts;
-        workspaces.at(&FileOwner::of(facts)).map_err(|error| {
+        workspaces.open_for(&FileOwner::from_facts(facts)).map_err(|error| {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "a folder of the workspace cannot be opened"
@@ -177,12 +177,12 @@ impl Warden {
 
 /// Refuses a call that was approved for what it reads, once something else is found there: what a
 /// guest reads by itself passes by the gateway.
-fn still_found(
+fn check_still_found(
     workspace: &Workspace,
     approved: &[(GuestPath, Option<PathSnapshot>)],
 ) -> Result<(), ToolError> {
     for (path, seen) in approved {
-        if workspace.found(path)? != *seen {
+        if workspace.read_snapshot(path)? != *seen {
             return Err(PublishError::NotAsApproved { path: path.clone() }.into());
         }
     }

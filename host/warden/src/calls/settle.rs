@@ -36,10 +36,10 @@ pub fn settle(
         let oldest = reconcile.intents().next().map(|(seq, intent)| (seq, intent.clone()));
         let Some((seq, intent)) = oldest else { break };
         // The paths are those of the call's own session and user.
-        let workspace = workspaces.at(&FileOwner::of(&intent.facts))?;
+        let workspace = workspaces.open_for(&FileOwner::from_facts(&intent.facts))?;
         let happened = |effect: &Effect| match effect {
             Effect::Attached(file) => outgoing.holds(&file.sha256).then(|| effect.clone()),
-            _ => workspace.happened(effect).ok().flatten(),
+            _ => workspace.find_effect(effect).ok().flatten(),
         };
         let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
         let (code, reason) = match files.len() {

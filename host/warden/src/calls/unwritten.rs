@@ -6,7 +6,7 @@ use cofferdam_core::journal::JournalError;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 
 /// What to answer when the audit cannot be written.
-pub(super) fn unaudited(error: &AuditError) -> ToolError {
+pub(super) fn audit_error(error: &AuditError) -> ToolError {
     tracing::error!(error = error as &dyn std::error::Error, "the audit failed");
     if let AuditError::TooLong { bytes, bytes_max } = error {
         let said = format!(
@@ -17,22 +17,22 @@ pub(super) fn unaudited(error: &AuditError) -> ToolError {
     }
     let said = "the audit cannot be written, so the call was refused";
     if error.is_no_space() {
-        return no_space(said);
+        return no_space_error(said);
     }
     ToolError::new(ErrorCode::Internal, format!("{said}; the operator finds why in the log"))
 }
 
 /// What to answer when the journal fails; `said` is what that comes to.
-pub fn unjournaled(said: &str, error: &JournalError) -> ToolError {
+pub fn journal_error(said: &str, error: &JournalError) -> ToolError {
     tracing::error!(error = error as &dyn std::error::Error, "the journal failed");
     match error {
-        JournalError::NoSpace => no_space(said),
+        JournalError::NoSpace => no_space_error(said),
         JournalError::Failed(why) => ToolError::new(ErrorCode::Internal, format!("{said}: {why}")),
     }
 }
 
 /// Not the workspace's disk, which the caller could make room on.
-fn no_space(said: &str) -> ToolError {
+fn no_space_error(said: &str) -> ToolError {
     let why = "the gateway's own disk is full, and its operator must free space in its state directory";
     ToolError::new(ErrorCode::NoSpace, format!("{said}: {why}"))
 }

@@ -64,13 +64,13 @@ impl CallBudget {
 
     /// The same with so many changes: files, renames and removals that the call may plan.
     #[must_use]
-    pub(crate) fn of_changes(self, changes_max: u32) -> Self {
+    pub(crate) fn with_changes(self, changes_max: u32) -> Self {
         Self { changes_max, ..self }
     }
 
     /// The same within what its turn has left.
     #[must_use]
-    pub(crate) fn within(self, turn: TurnShare) -> Self {
+    pub(crate) fn within_turn(self, turn: TurnShare) -> Self {
         Self { turn: Some(turn), ..self }
     }
 
@@ -78,7 +78,7 @@ impl CallBudget {
     /// that their names are taken refuses nothing. What it then plans is compared with what that
     /// run had planned.
     #[must_use]
-    pub(crate) fn having_made(self, made: Vec<GuestPath>) -> Self {
+    pub(crate) fn with_made(self, made: Vec<GuestPath>) -> Self {
         Self { made: made.into_iter().collect(), ..self }
     }
 

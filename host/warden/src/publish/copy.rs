@@ -47,7 +47,7 @@ pub(super) fn append(
     target: &File,
     at: u64,
 ) -> Result<(), PublishError> {
-    if at == 0 && cloned(source, len, target).map_err(job.failed("copying"))? {
+    if at == 0 && try_clone_blocks(source, len, target).map_err(job.failed("copying"))? {
         return Ok(());
     }
     preallocate(job, target, at, len)?;
@@ -72,7 +72,7 @@ pub(super) fn append(
 }
 
 /// Whether `target` shares the blocks of all of `source` now, which is `len` long.
-fn cloned(source: &File, len: u64, target: &File) -> io::Result<bool> {
+fn try_clone_blocks(source: &File, len: u64, target: &File) -> io::Result<bool> {
     let whole = source.metadata().is_ok_and(|m| m.len() == len);
     if !whole || ioctl_ficlone(target, source).is_err() { Ok(false) } else { keep_if_whole(target, len) }
 }

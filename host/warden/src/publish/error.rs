@@ -141,7 +141,7 @@ pub enum PublishError {
     NoSafeRename { path: GuestPath },
     /// Some of a directory could not be deleted. It has its name again, unless `stranded`.
     #[error("{path} was not removed: {} could not be deleted: {}; all that does not lie there is gone{}",
-        entries(*.count), listed(.left, *.count),
+        entries(*.count), list_effects(.left, *.count),
         if *.stranded { ", and its name was taken meanwhile: the gateway's next start tries again" } else { "" })]
     Remains { path: GuestPath, left: Vec<String>, count: u64, stranded: bool },
     /// The turn was cancelled while the host wrote for it.
@@ -214,14 +214,14 @@ fn entries(count: u64) -> String {
     if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
-fn listed(left: &[String], count: u64) -> String {
+fn list_effects(left: &[String], count: u64) -> String {
     let more = if count > LISTED_MAX as u64 { ", …" } else { "" };
     format!("{}{more}", left.join(", "))
 }
 
 /// Publishing stopped. What happened before stays; what follows was not tried.
 #[derive(Debug, thiserror::Error)]
-#[error("{error}{}", also(.landed, .error))]
+#[error("{error}{}", add_landed(.landed, .error))]
 pub struct PublishFailure {
     /// What happened, in order; with [`PublishError::DurabilityUnknown`] its last is that very
     /// change.
@@ -244,21 +244,21 @@ impl From<PublishFailure> for ToolError {
 }
 
 /// Names the changes that happened before the one that the error is about.
-fn also(landed: &[Effect], error: &PublishError) -> String {
+fn add_landed(landed: &[Effect], error: &PublishError) -> String {
     let before = match error {
         PublishError::DurabilityUnknown { .. } => landed.len().saturating_sub(1),
         _ => landed.len(),
     };
     match landed.get(..before) {
         None | Some([]) => String::new(),
-        Some(effects) => format!(" (done before that: {})", told(effects)),
+        Some(effects) => format!(" (done before that: {})", describe_effects(effects)),
     }
 }
 
 /// What happened, in words: `saved /shared/a, removed /tmp/b`. Of many, the first and how many
 /// more.
-pub(crate) fn told(effects: &[Effect]) -> String {
-    first_of(effects, one)
+pub(crate) fn describe_effects(effects: &[Effect]) -> String {
+    first_of(effects, describe_effect)
 }
 
 /// The words for the first of many, and how many more there are.
@@ -270,7 +270,7 @@ pub(crate) fn first_of<T>(all: &[T], word: impl Fn(&T) -> String) -> String {
     }
 }
 
-fn one(effect: &Effect) -> String {
+fn describe_effect(effect: &Effect) -> String {
     match effect {
         Effect::Written(file) => format!("saved {}", file.path),
         Effect::Moved(moved) => format!("moved {} to {}", moved.moved_from, moved.path),

@@ -39,9 +39,9 @@ impl Workspaces {
     pub fn expire(&self, now: SystemTime) -> Expired {
         let mut expired = Expired::default();
         self.expire_below(&self.root, "", now, &mut expired);
-        let Ok(Some(users)) = existing(&self.root, USERS) else { return expired };
-        for name in names(&users) {
-            let Ok(Some(user)) = existing(&users, &name) else { continue };
+        let Ok(Some(users)) = open_existing(&self.root, USERS) else { return expired };
+        for name in read_names(&users) {
+            let Ok(Some(user)) = open_existing(&users, &name) else { continue };
             for mount in MOUNTS {
                 Self::clear(&user, mount.trim_start_matches('/'), &mut expired);
             }
@@ -52,13 +52,13 @@ impl Workspaces {
 
     /// The sessions of a folder that is laid out like the root.
     fn expire_below(&self, base: &OwnedFd, at: &str, now: SystemTime, expired: &mut Expired) {
-        let Ok(Some(sessions)) = existing(base, SESSIONS) else { return };
-        for name in names(&sessions) {
+        let Ok(Some(sessions)) = open_existing(base, SESSIONS) else { return };
+        for name in read_names(&sessions) {
             let place = format!("{at}{SESSIONS}/{name}/");
             match self.hide(&sessions, &name, &place, now) {
                 Ok(true) => expired.sessions += 1,
                 Ok(false) => {
-                    if let Ok(Some(session)) = existing(&sessions, &name) {
+                    if let Ok(Some(session)) = open_existing(&sessions, &name) {
                         Self::clear(&session, "tmp", expired);
                     }
                 }
@@ -76,7 +76,7 @@ impl Workspaces {
     /// Takes a session's folder out of sight if it was not used for long.
     fn hide(&self, sessions: &OwnedFd, name: &str, place: &str, now: SystemTime) -> Result<bool> {
         let age = self.config.session_tmp_age.0;
-        let Some(folder) = existing(sessions, name)? else { return Ok(false) };
+        let Some(folder) = open_existing(sessions, name)? else { return Ok(false) };
         if !is_older(&fstat(&folder)?, age, now) || !self.close_unused(place, age) {
             return Ok(false);
         }
@@ -94,7 +94,7 @@ impl Workspaces {
 
     /// Removes what a crash left in a mount.
     fn clear(base: &OwnedFd, mount: &str, expired: &mut Expired) {
-        if let Ok(Some(dir)) = existing(base, mount) {
+        if let Ok(Some(dir)) = open_existing(base, mount) {
             Self::note(sweep(&Dir::from_std_file(File::from(dir)), SWEPT_ENTRIES_MAX), expired);
         }
     }
@@ -107,7 +107,7 @@ impl Workspaces {
 }
 
 /// A folder of the gateway's own, if it is there.
-fn existing(parent: impl AsFd, name: &str) -> Result<Option<OwnedFd>> {
+fn open_existing(parent: impl AsFd, name: &str) -> Result<Option<OwnedFd>> {
     match folder(parent, name) {
         Ok(folder) => Ok(Some(folder)),
         Err(Errno::NOENT) => Ok(None),
@@ -116,7 +116,7 @@ fn existing(parent: impl AsFd, name: &str) -> Result<Option<OwnedFd>> {
 }
 
 /// The names in a folder of the gateway's own, hidden ones apart.
-fn names(folder: &OwnedFd) -> impl Iterator<Item = String> + use<> {
+fn read_names(folder: &OwnedFd) -> impl Iterator<Item = String> + use<> {
     let entries = rustix::fs::Dir::read_from(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
     names.filter(|name| !matches!(&**name, "." | "..") && !name.starts_with(PREFIX))

@@ -14,7 +14,7 @@ pub(super) struct FileIdentity {
 }
 
 impl FileIdentity {
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(super) fn from_stat(stat: &Stat) -> Self {
         let kind = FileType::from_raw_mode(stat.st_mode).as_raw_mode();
         Self { device: stat.st_dev, inode: stat.st_ino, kind }
     }
@@ -35,8 +35,8 @@ impl FileIdentity {
 
 /// What an approval relies on.
 #[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
-pub(super) fn seen(stat: &Stat) -> PathSnapshot {
-    let identity = FileIdentity::of(stat);
+pub(super) fn snapshot(stat: &Stat) -> PathSnapshot {
+    let identity = FileIdentity::from_stat(stat);
     PathSnapshot {
         kind: identity.kind(),
         bytes: u64::try_from(stat.st_size).unwrap_or(0),
@@ -48,8 +48,8 @@ pub(super) fn seen(stat: &Stat) -> PathSnapshot {
 
 /// What an approval relies on where it is read: of a directory which one it is, since what it holds
 /// changes with every write of anybody.
-pub(super) fn found(stat: &Stat) -> PathSnapshot {
-    let seen = seen(stat);
+pub(super) fn read_snapshot(stat: &Stat) -> PathSnapshot {
+    let seen = snapshot(stat);
     if seen.kind == EntryKind::Directory {
         return PathSnapshot { bytes: 0, modified: (0, 0), changed: (0, 0), ..seen };
     }
@@ -67,9 +67,9 @@ pub(super) struct FileVersion {
 
 impl FileVersion {
     #[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(super) fn from_stat(stat: &Stat) -> Self {
         Self {
-            identity: FileIdentity::of(stat),
+            identity: FileIdentity::from_stat(stat),
             size: stat.st_size as i64,
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
             changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),

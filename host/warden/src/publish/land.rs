@@ -93,7 +93,7 @@ impl SealedFile {
         let file = match (self.file.take(), &self.temp) {
             (Some(file), _) => file,
             (None, temp) => {
-                let opened = temp.as_ref().ok_or(Errno::BADF).and_then(|temp| park::opened(temp, self.mode));
+                let opened = temp.as_ref().ok_or(Errno::BADF).and_then(|temp| park::reopen(temp, self.mode));
                 opened.map_err(|errno| PublishError::from_io(&self.place.path, "opening it again", errno))?
             }
         };
@@ -130,7 +130,7 @@ impl SealedFile {
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
         let as_approved =
-            |seen: &PathSnapshot| matches!(&found, ResolvedEntry::File(old) if identity::seen(old) == *seen);
+            |seen: &PathSnapshot| matches!(&found, ResolvedEntry::File(old) if identity::snapshot(old) == *seen);
         if self.place.approved.as_ref().is_some_and(|seen| !as_approved(seen)) {
             return Err(PublishError::NotAsApproved { path: path() });
         }
@@ -158,7 +158,7 @@ impl SealedFile {
         let renamed = self
             .temp
             .as_mut()
-            .map(|temp| rename_new(temp.dir(), temp.as_str(), parent, leaf).inspect(|()| temp.renamed()));
+            .map(|temp| rename_new(temp.dir(), temp.as_str(), parent, leaf).inspect(|()| temp.mark_renamed()));
         let placed = match renamed {
             // The filesystem has no such rename. A temporary name goes when it is dropped.
             None | Some(Err(Errno::OPNOTSUPP)) => link_open_file(self.file()?, parent, leaf),
@@ -186,9 +186,9 @@ impl SealedFile {
         let (_, leaf) = resolve::split(&self.place.path);
         let placed = renameat(temp.dir(), temp.as_str(), parent, leaf);
         if placed.is_ok() {
-            temp.renamed();
+            temp.mark_renamed();
         }
-        self.outcome(placed, walk::freed(old))
+        self.outcome(placed, walk::bytes_freed(old))
     }
 
     /// Locks the old file, and makes sure that it is what was expected. `None`: it lost its name.

@@ -41,7 +41,7 @@ pub(super) fn hold(
     stop: impl Fn() -> Option<BudgetStop>,
 ) -> Result<LockWait> {
     let Some((handle, stat)) = resolve::handle(parent, leaf)? else { return Ok(LockWait::Exchanged) };
-    if FileIdentity::of(&stat) != FileIdentity::of(old) {
+    if FileIdentity::from_stat(&stat) != FileIdentity::from_stat(old) {
         return Ok(LockWait::Exchanged);
     }
     let file = File::from(resolve::reopen(handle)?);
@@ -61,7 +61,7 @@ pub(super) fn hold(
     // Its holder may have replaced it.
     let now = resolve::handle(parent, leaf)?;
     Ok(match now {
-        Some((_, now)) if FileIdentity::of(&now) == FileIdentity::of(old) => LockWait::Taken(file),
+        Some((_, now)) if FileIdentity::from_stat(&now) == FileIdentity::from_stat(old) => LockWait::Taken(file),
         _ => LockWait::Exchanged,
     })
 }

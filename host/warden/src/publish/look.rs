@@ -21,7 +21,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When a mount is unknown, or something cannot be looked at.
-    pub(crate) fn happened(&self, effect: &Effect) -> Result<Option<Effect>, PublishError> {
+    pub(crate) fn find_effect(&self, effect: &Effect) -> Result<Option<Effect>, PublishError> {
         let happened = match effect {
             Effect::Written(file) => {
                 let Ok(path) = GuestPath::parse(&file.path) else { return Ok(None) };
@@ -54,12 +54,12 @@ impl Workspace {
     ///
     /// # Errors
     /// When the mount is unknown, or the way there cannot be looked at or is not plain directories.
-    pub(crate) fn seen(&self, path: &GuestPath) -> Result<Option<PathSnapshot>, PublishError> {
+    pub(crate) fn snapshot(&self, path: &GuestPath) -> Result<Option<PathSnapshot>, PublishError> {
         let mount = self.inner.mount_of(path)?;
         let relative = if path.is_mount() { "." } else { path.below_mount() };
         let found = resolve::handle(&mount.dir, relative)
             .map_err(|errno| resolve::explain(&mount.dir, path, errno))?;
-        Ok(found.map(|(_, stat)| identity::seen(&stat)))
+        Ok(found.map(|(_, stat)| identity::snapshot(&stat)))
     }
 
     /// What reading `path` finds now, through symbolic links that stay in its mount; `None`:
@@ -67,13 +67,13 @@ impl Workspace {
     ///
     /// # Errors
     /// When the mount is unknown, or what is there cannot be looked at.
-    pub(crate) fn found(&self, path: &GuestPath) -> Result<Option<PathSnapshot>, PublishError> {
+    pub(crate) fn read_snapshot(&self, path: &GuestPath) -> Result<Option<PathSnapshot>, PublishError> {
         let mount = self.inner.mount_of(path)?;
         let relative = if path.is_mount() { "." } else { path.below_mount() };
         let failed = |errno: Errno| PublishError::from_io(path, "looking at it", errno);
         match resolve::open_following(&mount.dir, relative) {
             Ok(handle) if source::is_reserved(&*mount.dir, &handle).map_err(failed)? => Ok(None),
-            Ok(handle) => Ok(Some(identity::found(&fstat(&handle).map_err(failed)?))),
+            Ok(handle) => Ok(Some(identity::read_snapshot(&fstat(&handle).map_err(failed)?))),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
             Err(errno) => Err(failed(errno)),
         }

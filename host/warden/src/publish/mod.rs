@@ -41,12 +41,12 @@ pub use expire::Expired;
 pub use open::OpenError;
 pub use place::{FileOwner, HOLDERS};
 pub use plan::{RENAMES_AND_REMOVALS_MAX, STAGED_MAX};
-pub use used::{left_behind, used};
+pub use used::{count_left_behind, measure_used};
 pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
 
 // Nobody outside the trusted core stages, plans or publishes.
 pub(crate) use budget::{BudgetStop, CallBudget, TurnShare};
-pub(crate) use error::{PublishError, first_of, told};
+pub(crate) use error::{PublishError, first_of, describe_effects};
 pub(crate) use plan::{ChangePlan, PlanSummary, PlannedChange};
 pub(crate) use source::LinkRule;
 pub(crate) use stage::StagedFile;

@@ -25,7 +25,7 @@ pub enum OpenError {
     #[error("the workspace {} cannot be opened: {source}", .root.display())]
     Root { root: PathBuf, source: io::Error },
     /// One of its directories cannot be made or opened.
-    #[error("{} {}: {source}", .path.display(), mended(source))]
+    #[error("{} {}: {source}", .path.display(), open_remedy(source))]
     Mount { path: PathBuf, source: io::Error },
     /// The kernel, or a filter in front of it, does not offer openat2.
     #[error(
@@ -44,7 +44,7 @@ impl OpenError {
 }
 
 /// What has to become of a folder that cannot be used.
-fn mended(source: &io::Error) -> &'static str {
+fn open_remedy(source: &io::Error) -> &'static str {
     match Errno::from_io_error(source) {
         Some(Errno::AGAIN | Errno::BUSY) => {
             "is kept locked by another program; `lslocks` names it, and it must end or let go"
@@ -115,7 +115,7 @@ impl FolderOpener {
 
     /// Looks whether the root and its mounts could be opened, or the mounts made where they are
     /// missing.
-    pub(super) fn could_open(&self) -> Result<(), OpenError> {
+    pub(super) fn check_open(&self) -> Result<(), OpenError> {
         let failed = |source| OpenError::Root { root: self.root.clone(), source };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = match openat(CWD, &self.root, flags, Mode::empty()) {

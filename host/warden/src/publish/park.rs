@@ -34,7 +34,7 @@ impl ParkFolder {
                 Err(Errno::EXIST) => continue,
                 made => made?,
             }
-            if let Some(dir) = held(mount, &name)? {
+            if let Some(dir) = lock_folder(mount, &name)? {
                 let dir = Arc::new(Dir::from_std_file(File::from(dir)));
                 return Ok(Arc::new(Self { mount: Arc::clone(mount), name, dir, names: AtomicU32::new(0) }));
             }
@@ -57,15 +57,15 @@ impl ParkFolder {
         let name = self.names.fetch_add(1, Ordering::Relaxed).to_string();
         let Some(old) = temp else {
             link_open_file(file, &*self.dir, &name)?;
-            return Ok(TempName::parked(self, name));
+            return Ok(TempName::in_park(self, name));
         };
         match rename_new(old.dir(), old.as_str(), &*self.dir, &name) {
             // Nobody but this call gives names in here.
             Err(Errno::OPNOTSUPP) => renameat(old.dir(), old.as_str(), &*self.dir, &name)?,
             renamed => renamed?,
         }
-        old.renamed();
-        Ok(TempName::parked(self, name))
+        old.mark_renamed();
+        Ok(TempName::in_park(self, name))
     }
 }
 
@@ -80,7 +80,7 @@ impl Drop for ParkFolder {
 }
 
 /// The directory, locked; `None` where a sweep came between its making and the lock.
-fn held(mount: &StagingFolder, name: &str) -> Result<Option<OwnedFd>> {
+fn lock_folder(mount: &StagingFolder, name: &str) -> Result<Option<OwnedFd>> {
     let dir = match resolve::directory(&mount.dir, name.as_bytes()) {
         Err(Errno::NOENT) => return Ok(None),
         dir => dir?,
@@ -96,7 +96,7 @@ fn held(mount: &StagingFolder, name: &str) -> Result<Option<OwnedFd>> {
 
 /// The parked file of this name, open again, with the mode that it has: one may be that of a file
 /// that nobody reads.
-pub(super) fn opened(temp: &TempName, mode: Mode) -> Result<File> {
+pub(super) fn reopen(temp: &TempName, mode: Mode) -> Result<File> {
     chmodat(temp.dir(), temp.as_str(), Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = resolve::open(temp.dir(), temp.as_str(), flags)?;

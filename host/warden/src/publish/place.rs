@@ -34,7 +34,7 @@ const DIGITS: usize = 20;
 
 impl FileOwner {
     /// The place that a call's audit records name.
-    pub fn of(facts: &CallFacts) -> Self {
+    pub fn from_facts(facts: &CallFacts) -> Self {
         let user = facts.own_workspace.then(|| facts.caller.clone());
         Self { user, session: facts.session.clone() }
     }
@@ -51,7 +51,7 @@ impl FileOwner {
     }
 
     /// The same without a session: where its user's files are.
-    pub(super) fn of_user(&self) -> Self {
+    pub(super) fn for_user(&self) -> Self {
         Self { user: self.user.clone(), session: None }
     }
 
@@ -62,12 +62,12 @@ impl FileOwner {
 
     /// The name of the session's folder in [`SESSIONS`].
     pub(super) fn session(&self) -> Option<String> {
-        self.session.as_ref().map(|session| hashed(session.as_str(), session.as_str()))
+        self.session.as_ref().map(|session| hashed_name(session.as_str(), session.as_str()))
     }
 
     /// The folder of a mount, such as `/tmp`, below the root.
     pub fn mount_folder(&self, mount: &str) -> String {
-        let place = if mount == TMP { self.clone() } else { self.of_user() };
+        let place = if mount == TMP { self.clone() } else { self.for_user() };
         format!("{}{}", place.folder(), mount.trim_start_matches('/'))
     }
 
@@ -87,11 +87,11 @@ fn user_name(Caller { channel, sender }: &Caller) -> String {
         return format!("{channel}-{sender}");
     }
     // The length keeps apart what runs together otherwise.
-    hashed(channel, &format!("{}:{channel}{sender}", channel.len()))
+    hashed_name(channel, &format!("{}:{channel}{sender}", channel.len()))
 }
 
 /// Some of `shown` that any filesystem takes, and the hash of `whole`.
-fn hashed(shown: &str, whole: &str) -> String {
+fn hashed_name(shown: &str, whole: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let shown: String = shown.chars().take(SHOWN_CHARS).map(plain).collect();
     format!("{shown}-{}", &sha256_hex(whole.as_bytes())[..HASH_CHARS])

@@ -68,7 +68,7 @@ impl PlannedChange {
     }
 
     /// The word for it when it is done.
-    fn done(&self) -> &'static str {
+    fn past_word(&self) -> &'static str {
         match self {
             Self::Write(_) => "saved",
             Self::Rename(_) => "moved",
@@ -154,7 +154,7 @@ impl Workspace {
     pub(crate) fn publish(&self, plan: Vec<PlannedChange>) -> Result<Vec<Effect>, PublishFailure> {
         let mut landed = Vec::with_capacity(plan.len());
         for step in plan {
-            let (path, effect, done) = (step.path().clone(), step.effect(), step.done());
+            let (path, effect, done) = (step.path().clone(), step.effect(), step.past_word());
             match step.land() {
                 Ok(LandedAs::Durable) => landed.push(effect),
                 Ok(LandedAs::Unconfirmed(source)) => {

@@ -74,12 +74,12 @@ impl Quota {
 
     /// Bytes on disk as far as they are known.
     #[cfg(test)]
-    pub(super) fn landed(&self) -> u64 {
+    pub(super) fn landed_bytes(&self) -> u64 {
         self.state().landed
     }
 
     /// The same; `None` before anything was measured.
-    pub(super) fn known(&self) -> Option<u64> {
+    pub(super) fn known_bytes(&self) -> Option<u64> {
         let state = self.state();
         state.last.is_some().then_some(state.landed)
     }

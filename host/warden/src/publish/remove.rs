@@ -72,7 +72,7 @@ impl Workspace {
             Err(Uncounted::TooMany(_)) if contents == Contents::Keep => {
                 return Err(PublishError::NotEmpty { path: path.clone() });
             }
-            counted => counted.map_err(|why| uncounted(path, why))?,
+            counted => counted.map_err(|why| uncounted_error(path, why))?,
         };
         budget.take_change(path)?;
         Ok(PlannedRemove {
@@ -80,7 +80,7 @@ impl Workspace {
             mount,
             path: path.clone(),
             handle,
-            identity: FileIdentity::of(&stat),
+            identity: FileIdentity::from_stat(&stat),
             version: None,
             contents,
             summary,
@@ -96,7 +96,7 @@ pub(super) fn summary(
     unreadable: Unreadable,
     stop: walk::StopCheck<'_>,
 ) -> Result<PlanSummary, Uncounted> {
-    let kind = FileIdentity::of(stat).kind();
+    let kind = FileIdentity::from_stat(stat).kind();
     match kind {
         EntryKind::File => {
             Ok(PlanSummary { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) })
@@ -110,26 +110,26 @@ pub(super) fn summary(
 }
 
 /// The error for a directory that could not be counted.
-pub(super) fn uncounted(path: &GuestPath, why: Uncounted) -> PublishError {
+pub(super) fn uncounted_error(path: &GuestPath, why: Uncounted) -> PublishError {
     match why {
         Uncounted::Stopped(stop) => stop.error(path),
         Uncounted::TooMany(_) => PublishError::TooManyEntries { path: path.clone(), limit: ENTRIES_MAX },
-        Uncounted::OtherMount(at) => PublishError::OtherMount { path: path.clone(), at: shown(path, &at) },
+        Uncounted::OtherMount(at) => PublishError::OtherMount { path: path.clone(), at: display_below(path, &at) },
         Uncounted::Unreadable(at, errno) => {
-            PublishError::InsideUnreadable { path: path.clone(), at: shown(path, &at), source: errno.into() }
+            PublishError::InsideUnreadable { path: path.clone(), at: display_below(path, &at), source: errno.into() }
         }
     }
 }
 
 /// A virtual path for a message, from the way below `path`.
-fn shown(path: &GuestPath, below: &[u8]) -> String {
+fn display_below(path: &GuestPath, below: &[u8]) -> String {
     let below = String::from_utf8_lossy(below);
     one_line(&if below.is_empty() { path.to_string() } else { format!("{path}/{below}") }, 300)
 }
 
 impl PlannedRemove {
     /// The same, but only if the file is still as it is in this version.
-    pub(super) fn only_if(mut self, version: FileVersion) -> Self {
+    pub(super) fn with_version(mut self, version: FileVersion) -> Self {
         self.version = Some(version);
         self
     }
@@ -154,40 +154,40 @@ impl PlannedRemove {
         let (way, leaf) = resolve::split(&self.path);
         let parent = match resolve::directory(&self.mount.dir, way.as_bytes()) {
             Ok(parent) => parent,
-            Err(Errno::NOENT) => return Err(self.exchanged()),
+            Err(Errno::NOENT) => return Err(self.replaced_error()),
             Err(errno) => return Err(resolve::explain(&self.mount.dir, &self.path, errno)),
         };
-        let stat = self.still_there(&parent, leaf)?;
+        let stat = self.check_still_there(&parent, leaf)?;
         match (self.identity.kind(), self.contents) {
             (EntryKind::Directory, Contents::Remove) => self.remove_tree(&parent, leaf),
             (EntryKind::Directory, Contents::Keep) => self.unlink(&parent, leaf, AtFlags::REMOVEDIR, 0),
             (EntryKind::File, _) => {
                 let Some(_held) = lock::hold_if_possible(&parent, leaf, &stat) else {
-                    return Err(self.exchanged());
+                    return Err(self.replaced_error());
                 };
-                let stat = self.still_there(&parent, leaf)?;
-                self.unlink(&parent, leaf, AtFlags::empty(), walk::freed(&stat))
+                let stat = self.check_still_there(&parent, leaf)?;
+                self.unlink(&parent, leaf, AtFlags::empty(), walk::bytes_freed(&stat))
             }
             (EntryKind::Other, _) => self.unlink(&parent, leaf, AtFlags::empty(), 0),
         }
     }
 
     /// What has the name, if it is what was planned.
-    fn still_there(&self, parent: &OwnedFd, leaf: &str) -> Result<Stat, PublishError> {
+    fn check_still_there(&self, parent: &OwnedFd, leaf: &str) -> Result<Stat, PublishError> {
         let found = resolve::handle(parent, leaf)
             .map_err(|errno| resolve::explain(&self.mount.dir, &self.path, errno))?;
         match found {
             Some((_, stat))
-                if FileIdentity::of(&stat) == self.identity
-                    && self.version.is_none_or(|version| version == FileVersion::of(&stat)) =>
+                if FileIdentity::from_stat(&stat) == self.identity
+                    && self.version.is_none_or(|version| version == FileVersion::from_stat(&stat)) =>
             {
                 Ok(stat)
             }
-            _ => Err(self.exchanged()),
+            _ => Err(self.replaced_error()),
         }
     }
 
-    fn exchanged(&self) -> PublishError {
+    fn replaced_error(&self) -> PublishError {
         PublishError::Exchanged { path: self.path.clone() }
     }
 
@@ -203,7 +203,7 @@ impl PlannedRemove {
                 self.inner.quota.release(freed);
                 Ok(fsync(parent).into())
             }
-            Err(Errno::NOENT | Errno::ISDIR | Errno::NOTDIR) => Err(self.exchanged()),
+            Err(Errno::NOENT | Errno::ISDIR | Errno::NOTDIR) => Err(self.replaced_error()),
             Err(Errno::NOTEMPTY | Errno::EXIST) => Err(PublishError::NotEmpty { path: self.path.clone() }),
             Err(Errno::BUSY) => {
                 Err(PublishError::OtherMount { path: self.path.clone(), at: self.path.to_string() })
@@ -222,17 +222,17 @@ impl PlannedRemove {
         let temp = self.hide(parent, leaf)?;
         let root = &*self.mount.dir;
         let is_it = resolve::handle(root, &temp)
-            .is_ok_and(|found| found.is_some_and(|(_, stat)| FileIdentity::of(&stat) == self.identity));
+            .is_ok_and(|found| found.is_some_and(|(_, stat)| FileIdentity::from_stat(&stat) == self.identity));
         if !is_it {
             // Somebody gave the name to something else in between: that gets it back.
             return Err(match temp::rename_new(root, &temp, parent, leaf) {
-                Ok(()) => self.exchanged(),
+                Ok(()) => self.replaced_error(),
                 Err(_) => PublishError::Stranded { path: self.path.clone() },
             });
         }
         let hidden = fsync(parent).and_then(|()| fsync(root));
         let deleted = tree::delete(&dir, self.summary.entries + ENTRIES_ADDED_MAX);
-        let deleted = deleted.unwrap_or_else(DeleteResult::nothing);
+        let deleted = deleted.unwrap_or_else(DeleteResult::unreadable_root);
         self.inner.quota.release(deleted.freed);
         match unlinkat(root, &temp, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => Ok(hidden.into()),
@@ -247,7 +247,7 @@ impl PlannedRemove {
             match temp::rename_directory(parent, leaf, &*self.mount.dir, &name) {
                 Ok(()) => return Ok(name),
                 Err(Errno::EXIST) => {}
-                Err(Errno::NOENT) => return Err(self.exchanged()),
+                Err(Errno::NOENT) => return Err(self.replaced_error()),
                 Err(Errno::XDEV | Errno::BUSY) => {
                     return Err(PublishError::OtherMount {
                         path: self.path.clone(),
@@ -278,7 +278,7 @@ impl PlannedRemove {
         if let Err(errno) = fsync(parent).and_then(|()| fsync(root)) {
             tracing::warn!(path = %self.path, %errno, "what remains of a directory may not be durable");
         }
-        let left = deleted.left.iter().map(|(at, errno)| format!("{} ({errno})", shown(&self.path, at)));
+        let left = deleted.left.iter().map(|(at, errno)| format!("{} ({errno})", display_below(&self.path, at)));
         PublishError::Remains {
             path: self.path.clone(),
             left: left.collect(),

@@ -55,7 +55,7 @@ impl Workspace {
         let disposition = budget.disposition(target, disposition);
         let (from, to) = (self.inner.mount_of(source)?, self.inner.mount_of(target)?);
         let (handle, stat) = plan::find(from, source)?;
-        let identity = FileIdentity::of(&stat);
+        let identity = FileIdentity::from_stat(&stat);
         if let ResolvedEntry::Other(kind) = resolve::kind(&stat) {
             return Err(PublishError::NotARegularFile { path: source.clone(), kind });
         }
@@ -76,7 +76,7 @@ impl Workspace {
             Err(Uncounted::TooMany(inside)) => {
                 PlanSummary { kind: identity.kind(), entries: ENTRIES_MAX, bytes: inside.bytes }
             }
-            counted => counted.map_err(|why| remove::uncounted(source, why))?,
+            counted => counted.map_err(|why| remove::uncounted_error(source, why))?,
         };
         if across {
             return Ok((self.copy_and_remove(source, target, disposition, handle, budget)?, summary));
@@ -105,15 +105,15 @@ impl Workspace {
         budget: &Arc<CallBudget>,
     ) -> Result<Vec<PlannedChange>, PublishError> {
         let failed = |errno| PublishError::from_io(source, "reading it", errno);
-        let (file, stat) = source::reopened(handle).map_err(failed)?;
-        let version = FileVersion::of(&stat);
+        let (file, stat) = source::reopen(handle).map_err(failed)?;
+        let version = FileVersion::from_stat(&stat);
         let mut copy = self.stage(target, disposition, budget)?;
         copy.append_unknown(&file, u64::try_from(stat.st_size).unwrap_or(0))?;
-        if FileVersion::of(&fstat(&file).map_err(failed)?) != version {
+        if FileVersion::from_stat(&fstat(&file).map_err(failed)?) != version {
             return Err(PublishError::Exchanged { path: source.clone() });
         }
         copy.take_after(&stat)?;
-        let remove = self.plan_remove(source, Contents::Keep, budget)?.only_if(version);
+        let remove = self.plan_remove(source, Contents::Keep, budget)?.with_version(version);
         Ok(vec![PlannedChange::Write(copy.seal()?), PlannedChange::Remove(remove)])
     }
 }
@@ -180,7 +180,7 @@ impl PlannedRename {
             let Some(target) = parents::open_or_make(&self.to, &self.target, self.inner.umask)? else {
                 continue;
             };
-            let source = self.still_there()?;
+            let source = self.check_still_there()?;
             if let LandAttempt::Placed { freed } = self.place(&source, &target.dir)? {
                 self.inner.quota.release(freed);
                 // The new name first: a power loss in between leaves both names, never neither.
@@ -191,20 +191,20 @@ impl PlannedRename {
     }
 
     /// The source's directory, in which what was planned still has the name.
-    fn still_there(&self) -> Result<OwnedFd, PublishError> {
+    fn check_still_there(&self) -> Result<OwnedFd, PublishError> {
         let (way, leaf) = resolve::split(&self.source);
         let failed = |errno| resolve::explain(&self.from.dir, &self.source, errno);
         let parent = match resolve::directory(&self.from.dir, way.as_bytes()) {
-            Err(Errno::NOENT) => return Err(self.exchanged()),
+            Err(Errno::NOENT) => return Err(self.replaced_error()),
             parent => parent.map_err(failed)?,
         };
         match resolve::handle(&parent, leaf).map_err(failed)? {
-            Some((_, stat)) if FileIdentity::of(&stat) == self.identity => Ok(parent),
-            _ => Err(self.exchanged()),
+            Some((_, stat)) if FileIdentity::from_stat(&stat) == self.identity => Ok(parent),
+            _ => Err(self.replaced_error()),
         }
     }
 
-    fn exchanged(&self) -> PublishError {
+    fn replaced_error(&self) -> PublishError {
         PublishError::Exchanged { path: self.source.clone() }
     }
 
@@ -219,11 +219,11 @@ impl PlannedRename {
         let renamed = match old {
             None => self.take_free_name(source, target)?,
             // Two names of one file, which the system's rename leaves as they are.
-            Some(old) if FileIdentity::of(old) == self.identity => self.unlink_source(source),
+            Some(old) if FileIdentity::from_stat(old) == self.identity => self.unlink_source(source),
             Some(_) => renameat(source, resolve::split(&self.source).1, target, leaf),
         };
-        let replaced = old.filter(|old| FileIdentity::of(old) != self.identity);
-        self.outcome(renamed, source, target, replaced.map_or(0, walk::freed))
+        let replaced = old.filter(|old| FileIdentity::from_stat(old) != self.identity);
+        self.outcome(renamed, source, target, replaced.map_or(0, walk::bytes_freed))
     }
 
     /// Locks the file that moves and the one that it replaces, so that a process that expects one
@@ -237,7 +237,7 @@ impl PlannedRename {
         let target = |old| lock::hold_if_possible(target, resolve::split(&self.target).1, old);
         match old {
             None => Some([source()?, None]),
-            Some(old) if FileIdentity::of(old) == self.identity => Some([source()?, None]),
+            Some(old) if FileIdentity::from_stat(old) == self.identity => Some([source()?, None]),
             // In one order everywhere: two renames that cross never wait for each other.
             Some(old) if old.st_ino < moving.st_ino => Some([target(old)?, source()?]),
             Some(old) => Some([source()?, target(old)?]),
@@ -271,7 +271,7 @@ impl PlannedRename {
     fn unlink_source(&self, source: &OwnedFd) -> rustix::io::Result<()> {
         let (_, leaf) = resolve::split(&self.source);
         match resolve::handle(source, leaf)? {
-            Some((_, stat)) if FileIdentity::of(&stat) == self.identity => {
+            Some((_, stat)) if FileIdentity::from_stat(&stat) == self.identity => {
                 unlinkat(source, leaf, AtFlags::empty())
             }
             _ => Ok(()),
@@ -300,7 +300,7 @@ impl PlannedRename {
         }
         let (_, leaf) = resolve::split(&self.target);
         let landed = match resolve::handle(target, leaf) {
-            Ok(Some((_, stat))) => FileIdentity::of(&stat),
+            Ok(Some((_, stat))) => FileIdentity::from_stat(&stat),
             // Renamed, and somebody took it away since.
             Ok(None) | Err(_) => return Ok(LandAttempt::Placed { freed }),
         };

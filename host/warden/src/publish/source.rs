@@ -72,10 +72,10 @@ pub(super) fn open(
     if is_reserved(&*mount.dir, &handle).map_err(failed)? {
         return Err(PublishError::NotFound { path: path.clone() });
     }
-    let (file, stat) = reopened(handle).map_err(failed)?;
+    let (file, stat) = reopen(handle).map_err(failed)?;
     match expected {
         ExpectedEntry::Anything => Ok((file, stat)),
-        ExpectedEntry::This(seen) if identity::seen(&stat) == *seen => Ok((file, stat)),
+        ExpectedEntry::This(seen) if identity::snapshot(&stat) == *seen => Ok((file, stat)),
         ExpectedEntry::This(_) | ExpectedEntry::Nothing => {
             Err(PublishError::NotAsApproved { path: path.clone() })
         }
@@ -83,7 +83,7 @@ pub(super) fn open(
 }
 
 /// The file behind a handle on a regular file.
-pub(super) fn reopened(handle: OwnedFd) -> Result<(File, Stat)> {
+pub(super) fn reopen(handle: OwnedFd) -> Result<(File, Stat)> {
     let file = File::from(resolve::reopen(handle)?);
     let stat = fstat(&file)?;
     Ok((file, stat))

@@ -103,7 +103,7 @@ impl StagedFile {
     /// # Errors
     /// A quota, a full disk, another write error, or the call's stop. The file is then of no use.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), PublishError> {
-        self.unless_failed(|staged| {
+        self.run_step(|staged| {
             staged.admit(bytes.len() as u64)?;
             let job = CopyJob { path: &staged.place.path, budget: &staged.budget };
             let body = &mut staged.body;
@@ -121,7 +121,7 @@ impl StagedFile {
         if self.body.bytes > 0 || bytes.is_empty() {
             return self.write(bytes);
         }
-        self.unless_failed(|staged| {
+        self.run_step(|staged| {
             staged.admit(bytes.len() as u64)?;
             staged.body.digest = RunningHash::Known(*sha256);
             staged.body.put(&CopyJob { path: &staged.place.path, budget: &staged.budget }, bytes)
@@ -142,7 +142,7 @@ impl StagedFile {
         if len == 0 {
             return self.write(&[]);
         }
-        self.unless_failed(|staged| {
+        self.run_step(|staged| {
             staged.admit(len)?;
             let job = CopyJob { path: &staged.place.path, budget: &staged.budget };
             let body = &mut staged.body;
@@ -173,7 +173,7 @@ impl StagedFile {
         expected: ExpectedEntry<'_>,
     ) -> Result<FileFacts, PublishError> {
         let mut appended = None;
-        self.unless_failed(|staged| {
+        self.run_step(|staged| {
             let mount = staged.place.inner.mount_of(path)?;
             let (file, stat) = source::open(mount, path, links, expected)?;
             let bytes = u64::try_from(stat.st_size).unwrap_or(0);
@@ -228,7 +228,7 @@ impl StagedFile {
     /// As for [`StagedFile::write`]; also when the disk did not take the bytes.
     pub(crate) fn seal(mut self) -> Result<SealedFile, PublishError> {
         let mut mode = self.place.inner.new_file_mode();
-        self.unless_failed(|staged| {
+        self.run_step(|staged| {
             let place = &staged.place;
             staged.budget.check(&place.path)?;
             let failed = |errno| PublishError::from_io(&place.path, "syncing it", errno);
@@ -248,7 +248,7 @@ impl StagedFile {
     }
 
     /// Runs `step`; after a failure every further step is refused with the same code.
-    fn unless_failed(
+    fn run_step(
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<(), PublishError>,
     ) -> Result<(), PublishError> {

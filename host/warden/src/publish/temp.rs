@@ -59,7 +59,7 @@ pub(super) struct TempName {
 
 impl TempName {
     /// A name of a file in a park.
-    pub(super) fn parked(park: &Arc<ParkFolder>, name: String) -> Self {
+    pub(super) fn in_park(park: &Arc<ParkFolder>, name: String) -> Self {
         Self { dir: Arc::clone(park.dir()), name: Some(name), _park: Some(Arc::clone(park)) }
     }
 
@@ -74,7 +74,7 @@ impl TempName {
     }
 
     /// The file is no longer under this name.
-    pub(super) fn renamed(&mut self) {
+    pub(super) fn mark_renamed(&mut self) {
         self.name = None;
     }
 

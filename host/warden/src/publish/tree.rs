@@ -82,9 +82,9 @@ impl Visitor for CountVisitor<'_> {
         let stat = match resolve::open(at.dir, at.name, OFlags::PATH | OFlags::NOFOLLOW).and_then(fstat) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Continue(NextStep::On),
-            Err(Errno::XDEV) => return Break(Uncounted::OtherMount(at.whole())),
+            Err(Errno::XDEV) => return Break(Uncounted::OtherMount(at.full_path())),
             Err(_) if self.unreadable == Unreadable::Skip => return Continue(NextStep::On),
-            Err(errno) => return Break(Uncounted::Unreadable(at.whole(), errno)),
+            Err(errno) => return Break(Uncounted::Unreadable(at.full_path(), errno)),
         };
         if self.counted.entries >= self.entries_max {
             return Break(Uncounted::TooMany(self.counted));
@@ -127,7 +127,7 @@ pub(super) struct DeleteResult {
 
 impl DeleteResult {
     /// The root itself cannot be read.
-    pub(super) fn nothing(errno: Errno) -> Self {
+    pub(super) fn unreadable_root(errno: Errno) -> Self {
         Self { left: vec![(Vec::new(), errno)], left_count: 1, ..Self::default() }
     }
 }
@@ -171,12 +171,12 @@ fn is_empty(root: BorrowedFd<'_>) -> Result<bool> {
 }
 
 impl DeleteVisitor {
-    fn gone(&mut self, freed: u64) {
+    fn note_deleted(&mut self, freed: u64) {
         self.deleted.entries += 1;
         self.deleted.freed = self.deleted.freed.saturating_add(freed);
     }
 
-    fn left(&mut self, path: Vec<u8>, errno: Errno) {
+    fn note_left(&mut self, path: Vec<u8>, errno: Errno) {
         self.deleted.left_count += 1;
         if self.deleted.left.len() < LISTED_MAX {
             self.deleted.left.push((path, errno));
@@ -193,27 +193,27 @@ impl Visitor for DeleteVisitor {
             return Break(());
         }
         match remove_entry(at) {
-            Ok(freed) => self.gone(freed),
+            Ok(freed) => self.note_deleted(freed),
             Err(Errno::NOENT) => {}
             Err(Errno::NOTEMPTY | Errno::EXIST) => return Continue(NextStep::Into),
-            Err(errno) => self.left(at.whole(), errno),
+            Err(errno) => self.note_left(at.full_path(), errno),
         }
         Continue(NextStep::On)
     }
 
     fn unreadable(&mut self, path: &[u8], errno: Errno) -> ControlFlow<()> {
         if errno != Errno::NOENT {
-            self.left(path.to_vec(), errno);
+            self.note_left(path.to_vec(), errno);
         }
         Continue(())
     }
 
-    fn done(&mut self, root: BorrowedFd<'_>, parent: &[u8], name: &[u8]) -> ControlFlow<(), NextStep> {
+    fn leave_directory(&mut self, root: BorrowedFd<'_>, parent: &[u8], name: &[u8]) -> ControlFlow<(), NextStep> {
         let name_of = || std::ffi::CString::new(name).map_err(|_| Errno::INVAL);
         let removed = resolve::directory(root, parent)
             .and_then(|parent| unlinkat(parent, &*name_of()?, AtFlags::REMOVEDIR));
         match removed {
-            Ok(()) => self.gone(0),
+            Ok(()) => self.note_deleted(0),
             Err(Errno::NOENT) => {}
             // Because of what could not be deleted, which is told already.
             Err(Errno::NOTEMPTY | Errno::EXIST) if self.deleted.left_count > 0 => {}
@@ -222,7 +222,7 @@ impl Visitor for DeleteVisitor {
                 self.again_at = self.deleted.entries;
                 return Continue(NextStep::Into);
             }
-            Err(errno) => self.left(walk::join(parent, name), errno),
+            Err(errno) => self.note_left(walk::join(parent, name), errno),
         }
         Continue(NextStep::On)
     }
@@ -235,5 +235,5 @@ fn remove_entry(at: &WalkEntry<'_>) -> Result<u64> {
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
         return unlinkat(at.dir, name, AtFlags::REMOVEDIR).map(|()| 0);
     }
-    unlinkat(at.dir, name, AtFlags::empty()).map(|()| walk::freed(&stat))
+    unlinkat(at.dir, name, AtFlags::empty()).map(|()| walk::bytes_freed(&stat))
 }

@@ -18,7 +18,7 @@ use std::time::{Instant, SystemTime};
 ///
 /// # Errors
 /// When a folder cannot be read.
-pub fn used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
+pub fn measure_used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
     let Some(root) = open(root)? else { return Ok(Some(0)) };
     let late = || (Instant::now() >= until).then_some(BudgetStop::Deadline);
     let mounts = MOUNTS.iter().map(|mount| (mount.trim_start_matches('/'), HiddenNames::AtRoot));
@@ -38,7 +38,7 @@ pub fn used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
 
 /// How many names of the gateway's own lie in the usual mounts below `root` and were not touched
 /// since `before`: what a crash has left, and the next start removes.
-pub fn left_behind(root: &Path, before: SystemTime) -> usize {
+pub fn count_left_behind(root: &Path, before: SystemTime) -> usize {
     let names =
         |mount: &&str| std::fs::read_dir(root.join(mount.trim_start_matches('/'))).into_iter().flatten();
     let entries = MOUNTS.iter().flat_map(names).flatten();
@@ -67,8 +67,8 @@ mod tests {
     fn everything_that_the_quota_counts_is_counted_and_nothing_is_made() {
         let dir = tempfile::tempdir().expect("a folder");
         let soon = || Instant::now() + Duration::from_secs(60);
-        let count = || used(dir.path(), soon()).expect("readable");
-        assert_eq!(used(&dir.path().join("missing"), soon()).expect("nothing"), Some(0));
+        let count = || measure_used(dir.path(), soon()).expect("readable");
+        assert_eq!(measure_used(&dir.path().join("missing"), soon()).expect("nothing"), Some(0));
         assert_eq!(count(), Some(0));
         assert_eq!(std::fs::read_dir(dir.path()).expect("there").count(), 0);
         for (file, bytes) in [
@@ -83,8 +83,8 @@ mod tests {
         }
         assert_eq!(count(), Some(7));
         let now = SystemTime::now();
-        assert_eq!(left_behind(dir.path(), now + Duration::from_secs(60)), 1);
-        assert_eq!(left_behind(dir.path(), now - Duration::from_secs(60)), 0, "it may be in use");
+        assert_eq!(count_left_behind(dir.path(), now + Duration::from_secs(60)), 1);
+        assert_eq!(count_left_behind(dir.path(), now - Duration::from_secs(60)), 0, "it may be in use");
     }
 
     #[test]
@@ -94,6 +94,6 @@ mod tests {
         for n in 0..walk::ENTRIES_PER_CHECK {
             std::fs::write(dir.path().join(format!("shared/{n}")), b"").expect("writable");
         }
-        assert_eq!(used(dir.path(), Instant::now()).expect("readable"), None);
+        assert_eq!(measure_used(dir.path(), Instant::now()).expect("readable"), None);
     }
 }

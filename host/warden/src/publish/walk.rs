@@ -35,7 +35,7 @@ pub(super) struct WalkEntry<'a> {
 
 impl WalkEntry<'_> {
     /// The way to it from the root.
-    pub(super) fn whole(&self) -> Vec<u8> {
+    pub(super) fn full_path(&self) -> Vec<u8> {
         join(self.path, self.name.to_bytes())
     }
 }
@@ -63,7 +63,7 @@ pub(super) trait Visitor {
     }
 
     /// All of the directory `name` in `parent` was seen.
-    fn done(
+    fn leave_directory(
         &mut self,
         _root: BorrowedFd<'_>,
         _parent: &[u8],
@@ -99,7 +99,7 @@ pub(super) fn walk<V: Visitor>(root: impl AsFd, visitor: &mut V) -> Result<Contr
             Ok(Continue(None)) if positions.is_empty() => return Ok(Continue(())),
             Ok(Continue(None)) => {
                 let (parent, name) = split(&path);
-                visitor.done(root, parent, name)
+                visitor.leave_directory(root, parent, name)
             }
         };
         match then {
@@ -218,7 +218,7 @@ impl TreeMeasure<'_> {
     /// Adds a regular file's size; returns what the name really stands for.
     fn count(&mut self, dir: &OwnedFd, name: &CStr) -> FileType {
         let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if stat.st_dev == self.device || on_this_mount(dir, name) => stat,
+            Ok(stat) if stat.st_dev == self.device || is_on_mount(dir, name) => stat,
             Ok(_) | Err(_) => return FileType::Unknown,
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -231,7 +231,7 @@ impl TreeMeasure<'_> {
 
 /// Stacked filesystems give files other devices than the folders they lie in: there the mount
 /// decides.
-fn on_this_mount(dir: &OwnedFd, name: &CStr) -> bool {
+fn is_on_mount(dir: &OwnedFd, name: &CStr) -> bool {
     resolve::open(dir, name, OFlags::PATH | OFlags::NOFOLLOW).is_ok()
 }
 
@@ -243,7 +243,7 @@ pub(super) fn share(stat: &rustix::fs::Stat) -> u64 {
 }
 
 /// What the workspace gets back when a name of this file goes: nothing, while it has another.
-pub(super) fn freed(stat: &rustix::fs::Stat) -> u64 {
+pub(super) fn bytes_freed(stat: &rustix::fs::Stat) -> u64 {
     let file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     if file && stat.st_nlink == 1 { share(stat) } else { 0 }
 }

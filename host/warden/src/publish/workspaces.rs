@@ -51,7 +51,7 @@ struct OpenWorkspace {
 
 impl OpenWorkspace {
     /// Whether a call, or something that a call has planned, still has it. Nobody else hands it on.
-    fn in_use(&self) -> bool {
+    fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.workspace) > 1 || Arc::strong_count(&self.workspace.inner) > 1
     }
 }
@@ -70,8 +70,8 @@ impl Workspaces {
     ///
     /// # Errors
     /// [`OpenError`], as `open` would say it.
-    pub fn could_open(config: &Config) -> Result<(), OpenError> {
-        FolderOpener { root: config.root.clone(), technique: StagingMethod::detect() }.could_open()
+    pub fn check_open(config: &Config) -> Result<(), OpenError> {
+        FolderOpener { root: config.root.clone(), technique: StagingMethod::detect() }.check_open()
     }
 
     /// The same with the choices that tests make.
@@ -91,18 +91,18 @@ impl Workspaces {
     }
 
     /// The one of calls that belong to no session, where users share theirs.
-    pub(crate) fn usual(&self) -> &Arc<Workspace> {
+    pub(crate) fn default_workspace(&self) -> &Arc<Workspace> {
         &self.usual
     }
 
     /// Whether each user has an own one.
-    pub fn per_user(&self) -> bool {
+    pub fn is_per_user(&self) -> bool {
         self.config.per_user
     }
 
     /// Bytes in all of them as last measured, and counted since; `None` before the first time.
     pub fn bytes(&self) -> Option<u64> {
-        self.quota.known()
+        self.quota.known_bytes()
     }
 
     /// The quota over all of them.
@@ -120,12 +120,12 @@ impl Workspaces {
     ///
     /// # Errors
     /// [`OpenError`], for the log: it names host paths.
-    pub(crate) fn at(&self, place: &FileOwner) -> Result<Arc<Workspace>, OpenError> {
+    pub(crate) fn open_for(&self, place: &FileOwner) -> Result<Arc<Workspace>, OpenError> {
         let name = place.folder();
         if name.is_empty() {
             return Ok(self.usual.clone());
         }
-        let workspace = match self.opened(&name) {
+        let workspace = match self.find_open(&name) {
             Some(workspace) => workspace,
             None => {
                 let workspace = match place.session() {
@@ -150,7 +150,7 @@ impl Workspaces {
     }
 
     /// One that is open already.
-    fn opened(&self, name: &str) -> Option<Arc<Workspace>> {
+    fn find_open(&self, name: &str) -> Option<Arc<Workspace>> {
         let mut places = self.open_places();
         let open = places.get_mut(name)?;
         open.used = Instant::now();
@@ -163,7 +163,7 @@ impl Workspaces {
         // Closed after the lock is let go.
         let mut closed = Vec::new();
         while places.len() >= PLACES_OPEN_MAX {
-            let unused = places.iter().filter(|(_, open)| !open.in_use());
+            let unused = places.iter().filter(|(_, open)| !open.is_in_use());
             let Some(oldest) = unused.min_by_key(|(_, open)| open.used).map(|(name, _)| name.clone()) else {
                 break;
             };
@@ -180,7 +180,7 @@ impl Workspaces {
         let mut places = self.open_places();
         let closed = match places.get(name) {
             None => None,
-            Some(open) if open.in_use() || open.used.elapsed() < age => return false,
+            Some(open) if open.is_in_use() || open.used.elapsed() < age => return false,
             Some(_) => places.remove(name),
         };
         drop(places);
@@ -199,9 +199,9 @@ impl Workspaces {
 
     fn open_session(&self, place: &FileOwner, session: &str, name: &str) -> Result<Workspace, OpenError> {
         // Open for as long as this is: its mounts are shared.
-        let user = self.at(&place.of_user())?;
+        let user = self.open_for(&place.for_user())?;
         let failed = |below: &str, errno| self.opening.failed(below, errno);
-        let all = format!("{}{SESSIONS}", place.of_user().folder());
+        let all = format!("{}{SESSIONS}", place.for_user().folder());
         let sessions = private_folder(self.base(place)?, SESSIONS).map_err(|errno| failed(&all, errno))?;
         let folder = hold(&sessions, session).map_err(|errno| failed(name, errno))?;
         make(&folder, "tmp", mount_mode("tmp")).map_err(|errno| failed(&format!("{name}tmp"), errno))?;
@@ -260,5 +260,5 @@ fn hold(sessions: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
 pub(super) fn is_named(parent: impl AsFd, name: &str, folder: &OwnedFd) -> rustix::io::Result<bool> {
     let found = resolve::handle(parent, name)?;
     let stat = fstat(folder)?;
-    Ok(found.is_some_and(|(_, found)| FileIdentity::of(&found) == FileIdentity::of(&stat)))
+    Ok(found.is_some_and(|(_, found)| FileIdentity::from_stat(&found) == FileIdentity::from_stat(&stat)))
 }

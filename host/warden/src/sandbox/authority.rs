@@ -66,7 +66,7 @@ impl Authority {
         let (turn, made) = (inputs.turn, std::mem::take(&mut inputs.made));
         let watched = clock.clone();
         let budget = CallBudget::new(permit.limits().written_bytes, move || {
-            watched.useless().map(|stopped| match stopped {
+            watched.stop_reason().map(|stopped| match stopped {
                 StopReason::Deadline => BudgetStop::Deadline,
                 StopReason::Cancelled => BudgetStop::Cancelled,
             })
@@ -76,7 +76,7 @@ impl Authority {
             exchanges,
             workspace,
             clock,
-            budget: Arc::new(budget.of_changes(permit.limits().changes).within(turn).having_made(made)),
+            budget: Arc::new(budget.with_changes(permit.limits().changes).within_turn(turn).with_made(made)),
             staged: BTreeMap::new(),
             staged_ever: 0,
             plan: ChangePlan::default(),
@@ -104,7 +104,7 @@ impl Authority {
     /// What a guest failed with, or that it was kept from the network: it is told no more than that
     /// it was, and who reads this wants to know what to do.
     pub(super) fn tell_denied(&self, error: ToolError) -> ToolError {
-        match self.exchanges.as_ref().and_then(Exchanges::denied) {
+        match self.exchanges.as_ref().and_then(Exchanges::last_denial) {
             Some(denied) => ToolError::new(ErrorCode::NetworkDenied, format!("{denied} ({})", error.message)),
             None => error,
         }
@@ -129,13 +129,13 @@ impl Authority {
     fn source(&self, file: ReplyFile) -> Result<OutgoingFile, ToolError> {
         let ReplyFile { source, name, mime_type } = file;
         let body = match source {
-            ReplySource::Path(path) => self.named(&path)?,
+            ReplySource::Path(path) => self.permitted_body(&path)?,
             ReplySource::Contents(bytes) => OutgoingBytes::Contents(bytes.into_vec()),
         };
         Ok(OutgoingFile { body, name, mime_type })
     }
 
-    fn named(&self, path: &str) -> Result<OutgoingBytes, ToolError> {
+    fn permitted_body(&self, path: &str) -> Result<OutgoingBytes, ToolError> {
         let path = self.readable(path)?;
         if !self.permit.may_take(&path) {
             let said =
@@ -155,7 +155,7 @@ impl Authority {
     }
 
     /// A path that the judge named for writing.
-    fn judged(&self, path: &str) -> Result<GuestPath, ToolError> {
+    fn judged_path(&self, path: &str) -> Result<GuestPath, ToolError> {
         let path = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
         if self.permit.may_stage(&path) {
             return Ok(path);
@@ -193,7 +193,7 @@ impl Authority {
         match self.permit.expected(path) {
             ExpectedEntry::Anything => Ok(wanted),
             ExpectedEntry::Nothing => Ok(Disposition::CreateNew),
-            ExpectedEntry::This(seen) if self.workspace()?.seen(path)?.as_ref() == Some(seen) => Ok(wanted),
+            ExpectedEntry::This(seen) if self.workspace()?.snapshot(path)?.as_ref() == Some(seen) => Ok(wanted),
             ExpectedEntry::This(_) => Err(PublishError::NotAsApproved { path: path.clone() }.into()),
         }
     }
@@ -201,7 +201,7 @@ impl Authority {
     /// The same for a name that goes: what nobody saw does not.
     fn may_go(&self, path: &GuestPath) -> Result<(), ToolError> {
         let disposition = self.as_approved(path, Disposition::Replace)?;
-        if disposition == Disposition::CreateNew && self.workspace()?.seen(path)?.is_some() {
+        if disposition == Disposition::CreateNew && self.workspace()?.snapshot(path)?.is_some() {
             return Err(PublishError::NotAsApproved { path: path.clone() }.into());
         }
         Ok(())
@@ -212,7 +212,7 @@ impl Authority {
         reply.admit(files.len())?;
         let sources = files.into_iter().map(|file| self.source(file)).collect::<Result<_, _>>()?;
         let limits = *self.permit.limits();
-        let check = || self.clock.useless().map_or(Ok(()), |stopped| Err(stopped.to_tool_error(&limits)));
+        let check = || self.clock.stop_reason().map_or(Ok(()), |stopped| Err(stopped.to_tool_error(&limits)));
         Ok(reply.take(sources, &check)?)
     }
 
@@ -226,9 +226,9 @@ fn exchanges(permit: &Permit, inputs: &mut CallInputs, clock: &CallClock) -> Opt
     let network = permit.grants().network.clone()?;
     let watched = clock.clone();
     let terms = Terms {
-        allowance: Allowance::of(network.bytes.0),
+        allowance: Allowance::new(network.bytes.0),
         network,
-        stopped: Arc::new(move || watched.useless().is_some()),
+        stopped: Arc::new(move || watched.stop_reason().is_some()),
     };
     Some(Exchanges::new(inputs.web.take()?, terms))
 }
@@ -254,7 +254,7 @@ impl HostCalls for Authority {
         let reply = match request {
             Request::Attachments => Ok(Reply::Attachments(self.inputs.attachments.infos())),
             Request::Attachment(index) => self.attachment(index).and_then(|blob| {
-                let (bytes, file) = handed(&blob)?;
+                let (bytes, file) = hand_over_bytes(&blob)?;
                 descriptor = file;
                 Ok(Reply::Attachment(bytes))
             }),
@@ -304,7 +304,7 @@ impl HostCalls for Authority {
 
 /// An attachment's bytes as a worker is handed them: small ones inline, a larger one as a file that
 /// it cannot write.
-fn handed(blob: &Blob) -> Result<(AttachmentBytes, Option<OwnedFd>), ToolError> {
+fn hand_over_bytes(blob: &Blob) -> Result<(AttachmentBytes, Option<OwnedFd>), ToolError> {
     let bytes = |inline| AttachmentBytes { len: blob.len(), inline };
     match blob.bytes() {
         BlobBytes::Memory(held) => Ok((bytes(Some(ByteBuf::from(&held[..]))), None)),

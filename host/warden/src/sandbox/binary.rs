@@ -85,7 +85,7 @@ impl Binary {
         match &self.content {
             ComponentBytes::Bytes(bytes) => Ok(interfaces(bytes)?.beyond_baseline()),
             ComponentBytes::Embedded(made) => {
-                let imports = made.told().imports;
+                let imports = made.read_facts().imports;
                 Ok(Interfaces { imports, ..Interfaces::default() }.beyond_baseline())
             }
         }
@@ -97,16 +97,16 @@ impl Binary {
     }
 
     /// What it says of itself and wants, where that is embedded.
-    pub(super) fn told(&self) -> Option<ComponentFacts> {
+    pub(super) fn read_facts(&self) -> Option<ComponentFacts> {
         match &self.content {
             ComponentBytes::Bytes(_) => None,
-            ComponentBytes::Embedded(made) => Some(made.told()),
+            ComponentBytes::Embedded(made) => Some(made.read_facts()),
         }
     }
 }
 
 impl Embedded {
-    fn told(&self) -> ComponentFacts {
+    fn read_facts(&self) -> ComponentFacts {
         serde_json::from_str(self.told).expect("the build wrote it")
     }
 }

@@ -90,7 +90,7 @@ impl CompileCache {
     /// told to the operator.
     pub(super) fn code(&self, sha256: &str) -> Option<Vec<u8>> {
         let component = &sha256[..12];
-        match self.sealed(&entry_name(sha256)) {
+        match self.read_sealed(&entry_name(sha256)) {
             Ok(code) => return Some(code),
             Err(CacheMiss::Absent) => {}
             Err(CacheMiss::Foreign) => {
@@ -120,7 +120,7 @@ impl CompileCache {
     ///
     /// # Errors
     /// [`Missing`].
-    pub(super) fn sealed(&self, name: &str) -> Result<Vec<u8>, CacheMiss> {
+    pub(super) fn read_sealed(&self, name: &str) -> Result<Vec<u8>, CacheMiss> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = match openat(&self.dir, name, flags, Mode::empty()) {
             Ok(fd) => fs::File::from(fd),
@@ -175,7 +175,7 @@ fn is_ours_alone(meta: &fs::Metadata) -> bool {
 /// Why the folder cannot be opened, and what mends it.
 fn failure(path: &Path, error: &std::io::Error) -> String {
     let mend = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => format!("; {}", taking_over(path)),
+        std::io::ErrorKind::PermissionDenied => format!("; {}", explain_take_over(path)),
         _ => String::new(),
     };
     format!("{}: {error}{mend}", path.display())
@@ -190,12 +190,12 @@ fn exposure(path: &Path, meta: &fs::Metadata) -> String {
             "{shown} can be written by others, who could make the gateway run their code; run: {mend}"
         );
     }
-    let (owner, mend) = (meta.uid(), taking_over(path));
+    let (owner, mend) = (meta.uid(), explain_take_over(path));
     format!("{shown} belongs to user {owner}, who could make the gateway run their code; {mend}")
 }
 
 /// All of the state, since those who made the cache made more of it.
-fn taking_over(path: &Path) -> String {
+fn explain_take_over(path: &Path) -> String {
     let us = rustix::process::geteuid().as_raw();
     let state = word(path.parent().unwrap_or(path));
     format!(

@@ -29,7 +29,7 @@ impl CallClock {
     }
 
     /// Why the call's work is of no use any more: a cancelled one counts at once.
-    pub(super) fn useless(&self) -> Option<StopReason> {
+    pub(super) fn stop_reason(&self) -> Option<StopReason> {
         if self.cancel.is_cancelled() {
             Some(StopReason::Cancelled)
         } else if Instant::now() >= self.deadline {
@@ -55,7 +55,7 @@ impl CallClock {
     }
 
     /// How long ago the call had to stop; nothing while it need not.
-    pub(super) fn over_for(&self) -> Duration {
+    pub(super) fn overdue_by(&self) -> Duration {
         let given_up = self.cancelled_at.get().map(|since| *since + CANCEL_GRACE);
         let end = given_up.map_or(self.deadline, |given_up| given_up.min(self.deadline));
         Instant::now().saturating_duration_since(end)
@@ -91,10 +91,10 @@ mod tests {
     fn a_cancelled_call_has_its_grace_and_no_more() {
         let cancel = CancellationToken::new();
         let clock = CallClock::new(Instant::now() + LATER, cancel.clone());
-        assert_eq!((clock.useless(), clock.stop()), (None, None));
+        assert_eq!((clock.stop_reason(), clock.stop()), (None, None));
         cancel.cancel();
         let cancelled = Instant::now();
-        assert_eq!(clock.useless(), Some(StopReason::Cancelled));
+        assert_eq!(clock.stop_reason(), Some(StopReason::Cancelled));
         // It begins when somebody looks first.
         assert_eq!(clock.clone().stop(), None);
         while clock.stop().is_none() {

@@ -25,14 +25,14 @@ pub(super) fn by(entry: &EntryPolicy, said: Description) -> Result<Description, 
         EntryPolicy::Function(function) => Description {
             name: function.tool.to_string(),
             summary: function.summary.clone(),
-            arguments_schema: sentences(said.arguments_schema, &function.describe)?,
+            arguments_schema: describe_arguments(said.arguments_schema, &function.describe)?,
             result_schema: said.result_schema,
         },
     })
 }
 
 /// The schema with a sentence for each of these arguments.
-fn sentences(schema: String, describe: &BTreeMap<String, String>) -> Result<String, SandboxError> {
+fn describe_arguments(schema: String, describe: &BTreeMap<String, String>) -> Result<String, SandboxError> {
     let mut schema = parse_strict(&schema)
         .map_err(|e| SandboxError::Describe(format!("its arguments schema is not JSON: {e}")))?;
     for (name, sentence) in describe {

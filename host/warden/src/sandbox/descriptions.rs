@@ -22,7 +22,7 @@ impl CompileCache {
         grants: &Grants,
         point: &EntryPoint,
     ) -> Option<Description> {
-        let bytes = match self.sealed(&entry_name(sha256, grants, point).ok()?) {
+        let bytes = match self.read_sealed(&entry_name(sha256, grants, point).ok()?) {
             Ok(bytes) => bytes,
             Err(CacheMiss::Absent) => return None,
             Err(why) => {

@@ -77,7 +77,7 @@ pub fn interfaces(bytes: &[u8]) -> Result<Interfaces, NotAComponent> {
 }
 
 /// Whether a core module exports this name.
-pub fn module_exports(bytes: &[u8], name: &str) -> bool {
+pub fn exports_name(bytes: &[u8], name: &str) -> bool {
     Parser::new(0).parse_all(bytes).map_while(Result::ok).any(|payload| match payload {
         Payload::ExportSection(exports) => exports.into_iter().flatten().any(|export| export.name == name),
         _ => false,

@@ -21,7 +21,7 @@ pub use binary::{Binary, Embedded};
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
 pub use cofferdam_ipc::{ExportedFunction, Functions};
-pub use notice::{loading, tell_of_compiling};
+pub use notice::{report_loading, tell_of_compiling};
 
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Addition;
@@ -36,7 +36,7 @@ use cofferdam_core::capability::{Grants, Interface, MOUNTS};
 use cofferdam_core::entry::EntryCall;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX, TimeSpan};
-use cofferdam_core::text::{one_line, spelled_out};
+use cofferdam_core::text::{one_line, escape_deceptive};
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
 use cofferdam_ipc::CallSpec;
 use cofferdam_policy::{EntryPolicy, GuestPath, Permit, ToolPolicy};
@@ -118,7 +118,7 @@ impl Component {
     }
 
     /// Whether it asks for this interface: one that its profile grants need not be used.
-    pub fn uses(&self, interface: Interface) -> bool {
+    pub fn imports_interface(&self, interface: Interface) -> bool {
         let imports = self.binary.imports_beyond_baseline().unwrap_or_default();
         imports.iter().any(|import| import.needs == imports::Needs::Interface(interface))
     }
@@ -201,7 +201,7 @@ impl Sandbox {
         grants: &Grants,
         entry: &EntryPolicy,
     ) -> Result<Component, SandboxError> {
-        let told = match (binary.told(), entry) {
+        let told = match (binary.read_facts(), entry) {
             (Some(told), EntryPolicy::Tool) => told.description,
             _ => described::by(entry, self.pool.describe(&binary, grants, &entry.point())?)?,
         };
@@ -234,7 +234,7 @@ impl Sandbox {
             name: ToolName::parse(&said.name).map_err(|e| SandboxError::Describe(e.to_string()))?,
             // Shown in many places, so spelled out once; line ends are mere layout.
             summary: one_line(
-                &spelled_out(&said.summary.replace(['\n', '\r', '\t'], " ")),
+                &escape_deceptive(&said.summary.replace(['\n', '\r', '\t'], " ")),
                 SUMMARY_BYTES_MAX,
             ),
             arguments: schema("arguments", &said.arguments_schema)?,
@@ -289,7 +289,7 @@ impl Sandbox {
         // A guest that was stopped inside a host function tells of a failure; the reason is ours.
         // Nobody waits for what a cancelled one says.
         let requests = authority.end_requests();
-        let result = match clock.useless() {
+        let result = match clock.stop_reason() {
             Some(stopped) => Err(stopped.to_tool_error(&limits)),
             None => returned
                 .map_err(|error| authority.tell_denied(error))

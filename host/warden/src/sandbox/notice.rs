@@ -31,7 +31,7 @@ pub fn tell_of_compiling(tell: fn(&str)) {
 }
 
 /// The name of what `work` loads on this thread, for people.
-pub fn loading<T>(name: &str, work: impl FnOnce() -> T) -> T {
+pub fn report_loading<T>(name: &str, work: impl FnOnce() -> T) -> T {
     let before = NAME.replace(Some(one_line(name, 80)));
     let done = work();
     NAME.set(before);
@@ -39,13 +39,13 @@ pub fn loading<T>(name: &str, work: impl FnOnce() -> T) -> T {
 }
 
 /// Does the compiling of a component of so many bytes.
-pub(super) fn compiling<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+pub(super) fn report_compiling<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let Some(tell) = TELL.get() else { return work() };
     let name = NAME.with_borrow(|name| name.clone().unwrap_or_else(|| "a component".into()));
     let what = format!("{name} ({})", size(bytes));
     let started = Instant::now();
     let spent = *SPENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let (ended, watch) = watching(*tell, what, UNNOTICED.saturating_sub(spent));
+    let (ended, watch) = start_watch(*tell, what, UNNOTICED.saturating_sub(spent));
     let done = work();
     drop(ended);
     let told = watch.is_some_and(|watch| watch.join().unwrap_or(false));
@@ -69,7 +69,7 @@ type Watch = std::thread::JoinHandle<bool>;
 
 /// A thread that tells of it after `quiet`, and again, until the other end is dropped; then whether
 /// it did. None where the system has no thread: compiling goes on untold.
-fn watching(tell: Tell, what: String, quiet: Duration) -> (Sender<()>, Option<Watch>) {
+fn start_watch(tell: Tell, what: String, quiet: Duration) -> (Sender<()>, Option<Watch>) {
     let (ended, end) = channel::<()>();
     let started = Instant::now();
     let watch = move || {
@@ -96,17 +96,17 @@ mod tests {
     fn it_is_told_once_it_takes_long_and_with_how_long_it_took() {
         let said = || SAID.lock().expect("no panic").clone();
         let slow = || std::thread::sleep(Duration::from_millis(1200));
-        compiling(98_000, slow);
+        report_compiling(98_000, slow);
         assert!(said().is_empty(), "nobody asked to be told");
         tell_of_compiling(|line| SAID.lock().expect("no panic").push(line.to_owned()));
-        compiling(98_000, || ());
+        report_compiling(98_000, || ());
         assert!(said().is_empty(), "it was quick: {:?}", said());
-        loading("unpack", || compiling(98_000, slow));
+        report_loading("unpack", || report_compiling(98_000, slow));
         let lines = said();
         assert_eq!((lines.len(), lines[0].as_str()), (2, "compiling unpack (98 KB) …"), "{lines:?}");
         assert!(lines[1].starts_with("compiling unpack took 1."), "{lines:?}");
         // By now every one is noticed.
-        compiling(1, || std::thread::sleep(Duration::from_millis(50)));
+        report_compiling(1, || std::thread::sleep(Duration::from_millis(50)));
         assert_eq!(said()[2], "compiling a component (1 KB) …");
     }
 }

@@ -61,7 +61,7 @@ impl Streams {
             return Err(ToolError::new(ErrorCode::Failed, said));
         }
         let stdout = std::mem::take(&mut *lock(&self.stdout.kept));
-        let text = shaped(stdout, call.stdout)?.to_string();
+        let text = format_stdout(stdout, call.stdout)?.to_string();
         if text.len() as u64 > self.limits.result.0 {
             return Err(ToolError::result_too_long(text.len(), &self.limits));
         }
@@ -70,7 +70,7 @@ impl Streams {
 }
 
 /// What was written to standard output, in its format.
-fn shaped(stdout: Vec<u8>, format: StdoutFormat) -> Result<Value, ToolError> {
+fn format_stdout(stdout: Vec<u8>, format: StdoutFormat) -> Result<Value, ToolError> {
     let failed = |said: String| ToolError::new(ErrorCode::Failed, said);
     let text = match String::from_utf8(stdout) {
         Ok(text) => text,
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     fn check(stdout: &[u8], format: StdoutFormat, expected: Result<Value, &str>) {
-        match (shaped(stdout.to_vec(), format), expected) {
+        match (format_stdout(stdout.to_vec(), format), expected) {
             (Ok(found), Ok(expected)) => assert_eq!(found, expected),
             (Err(error), Err(says)) => {
                 assert_eq!(error.code, ErrorCode::Failed);

@@ -16,17 +16,17 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 /// A bare handle (`O_PATH`) on what lies at `path` beneath `dir`.
 pub(crate) fn look(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
     let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    beneath(dir, path, OFlags::PATH | leaf)
+    open_beneath(dir, path, OFlags::PATH | leaf)
 }
 
 /// The directory at `path` beneath `dir`, for reading. Nothing has to be looked at first: what is
 /// no directory, the kernel refuses before it is opened.
 pub(crate) fn look_into(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
     let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    beneath(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | leaf)
+    open_beneath(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | leaf)
 }
 
-fn beneath(dir: &File, path: &str, flags: OFlags) -> Result<File, ErrorCode> {
+fn open_beneath(dir: &File, path: &str, flags: OFlags) -> Result<File, ErrorCode> {
     if path.split('/').any(|name| name.starts_with(GuestPath::RESERVED_PREFIX)) {
         return Err(ErrorCode::NoEntry);
     }
@@ -46,7 +46,7 @@ fn beneath(dir: &File, path: &str, flags: OFlags) -> Result<File, ErrorCode> {
 /// Whether what was found through a link is the gateway's own.
 fn is_reserved(dir: &File, found: &File) -> Result<bool, Errno> {
     let place = |file: &File| {
-        let target = rustix::fs::readlinkat(handles()?, DecInt::from_fd(file).as_c_str(), Vec::new())?;
+        let target = rustix::fs::readlinkat(own_handles()?, DecInt::from_fd(file).as_c_str(), Vec::new())?;
         Ok::<_, Errno>(OsString::from_vec(target.into_bytes()))
     };
     let (root, found) = (place(dir)?, place(found)?);
@@ -79,7 +79,7 @@ fn refusal(errno: Errno) -> ErrorCode {
 
 /// This process's own handles by number, opened once: each path through /proc would be four
 /// look-ups, and a confined process cannot open it any more.
-pub(crate) fn handles() -> Result<BorrowedFd<'static>, Errno> {
+pub(crate) fn own_handles() -> Result<BorrowedFd<'static>, Errno> {
     static HANDLES: OnceLock<Result<OwnedFd, Errno>> = OnceLock::new();
     let own = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let handles = HANDLES.get_or_init(|| rustix::fs::open("/proc/self/fd", own, Mode::empty()));
@@ -90,7 +90,7 @@ pub(crate) fn handles() -> Result<BorrowedFd<'static>, Errno> {
 /// swapped.
 pub(crate) fn reopen(handle: &File, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
     // Without /proc nothing can be read; that is no "not found".
-    let handles = handles().map_err(|_| ErrorCode::Io)?;
+    let handles = own_handles().map_err(|_| ErrorCode::Io)?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | flags;
     let name = DecInt::from_fd(handle);
     rustix::fs::openat(handles, name.as_c_str(), flags, Mode::empty())

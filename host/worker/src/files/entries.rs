@@ -16,7 +16,7 @@ pub(crate) struct DirectoryEntries(rustix::fs::Dir);
 
 impl DirectoryEntries {
     /// All entries of an open directory.
-    pub(crate) fn of(dir: &File) -> FsResult<Self> {
+    pub(crate) fn read(dir: &File) -> FsResult<Self> {
         Ok(Self(rustix::fs::Dir::read_from(dir).map_err(std::io::Error::from)?))
     }
 
@@ -34,7 +34,7 @@ impl DirectoryEntries {
             }
             *read += 1;
             if *read > DIRECTORY_ENTRIES_MAX {
-                return Err(FsError::trap(too_many()));
+                return Err(FsError::trap(too_many_entries()));
             }
             if name.starts_with(GuestPath::RESERVED_PREFIX.as_bytes()) {
                 continue;
@@ -46,7 +46,7 @@ impl DirectoryEntries {
     }
 }
 
-fn too_many() -> ToolError {
+fn too_many_entries() -> ToolError {
     let said = format!(
         "the tool read {DIRECTORY_ENTRIES_MAX} directory entries, the most that one call may; name a smaller folder"
     );

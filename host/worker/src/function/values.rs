@@ -60,7 +60,7 @@ pub(super) fn datum(shape: &Shape, val: &Val) -> Option<Datum> {
     let index = |names: &[String], name: &str| names.iter().position(|known| known == name);
     Some(match (shape, val) {
         (Shape::Bool, Val::Bool(bool)) => Datum::Bool(*bool),
-        (Shape::Integer(_), val) => Datum::Integer(whole(val)?),
+        (Shape::Integer(_), val) => Datum::Integer(to_integer(val)?),
         (Shape::Float32, Val::Float32(float)) => Datum::Float32(*float),
         (Shape::Float64, Val::Float64(float)) => Datum::Float64(*float),
         (Shape::Char, Val::Char(char)) => Datum::Char(*char),
@@ -115,7 +115,7 @@ fn integer(width: Width, whole: i128) -> Option<Val> {
     })
 }
 
-fn whole(val: &Val) -> Option<i128> {
+fn to_integer(val: &Val) -> Option<i128> {
     Some(match val {
         Val::S8(n) => (*n).into(),
         Val::U8(n) => (*n).into(),

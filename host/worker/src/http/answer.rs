@@ -3,7 +3,7 @@
 
 use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::fields::HeaderFields;
-use super::{BodyFailure, of_failure, of_gateway};
+use super::{BodyFailure, failure_code, gateway_error_code};
 use crate::gateway::GatewayLink;
 use crate::state::StoreState;
 use bytes::Bytes;
@@ -53,7 +53,7 @@ impl Drop for AnswerHold {
 impl IncomingResponse {
     pub(super) fn new(gateway: GatewayLink, id: HttpId, head: HttpHead) -> Self {
         let body = Some(Arc::new(AnswerHold { id, gateway }));
-        Self { status: head.status, headers: HeaderFields::of(head.headers), body }
+        Self { status: head.status, headers: HeaderFields::from_headers(head.headers), body }
     }
 }
 
@@ -142,7 +142,7 @@ impl BodyStream {
             Reply::HttpFailed(failure) => Some(Err(failure)),
             _ => None,
         });
-        piece.map_err(of_gateway)?.map_err(of_failure)
+        piece.map_err(gateway_error_code)?.map_err(failure_code)
     }
 }
 

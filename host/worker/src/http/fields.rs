@@ -31,14 +31,14 @@ pub struct HeaderFields {
 
 impl HeaderFields {
     /// Those of an answer.
-    pub(super) fn of(headers: Headers) -> Self {
+    pub(super) fn from_headers(headers: Headers) -> Self {
         let list = headers.into_iter().map(|(name, value)| (name, value.into_vec())).collect();
         Self { list, immutable: true }
     }
 
     /// The same for a request or an answer.
     #[must_use]
-    pub(super) fn frozen(mut self) -> Self {
+    pub(super) fn freeze(mut self) -> Self {
         self.immutable = true;
         self
     }
@@ -49,7 +49,7 @@ impl HeaderFields {
     }
 
     fn append(&mut self, name: &str, value: Vec<u8>) -> wasmtime::Result<Result<(), HeaderError>> {
-        let name = match self.changed(name) {
+        let name = match self.check_change(name) {
             Ok(name) => name,
             Err(error) => return Ok(Err(error)),
         };
@@ -67,8 +67,8 @@ impl HeaderFields {
     }
 
     /// The name of fields that are about to change.
-    fn changed(&self, name: &str) -> Result<String, HeaderError> {
-        let lower = lower(name).ok_or(HeaderError::InvalidSyntax)?;
+    fn check_change(&self, name: &str) -> Result<String, HeaderError> {
+        let lower = lower_name(name).ok_or(HeaderError::InvalidSyntax)?;
         match (self.immutable, FORBIDDEN.contains(&lower.as_str())) {
             (true, _) => Err(HeaderError::Immutable),
             (false, true) => Err(HeaderError::Forbidden),
@@ -78,7 +78,7 @@ impl HeaderFields {
 }
 
 /// A name in small letters, if it is one (RFC 9110, 5.6.2).
-fn lower(name: &str) -> Option<String> {
+fn lower_name(name: &str) -> Option<String> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     (!name.is_empty() && name.bytes().all(is_token)).then(|| name.to_ascii_lowercase())
 }
@@ -104,18 +104,18 @@ impl types::HostFields for StoreState {
     }
 
     fn get(&mut self, this: Resource<HeaderFields>, name: String) -> wasmtime::Result<Vec<Vec<u8>>> {
-        let (fields, name) = (self.table.get(&this)?, lower(&name).unwrap_or_default());
+        let (fields, name) = (self.table.get(&this)?, lower_name(&name).unwrap_or_default());
         Ok(fields.list.iter().filter(|(known, _)| *known == name).map(|(_, value)| value.clone()).collect())
     }
 
     fn has(&mut self, this: Resource<HeaderFields>, name: String) -> wasmtime::Result<bool> {
-        let (fields, name) = (self.table.get(&this)?, lower(&name).unwrap_or_default());
+        let (fields, name) = (self.table.get(&this)?, lower_name(&name).unwrap_or_default());
         Ok(fields.list.iter().any(|(known, _)| *known == name))
     }
 
     fn set(&mut self, this: Resource<HeaderFields>, name: String, values: Vec<Vec<u8>>) -> Changed {
         let fields = self.table.get_mut(&this)?;
-        let lower = match fields.changed(&name) {
+        let lower = match fields.check_change(&name) {
             Ok(lower) => lower,
             Err(error) => return Ok(Err(error)),
         };
@@ -132,7 +132,7 @@ impl types::HostFields for StoreState {
 
     fn delete(&mut self, this: Resource<HeaderFields>, name: String) -> Changed {
         let fields = self.table.get_mut(&this)?;
-        Ok(fields.changed(&name).map(|lower| fields.list.retain(|(known, _)| *known != lower)))
+        Ok(fields.check_change(&name).map(|lower| fields.list.retain(|(known, _)| *known != lower)))
     }
 
     fn append(&mut self, this: Resource<HeaderFields>, name: String, value: Vec<u8>) -> Changed {

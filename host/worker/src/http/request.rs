@@ -91,7 +91,7 @@ type Set = wasmtime::Result<Result<(), ()>>;
 
 impl types::HostOutgoingRequest for StoreState {
     fn new(&mut self, headers: Resource<HeaderFields>) -> wasmtime::Result<Resource<OutgoingRequest>> {
-        let headers = self.table.delete(headers)?.frozen();
+        let headers = self.table.delete(headers)?.freeze();
         let request = OutgoingRequest {
             method: Method::Get,
             scheme: None,

@@ -4,7 +4,7 @@
 use super::answer::IncomingResponse;
 use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::request::{BodyBytes, BodyState};
-use super::{Shared, lock, of_failure, of_gateway};
+use super::{Shared, lock, failure_code, gateway_error_code};
 use crate::gateway::GatewayLink;
 use crate::state::StoreState;
 use cofferdam_core::host_call::{HttpId, Reply, Request};
@@ -69,14 +69,14 @@ fn ask(gateway: &GatewayLink, request: HttpRequest, body: &[u8]) -> Result<(Http
             Reply::Done => Some(()),
             _ => None,
         });
-        taken.map_err(of_gateway)?;
+        taken.map_err(gateway_error_code)?;
     }
     let answered = gateway.ask(Request::HttpSend(request), |reply| match reply {
         Reply::HttpHead(id, head) => Some(Ok((id, head))),
         Reply::HttpFailed(failure) => Some(Err(failure)),
         _ => None,
     });
-    answered.map_err(of_gateway)?.map_err(of_failure)
+    answered.map_err(gateway_error_code)?.map_err(failure_code)
 }
 
 #[async_trait::async_trait]

@@ -84,7 +84,7 @@ impl types::HostResponseOutparam for StoreState {
 
 impl types::HostOutgoingResponse for StoreState {
     fn new(&mut self, headers: Resource<HeaderFields>) -> wasmtime::Result<Resource<OutgoingResponse>> {
-        let headers = self.table.delete(headers)?.frozen();
+        let headers = self.table.delete(headers)?.freeze();
         Ok(self.table.push(OutgoingResponse { status: 200, headers })?)
     }
 

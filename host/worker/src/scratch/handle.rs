@@ -163,7 +163,7 @@ impl Handle {
             _ => {}
         }
         if let ScratchNode::Folder(folder) = &moved {
-            if folder.holds(&target) {
+            if folder.is_same(&target) {
                 return Err(ErrorCode::Invalid);
             }
             let depth = target.depth.load(Ordering::Relaxed) + 1;

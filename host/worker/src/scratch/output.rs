@@ -22,17 +22,17 @@ impl Scratch {
                 Some(node @ ScratchNode::Folder(_)) => stage_below(&node, &output.path, output, gateway),
                 // A folder without a file publishes nothing, and so does none.
                 None => Ok(()),
-                Some(ScratchNode::File(_)) => Err(self.missing(output, "is no folder")),
+                Some(ScratchNode::File(_)) => Err(self.missing_output(output, "is no folder")),
             },
             None => match self.find(&output.name) {
                 Some(node @ ScratchNode::File(_)) => stage_below(&node, &output.path, output, gateway),
-                Some(ScratchNode::Folder(_)) => Err(self.missing(output, "is a folder")),
-                None => Err(self.missing(output, "was not written")),
+                Some(ScratchNode::Folder(_)) => Err(self.missing_output(output, "is a folder")),
+                None => Err(self.missing_output(output, "was not written")),
             },
         })
     }
 
-    fn missing(&self, output: &CommandOutput, said: &str) -> ToolError {
+    fn missing_output(&self, output: &CommandOutput, said: &str) -> ToolError {
         let said = format!("{}/{} {said} by the command; nothing was changed", self.guest(), output.name);
         ToolError::new(ErrorCode::NotFound, said)
     }

@@ -52,7 +52,7 @@ fn value(ty: &Type, said: &str, depth: usize) -> Option<Val> {
         Type::List(_) => Val::List(Vec::new()),
         Type::Option(_) => Val::Option(None),
         Type::Flags(_) => Val::Flags(Vec::new()),
-        Type::Enum(all) => Val::Enum(fitting(all.names())?),
+        Type::Enum(all) => Val::Enum(find_case(all.names())?),
         Type::Record(record) => {
             let field = |field: wasmtime::component::types::Field<'_>| {
                 Some((field.name.to_owned(), inner(&field.ty)?))
@@ -71,7 +71,7 @@ fn value(ty: &Type, said: &str, depth: usize) -> Option<Val> {
                     Some((case.name.to_owned(), payload))
                 })
                 .collect();
-            let name = fitting(possible.iter().map(|(name, _)| name.as_str()))?;
+            let name = find_case(possible.iter().map(|(name, _)| name.as_str()))?;
             let (name, payload) = possible.into_iter().find(|(case, _)| *case == name)?;
             Val::Variant(name, payload)
         }
@@ -84,7 +84,7 @@ fn value(ty: &Type, said: &str, depth: usize) -> Option<Val> {
 }
 
 /// The case that says most plainly that something may not be, or the last.
-fn fitting<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+fn find_case<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: Vec<&str> = names.collect();
     let fits = |word: &&str| names.iter().find(|name| name.contains(*word));
     WORDS.iter().find_map(fits).or(names.last()).map(|name| (*name).to_owned())

@@ -68,7 +68,7 @@ impl AttachmentSource {
                 (code, error.to_string())
             }),
             Origin::Path => LocalPath::single(text).map(Self::Local).map_err(path),
-            Origin::Paths => LocalPath::of_many(text).map(Self::Local).map_err(path),
+            Origin::Paths => LocalPath::parse_many(text).map(Self::Local).map_err(path),
         }
     }
 }

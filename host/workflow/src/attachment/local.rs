@@ -73,7 +73,7 @@ impl LocalPath {
     ///
     /// # Errors
     /// [`PathError`].
-    pub fn of_many(text: &str) -> Result<Self, PathError> {
+    pub fn parse_many(text: &str) -> Result<Self, PathError> {
         if !Pattern::is_pattern(text) {
             return Self::single(text);
         }
@@ -83,7 +83,7 @@ impl LocalPath {
                 true => PathError::WorkspacePattern,
                 false => PathError::Absolute,
             };
-            return Err(error(shown(text)));
+            return Err(error(display(text)));
         }
         check_text(text)?;
         Ok(Self::Pattern(Pattern::parse(text)?))
@@ -102,10 +102,10 @@ fn workspace(text: &str) -> Result<Option<GuestPath>, PathError> {
         .into_iter()
         .find(|mount| text == *mount || text.strip_prefix(mount).is_some_and(|rest| rest.starts_with('/')))
     else {
-        return Err(PathError::Absolute(shown(text)));
+        return Err(PathError::Absolute(display(text)));
     };
     if text == mount || text.ends_with('/') {
-        return Err(PathError::Folder(shown(text)));
+        return Err(PathError::Folder(display(text)));
     }
     GuestPath::parse(text).map(Some).map_err(PathError::Workspace)
 }
@@ -114,7 +114,7 @@ fn file(text: &str) -> Result<FolderPath, PathError> {
     let path = FolderPath::parse(text)?;
     let names_folder =
         text.ends_with('/') || text.ends_with("/.") || text.ends_with("/..") || path.0.is_empty();
-    if names_folder { Err(PathError::Folder(shown(text))) } else { Ok(path) }
+    if names_folder { Err(PathError::Folder(display(text))) } else { Ok(path) }
 }
 
 fn check_text(text: &str) -> Result<(), PathError> {
@@ -130,8 +130,8 @@ fn check_text(text: &str) -> Result<(), PathError> {
     }
 }
 
-fn shown(text: &str) -> String {
-    crate::problem::quoted(text)
+fn display(text: &str) -> String {
+    crate::problem::quote(text)
 }
 
 impl FolderPath {
@@ -142,14 +142,14 @@ impl FolderPath {
     pub fn parse(text: &str) -> Result<Self, PathError> {
         check_text(text)?;
         if text.starts_with('/') {
-            return Err(PathError::Absolute(shown(text)));
+            return Err(PathError::Absolute(display(text)));
         }
         let mut names = Vec::new();
         for name in text.split('/') {
             match name {
                 "" | "." => {}
                 ".." => {
-                    names.pop().ok_or_else(|| PathError::Above(shown(text)))?;
+                    names.pop().ok_or_else(|| PathError::Above(display(text)))?;
                 }
                 name => names.push(name.to_owned()),
             }

@@ -5,7 +5,7 @@
 //! walks.
 
 use super::local::{FolderPath, PathError};
-use crate::problem::quoted;
+use crate::problem::quote;
 use std::fmt;
 
 /// Patterns that the braces of one segment may stand for.
@@ -48,7 +48,7 @@ impl Pattern {
     /// # Errors
     /// [`PathError`]: it does not parse, or `..` leads above the folder.
     pub fn parse(text: &str) -> Result<Self, PathError> {
-        let refused = |problem: &str| PatternError { pattern: quoted(text), problem: problem.to_owned() };
+        let refused = |problem: &str| PatternError { pattern: quote(text), problem: problem.to_owned() };
         if text.contains('\\') {
             return Err(refused("there is no `\\`; write [*] for a star, [?] for a question mark").into());
         }
@@ -61,7 +61,7 @@ impl Pattern {
                         return Err(refused("`..` after `**` leads nowhere in particular").into());
                     }
                     Some(PatternSegment::Name(_) | PatternSegment::Wild(_)) => {}
-                    None => return Err(PathError::Above(quoted(text))),
+                    None => return Err(PathError::Above(quote(text))),
                 },
                 // Twice in a row is the same as once, and would be walked twice.
                 "**" if matches!(segments.last(), Some(PatternSegment::AnyDepth)) => {}
@@ -105,7 +105,7 @@ fn matches(segments: &[PatternSegment], names: &[String]) -> bool {
         for (at, segment) in segments.iter().enumerate().filter(|(at, _)| next[*at]) {
             match segment {
                 PatternSegment::AnyDepth => after[at] |= !name.starts_with('.'),
-                segment => after[at + 1] |= segment.takes(name),
+                segment => after[at + 1] |= segment.matches_name(name),
             }
         }
         next = after;
@@ -115,7 +115,7 @@ fn matches(segments: &[PatternSegment], names: &[String]) -> bool {
 
 impl PatternSegment {
     /// Whether it takes a name. A wildcard takes none that begins with a dot.
-    pub fn takes(&self, name: &str) -> bool {
+    pub fn matches_name(&self, name: &str) -> bool {
         const OPTIONS: glob::MatchOptions = glob::MatchOptions {
             case_sensitive: true,
             require_literal_separator: true,

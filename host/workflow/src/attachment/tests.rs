@@ -4,7 +4,7 @@ use super::{AttachmentMerge, DeclaringScope, FolderPath, Kind, LocalPath, Origin
 use serde_json::json;
 
 fn check_path(text: &str, expected: &str) {
-    let found = match LocalPath::of_many(text) {
+    let found = match LocalPath::parse_many(text) {
         Ok(LocalPath::File(path)) => format!("file {path}"),
         Ok(LocalPath::Pattern(pattern)) => format!("pattern {pattern}"),
         Ok(LocalPath::Workspace(path)) => format!("workspace {path}"),

@@ -1,6 +1,6 @@
 //! Addresses of attachments: which are taken on paper, which are the same, and how a log has them.
 
-use crate::problem::quoted;
+use crate::problem::quote;
 use std::fmt;
 
 /// An address on the web. It is passed on as it was written.
@@ -46,11 +46,11 @@ impl Url {
         let malformed = || {
             let plain = text.split(['?', '#']).next().unwrap_or_default();
             // What stands before an `@` may be a password.
-            UrlError::Malformed(plain.rsplit_once('@').map_or_else(|| quoted(plain), |_| "this".to_owned()))
+            UrlError::Malformed(plain.rsplit_once('@').map_or_else(|| quote(plain), |_| "this".to_owned()))
         };
         let parsed = url::Url::parse(text).map_err(|_| malformed())?;
         if !matches!(parsed.scheme(), "https" | "http") {
-            return Err(UrlError::Scheme(quoted(parsed.scheme())));
+            return Err(UrlError::Scheme(quote(parsed.scheme())));
         }
         // `https:host` and `https:\\host` parse as well, and other programs read them differently.
         let after = text.split_once(':').map_or("", |(_, rest)| rest);

@@ -5,7 +5,7 @@ use super::read::{AgentFiles, id, one_line, tool};
 use super::text::TemplateText;
 use super::{Action, Agent, input};
 use crate::node::{Node, NodeFields};
-use crate::problem::{FileFault, quoted};
+use crate::problem::{FileFault, quote};
 
 /// The keys of an agent, and of an action.
 const AGENT_KEYS: [&str; 6] = ["id", "description", "instructions", "tools", "attachments", "actions"];
@@ -22,7 +22,7 @@ pub(super) fn read(node: &Node, files: &mut AgentFiles<'_>) -> Result<Vec<Agent>
             _ => agent(node, node.mark.file)?,
         };
         if agents.iter().any(|other| other.id == agent.id) {
-            let said = format!("there are two agents {}; give each an id of its own", quoted(&agent.id));
+            let said = format!("there are two agents {}; give each an id of its own", quote(&agent.id));
             return Err(FileFault::new(node.mark, said));
         }
         agents.push(agent);
@@ -31,13 +31,13 @@ pub(super) fn read(node: &Node, files: &mut AgentFiles<'_>) -> Result<Vec<Agent>
 }
 
 fn agent(node: &Node, source: u16) -> Result<Agent, FileFault> {
-    let fields = NodeFields::of(node, "an agent", &AGENT_KEYS)?;
+    let fields = NodeFields::new(node, "an agent", &AGENT_KEYS)?;
     let mut tools: Vec<String> = Vec::new();
     if let Some(list) = fields.get("tools") {
         for node in list.list("`tools`")? {
             let name = tool(node, "a name in `tools`")?;
             if tools.contains(&name) {
-                return Err(FileFault::new(node.mark, format!("{} is in `tools` twice", quoted(&name))));
+                return Err(FileFault::new(node.mark, format!("{} is in `tools` twice", quote(&name))));
             }
             tools.push(name);
         }
@@ -46,7 +46,7 @@ fn agent(node: &Node, source: u16) -> Result<Agent, FileFault> {
     for node in fields.need("actions", "[{ id: ask, prompt: … }]")?.list("`actions`")? {
         let action = action(node)?;
         if actions.iter().any(|other| other.id == action.id) {
-            let said = format!("there are two actions {}; give each an id of its own", quoted(&action.id));
+            let said = format!("there are two actions {}; give each an id of its own", quote(&action.id));
             return Err(FileFault::new(node.mark, said));
         }
         actions.push(action);
@@ -59,14 +59,14 @@ fn agent(node: &Node, source: u16) -> Result<Agent, FileFault> {
             .map(|node| TemplateText::read(node, "`instructions`"))
             .transpose()?,
         tools,
-        attachments: listed(&fields)?,
+        attachments: read_attachments(&fields)?,
         actions,
         source,
     })
 }
 
 fn action(node: &Node) -> Result<Action, FileFault> {
-    let fields = NodeFields::of(node, "an action", &ACTION_KEYS)?;
+    let fields = NodeFields::new(node, "an action", &ACTION_KEYS)?;
     let output = match fields.get("output") {
         Some(node) => {
             let schema = node.to_value();
@@ -87,11 +87,11 @@ fn action(node: &Node) -> Result<Action, FileFault> {
     Ok(Action {
         id: id(fields.need("id", "ask")?, "`id` of an action")?,
         prompt: text,
-        attachments: listed(&fields)?,
+        attachments: read_attachments(&fields)?,
         output,
     })
 }
 
-fn listed(fields: &NodeFields<'_>) -> Result<Vec<DeclaredAttachment>, FileFault> {
+fn read_attachments(fields: &NodeFields<'_>) -> Result<Vec<DeclaredAttachment>, FileFault> {
     fields.get("attachments").map_or(Ok(Vec::new()), attachments::read)
 }

@@ -3,7 +3,7 @@
 use super::text::{RenderMode, TemplateText, TemplateValue};
 use crate::attachment::{AttachmentItem, AttachmentSource, Kind, Origin, Url};
 use crate::node::{Node, NodeFields};
-use crate::problem::{FileFault, FileMark, listed, quoted};
+use crate::problem::{FileFault, FileMark, list_names, quote};
 
 /// The keys of an attachment.
 const KEYS: [&str; 9] = ["type", "url", "path", "urls", "paths", "name", "mime", "meta", "fetch"];
@@ -26,13 +26,13 @@ pub(crate) struct DeclaredAttachment {
 pub(crate) const META: RenderMode = RenderMode::Text;
 
 pub(super) fn read(node: &Node) -> Result<Vec<DeclaredAttachment>, FileFault> {
-    node.list("`attachments`")?.iter().map(declared).collect()
+    node.list("`attachments`")?.iter().map(read_declared).collect()
 }
 
-fn declared(node: &Node) -> Result<DeclaredAttachment, FileFault> {
-    let fields = NodeFields::of(node, "an attachment", &KEYS)?;
+fn read_declared(node: &Node) -> Result<DeclaredAttachment, FileFault> {
+    let fields = NodeFields::new(node, "an attachment", &KEYS)?;
     let kind = TemplateText::read(fields.need("type", "image")?, "`type`")?;
-    let (key, value) = fields.one_of(&Origin::ALL.map(|(key, _)| key))?;
+    let (key, value) = fields.take_one_of(&Origin::ALL.map(|(key, _)| key))?;
     let origin =
         Origin::ALL.iter().find(|(known, _)| *known == key).map_or(Origin::Url, |(_, origin)| *origin);
     let sources = match origin {
@@ -74,7 +74,7 @@ impl DeclaredAttachment {
     pub(crate) fn kind_of(&self, name: &str) -> Result<Kind, FileFault> {
         let kind = Kind::of(name).ok_or_else(|| {
             let said =
-                format!("{} is no type of attachment; there is {}", quoted(name), listed(&Kind::NAMES));
+                format!("{} is no type of attachment; there is {}", quote(name), list_names(&Kind::NAMES));
             self.kind.refuse(said)
         })?;
         kind.check(self.origin, self.fetch).map_err(|problem| FileFault::new(self.mark, problem))?;

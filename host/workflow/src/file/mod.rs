@@ -13,7 +13,7 @@ mod text;
 
 pub(crate) use attachments::{DeclaredAttachment, META};
 pub use input::{Input, InputError};
-pub(crate) use read::not_a_person;
+pub(crate) use read::person_problem;
 pub(crate) use tasks::WORK_KEYS;
 pub(crate) use text::{RenderMode, RenderedText, TemplateText, TemplateValue};
 
@@ -127,7 +127,7 @@ impl Workflow {
 }
 
 /// What a fence of Markdown holds, where that is the whole.
-fn unfenced(text: &str) -> &str {
+fn strip_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = || text.strip_prefix("```")?.strip_suffix("```")?.split_once('\n').map(|(_, inner)| inner);
     inner().unwrap_or(text)
@@ -220,7 +220,7 @@ impl Action {
     /// What is wrong with it, for the model to mend.
     pub fn read_answer(&self, text: &str) -> Result<Value, String> {
         let Some((_, schema)) = &self.output else { return Ok(json!({ "text": text })) };
-        let value = parse_strict(unfenced(text)).map_err(|error| format!("it is no JSON: {error}"))?;
+        let value = parse_strict(strip_fence(text)).map_err(|error| format!("it is no JSON: {error}"))?;
         input::check(schema, &value)?;
         Ok(value)
     }

@@ -4,7 +4,7 @@ use super::{AGENT_FILES_MAX, Input, SourceFile, TASKS_MAX, TemplateValue, Workfl
 use super::{agents, references, tasks};
 use crate::attachment::FolderPath;
 use crate::node::{Node, NodeFields};
-use crate::problem::{FileFault, quoted};
+use crate::problem::{FileFault, quote};
 use crate::schedule;
 use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ToolName, wire_name};
@@ -18,11 +18,11 @@ pub(super) type ReadFile<'a> = &'a mut dyn FnMut(&FolderPath) -> Result<String, 
 pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Result<Workflow, FileFault> {
     let own = sources[0].clone();
     let root = Node::parse(&own.name, &own.text, 0)?;
-    let fields = NodeFields::of(&root, "a workflow", &KEYS)?;
+    let fields = NodeFields::new(&root, "a workflow", &KEYS)?;
     let workflow_id = id(fields.need("workflow", "my-workflow")?, "`workflow`")?;
     let description = fields.get("description").map(|node| one_line(node, "`description`")).transpose()?;
     let input = Input::read(fields.get("input"), root.mark)?;
-    let on = fields.get("on").map(on).transpose()?.unwrap_or_default();
+    let on = fields.get("on").map(read_trigger).transpose()?.unwrap_or_default();
     let mut files = AgentFiles { sources, read };
     let agents = match fields.get("agents") {
         Some(node) => agents::read(node, &mut files)?,
@@ -65,7 +65,7 @@ impl AgentFiles<'_> {
             )));
         }
         let text = (self.read)(&path)
-            .map_err(|cause| refuse(format!("cannot read the agent's file {}: {cause}", quoted(&name))))?;
+            .map_err(|cause| refuse(format!("cannot read the agent's file {}: {cause}", quote(&name))))?;
         let number = u16::try_from(self.sources.len()).unwrap_or(u16::MAX);
         self.sources.push(SourceFile { name: name.clone(), path, text });
         let text = &self.sources[usize::from(number)].text;
@@ -85,7 +85,7 @@ pub(super) fn id(node: &Node, what: &str) -> Result<String, FileFault> {
     }
     let said = format!(
         "{what} is {}, and must be an id: a small letter, then small letters, digits, `_` and `-`, at most 64",
-        quoted(text)
+        quote(text)
     );
     Err(FileFault::new(node.mark, said))
 }
@@ -108,19 +108,19 @@ pub(super) fn one_line(node: &Node, what: &str) -> Result<String, FileFault> {
     Ok(text.to_owned())
 }
 
-pub(crate) fn not_a_person(text: &str) -> String {
-    format!("{} is no person; write CHANNEL:USER, e.g. \"telegram:1002\"", quoted(text))
+pub(crate) fn person_problem(text: &str) -> String {
+    format!("{} is no person; write CHANNEL:USER, e.g. \"telegram:1002\"", quote(text))
 }
 
-fn on(node: &Node) -> Result<WorkflowTrigger, FileFault> {
-    let fields = NodeFields::of(node, "`on`", &["command", "schedule", "to"])?;
+fn read_trigger(node: &Node) -> Result<WorkflowTrigger, FileFault> {
+    let fields = NodeFields::new(node, "`on`", &["command", "schedule", "to"])?;
     if fields.get("command").is_none() && fields.get("schedule").is_none() {
         let said = "`on` needs `command` or `schedule`; write e.g. `on: { command: publish }`";
         return Err(FileFault::new(node.mark, said));
     }
     let command = fields.get("command").map(command).transpose()?;
     let Some(schedule) = fields.get("schedule") else {
-        fields.without(&["to"], "is who a schedule answers")?;
+        fields.refuse_keys(&["to"], "is who a schedule answers")?;
         return Ok(WorkflowTrigger { command, schedule: None });
     };
     let times = schedule.text("`schedule`")?;
@@ -128,14 +128,14 @@ fn on(node: &Node) -> Result<WorkflowTrigger, FileFault> {
         .map_err(|problem| FileFault::new(schedule.mark, format!("`schedule`: {problem}")))?;
     let to = fields.need("to", "\"telegram:1002\"")?;
     let text = to.text("`to`")?;
-    let person = Caller::parse(text).ok_or_else(|| FileFault::new(to.mark, not_a_person(text)))?;
+    let person = Caller::parse(text).ok_or_else(|| FileFault::new(to.mark, person_problem(text)))?;
     Ok(WorkflowTrigger { command, schedule: Some((times.to_owned(), person)) })
 }
 
 fn command(node: &Node) -> Result<String, FileFault> {
     let name = id(node, "`command`")?;
     let typed = format!("/{name}");
-    if cofferdam_core::command::typed(&typed).is_some_and(|typed| typed.word().is_some()) {
+    if cofferdam_core::command::split_command(&typed).is_some_and(|typed| typed.word().is_some()) {
         let said = format!("/{name} is a word to the gateway itself; choose another name for `command`");
         return Err(FileFault::new(node.mark, said));
     }

@@ -2,7 +2,7 @@
 
 use super::text::TemplateText;
 use super::{TaskWork, Workflow};
-use crate::problem::{FileFault, listed, quoted};
+use crate::problem::{FileFault, list_names, quote};
 use crate::template::{ValuePath, ValueRoot};
 
 const OF_WORKFLOW: [&str; 3] = ["id", "run", "input"];
@@ -46,11 +46,11 @@ fn check_path(workflow: &Workflow, at: usize, path: &ValuePath) -> Result<(), St
     };
     let one_of = |names: &[&str]| match names.contains(&name) {
         true => Ok(()),
-        false => Err(format!("{} has no {}; there is {}", path.root.name(), quoted(name), listed(names))),
+        false => Err(format!("{} has no {}; there is {}", path.root.name(), quote(name), list_names(names))),
     };
     let described = || match (path.key(1), path.steps.len()) {
         (Some("description"), 2) => Ok(()),
-        _ => Err(format!("write {}.description", quoted(&format!("{}.{name}", path.root.name())))),
+        _ => Err(format!("write {}.description", quote(&format!("{}.{name}", path.root.name())))),
     };
     match path.root {
         ValueRoot::Input => Ok(()),
@@ -67,14 +67,14 @@ fn check_path(workflow: &Workflow, at: usize, path: &ValuePath) -> Result<(), St
         ValueRoot::Tasks => {
             let before: Vec<&str> = workflow.tasks[..at].iter().map(|task| task.id.as_str()).collect();
             if !before.contains(&name) {
-                let (there, later) = (listed(&before), workflow.tasks.iter().any(|task| task.id == name));
+                let (there, later) = (list_names(&before), workflow.tasks.iter().any(|task| task.id == name));
                 let what = if later { "is not an earlier task" } else { "is no task" };
                 let earlier = if before.is_empty() {
                     "this is the first".to_owned()
                 } else {
                     format!("earlier ones are {there}")
                 };
-                return Err(format!("{} {what}; {earlier}", quoted(name)));
+                return Err(format!("{} {what}; {earlier}", quote(name)));
             }
             match path.key(1) {
                 Some("output") => Ok(()),

@@ -1,11 +1,11 @@
 //! Tasks: exactly one thing each.
 
 use super::attachments;
-use super::read::{id, not_a_person, tool};
+use super::read::{id, person_problem, tool};
 use super::text::{TemplateText, TemplateValue};
 use super::{Agent, Task, TaskWork};
 use crate::node::{Node, NodeFields};
-use crate::problem::{FileFault, quoted};
+use crate::problem::{FileFault, quote};
 use cofferdam_core::id::Caller;
 use cofferdam_core::limits::TimeSpan;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub(super) fn read(list: &[Node], agents: &[Agent]) -> Result<Vec<Task>, FileFau
     for node in list {
         let task = task(node, agents, &tasks)?;
         if tasks.iter().any(|other| other.id == task.id) {
-            let said = format!("there are two tasks {}; give each an id of its own", quoted(&task.id));
+            let said = format!("there are two tasks {}; give each an id of its own", quote(&task.id));
             return Err(FileFault::new(node.mark, said));
         }
         tasks.push(task);
@@ -28,14 +28,14 @@ pub(super) fn read(list: &[Node], agents: &[Agent]) -> Result<Vec<Task>, FileFau
 }
 
 fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, FileFault> {
-    let fields = NodeFields::of(node, "a task", &KEYS)?;
+    let fields = NodeFields::new(node, "a task", &KEYS)?;
     let id = id(fields.need("id", "first")?, "`id` of a task")?;
-    let (key, value) = fields.one_of(&WORK_KEYS)?;
+    let (key, value) = fields.take_one_of(&WORK_KEYS)?;
     if key != "agent" {
-        fields.without(&["action", "attachments"], "is for tasks that ask an agent")?;
+        fields.refuse_keys(&["action", "attachments"], "is for tasks that ask an agent")?;
     }
     if !matches!(key, "agent" | "tool") {
-        fields.without(&["with"], "is for tasks that ask an agent or call a tool")?;
+        fields.refuse_keys(&["with"], "is for tasks that ask an agent or call a tool")?;
     }
     let with = fields.get("with").map(with).transpose()?;
     let work = match key {
@@ -64,10 +64,10 @@ fn ask(
 ) -> Result<TaskWork, FileFault> {
     let name = value.text("`agent`")?;
     let found = agents.iter().position(|agent| agent.id == name);
-    let known = |ids: Vec<&str>| crate::problem::listed(&ids);
+    let known = |ids: Vec<&str>| crate::problem::list_names(&ids);
     let Some(agent) = found else {
         let ids = known(agents.iter().map(|agent| agent.id.as_str()).collect());
-        let said = format!("there is no agent {}; there is {ids}", quoted(name));
+        let said = format!("there is no agent {}; there is {ids}", quote(name));
         return Err(FileFault::new(value.mark, said));
     };
     let actions = &agents[agent].actions;
@@ -75,7 +75,7 @@ fn ask(
     let name = node.text("`action`")?;
     let Some(action) = actions.iter().position(|action| action.id == name) else {
         let ids = known(actions.iter().map(|action| action.id.as_str()).collect());
-        let said = format!("the agent has no action {}; there is {ids}", quoted(name));
+        let said = format!("the agent has no action {}; there is {ids}", quote(name));
         return Err(FileFault::new(node.mark, said));
     };
     let attachments = fields.get("attachments").map_or(Ok(Vec::new()), attachments::read)?;
@@ -83,7 +83,7 @@ fn ask(
 }
 
 fn send(node: &Node) -> Result<TaskWork, FileFault> {
-    let fields = NodeFields::of(node, "`send`", &["to", "text", "files"])?;
+    let fields = NodeFields::new(node, "`send`", &["to", "text", "files"])?;
     let files = match fields.get("files") {
         Some(list) => {
             let read = |node: &Node| TemplateText::read(node, "a path in `files`");
@@ -99,12 +99,12 @@ fn send(node: &Node) -> Result<TaskWork, FileFault> {
 }
 
 fn wait(node: &Node, before: &[Task]) -> Result<TaskWork, FileFault> {
-    let fields = NodeFields::of(node, "`wait`", &["reply_to", "timeout", "otherwise"])?;
+    let fields = NodeFields::new(node, "`wait`", &["reply_to", "timeout", "otherwise"])?;
     let target = fields.need("reply_to", "ask")?;
     let name = target.text("`reply_to`")?;
     let found = before.iter().position(|task| task.id == name && matches!(task.work, TaskWork::Send { .. }));
     let Some(reply_to) = found else {
-        let said = format!("{} is no earlier task that sends; write the id of one", quoted(name));
+        let said = format!("{} is no earlier task that sends; write the id of one", quote(name));
         return Err(FileFault::new(target.mark, said));
     };
     Ok(TaskWork::Wait {
@@ -115,7 +115,7 @@ fn wait(node: &Node, before: &[Task]) -> Result<TaskWork, FileFault> {
 }
 
 fn approve(node: &Node) -> Result<TaskWork, FileFault> {
-    let fields = NodeFields::of(node, "`approve`", &["from", "text", "timeout"])?;
+    let fields = NodeFields::new(node, "`approve`", &["from", "text", "timeout"])?;
     Ok(TaskWork::Approve {
         from: fields.get("from").map(|node| person(node, "`from`")).transpose()?,
         text: TemplateText::read(fields.need("text", "\"Publish it?\"")?, "`text`")?,
@@ -126,7 +126,7 @@ fn approve(node: &Node) -> Result<TaskWork, FileFault> {
 fn person(node: &Node, what: &str) -> Result<TemplateText, FileFault> {
     let text = TemplateText::read(node, what)?;
     match text.template.literal() {
-        Some(plain) if Caller::parse(plain).is_none() => Err(text.refuse(not_a_person(plain))),
+        Some(plain) if Caller::parse(plain).is_none() => Err(text.refuse(person_problem(plain))),
         _ => Ok(text),
     }
 }

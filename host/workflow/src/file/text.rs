@@ -1,7 +1,7 @@
 //! Texts of a file that may be templates, alone or within values.
 
 use crate::node::{Node, NodeContent};
-use crate::problem::{FileFault, FileMark, quoted};
+use crate::problem::{FileFault, FileMark, quote};
 use crate::template::{RenderScope, Template};
 use serde_json::{Map, Value};
 
@@ -41,7 +41,7 @@ impl TemplateText {
         let template = Template::parse(written).map_err(|error| {
             let from = written.get(error.at..).unwrap_or_default();
             let near = from.lines().next().unwrap_or_default();
-            let near = if near.is_empty() { "at its end".to_owned() } else { format!("at {}", quoted(near)) };
+            let near = if near.is_empty() { "at its end".to_owned() } else { format!("at {}", quote(near)) };
             let mark = node.line_of(written, error.at);
             FileFault::new(mark, format!("{what}, {near}: {}", error.problem))
         })?;
@@ -115,11 +115,11 @@ impl TemplateValue {
             }
             _ => Self::Value(node.to_value()),
         };
-        Ok(tree.folded())
+        Ok(tree.fold_constants())
     }
 
     /// The same with what has no template in it as one value.
-    fn folded(self) -> Self {
+    fn fold_constants(self) -> Self {
         match self {
             Self::List(items) if items.iter().all(Self::is_ready) => {
                 Self::Value(items.into_iter().filter_map(Self::into_ready).collect())
@@ -164,7 +164,7 @@ impl TemplateValue {
         let tree = match self {
             Self::Value(value) => Self::Value(value.clone()),
             Self::Text(text) if waits(&text.template) => Self::Text(text.clone()),
-            Self::Text(text) => Self::Value(render.of(text, scope)?),
+            Self::Text(text) => Self::Value(render.render(text, scope)?),
             Self::List(items) => {
                 let items: Result<Vec<_>, _> =
                     items.iter().map(|item| item.settle(scope, waits, render)).collect();
@@ -177,7 +177,7 @@ impl TemplateValue {
                 Self::Map(entries?)
             }
         };
-        Ok(tree.folded())
+        Ok(tree.fold_constants())
     }
 
     /// Phase two.
@@ -210,7 +210,7 @@ pub(crate) enum RenderMode {
 }
 
 impl RenderMode {
-    fn of(self, text: &TemplateText, scope: &RenderScope) -> Result<Value, FileFault> {
+    fn render(self, text: &TemplateText, scope: &RenderScope) -> Result<Value, FileFault> {
         match self {
             Self::Value => text.template.render_value(scope).map_err(|error| text.refuse(error.to_string())),
             Self::Text => text.render(scope).map(Value::String),

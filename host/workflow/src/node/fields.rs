@@ -1,7 +1,7 @@
 //! The entries of a map, read by name. Refuses what nobody asks for.
 
 use super::{Node, NodeContent, NodeKey};
-use crate::problem::{FileFault, FileMark, listed, quoted};
+use crate::problem::{FileFault, FileMark, list_names, quote};
 
 /// The entries of one thing of the file, such as a task.
 pub(crate) struct NodeFields<'a> {
@@ -13,7 +13,7 @@ pub(crate) struct NodeFields<'a> {
 
 impl<'a> NodeFields<'a> {
     /// The entries of a map that has these keys and no others.
-    pub(crate) fn of(node: &'a Node, what: &'static str, keys: &[&str]) -> Result<Self, FileFault> {
+    pub(crate) fn new(node: &'a Node, what: &'static str, keys: &[&str]) -> Result<Self, FileFault> {
         let NodeContent::Map(entries) = &node.content else {
             let said = format!(
                 "{what} must be a map, and this is {}; write e.g. `{}: …`",
@@ -23,7 +23,7 @@ impl<'a> NodeFields<'a> {
             return Err(FileFault::new(node.mark, said));
         };
         if let Some((key, _)) = entries.iter().find(|(key, _)| !keys.contains(&key.name.as_str())) {
-            let said = format!("{} is no key of {what}; there is {}", quoted(&key.name), listed(keys));
+            let said = format!("{} is no key of {what}; there is {}", quote(&key.name), list_names(keys));
             return Err(FileFault::new(key.mark, said));
         }
         Ok(Self { what, mark: node.mark, entries })
@@ -41,26 +41,26 @@ impl<'a> NodeFields<'a> {
     }
 
     /// The one of these keys that is there.
-    pub(crate) fn one_of(&self, keys: &[&'static str]) -> Result<(&'static str, &'a Node), FileFault> {
+    pub(crate) fn take_one_of(&self, keys: &[&'static str]) -> Result<(&'static str, &'a Node), FileFault> {
         let there: Vec<&'static str> = keys.iter().copied().filter(|key| self.get(key).is_some()).collect();
         match there[..] {
             [key] => Ok((key, self.get(key).ok_or_else(|| FileFault::new(self.mark, "it is gone"))?)),
             [] => {
-                let said = format!("{} needs one of {}; write one of them", self.what, listed(keys));
+                let said = format!("{} needs one of {}; write one of them", self.what, list_names(keys));
                 Err(FileFault::new(self.mark, said))
             }
             _ => {
-                let said = format!("{} has {}; write one of them", self.what, listed(&there));
+                let said = format!("{} has {}; write one of them", self.what, list_names(&there));
                 Err(FileFault::new(self.mark, said))
             }
         }
     }
 
     /// Refuses keys that make no sense beside another one.
-    pub(crate) fn without(&self, keys: &[&str], why: &str) -> Result<(), FileFault> {
+    pub(crate) fn refuse_keys(&self, keys: &[&str], why: &str) -> Result<(), FileFault> {
         match self.entries.iter().find(|(key, _)| keys.contains(&key.name.as_str())) {
             Some((key, _)) => {
-                let said = format!("{} {why}; take it out", quoted(&key.name));
+                let said = format!("{} {why}; take it out", quote(&key.name));
                 Err(FileFault::new(key.mark, said))
             }
             None => Ok(()),

@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str, file: u16) -> Result<Node, FileFault> {
         FileFault::new(mark, format!("this is no JSON: {said}"))
     })?;
     let mut reader = JsonReader { text, lines: line_starts(text), file, bounds: NodeBounds::default() };
-    let root: &RawValue = serde_json::from_str(text).map_err(|_| reader.lost(0))?;
+    let root: &RawValue = serde_json::from_str(text).map_err(|_| reader.reread_fault(0))?;
     reader.node(root, 1)
 }
 
@@ -44,7 +44,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Of what was read once and is not read a second time, which no JSON does.
-    fn lost(&self, at: usize) -> FileFault {
+    fn reread_fault(&self, at: usize) -> FileFault {
         FileFault::new(self.mark(at), "this is no JSON")
     }
 
@@ -56,7 +56,7 @@ impl<'a> JsonReader<'a> {
         self.bounds.count(mark, depth)?;
         let content = match slice.as_bytes().first() {
             Some(b'{') => {
-                let JsonEntries(raw) = serde_json::from_str(slice).map_err(|_| self.lost(at))?;
+                let JsonEntries(raw) = serde_json::from_str(slice).map_err(|_| self.reread_fault(at))?;
                 let mut entries = Vec::with_capacity(raw.len());
                 for (name, value) in raw {
                     let node = self.node(value, depth + 1)?;
@@ -65,11 +65,11 @@ impl<'a> JsonReader<'a> {
                 NodeContent::Map(entries)
             }
             Some(b'[') => {
-                let items: Vec<&RawValue> = serde_json::from_str(slice).map_err(|_| self.lost(at))?;
+                let items: Vec<&RawValue> = serde_json::from_str(slice).map_err(|_| self.reread_fault(at))?;
                 let nodes: Result<_, _> = items.into_iter().map(|item| self.node(item, depth + 1)).collect();
                 NodeContent::List(nodes?)
             }
-            _ => match serde_json::from_str(slice).map_err(|_| self.lost(at))? {
+            _ => match serde_json::from_str(slice).map_err(|_| self.reread_fault(at))? {
                 Value::Bool(flag) => NodeContent::Bool(flag),
                 Value::Number(number) => NodeContent::Number(number),
                 Value::String(text) => NodeContent::Text(text),

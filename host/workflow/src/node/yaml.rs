@@ -2,7 +2,7 @@
 //! and of booleans only `true` and `false`. Refuses what two readers would read differently.
 
 use super::{Node, NodeBounds, NodeContent, NodeKey};
-use crate::problem::{FileFault, FileMark, quoted};
+use crate::problem::{FileFault, FileMark, quote};
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 use serde_json::Number;
 use std::collections::HashMap;
@@ -51,18 +51,18 @@ impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Span), FileFault> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => Err(self.refused(&error)),
+            Some(Err(error)) => Err(self.yaml_fault(&error)),
             None => Ok((Event::StreamEnd, Span::default())),
         }
     }
 
-    fn refused(&self, error: &ScanError) -> FileFault {
-        let mark = of_marker(error.marker(), self.file);
+    fn yaml_fault(&self, error: &ScanError) -> FileFault {
+        let mark = mark_from(error.marker(), self.file);
         FileFault::new(mark, format!("this is no YAML: {}", error.info()))
     }
 
     fn mark(&self, span: Span) -> FileMark {
-        of_marker(&span.start, self.file)
+        mark_from(&span.start, self.file)
     }
 
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, FileFault> {
@@ -86,13 +86,13 @@ impl<'a> YamlReader<'a> {
         if let Some(tag) = tag {
             let said = format!(
                 "the tag {} is not taken; write plain YAML, and texts in quotes",
-                quoted(&format!("{}{}", tag.handle, tag.suffix))
+                quote(&format!("{}{}", tag.handle, tag.suffix))
             );
             return Err(FileFault::new(mark, said));
         }
         let is_literal = matches!(&event, Event::Scalar(_, ScalarStyle::Literal, ..));
         let content = match event {
-            Event::Scalar(text, ScalarStyle::Plain, ..) => plain(&text, mark)?,
+            Event::Scalar(text, ScalarStyle::Plain, ..) => plain_scalar(&text, mark)?,
             Event::Scalar(text, ..) => NodeContent::Text(text.into_owned()),
             Event::SequenceStart(..) => NodeContent::List(self.list(depth)?),
             _ => NodeContent::Map(self.map(depth)?),
@@ -149,7 +149,7 @@ impl YamlEntries {
         if let Some(first) = self.lines.insert(key.name.clone(), key.mark.line) {
             let said = format!(
                 "the key {} is here twice, first in line {first}; write each key once",
-                quoted(&key.name)
+                quote(&key.name)
             );
             return Err(FileFault::new(key.mark, said));
         }
@@ -158,20 +158,20 @@ impl YamlEntries {
     }
 }
 
-fn of_marker(marker: &saphyr_parser::Marker, file: u16) -> FileMark {
+fn mark_from(marker: &saphyr_parser::Marker, file: u16) -> FileMark {
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     FileMark { file, line: number(marker.line().max(1)), column: number(marker.col() + 1) }
 }
 
 /// A scalar without quotes, by the core schema of YAML 1.2 with fewer spellings.
-fn plain(text: &str, mark: FileMark) -> Result<NodeContent, FileFault> {
+fn plain_scalar(text: &str, mark: FileMark) -> Result<NodeContent, FileFault> {
     Ok(match text {
         "" | "~" | "null" => NodeContent::Null,
         "true" => NodeContent::Bool(true),
         "false" => NodeContent::Bool(false),
         _ if is_integer(text) || is_float(text) => NodeContent::Number(number(text, mark)?),
         _ if is_endless(text) => {
-            let said = format!("{} has no equal in JSON; write a number, or a text in quotes", quoted(text));
+            let said = format!("{} has no equal in JSON; write a number, or a text in quotes", quote(text));
             return Err(FileFault::new(mark, said));
         }
         _ => NodeContent::Text(text.to_owned()),
@@ -221,7 +221,7 @@ fn number(text: &str, mark: FileMark) -> Result<Number, FileFault> {
         text.parse::<f64>().ok().and_then(Number::from_f64)
     };
     found.ok_or_else(|| {
-        let said = format!("{} is too large for a number; write it as a text, in quotes", quoted(text));
+        let said = format!("{} is too large for a number; write it as a text, in quotes", quote(text));
         FileFault::new(mark, said)
     })
 }

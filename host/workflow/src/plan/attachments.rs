@@ -78,7 +78,7 @@ impl AttachmentTexts {
     ) -> Result<AttachmentItem, FileFault> {
         let kind = declared.kind_of(&self.kind.finish(scope)?)?;
         let source = AttachmentSource::parse(declared.origin, &self.source.finish(scope)?)
-            .map_err(|(code, problem)| FileFault::new(declared.mark, problem).coded(code))?;
+            .map_err(|(code, problem)| FileFault::new(declared.mark, problem).with_code(code))?;
         let text = |line: &Option<RenderedText>| line.as_ref().map(|line| line.finish(scope)).transpose();
         let meta = match &self.meta {
             Some(tree) => match tree.finish(scope, META)? {
@@ -100,22 +100,22 @@ impl AttachmentTexts {
 
 impl PlannedAttachment {
     /// Its type, or as it is written.
-    pub fn kind_shown(&self) -> &str {
+    pub fn display_kind(&self) -> &str {
         self.lines.kind.shown()
     }
 
     /// Its address or path, or as it is written.
-    pub fn source_shown(&self) -> &str {
+    pub fn display_source(&self) -> &str {
         self.lines.source.shown()
     }
 
     /// Its name, or as it is written.
-    pub fn name_shown(&self) -> Option<&str> {
+    pub fn display_name(&self) -> Option<&str> {
         self.lines.name.as_ref().map(RenderedText::shown)
     }
 
     /// Its meta, or as it is written.
-    pub fn meta_shown(&self) -> Option<Value> {
+    pub fn display_meta(&self) -> Option<Value> {
         self.lines.meta.as_ref().map(TemplateValue::shown)
     }
 }

@@ -281,11 +281,11 @@ impl PlanningPhase<'_> {
         let with = with.map(settle).transpose()?;
         let scope = with.as_ref().map_or_else(
             || self.scope.clone(),
-            |with| self.scope.clone().with(ValueRoot::Input, known_of(with)),
+            |with| self.scope.clone().with(ValueRoot::Input, known_value(with)),
         );
         let waits = |template: &Template| {
             template.names_tasks()
-                || with.as_ref().is_some_and(|with| template.expressions().any(|e| waits_for(with, e)))
+                || with.as_ref().is_some_and(|with| template.expressions().any(|e| depends_on_outputs(with, e)))
         };
         let text = |text: &TemplateText| text.settle(&scope, &waits);
         let (own, theirs) = (FolderPath::default(), self.workflow.folder(agent.source));
@@ -329,7 +329,7 @@ impl PlanningPhase<'_> {
 }
 
 /// What is known of a `with` before its tasks are done.
-fn known_of(with: &TemplateValue) -> Value {
+fn known_value(with: &TemplateValue) -> Value {
     match with {
         TemplateValue::Value(value) => value.clone(),
         TemplateValue::Map(entries) => {
@@ -344,7 +344,7 @@ fn known_of(with: &TemplateValue) -> Value {
 }
 
 /// Whether an expression names what a `with` has after its tasks alone.
-fn waits_for(with: &TemplateValue, expression: &crate::template::Expression) -> bool {
+fn depends_on_outputs(with: &TemplateValue, expression: &crate::template::Expression) -> bool {
     let (TemplateValue::Map(entries), ValueRoot::Input) = (with, expression.path.root) else { return false };
     let name = expression.path.key(0);
     entries.iter().any(|(key, tree)| Some(key.as_str()) == name && !tree.is_ready())

@@ -1,6 +1,6 @@
 //! The ten filters: what each takes and gives.
 
-use crate::problem::{listed, quoted};
+use crate::problem::{list_names, quote};
 use serde_json::Value;
 
 /// The filters' names.
@@ -54,9 +54,9 @@ impl TemplateFilter {
             ("length", None, ..) => Ok(Self::Length),
             ("tojson", None, ..) => Ok(Self::ToJson),
             (known, ..) if FILTERS.contains(&known) => wants("no arguments"),
-            ("", ..) => Err(format!("after `|` comes a filter; there is {}", listed(&FILTERS))),
+            ("", ..) => Err(format!("after `|` comes a filter; there is {}", list_names(&FILTERS))),
             (other, ..) => {
-                Err(format!("there is no filter {}; there is {}", quoted(other), listed(&FILTERS)))
+                Err(format!("there is no filter {}; there is {}", quote(other), list_names(&FILTERS)))
             }
         }
     }

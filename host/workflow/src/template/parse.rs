@@ -3,7 +3,7 @@
 use super::filter::TemplateFilter;
 use super::path::{PathStep, ValuePath, ValueRoot, is_name};
 use super::{Expression, Piece, Template, TemplateError};
-use crate::problem::{listed, quoted};
+use crate::problem::{list_names, quote};
 use serde_json::{Map, Value};
 
 const OPEN: &str = "{{";
@@ -108,7 +108,7 @@ impl<'a> TemplateCursor<'a> {
                 let found = self.rest().split_whitespace().next().unwrap_or_default();
                 let said = format!(
                     "{} does not belong there; after a path come `|` and a filter, or `}}}}`",
-                    quoted(found)
+                    quote(found)
                 );
                 self.refuse(said)
             }
@@ -122,11 +122,11 @@ impl<'a> TemplateCursor<'a> {
         let Some((_, root)) = ValueRoot::ALL.iter().find(|(known, _)| *known == name) else {
             let roots: Vec<&str> = ValueRoot::ALL.iter().map(|(name, _)| *name).collect();
             let said = match name {
-                "" => format!("a path begins with one of {}", listed(&roots)),
+                "" => format!("a path begins with one of {}", list_names(&roots)),
                 _ => format!(
                     "{} is nothing that a path begins with; there is {}",
-                    quoted(name),
-                    listed(&roots)
+                    quote(name),
+                    list_names(&roots)
                 ),
             };
             return Err(TemplateError { at: start, problem: said });
@@ -213,7 +213,7 @@ impl<'a> TemplateCursor<'a> {
             }
             _ => Err(self.refuse(format!(
                 "{} is no argument; write a text in quotes, a number, true, false or null",
-                quoted(word)
+                quote(word)
             ))),
         }
     }

@@ -3,7 +3,7 @@
 use super::filter::{TemplateFilter, plain_text};
 use super::path::ValueRoot;
 use super::{Expression, Piece, Template};
-use crate::problem::quoted;
+use crate::problem::quote;
 use serde_json::{Map, Value};
 
 /// Bytes that one text may be rendered to.
@@ -75,7 +75,7 @@ impl Template {
 
 impl Expression {
     fn refuse(&self, problem: impl Into<String>) -> RenderError {
-        RenderError { expression: quoted(&self.source), problem: problem.into() }
+        RenderError { expression: quote(&self.source), problem: problem.into() }
     }
 
     fn value(&self, scope: &RenderScope) -> Result<Value, RenderError> {

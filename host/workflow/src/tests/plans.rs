@@ -139,8 +139,8 @@ fn attachments_expand_in_order_and_pass_the_same_checks_after_phase_two() {
         .map(|one| {
             (
                 one.scope.name(),
-                one.kind_shown().to_owned(),
-                one.source_shown().to_owned(),
+                one.display_kind().to_owned(),
+                one.display_source().to_owned(),
                 one.item.is_none(),
                 one.group,
             )

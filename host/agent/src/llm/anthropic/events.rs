@@ -40,7 +40,7 @@ impl Listener for Blocks {
                 self.stopped = true;
                 return Ok(StreamState::End);
             }
-            "error" => return Err(AttemptFailure::of_error(&event["error"])),
+            "error" => return Err(AttemptFailure::from_stream_error(&event["error"])),
             // Pings, the ends of blocks, and what is added to the API later.
             _ => {}
         }

@@ -73,7 +73,7 @@ pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
         max_tokens: prompt.max_output_tokens,
         system: Some(prompt.instructions).filter(|text| !text.trim().is_empty()),
         messages,
-        tools: prompt.tools.iter().map(offered).collect(),
+        tools: prompt.tools.iter().map(to_tool).collect(),
         stream: true,
     };
     serde_json::to_vec(&body).expect("plain data")
@@ -154,7 +154,7 @@ fn wire_id(id: &str) -> Cow<'_, str> {
     id.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>().into()
 }
 
-fn offered<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
+fn to_tool<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
     OfferedTool { name: tool.name, description: tool.summary, input_schema: &tool.arguments }
 }
 

@@ -22,7 +22,7 @@ impl Listener for Chunks {
         }
         let chunk = json(data)?;
         if !chunk["error"].is_null() {
-            return Err(AttemptFailure::of_error(&chunk["error"]));
+            return Err(AttemptFailure::from_stream_error(&chunk["error"]));
         }
         if let Some(tokens) = chunk["usage"]["prompt_tokens"].as_u64() {
             answer.usage.input_tokens = tokens;

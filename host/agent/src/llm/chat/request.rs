@@ -102,12 +102,12 @@ struct OfferedFunction<'a> {
 pub(super) fn body(prompt: &Prompt<'_>, limit: LimitField) -> Vec<u8> {
     let system = Some(prompt.instructions).filter(|text| !text.trim().is_empty());
     let mut messages: Vec<_> = system.into_iter().map(|content| RequestMessage::System { content }).collect();
-    messages.extend(prompt.messages.iter().flat_map(said));
+    messages.extend(prompt.messages.iter().flat_map(to_messages));
     let tokens = |field| (limit == field).then_some(prompt.max_output_tokens);
     let body = RequestBody {
         model: prompt.model,
         messages,
-        tools: prompt.tools.iter().map(offered).collect(),
+        tools: prompt.tools.iter().map(to_tool).collect(),
         max_tokens: tokens(LimitField::MaxTokens),
         max_completion_tokens: tokens(LimitField::MaxCompletionTokens),
         stream: true,
@@ -116,11 +116,11 @@ pub(super) fn body(prompt: &Prompt<'_>, limit: LimitField) -> Vec<u8> {
     serde_json::to_vec(&body).expect("plain data")
 }
 
-fn said<'a>(message: &'a PromptMessage<'a>) -> Vec<RequestMessage<'a>> {
+fn to_messages<'a>(message: &'a PromptMessage<'a>) -> Vec<RequestMessage<'a>> {
     match message {
         PromptMessage::User(blocks) => vec![RequestMessage::User { content: content(blocks) }],
         PromptMessage::Assistant { text, calls } => {
-            vec![RequestMessage::Assistant { content: *text, tool_calls: calls.iter().map(made).collect() }]
+            vec![RequestMessage::Assistant { content: *text, tool_calls: calls.iter().map(to_call).collect() }]
         }
         PromptMessage::Results(outcomes) => outcomes
             .iter()
@@ -149,12 +149,12 @@ fn part_piece(part: &PromptPart) -> ContentPart<'_> {
     }
 }
 
-fn made<'a>(call: &'a PromptCall<'a>) -> MadeCall<'a> {
+fn to_call<'a>(call: &'a PromptCall<'a>) -> MadeCall<'a> {
     let function = MadeFunction { name: &call.tool, arguments: call.arguments.to_string() };
     MadeCall { id: call.id, r#type: "function", function }
 }
 
-fn offered<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
+fn to_tool<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
     let function =
         OfferedFunction { name: tool.name, description: tool.summary, parameters: &tool.arguments };
     OfferedTool { r#type: "function", function }

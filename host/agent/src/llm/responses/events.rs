@@ -51,10 +51,10 @@ impl Listener for Items {
                 };
                 return Ok(self.end(&event["response"], answer));
             }
-            "response.failed" => return Err(AttemptFailure::of_error(&event["response"]["error"])),
+            "response.failed" => return Err(AttemptFailure::from_stream_error(&event["response"]["error"])),
             // As it is published, and as it is sent.
-            "error" if event["error"].is_object() => return Err(AttemptFailure::of_error(&event["error"])),
-            "error" => return Err(AttemptFailure::of_error(&event)),
+            "error" if event["error"].is_object() => return Err(AttemptFailure::from_stream_error(&event["error"])),
+            "error" => return Err(AttemptFailure::from_stream_error(&event)),
             _ => {}
         }
         Ok(StreamState::More)
@@ -67,7 +67,7 @@ impl Listener for Items {
 
 impl Items {
     /// For an answer of at most so many tokens.
-    pub(super) fn up_to(max_output_tokens: u32) -> Self {
+    pub(super) fn new(max_output_tokens: u32) -> Self {
         Self { max_output_tokens, over: false }
     }
 

@@ -38,6 +38,6 @@ impl Dialect for Responses {
     }
 
     fn listener(&self) -> Box<dyn Listener> {
-        Box::new(events::Items::up_to(self.max_output_tokens))
+        Box::new(events::Items::new(self.max_output_tokens))
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
         model: prompt.model,
         instructions: Some(prompt.instructions).filter(|text| !text.trim().is_empty()),
         input: prompt.messages.iter().flat_map(items).collect(),
-        tools: prompt.tools.iter().map(offered).collect(),
+        tools: prompt.tools.iter().map(to_tool).collect(),
         max_output_tokens: prompt.max_output_tokens,
         store: false,
         stream: true,
@@ -98,7 +98,7 @@ fn part_piece(part: &PromptPart) -> ContentPart<'_> {
     }
 }
 
-fn offered<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
+fn to_tool<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
     OfferedTool {
         r#type: "function",
         name: tool.name,

@@ -10,7 +10,7 @@ use cofferdam_core::secret::Secret;
 use serde_json::json;
 
 fn listener() -> Box<dyn Listener> {
-    Box::new(Items::up_to(1000))
+    Box::new(Items::new(1000))
 }
 
 #[tokio::test]

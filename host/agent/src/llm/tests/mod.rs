@@ -34,7 +34,7 @@ pub(super) async fn heard(
     let mut whole = false;
     while let Some(event) = events.next().await {
         let heard = listener.hear(&event.expect("events").data, &mut answer)?;
-        texts.extend(answer.fresh().map(str::to_owned));
+        texts.extend(answer.take_new_text().map(str::to_owned));
         if heard == StreamState::End {
             whole = true;
             break;
@@ -79,8 +79,8 @@ pub(super) fn body_of(make: impl Fn(&Prompt<'_>) -> Vec<u8>) -> Value {
         arguments: json!({ "$schema": "x", "type": "object", "properties": { "path": { "type": "string" } } }),
     }];
     let mut parts = PromptParts::default();
-    parts.put(1, PromptPart::of_bytes(PartShape::Image, "image/png", b"png"));
-    parts.put(1, PromptPart::of_bytes(PartShape::Document, "application/pdf", b"%PDF"));
+    parts.put(1, PromptPart::new(PartShape::Image, "image/png", b"png"));
+    parts.put(1, PromptPart::new(PartShape::Document, "application/pdf", b"%PDF"));
     let request = StepRequest { instructions: "Be kind.", conversation: &conversation, tools: &specs };
     let prompt = Prompt {
         model: "m-1",

@@ -117,10 +117,10 @@ fn refusals_are_sorted_by_what_helps() {
         recorded!("litellm/anthropic-too-long.json"),
         recorded!("litellm/responses-too-long.json"),
     ] {
-        let failure = AttemptFailure::of_status(400, body, None);
+        let failure = AttemptFailure::from_status(400, body, None);
         assert!(matches!(failure, AttemptFailure::TooLong(_)), "{failure}");
         let error = serde_json::from_str::<serde_json::Value>(body).expect("JSON")["error"].clone();
-        let failure = AttemptFailure::of_error(&error);
+        let failure = AttemptFailure::from_stream_error(&error);
         assert!(matches!(failure, AttemptFailure::TooLong(_)), "in a stream: {failure}");
     }
     for (status, body) in [
@@ -128,10 +128,10 @@ fn refusals_are_sorted_by_what_helps() {
         (400, recorded!("llama-server/chat-pdf.json")),
         (400, recorded!("llama-server/responses-pdf.json")),
     ] {
-        let failure = AttemptFailure::of_status(status, body, None);
+        let failure = AttemptFailure::from_status(status, body, None);
         assert!(matches!(failure, AttemptFailure::Blind(_)) && !failure.may_pass(), "{failure}");
     }
-    let bad = AttemptFailure::of_status(400, recorded!("llama-server/bad.json"), None);
+    let bad = AttemptFailure::from_status(400, recorded!("llama-server/bad.json"), None);
     assert!(
         matches!(&bad, AttemptFailure::Refused(said) if said.contains("Expected 'messages' to be an array")),
         "{bad}"

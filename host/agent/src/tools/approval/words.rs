@@ -74,7 +74,7 @@ pub(in crate::tools) fn shown(
             _ => "",
         };
         let about = one_line(&reason.about, 4096);
-        let line = format!("Rule: {about} = {:?} ({}){once}", reason.when.spelled(), reason.at);
+        let line = format!("Rule: {about} = {:?} ({}){once}", reason.when.spell(), reason.at);
         if !words.said.contains(&line) {
             words.say(line);
         }
@@ -159,7 +159,7 @@ impl Words<'_> {
             }
         }
         self.contents.push(format!("{}: {} bytes become {}:", at.shown, old.len(), new.len()));
-        let (old, new) = differing::differing(old, new);
+        let (old, new) = differing::diff_lines(old, new);
         for (sign, lines) in [('-', old), ('+', new)] {
             let told = lines.iter().take(EDIT_LINES_MAX);
             self.contents.extend(told.map(|line| format!("  {sign} {}", spelled::line(line))));
@@ -175,7 +175,7 @@ impl Words<'_> {
 
     fn value(&mut self, at: &Spot, value: &Value) {
         let shown = match value {
-            Value::String(text) => spelled::quoted(text),
+            Value::String(text) => spelled::quote(text),
             other => spelled::json(other),
         };
         self.say(format!("{}: {shown}", at.shown));
@@ -184,13 +184,13 @@ impl Words<'_> {
     fn content(&mut self, at: &Spot, text: &str) {
         let sha256: String = sha256_hex(text.as_bytes()).chars().take(12).collect();
         let (at, bytes) = (&at.shown, text.len());
-        self.contents.push(format!("{at}: {bytes} bytes, sha256 {sha256}: {}", spelled::beginning(text)));
+        self.contents.push(format!("{at}: {bytes} bytes, sha256 {sha256}: {}", spelled::quote_beginning(text)));
     }
 
     fn path(&mut self, at: &Spot, how: PathUse, path: &GuestPath) {
         let seen = match how {
             PathUse::Read => self.ask.found(),
-            PathUse::Write | PathUse::WriteBelow => self.ask.there(),
+            PathUse::Write | PathUse::WriteBelow => self.ask.snapshots(),
         };
         let there = seen.iter().find(|(seen, _)| seen == path).map(|(_, there)| there);
         let now = match there {
@@ -220,7 +220,7 @@ impl Words<'_> {
 
     fn attachments(&mut self, attachments: &[AttachmentInfo]) {
         for info in attachments.iter().take(ATTACHMENTS_MAX) {
-            let name = info.name.as_deref().map_or_else(|| "without a name".to_owned(), spelled::beginning);
+            let name = info.name.as_deref().map_or_else(|| "without a name".to_owned(), spelled::quote_beginning);
             let mime = one_line(&info.mime_type, AttachmentInfo::MIME_BYTES_MAX);
             let sha256: String = info.sha256.chars().take(12).collect();
             let bytes = info.size;

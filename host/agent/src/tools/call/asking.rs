@@ -48,7 +48,7 @@ const PATHS_MAX: usize = 50;
 impl CallServices {
     /// The permit of a call that rules ask about: at once where the facts speak for it, or by an
     /// approval of exactly this.
-    pub(super) fn asking(
+    pub(super) fn begin_approval(
         &self,
         request: &CallRequest,
         tool: &RegisteredTool,
@@ -57,10 +57,10 @@ impl CallServices {
         record: &CallRecord,
     ) -> Result<ApprovalStep, ToolError> {
         if ask.writes().len() + ask.reads().len() > PATHS_MAX {
-            return Err(too_much());
+            return Err(arguments_too_long());
         }
-        let facts = self.facts(request, &ask, &FileOwner::of(&record.facts));
-        let ask = match ask.given(&facts) {
+        let facts = self.facts(request, &ask, &FileOwner::from_facts(&record.facts));
+        let ask = match ask.decide(&facts) {
             Verdict::Permit(permit) => return Ok(ApprovalStep::Permit(Box::new(permit))),
             Verdict::Deny(denial) => return Err(denial.into()),
             Verdict::Ask(ask) => ask,
@@ -73,10 +73,10 @@ impl CallServices {
             );
             return Err(ToolError::new(ErrorCode::ApprovalRequired, said));
         };
-        let called = approver.asker_called();
+        let called = approver.asker_name();
         let asker = (&request.caller, called.as_deref());
         let infos = request.attachments.infos();
-        let text = shown(&tool.policy, &ask, asker, &infos).map_err(|TooMuch| too_much())?;
+        let text = shown(&tool.policy, &ask, asker, &infos).map_err(|TooMuch| arguments_too_long())?;
         if let Some(Approved { sha256 }) = approved {
             return Ok(ApprovalStep::Permit(Box::new(ask.grant(&text, sha256)?)));
         }
@@ -99,7 +99,7 @@ impl CallServices {
         let first = paths(ask.reasons());
         let approved = match &request.approver {
             Some(approver) if !first.is_empty() => {
-                approver.approved_before(ask.call().tool.as_str(), &first).into_iter().collect()
+                approver.find_approved(ask.call().tool.as_str(), &first).into_iter().collect()
             }
             _ => Default::default(),
         };
@@ -128,7 +128,7 @@ impl CallServices {
 
     /// Writes a decision down; without that a call that was approved does not run. A call that was
     /// not is refused, and that is written down too.
-    fn settled(
+    fn record_decision(
         &self,
         asked: &PendingRequest,
         waiting: WaitingCall,
@@ -174,7 +174,7 @@ impl Toolbox {
     ///
     /// # Errors
     /// All that is not an approval; it is in the audit.
-    pub(super) async fn decided(
+    pub(super) async fn await_decision(
         &self,
         asked: &Arc<PendingRequest>,
         waiting: WaitingCall,
@@ -185,7 +185,7 @@ impl Toolbox {
             None => Decision::Unasked("there is nobody".to_owned()),
         };
         let (parts, asked) = (self.parts.clone(), asked.clone());
-        let settled = tokio::task::spawn_blocking(move || parts.settled(&asked, waiting, decision)).await;
+        let settled = tokio::task::spawn_blocking(move || parts.record_decision(&asked, waiting, decision)).await;
         settled.unwrap_or_else(|_| Err(threads::crashed()))
     }
 }
@@ -200,7 +200,7 @@ fn paths(reasons: &[Reason]) -> Vec<GuestPath> {
 fn rules(reasons: &[Reason]) -> String {
     let mut rules: Vec<String> = Vec::new();
     for reason in reasons {
-        let rule = format!("{} = {:?} at {}", one_line(&reason.about, 200), reason.when.spelled(), reason.at);
+        let rule = format!("{} = {:?} at {}", one_line(&reason.about, 200), reason.when.spell(), reason.at);
         if !rules.contains(&rule) {
             rules.push(rule);
         }
@@ -208,7 +208,7 @@ fn rules(reasons: &[Reason]) -> String {
     one_line(&rules.join(", "), 1000)
 }
 
-fn too_much() -> ToolError {
+fn arguments_too_long() -> ToolError {
     let said = "this call needs an approval, and touches more than a person can be shown at once; do less in one call";
     ToolError::new(ErrorCode::ApprovalRequired, said)
 }

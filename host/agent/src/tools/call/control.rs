@@ -7,7 +7,7 @@ use crate::tools::threads::Handover;
 use cofferdam_core::journal::JournalError;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_warden::attachments::outgoing::Resolve;
-use cofferdam_warden::calls::{CallControl, unjournaled};
+use cofferdam_warden::calls::{CallControl, journal_error};
 use std::sync::Arc;
 
 /// One call, as its caller sees it.
@@ -19,7 +19,7 @@ pub(super) struct RunningCall<'a> {
 
 impl RunningCall<'_> {
     /// Finds the request that the call means.
-    pub(super) fn reaching(&self) -> Resolve {
+    pub(super) fn resolve_request(&self) -> Resolve {
         let requests = self.requests.clone();
         let from = CallOrigin {
             request: self.request.turn.clone(),
@@ -38,14 +38,14 @@ impl CallControl for RunningCall<'_> {
     fn deliver(&self, answer: &ToolAnswer) -> Result<(), ToolError> {
         let Some(delivery) = &answer.delivery else { return Ok(()) };
         let said = "the files cannot be handed over, so nothing was sent";
-        let unwritten = |e: JournalError| unjournaled(said, &e);
+        let unwritten = |e: JournalError| journal_error(said, &e);
         let none = || ToolError::new(ErrorCode::Internal, format!("{said}: no turn is kept here"));
         let journal = self.request.journal.as_ref().ok_or_else(none)?;
         let call = self.request.id.as_str();
-        if journal.delivered(call).map_err(unwritten)? {
+        if journal.is_delivered(call).map_err(unwritten)? {
             return Ok(());
         }
-        let handed = self.requests.while_open(&delivery.request, || journal.deliver(call, delivery));
+        let handed = self.requests.run_while_open(&delivery.request, || journal.deliver(call, delivery));
         handed.ok_or_else(|| NotOpen::NothingOpen(delivery.request.to_string()))?.map_err(unwritten)
     }
 }

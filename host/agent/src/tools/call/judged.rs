@@ -15,7 +15,7 @@ impl CallServices {
     ///
     /// # Errors
     /// What the registry, the schema and the judge refuse, in this order.
-    pub(super) fn judged(
+    pub(super) fn judge_call(
         &self,
         request: &CallRequest,
         text: &str,
@@ -33,7 +33,7 @@ impl CallServices {
         })?;
         record.facts.arguments = redact(&arguments, Some(&tool.policy));
         let (started, limits) = (record.started(), tool.policy.limits);
-        let stopped = || request.stopped(started, limits);
+        let stopped = || request.stop_error(started, limits);
         let judged = tool.judge(request.id.clone(), arguments, &stopped)?;
         if matches!(judged, PermittedCall::Permit(_)) {
             record.verdict = VerdictKind::Permit;

@@ -79,7 +79,7 @@ impl CallRequest {
     }
 
     /// Why nothing of a call that began then is wanted any more, if so.
-    pub(super) fn stopped(&self, started: Instant, limits: Limits) -> Option<ToolError> {
+    pub(super) fn stop_error(&self, started: Instant, limits: Limits) -> Option<ToolError> {
         if self.cancel.is_cancelled() {
             let said = "the turn was cancelled; nothing was changed";
             return Some(ToolError::new(ErrorCode::Cancelled, said));
@@ -99,7 +99,7 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
-    pub(super) fn of(request: CallRequest) -> Arc<Self> {
+    pub(super) fn new(request: CallRequest) -> Arc<Self> {
         Arc::new(Self { request, told: Arc::default() })
     }
 }

@@ -38,7 +38,7 @@ impl Toolbox {
     /// with these goes on with them, apart from what waits for a person: that is judged by what is
     /// in force when it is approved.
     #[must_use]
-    pub fn renewed(&self, registry: Registry, warden: Warden) -> Self {
+    pub fn with_registry(&self, registry: Registry, warden: Warden) -> Self {
         let parts = Arc::new(CallServices { registry, warden, requests: self.parts.requests.clone() });
         Self { parts, threads: self.threads.clone(), in_force: self.in_force.clone() }
     }
@@ -49,7 +49,7 @@ impl Toolbox {
     }
 
     /// The parts that are in force.
-    pub(super) fn in_force(&self) -> Arc<CallServices> {
+    pub(super) fn current(&self) -> Arc<CallServices> {
         self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

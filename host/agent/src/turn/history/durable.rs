@@ -29,7 +29,7 @@ impl History for Store {
         entry: &HistoryEntry,
         besides: &EntryExtras,
     ) -> Result<(), HistoryError> {
-        Ok((**self).add_line(whose, n, line::written(entry, besides, &whose.caller), besides.tokens).await?)
+        Ok((**self).add_line(whose, n, line::to_row(entry, besides, &whose.caller), besides.tokens).await?)
     }
 
     async fn take_up(
@@ -39,7 +39,7 @@ impl History for Store {
         entry: &HistoryEntry,
         taking: &TakeUpRequest,
     ) -> Result<TakeUpResult, HistoryError> {
-        let body = line::written(entry, &EntryExtras::default(), &whose.caller);
+        let body = line::to_row(entry, &EntryExtras::default(), &whose.caller);
         Ok((**self).take_up(whose, n, body, taking).await?)
     }
 
@@ -50,7 +50,7 @@ impl History for Store {
         summary: &HistoryEntry,
         tokens: u64,
     ) -> Result<(), HistoryError> {
-        let body = line::written(summary, &EntryExtras::default(), &whose.caller);
+        let body = line::to_row(summary, &EntryExtras::default(), &whose.caller);
         Ok((**self).replace_lines(whose, kept_from, body, tokens).await?)
     }
 
@@ -66,20 +66,20 @@ impl History for Store {
         Ok((**self).let_go(holder).await?)
     }
 
-    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
-        Ok((**self).handed_over(turn).await?)
+    async fn files_handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        Ok((**self).files_handed_over(turn).await?)
     }
 
-    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
-        Ok((**self).begun(turn).await?)
+    async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
+        Ok((**self).load_attempt(turn).await?)
     }
 
     async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
         Ok((**self).spend(whose, tokens).await?)
     }
 
-    async fn used(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
-        Ok((**self).used(caller, now_ms()).await?)
+    async fn load_usage(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
+        Ok((**self).load_usage(caller, now_ms()).await?)
     }
 }
 

@@ -67,7 +67,7 @@ fn is_none(count: &usize) -> bool {
 const EARLIER: &str = "it came with an earlier message";
 
 /// The line of an entry, which `asker` said if somebody did.
-pub(super) fn written(entry: &HistoryEntry, besides: &EntryExtras, asker: &Caller) -> String {
+pub(super) fn to_row(entry: &HistoryEntry, besides: &EntryExtras, asker: &Caller) -> String {
     let line = match entry {
         HistoryEntry::User { text, attachments, .. } => HistoryRow::User {
             text: text.into(),
@@ -83,7 +83,7 @@ pub(super) fn written(entry: &HistoryEntry, besides: &EntryExtras, asker: &Calle
             HistoryRow::Steer { text: text.into(), attachments: attachments.infos() }
         }
         HistoryEntry::Assistant { text, tool_calls } => {
-            let calls = tool_calls.iter().map(called).collect();
+            let calls = tool_calls.iter().map(to_call).collect();
             let EntryExtras { tokens, left_out, .. } = *besides;
             HistoryRow::Assistant { text: text.as_deref().map(Cow::from), calls, tokens, left_out }
         }
@@ -99,7 +99,7 @@ pub(super) fn written(entry: &HistoryEntry, besides: &EntryExtras, asker: &Calle
     serde_json::to_string(&line).expect("plain data")
 }
 
-fn called(call: &ToolCall) -> HistoryCall<'_> {
+fn to_call(call: &ToolCall) -> HistoryCall<'_> {
     HistoryCall {
         id: (&call.id).into(),
         tool: (&call.tool).into(),
@@ -117,10 +117,10 @@ pub(super) fn read(turn: TurnId, line: &str) -> Result<KeptHistory, HistoryError
     let entry = match serde_json::from_str(line).map_err(unreadable)? {
         HistoryRow::User { text, attachments, asker } => {
             asked_by = asker;
-            HistoryEntry::User { text: text.into(), attachments: all_gone(attachments), addendum: None }
+            HistoryEntry::User { text: text.into(), attachments: mark_all_gone(attachments), addendum: None }
         }
         HistoryRow::Steer { text, attachments } => {
-            HistoryEntry::Steer { text: text.into(), attachments: all_gone(attachments), addendum: None }
+            HistoryEntry::Steer { text: text.into(), attachments: mark_all_gone(attachments), addendum: None }
         }
         HistoryRow::Assistant { text, calls, tokens, left_out } => {
             let call = |call: HistoryCall<'_>| ToolCall {
@@ -142,11 +142,11 @@ pub(super) fn read(turn: TurnId, line: &str) -> Result<KeptHistory, HistoryError
     Ok(KeptHistory { turn, entry, besides, asker: asked_by })
 }
 
-fn all_gone(infos: Vec<AttachmentInfo>) -> Attachments {
-    infos.into_iter().map(gone).collect::<Vec<_>>().into()
+fn mark_all_gone(infos: Vec<AttachmentInfo>) -> Attachments {
+    infos.into_iter().map(mark_gone).collect::<Vec<_>>().into()
 }
 
-fn gone(mut info: AttachmentInfo) -> Attachment {
+fn mark_gone(mut info: AttachmentInfo) -> Attachment {
     info.unavailable.get_or_insert_with(|| EARLIER.to_owned());
     Attachment { info, blob: None }
 }

@@ -23,7 +23,7 @@ struct HeldHistory {
 }
 
 impl InMemory {
-    fn held(&self) -> MutexGuard<'_, HeldHistory> {
+    fn lock(&self) -> MutexGuard<'_, HeldHistory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -41,7 +41,7 @@ impl History for InMemory {
     }
 
     async fn load(&self, session: &SessionId, _: &TurnId) -> Result<Vec<KeptHistory>, HistoryError> {
-        let held = self.held();
+        let held = self.lock();
         let lines = held.lines.get(session).into_iter().flatten();
         lines.map(|(turn, body)| line::read(turn.clone(), body)).collect()
     }
@@ -53,10 +53,10 @@ impl History for InMemory {
         entry: &HistoryEntry,
         besides: &EntryExtras,
     ) -> Result<(), HistoryError> {
-        let mut held = self.held();
+        let mut held = self.lock();
         let lines = held.lines.entry(whose.session.clone()).or_default();
         if lines.iter().filter(|(turn, _)| *turn == whose.turn).count() == n {
-            lines.push((whose.turn.clone(), line::written(entry, besides, &whose.caller)));
+            lines.push((whose.turn.clone(), line::to_row(entry, besides, &whose.caller)));
             held.charge(&whose.caller, besides.tokens);
         }
         Ok(())
@@ -80,18 +80,18 @@ impl History for InMemory {
         summary: &HistoryEntry,
         tokens: u64,
     ) -> Result<(), HistoryError> {
-        let mut held = self.held();
+        let mut held = self.lock();
         let lines = held.lines.entry(whose.session.clone()).or_default();
         if let Some(first) = lines.iter().position(|(turn, _)| turn == kept_from) {
             let place = TurnId::new(format!("{}#", whose.session));
-            lines.splice(..first, [(place, line::written(summary, &EntryExtras::default(), &whose.caller))]);
+            lines.splice(..first, [(place, line::to_row(summary, &EntryExtras::default(), &whose.caller))]);
             held.charge(&whose.caller, tokens);
         }
         Ok(())
     }
 
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
-        self.held().lines.remove(session);
+        self.lock().lines.remove(session);
         Ok(())
     }
 
@@ -105,21 +105,21 @@ impl History for InMemory {
     }
 
     /// Nobody else's calls run here.
-    async fn handed_over(&self, _: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+    async fn files_handed_over(&self, _: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
         Ok(Vec::new())
     }
 
-    async fn begun(&self, _: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
+    async fn load_attempt(&self, _: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
         Ok(None)
     }
 
     async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
-        self.held().charge(&whose.caller, tokens);
+        self.lock().charge(&whose.caller, tokens);
         Ok(())
     }
 
-    async fn used(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
-        let tokens = self.held().tokens.get(caller).copied().unwrap_or(0);
+    async fn load_usage(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
+        let tokens = self.lock().tokens.get(caller).copied().unwrap_or(0);
         Ok(UsedToday { tokens, written_bytes: 0 })
     }
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// The entries, mended. Results without a call go, as does what a model said before anybody spoke;
 /// calls of earlier turns without a result are answered as not run.
-pub(in crate::turn) fn mended(kept: Vec<KeptHistory>, running: &TurnId) -> Vec<KeptHistory> {
+pub(in crate::turn) fn mend(kept: Vec<KeptHistory>, running: &TurnId) -> Vec<KeptHistory> {
     let mut sound: Vec<KeptHistory> = Vec::with_capacity(kept.len());
     let mut open = OpenCalls::default();
     for entry in kept {
@@ -56,7 +56,7 @@ impl OpenCalls {
             };
             sound.push(KeptHistory {
                 turn,
-                entry: not_run(call, &why),
+                entry: not_run_result(call, &why),
                 besides: EntryExtras::default(),
                 asker: None,
             });
@@ -65,7 +65,7 @@ impl OpenCalls {
 }
 
 /// The result of a call that never ran.
-pub(in crate::turn) fn not_run(call: ToolCall, why: &str) -> HistoryEntry {
+pub(in crate::turn) fn not_run_result(call: ToolCall, why: &str) -> HistoryEntry {
     let error = ToolError::new(ErrorCode::Cancelled, format!("this call was not run: {why}"));
     let shown = crate::turn::untrusted::error(&call.tool, &error);
     HistoryEntry::ToolResult { call: call.id, tool: call.tool, result: Err(error), shown }
@@ -102,7 +102,7 @@ mod tests {
             HistoryEntry::ToolResult { .. } => 'x',
             HistoryEntry::Summary { .. } => 's',
         };
-        let found: String = mended(entries, &TurnId::new("now")).iter().map(letter).collect();
+        let found: String = mend(entries, &TurnId::new("now")).iter().map(letter).collect();
         assert_eq!(found, expected);
     }
 
@@ -123,7 +123,7 @@ mod tests {
     fn what_was_left_out_of_a_step_that_is_given_up_is_told() {
         let mut step = asks("1", &["a", "b"]);
         step.besides.left_out = 8;
-        let sound = mended(vec![user("1"), step, result("1", "a")], &TurnId::new("now"));
+        let sound = mend(vec![user("1"), step, result("1", "a")], &TurnId::new("now"));
         let HistoryEntry::ToolResult { shown, .. } = &sound[3].entry else { panic!("{sound:?}") };
         assert!(shown.contains("and so were 8 further calls of this step"), "{shown}");
     }

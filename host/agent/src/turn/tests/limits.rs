@@ -103,14 +103,14 @@ async fn an_answer_that_broke_off_is_paid_for() {
     assert_eq!(world.ask("2", "/retry").await, "It broke off.");
     assert!(world.ask("3", "/retry").await.starts_with("Today's budget of 200 tokens is used up"));
     assert_eq!(world.script.asked().len(), 2);
-    assert_eq!(world.history.used(&ann()).await.expect("known").tokens, 210);
+    assert_eq!(world.history.load_usage(&ann()).await.expect("known").tokens, 210);
     // A summary is no way around either, and the turn goes on without it.
     let world = World::new([Act::Say("one"), half(), Act::Say("two")]);
     assert_eq!(world.ask("1", &"q".repeat(400 - FRAME.len())).await, "one");
     let world = world.limited(|limits| limits.history_tokens = 80);
     assert_eq!(world.ask("2", "go on").await, "two");
     let summary = (400 + "one".len() + SUMMARIZE_NOW.len()) as u64 / 4 + 5;
-    assert_eq!(world.history.used(&ann()).await.expect("known").tokens, 10 + summary + 10);
+    assert_eq!(world.history.load_usage(&ann()).await.expect("known").tokens, 10 + summary + 10);
 }
 
 #[tokio::test]
@@ -143,6 +143,6 @@ async fn a_summary_and_a_step_that_is_kept_twice_are_charged_once() {
         }
         let summary = HistoryEntry::Summary { text: "s".into() };
         history.summarize(&whose, &TurnId::new("nobody"), &summary, 5).await.expect("nothing to do");
-        assert_eq!(history.used(&ann()).await.expect("known").tokens, 10);
+        assert_eq!(history.load_usage(&ann()).await.expect("known").tokens, 10);
     }
 }

@@ -89,7 +89,7 @@ fn calls(of: &[(&'static str, String)]) -> Vec<ToolCall> {
 
 /// A clock that always shows the same.
 fn stopped_clock() -> WallClock {
-    WallClock::showing(jiff::tz::TimeZone::UTC, || jiff::Timestamp::UNIX_EPOCH)
+    WallClock::fixed(jiff::tz::TimeZone::UTC, || jiff::Timestamp::UNIX_EPOCH)
 }
 
 /// What stands before the words of a request by that clock.

@@ -120,12 +120,12 @@ impl History for Dying {
         History::let_go(&self.inner, holder).await
     }
 
-    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
-        History::handed_over(&self.inner, turn).await
+    async fn files_handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        History::files_handed_over(&self.inner, turn).await
     }
 
-    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
-        let begun = History::begun(&self.inner, turn).await?;
+    async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
+        let begun = History::load_attempt(&self.inner, turn).await?;
         let older = if turn.as_str() == "t" { self.older.0.as_millis() } else { 0 };
         let older = i64::try_from(older).expect("not so old");
         Ok(begun.map(|begun| AttemptRow { at: begun.at - older, ..begun }))
@@ -135,8 +135,8 @@ impl History for Dying {
         History::spend(&self.inner, whose, tokens).await
     }
 
-    async fn used(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
-        History::used(&self.inner, caller).await
+    async fn load_usage(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
+        History::load_usage(&self.inner, caller).await
     }
 }
 
@@ -194,7 +194,7 @@ async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
             let (model, tools) = (Arc::new(Model::default()), Doing::meeting(1));
             let runner = |history: Arc<dyn History>, now: fn() -> jiff::Timestamp| {
                 Runner::new(model.clone(), tools.clone(), history, Config::default(), String::new())
-                    .by(WallClock::showing(jiff::tz::TimeZone::UTC, now))
+                    .by(WallClock::fixed(jiff::tz::TimeZone::UTC, now))
             };
             let later = || jiff::Timestamp::from_second(3600).expect("a time");
             let cancel = CancellationToken::new();
@@ -215,7 +215,7 @@ async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
             assert_eq!(kept.join(" ").replace(&later, ""), WHOLE, "{crash:?} {at}");
             assert_eq!(model.told.lock().expect("told").len(), 1, "{crash:?} {at}: in the same words");
             check_once(crash, at, &model.asked.lock().expect("asked"), &tools.done());
-            let used = History::used(&store, &ann()).await.expect("known");
+            let used = History::load_usage(&store, &ann()).await.expect("known");
             assert_eq!(used.tokens, 30, "{crash:?} {at}: each step is charged once");
         }
     }
@@ -286,7 +286,7 @@ async fn what_broke_off_is_paid_for_by_the_turn_also_after_a_crash() {
     // The crash comes before the reply is kept.
     assert_eq!(world.ask("t", "go").await, "It broke off.");
     assert_eq!(world.ask("t", "go").await, "The turn used more than 100 tokens and was stopped.");
-    assert_eq!(History::used(&store, &ann()).await.expect("known").tokens, 110);
+    assert_eq!(History::load_usage(&store, &ann()).await.expect("known").tokens, 110);
 }
 
 #[tokio::test]

@@ -33,15 +33,15 @@ fn file(name: &str) -> Attachments {
 #[async_trait]
 impl Steering for FromStore {
     async fn next(&self, _: &Attachments) -> Option<SteeringMessage> {
-        let steer = self.store.steers(CHANNEL, &self.turn).await.expect("known").into_iter().next()?;
+        let steer = self.store.load_steers(CHANNEL, &self.turn).await.expect("known").into_iter().next()?;
         let taking =
             TakeUpRequest { channel: CHANNEL.into(), updates: vec![steer.update.update_id], noting: None };
         let attachments = file(&steer.update.raw);
         Some(SteeringMessage { text: steer.update.raw, attachments, taking })
     }
 
-    async fn again(&self) -> Vec<Attachments> {
-        let messages = self.store.taken_up(CHANNEL, &self.turn).await.expect("known");
+    async fn refetch_files(&self) -> Vec<Attachments> {
+        let messages = self.store.load_taken_up(CHANNEL, &self.turn).await.expect("known");
         messages.iter().map(|message| file(&message[0].raw)).collect()
     }
 }
@@ -181,5 +181,5 @@ async fn nobody_steers_anothers_turn_or_session() {
         let update = NewUpdate { update_id, album: None, message: None, raw: "hijack".into(), fate };
         store.persist(CHANNEL, vec![update]).await.expect("kept");
     }
-    assert_eq!(store.steers(CHANNEL, &turn.id).await.expect("known"), []);
+    assert_eq!(store.load_steers(CHANNEL, &turn.id).await.expect("known"), []);
 }

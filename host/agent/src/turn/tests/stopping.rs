@@ -68,6 +68,6 @@ async fn what_had_come_until_a_stop_is_paid_for() {
             world.script.hangs.notified().await;
             cancel.cancel();
         });
-        assert_eq!(world.history.used(&ann()).await.expect("known").tokens, tokens);
+        assert_eq!(world.history.load_usage(&ann()).await.expect("known").tokens, tokens);
     }
 }

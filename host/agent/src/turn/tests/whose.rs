@@ -54,7 +54,7 @@ async fn a_request_of_nobody_knows_whom_is_not_retried() {
 #[tokio::test]
 async fn where_each_has_a_conversation_nobody_hears_anothers() {
     let world = World::new([Act::Say("noted"), Act::Say("who?"), Act::Say("tiger")]);
-    let runner = world.runner().remembering(ConversationOwner::Person);
+    let runner = world.runner().with_history(ConversationOwner::Person);
     said(&runner, by("ann", "1", "my cat is called tiger")).await;
     said(&runner, by("ben", "2", "what is it called?")).await;
     assert_eq!(world.script.asked()[1], "u:what is it called?");

@@ -69,7 +69,7 @@ impl RecentAttachments for Found {
         Attachments::default()
     }
 
-    async fn again(&self, wanted: &[AttachmentInfo]) -> Attachments {
+    async fn refetch(&self, wanted: &[AttachmentInfo]) -> Attachments {
         let wanted = |found: &&Attachment| wanted.iter().any(|info| info.source == found.info.source);
         self.0.iter().filter(wanted).cloned().collect::<Vec<_>>().into()
     }

@@ -30,7 +30,7 @@ async fn a_question_with_files_is_answered_once_wherever_the_program_is_killed()
         }
         let store: Store = Arc::new(world.memory.clone());
         assert!(store.bound("paper-1").await.expect("the store").is_empty());
-        assert!(store.unsent("paper-1").await.expect("the store").is_empty());
+        assert!(store.load_unsent("paper-1").await.expect("the store").is_empty());
         // The files of the latest message are the most recent ones, and noted once.
         world.run(&[says(3, "again", None)]).await;
         assert_eq!(world.read().last().map(String::as_str), Some("attic: again; \"<b>\""), "{steps} steps");

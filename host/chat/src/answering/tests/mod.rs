@@ -20,7 +20,7 @@ use cofferdam_agent::turn::{
     StepRequest, ToolCall, ToolSpec, Tools,
 };
 use cofferdam_agent::voice::Voice;
-use cofferdam_core::command::steered;
+use cofferdam_core::command::steer_text;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ToolAnswer, ToolError};
 use cofferdam_store::{
@@ -60,7 +60,7 @@ struct Sheet {
 }
 
 impl SentFile for Sheet {
-    fn declared(&self) -> DeclaredFile {
+    fn declaration(&self) -> DeclaredFile {
         let source = Some(format!("paper:{}", self.n));
         DeclaredFile { name: Some(self.name.clone()), source, ..DeclaredFile::default() }
     }
@@ -69,7 +69,7 @@ impl SentFile for Sheet {
         Some(self.n)
     }
 
-    fn missing(&self) -> Option<String> {
+    fn missing_reason(&self) -> Option<String> {
         (self.name == "blank").then(|| "nothing is on it".to_owned())
     }
 }
@@ -147,15 +147,15 @@ impl ApprovalDisplay for Nothing {
         Vec::new()
     }
 
-    fn serves_asker(&self) -> bool {
+    fn is_asker_served(&self) -> bool {
         true
     }
 
-    fn called(&self, _: &str) -> Option<String> {
+    fn name_of(&self, _: &str) -> Option<String> {
         None
     }
 
-    fn stands(&self, _: &str) -> bool {
+    fn is_shown_as(&self, _: &str) -> bool {
         false
     }
 
@@ -207,7 +207,7 @@ impl Channel for Paper {
             sender: first.from.clone(),
             power: StopPower::Served,
             queue: queue(first),
-            text: steered(&first.text).unwrap_or(&first.text).to_owned(),
+            text: steer_text(&first.text).unwrap_or(&first.text).to_owned(),
             files,
             album: first.album.clone(),
             is_voice: false,
@@ -233,7 +233,7 @@ impl Channel for Paper {
         Some(kept.to_owned())
     }
 
-    fn answered(target: &String, _: Option<Nothing>) -> (String, FirstMessage) {
+    fn reply_address(target: &String, _: Option<Nothing>) -> (String, FirstMessage) {
         (target.clone(), FirstMessage::Fresh)
     }
 
@@ -259,7 +259,7 @@ fn letter(update: &Update) -> Option<Letter> {
 }
 
 fn queue(letter: &Letter) -> QueueMode {
-    if steered(&letter.text).is_some() { QueueMode::Steer } else { QueueMode::Turn }
+    if steer_text(&letter.text).is_some() { QueueMode::Steer } else { QueueMode::Turn }
 }
 
 /// Says what it is told in the turn that runs, with what the files hold. `again` asks for the files
@@ -418,7 +418,7 @@ impl World {
 async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
     let ChannelServices { store, channel, .. } = paper.base();
     store.persist(channel, batch(&paper, &letters)).await.expect("kept");
-    for arrival in arrivals::left(&*paper).await.expect("the store") {
+    for arrival in arrivals::load_left(&*paper).await.expect("the store") {
         match arrival {
             Arrival::Reply(_, reply) => unit::work(paper.clone(), Unit::Reply(reply), None).await,
             Arrival::Bound(_, turn) => unit::work(paper.clone(), Unit::Bound(turn), None).await,
@@ -427,7 +427,7 @@ async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
         }
     }
     while let Some(session) = store.sessions(channel, 1).await.expect("the store").pop() {
-        let next = store.waiting(channel, &session, 1).await.expect("the store").remove(0);
+        let next = store.load_waiting(channel, &session, 1).await.expect("the store").remove(0);
         let claim = next.album.map_or(UpdateClaim::Update(next.update_id), UpdateClaim::Album);
         unit::work(paper.clone(), Unit::Message(claim), None).await;
     }

@@ -43,23 +43,23 @@ fn files_of_earlier_messages_are_noted_behind_the_latest_each_once() {
     let check = |noted: &NotedFiles<Sheet>, files: &[i64], before: &[i64]| {
         assert_eq!((ids(&noted.files).as_slice(), ids(&noted.before).as_slice()), (files, before));
     };
-    let noted = NotedFiles::default().after(&own(&[1], None));
+    let noted = NotedFiles::default().add_message(&own(&[1], None));
     check(&noted, &[1], &[]);
-    let noted = noted.after(&own(&[14, 11], Some("a")));
+    let noted = noted.add_message(&own(&[14, 11], Some("a")));
     check(&noted, &[11, 14], &[1]);
     assert!(noted.has(&own(&[1, 14], None)) && noted.has(&own(&[], None)));
     assert!(!noted.has(&own(&[1, 13], None)));
     // Late parts of an album come in their place.
-    let noted = noted.after(&own(&[13, 11], Some("a")));
+    let noted = noted.add_message(&own(&[13, 11], Some("a")));
     check(&noted, &[11, 13, 14], &[1]);
-    let noted = noted.after(&own(&[21], Some("b")));
+    let noted = noted.add_message(&own(&[21], Some("b")));
     check(&noted, &[21], &[11, 13, 14, 1]);
-    let noted = noted.after(&ReceivedFiles { replied: all(&[9, 13]), ..own(&[], None) });
+    let noted = noted.add_message(&ReceivedFiles { replied: all(&[9, 13]), ..own(&[], None) });
     check(&noted, &[21], &[9, 13, 11, 14, 1]);
     assert_eq!(noted.album.as_deref(), Some("b"));
-    let many = (100..300).fold(noted, |noted, n| noted.after(&own(&[n], None)));
+    let many = (100..300).fold(noted, |noted, n| noted.add_message(&own(&[n], None)));
     assert_eq!((ids(&many.files), many.before.len()), (vec![299], NOTED_MAX - 1));
     assert_eq!(ids(&many.before)[0], 298);
     let numbers: Vec<i64> = (0..200).collect();
-    assert_eq!(many.after(&own(&numbers, None)).files.len(), NOTED_MAX);
+    assert_eq!(many.add_message(&own(&numbers, None)).files.len(), NOTED_MAX);
 }

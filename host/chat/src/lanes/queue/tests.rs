@@ -15,7 +15,7 @@ fn opened() -> QueueState {
     let mut queue = queue();
     queue.open();
     assert_eq!(queue.next_read(), Some(InboxQuery::Sessions));
-    queue.found_sessions(Vec::new());
+    queue.take_sessions(Vec::new());
     queue
 }
 
@@ -84,7 +84,7 @@ fn an_album_waits_for_silence_but_not_for_ever() {
 fn an_album_arrives_until_its_lane_begins_it() {
     let (mut queue, now) = (opened(), Instant::now());
     let arriving =
-        |queue: &QueueState| queue.arriving().map(|(_, target)| target.to_owned()).collect::<Vec<_>>();
+        |queue: &QueueState| queue.arriving_lanes().map(|(_, target)| target.to_owned()).collect::<Vec<_>>();
     let awaited = |album: &str| Awaited {
         session: session("ann"),
         album: album.into(),
@@ -92,14 +92,14 @@ fn an_album_arrives_until_its_lane_begins_it() {
     };
     queue.push_message(session("ann"), part("a"), now);
     assert!(arriving(&queue).is_empty(), "it may be for somebody else");
-    queue.awaits(awaited("b"));
+    queue.note_awaited(awaited("b"));
     assert!(arriving(&queue).is_empty());
-    queue.awaits(awaited("a"));
+    queue.note_awaited(awaited("a"));
     assert_eq!(arriving(&queue), ["a here"]);
     let later = now + Duration::from_secs(2);
     assert_eq!(begin(&mut queue, later).as_deref(), Some("a"));
     queue.push_message(session("ann"), part("b"), later);
-    queue.awaits(awaited("b"));
+    queue.note_awaited(awaited("b"));
     assert!(arriving(&queue).is_empty(), "something else is worked on");
     queue.finished(&session("ann"));
     assert_eq!(arriving(&queue), ["b here"]);
@@ -129,20 +129,20 @@ fn what_a_crash_cut_off_comes_before_what_the_inbox_holds() {
     queue.push_message(session("ann"), message(5), now);
     assert_eq!((queue.load(), begin(&mut queue, now)), (1, None), "older ones may wait in the inbox");
     assert_eq!(queue.next_read(), Some(InboxQuery::Sessions));
-    queue.found_sessions(vec![session("ann"), session("ben")]);
+    queue.take_sessions(vec![session("ann"), session("ben")]);
     assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ben"))), "the other lane is busy");
     queue.push_message(session("ben"), message(7), now);
-    queue.found(session("ben"), vec![message(6), message(7)], now);
+    queue.take_messages(session("ben"), vec![message(6), message(7)], now);
     assert_eq!(begin(&mut queue, now).as_deref(), Some("6"));
     queue.finished(&session("ann"));
     assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ann"))));
-    queue.unread();
+    queue.note_unread();
     assert_eq!(
         queue.next_read(),
         Some(InboxQuery::Lane(session("ann"))),
         "what was not read is wanted still"
     );
-    queue.found(session("ann"), vec![message(4), message(5)], now);
+    queue.take_messages(session("ann"), vec![message(4), message(5)], now);
     assert_eq!(begin(&mut queue, now).as_deref(), Some("4"));
     queue.finished(&session("ann"));
     assert_eq!(begin(&mut queue, now).as_deref(), Some("5"));
@@ -151,7 +151,7 @@ fn what_a_crash_cut_off_comes_before_what_the_inbox_holds() {
     assert_eq!(begin(&mut queue, now).as_deref(), Some("7"));
     queue.finished(&session("ben"));
     assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ben"))), "more had come while it was read");
-    queue.found(session("ben"), Vec::new(), now);
+    queue.take_messages(session("ben"), Vec::new(), now);
     assert!(queue.lanes.is_empty() && queue.next_read().is_none());
 }
 
@@ -174,12 +174,12 @@ impl Model {
                 InboxQuery::Lane(lane) => {
                     let of = self.waits.iter().filter(|(_, session)| **session == lane);
                     let found = of.map(|(id, _)| message(*id)).take(LANE_UNITS_MAX).collect();
-                    queue.found(lane, found, now);
+                    queue.take_messages(lane, found, now);
                 }
                 InboxQuery::Sessions => {
                     let mut seen = BTreeSet::new();
                     let first = self.waits.values().filter(|session| seen.insert(*session));
-                    queue.found_sessions(first.take(SESSIONS_READ_MAX).cloned().collect());
+                    queue.take_sessions(first.take(SESSIONS_READ_MAX).cloned().collect());
                 }
             }
             assert!(queue.lanes.len() <= LANES_MAX);

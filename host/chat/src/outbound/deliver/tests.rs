@@ -98,7 +98,7 @@ impl Fixture {
     }
 
     async fn unsent(&self) -> usize {
-        self.store.unsent("c").await.expect("unsent").iter().map(|reply| reply.parts.len()).sum()
+        self.store.load_unsent("c").await.expect("unsent").iter().map(|reply| reply.parts.len()).sum()
     }
 }
 

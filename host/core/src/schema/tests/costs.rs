@@ -78,7 +78,7 @@ fn a_check_that_nobody_waits_for_ends() {
         looks.set(looks.get() + 1);
         looks.get() > 3
     };
-    assert_eq!(schema.check(&value, StepBudget::until(&stopped)), Err(ValueRefusal::Stopped));
+    assert_eq!(schema.check(&value, StepBudget::new(&stopped)), Err(ValueRefusal::Stopped));
     assert_eq!(looks.get(), 4);
 }
 

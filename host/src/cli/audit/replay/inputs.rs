@@ -49,7 +49,7 @@ impl<'a> Inputs<'a> {
             Err(error) => bail!("cannot read {}: {error}", path.mount()),
         };
         let below = if path.is_mount() { "." } else { path.below_mount() };
-        match beneath(&mount, below, OFlags::empty()) {
+        match open_beneath(&mount, below, OFlags::empty()) {
             Ok(found) => self.take(&found, to, 0),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
             // The guest is refused there as well.
@@ -80,7 +80,7 @@ impl<'a> Inputs<'a> {
     fn file(&mut self, found: &OwnedFd, to: &str) -> anyhow::Result<()> {
         let left = BYTES_MAX.saturating_sub(self.bytes);
         let size = u64::try_from(fstat(found)?.st_size).unwrap_or(u64::MAX);
-        self.within(size <= left)?;
+        self.copy_within(size <= left)?;
         let real = self.to.join(to.trim_start_matches('/'));
         std::fs::create_dir_all(real.parent().unwrap_or(self.to))?;
         let mut copy = File::create(&real).with_context(|| format!("cannot copy {to}"))?;
@@ -88,11 +88,11 @@ impl<'a> Inputs<'a> {
         let copied = std::io::copy(&mut source.take(left + 1), &mut copy)
             .with_context(|| format!("cannot copy {to}"))?;
         self.bytes += copied;
-        self.within(copied <= left)
+        self.copy_within(copied <= left)
     }
 
     fn folder(&mut self, found: &OwnedFd, to: &str, depth: usize) -> anyhow::Result<()> {
-        self.within(depth < DEPTH_MAX)?;
+        self.copy_within(depth < DEPTH_MAX)?;
         std::fs::create_dir_all(self.to.join(to.trim_start_matches('/')))?;
         let mut names = Vec::new();
         for entry in Dir::read_from(found).with_context(|| format!("cannot list {to}"))? {
@@ -102,12 +102,12 @@ impl<'a> Inputs<'a> {
                 Ok(name) => names.push(name.to_owned()),
                 Err(_) => self.passed += 1,
             }
-            self.within(self.entries + names.len() as u64 <= ENTRIES_MAX)?;
+            self.copy_within(self.entries + names.len() as u64 <= ENTRIES_MAX)?;
         }
         names.sort();
         for name in names {
             let below = format!("{}/{name}", to.trim_end_matches('/'));
-            match beneath(found, &name, OFlags::NOFOLLOW) {
+            match open_beneath(found, &name, OFlags::NOFOLLOW) {
                 Ok(found) => self.take(&found, &below, depth + 1)?,
                 Err(Errno::NOENT) => {}
                 Err(Errno::LOOP | Errno::XDEV | Errno::NXIO) => self.passed += 1,
@@ -117,7 +117,7 @@ impl<'a> Inputs<'a> {
         Ok(())
     }
 
-    fn within(&self, is_within: bool) -> anyhow::Result<()> {
+    fn copy_within(&self, is_within: bool) -> anyhow::Result<()> {
         if is_within && self.entries <= ENTRIES_MAX {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl<'a> Inputs<'a> {
 }
 
 /// Opens for reading beneath a folder; a FIFO is not waited for.
-fn beneath(dir: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_beneath(dir: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
     for _ in 0..16 {

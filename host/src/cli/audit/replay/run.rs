@@ -43,7 +43,7 @@ pub(super) fn run(
     let ReplayCall { arguments, policy, text, remarks } = again;
     let places = TrialFolders::new(config, None, None)?;
     let root = &places.config.workspace.root;
-    let place = publish::FileOwner::of(&recorded.facts);
+    let place = publish::FileOwner::from_facts(&recorded.facts);
     let from = |mount: &str| match &arguments.files {
         Some(dir) => dir.join(mount.trim_start_matches('/')),
         None => config.workspace.root.join(place.mount_folder(mount)),
@@ -54,7 +54,7 @@ pub(super) fn run(
     let gateway = Gateway::to_replay(&places.config, policy, config)?;
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     make(&gateway, recorded, text, attachments)?;
-    ended(&audit_file(&places.config))
+    read_outcome(&audit_file(&places.config))
 }
 
 /// The call, with the names that it had, in no session: the copies are where it looks.
@@ -91,7 +91,7 @@ fn make(
 }
 
 /// The outcome that this log ends with.
-fn ended(active: &Path) -> anyhow::Result<CallOutcome> {
+fn read_outcome(active: &Path) -> anyhow::Result<CallOutcome> {
     let wanted = Box::new(|record: &Record| matches!(record.event, AuditEvent::Outcome(_)));
     for entry in read_entries(LogSelection::Log(active), EntryRange::Last(1), Some(wanted))? {
         if let LogEntry::Record { record, .. } = entry?

@@ -64,7 +64,7 @@ impl Platform {
     }
 
     /// The ending of the file that holds the token, beside the configuration.
-    pub(in super::super) fn ending(self) -> &'static str {
+    pub(in super::super) fn file_suffix(self) -> &'static str {
         match self {
             Self::Telegram => "telegram-token",
             Self::Discord => "discord-token",
@@ -79,7 +79,7 @@ impl Platform {
     }
 
     /// Where a token is made.
-    fn whence(self) -> &'static str {
+    fn token_source(self) -> &'static str {
         match self {
             Self::Telegram => "@BotFather",
             Self::Discord => "the Developer Portal",
@@ -87,7 +87,7 @@ impl Platform {
     }
 
     /// What to do about a text that is no token, and about one that is not accepted.
-    fn mends(self) -> [&'static str; 2] {
+    fn remedies(self) -> [&'static str; 2] {
         match self {
             Self::Telegram => [
                 "digits, a colon, then letters and digits. Copy all of it.",
@@ -123,11 +123,11 @@ impl Platform {
 
 impl PlatformApi {
     /// Asks who the bot of this token is; none when it is no token.
-    fn who(&self, text: &str) -> anyhow::Result<Option<TokenFacts>> {
+    fn fetch_account(&self, text: &str) -> anyhow::Result<Option<TokenFacts>> {
         match self {
             Self::Telegram(config) => {
                 let Some(token) = telegram::BotToken::parse(text) else { return Ok(None) };
-                let answered = wait_for(telegram::who(config, token, CHECK_TIME_MAX))?;
+                let answered = wait_for(telegram::fetch_account(config, token, CHECK_TIME_MAX))?;
                 Ok(Some(TokenFacts { bot: answered.bot, obstacles: Vec::new(), invite: None }))
             }
             Self::Discord(config) => {
@@ -174,15 +174,15 @@ fn token(
     platform: Platform,
 ) -> anyhow::Result<Option<Secret>> {
     let api = platform.api(environment)?;
-    let (name, whence) = (platform.name(), platform.whence());
-    let [wrong, refused] = platform.mends();
+    let (name, whence) = (platform.name(), platform.token_source());
+    let [wrong, refused] = platform.remedies();
     loop {
         let question = format!("Token of the {name} bot, from {whence} (not shown; Enter: none for now)");
         let text = terminal.ask_hidden(&question)?;
         if text.is_empty() {
             return Ok(None);
         }
-        let Some(known) = api.who(&text)? else {
+        let Some(known) = api.fetch_account(&text)? else {
             terminal.say(&format!("That is no bot token: {wrong}"))?;
             continue;
         };
@@ -201,7 +201,7 @@ fn token(
             }
             Err(ProbeError::Unreachable(said)) => {
                 terminal.say(&format!("It cannot be checked now: {said}"))?;
-                if terminal.agrees("Keep it unchecked?")? {
+                if terminal.ask_yes_no("Keep it unchecked?")? {
                     return Ok(Some(Secret::new(text)));
                 }
             }

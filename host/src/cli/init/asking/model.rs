@@ -76,14 +76,14 @@ pub(super) fn ask(
         if kind == ProviderKind::Commands {
             return Ok(None);
         }
-        if let Some(model) = described(terminal, environment, name, kind)? {
+        if let Some(model) = ask_model(terminal, environment, name, kind)? {
             return Ok(Some(model));
         }
     }
 }
 
 /// A model of this kind; none to ask everything again.
-fn described(
+fn ask_model(
     terminal: &mut Terminal,
     environment: &BTreeMap<String, String>,
     word: &'static str,
@@ -125,7 +125,7 @@ fn described(
             terminal.say("That variable is not set here; `cofferdam doctor` tries it once it is.")?;
             return Ok(Some(ModelAnswers { kind: word, base_url, name, key }));
         };
-        match tried(terminal, &config, known)? {
+        match try_model(terminal, &config, known)? {
             ModelTrial::Keep => return Ok(Some(ModelAnswers { kind: word, base_url, name, key })),
             ModelTrial::Again => return Ok(None),
             ModelTrial::OtherKey => {}
@@ -153,7 +153,7 @@ fn key(terminal: &mut Terminal, kind: ProviderKind, reach: ServerScope) -> anyho
 }
 
 /// Asks the server for its models, and the person where the answer leaves a doubt.
-fn tried(terminal: &mut Terminal, config: &llm::Config, key: Option<Secret>) -> anyhow::Result<ModelTrial> {
+fn try_model(terminal: &mut Terminal, config: &llm::Config, key: Option<Secret>) -> anyhow::Result<ModelTrial> {
     let Some(probed) = wait_for(llm::probe(config, key, CHECK_TIME_MAX))? else {
         return Ok(ModelTrial::Keep);
     };
@@ -178,5 +178,5 @@ fn tried(terminal: &mut Terminal, config: &llm::Config, key: Option<Secret>) -> 
         Err(error) => format!("It cannot be checked: {error}."),
     };
     terminal.say(&doubt)?;
-    Ok(if terminal.agrees("Keep it so?")? { ModelTrial::Keep } else { ModelTrial::Again })
+    Ok(if terminal.ask_yes_no("Keep it so?")? { ModelTrial::Keep } else { ModelTrial::Again })
 }

@@ -4,7 +4,7 @@ use super::Explanation;
 use cofferdam_review::explain::Explained;
 use serde_json::{Value, json};
 
-pub(super) fn of(answer: &Explanation) -> Value {
+pub(super) fn to_json(answer: &Explanation) -> Value {
     let policy = answer.policy.as_ref();
     json!({
         "tool": answer.tool,

@@ -25,7 +25,7 @@ pub(super) fn write(answer: &Explanation, embedded: bool, out: &mut dyn Write) -
         let path = reason.path.as_ref().map(ToString::to_string);
         let whom = path.or_else(|| reason.recipient.clone());
         let whom = whom.map_or_else(String::new, |whom| format!(" for {whom}"));
-        writeln!(out, "  asks {}{whom}: {about}  {}", reason.when.spelled(), reason.at)?;
+        writeln!(out, "  asks {}{whom}: {about}  {}", reason.when.spell(), reason.at)?;
     }
     for problem in &answer.problems {
         writeln!(out, "  problem: {problem}")?;
@@ -42,7 +42,7 @@ pub(super) fn write(answer: &Explanation, embedded: bool, out: &mut dyn Write) -
             "{} the policy, and this call is permitted:",
             if n == 0 { "Change" } else { "Or change" }
         )?;
-        suggested(suggestion, out)?;
+        write_suggestion(suggestion, out)?;
     }
     if embedded && !answer.suggestions.is_empty() {
         writeln!(
@@ -55,7 +55,7 @@ pub(super) fn write(answer: &Explanation, embedded: bool, out: &mut dyn Write) -
 }
 
 fn argument(answer: &Explanation, place: &Explained, out: &mut dyn Write) -> io::Result<()> {
-    let class = place.class.map_or_else(|| "no text, so no rule is needed".to_owned(), |c| c.spelled());
+    let class = place.class.map_or_else(|| "no text, so no rule is needed".to_owned(), |c| c.spell());
     let rule = answer
         .policy
         .as_ref()
@@ -63,7 +63,7 @@ fn argument(answer: &Explanation, place: &Explained, out: &mut dyn Write) -> io:
         .map_or_else(String::new, |(p, line)| format!("  {}:{line}", p.file));
     writeln!(out, "  argument {} = {class}{rule}", one_line(&place.at, 200))?;
     for (guest, (access, at)) in &place.mounts {
-        writeln!(out, "    in {guest}, {}  {at}", access.spelled())?;
+        writeln!(out, "    in {guest}, {}  {at}", access.spell())?;
     }
     for (host, at) in &place.hosts {
         writeln!(out, "    at {host}  {at}")?;
@@ -75,7 +75,7 @@ fn argument(answer: &Explanation, place: &Explained, out: &mut dyn Write) -> io:
     Ok(())
 }
 
-fn suggested(suggestion: &Suggestion, out: &mut dyn Write) -> io::Result<()> {
+fn write_suggestion(suggestion: &Suggestion, out: &mut dyn Write) -> io::Result<()> {
     for edit in &suggestion.edits {
         let what = match edit.action {
             Action::Replace => "replace this line",

@@ -17,7 +17,7 @@ pub(super) async fn an_approval_waits_through_restarts_and_is_decided_once<E: En
     let fixture = Fixture::<E>::new();
     let (first, none) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
     assert_eq!((first.state, first.message.clone(), none), (ApprovalState::Asked, None, vec![]));
-    fixture.store.approval_shown(&first.id, "77").await.expect("it");
+    fixture.store.mark_approval_shown(&first.id, "77").await.expect("it");
     let fixture = fixture.restart();
     // The same call again: the row that is there, whatever id the new one would have had.
     let (again, _) =

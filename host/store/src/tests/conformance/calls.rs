@@ -7,7 +7,7 @@ pub(super) async fn a_call_is_remembered_with_its_arguments<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let answer = answer(vec![file("ab")]);
     let known =
-        |fixture: &Fixture<E>, hash: &str| fixture.store.earlier("t/0", hash).map(|earlier| earlier.answer);
+        |fixture: &Fixture<E>, hash: &str| fixture.store.load_earlier("t/0", hash).map(|earlier| earlier.answer);
     assert_eq!(known(&fixture, "h"), Ok(None));
     fixture.store.record("t/0", "h", &answer, 0).expect("recorded");
     let fixture = fixture.restart();
@@ -20,7 +20,7 @@ pub(super) async fn a_call_is_remembered_with_its_arguments<E: Engine>() {
 pub(super) async fn what_a_turn_has_written_is_known_after_a_restart<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let written =
-        |fixture: &Fixture<E>, call: &str| fixture.store.earlier(call, "h").expect("it").written_bytes;
+        |fixture: &Fixture<E>, call: &str| fixture.store.load_earlier(call, "h").expect("it").written_bytes;
     let writes =
         |call: &str, bytes| fixture.store.record(call, "h", &json!({}).into(), bytes).expect("recorded");
     writes("t/0", 100);
@@ -64,9 +64,9 @@ pub(super) async fn what_an_open_turn_has_behind_it_is_kept_at_any_age<E: Engine
     let kept = async |fixture: &Fixture<E>| {
         let store = &fixture.store;
         store.prune(much_later()).await.expect("it");
-        let begun = store.begun(&turn).await.expect("it").is_some();
-        let answered = store.earlier(mine.as_str(), "h").expect("it").answer.is_some();
-        let delivered = [&mine, &others].map(|call| store.delivered(call.as_str()).expect("it"));
+        let begun = store.load_attempt(&turn).await.expect("it").is_some();
+        let answered = store.load_earlier(mine.as_str(), "h").expect("it").answer.is_some();
+        let delivered = [&mine, &others].map(|call| store.is_delivered(call.as_str()).expect("it"));
         (begun, answered, delivered, fixture.said("s", "t").await)
     };
     let fixture = fixture.restart();

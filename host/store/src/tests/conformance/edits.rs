@@ -56,10 +56,10 @@ pub(super) async fn a_move_is_remembered_for_its_channel<E: Engine>() {
     }
     let fixture = fixture.restart();
     let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
-    let mut moves = fixture.store.moves(CHANNEL).await.expect("it");
+    let mut moves = fixture.store.load_moves(CHANNEL).await.expect("it");
     moves.sort();
     assert_eq!(moves, [pair("-5", "-1005"), pair("-6", "-1006")]);
-    assert_eq!(fixture.store.moves("telegram-2").await.expect("it"), []);
+    assert_eq!(fixture.store.load_moves("telegram-2").await.expect("it"), []);
 }
 
 pub(super) async fn a_stranger_is_told_again_only_of_something_new<E: Engine>() {
@@ -74,7 +74,7 @@ pub(super) async fn a_stranger_is_told_again_only_of_something_new<E: Engine>() 
         told.push(store.persist(CHANNEL, vec![since(update_id, at)]).await.expect("it").replies.len());
     }
     assert_eq!(told, [1, 0, 0, 1]);
-    assert_eq!(store.times_told(CHANNEL, "7").await.expect("it"), 2);
+    assert_eq!(store.count_told(CHANNEL, "7").await.expect("it"), 2);
 }
 
 pub(super) async fn one_stranger_is_told_so_often_and_no_more<E: Engine>() {
@@ -84,7 +84,7 @@ pub(super) async fn one_stranger_is_told_so_often_and_no_more<E: Engine>() {
         let since = now_ms() + 60_000;
         NewUpdate { fate: UpdateFate::Stranger(Stranger { since, ..one }), ..stranger(update_id, "7") }
     };
-    assert_eq!(fixture.store.times_told(CHANNEL, "7").await.expect("it"), 0);
+    assert_eq!(fixture.store.count_told(CHANNEL, "7").await.expect("it"), 0);
     let mut told = 0;
     for update_id in 0..10 {
         told += fixture.store.persist(CHANNEL, vec![news(update_id)]).await.expect("it").replies.len();
@@ -93,7 +93,7 @@ pub(super) async fn one_stranger_is_told_so_often_and_no_more<E: Engine>() {
     told +=
         fixture.store.persist(CHANNEL, vec![news(11), stranger(12, "8")]).await.expect("it").replies.len();
     assert_eq!(told, STRANGER_TOLD_MAX as usize + 1, "another one is told all the same");
-    let times = |sender: &'static str| fixture.store.times_told(CHANNEL, sender);
+    let times = |sender: &'static str| fixture.store.count_told(CHANNEL, sender);
     assert_eq!((times("7").await.expect("it"), times("8").await.expect("it")), (STRANGER_TOLD_MAX, 1));
 }
 
@@ -103,6 +103,6 @@ pub(super) async fn what_is_told_unasked_is_told_once<E: Engine>() {
     let tell = || fixture.store.tell(CHANNEL, &turn, text_reply(&["you are served"]));
     let told = tell().await.expect("it").expect("stored");
     assert_eq!((told.parts.len(), tell().await.expect("it")), (1, None));
-    fixture.store.part_sent(&turn, 0, "1").await.expect("it");
+    fixture.store.mark_part_sent(&turn, 0, "1").await.expect("it");
     assert_eq!(tell().await.expect("it"), None);
 }

@@ -84,7 +84,7 @@ pub(super) async fn strangers_are_told_once_and_their_words_are_not_kept<E: Engi
     let fixture = fixture.restart();
     let again = fixture.store.persist(CHANNEL, vec![stranger(1, "7"), stranger(3, "7")]).await.expect("it");
     assert!(again.replies.is_empty() && again.pending.is_empty());
-    assert_eq!(fixture.store.unsent(CHANNEL).await.expect("it").len(), 1, "until it is sent");
+    assert_eq!(fixture.store.load_unsent(CHANNEL).await.expect("it").len(), 1, "until it is sent");
     assert_eq!(fixture.store.pending(CHANNEL, None, 9).await.expect("it"), []);
 }
 
@@ -113,7 +113,7 @@ pub(super) async fn attempts_are_counted_until_the_turn_ends<E: Engine>() {
 pub(super) async fn a_turn_begins_once_however_often_it_crashes<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let turn = fixture.bound(1).await;
-    let begun = async |fixture: &Fixture<E>| fixture.store.begun(&turn).await.expect("known");
+    let begun = async |fixture: &Fixture<E>| fixture.store.load_attempt(&turn).await.expect("known");
     let attempt =
         async |fixture: &Fixture<E>| fixture.store.attempt(&turn, &caller("ann")).await.expect("noted");
     // Longer than a clock takes to tell two times apart.
@@ -153,13 +153,13 @@ pub(super) async fn what_is_done_is_forgotten_by_age_and_what_waits_is_not<E: En
         fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
     }
     fixture.store.persist(CHANNEL, vec![new(3, None)]).await.expect("it");
-    fixture.store.part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
+    fixture.store.mark_part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
     assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 0);
     assert_eq!(fixture.store.prune(much_later()).await.expect("it"), 1);
     assert_eq!(fixture.store.prune(much_later()).await.expect("it"), 0);
     let fixture = fixture.restart();
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [3]);
-    let unsent = fixture.store.unsent(CHANNEL).await.expect("it");
+    let unsent = fixture.store.load_unsent(CHANNEL).await.expect("it");
     assert_eq!(unsent.iter().map(|reply| reply.turn.as_str()).collect::<Vec<_>>(), ["telegram-1-2"]);
 }
 
@@ -191,7 +191,7 @@ pub(super) async fn what_waits_is_found_session_by_session<E: Engine>() {
         found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     };
     assert_eq!((sessions(9).await.as_str(), sessions(1).await.as_str()), ("s t", "s"));
-    let waiting = async |limit| store.waiting(CHANNEL, &s, limit).await.expect("it");
+    let waiting = async |limit| store.load_waiting(CHANNEL, &s, limit).await.expect("it");
     let queued = |update_id, album: Option<&str>| QueuedUpdate { update_id, album: album.map(Into::into) };
     assert_eq!(waiting(3).await, [queued(9, None), queued(7, Some("a")), queued(6, Some("a"))]);
     let count = async |besides| store.count_waiting(CHANNEL, &s, besides).await.expect("it");

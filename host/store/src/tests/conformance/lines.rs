@@ -69,7 +69,7 @@ pub(super) async fn a_step_is_charged_once_to_its_person_and_day<E: Engine>() {
     fixture.store.replace_lines(&whose("s", "2"), &kept_from, "sum".into(), 5).await.expect("replaced");
     let fixture = fixture.restart();
     assert_eq!((fixture.used("ann").await, fixture.used("ben").await), ((35, 0), (0, 0)));
-    let tomorrow = fixture.store.used(&caller("ann"), now_ms() + DAY_MS).await.expect("known");
+    let tomorrow = fixture.store.load_usage(&caller("ann"), now_ms() + DAY_MS).await.expect("known");
     assert_eq!(tomorrow, UsedToday::default(), "it starts anew");
     fixture.store.prune(now_ms() + 40 * DAY_MS).await.expect("it");
     assert_eq!(fixture.used("ann").await, (0, 0));

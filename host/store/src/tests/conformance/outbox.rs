@@ -8,10 +8,10 @@ pub(super) async fn only_unsent_parts_come_back<E: Engine>() {
     let turn = fixture.bound(1).await;
     let reply = fixture.store.end(CHANNEL, &turn, text_reply(&["a", "b", "c"])).await.expect("it");
     assert_eq!(reply.parts.len(), 3);
-    fixture.store.part_sent(&turn, 0, "100").await.expect("it");
+    fixture.store.mark_part_sent(&turn, 0, "100").await.expect("it");
 
     let fixture = fixture.restart();
-    let unsent = fixture.store.unsent(CHANNEL).await.expect("it");
+    let unsent = fixture.store.load_unsent(CHANNEL).await.expect("it");
     assert_eq!(unsent.len(), 1);
     assert_eq!(
         unsent[0].parts.iter().map(|part| (part.n, part.body.as_str())).collect::<Vec<_>>(),
@@ -20,13 +20,13 @@ pub(super) async fn only_unsent_parts_come_back<E: Engine>() {
     let again = fixture.store.end(CHANNEL, &turn, text_reply(&["other"])).await.expect("it");
     assert_eq!(again, unsent[0], "a turn ends once");
     let sorry = vec![NewPart { kind: PartKind::Text, body: "sorry".into() }];
-    let added = fixture.store.part_failed(&turn, 1, "blocked", sorry).await.expect("it");
+    let added = fixture.store.mark_part_failed(&turn, 1, "blocked", sorry).await.expect("it");
     assert_eq!(added, [ReplyPart { n: 3, kind: PartKind::Text, body: "sorry".into() }]);
-    let left = &fixture.store.unsent(CHANNEL).await.expect("it")[0];
+    let left = &fixture.store.load_unsent(CHANNEL).await.expect("it")[0];
     assert_eq!((left.last_sent.as_deref(), left.parts.len()), (Some("100"), 2));
-    fixture.store.part_sent(&turn, 2, "101").await.expect("it");
-    fixture.store.part_sent(&turn, 3, "102").await.expect("it");
-    assert_eq!(fixture.store.unsent(CHANNEL).await.expect("it"), []);
+    fixture.store.mark_part_sent(&turn, 2, "101").await.expect("it");
+    fixture.store.mark_part_sent(&turn, 3, "102").await.expect("it");
+    assert_eq!(fixture.store.load_unsent(CHANNEL).await.expect("it"), []);
     assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), []);
 }
 
@@ -44,10 +44,10 @@ pub(super) async fn blobs_are_in_use_from_the_call_until_the_reply_is_out<E: Eng
     let turns: Vec<_> =
         fixture.store.bound(CHANNEL).await.expect("it").into_iter().map(|bound| bound.turn).collect();
     fixture.store.end(CHANNEL, &turns[0], text_reply(&["x", "y"])).await.expect("it");
-    fixture.store.part_sent(&turns[0], 0, "1").await.expect("it");
+    fixture.store.mark_part_sent(&turns[0], 0, "1").await.expect("it");
     fixture.store.dismiss(&turns[2]).await.expect("it");
     assert_eq!(in_use(&fixture), "a b", "something is still to be sent");
-    fixture.store.part_failed(&turns[0], 1, "no", Vec::new()).await.expect("it");
+    fixture.store.mark_part_failed(&turns[0], 1, "no", Vec::new()).await.expect("it");
     assert_eq!(in_use(&fixture), "b");
     fixture.store.end(CHANNEL, &turns[1], text_reply(&[])).await.expect("it");
     assert_eq!(in_use(&fixture), "", "nothing of it is sent");
@@ -78,17 +78,17 @@ pub(super) async fn a_placeholder_is_known_until_its_turn_ends<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let turn = fixture.bound(1).await;
     assert_eq!(fixture.store.placeholder(&turn).await.expect("it"), None);
-    fixture.store.placeholder_begun(&turn).await.expect("it");
+    fixture.store.mark_placeholder_begun(&turn).await.expect("it");
     let fixture = fixture.restart();
     assert_eq!(fixture.store.placeholder(&turn).await.expect("it"), Some(Placeholder::Unknown));
-    fixture.store.placeholder_sent(&turn, "77").await.expect("it");
-    fixture.store.placeholder_begun(&turn).await.expect("it");
+    fixture.store.mark_placeholder_sent(&turn, "77").await.expect("it");
+    fixture.store.mark_placeholder_begun(&turn).await.expect("it");
     let fixture = fixture.restart();
     assert_eq!(fixture.store.placeholder(&turn).await.expect("it"), Some(Placeholder::Sent("77".into())));
     fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
     assert_eq!(fixture.store.placeholder(&turn).await.expect("it"), None);
     let dismissed = fixture.bound(2).await;
-    fixture.store.placeholder_begun(&dismissed).await.expect("it");
+    fixture.store.mark_placeholder_begun(&dismissed).await.expect("it");
     fixture.store.dismiss(&dismissed).await.expect("it");
     assert_eq!(fixture.store.placeholder(&dismissed).await.expect("it"), None);
 }
@@ -99,15 +99,15 @@ pub(super) async fn what_is_handed_over_is_there_once_and_in_order<E: Engine>() 
     let delivery =
         |sha256: &str| Delivery { request: to.clone(), attachments: vec![file(sha256), file("both")] };
     let calls = [from.call(0), from.call(1)];
-    assert_eq!(fixture.store.delivered(calls[0].as_str()), Ok(false));
+    assert_eq!(fixture.store.is_delivered(calls[0].as_str()), Ok(false));
     for (call, sha256) in [(&calls[0], "b"), (&calls[1], "a"), (&calls[0], "again")] {
         fixture.store.deliver(call.as_str(), &delivery(sha256)).expect("handed over");
     }
     let fixture = fixture.restart();
-    assert_eq!(fixture.store.delivered(calls[0].as_str()), Ok(true));
+    assert_eq!(fixture.store.is_delivered(calls[0].as_str()), Ok(true));
     let shas = |files: Vec<OutgoingAttachment>| files.into_iter().map(|file| file.sha256).collect::<Vec<_>>();
-    assert_eq!(shas(fixture.store.handed_over(&to).await.expect("it")), ["b", "both", "a", "both"]);
-    assert_eq!(shas(fixture.store.handed_over(&from).await.expect("it")), [""; 0]);
+    assert_eq!(shas(fixture.store.files_handed_over(&to).await.expect("it")), ["b", "both", "a", "both"]);
+    assert_eq!(shas(fixture.store.files_handed_over(&from).await.expect("it")), [""; 0]);
     let in_use = fixture.store.blobs_in_use().expect("it");
     assert!(["a", "b", "both"].iter().all(|sha256| in_use.contains(*sha256)), "{in_use:?}");
 }

@@ -25,7 +25,7 @@ fn failed(error: &str) -> RunEnd {
 }
 
 async fn states<E: Engine>(fixture: &Fixture<E>, run: &str) -> String {
-    let kept = fixture.store.kept_run(run).await.expect("it").expect("there");
+    let kept = fixture.store.load_run(run).await.expect("it").expect("there");
     let tasks: Vec<_> = kept.tasks.iter().map(|task| task.state.as_str()).collect();
     format!("{}: {}", kept.state.as_str(), tasks.join(" "))
 }
@@ -51,11 +51,11 @@ pub(super) async fn a_run_goes_on_where_it_was_after_a_crash<E: Engine>() {
             && !store.reopen_run("w-1").await.expect("asked")
     );
     let fixture = fixture.restart();
-    let kept = fixture.store.kept_run("w-1").await.expect("it").expect("there");
+    let kept = fixture.store.load_run("w-1").await.expect("it").expect("there");
     assert_eq!(kept.new, new("w-1"));
     assert_eq!((kept.state, kept.output.as_deref(), kept.error), (RunState::Done, Some("\"out\""), None));
     assert_eq!(kept.tasks[0].output.as_deref(), Some("{\"a\":1}"));
-    assert_eq!(fixture.store.kept_run("w-2").await.expect("it"), None);
+    assert_eq!(fixture.store.load_run("w-2").await.expect("it"), None);
 }
 
 pub(super) async fn a_failed_run_is_taken_up_at_its_first_task_that_is_not_done<E: Engine>() {
@@ -67,7 +67,7 @@ pub(super) async fn a_failed_run_is_taken_up_at_its_first_task_that_is_not_done<
     store.begin_task("w-1", 1).await.expect("begun");
     store.end_task("w-1", 1, failed("{\"code\":\"x\"}")).await.expect("ended");
     assert_eq!(states(&fixture, "w-1").await, "failed: done failed");
-    let kept = store.kept_run("w-1").await.expect("it").expect("there");
+    let kept = store.load_run("w-1").await.expect("it").expect("there");
     assert_eq!(
         (kept.error.as_deref(), kept.tasks[1].error.as_deref()),
         (Some("{\"code\":\"x\"}"), Some("{\"code\":\"x\"}"))
@@ -111,13 +111,13 @@ pub(super) async fn the_end_that_somebody_makes_is_to_be_noted_until_it_is<E: En
     assert!(fixture.store.cancel_run("w-1", &caller("ann")).await.expect("cancelled"));
     let fixture = fixture.restart();
     let store = &fixture.store;
-    let kept = store.kept_run("w-1").await.expect("it").expect("there");
+    let kept = store.load_run("w-1").await.expect("it").expect("there");
     assert_eq!((kept.ended_by.as_deref(), kept.is_unnoted), (Some("telegram:ann"), true));
-    assert!(store.unnoted_runs(now_ms() - 60_000).await.expect("asked").is_empty(), "who ended it is at it");
-    assert_eq!(store.unnoted_runs(now_ms()).await.expect("asked"), ["w-1"]);
+    assert!(store.load_unnoted_runs(now_ms() - 60_000).await.expect("asked").is_empty(), "who ended it is at it");
+    assert_eq!(store.load_unnoted_runs(now_ms()).await.expect("asked"), ["w-1"]);
     store.end_noted("w-1").await.expect("noted");
-    assert!(store.unnoted_runs(now_ms()).await.expect("asked").is_empty());
-    assert!(!store.kept_run("w-1").await.expect("it").expect("there").is_unnoted);
+    assert!(store.load_unnoted_runs(now_ms()).await.expect("asked").is_empty());
+    assert!(!store.load_run("w-1").await.expect("it").expect("there").is_unnoted);
 }
 
 pub(super) async fn so_many_runs_are_open_and_no_more<E: Engine>() {
@@ -128,11 +128,11 @@ pub(super) async fn so_many_runs_are_open_and_no_more<E: Engine>() {
     assert!(fixture.store.cancel_run("w-1", &caller("ann")).await.expect("cancelled"));
     assert!(fixture.store.begin_run(new("w-3"), 2).await.expect("begun"));
     let listed: Vec<_> =
-        fixture.store.listed_runs().await.expect("listed").into_iter().map(|run| run.run).collect();
+        fixture.store.list_runs().await.expect("listed").into_iter().map(|run| run.run).collect();
     assert_eq!(listed, ["w-3", "w-2", "w-1"]);
     fixture.store.prune(much_later()).await.expect("pruned");
-    assert_eq!(fixture.store.kept_run("w-1").await.expect("it"), None, "by age");
-    assert!(fixture.store.kept_run("w-2").await.expect("it").is_some(), "what is open stays");
+    assert_eq!(fixture.store.load_run("w-1").await.expect("it"), None, "by age");
+    assert!(fixture.store.load_run("w-2").await.expect("it").is_some(), "what is open stays");
 }
 
 pub(super) async fn so_many_runs_are_listed_and_no_more<E: Engine>() {
@@ -140,7 +140,7 @@ pub(super) async fn so_many_runs_are_listed_and_no_more<E: Engine>() {
     for n in 0..=RUNS_LISTED_MAX {
         assert!(fixture.store.begin_run(new(&format!("w-{n}")), u32::MAX).await.expect("asked"));
     }
-    let listed = fixture.store.listed_runs().await.expect("listed");
+    let listed = fixture.store.list_runs().await.expect("listed");
     assert_eq!(
         (listed.len(), listed[0].run.as_str()),
         (RUNS_LISTED_MAX as usize, format!("w-{RUNS_LISTED_MAX}").as_str())
@@ -200,7 +200,7 @@ pub(super) async fn what_is_done_to_a_run_leaves_another_one_as_it_is<E: Engine>
         &[(Begin(0), "running: running pending"), (Cancel, "cancelled: cancelled pending")],
     ] {
         let fixture = Fixture::<E>::new();
-        let kept = async |run: &str| fixture.store.kept_run(run).await.expect("asked").expect("there");
+        let kept = async |run: &str| fixture.store.load_run(run).await.expect("asked").expect("there");
         for run in ["w-1", "w-2"] {
             assert!(fixture.store.begin_run(new(run), 9).await.expect("begun"));
         }
@@ -233,7 +233,7 @@ pub(super) async fn what_has_ended_stays_as_it_ended<E: Engine>() {
         ),
     ] {
         let fixture = Fixture::<E>::new();
-        let kept = async || fixture.store.kept_run("w-1").await.expect("asked").expect("there");
+        let kept = async || fixture.store.load_run("w-1").await.expect("asked").expect("there");
         for run in ["w-0", "w-1", "w-2"] {
             assert!(fixture.store.begin_run(new(run), 9).await.expect("begun"));
         }

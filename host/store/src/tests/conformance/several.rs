@@ -11,17 +11,17 @@ pub(super) async fn two<E: Engine>() -> Fixture<E> {
     assert!(store.begin_run(run("w-2"), 9).await.expect("begun"));
     store.begin_task("w-2", 0).await.expect("begun");
     let kept = store.keep_message(message("w-2")).await.expect("kept").expect("the first time");
-    store.part_sent(&kept.turn, 0, "78").await.expect("noted");
+    store.mark_part_sent(&kept.turn, 0, "78").await.expect("noted");
     for (id, message) in [("w-2", "78"), ("w-1", "77")] {
-        let sent = store.message_sent(&TurnId::new(format!("{id}/ask"))).await.expect("asked");
+        let sent = store.load_send_state(&TurnId::new(format!("{id}/ask"))).await.expect("asked");
         assert_eq!(sent, SendState::Out(vec![message.into()]));
     }
     store.end_task("w-2", 0, RunEnd::Done("{}".into())).await.expect("ended");
     store.begin_task("w-2", 1).await.expect("begun");
-    let before = store.kept_run("w-1").await.expect("asked");
+    let before = store.load_run("w-1").await.expect("asked");
     let began = store.wait(NewWait { patience: 2 * HOUR, ..wait("w-2") }, now_ms()).await.expect("waits");
     assert!(matches!(began, WaitState::Open { begins: true, .. }), "{began:?}");
-    assert_eq!(store.kept_run("w-1").await.expect("asked"), before, "the other one waits as it did");
+    assert_eq!(store.load_run("w-1").await.expect("asked"), before, "the other one waits as it did");
     fixture
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn of_two_runs_that_wait_each_has_its_own_end<E: Engine>() {
     assert_eq!(store.wait(wait("w-2"), later).await.expect("asked"), WaitState::Replied("{\"n\":1}".into()));
     store.end_task("w-2", 1, RunEnd::Done("{}".into())).await.expect("ended");
     assert!(store.end_run("w-2", RunEnd::Done("1".into())).await.expect("ended"));
-    assert_eq!(store.unanswered_runs().await.expect("asked"), ["w-2"]);
+    assert_eq!(store.load_unanswered_runs().await.expect("asked"), ["w-2"]);
     assert!(store.answer_run("w-2", to, reply()).await.expect("told").is_some());
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn a_promise_is_of_one_run_alone<E: Engine>() {
     for id in ["w-1", "w-2"] {
         assert!(store.end_run(id, RunEnd::Done("1".into())).await.expect("ended"));
     }
-    assert_eq!(store.unanswered_runs().await.expect("asked"), ["w-1"]);
+    assert_eq!(store.load_unanswered_runs().await.expect("asked"), ["w-1"]);
     let to = run("w-2").answer_to.expect("somewhere");
     assert_eq!(store.answer_run("w-2", to, reply()).await.expect("asked"), None, "nobody promised it");
 }
@@ -84,7 +84,7 @@ pub(super) async fn a_promise_is_of_one_run_alone<E: Engine>() {
 pub(super) async fn what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_again<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
-    let sent = async |id: &str| store.message_sent(&TurnId::new(format!("{id}/ask"))).await.expect("asked");
+    let sent = async |id: &str| store.load_send_state(&TurnId::new(format!("{id}/ask"))).await.expect("asked");
     // Refused; refused as well; refused in part, and the rest is on its way; out.
     for (id, refused, out) in [("w-1", 2, 0), ("w-2", 2, 0), ("w-3", 1, 0), ("w-4", 0, 2)] {
         assert!(store.begin_run(run(id), 9).await.expect("begun"));
@@ -93,10 +93,10 @@ pub(super) async fn what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_a
         new.reply.parts.extend(new.reply.parts.clone());
         let kept = store.keep_message(new).await.expect("kept").expect("the first time");
         for n in 0..refused {
-            store.part_failed(&kept.turn, n, "blocked", Vec::new()).await.expect("noted");
+            store.mark_part_failed(&kept.turn, n, "blocked", Vec::new()).await.expect("noted");
         }
         for n in 0..out {
-            store.part_sent(&kept.turn, n, "77").await.expect("noted");
+            store.mark_part_sent(&kept.turn, n, "77").await.expect("noted");
         }
     }
     for id in ["w-1", "w-3", "w-4"] {
@@ -110,7 +110,7 @@ pub(super) async fn what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_a
     store.begin_task("w-1", 0).await.expect("begun");
     let kept = store.keep_message(message("w-1")).await.expect("kept").expect("anew");
     assert_eq!(kept.parts.len(), 1);
-    store.part_sent(&kept.turn, 0, "78").await.expect("noted");
+    store.mark_part_sent(&kept.turn, 0, "78").await.expect("noted");
     assert_eq!(sent("w-1").await, SendState::Out(vec!["78".into()]));
     assert_eq!(store.keep_message(message("w-4")).await.expect("asked"), None, "kept once");
 }
@@ -125,7 +125,7 @@ pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_sa
         store.end_task(id, 1, ended).await.expect("ended");
     }
     assert!(store.reopen_run("w-1").await.expect("reopened"));
-    let sent = store.message_sent(&TurnId::new("w-1/ask")).await.expect("asked");
+    let sent = store.load_send_state(&TurnId::new("w-1/ask")).await.expect("asked");
     assert_eq!(sent, SendState::Out(vec!["77".into()]), "what is out is out");
     store
         .persist(CHANNEL, vec![answering(1, "ben", "77", "x"), answering(2, "ben", "78", "x")])
@@ -153,13 +153,13 @@ pub(super) async fn a_wait_is_of_one_task_that_runs<E: Engine>() {
         for (task, new) in [(0, message(id)), (1, more)] {
             store.begin_task(id, task).await.expect("begun");
             let kept = store.keep_message(new).await.expect("kept").expect("the first time");
-            store.part_sent(&kept.turn, 0, &format!("{id}-{task}")).await.expect("noted");
-            store.message_sent(&kept.turn).await.expect("noted");
+            store.mark_part_sent(&kept.turn, 0, &format!("{id}-{task}")).await.expect("noted");
+            store.load_send_state(&kept.turn).await.expect("noted");
         }
         store.begin_task(id, 2).await.expect("begun");
     }
     assert!(store.cancel_run("w-3", &caller("ann")).await.expect("cancelled"));
-    let kept = async |id: &str| store.kept_run(id).await.expect("asked").expect("there");
+    let kept = async |id: &str| store.load_run(id).await.expect("asked").expect("there");
     let wait = |id: &str| NewWait { task: 2, ..wait(id) };
     let others = (kept("w-2").await, kept("w-3").await);
     assert!(matches!(
@@ -190,7 +190,7 @@ pub(super) async fn a_reply_is_of_its_channel_and_its_place<E: Engine>() {
     let elsewhere = NewReply { target: "cat".into(), ..reply() };
     let said =
         store.tell(CHANNEL, &TurnId::new("t-1"), elsewhere).await.expect("kept").expect("the first time");
-    store.part_sent(&said.turn, 0, "77").await.expect("noted");
+    store.mark_part_sent(&said.turn, 0, "77").await.expect("noted");
     store.begin_run(run("w-1"), 9).await.expect("begun");
     store.begin_task("w-1", 0).await.expect("begun");
     store.keep_message(message("w-1")).await.expect("kept").expect("the first time");

@@ -11,7 +11,7 @@ impl<E: Engine> Fixture<E> {
     }
 
     async fn steers(&self, turn: &TurnId) -> Vec<i64> {
-        let steers = self.store.steers(CHANNEL, turn).await.expect("it");
+        let steers = self.store.load_steers(CHANNEL, turn).await.expect("it");
         steers.iter().map(|steer| steer.update.update_id).collect()
     }
 }
@@ -55,7 +55,7 @@ pub(super) async fn it_is_taken_up_with_its_line_once<E: Engine>() {
     );
     let bound = fixture.store.bound(CHANNEL).await.expect("it");
     assert_eq!(ids(&bound[0].updates), [1], "it is no member of the turn's own message");
-    let taken = fixture.store.taken_up(CHANNEL, &turn).await.expect("it");
+    let taken = fixture.store.load_taken_up(CHANNEL, &turn).await.expect("it");
     assert_eq!(taken.iter().map(|message| ids(message)).collect::<Vec<_>>(), [[2]]);
     fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("it");
     assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), [], "it is done with its turn");
@@ -100,7 +100,7 @@ pub(super) async fn an_album_is_taken_up_as_a_whole_or_not_at_all<E: Engine>() {
     let taken = fixture.store.take_up(&whose, 1, "x".into(), &taking(&[2, 3])).await.expect("it");
     assert_eq!(taken, TakeUpResult::Yes);
     let fixture = fixture.restart();
-    let taken = fixture.store.taken_up(CHANNEL, &turn).await.expect("it");
+    let taken = fixture.store.load_taken_up(CHANNEL, &turn).await.expect("it");
     assert_eq!(taken.iter().map(|message| ids(message)).collect::<Vec<_>>(), [[2, 3]]);
 }
 

@@ -24,7 +24,7 @@ async fn places<E: Engine>(fixture: &Fixture<E>) -> Vec<(String, i64)> {
 pub(super) async fn a_stream_goes_on_where_its_last_message_was_kept<E: Engine>() {
     let fixture = Fixture::<E>::new();
     assert_eq!(known(&fixture).await, None);
-    fixture.store.stream_begins(CHANNEL, at("a", 1)).await.expect("it");
+    fixture.store.begin_stream(CHANNEL, at("a", 1)).await.expect("it");
     let persisted =
         fixture.store.persist_at(CHANNEL, vec![new(7, None)], at("a", 5), vec![place("here", 7)]).await;
     assert_eq!(ids(&persisted.expect("it").pending), [7]);
@@ -33,40 +33,40 @@ pub(super) async fn a_stream_goes_on_where_its_last_message_was_kept<E: Engine>(
     let again = fixture.store.persist_at(CHANNEL, vec![new(7, None), new(8, None)], at("a", 6), vec![]).await;
     assert_eq!(ids(&again.expect("it").pending), [8]);
     for (other, number) in [("b", 9), ("a", 2)] {
-        fixture.store.stream_moves(CHANNEL, at(other, number)).await.expect("it");
+        fixture.store.advance_stream(CHANNEL, at(other, number)).await.expect("it");
     }
-    fixture.store.stream_begins("telegram-2", at("c", 1)).await.expect("it");
+    fixture.store.begin_stream("telegram-2", at("c", 1)).await.expect("it");
     assert_eq!(known(&fixture).await, Some(("a".into(), 6, true)), "neither another one's nor an older one");
-    fixture.store.stream_moves(CHANNEL, at("a", 10)).await.expect("it");
+    fixture.store.advance_stream(CHANNEL, at("a", 10)).await.expect("it");
     assert_eq!(known(&fixture).await, Some(("a".into(), 10, true)));
 }
 
 pub(super) async fn a_place_is_known_by_its_last_message_unless_one_before_may_be_missing<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
-    store.stream_begins(CHANNEL, at("a", 1)).await.expect("it");
+    store.begin_stream(CHANNEL, at("a", 1)).await.expect("it");
     store.persist_at(CHANNEL, vec![], at("a", 2), vec![place("here", 7)]).await.expect("it");
-    store.caught_up(CHANNEL, "a", vec![]).await.expect("it");
+    store.mark_caught_up(CHANNEL, "a", vec![]).await.expect("it");
     for last in [9, 8] {
         store.persist_at(CHANNEL, vec![], at("a", 3), vec![place("here", last)]).await.expect("it");
     }
     assert_eq!(places(&fixture).await, [("here".to_owned(), 9)]);
     // What was said before this one began is not known yet.
-    store.stream_begins(CHANNEL, at("b", 1)).await.expect("it");
+    store.begin_stream(CHANNEL, at("b", 1)).await.expect("it");
     let both = vec![place("here", 20), place("there", 21)];
     store.persist_at(CHANNEL, vec![], at("b", 2), both.clone()).await.expect("it");
     let fixture = fixture.restart();
     assert_eq!(places(&fixture).await, [("there".to_owned(), 21), ("here".to_owned(), 9)]);
-    fixture.store.caught_up(CHANNEL, "a", both.clone()).await.expect("it");
+    fixture.store.mark_caught_up(CHANNEL, "a", both.clone()).await.expect("it");
     assert_eq!(known(&fixture).await, Some(("b".into(), 2, true)), "another one's end is none");
-    fixture.store.caught_up(CHANNEL, "b", both).await.expect("it");
+    fixture.store.mark_caught_up(CHANNEL, "b", both).await.expect("it");
     assert_eq!(known(&fixture).await, Some(("b".into(), 2, false)));
     assert_eq!(places(&fixture).await, [("there".to_owned(), 21), ("here".to_owned(), 20)]);
 }
 
 pub(super) async fn as_many_places_are_known_as_are_remembered<E: Engine>() {
     let fixture = Fixture::<E>::new();
-    fixture.store.stream_begins(CHANNEL, at("a", 1)).await.expect("it");
+    fixture.store.begin_stream(CHANNEL, at("a", 1)).await.expect("it");
     let all = (0..i64::from(PLACES_MAX) + 5).map(|n| place(&n.to_string(), n)).collect();
     fixture.store.persist_at(CHANNEL, vec![], at("a", 2), all).await.expect("it");
     let places = places(&fixture).await;

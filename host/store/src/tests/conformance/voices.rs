@@ -44,7 +44,7 @@ pub(super) async fn choices_that_stay_are_known<E: Engine>() {
     for (call, channel) in [("t/0", CHANNEL), ("t/1", CHANNEL), ("t/2", CHANNEL), ("t/3", "other")] {
         let (asked, _) = fixture.store.ask(ask(call, channel)).await.expect("it");
         if call != "t/1" {
-            fixture.store.approval_shown(&asked.id, "77").await.expect("it");
+            fixture.store.mark_approval_shown(&asked.id, "77").await.expect("it");
         }
         if call != "t/2" {
             let by = Some("7".to_owned());
@@ -55,7 +55,7 @@ pub(super) async fn choices_that_stay_are_known<E: Engine>() {
     // One was never shown, one still waits, one is another channel's.
     let open = fixture.store.open_choices(CHANNEL).await.expect("it");
     assert_eq!(open.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["id of t/0"]);
-    fixture.store.choices_gone("id of t/0").await.expect("it");
+    fixture.store.mark_choices_gone("id of t/0").await.expect("it");
     let fixture = fixture.restart();
     assert_eq!(fixture.store.open_choices(CHANNEL).await.expect("it"), []);
 }

@@ -19,7 +19,7 @@ pub(super) fn message(id: &str) -> NewMessage {
         channel: CHANNEL.into(),
         recipient: "ben".into(),
         turn: TurnId::new(format!("{id}/ask")),
-        texts: vec![plain("When is it?")],
+        texts: vec![plain_letters("When is it?")],
         is_awaited: true,
         reply: reply(),
         files: Vec::new(),
@@ -57,10 +57,10 @@ pub(in crate::tests) async fn waiting<E: Engine>(id: &str) -> Fixture<E> {
     assert!(store.begin_run(run(id), 9).await.expect("begun"));
     store.begin_task(id, 0).await.expect("begun");
     let kept = store.keep_message(message(id)).await.expect("kept").expect("the first time");
-    assert_eq!(store.message_sent(&kept.turn).await.expect("asked"), SendState::NotYet);
+    assert_eq!(store.load_send_state(&kept.turn).await.expect("asked"), SendState::NotYet);
     assert_eq!(store.keep_message(message(id)).await.expect("asked"), None, "kept once");
-    store.part_sent(&kept.turn, 0, "77").await.expect("noted");
-    assert_eq!(store.message_sent(&kept.turn).await.expect("asked"), SendState::Out(vec!["77".into()]));
+    store.mark_part_sent(&kept.turn, 0, "77").await.expect("noted");
+    assert_eq!(store.load_send_state(&kept.turn).await.expect("asked"), SendState::Out(vec!["77".into()]));
     store.end_task(id, 0, RunEnd::Done("{}".into())).await.expect("ended");
     store.begin_task(id, 1).await.expect("begun");
     let began = store.wait(wait(id), now_ms()).await.expect("waits");
@@ -114,7 +114,7 @@ pub(super) async fn the_same_words_in_another_message_are_not_the_message<E: Eng
     let store = &fixture.store;
     let said =
         store.tell(CHANNEL, &TurnId::new("t-1"), reply()).await.expect("kept").expect("the first time");
-    store.part_sent(&said.turn, 0, "76").await.expect("noted");
+    store.mark_part_sent(&said.turn, 0, "76").await.expect("noted");
     store.begin_run(run("w-1"), 9).await.expect("begun");
     store.keep_message(message("w-1")).await.expect("kept").expect("the first time");
     store.persist(CHANNEL, vec![answering(1, "ben", "76", "When is it?")]).await.expect("kept");
@@ -144,7 +144,7 @@ pub(super) async fn a_wait_follows_a_clock_that_is_set<E: Engine>() {
     let fixture = waiting::<E>("w-1").await;
     let store = &fixture.store;
     let until = async || {
-        let kept = store.kept_run("w-1").await.expect("it").expect("there");
+        let kept = store.load_run("w-1").await.expect("it").expect("there");
         kept.tasks[1].waits.clone().expect("it waits").until
     };
     let before = until().await;
@@ -160,19 +160,19 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     let store = &fixture.store;
     let to = run("w-1").answer_to.expect("somewhere");
     assert!(store.acknowledge_run("w-1").await.expect("asked"));
-    assert!(store.unanswered_runs().await.expect("asked").is_empty(), "it goes on");
+    assert!(store.load_unanswered_runs().await.expect("asked").is_empty(), "it goes on");
     assert!(store.end_run("w-1", RunEnd::Done("1".into())).await.expect("ended"));
     let fixture = fixture.restart();
     let store = &fixture.store;
-    assert_eq!(store.unanswered_runs().await.expect("asked"), ["w-1"]);
+    assert_eq!(store.load_unanswered_runs().await.expect("asked"), ["w-1"]);
     assert!(store.answer_run("w-1", to.clone(), reply()).await.expect("told").is_some());
     assert_eq!(store.answer_run("w-1", to.clone(), reply()).await.expect("asked"), None);
-    assert!(store.unanswered_runs().await.expect("asked").is_empty());
+    assert!(store.load_unanswered_runs().await.expect("asked").is_empty());
     // What ends before it was promised is answered by whoever asked.
     store.begin_run(run("w-2"), 9).await.expect("begun");
     assert!(store.end_run("w-2", RunEnd::Done("1".into())).await.expect("ended"));
     assert!(!store.acknowledge_run("w-2").await.expect("asked"));
-    assert!(store.unanswered_runs().await.expect("asked").is_empty());
+    assert!(store.load_unanswered_runs().await.expect("asked").is_empty());
     // A run of a command is nobody else's until it is handed over.
     store.begin_run(runs::new("w-3"), 9).await.expect("begun");
     assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").is_empty());
@@ -186,7 +186,7 @@ pub(super) async fn times_follow_the_clock_of_what_waits_in_serve_alone<E: Engin
     store.begin_run(runs::new("w-2"), 9).await.expect("begun");
     store.begin_run(run("w-3"), 9).await.expect("begun");
     assert!(store.end_run("w-3", RunEnd::Done("1".into())).await.expect("ended"));
-    let kept = async |id: &str| store.kept_run(id).await.expect("asked").expect("there");
+    let kept = async |id: &str| store.load_run(id).await.expect("asked").expect("there");
     let (of_command, ended, waiting) = (kept("w-2").await, kept("w-3").await, kept("w-1").await);
     store.shift_waits(HOUR).await.expect("shifted");
     assert_eq!(kept("w-1").await.began_at, waiting.began_at + HOUR);
@@ -206,10 +206,10 @@ pub(super) async fn schedules_are_looked_at_one_by_one<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
     for workflow in ["daily", "weekly"] {
-        assert_eq!(store.schedule_looked(workflow, 100).await.expect("asked"), 100);
+        assert_eq!(store.begin_schedule_check(workflow, 100).await.expect("asked"), 100);
     }
-    store.schedule_done("daily", 200).await.expect("noted");
+    store.end_schedule_check("daily", 200).await.expect("noted");
     let fixture = fixture.restart();
-    let looked = async |workflow| fixture.store.schedule_looked(workflow, 300).await.expect("asked");
+    let looked = async |workflow| fixture.store.begin_schedule_check(workflow, 300).await.expect("asked");
     assert_eq!((looked("daily").await, looked("weekly").await), (200, 100));
 }

@@ -14,8 +14,8 @@ impl ApprovalStore for Memory {
         self.approvals().ask(new).await
     }
 
-    async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
-        self.approvals().approval_shown(id, message).await
+    async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
+        self.approvals().mark_approval_shown(id, message).await
     }
 
     async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
@@ -35,8 +35,8 @@ impl ApprovalStore for Memory {
         self.approvals().open_choices(channel).await
     }
 
-    async fn choices_gone(&self, id: &str) -> Result<(), StoreError> {
-        self.approvals().choices_gone(id).await
+    async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
+        self.approvals().mark_choices_gone(id).await
     }
 
     async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {

@@ -63,7 +63,7 @@ impl HistoryStore for Memory {
 
 #[async_trait]
 impl UsageStore for Memory {
-    async fn used(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
+    async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
         let held = self.held();
         let found = held.used.iter().find(|(day, who, _)| (*day, who) == (now / DAY_MS, caller));
         Ok(found.map(|(_, _, used)| *used).unwrap_or_default())
@@ -71,7 +71,7 @@ impl UsageStore for Memory {
 }
 
 impl Journal for Memory {
-    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError> {
+    fn load_earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError> {
         let (held, turn) = (self.held(), turn_of(call));
         let same = held.calls.get(call).filter(|called| called.arguments_sha256 == arguments_sha256);
         let others = held.calls.iter().filter(|(other, _)| *other != call && turn_of(other) == turn);
@@ -101,7 +101,7 @@ impl Journal for Memory {
     }
 
     fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), JournalError> {
-        if !self.delivered(call)? {
+        if !self.is_delivered(call)? {
             let mut held = self.held();
             held.hold(delivery.request.as_str(), &delivery.attachments);
             held.deliveries.push((call.to_owned(), delivery.clone(), now_ms()));
@@ -109,7 +109,7 @@ impl Journal for Memory {
         Ok(())
     }
 
-    fn delivered(&self, call: &str) -> Result<bool, JournalError> {
+    fn is_delivered(&self, call: &str) -> Result<bool, JournalError> {
         Ok(self.held().deliveries.iter().any(|(of, ..)| of == call))
     }
 }

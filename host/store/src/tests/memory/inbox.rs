@@ -133,7 +133,7 @@ impl InboxStore for Memory {
         Ok(())
     }
 
-    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+    async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
         let held = self.held();
         let told = held.strangers.iter().find(|told| told.0 == channel && told.1 == sender);
         Ok(told.map_or(0, |told| told.3))
@@ -152,7 +152,7 @@ impl BacklogStore for Memory {
         Ok(sessions)
     }
 
-    async fn waiting(
+    async fn load_waiting(
         &self,
         channel: &str,
         session: &SessionId,
@@ -173,7 +173,7 @@ impl BacklogStore for Memory {
         session: &SessionId,
         besides: Option<i64>,
     ) -> Result<usize, StoreError> {
-        let mut waiting = self.waiting(channel, session, u32::MAX).await?;
+        let mut waiting = self.load_waiting(channel, session, u32::MAX).await?;
         waiting.retain(|queued| Some(queued.update_id) != besides);
         let albums: BTreeSet<_> = waiting.iter().filter_map(|queued| queued.album.as_ref()).collect();
         Ok(albums.len() + waiting.iter().filter(|queued| queued.album.is_none()).count())
@@ -205,7 +205,7 @@ impl SteerStore for Memory {
         Ok(TakeUpResult::Yes)
     }
 
-    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
+    async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
         let held = self.held();
         let to = |row: &Row| {
             let request = row.request.map(|at| &held.inbox[at]);
@@ -215,7 +215,7 @@ impl SteerStore for Memory {
         Ok(waiting.map(|row| SteerUpdate { update: row.update.clone(), album: row.album.clone() }).collect())
     }
 
-    async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
+    async fn load_taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
         let held = self.held();
         let mut messages: BTreeMap<usize, Vec<Update>> = BTreeMap::new();
         for row in held.inbox.iter().filter(|row| row.is_of(channel, turn.as_str())) {
@@ -247,7 +247,7 @@ impl AttemptStore for Memory {
         Ok(())
     }
 
-    async fn begun(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
+    async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
         Ok(self.held().attempts.get(turn.as_str()).map(|(.., begun)| *begun))
     }
 
@@ -268,7 +268,7 @@ impl MoveStore for Memory {
         Ok(())
     }
 
-    async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
+    async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
         let held = self.held();
         let of = held.moves.iter().filter(|((of, _), _)| of == channel);
         Ok(of.map(|((_, place), goes_on)| (place.clone(), goes_on.clone())).collect())

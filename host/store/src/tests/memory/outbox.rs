@@ -39,18 +39,18 @@ impl ReplyStore for Memory {
         Ok(Some(held.reply(channel, &turn, reply)))
     }
 
-    async fn unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
+    async fn load_unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
         let held = self.held();
         let open = held.replies.iter().filter(|stored| stored.channel == channel && !stored.done);
         Ok(open.map(|stored| stored.reply.clone()).collect())
     }
 
-    async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
+    async fn mark_part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
         self.held().settle(turn, n, Some(message));
         Ok(())
     }
 
-    async fn part_failed(
+    async fn mark_part_failed(
         &self,
         turn: &TurnId,
         n: u32,
@@ -77,12 +77,12 @@ impl PlaceholderStore for Memory {
         Ok(self.held().placeholders.get(turn.as_str()).cloned())
     }
 
-    async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
+    async fn mark_placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
         self.held().placeholders.entry(turn.to_string()).or_insert(Placeholder::Unknown);
         Ok(())
     }
 
-    async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
+    async fn mark_placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
         if let Some(placeholder) = self.held().placeholders.get_mut(turn.as_str()) {
             *placeholder = Placeholder::Sent(message.to_owned());
         }
@@ -105,7 +105,7 @@ impl RecentStore for Memory {
 
 #[async_trait]
 impl DeliveryStore for Memory {
-    async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
+    async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let held = self.held();
         let to = held.deliveries.iter().filter(|(_, delivery, _)| delivery.request == *request);
         Ok(to.flat_map(|(_, delivery, _)| delivery.attachments.clone()).collect())

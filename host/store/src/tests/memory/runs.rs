@@ -20,12 +20,12 @@ impl RunStore for Memory {
         Ok(true)
     }
 
-    async fn kept_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
+    async fn load_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
         let held = self.held();
         Ok(held.runs.iter().map(|(kept, _)| kept).find(|kept| kept.new.run == run).cloned())
     }
 
-    async fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
+    async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
         let held = self.held();
         let listed = held.runs.iter().rev().map(|(kept, _)| ListedRun {
             run: kept.new.run.clone(),
@@ -80,7 +80,7 @@ impl RunStore for Memory {
         })
     }
 
-    async fn unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
+    async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
         let held = self.held();
         let ended = held.runs.iter().filter(|(kept, _)| kept.is_unnoted && now_ms() <= until);
         Ok(ended.map(|(kept, _)| kept.new.run.clone()).collect())

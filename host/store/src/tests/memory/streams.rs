@@ -22,12 +22,12 @@ impl StreamStore for Memory {
         Ok(self.held().streams.get(channel).cloned())
     }
 
-    async fn stream_begins(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
+    async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         self.held().streams.insert(channel.to_owned(), Stream { position, behind: true });
         Ok(())
     }
 
-    async fn stream_moves(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
+    async fn advance_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         self.held().moves_to(channel, position);
         Ok(())
     }
@@ -38,7 +38,7 @@ impl StreamStore for Memory {
         Ok(here.map(|(_, place)| place.clone()).collect())
     }
 
-    async fn caught_up(
+    async fn mark_caught_up(
         &self,
         channel: &str,
         session: &str,

@@ -27,7 +27,7 @@ impl WaitStore for Memory {
         Ok(Some(reply))
     }
 
-    async fn message_sent(&self, turn: &TurnId) -> Result<SendState, StoreError> {
+    async fn load_send_state(&self, turn: &TurnId) -> Result<SendState, StoreError> {
         let held = self.held();
         let Some(stored) = held.replies.iter().find(|stored| stored.reply.turn == *turn) else {
             return Ok(SendState::Unknown);
@@ -101,7 +101,7 @@ impl WaitStore for Memory {
         })
     }
 
-    async fn unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
+    async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
         let held = self.held();
         let open = |run: &KeptRun| {
             run.state != RunState::Running
@@ -153,11 +153,11 @@ impl WaitStore for Memory {
         Ok(())
     }
 
-    async fn schedule_looked(&self, workflow: &str, now: i64) -> Result<i64, StoreError> {
+    async fn begin_schedule_check(&self, workflow: &str, now: i64) -> Result<i64, StoreError> {
         Ok(*self.held().schedules.entry(workflow.to_owned()).or_insert(now))
     }
 
-    async fn schedule_done(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
+    async fn end_schedule_check(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
         self.held().schedules.insert(workflow.to_owned(), until);
         Ok(())
     }
@@ -193,7 +193,7 @@ impl Held {
         };
         let by_id =
             self.messages.iter().position(|said| to(said) && id_of(said).as_ref() == Some(&answers.message));
-        let text = plain(&answers.text);
+        let text = plain_letters(&answers.text);
         let replies = &self.replies;
         let is_noted = |said: &Said| {
             replies.iter().any(|stored| {

@@ -67,7 +67,7 @@ impl Outgoing {
     /// # Errors
     /// When the folder cannot be made or listed.
     pub fn open(dir: &Path, limits: Config) -> io::Result<Self> {
-        Ok(Self::at(BlobFolder::shared(dir)?, limits))
+        Ok(Self::at(BlobFolder::open_shared(dir)?, limits))
     }
 
     /// The blobs of a process beside it: they go when it ends.

@@ -46,22 +46,22 @@ const DECLARED: &[(&str, &str)] = &[
 
 /// The name of a file of this detected type; `declared` counts only where the content is plain text
 /// or nothing that is known.
-pub(super) fn shown(wanted: &str, detected: &str, declared: Option<&str>) -> String {
+pub(super) fn choose_name(wanted: &str, detected: &str, declared: Option<&str>) -> String {
     let last = wanted.rsplit(['/', '\\']).next().unwrap_or_default();
     // Not cut yet: the extension is at its end.
     let line = one_line(last, usize::MAX);
     let line = line.trim().trim_end_matches('.');
     let line = if line.is_empty() { NAMELESS } else { line };
     match extension(line) {
-        Some((stem, ending)) => bounded(stem, ending),
+        Some((stem, ending)) => truncate_stem(stem, ending),
         None => match extension_of(detected, declared) {
-            Some(ending) => bounded(line, ending),
+            Some(ending) => truncate_stem(line, ending),
             None => one_line(line, OutgoingAttachment::NAME_BYTES_MAX),
         },
     }
 }
 
-fn bounded(stem: &str, ending: &str) -> String {
+fn truncate_stem(stem: &str, ending: &str) -> String {
     let stem = one_line(stem, OutgoingAttachment::NAME_BYTES_MAX - ending.len() - 1);
     format!("{stem}.{ending}")
 }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn check(wanted: &str, detected: &str, declared: Option<&str>, expected: &str) {
-        assert_eq!(shown(wanted, detected, declared), expected, "{wanted:?} {detected} {declared:?}");
+        assert_eq!(choose_name(wanted, detected, declared), expected, "{wanted:?} {detected} {declared:?}");
     }
 
     #[test]
@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn a_long_name_keeps_its_extension() {
-        let long = shown(&format!("{}.tar", "é".repeat(300)), UNKNOWN_TYPE, None);
+        let long = choose_name(&format!("{}.tar", "é".repeat(300)), UNKNOWN_TYPE, None);
         assert!(long.len() <= OutgoingAttachment::NAME_BYTES_MAX && long.ends_with("….tar"), "{long}");
-        let endless = shown(&format!("a.{}", "b".repeat(300)), UNKNOWN_TYPE, None);
+        let endless = choose_name(&format!("a.{}", "b".repeat(300)), UNKNOWN_TYPE, None);
         assert!(endless.len() <= OutgoingAttachment::NAME_BYTES_MAX, "{endless}");
     }
 }

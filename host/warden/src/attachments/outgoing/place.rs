@@ -24,7 +24,7 @@ pub(super) struct BlobFolder {
 impl BlobFolder {
     /// The folder itself, made for its owner alone when missing, without what dead processes left
     /// in it.
-    pub(super) fn shared(dir: &Path) -> io::Result<Self> {
+    pub(super) fn open_shared(dir: &Path) -> io::Result<Self> {
         make_private(dir)?;
         for entry in fs::read_dir(dir)? {
             let entry = entry?;

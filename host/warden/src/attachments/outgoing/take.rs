@@ -1,7 +1,7 @@
 //! Takes files in for a reply: all of them or none, under every limit, their bytes on disk before
 //! anybody is told.
 
-use super::name::shown;
+use super::name::choose_name;
 use super::source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 use super::{Addition, Config, Held};
 use crate::attachments::sniff;
@@ -101,7 +101,7 @@ impl Addition {
     /// # Errors
     /// [`OutgoingError::TurnCount`].
     pub fn admit(&self, count: usize) -> Result<(), OutgoingError> {
-        fits(&self.outgoing.limits, self.outgoing.turns().files.get(&self.turn), count, 0)
+        check_limits(&self.outgoing.limits, self.outgoing.turns().files.get(&self.turn), count, 0)
     }
 
     /// Takes all of these files, in this order, or none; returns them as they will be sent. `check`
@@ -129,7 +129,7 @@ impl Addition {
             return Err(OutgoingError::CallBytes { limit: limits.max_call_bytes });
         }
         // Before anything is copied for nothing; what holds is the second look, in `hold`.
-        fits(&limits, self.outgoing.turns().files.get(&self.turn), sources.len(), bytes)?;
+        check_limits(&limits, self.outgoing.turns().files.get(&self.turn), sources.len(), bytes)?;
         let copied =
             sources.into_iter().map(|source| self.copy(source, check)).collect::<Result<Vec<_>, _>>()?;
         self.hold(copied, bytes)
@@ -158,7 +158,7 @@ impl Addition {
         let wanted = source.name.as_deref().or(path.as_deref()).unwrap_or_default();
         let attachment = OutgoingAttachment {
             sha256,
-            name: shown(wanted, &mime_type, source.mime_type.as_deref()),
+            name: choose_name(wanted, &mime_type, source.mime_type.as_deref()),
             mime_type: one_line(&mime_type, 80),
             bytes,
         };
@@ -173,7 +173,7 @@ impl Addition {
     ) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
         let (inner, before) = (&self.outgoing.shared, self.files.len());
         let mut turns = self.outgoing.turns();
-        fits(&self.outgoing.limits, turns.files.get(&self.turn), copied.len(), bytes)?;
+        check_limits(&self.outgoing.limits, turns.files.get(&self.turn), copied.len(), bytes)?;
         let what =
             |copied: &CopiedBytes| copied.path.clone().unwrap_or_else(|| copied.attachment.name.clone());
         let first = copied.first().map(what).unwrap_or_default();
@@ -226,7 +226,7 @@ fn copy(
 }
 
 /// Whether a turn that holds these files may have so many more.
-fn fits(limits: &Config, held: Option<&Vec<Held>>, count: usize, bytes: u64) -> Result<(), OutgoingError> {
+fn check_limits(limits: &Config, held: Option<&Vec<Held>>, count: usize, bytes: u64) -> Result<(), OutgoingError> {
     let held = held.map_or(&[][..], Vec::as_slice);
     let count_max = limits.max_count;
     if held.len() + count > usize::try_from(count_max).unwrap_or(usize::MAX) {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 struct Named(String);
 
 impl SentFile for Named {
-    fn declared(&self) -> DeclaredFile {
+    fn declaration(&self) -> DeclaredFile {
         DeclaredFile { name: Some(self.0.clone()), ..DeclaredFile::default() }
     }
 
@@ -18,7 +18,7 @@ impl SentFile for Named {
         None
     }
 
-    fn missing(&self) -> Option<String> {
+    fn missing_reason(&self) -> Option<String> {
         (self.0 == "nowhere").then(|| "nobody has it".to_owned())
     }
 }

@@ -136,15 +136,15 @@ impl PublicKey {
     ///
     /// # Errors
     /// [`KeyError`].
-    pub fn named(text: &str) -> Result<Self, KeyError> {
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
         let bytes = hex::decode(text).ok().or_else(|| STANDARD.decode(text).ok());
         if let Some(bytes) = bytes.filter(|bytes| bytes.len() == 32) {
-            return Self::from_bytes(&bytes).ok_or_else(|| not_public(text));
+            return Self::from_bytes(&bytes).ok_or_else(|| public_key_error(text));
         }
         let unreadable = |cause| KeyError::Unreadable { path: text.into(), cause };
         let (_, pem) = read_key_file(Path::new(text)).map_err(unreadable)?;
         let key = unwrap_pem(&pem, "PUBLIC KEY").and_then(|der| Self::from_bytes(der.strip_prefix(&SPKI)?));
-        key.ok_or_else(|| not_public(text))
+        key.ok_or_else(|| public_key_error(text))
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
@@ -152,7 +152,7 @@ impl PublicKey {
     }
 
     /// Whether `signature` is this key's over `bytes`; strictly, so that no second one is.
-    pub(super) fn signed(&self, bytes: &[u8], signature: &[u8]) -> bool {
+    pub(super) fn is_signed(&self, bytes: &[u8], signature: &[u8]) -> bool {
         Signature::from_slice(signature)
             .is_ok_and(|signature| self.0.verify_strict(bytes, &signature).is_ok())
     }
@@ -164,7 +164,7 @@ impl fmt::Display for PublicKey {
     }
 }
 
-fn not_public(text: &str) -> KeyError {
+fn public_key_error(text: &str) -> KeyError {
     KeyError::NotPublic(cofferdam_core::text::one_line(text, 200))
 }
 

@@ -78,14 +78,14 @@ impl AuditLog {
         // A power loss must not take what is signed: that would be the proof that somebody cut the
         // log.
         self.confirm(head.seq)?;
-        Ok(append(&self.beside(SIGNATURES), &signer.sign(&head)?)?)
+        Ok(append(&self.sibling_path(SIGNATURES), &signer.sign(&head)?)?)
     }
 
     /// The same for a head at a rotation, which the disk has confirmed, and where nothing may fail
     /// for it.
     pub(in super::super) fn sign_in_passing(&self, head: &Head) {
         let Some(signer) = &self.signer else { return };
-        let signed = signer.sign(head).and_then(|statement| append(&self.beside(SIGNATURES), &statement));
+        let signed = signer.sign(head).and_then(|statement| append(&self.sibling_path(SIGNATURES), &statement));
         if let Err(error) = signed {
             tracing::error!(error = &error as &dyn std::error::Error, "a head of the audit was not signed");
         }

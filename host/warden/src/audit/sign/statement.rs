@@ -67,7 +67,7 @@ impl Statement {
         }
         let bytes = signed_bytes(statement.seq, &statement.sha256, &statement.time);
         let signature = STANDARD.decode(&statement.signature).unwrap_or_default();
-        if key.signed(&bytes, &signature) { Ok(statement) } else { Err(Forged::BadSignature) }
+        if key.is_signed(&bytes, &signature) { Ok(statement) } else { Err(Forged::BadSignature) }
     }
 
     /// The head that it is about.
@@ -86,7 +86,7 @@ impl Statement {
 /// # Errors
 /// When the file cannot be read, or holds more than [`STATEMENTS_MAX`].
 pub fn read(path: &Path, key: &PublicKey) -> Result<Vec<Result<Statement, Forged>>, AuditError> {
-    let file = open::for_reading(path)?;
+    let file = open::open_for_read(path)?;
     let end = file.metadata().map_err(AuditError::Read)?.len();
     let mut lines = PositionedReader::new(&file, 0, end);
     let mut found = Vec::new();

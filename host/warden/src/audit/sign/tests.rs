@@ -98,7 +98,7 @@ fn a_key_is_kept_for_its_owner_and_written_over_nothing() {
     let loaded = SecretKey::load(&path).expect("loads");
     assert_eq!(loaded.public(), key.public());
     let public = dir.path().join("key.pem.pub");
-    assert_eq!(PublicKey::named(public.to_str().expect("text")).expect("reads"), key.public());
+    assert_eq!(PublicKey::parse(public.to_str().expect("text")).expect("reads"), key.public());
     assert!(matches!(key.write(&path), Err(KeyError::NotWritten { .. })));
     fs::remove_file(&public).expect("removes");
     assert!(matches!(key.write(&path), Err(KeyError::NotWritten { .. })));
@@ -142,10 +142,10 @@ fn what_is_no_key_is_refused() {
     }
     // No point of the curve, the neutral one, and other lengths.
     for text in [&format!("02{}", "00".repeat(31)), &format!("01{}", "00".repeat(31)), &"00".repeat(32)] {
-        assert!(matches!(PublicKey::named(text), Err(KeyError::NotPublic(_))), "{text}");
+        assert!(matches!(PublicKey::parse(text), Err(KeyError::NotPublic(_))), "{text}");
     }
     for text in ["", "ab", &"ab".repeat(31)] {
-        assert!(PublicKey::named(text).is_err(), "{text}");
+        assert!(PublicKey::parse(text).is_err(), "{text}");
     }
 }
 
@@ -154,8 +154,8 @@ fn a_public_key_is_named_as_base64_and_as_hex() {
     let key = key();
     let base64 = key.public().to_string();
     let hex = hex::encode(STANDARD.decode(&base64).expect("base64"));
-    assert_eq!(PublicKey::named(&base64).expect("a key"), key.public());
-    assert_eq!(PublicKey::named(&hex).expect("a key"), key.public());
+    assert_eq!(PublicKey::parse(&base64).expect("a key"), key.public());
+    assert_eq!(PublicKey::parse(&hex).expect("a key"), key.public());
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_head_that_the_disk_does_not_confirm_is_not_signed() {
     let (dir, path, _) = with_key();
     // Accepts every write, and cannot synchronize.
     let null = fs::File::options().read(true).append(true).open("/dev/null").expect("opens");
-    let mut log = AuditLog::over(null, &dir.path().join("audit.jsonl"), Duration::ZERO).expect("opens");
+    let mut log = AuditLog::from_file(null, &dir.path().join("audit.jsonl"), Duration::ZERO).expect("opens");
     log.signer = Some(Signer::load(&path).expect("loads"));
     let event = AuditEvent::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) });
     log.append(event, Durability::Buffered).expect("appends");

@@ -118,7 +118,7 @@ fn the_longest_line_is_kept_and_found_again() {
 fn a_full_disk_is_an_error_and_changes_nothing() {
     let fixture = Fixture::new();
     let full = OpenOptions::new().read(true).append(true).open("/dev/full").expect("opens");
-    let log = AuditLog::over(full, &fixture.path(), Duration::ZERO).expect("opens");
+    let log = AuditLog::from_file(full, &fixture.path(), Duration::ZERO).expect("opens");
     for _ in 0..2 {
         assert!(matches!(log.append(intent(1), Durability::Synced), Err(AuditError::Write(_))));
         assert_eq!(log.head(), Head::genesis());
@@ -130,7 +130,7 @@ fn a_file_that_cannot_be_written_is_an_error_and_changes_nothing() {
     let fixture = Fixture::with(2);
     let before = fixture.bytes();
     let file = File::open(fixture.path()).expect("opens");
-    let log = AuditLog::over(file, &fixture.path(), Duration::ZERO).expect("opens");
+    let log = AuditLog::from_file(file, &fixture.path(), Duration::ZERO).expect("opens");
     assert!(matches!(log.append(intent(1), Durability::Synced), Err(AuditError::Write(_))));
     assert_eq!(fixture.bytes(), before);
     assert_eq!(fixture.append(), 3);
@@ -142,7 +142,7 @@ fn nothing_is_appended_after_an_unconfirmed_record() {
     let fixture = Fixture::new();
     // Accepts every write, and cannot synchronize.
     let null = OpenOptions::new().read(true).append(true).open("/dev/null").expect("opens");
-    let log = AuditLog::over(null, &fixture.path(), Duration::ZERO).expect("opens");
+    let log = AuditLog::from_file(null, &fixture.path(), Duration::ZERO).expect("opens");
     assert!(matches!(log.append(intent(1), Durability::Synced), Err(AuditError::Sync(_))));
     assert!(matches!(log.append(intent(1), Durability::Synced), Err(AuditError::Unconfirmed)));
     assert!(matches!(log.append(intent(1), Durability::Buffered), Err(AuditError::Unconfirmed)));
@@ -160,7 +160,7 @@ fn a_deleted_log_is_not_written_into_the_void() {
 fn another_holder_is_waited_for_only_so_long() {
     let fixture = Fixture::with(1);
     let file = OpenOptions::new().read(true).append(true).open(fixture.path()).expect("opens");
-    let log = AuditLog::over(file, &fixture.path(), Duration::from_millis(5)).expect("opens");
+    let log = AuditLog::from_file(file, &fixture.path(), Duration::from_millis(5)).expect("opens");
     let holder = File::open(fixture.path()).expect("opens");
     holder.lock().expect("locks");
     assert!(matches!(log.append(intent(1), Durability::Buffered), Err(AuditError::Busy { .. })));

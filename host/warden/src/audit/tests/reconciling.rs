@@ -179,18 +179,18 @@ fn a_checkpoint_of_a_longer_or_another_log_is_ignored() {
 fn whoever_reconciles_waits_for_publications_and_holds_them_off() {
     let fixture = Fixture::with(1);
     let file = OpenOptions::new().read(true).append(true).open(fixture.path()).expect("opens");
-    let log = AuditLog::over(file, &fixture.path(), NOW).expect("opens");
+    let log = AuditLog::from_file(file, &fixture.path(), NOW).expect("opens");
     let other = fixture.log();
-    let (one, two) = (log.publishing().expect("publishes"), other.publishing().expect("publishes as well"));
+    let (one, two) = (log.lock_publishing().expect("publishes"), other.lock_publishing().expect("publishes as well"));
     assert!(matches!(log.open_intents(NOW), Err(AuditError::Busy { .. })));
     drop(one);
     assert!(matches!(other.open_intents(NOW), Err(AuditError::Busy { .. })));
     drop(two);
     let found = other.open_intents(NOW).expect("scans");
-    assert!(matches!(log.publishing(), Err(AuditError::Busy { .. })));
+    assert!(matches!(log.lock_publishing(), Err(AuditError::Busy { .. })));
     assert!(matches!(log.open_intents(NOW), Err(AuditError::Busy { .. })));
     drop(found);
-    let _publishing = log.publishing().expect("publishes");
+    let _publishing = log.lock_publishing().expect("publishes");
 }
 
 #[test]

@@ -202,20 +202,20 @@ fn a_call_is_found_in_whatever_file_tells_of_it_last() {
     let fixture = Fixture::new();
     let log = fixture.rotating(1);
     let call = facts(0).call;
-    assert_eq!(log.landed(&call).expect("reads"), None);
+    assert_eq!(log.find_landed(&call).expect("reads"), None);
     append_some(&log, 2);
     log.append(intent(5), Durability::Buffered).expect("appends");
-    assert_eq!(log.landed(&call).expect("reads"), Some(LandedCall::All(files())));
-    assert_eq!(log.landed(&facts(5).call).expect("reads"), None, "an intent is no outcome");
+    assert_eq!(log.find_landed(&call).expect("reads"), Some(LandedCall::All(files())));
+    assert_eq!(log.find_landed(&facts(5).call).expect("reads"), None, "an intent is no outcome");
     let code = Some(ErrorCode::TimedOut);
     let nothing = CallOutcome { code, files: Vec::new(), ..settled(None) };
     log.append(AuditEvent::Outcome(nothing), Durability::Buffered).expect("appends");
     log.append(intent(6), Durability::Buffered).expect("appends");
-    assert_eq!(log.landed(&call).expect("reads"), None);
+    assert_eq!(log.find_landed(&call).expect("reads"), None);
     let failed = CallOutcome { code, reason: Some("why".into()), ..settled(None) };
     log.append(AuditEvent::Outcome(failed), Durability::Buffered).expect("appends");
     let error = ToolError::new(ErrorCode::TimedOut, "why");
-    assert_eq!(log.landed(&call).expect("reads"), Some(LandedCall::Failed { error, done: files() }));
+    assert_eq!(log.find_landed(&call).expect("reads"), Some(LandedCall::Failed { error, done: files() }));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn what_a_crash_let_happen_is_told_with_what_was_planned() {
         let found = CallOutcome { code, reconciled: true, ..settled(Some(seq)) };
         log.append(AuditEvent::Outcome(found), Durability::Buffered).expect("appends");
         log.append(intent(5), Durability::Buffered).expect("appends");
-        let landed = log.landed(&facts(0).call).expect("reads");
+        let landed = log.find_landed(&facts(0).call).expect("reads");
         assert_eq!(landed, Some(LandedCall::Part { planned: two(), done: files() }), "{rotate_bytes}");
     }
 }

@@ -33,7 +33,7 @@ fn what_reading_finds_is_told_through_links_and_changes_with_the_file() {
     room.save("/shared/d/file", Disposition::CreateNew, b"content").unwrap();
     symlink("d/file", room.host("/shared/link")).unwrap();
     symlink("/etc/passwd", room.host("/shared/out")).unwrap();
-    let found = |at: &str| room.workspace.found(&path(at)).unwrap();
+    let found = |at: &str| room.workspace.read_snapshot(&path(at)).unwrap();
     let file = found("/shared/d/file").expect("there");
     assert_eq!((file.kind, file.bytes), (EntryKind::File, 7));
     assert_eq!(found("/shared/link").as_ref(), Some(&file));
@@ -46,5 +46,5 @@ fn what_reading_finds_is_told_through_links_and_changes_with_the_file() {
     assert_eq!((found("/shared/d"), found("/shared")), (Some(dir), Some(mount)));
     room.save("/shared/d/file", Disposition::Replace, b"another").unwrap();
     assert_ne!(found("/shared/d/file"), Some(file));
-    assert_eq!(room.workspace.found(&path("/etc/passwd")).unwrap_err().code(), ErrorCode::PathDenied);
+    assert_eq!(room.workspace.read_snapshot(&path("/etc/passwd")).unwrap_err().code(), ErrorCode::PathDenied);
 }

@@ -57,13 +57,13 @@ impl Room {
         let outer = tempfile::tempdir().unwrap();
         let config = Config::shared(outer.path().join("workspace"), max_bytes);
         let workspaces = Workspaces::open_with(&config, technique, Mode::from_raw_mode(umask)).unwrap();
-        Self { outer, workspace: (**workspaces.usual()).clone() }
+        Self { outer, workspace: (**workspaces.default_workspace()).clone() }
     }
 
     /// The same directory opened anew, as the next start does.
     pub(super) fn reopened(&self) -> Workspace {
         let config = Config::shared(self.outer.path().join("workspace"), ByteSize::mib(64));
-        (**Workspaces::open(&config).unwrap().usual()).clone()
+        (**Workspaces::open(&config).unwrap().default_workspace()).clone()
     }
 
     pub(super) fn host(&self, guest: &str) -> PathBuf {

@@ -10,7 +10,7 @@ use Disposition::{CreateNew, Replace};
 const MANY: usize = 120;
 
 fn big() -> Arc<CallBudget> {
-    Arc::new(CallBudget::new(ByteSize::mib(50), || None).of_changes(Limits::CEILING.changes))
+    Arc::new(CallBudget::new(ByteSize::mib(50), || None).with_changes(Limits::CEILING.changes))
 }
 
 /// A plan of so many small files below `/shared/d`.

@@ -40,7 +40,7 @@ impl House {
     }
 
     fn at(&self, sender: &str, session: &str) -> Arc<Workspace> {
-        self.workspaces.at(&place(&self.workspaces, sender, session)).unwrap()
+        self.workspaces.open_for(&place(&self.workspaces, sender, session)).unwrap()
     }
 
     /// The session's folder on the host, whether it is there or not.
@@ -70,12 +70,12 @@ fn open(outer: &Path, users: Users, max_bytes: ByteSize) -> Workspaces {
 /// The place of a call; no session for "".
 fn place(workspaces: &Workspaces, sender: &str, session: &str) -> FileOwner {
     let turn = TurnId::new("t");
-    FileOwner::of(&CallFacts {
+    FileOwner::from_facts(&CallFacts {
         call: turn.call(0),
         turn,
         session: (!session.is_empty()).then(|| SessionId::new(session)),
         caller: Caller { channel: "telegram".into(), sender: sender.into() },
-        own_workspace: workspaces.per_user(),
+        own_workspace: workspaces.is_per_user(),
         tool: "t".into(),
         component_sha256: None,
         policy_sha256: None,
@@ -243,7 +243,7 @@ fn what_was_not_used_for_long_goes_and_nothing_else() {
     assert_eq!(another.expire(now).sessions, 1);
     assert!(!locked.exists());
     // It comes back empty.
-    let again = another.at(&place(&another, "1", "old")).unwrap();
+    let again = another.open_for(&place(&another, "1", "old")).unwrap();
     assert_eq!(bytes_of(&again, "/tmp/d/file"), None);
     save(&again, "/tmp/d/file", b"new").unwrap();
 }
@@ -253,12 +253,12 @@ fn a_folder_that_somebody_keeps_locked_is_given_up() {
     let house = House::new(Users::Shared);
     let session = place(&house.workspaces, "1", "s");
     let made = house.another();
-    save(&made.at(&session).unwrap(), "/tmp/file", b"x").unwrap();
+    save(&made.open_for(&session).unwrap(), "/tmp/file", b"x").unwrap();
     drop(made);
     // As a removal has it for one rename.
     let lock = fs::File::open(house.folder("1", "s")).unwrap();
     flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
-    let refused = house.workspaces.at(&session).map(|_| ()).unwrap_err().to_string();
+    let refused = house.workspaces.open_for(&session).map(|_| ()).unwrap_err().to_string();
     let folder = house.folder("1", "s");
     assert!(refused.starts_with(&format!("{} is kept locked", folder.display())), "{refused}");
     assert_eq!(house.workspaces.open_now(), 0);
@@ -278,7 +278,7 @@ fn a_session_is_used_by_each_of_its_calls() {
     for workspaces in [&house.workspaces, &another] {
         let folder = house.used("s", LONG * 2);
         assert!(age(&folder) > LONG);
-        let workspace = workspaces.at(&place(workspaces, "1", "s")).unwrap();
+        let workspace = workspaces.open_for(&place(workspaces, "1", "s")).unwrap();
         assert!(age(&folder) < LONG);
         assert_eq!(bytes_of(&workspace, "/tmp/file"), Some(1));
     }
@@ -342,13 +342,13 @@ fn one_quota_holds_over_all_sessions_and_users() {
     for users in [Users::Shared, Users::PerUser] {
         let outer = tempfile::tempdir().unwrap();
         let workspaces = open(outer.path(), users, ByteSize::kib(10));
-        let at = |sender, session| workspaces.at(&place(&workspaces, sender, session)).unwrap();
+        let at = |sender, session| workspaces.open_for(&place(&workspaces, sender, session)).unwrap();
         save(&at("1", "a"), "/tmp/x", &[0; 4096]).unwrap();
         save(&at("2", "b"), "/tmp/x", &[0; 3072]).unwrap();
         save(&at("2", "b"), "/shared/x", &[0; 2048]).unwrap();
         // Kept as the files land, and as a later start measures them.
         for workspaces in [&workspaces, &open(outer.path(), users, ByteSize::kib(10))] {
-            let one = workspaces.at(&place(workspaces, "1", "a")).unwrap();
+            let one = workspaces.open_for(&place(workspaces, "1", "a")).unwrap();
             let error = save(&one, "/tmp/y", &[0; 1025]).unwrap_err();
             assert_eq!(error.code, ErrorCode::QuotaExceeded, "{error}");
         }
@@ -358,7 +358,7 @@ fn one_quota_holds_over_all_sessions_and_users() {
         hidden.write(format!("{PREFIX}x"), [0; 9000]).unwrap();
         hidden.remove_file("y").unwrap();
         let later = open(outer.path(), users, ByteSize::kib(10));
-        let one = later.at(&place(&later, "3", "c")).unwrap();
+        let one = later.open_for(&place(&later, "3", "c")).unwrap();
         save(&one, "/tmp/z", &[0; 1024]).unwrap();
     }
 }
@@ -372,11 +372,11 @@ fn a_folder_that_is_a_link_is_not_a_session_s() {
     let user = house.root().join("users/telegram-1");
     for linked in [folder.join("tmp"), folder, user.join("sessions"), user.join("shared"), user.clone()] {
         let another = open(house.outer.path(), Users::PerUser, ByteSize::mib(64));
-        another.at(&place(&another, "1", "s")).unwrap();
+        another.open_for(&place(&another, "1", "s")).unwrap();
         fs::remove_dir_all(&linked).unwrap();
         symlink(&elsewhere, &linked).unwrap();
         let another = open(house.outer.path(), Users::PerUser, ByteSize::mib(64));
-        let Err(error) = another.at(&place(&another, "1", "s")) else { panic!("it opened") };
+        let Err(error) = another.open_for(&place(&another, "1", "s")) else { panic!("it opened") };
         assert!(error.to_string().contains("must be a directory"), "{error}");
         // Nor is anything removed through it.
         let kept = elsewhere.join(format!("{PREFIX}kept"));

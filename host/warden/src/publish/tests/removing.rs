@@ -77,10 +77,10 @@ fn names_go_and_what_they_lead_to_stays() {
                     effect,
                     Effect::Removed(RemoveRecord { path: at.clone(), removed: kind, entries: 1 })
                 );
-                assert_eq!(room.workspace.happened(&effect).unwrap(), None, "{name}");
+                assert_eq!(room.workspace.find_effect(&effect).unwrap(), None, "{name}");
                 assert_eq!(room.workspace.publish(vec![step]).unwrap(), std::slice::from_ref(&effect));
                 assert!(fs::symlink_metadata(room.host(&at)).is_err());
-                assert_eq!(room.workspace.happened(&effect).unwrap(), Some(effect));
+                assert_eq!(room.workspace.find_effect(&effect).unwrap(), Some(effect));
             }
             assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 0);
             assert_eq!(fs::read(room.outside().join("secret")).unwrap(), b"secret");
@@ -192,7 +192,7 @@ fn what_cannot_be_deleted_is_back_and_listed() {
         return;
     }
     room.save("/vault/other", CreateNew, &[0; 1 << 10]).unwrap();
-    let before = room.workspace.inner.quota.landed();
+    let before = room.workspace.inner.quota.landed_bytes();
     let error = room.remove("/shared/d", Contents::Remove).unwrap_err();
     assert_eq!(error.code, WriteFailed);
     assert!(
@@ -205,7 +205,7 @@ fn what_cannot_be_deleted_is_back_and_listed() {
     assert_eq!(fs::read(dir.join("a/b/stubborn")).unwrap(), b"stays");
     assert!(!dir.join("z").exists());
     assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 1);
-    assert_eq!(room.workspace.inner.quota.landed(), before - (5 << 10));
+    assert_eq!(room.workspace.inner.quota.landed_bytes(), before - (5 << 10));
     drop(stubborn);
     room.remove("/shared/d", Contents::Remove).unwrap();
     assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 0);
@@ -329,7 +329,7 @@ fn a_mount_inside_is_never_entered_removed_or_moved() {
 #[test]
 fn what_a_removal_frees_is_what_a_walk_misses() {
     let room = Room::with(StagingMethod::detect(), 0o022, ByteSize::kib(100));
-    let held = || room.workspace.inner.quota.landed();
+    let held = || room.workspace.inner.quota.landed_bytes();
     let kib = |n: usize| vec![1; n << 10];
     room.save("/shared/file", CreateNew, &kib(4)).unwrap();
     room.save("/shared/d/one", CreateNew, &kib(8)).unwrap();
@@ -360,7 +360,7 @@ fn too_many_entries_and_a_stop_end_the_count() {
     assert_eq!(count(40).unwrap(), TreeCount { entries: 40, bytes: 40 });
     let why = count(39).unwrap_err();
     assert!(matches!(why, Uncounted::TooMany(counted) if counted.entries == 39));
-    let error = remove::uncounted(&path("/shared/d"), why);
+    let error = remove::uncounted_error(&path("/shared/d"), why);
     assert_eq!(error.code(), ErrorCode::TooLarge);
     assert!(error.to_string().contains("more than 1000000 entries"), "{error}");
 
@@ -407,10 +407,10 @@ fn a_removal_that_a_crash_cut_off_happened_and_the_next_starts_finish_it() {
     );
     let effect = plan.effect();
     drop(plan);
-    assert_eq!(room.workspace.happened(&effect).unwrap(), None);
+    assert_eq!(room.workspace.find_effect(&effect).unwrap(), None);
     // As far as a removal comes in one step.
     fs::rename(room.host("/shared/d"), room.host("/shared").join(format!("{PREFIX}0"))).unwrap();
-    assert_eq!(room.workspace.happened(&effect).unwrap(), Some(effect));
+    assert_eq!(room.workspace.find_effect(&effect).unwrap(), Some(effect));
     let shared = room.workspace.mount("/shared").unwrap();
     let swept = |removed, left| SweepResult { removed, left };
     assert_eq!(sweep(shared, 0).unwrap(), swept(0, 1));

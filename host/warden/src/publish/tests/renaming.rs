@@ -96,15 +96,15 @@ fn files_and_directories_move_with_everything() {
             inode,
         };
         assert_eq!(intent, [Effect::Moved(moved)]);
-        assert_eq!(room.workspace.happened(&intent[0]).unwrap(), None);
+        assert_eq!(room.workspace.find_effect(&intent[0]).unwrap(), None);
         assert_eq!(room.workspace.publish(plan).unwrap(), intent);
-        assert_eq!(room.workspace.happened(&intent[0]).unwrap(), Some(intent[0].clone()));
+        assert_eq!(room.workspace.find_effect(&intent[0]).unwrap(), Some(intent[0].clone()));
         assert_eq!(fs::read(room.host("/tmp/new/parents/d/e/file")).unwrap(), b"12345");
         assert!(!room.host("/shared/d").exists());
 
         room.rename("/tmp/new/parents/d/e/file", "/vault/file", Replace).unwrap();
         assert_eq!(mode_of(&room.host("/vault/file")), 0o4751);
-        assert_eq!(room.workspace.happened(&intent[0]).unwrap(), Some(intent[0].clone()));
+        assert_eq!(room.workspace.find_effect(&intent[0]).unwrap(), Some(intent[0].clone()));
     }
 }
 
@@ -132,7 +132,7 @@ fn of_two_names_of_one_file_one_stays() {
     let effect = room.rename("/shared/a", "/shared/b", Replace).unwrap().remove(0);
     assert!(!at("a").exists());
     assert_eq!(fs::read(at("b")).unwrap(), b"content");
-    assert!(room.workspace.happened(&effect).unwrap().is_some());
+    assert!(room.workspace.find_effect(&effect).unwrap().is_some());
 }
 
 #[test]
@@ -227,14 +227,14 @@ fn between_filesystems_a_file_is_copied_and_its_source_removed_if_unchanged() {
     assert_eq!(fs::read(&target).unwrap(), b"new");
     assert!(!source.exists());
     for effect in &intent {
-        assert_eq!(room.workspace.happened(effect).unwrap().as_ref(), Some(effect));
+        assert_eq!(room.workspace.find_effect(effect).unwrap().as_ref(), Some(effect));
     }
 }
 
 #[test]
 fn what_a_rename_replaces_is_free_again() {
     let room = Room::with(StagingMethod::detect(), 0o022, ByteSize::kib(10));
-    let held = || room.workspace.inner.quota.landed();
+    let held = || room.workspace.inner.quota.landed_bytes();
     room.save("/shared/a", CreateNew, &[0; 4 << 10]).unwrap();
     room.save("/shared/b", CreateNew, &[0; 5 << 10]).unwrap();
     room.rename("/shared/a", "/tmp/a", CreateNew).unwrap();

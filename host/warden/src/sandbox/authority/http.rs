@@ -89,16 +89,16 @@ impl Exchanges {
         let body = std::mem::take(&mut self.pending);
         let sent = body.len() as u64;
         self.ever = self.ever.saturating_add(1);
-        if let Some(failure) = self.too_many() {
+        if let Some(failure) = self.check_count() {
             let asked = RequestRecord { method: request.method, host: String::new(), path: String::new() };
             if self.ever == REQUESTS_MAX + 1 || self.ever <= REQUESTS_MAX {
                 self.note(ExchangeNote::failed(asked, failure.clone()))?;
             }
-            return Ok(Reply::HttpFailed(self.refused(failure)));
+            return Ok(Reply::HttpFailed(self.note_refused(failure)));
         }
         let Self { access: WebAccess { web, note }, terms, unaudited, .. } = self;
         let mut witness = |asked: &RequestRecord, fate: RequestFate| {
-            let Some(noted) = ExchangeNote::of(asked, fate, sent) else { return Ok(()) };
+            let Some(noted) = ExchangeNote::new(asked, fate, sent) else { return Ok(()) };
             note(noted).map_err(|error| {
                 let failure = HttpFailure::new(FailureKind::Late, &error.message);
                 *unaudited = Some(error);
@@ -115,11 +115,11 @@ impl Exchanges {
                 self.open.insert(id, OpenExchange { asked, status: head.status, bytes: sent, body });
                 Ok(Reply::HttpHead(id, head))
             }
-            Err(failure) => Ok(Reply::HttpFailed(self.refused(failure))),
+            Err(failure) => Ok(Reply::HttpFailed(self.note_refused(failure))),
         }
     }
 
-    fn too_many(&self) -> Option<HttpFailure> {
+    fn check_count(&self) -> Option<HttpFailure> {
         let said = if self.ever > REQUESTS_MAX {
             format!("this call made {REQUESTS_MAX} requests, the most that one call may")
         } else if self.open.len() >= ANSWERS_MAX {
@@ -143,7 +143,7 @@ impl Exchanges {
             }
             Err(failure) => {
                 self.end(id, Some(failure.clone()))?;
-                Ok(Reply::HttpFailed(self.refused(failure)))
+                Ok(Reply::HttpFailed(self.note_refused(failure)))
             }
         }
     }
@@ -167,11 +167,11 @@ impl Exchanges {
     }
 
     /// Why a request was refused, the last one that was.
-    pub(super) fn denied(&self) -> Option<&str> {
+    pub(super) fn last_denial(&self) -> Option<&str> {
         self.denied.as_deref()
     }
 
-    fn refused(&mut self, failure: HttpFailure) -> HttpFailure {
+    fn note_refused(&mut self, failure: HttpFailure) -> HttpFailure {
         if failure.kind == FailureKind::Denied {
             self.denied = Some(failure.message.clone());
         }
@@ -194,7 +194,7 @@ impl ExchangeNote {
     }
 
     /// What is written down of a request before its answer is read, if anything.
-    fn of(asked: &RequestRecord, fate: RequestFate, sent: u64) -> Option<Self> {
+    fn new(asked: &RequestRecord, fate: RequestFate, sent: u64) -> Option<Self> {
         let asked = asked.clone();
         match fate {
             // What only asks changes nothing there, and its one record tells what came of it.

@@ -43,12 +43,12 @@ impl Authority {
             return Err(ToolError::new(ErrorCode::QuotaExceeded, said));
         }
         let source = |path: String| {
-            let body = self.named(&path)?;
+            let body = self.permitted_body(&path)?;
             Ok(OutgoingFile { body, name: None, mime_type: None })
         };
         let files = files.into_iter().map(source).collect::<Result<_, ToolError>>()?;
         let limits = *self.permit.limits();
-        let stopped = || self.clock.useless().map(|stopped| stopped.to_tool_error(&limits));
+        let stopped = || self.clock.stop_reason().map(|stopped| stopped.to_tool_error(&limits));
         people.send(of, MessageToSend { to, text, files, workflow }, &stopped)
     }
 

@@ -19,7 +19,7 @@ impl Authority {
     }
 
     pub(super) fn stage(&mut self, path: &str, disposition: Disposition) -> Result<StagedId, ToolError> {
-        let path = self.judged(path)?;
+        let path = self.judged_path(path)?;
         let disposition = match self.permit.entry() {
             // A command decides neither what is published nor over what.
             EntryCall::Command(call) => {
@@ -85,7 +85,7 @@ impl Authority {
         disposition: Disposition,
     ) -> Result<Planning, ToolError> {
         self.may_change_names()?;
-        let (from, to) = (self.judged(from)?, self.judged(to)?);
+        let (from, to) = (self.judged_path(from)?, self.judged_path(to)?);
         self.may_go(&from)?;
         let disposition = self.as_approved(&to, disposition)?;
         let (steps, summary) = self.workspace()?.plan_rename(&from, &to, disposition, &self.budget)?;
@@ -95,7 +95,7 @@ impl Authority {
 
     pub(super) fn remove(&mut self, path: &str, contents: Contents) -> Result<Planning, ToolError> {
         self.may_change_names()?;
-        let path = self.judged(path)?;
+        let path = self.judged_path(path)?;
         self.may_go(&path)?;
         let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;
         let summary = step.summary();

@@ -32,7 +32,7 @@ impl Room {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let config = publish::Config::shared(dir.path().join("workspace"), ByteSize::mib(1));
-        let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
+        let workspace = Workspaces::open(&config).expect("a workspace").default_workspace().clone();
         Self { dir, workspace }
     }
 
@@ -57,11 +57,11 @@ impl Room {
         let arguments = serde_json::json!({ "path": "/shared/mine", "to": "/shared/other" });
         let call = JudgedCall { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
         let Verdict::Ask(ask) = judge(call, policy) else { panic!("it asks") };
-        let look = |path: &GuestPath| (path.clone(), self.workspace.seen(path).expect("looked at"));
+        let look = |path: &GuestPath| (path.clone(), self.workspace.snapshot(path).expect("looked at"));
         let there = ask.writes().iter().map(look).collect();
-        let find = |path: &GuestPath| (path.clone(), self.workspace.found(path).expect("looked at"));
+        let find = |path: &GuestPath| (path.clone(), self.workspace.read_snapshot(path).expect("looked at"));
         let found = ask.reads().iter().map(find).collect();
-        let permit = match ask.given(&Facts { there, found, ..Facts::default() }) {
+        let permit = match ask.decide(&Facts { there, found, ..Facts::default() }) {
             Verdict::Permit(permit) => permit,
             Verdict::Ask(ask) => {
                 let sha256 = ask.sha256("shown");
@@ -254,7 +254,7 @@ fn a_report_is_one_short_line_whatever_a_guest_says() {
 struct Postbox(Mutex<Vec<String>>);
 
 impl crate::messaging::Messaging for Postbox {
-    fn serves(&self, _: &str) -> Result<(), ToolError> {
+    fn check_served(&self, _: &str) -> Result<(), ToolError> {
         Ok(())
     }
 

@@ -56,7 +56,7 @@ pub(super) fn converse(
     };
     let late = || {
         release_if(|processor| processor.is_late());
-        clock.stop().is_some() && clock.over_for() >= KILL_GRACE
+        clock.stop().is_some() && clock.overdue_by() >= KILL_GRACE
     };
     let bytes_max = REQUEST_BYTES_MAX + result_bytes_max;
     loop {

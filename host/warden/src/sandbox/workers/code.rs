@@ -3,13 +3,13 @@
 //!
 //! It looks into no code, and runs none.
 
-use super::not_started;
+use super::start_error;
 use super::process::Worker;
-use super::program::{let_go, sealed};
+use super::program::{let_go, seal_memory_file};
 use super::starter::{WorkerSpec, WorkerStarter};
 use crate::sandbox::binary::{Binary, ComponentBytes};
 use crate::sandbox::cache::CompileCache;
-use crate::sandbox::notice::compiling;
+use crate::sandbox::notice::report_compiling;
 use crate::sandbox::{COMPONENT_BYTES_MAX, SandboxError};
 use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_ipc::{Broken, COMPILED_BYTES_MAX, Compiled, Socket, ToWorker, decode};
@@ -63,7 +63,7 @@ impl CodeStore {
             return self.hold(binary, &code);
         }
         // One process compiles a component; who comes meanwhile finds it in the cache.
-        compiling(bytes.len(), || {
+        report_compiling(bytes.len(), || {
             let turn = self.cache.wait_for_turn(binary.sha256(), self.compile_time.0);
             let waited = turn.as_ref().is_some_and(|turn| turn.waited);
             match waited.then(|| self.cache.code(binary.sha256())).flatten() {
@@ -92,7 +92,7 @@ impl CodeStore {
     }
 
     fn hold(&self, binary: &Binary, code: &[u8]) -> Result<Arc<OwnedFd>, SandboxError> {
-        let file = Arc::new(sealed("cofferdam-code", &[code], MemfdFlags::NOEXEC_SEAL).map_err(not_started)?);
+        let file = Arc::new(seal_memory_file("cofferdam-code", &[code], MemfdFlags::NOEXEC_SEAL).map_err(start_error)?);
         self.held().keep(binary.sha256(), code.len(), file.clone());
         Ok(file)
     }
@@ -110,7 +110,7 @@ impl CodeStore {
         }
         // Over all its threads, and in case nobody is left to end it.
         let cpu_seconds = self.compile_time.0.as_secs_f64().ceil() as u64;
-        let mut worker = starter.worker(WorkerSpec::Compile { cpu_seconds }).map_err(not_started)?;
+        let mut worker = starter.worker(WorkerSpec::Compile { cpu_seconds }).map_err(start_error)?;
         let started = Instant::now();
         let late = || started.elapsed() >= self.compile_time.0;
         let hold = |code: &[u8]| {
@@ -139,9 +139,9 @@ impl CodeStore {
                 let bytes_max = ByteSize(COMPILED_BYTES_MAX as u64);
                 format!("its machine code has more than {bytes_max}; make it smaller")
             }
-            broken => match worker.ended_by() {
+            broken => match worker.end_signal() {
                 Some(libc::SIGXCPU) => too_slow(),
-                _ => format!("its process ended ({}; {broken})", worker.epitaph()),
+                _ => format!("its process ended ({}; {broken})", worker.describe_end()),
             },
         })
     }

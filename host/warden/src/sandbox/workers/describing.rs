@@ -21,7 +21,7 @@ pub(super) fn describe_in(
     grants: &Grants,
     point: &EntryPoint,
 ) -> Result<Description, SandboxError> {
-    match described(&mut worker.socket, grants, point) {
+    match describe_component(&mut worker.socket, grants, point) {
         Ok(Ok(description)) => Ok(description),
         Ok(Err(DescribeError::Link(why))) => Err(SandboxError::Link(why)),
         Ok(Err(DescribeError::Describe(why))) => Err(SandboxError::Describe(why)),
@@ -31,7 +31,7 @@ pub(super) fn describe_in(
             Err(SandboxError::Describe(format!("it did not finish within {time}")))
         }
         Err(broken) => {
-            let how = worker.epitaph();
+            let how = worker.describe_end();
             Err(SandboxError::Describe(format!("its process ended ({how}; {broken})")))
         }
     }
@@ -52,7 +52,7 @@ pub(super) fn functions_in(worker: &mut Worker) -> Result<Functions, SandboxErro
     listed.map_err(|broken| SandboxError::Describe(format!("its functions are not listed: {broken}")))
 }
 
-fn described(
+fn describe_component(
     socket: &mut Socket,
     grants: &Grants,
     point: &EntryPoint,
@@ -77,7 +77,7 @@ mod tests {
         peer.write_all(&header).expect("there is room");
         peer.shutdown(std::net::Shutdown::Write).expect("open");
         let mut socket = Socket::of_gateway(ours.into());
-        described(&mut socket, &Grants::NOTHING, &EntryPoint::Tool).expect_err("there is no answer")
+        describe_component(&mut socket, &Grants::NOTHING, &EntryPoint::Tool).expect_err("there is no answer")
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl<W> IdleWorkers<W> {
 
     /// Those that waited for so long.
     #[must_use = "what waited too long must be ended"]
-    pub(super) fn expired(&mut self, waited: impl Fn(&W) -> Duration) -> Vec<W> {
+    pub(super) fn take_expired(&mut self, waited: impl Fn(&W) -> Duration) -> Vec<W> {
         let (expired, rest) =
             self.0.drain(..).partition::<Vec<_>, _>(|worker| waited(worker) >= IDLE_TIME_MAX);
         self.0 = rest.into();
@@ -75,8 +75,8 @@ mod tests {
         for ms in [most + 1, most, most - 1, 0] {
             assert_eq!(idle.keep(ms), None);
         }
-        assert_eq!(idle.expired(waited), [most + 1, most]);
-        assert_eq!(idle.expired(waited), [0; 0]);
+        assert_eq!(idle.take_expired(waited), [most + 1, most]);
+        assert_eq!(idle.take_expired(waited), [0; 0]);
         assert_eq!(idle.take(|_| true), Some(0));
     }
 }

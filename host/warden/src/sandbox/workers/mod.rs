@@ -27,6 +27,6 @@ pub use program::{WORKER_SHA256, worker_bytes};
 
 use super::SandboxError;
 
-fn not_started(error: std::io::Error) -> SandboxError {
+fn start_error(error: std::io::Error) -> SandboxError {
     SandboxError::Engine(error.to_string())
 }

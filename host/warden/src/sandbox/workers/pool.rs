@@ -9,7 +9,7 @@ use super::answer::{HostCalls, converse};
 use super::code::CodeStore;
 use super::describing::{describe_in, functions_in};
 use super::idle::{IDLE_TIME_MAX, IdleWorkers};
-use super::not_started;
+use super::start_error;
 use super::process::Worker;
 use super::starter::{WorkerSpec, WorkerStarter, lock};
 use crate::sandbox::SandboxError;
@@ -167,7 +167,7 @@ impl Pool {
                 self.give_back(worker);
                 ended
             }
-            Err(broken) => Err(died(worker, &broken, binary.sha256())),
+            Err(broken) => Err(worker_error(worker, &broken, binary.sha256())),
         }
     }
 
@@ -180,10 +180,10 @@ impl Pool {
         loop {
             let mut worker = lock(&self.idle).take(fits)?;
             match worker.socket.is_quiet() {
-                Ok(()) if worker.waited() >= IDLE_TIME_MAX => {}
+                Ok(()) if worker.idle_for() >= IDLE_TIME_MAX => {}
                 Ok(()) => return Some(worker),
                 Err(Broken::Closed) => {
-                    tracing::warn!(how = worker.epitaph(), "an idle worker died; another takes its place");
+                    tracing::warn!(how = worker.describe_end(), "an idle worker died; another takes its place");
                 }
                 Err(broken) => {
                     COUNTS.workers.killed.add(1);
@@ -202,13 +202,13 @@ impl Pool {
             Err(error) => error,
         };
         let said = error.get_ref().and_then(|source| source.downcast_ref::<StartError>());
-        let Some(StartError::Code(why)) = said else { return Err(not_started(error)) };
+        let Some(StartError::Code(why)) = said else { return Err(start_error(error)) };
         // The program holds no bytes of an embedded one to compile.
         let Some(bytes) = binary.bytes() else { return Err(SandboxError::Embedded(why.clone())) };
         // Compiled on another machine, or damaged in a way that its checksum does not know.
         tracing::warn!(component = &binary.sha256()[..12], %error, "compiling it once more");
         let code = self.code.renew(&self.starter, binary, bytes)?;
-        self.starter.worker(spec(&key, code)).map_err(not_started)
+        self.starter.worker(spec(&key, code)).map_err(start_error)
     }
 
     fn give_back(&self, mut worker: Worker) {
@@ -243,13 +243,13 @@ fn millis(time: Duration) -> u64 {
 }
 
 /// The error of a call whose worker is of no use any more; why it had to stop is said by its clock.
-fn died(mut worker: Worker, broken: &Broken, sha256: &str) -> ToolError {
+fn worker_error(mut worker: Worker, broken: &Broken, sha256: &str) -> ToolError {
     let component = &sha256[..12];
     COUNTS.workers.killed.add(1);
     match broken {
         Broken::Stopped => ToolError::new(ErrorCode::TimedOut, "the deadline passed; nothing was changed"),
         Broken::Closed => {
-            let how = worker.epitaph();
+            let how = worker.describe_end();
             tracing::error!(component, how, "a worker died during a call");
             let said = format!("the tool's sandbox process died ({how}) and nothing was changed");
             ToolError::new(ErrorCode::Trapped, said)

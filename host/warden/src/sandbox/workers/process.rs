@@ -76,7 +76,7 @@ impl Worker {
     ) -> io::Result<Self> {
         let SpareWorker { child, socket } = spare;
         // From here on dropping it ends the process.
-        let placement = Placement::of(Pid::from_child(&child));
+        let placement = Placement::new(Pid::from_child(&child));
         let (child, reaper, served) = (Some(child), reaper.clone(), Instant::now());
         let mut worker = Self { child, socket, placement, calls: 0, spec, served, reaper };
         worker.socket.set_patience(PATIENCE)?;
@@ -95,9 +95,9 @@ impl Worker {
             .and_then(|()| worker.socket.receive(READY_BYTES_MAX, late, |bytes| decode::<Ready>(bytes)));
         match ready {
             Ok(Ok(report)) => isolation.demand(&report).map(|()| worker).map_err(io::Error::other),
-            Ok(Err(why)) => Err(io::Error::other(bounded(why))),
+            Ok(Err(why)) => Err(io::Error::other(one_line(why))),
             Err(Broken::Closed) => {
-                Err(io::Error::other(format!("a worker ended at its start: {}", worker.epitaph())))
+                Err(io::Error::other(format!("a worker ended at its start: {}", worker.describe_end())))
             }
             Err(broken) => Err(io::Error::other(format!("a worker does not start: {broken}"))),
         }
@@ -113,13 +113,13 @@ impl Worker {
     }
 
     /// How long it waits since a guest ran in it.
-    pub(super) fn waited(&self) -> Duration {
+    pub(super) fn idle_for(&self) -> Duration {
         if self.calls == 0 { Duration::ZERO } else { self.served.elapsed() }
     }
 
     /// How it ended, in words, for a worker that closed its socket.
-    pub(super) fn epitaph(&mut self) -> String {
-        match self.ending() {
+    pub(super) fn describe_end(&mut self) -> String {
+        match self.try_wait() {
             Ok(Some(status)) => match status.signal() {
                 Some(signal) => format!("killed by signal {signal}"),
                 None => format!("exit status {}", status.code().unwrap_or_default()),
@@ -130,11 +130,11 @@ impl Worker {
     }
 
     /// The signal that ended a worker which closed its socket.
-    pub(super) fn ended_by(&mut self) -> Option<i32> {
-        self.ending().ok().flatten().and_then(|status| status.signal())
+    pub(super) fn end_signal(&mut self) -> Option<i32> {
+        self.try_wait().ok().flatten().and_then(|status| status.signal())
     }
 
-    fn ending(&mut self) -> io::Result<Option<ExitStatus>> {
+    fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         let Some(child) = &mut self.child else { return Ok(None) };
         // It closed its socket, so it is ending; a moment is enough unless the system holds it.
         for _ in 0..50 {
@@ -148,7 +148,7 @@ impl Worker {
 }
 
 /// A worker's words, which may be anything, on a line.
-fn bounded(why: StartError) -> StartError {
+fn one_line(why: StartError) -> StartError {
     let line = |text: String| cofferdam_core::text::one_line(&text, 500);
     match why {
         StartError::Confine(why) => StartError::Confine(line(why)),
@@ -170,7 +170,7 @@ impl Drop for Worker {
 }
 
 fn spawn(socket: OwnedFd) -> io::Result<Child> {
-    let mut command = Command::new(program::path().map_err(not_from_memory)?);
+    let mut command = Command::new(program::path().map_err(memfd_error)?);
     command
         .arg0("cofferdam-worker")
         .env_clear()
@@ -180,12 +180,12 @@ fn spawn(socket: OwnedFd) -> io::Result<Child> {
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    confine::spawn_expendable(|| command.spawn()).map_err(not_from_memory)
+    confine::spawn_expendable(|| command.spawn()).map_err(memfd_error)
 }
 
 /// With what to do about it: the system may refuse to make a memory file that can be run, or to run
 /// it.
-fn not_from_memory(error: io::Error) -> io::Error {
+fn memfd_error(error: io::Error) -> io::Error {
     let mend = match error.kind() {
         io::ErrorKind::PermissionDenied => "; where sysctl vm.memfd_noexec is 2, set it to 1",
         io::ErrorKind::NotFound => "; it is started through /proc, which must be mounted",

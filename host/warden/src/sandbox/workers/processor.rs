@@ -47,7 +47,7 @@ pub fn run_anywhere() {
 
 impl Placement {
     /// Of a process that runs anywhere.
-    pub(super) fn of(worker: Pid) -> Self {
+    pub(super) fn new(worker: Pid) -> Self {
         Self { worker, only: None }
     }
 
@@ -58,13 +58,13 @@ impl Placement {
         let anywhere = ANYWHERE.get_or_init(|| sched_getaffinity(None).unwrap_or_default());
         let processor = least_used(anywhere)?;
         if ONLY.get() != Some(processor) {
-            sched_setaffinity(None, &only(processor)).ok()?;
+            sched_setaffinity(None, &single_cpu(processor)).ok()?;
             ONLY.set(Some(processor));
         }
         CALLS[processor].fetch_add(1, Ordering::Relaxed);
         let shared = SharedProcessor { placement: self, processor, since: Instant::now() };
         if shared.placement.only != Some(processor) {
-            if sched_setaffinity(Some(shared.placement.worker), &only(processor)).is_err() {
+            if sched_setaffinity(Some(shared.placement.worker), &single_cpu(processor)).is_err() {
                 shared.release();
                 return None;
             }
@@ -106,7 +106,7 @@ fn least_used(anywhere: &CpuSet) -> Option<usize> {
     (0..CpuSet::MAX_CPU).filter(|&processor| several && anywhere.is_set(processor)).min_by_key(calls)
 }
 
-fn only(processor: usize) -> CpuSet {
+fn single_cpu(processor: usize) -> CpuSet {
     let mut set = CpuSet::new();
     set.set(processor);
     set
@@ -126,7 +126,7 @@ mod tests {
     impl Process {
         fn start() -> (Self, Placement) {
             let child = Command::new("sleep").arg("60").spawn().expect("a process");
-            let placement = Placement::of(Pid::from_child(&child));
+            let placement = Placement::new(Pid::from_child(&child));
             (Self(child), placement)
         }
     }

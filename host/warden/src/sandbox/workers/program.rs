@@ -27,7 +27,7 @@ pub(super) fn path() -> io::Result<PathBuf> {
         Some(program) => program,
         // Two at once make two, and one of them stays.
         None => {
-            let made = sealed("cofferdam-worker", &[WORKER], MemfdFlags::EXEC)?;
+            let made = seal_memory_file("cofferdam-worker", &[WORKER], MemfdFlags::EXEC)?;
             let_go(WORKER);
             PROGRAM.get_or_init(|| made)
         }
@@ -56,7 +56,7 @@ pub(super) fn let_go(embedded: &'static [u8]) {
 ///
 /// # Errors
 /// What the system says.
-pub(super) fn sealed(name: &str, parts: &[&[u8]], kind: MemfdFlags) -> io::Result<OwnedFd> {
+pub(super) fn seal_memory_file(name: &str, parts: &[&[u8]], kind: MemfdFlags) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let made = match memfd_create(name, flags | kind) {
         // Linux before 6.3 does not know whether one may be run: all may.
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_is_sealed_is_as_it_was_and_stays_so() {
-        let sealed = File::from(sealed("test", &[b"by", b"tes"], MemfdFlags::NOEXEC_SEAL).expect("made"));
+        let sealed = File::from(seal_memory_file("test", &[b"by", b"tes"], MemfdFlags::NOEXEC_SEAL).expect("made"));
         assert_eq!(
             std::io::read_to_string(File::open(path_of(&sealed)).expect("open")).expect("read"),
             "bytes"

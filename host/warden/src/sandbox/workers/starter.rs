@@ -120,7 +120,7 @@ fn run(
             Err(RecvTimeoutError::Disconnected) => return,
         }
         spare.refill();
-        let expired = idle.upgrade().map(|idle| lock(&idle).expired(Worker::waited));
+        let expired = idle.upgrade().map(|idle| lock(&idle).take_expired(Worker::idle_for));
         // After the lock is let go: that kills processes.
         drop(expired);
     }

@@ -2,7 +2,7 @@
 
 /// The lines that go, and those that come. All that differs between the texts is in them, line ends
 /// included.
-pub(super) fn differing<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
+pub(super) fn diff_lines<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
     let (mut old, mut new) = (lines(old), lines(new));
     while old.len() > 1 && new.len() > 1 && old.last() == new.last() {
         old.pop();
@@ -35,7 +35,7 @@ mod tests {
             ("a\n", "a", vec!["a", ""], vec!["a"]),
             ("a\r\nb", "a\nb", vec!["a\r"], vec!["a"]),
         ] {
-            assert_eq!(differing(old, new), (gone, come), "{old:?} {new:?}");
+            assert_eq!(diff_lines(old, new), (gone, come), "{old:?} {new:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use cofferdam_core::text::is_deceptive;
 use cofferdam_policy::GuestPath;
 
 /// A text in quotes that it cannot end, on one line, whole.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     let escaped = format!("{text:?}");
     escaped.chars().fold(String::with_capacity(escaped.len()), |mut shown, c| {
         if is_deceptive(c) {
@@ -19,16 +19,16 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// The beginning of a text in quotes, and how long it is where that is not all.
-pub(super) fn beginning(text: &str) -> String {
+pub(super) fn quote_beginning(text: &str) -> String {
     let cut = &text[..text.floor_char_boundary(CONTENT_BYTES_MAX)];
     let more = if cut.len() < text.len() { format!("… ({} bytes)", text.len()) } else { String::new() };
-    quoted(cut) + &more
+    quote(cut) + &more
 }
 
 /// One line of a content: as it is where that shows all there is to it, else as [`beginning`] has
 /// it.
 pub(super) fn line(text: &str) -> String {
-    if text.len() <= CONTENT_BYTES_MAX && is_plain(text) { text.to_owned() } else { beginning(text) }
+    if text.len() <= CONTENT_BYTES_MAX && is_plain(text) { text.to_owned() } else { quote_beginning(text) }
 }
 
 /// A path: as it is, unless some of it could be overlooked or taken for the words that follow it;
@@ -38,7 +38,7 @@ pub(super) fn path(path: &GuestPath) -> String {
     if is_plain(text) && !text.contains(": ") && !text.contains("  ") {
         text.to_owned()
     } else {
-        quoted(text)
+        quote(text)
     }
 }
 
@@ -57,12 +57,12 @@ pub(super) fn json(value: &serde_json::Value) -> String {
 /// The name of an argument or a field: quoted where it could be taken for more than a name.
 pub(super) fn name(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { quoted(text) }
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { quote(text) }
 }
 
 /// Whether a text looks like nothing but itself, with and without quotes.
 fn is_plain(text: &str) -> bool {
-    !text.ends_with(' ') && quoted(text).get(1..=text.len()) == Some(text)
+    !text.ends_with(' ') && quote(text).get(1..=text.len()) == Some(text)
 }
 
 #[cfg(test)]
@@ -79,12 +79,12 @@ mod tests {
             ("a\u{3164}\u{ad}b", r#""a\u{3164}\u{ad}b""#),
             ("❤\u{fe0f}\u{2800}", r#""❤\u{fe0f}\u{2800}""#),
         ] {
-            assert_eq!(quoted(text), shown);
+            assert_eq!(quote(text), shown);
         }
         let long = "é\n".repeat(10_000);
-        let cut = beginning(&long);
+        let cut = quote_beginning(&long);
         assert!(cut.len() < 1000 && cut.ends_with("(30000 bytes)") && !cut.contains('\n'), "{cut}");
-        assert_eq!(quoted(&long).len(), 2 + 4 * 10_000, "whole");
+        assert_eq!(quote(&long).len(), 2 + 4 * 10_000, "whole");
     }
 
     #[test]

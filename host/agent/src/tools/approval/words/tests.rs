@@ -25,7 +25,7 @@ fn shown_of(arguments: &Value, attachments: &[AttachmentInfo]) -> Result<Vec<Str
         arguments: arguments.clone(),
     };
     let Verdict::Ask(ask) = judge(call, policy) else { panic!("{arguments}: it asks") };
-    let Verdict::Ask(ask) = ask.given(&Facts::default()) else { panic!("{arguments}: it asks") };
+    let Verdict::Ask(ask) = ask.decide(&Facts::default()) else { panic!("{arguments}: it asks") };
     let caller = Caller { channel: "test".into(), sender: "1".into() };
     let text = shown(policy, &ask, (&caller, None), attachments)?;
     assert!(text.encode_utf16().count() <= SHOWN_UNITS_MAX);

@@ -74,7 +74,7 @@ fn later() -> CallClock {
 fn asked(requests: &[Request<'_>]) -> Vec<String> {
     let dir = tempfile::tempdir().expect("a folder");
     let config = publish::Config::shared(dir.path().join("workspace"), ByteSize::mib(1));
-    let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
+    let workspace = Workspaces::open(&config).expect("a workspace").default_workspace().clone();
     let inputs = CallInputs {
         printed: None,
         web: None,
@@ -297,7 +297,7 @@ fn processors_after(said: &[FromWorker<'_>]) -> (u32, u32) {
     let processors = |pid| sched_getaffinity(pid).expect("asked").count();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
     let pid = Pid::from_child(&child);
-    let mut placement = Placement::of(pid);
+    let mut placement = Placement::new(pid);
     let (mut ours, theirs) = pair();
     let mut peer = Socket::of_worker(theirs.into());
     let shared = placement.share();

@@ -6,24 +6,24 @@
 // What the channel takes from `chat`: those files, under that crate's name.
 extern crate self as cofferdam_chat;
 
-#[path = "../../host/chat/src/answering"]
-mod answering {
+#[path = "../../host/chat/src/handler"]
+mod handler {
     mod mention;
-    pub use mention::{Mentions, without_mention};
+    pub use mention::{Mentions, strip_mention};
 }
 
 #[path = "../../host/chat/src/people"]
 mod people {
     mod groups;
-    pub use groups::Members;
+    pub use groups::GroupMembers;
 }
 
-#[path = "../../host/telegram/src/admit.rs"]
-mod admit;
-#[path = "../../host/telegram/src/besides.rs"]
-mod besides;
+#[path = "../../host/telegram/src/admission.rs"]
+mod admission;
 #[path = "../../host/telegram/src/content.rs"]
 mod content;
+#[path = "../../host/telegram/src/context.rs"]
+mod context;
 #[path = "../../host/telegram/src/fuzzing.rs"]
 mod fuzzing;
 #[path = "../../host/telegram/src/media.rs"]

@@ -2,8 +2,8 @@
 //! else.
 
 use crate::config::Config;
-use cofferdam_agent::bus::Requests;
 use cofferdam_agent::llm::Answering;
+use cofferdam_agent::open_requests::Requests;
 use cofferdam_agent::tools::{CallThreads, Registry, Toolbox, read_policy};
 use cofferdam_agent::turn::{ConversationOwner, History, Runner};
 use cofferdam_policy::{PolicyProblem, PolicySet};
@@ -40,7 +40,7 @@ pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use ready::{PreparePurpose, look, review, try_tools};
 pub use reload::ReloadError;
 pub use replaying::policy_now;
-pub use serving::{holder, is_listening, find_serving_process, workers};
+pub use serving::{find_serving_process, holder, is_listening, workers};
 pub use trust::{CA_FILE_BYTES_MAX, CaFileError, trust};
 pub use watch::{Watch, WatchedChannel, Watching, channels};
 

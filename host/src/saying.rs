@@ -3,7 +3,7 @@
 //! and is sent once under its name.
 
 use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest, SendsMessages, SentNotice};
-use crate::workflows::{ChannelPeople, retry_reach, await_sent};
+use crate::workflows::{ChannelPeople, await_sent, retry_reach};
 use cofferdam_chat::outbound::FileBundle;
 use cofferdam_chat::runs::PrivateChat;
 use cofferdam_core::audit::{
@@ -123,7 +123,9 @@ impl MessageSender {
         let text = Some(text).filter(|text| !text.is_empty());
         let response = OutgoingResponse { text, voice: None, markdown_from: None, attachments };
         let parts = messenger.parts(response.clone());
-        if let Some(why) = parts.iter().filter(|part| part.kind == PartKind::Attachment).find_map(planned_refusal) {
+        if let Some(why) =
+            parts.iter().filter(|part| part.kind == PartKind::Attachment).find_map(planned_refusal)
+        {
             return Err(ToolError::new(
                 ErrorCode::TooLarge,
                 format!("a file is too large to be sent: {why}"),
@@ -139,7 +141,8 @@ impl MessageSender {
             files: response.attachments,
             place: private.place.clone(),
         };
-        let told = store.tell_noting(&messenger.channel(), telling).await.map_err(|error| delivery_lost(&error))?;
+        let told =
+            store.tell_noting(&messenger.channel(), telling).await.map_err(|error| delivery_lost(&error))?;
         addition.keep();
         // From here on the store says which blobs are needed.
         self.outgoing.release(turn);

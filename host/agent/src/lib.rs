@@ -9,8 +9,8 @@
 //!
 //! It knows no channel. What it remembers is kept by `cofferdam-store`.
 
-pub mod bus;
 pub mod llm;
+pub mod open_requests;
 pub mod server;
 pub mod tools;
 pub mod turn;

@@ -109,7 +109,7 @@ pub fn deadline_for(bytes: u64) -> Instant {
 /// for ever, so a later attempt passes over those that an earlier one has brought.
 ///
 /// # Errors
-/// [`Trouble`]
+/// [`RetryAdvice`]
 pub async fn read_body(
     body: &mut impl DownloadBody,
     item: &mut Download,

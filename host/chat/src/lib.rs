@@ -6,29 +6,29 @@
 //! channel ◄─ outbound ◄─────┘
 //! ```
 //!
-//! It knows no platform: what only a channel can do it does behind [`answering::Channel`] and
+//! It knows no platform: what only a channel can do it does behind [`handler::Channel`] and
 //! [`outbound::Router`].
 
-mod alive;
-pub mod answering;
+mod activity;
+pub mod approvals;
 mod attempt;
-pub mod desk;
 pub mod download;
-pub mod lanes;
-mod live;
-mod newest;
+pub mod handler;
+mod latest_step;
+mod live_status;
+pub mod loop_health;
 pub mod outbound;
 pub mod people;
 mod placeholder;
-pub mod pulse;
+mod retry_pauses;
 pub mod runs;
+pub mod session_queue;
 pub mod setup;
-mod trouble;
 pub mod words;
 
-pub use alive::{AGAIN, ActivityIndicator, ArrivingAlbums, ShownActivity, WorkingTurn};
+pub use activity::{AGAIN, ActivityIndicator, ArrivingAlbums, ShownActivity, WorkingTurn};
 pub use attempt::{ATTEMPTS_MAX, attempt};
-pub use live::{LiveStatus, TurnDisplay};
-pub use newest::{LatestStep, StatusDelays, StatusText, StatusWatcher};
+pub use latest_step::{LatestStep, StatusDelays, StatusText, StatusWatcher};
+pub use live_status::{LiveStatus, TurnDisplay};
 pub use placeholder::{EditResult, EditableMessage, Placeholder, PlaceholderEnd, PlaceholderRef};
-pub use trouble::RetryPauses;
+pub use retry_pauses::RetryPauses;

@@ -1,12 +1,12 @@
 //! What runs of workflows need of channels, and channels of them: messages to people and questions
 //! to them, on any channel; commands that begin runs.
 
-pub use crate::answering::ResumedTurn;
+pub use crate::handler::ResumedTurn;
 
-use crate::answering::{ChannelServices, IntakeState, arrivals, fetch_files, hand_on};
-use crate::lanes::{Arrival, TurnSlot};
+use crate::handler::{ChannelServices, IntakeState, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
 use crate::people::AdmitsPeople;
+use crate::session_queue::{Arrival, TurnSlot};
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -33,7 +33,7 @@ pub trait Messenger: Send + Sync {
     /// Where somebody is written to in private.
     ///
     /// # Errors
-    /// [`Unreached`].
+    /// [`UnreachableReason`].
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason>;
 
     /// Fetches files that somebody has sent on this channel, as [`files_of_run`] has them.
@@ -54,7 +54,7 @@ pub trait Messenger: Send + Sync {
     /// Asks somebody in private, who alone decides, for so long.
     ///
     /// # Errors
-    /// [`Unreached`].
+    /// [`UnreachableReason`].
     async fn approver(
         &self,
         person: &str,
@@ -240,7 +240,7 @@ impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
 
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason> {
         let (channel, target, place) = self.private(person).await?;
-        let chat = crate::desk::ApprovalDisplay::chat(&channel.board(&target, person));
+        let chat = crate::approvals::ApprovalDisplay::chat(&channel.board(&target, person));
         Ok(PrivateChat { target: C::reply_address(&target, None).0, chat, place })
     }
 
@@ -266,12 +266,12 @@ impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
 
     async fn send(&self, message: StoredReply) {
         let channel = self.current();
-        self.hand_on(&channel, arrivals::message(&*channel, message)).await;
+        self.hand_on(&channel, incoming::message(&*channel, message)).await;
     }
 
     async fn answer(&self, reply: StoredReply) {
         let channel = self.current();
-        self.hand_on(&channel, arrivals::reply(&*channel, reply)).await;
+        self.hand_on(&channel, incoming::reply(&*channel, reply)).await;
     }
 
     async fn approver(

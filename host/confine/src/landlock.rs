@@ -22,8 +22,9 @@ pub(super) fn worker(readable: &[BorrowedFd<'_>]) -> Result<Option<Landlock>, Co
     let tcp = AccessNet::from_all(ABI::V4);
     let mut rules = ruleset(handled, tcp)?;
     for fd in readable {
-        rules =
-            rules.add_rule(PathBeneath::new(fd, AccessFs::ReadFile | AccessFs::ReadDir)).map_err(landlock_error)?;
+        rules = rules
+            .add_rule(PathBeneath::new(fd, AccessFs::ReadFile | AccessFs::ReadDir))
+            .map_err(landlock_error)?;
     }
     restrict(rules, handled, tcp)
 }

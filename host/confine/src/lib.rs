@@ -41,7 +41,7 @@ impl Config {
     /// Refuses a process's isolation when it must be whole and is not.
     ///
     /// # Errors
-    /// [`NotWhole`], which names what is missing and how to mend it.
+    /// [`IncompleteError`], which names what is missing and how to mend it.
     pub fn demand(&self, report: &Report) -> Result<(), IncompleteError> {
         let missing = report.missing_controls();
         if !self.require || missing.is_empty() {

@@ -239,7 +239,7 @@ pub(super) fn gateway() -> Result<FilterResult, ConfineError> {
     install(all_numbers(&never), SeccompAction::Errno(libc::EPERM as u32))
 }
 
-/// What a worker may do, beside what [`tried`] refuses softly.
+/// What a worker may do, beside what [`refused_rules`] refuses softly.
 fn allowed_rules() -> Result<Rules, ConfineError> {
     let mut rules: Rules =
         WORKER.iter().chain(WORKER_OF_THIS_MACHINE).map(|call| (*call, Vec::new())).collect();
@@ -251,7 +251,10 @@ fn allowed_rules() -> Result<Rules, ConfineError> {
     rules.insert(libc::SYS_mprotect, either.iter().map(protected).collect::<Result<_, _>>()?);
     // Private mappings alone, which its limit of memory counts.
     let private = |bits: &u64| {
-        rule(vec![masked_condition(2, both, *bits)?, masked_condition(3, libc::MAP_TYPE as u64, libc::MAP_PRIVATE as u64)?])
+        rule(vec![
+            masked_condition(2, both, *bits)?,
+            masked_condition(3, libc::MAP_TYPE as u64, libc::MAP_PRIVATE as u64)?,
+        ])
     };
     rules.insert(libc::SYS_mmap, either.iter().map(private).collect::<Result<_, _>>()?);
     let thread = libc::CLONE_THREAD as u64;

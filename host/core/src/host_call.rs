@@ -178,7 +178,7 @@ pub enum Request<'a> {
     /// Whether the turn was cancelled.
     Cancelled,
     /// Adds files to the reply to a request, all of them or none.
-    AddToReply(#[serde(deserialize_with = "at_most::<FILES_MAX, _, _>")] Vec<ReplyFile>, Address),
+    AddToReply(#[serde(deserialize_with = "read_bounded::<FILES_MAX, _, _>")] Vec<ReplyFile>, Address),
     /// Writes to somebody.
     Send(DirectMessage),
     /// Begins a workflow of the turn; its summary.

@@ -52,7 +52,7 @@ pub struct HttpRequest {
     /// The whole address.
     pub url: String,
     /// What the guest wants to say; the gateway decides what is said.
-    #[serde(deserialize_with = "some_headers")]
+    #[serde(deserialize_with = "read_headers")]
     pub headers: Headers,
 }
 

@@ -8,7 +8,7 @@ use super::failure::{ApiFailure, codes};
 use super::route::{Route, Snowflake};
 use super::wire::Interaction;
 use cofferdam_agent::server::Backoff;
-use cofferdam_chat::answering::StartDecision;
+use cofferdam_chat::handler::StartDecision;
 use cofferdam_store::NewUpdate;
 use serde_json::json;
 use std::collections::HashMap;

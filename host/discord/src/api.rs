@@ -83,7 +83,7 @@ impl DiscordApi {
     /// cannot be read must not hide that the call succeeded.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`ApiFailure`].
     pub(super) async fn call(&self, route: &Route, carried: RequestBody<'_>) -> Result<Value, ApiFailure> {
         self.call_within(route, carried, (REQUEST_MAX, BucketWait::Waits)).await
     }
@@ -91,7 +91,7 @@ impl DiscordApi {
     /// The same, answered within a time.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`ApiFailure`].
     pub(super) async fn call_within(
         &self,
         route: &Route,
@@ -145,7 +145,9 @@ impl DiscordApi {
                     return Err(ApiFailure::Unauthorized);
                 }
                 (status, None) => {
-                    return Err(ApiFailure::from_response(status, &body, |said| route.scrub(&self.token.scrub(said))));
+                    return Err(ApiFailure::from_response(status, &body, |said| {
+                        route.scrub(&self.token.scrub(said))
+                    }));
                 }
             }
         }

@@ -9,7 +9,7 @@ use super::send::{MANNERS, message, nonce, payload};
 use super::target::ReplyTarget;
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
-use cofferdam_chat::desk::{
+use cofferdam_chat::approvals::{
     ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, retry_show,
 };
 use cofferdam_chat::outbound::{StyledText, split_text};

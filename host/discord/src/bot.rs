@@ -9,7 +9,7 @@ use super::file::Cdn;
 use super::route::{self, Route, Snowflake};
 use super::rules::AccessRules;
 use super::wire::User;
-use cofferdam_chat::answering::ChannelServices;
+use cofferdam_chat::handler::ChannelServices;
 use cofferdam_chat::people::words::Platform;
 use cofferdam_chat::people::{AccessControl, ConfiguredPeople, Groups};
 use cofferdam_chat::setup::MenuEntry;
@@ -68,7 +68,7 @@ impl BotUser {
     /// Asks Discord who this bot is.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`ApiFailure`].
     pub(super) async fn ask(api: &DiscordApi) -> Result<Self, ApiFailure> {
         let answer = api.call(&Route::bot(route::ME, &[]), RequestBody::Nothing).await?;
         let user = User::read(&answer).ok_or_else(|| {

@@ -4,13 +4,13 @@
 
 use super::api::RequestBody;
 use super::bot::{Bots, DiscordBot};
+use super::events::{judge_message, keep, place_read};
 use super::failure::ApiFailure;
 use super::route::{self, Route, Snowflake};
-use super::take::{judge_message, keep, place_read};
 use super::target::first_id_of;
 use super::wire::id;
 use cofferdam_agent::server::Backoff;
-use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::session_queue::Arrival;
 use cofferdam_store::{ReplyPlace, now_ms};
 use serde_json::Value;
 use std::time::Duration;

@@ -3,10 +3,10 @@
 
 use super::token::BotToken;
 use cofferdam_agent::server::{Address, BadAddress, ServerScope};
-use cofferdam_chat::lanes::AlbumWindow;
 use cofferdam_chat::people::{
     Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, deserialize_by_id,
 };
+use cofferdam_chat::session_queue::AlbumWindow;
 use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
 use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer};
@@ -39,9 +39,9 @@ pub struct Config {
     /// Whether the privileged Message Content intent is asked for.
     pub message_content: bool,
     /// What holds in single guilds, by their ids.
-    #[serde(deserialize_with = "named")]
+    #[serde(deserialize_with = "deserialize_guilds")]
     pub guilds: BTreeMap<i64, Group>,
-    /// Who is served in guilds that are not named: [`Members::Allowed`] or [`Members::None`].
+    /// Who is served in guilds that are not named: [`GroupMembers::Allowed`] or [`GroupMembers::None`].
     pub other_guilds: GroupMembers,
     /// What stands in for the two hosts that files come from; on loopback, for tests.
     pub cdn_url: Option<String>,

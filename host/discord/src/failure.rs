@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn answers_are_sorted_by_what_helps_and_repeat_no_secret() {
         let token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
-        let of = |status, body: &str| ApiFailure::from_response(status, body.as_bytes(), |said| token.scrub(said));
+        let of =
+            |status, body: &str| ApiFailure::from_response(status, body.as_bytes(), |said| token.scrub(said));
         assert!(matches!(of(502, "<html>"), ApiFailure::Unreachable(_)));
         let refused = of(404, r#"{"code":10008,"message":"no aaaaaaaa.bbbbbbbb.cccccccc\nhere"}"#);
         assert!(refused.is_code(codes::UNKNOWN_MESSAGE) && !refused.channel_is_gone());

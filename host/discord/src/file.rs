@@ -9,7 +9,7 @@ use super::wire::id;
 use async_trait::async_trait;
 use bytes::Bytes;
 use cofferdam_chat::download::{
-    DownloadBody, DownloadSource, RetryAdvice, Unavailable, retry, deadline_for, fetch, read_body,
+    DownloadBody, DownloadSource, RetryAdvice, Unavailable, deadline_for, fetch, read_body, retry,
 };
 use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, IntakeResult, SentFile};
 use reqwest::header::RETRY_AFTER;
@@ -282,7 +282,10 @@ mod tests {
         let source = read.declaration().source;
         assert_eq!(source.as_deref(), Some("https://cdn.discordapp.com/attachments/1/11/a.txt"));
         assert_eq!(
-            DiscordFile::read(&json!({ "url": 5 }), 5, None).expect("it keeps its place").declaration().source,
+            DiscordFile::read(&json!({ "url": 5 }), 5, None)
+                .expect("it keeps its place")
+                .declaration()
+                .source,
             None
         );
         assert_eq!(DiscordFile::read(&json!("x"), 5, None), None);

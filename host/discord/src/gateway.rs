@@ -6,15 +6,15 @@ use super::api::{AGENT, RequestBody};
 use super::bot::{Bots, CHANNEL, DiscordBot};
 use super::catch_up::catch_up;
 use super::connection::{Connection, ConnectionEnd, EVENTS_MAX, SessionStart};
+use super::events::EventReader;
 use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::socket::connect;
-use super::take::EventReader;
 use super::{PULSE, ServeError};
 use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::RetryPauses;
-use cofferdam_chat::lanes::Arrival;
-use cofferdam_chat::pulse::note_next_within;
+use cofferdam_chat::loop_health::note_next_within;
+use cofferdam_chat::session_queue::Arrival;
 use cofferdam_store::Stream;
 use reqwest::Url;
 use serde_json::Value;
@@ -174,7 +174,9 @@ impl GatewayState<'_> {
                 NextConnection::Pause(said, None)
             }
             ConnectionEnd::Fatal(4004) => return Err(self.gateway.token_error(4004)),
-            ConnectionEnd::Fatal(code) => return Err(ServeError::Closed { code, why: describe_close_code(code) }),
+            ConnectionEnd::Fatal(code) => {
+                return Err(ServeError::Closed { code, why: describe_close_code(code) });
+            }
         })
     }
 
@@ -196,7 +198,9 @@ impl GatewayState<'_> {
             Err(ApiFailure::Unauthorized) => return Err(self.gateway.token_error(401)),
             Err(failure) => return Ok(Err(NextConnection::Pause(failure.to_string(), None))),
         };
-        if let Some(wait) = wait_for_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none()) {
+        if let Some(wait) =
+            wait_for_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none())
+        {
             let said = format!("no session can be begun for {} s more", wait.as_secs());
             return Ok(Err(NextConnection::Pause(said, Some(wait))));
         }

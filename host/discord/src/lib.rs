@@ -10,7 +10,7 @@
 //! holds its lane meanwhile, and nothing else. A command is acknowledged once it is durable
 //! (`acks`). What was said while nobody listened is asked for (`catch_up`).
 //!
-//! The token stays in [`Token`], a header of `api` and two payloads of `connection`. Messages of
+//! The token stays in [`BotToken`], a header of `api` and two payloads of `connection`. Messages of
 //! people who are not served are neither kept nor downloaded from.
 
 mod acks;
@@ -25,6 +25,7 @@ mod command;
 mod config;
 mod connection;
 mod draft;
+mod events;
 mod failure;
 mod file;
 mod gateway;
@@ -37,7 +38,6 @@ mod route;
 mod rules;
 mod send;
 mod socket;
-mod take;
 mod target;
 mod text;
 mod token;
@@ -51,10 +51,10 @@ use acks::Acks;
 use api::{AGENT, DiscordApi};
 use bot::{BotUser, Bots, CHANNEL, DiscordBot, configured_people};
 use cofferdam_agent::server::{ServerScope, client};
-use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::people::{AccessControl, PairedPeople, PeopleNames};
-use cofferdam_chat::pulse::LoopHealth;
+use cofferdam_chat::session_queue::Arrival;
 use cofferdam_chat::setup::{self, Renewal, run, wait_for};
 use cofferdam_store::StoreError;
 use failure::ApiFailure;

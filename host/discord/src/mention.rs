@@ -1,7 +1,7 @@
 //! Mentions of this bot: `<@id>` or `<@!id>`.
 
 use super::route::Snowflake;
-use cofferdam_chat::answering::Mentions;
+use cofferdam_chat::handler::Mentions;
 
 /// A bot's own number.
 pub(super) struct BotNumber(pub(super) Snowflake);
@@ -16,7 +16,7 @@ impl Mentions for BotNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_chat::answering::{text_after_mention, strip_mention};
+    use cofferdam_chat::handler::{strip_mention, text_after_mention};
 
     #[test]
     fn a_mention_of_the_bot_goes_and_the_words_stay() {

@@ -4,7 +4,7 @@
 use super::Config;
 use super::api::RequestBody;
 use super::bot::{DiscordBot, configured_people};
-use super::command::{is_current, commands};
+use super::command::{commands, is_current};
 use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::wire::id;

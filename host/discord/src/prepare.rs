@@ -8,14 +8,14 @@ use super::route::Snowflake;
 use super::rules::{AccessRules, SenderReply};
 use super::target::ReplyTarget;
 use super::wire::{Message, RepliedMessage};
-use cofferdam_chat::answering::{
-    self, Author, MessageFacts, NamedUser, RequestFiles, TurnRequest, text_after_mention, strip_mention,
+use cofferdam_chat::handler::{
+    self, Author, MessageFacts, NamedUser, RequestFiles, TurnRequest, strip_mention, text_after_mention,
 };
 use cofferdam_core::command::{CommandLine, parse_command, steer_text};
 use cofferdam_store::QueueMode;
 
 /// What a message asks for.
-pub(super) type DiscordAction = answering::MessageAction<ReplyTarget, DiscordFile>;
+pub(super) type DiscordAction = handler::MessageAction<ReplyTarget, DiscordFile>;
 /// A message that a turn answers.
 pub(super) type DiscordTurn = TurnRequest<ReplyTarget, DiscordFile>;
 

@@ -7,7 +7,7 @@ use super::api::{BucketWait, RequestBody};
 use super::bot::{DiscordBot, PLATFORM};
 use super::route::Route;
 use super::wire::{ButtonPress, Interaction};
-use cofferdam_chat::answering::IntakeState;
+use cofferdam_chat::handler::IntakeState;
 use cofferdam_chat::outbound::StyledText;
 use cofferdam_chat::people::words::to_stranger;
 use serde_json::{Value, json};

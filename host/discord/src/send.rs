@@ -137,7 +137,9 @@ impl DiscordBot {
         let listed = listed.map(|(n, shown)| json!({ "id": n, "filename": shown.file.name }));
         payload["attachments"] = Value::Array(listed.collect());
         let form = || form(&self.base.outgoing, &payload, bundle);
-        self.api.call_within(route, RequestBody::Files(&form), (bundle.upload_timeout(), BucketWait::Waits)).await
+        self.api
+            .call_within(route, RequestBody::Files(&form), (bundle.upload_timeout(), BucketWait::Waits))
+            .await
     }
 
     /// Puts the first part of a reply in the place of what stands for it; `None` when it must be a

@@ -174,8 +174,9 @@ mod tests {
 
     #[test]
     fn plain_text_is_read_as_it_was_said() {
-        let check =
-            |text: &str, expected: &str| assert_eq!(to_markdown(&StyledText::plain(text)), expected, "{text}");
+        let check = |text: &str, expected: &str| {
+            assert_eq!(to_markdown(&StyledText::plain(text)), expected, "{text}")
+        };
         check("a*b*_c_ ~~d~~ `e` ||f||", "a\\*b\\*\\_c\\_ \\~\\~d\\~\\~ \\`e\\` \\|\\|f\\|\\|");
         check("<@5> @everyone <#1> <:x:2>", "\\<\\@5\\> \\@everyone \\<#1\\> \\<:x:2\\>");
         check("# a\n- b\n1. c\n-# d\n> e\n2) f", "\\# a\n\\- b\n1\\. c\n\\-\\# d\n\\> e\n2\\) f");

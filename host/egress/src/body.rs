@@ -39,8 +39,10 @@ impl ResponseBody {
         let piece = timeout_at(self.deadline, self.response.chunk()).await;
         let piece =
             piece.map_err(|_| EgressError::TimedOut { shown: self.shown.clone(), max: self.time_max })?;
-        let piece =
-            piece.map_err(|error| EgressError::Broken { shown: self.shown.clone(), why: innermost_cause(&error) })?;
+        let piece = piece.map_err(|error| EgressError::Broken {
+            shown: self.shown.clone(),
+            why: innermost_cause(&error),
+        })?;
         let Some(piece) = piece else { return Ok(None) };
         self.taken = self.taken.saturating_add(piece.len() as u64);
         if self.taken > self.bytes_max {

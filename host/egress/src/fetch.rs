@@ -107,7 +107,10 @@ impl Egress {
         authorization: Option<&Secret>,
     ) -> Result<Response, EgressError> {
         let addresses = addresses(target, &*self.resolver).await?;
-        let broken = |error: reqwest::Error| EgressError::Broken { shown: target.display_redacted(), why: innermost_cause(&error) };
+        let broken = |error: reqwest::Error| EgressError::Broken {
+            shown: target.display_redacted(),
+            why: innermost_cause(&error),
+        };
         let client = client(target, addresses).map_err(broken)?;
         let mut request = client.get(target.url().clone());
         if let Some(authorization) = authorization {

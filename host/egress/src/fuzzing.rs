@@ -30,7 +30,12 @@ pub(crate) fn addresses(data: &[u8]) {
             Err(refused) => return assert_plain(&refused.to_string()),
         };
         check(&next);
-        assert!(next.is_https() || !target.is_https(), "{} leads to {}", target.display_redacted(), next.display_redacted());
+        assert!(
+            next.is_https() || !target.is_https(),
+            "{} leads to {}",
+            target.display_redacted(),
+            next.display_redacted()
+        );
         target = next;
     }
 }
@@ -41,7 +46,11 @@ fn check(target: &CheckedUrl) {
     assert_plain(&target.display_redacted());
     assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none(), "{url}");
     let query = url.query().unwrap_or_default();
-    assert!(query.len() < 4 || !target.display_redacted().contains(&format!("?{query}")), "{}", target.display_redacted());
+    assert!(
+        query.len() < 4 || !target.display_redacted().contains(&format!("?{query}")),
+        "{}",
+        target.display_redacted()
+    );
     let port = url.port_or_known_default();
     let is_named = NAMED.contains(&format!("{}:{}", host_of(target), port.unwrap_or(0)).as_str());
     if is_named {

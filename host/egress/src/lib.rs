@@ -9,7 +9,7 @@
 //! Guests ask by [`GuestWeb`], under the grant of their profile besides.
 //!
 //! What talks to a server that the operator configured (channels, models) does not come here; what
-//! it trusts over TLS is the same, and said here ([`trusting`]).
+//! it trusts over TLS is the same, and said here ([`client_builder`]).
 #![forbid(unsafe_code)]
 
 mod body;

@@ -53,7 +53,7 @@ impl CheckedUrl {
     /// The target that a text is; `named` are the hosts that the operator names.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`RefusedAddress`].
     pub fn parse(text: &str, named: &[HostPort]) -> Result<Self, RefusedAddress> {
         Self::parse_under(text, AddressRules::for_attachments(named))
     }
@@ -61,7 +61,7 @@ impl CheckedUrl {
     /// The same under these rules.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`RefusedAddress`].
     pub fn parse_under(text: &str, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
         let scheme = check_text(text)?.ok_or(RefusedAddress::Malformed)?;
         let url = Url::parse(text).map_err(|_| RefusedAddress::Malformed)?;
@@ -72,7 +72,7 @@ impl CheckedUrl {
     /// The target that this one redirects to.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`RefusedAddress`].
     pub fn redirect(&self, location: &str, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
         check_text(location)?;
         let url = self.url.join(location).map_err(|_| RefusedAddress::Malformed)?;
@@ -84,7 +84,11 @@ impl CheckedUrl {
     }
 
     /// What the parser made of a text, whose authority was written so.
-    fn from_url(mut url: Url, written: Option<&str>, rules: AddressRules<'_>) -> Result<Self, RefusedAddress> {
+    fn from_url(
+        mut url: Url,
+        written: Option<&str>,
+        rules: AddressRules<'_>,
+    ) -> Result<Self, RefusedAddress> {
         // It is never sent, and no server's business.
         url.set_fragment(None);
         let host = url.host().ok_or(RefusedAddress::Malformed)?.to_owned();
@@ -121,7 +125,7 @@ impl CheckedUrl {
     /// Refuses an address that its name stands for, unless the operator names the host.
     ///
     /// # Errors
-    /// [`Refused::NotPublic`].
+    /// [`RefusedAddress::NotPublic`].
     pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
         match range_of(address) {
             Some(range) if !self.is_named => {

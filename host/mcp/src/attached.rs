@@ -32,7 +32,8 @@ struct Resource {
 /// # Errors
 /// `-32602` where it is no list of resources; a file over a limit is listed with its reason.
 pub(crate) fn take(sent: Value, blobs: &BlobStore, config: &Config) -> Result<Attachments, ErrorData> {
-    let resources: Vec<Resource> = serde_json::from_value(sent).map_err(|e| invalid_resource(&e.to_string()))?;
+    let resources: Vec<Resource> =
+        serde_json::from_value(sent).map_err(|e| invalid_resource(&e.to_string()))?;
     let mut intake = Intake::new(blobs, config);
     for resource in resources {
         let Resource { uri, name, mime_type, blob, text } = resource;

@@ -102,7 +102,8 @@ impl Signature {
             KeyKind::Ed25519 => &ED25519,
         };
         // The signature comes first: what is not the signer's is not even parsed.
-        let verified = UnparsedPublicKey::new(algorithm, key.raw()).verify(&self.signed_bytes(), &self.signature);
+        let verified =
+            UnparsedPublicKey::new(algorithm, key.raw()).verify(&self.signed_bytes(), &self.signature);
         verified.map_err(|_| Unverified::OtherKey)?;
         match self.format {
             SignatureFormat::SimpleSigning => check_simple(&self.payload, digest),

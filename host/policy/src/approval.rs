@@ -201,15 +201,16 @@ impl Approvals {
             new.contains(&ApprovalCondition::Always) || old.iter().all(|when| new.contains(when))
         };
         let everywhere = arguments.iter().all(|(at, class)| match class {
-            ArgumentClass::Path(how) => {
-                paths.iter().all(|path| enough(self.path_reasons(at, *how, path), old.path_reasons(at, *how, path)))
-            }
+            ArgumentClass::Path(how) => paths
+                .iter()
+                .all(|path| enough(self.path_reasons(at, *how, path), old.path_reasons(at, *how, path))),
             ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Url(_) => {
                 enough(self.value_reasons(at), old.value_reasons(at))
             }
             ArgumentClass::Recipient => enough(self.recipient_reasons(at, ""), old.recipient_reasons(at, "")),
         });
-        everywhere && enough(self.call_reason().into_iter().collect(), old.call_reason().into_iter().collect())
+        everywhere
+            && enough(self.call_reason().into_iter().collect(), old.call_reason().into_iter().collect())
     }
 }
 

@@ -92,8 +92,9 @@ struct ProfilePlaces {
 impl ProfileFile {
     pub(super) fn check(self, source: &PolicySource<'_>) -> Result<Profile, PolicyProblem> {
         check_head(source, &self.schema, &self.why)?;
-        check_name(self.profile.get_ref())
-            .map_err(|why| source.problem_at(self.profile.span().start, &format!("the profile's name {why}")))?;
+        check_name(self.profile.get_ref()).map_err(|why| {
+            source.problem_at(self.profile.span().start, &format!("the profile's name {why}"))
+        })?;
         let mut mounts: Vec<MountGrant> = Vec::new();
         let mut places = ProfilePlaces {
             why: source.place(&self.why),
@@ -113,12 +114,15 @@ impl ProfileFile {
             places.access.push(source.place(&access));
             let mount = MountGrant { guest, access: access.into_inner() };
             if !MOUNTS.contains(&mount.guest.as_str()) {
-                return Err(
-                    source.problem_at(at, &format!("no mount {:?}; write one of {}", mount.guest, MOUNTS.join(", ")))
-                );
+                return Err(source.problem_at(
+                    at,
+                    &format!("no mount {:?}; write one of {}", mount.guest, MOUNTS.join(", ")),
+                ));
             }
             if mounts.iter().any(|m| m.guest == mount.guest) {
-                return Err(source.problem_at(at, &format!("mount {} is granted twice; keep one", mount.guest)));
+                return Err(
+                    source.problem_at(at, &format!("mount {} is granted twice; keep one", mount.guest))
+                );
             }
             mounts.push(mount);
         }
@@ -216,7 +220,8 @@ impl ToolFile {
         let offline = arguments.iter().filter_map(|(at, class)| {
             let is_url = matches!(class.get_ref().class, ArgumentClass::Url(_));
             let problem = super::grant::explain_no_network(at, &profile.name);
-            (is_url && profile.grants.network.is_none()).then(|| source.problem_at(class.span().start, &problem))
+            (is_url && profile.grants.network.is_none())
+                .then(|| source.problem_at(class.span().start, &problem))
         });
         let problems: Vec<_> = problems.into_iter().chain(offline).collect();
         let incomplete = arguments.iter().filter_map(|(at, written)| {

@@ -66,8 +66,10 @@ impl NetworkTable {
         let mut hosts: Vec<HostPattern> = Vec::new();
         for entry in written {
             let at = entry.span().start;
-            let host =
-                entry.get_ref().parse().map_err(|bad| source.problem_at(at, &format!("network.hosts: {bad}")))?;
+            let host = entry
+                .get_ref()
+                .parse()
+                .map_err(|bad| source.problem_at(at, &format!("network.hosts: {bad}")))?;
             if hosts.contains(&host) {
                 return Err(source.problem_at(at, &format!("network.hosts names {host} twice; keep one")));
             }

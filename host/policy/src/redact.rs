@@ -64,7 +64,9 @@ fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
         Some(_) if value.is_array() && policy.is_some_and(|p| p.class(&format!("{at}[]")).is_some()) => {
             redact_items(at, value, policy)
         }
-        Some(ArgumentClass::Value | ArgumentClass::Recipient | ArgumentClass::Path(_)) => truncate_value(value),
+        Some(ArgumentClass::Value | ArgumentClass::Recipient | ArgumentClass::Path(_)) => {
+            truncate_value(value)
+        }
         Some(ArgumentClass::Url(_)) => address(value),
         None => match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),

@@ -173,7 +173,9 @@ fn address(policy: &ToolPolicy, text: &str) -> Result<Address, Denial> {
 fn approval_reasons(policy: &ToolPolicy, at: &str, value: &Value, path: Option<&GuestPath>) -> Vec<Reason> {
     match (policy.class(at), path) {
         (Some(ArgumentClass::Path(how)), Some(path)) => policy.approval.path_reasons(at, how, path),
-        (Some(_), None) if !matches!(value, Value::Null | Value::Bool(false)) => policy.approval.value_reasons(at),
+        (Some(_), None) if !matches!(value, Value::Null | Value::Bool(false)) => {
+            policy.approval.value_reasons(at)
+        }
         _ => Vec::new(),
     }
 }

@@ -42,7 +42,8 @@ impl PolicySet {
                 match source.parse::<ProfileFile>().and_then(|file| file.check(&source)) {
                     Ok(profile) => {
                         if profiles.insert(profile.name.clone(), profile).is_some() {
-                            problems.push(source.problem_at(0, "this profile is defined twice; keep one file"));
+                            problems
+                                .push(source.problem_at(0, "this profile is defined twice; keep one file"));
                         }
                     }
                     Err(problem) => problems.push(problem),
@@ -63,7 +64,10 @@ impl PolicySet {
                 Ok(policy) => {
                     if set.tools.contains_key(&policy.tool) {
                         problems.push(
-                            source.problem_at(0, &format!("tool {} has two policies; keep one file", policy.tool)),
+                            source.problem_at(
+                                0,
+                                &format!("tool {} has two policies; keep one file", policy.tool),
+                            ),
                         );
                     }
                     set.tools.insert(policy.tool.clone(), policy);

@@ -66,7 +66,9 @@ pub(super) fn check_head(
     why: &Spanned<String>,
 ) -> Result<(), PolicyProblem> {
     if *schema.get_ref() != 1 {
-        return Err(source.problem_at(schema.span().start, "this gateway reads schema = 1; write that: schema = 1"));
+        return Err(
+            source.problem_at(schema.span().start, "this gateway reads schema = 1; write that: schema = 1")
+        );
     }
     if why.get_ref().trim().is_empty() {
         let problem = "why is empty; say in one sentence what this grant is for, e.g. why = \"saves what the user sent\"";

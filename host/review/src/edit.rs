@@ -57,11 +57,11 @@ impl PolicyEdit {
     /// The policies as they would be after the edit; none when it cannot be made or they would not
     /// load.
     pub fn apply(&self, policies: &PolicySet) -> Option<PolicySet> {
-        policies.with(&self.file, self.apply(policies.file(&self.file)?)?)
+        policies.with(&self.file, self.apply_text(policies.file(&self.file)?)?)
     }
 
     /// The file's text after the edit; none when the line is not there or reads otherwise.
-    pub fn apply(&self, text: &str) -> Option<String> {
+    pub fn apply_text(&self, text: &str) -> Option<String> {
         let mut lines: Vec<&str> = text.split('\n').collect();
         let at = self.line.checked_sub(1)?;
         match self.action {

@@ -155,7 +155,11 @@ fn chain<T>(
 
 /// The suggestion of these edits, if they can be made, the policies still load, and they do what
 /// they must.
-fn try_edits(set: &PolicySet, edits: Vec<PolicyEdit>, enough: impl Fn(&PolicySet) -> bool) -> Option<Suggestion> {
+fn try_edits(
+    set: &PolicySet,
+    edits: Vec<PolicyEdit>,
+    enough: impl Fn(&PolicySet) -> bool,
+) -> Option<Suggestion> {
     let new = edits.iter().try_fold(set.clone(), |set, edit| edit.apply(&set))?;
     let changes = diff(set, &new);
     (enough(&new) && widens(&changes)).then_some(Suggestion { edits, changes })

@@ -126,7 +126,12 @@ fn list(config: &Config, listed: &PeopleList) -> AllowResult {
         text.push_str(&format!("{channel}:{user} from the configuration\n"));
     }
     for one in &listed.paired {
-        text.push_str(&format!("{} let in {} by {}\n", display_name(one), time(one.since), one_line(&one.by, 80)));
+        text.push_str(&format!(
+            "{} let in {} by {}\n",
+            display_name(one),
+            time(one.since),
+            one_line(&one.by, 80)
+        ));
     }
     if text.is_empty() {
         text.push_str("nobody is served\n");

@@ -13,8 +13,8 @@ use super::streaming::StreamedAnswer;
 use super::typed::TypedLines;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
-use cofferdam_chat::desk::{ApprovalDisplay, Changing, Desk, NotShown, Rules, Verb};
-use cofferdam_chat::lanes::{Stop, TurnSlot};
+use cofferdam_chat::approvals::{ApprovalDisplay, Changing, Desk, NotShown, Rules, Verb};
+use cofferdam_chat::session_queue::{Stop, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_policy::GuestPath;
 use cofferdam_store::{ApprovalsInMemory, StoreRetry};
@@ -293,7 +293,8 @@ mod tests {
         let mut question = TerminalQuestion { id: "id".into(), text: "t".into(), code: "7f3a".into(), over };
         let mut take = |question: TerminalQuestion, line: &str| {
             let mut out = Vec::new();
-            let answered = questions.answer_question(question, Some(line.to_owned()), &mut out).expect("written");
+            let answered =
+                questions.answer_question(question, Some(line.to_owned()), &mut out).expect("written");
             (answered, String::from_utf8(out).expect("text"))
         };
         for n in 0..=KEPT_LINES_MAX {

@@ -132,7 +132,7 @@ impl Chat<'_> {
     fn add(&mut self, file: PathBuf) -> anyhow::Result<()> {
         match attach(self.gateway, self.config, std::slice::from_ref(&file)) {
             Ok(_) => self.files.push(file),
-            Err(error) => writeln!(self.out, "{}", super::told::describe_error(&error))?,
+            Err(error) => writeln!(self.out, "{}", super::errors::describe_error(&error))?,
         }
         Ok(())
     }
@@ -144,7 +144,8 @@ impl Chat<'_> {
         let shown = ProgressLine::start();
         let (mut spoken, progress) = StreamedAnswer::new(shown.progress());
         let running = answer_turn(&self.runner, turn, progress, &mut self.signals);
-        let response = self.questions.run_while_asking(running, &mut spoken, &mut self.out, &mut self.lines).await?;
+        let response =
+            self.questions.run_while_asking(running, &mut spoken, &mut self.out, &mut self.lines).await?;
         let rest = spoken.rest(response.text.unwrap_or_default(), &mut self.out)?;
         if let Some(line) = shown.end().await {
             line.clear().await;

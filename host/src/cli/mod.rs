@@ -8,6 +8,7 @@ mod call;
 mod chat;
 mod confine_check;
 mod doctor;
+mod errors;
 mod init;
 mod mcp;
 mod policy;
@@ -19,7 +20,6 @@ mod serve;
 mod service;
 mod status;
 mod streaming;
-mod told;
 mod tool;
 mod tools;
 mod typed;
@@ -181,7 +181,7 @@ pub fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            log::say(Level::ERROR, &told::describe_error(&error));
+            log::say(Level::ERROR, &errors::describe_error(&error));
             Exit::Usage.into()
         }
     }
@@ -235,7 +235,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     let load = move |config: &Config| Config::load_with(config.file.as_deref(), &flags, &environment);
     let trusted = gateway::trust(&config).map_err(anyhow::Error::new);
     let ran = trusted.and_then(|()| command(cli.command, &config, Box::new(load)));
-    ran.map_err(|error| told::error_with_place(&config, error))
+    ran.map_err(|error| errors::error_with_place(&config, error))
 }
 
 fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Result<Exit> {

@@ -23,7 +23,8 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).context("the kernel names an odd process")?;
     let process = pidfd_open(raw, PidfdFlags::empty());
     // From here on another process cannot be taken for it; before, it may have ended.
-    let (Ok(process), Some(true)) = (process, gateway::find_serving_process(config).map(|now| now == pid)) else {
+    let (Ok(process), Some(true)) = (process, gateway::find_serving_process(config).map(|now| now == pid))
+    else {
         return report_not_running(config);
     };
     if !catches(pid, Signal::USR1) {

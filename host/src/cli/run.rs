@@ -4,7 +4,7 @@ use super::Exit;
 use super::approving::RunApprovals;
 use super::call::this_user;
 use super::serve::cancelled_by_signals;
-use super::workflow::{Resumed, RunInput, RunSettings, line, redact_variables, print, trigger};
+use super::workflow::{Resumed, RunInput, RunSettings, line, print, redact_variables, trigger};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, ReadScope, Role};
 use crate::workflows::{self, Catalog, Executor, Loaded, NO_MODEL, PreparedRun, RunLock};

@@ -10,7 +10,7 @@ mod watchers;
 mod workflows;
 
 use super::Exit;
-use super::told::UnusableKey;
+use super::errors::UnusableKey;
 use super::workflow::RunSettings;
 use crate::config::Config;
 use crate::gateway::attaching::{self, AttachServer};

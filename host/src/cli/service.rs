@@ -46,8 +46,8 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     let variable = word(&format!("COFFERDAM_STATE_DIR={}", absolute_path(state)?));
     let variable = unit_line(config, "state.dir", format!("Environment={variable}\n"))?;
     // Here, and nowhere else in a unit, systemd puts variables in.
-    let exec =
-        format!("{} --config {}{workspace} serve", quote_word(&program)?, quote_word(file)?).replace('$', "$$");
+    let exec = format!("{} --config {}{workspace} serve", quote_word(&program)?, quote_word(file)?)
+        .replace('$', "$$");
     // The account has no home.
     let reload = match gateway::own_folder(config, file, None) {
         Some(_) => String::new(),

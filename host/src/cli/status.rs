@@ -235,7 +235,9 @@ fn seconds_since(ms: i64) -> i64 {
 }
 
 /// What the database tells.
-fn read_database(config: &Config) -> anyhow::Result<(Option<QueueStatus>, Vec<DayUsage>, Vec<OpenRequestRow>)> {
+fn read_database(
+    config: &Config,
+) -> anyhow::Result<(Option<QueueStatus>, Vec<DayUsage>, Vec<OpenRequestRow>)> {
     let look =
         DatabaseView::open(&config.state_dir)?.filter(|look| look.version() == DatabaseView::version_known());
     let Some(look) = look else { return Ok((None, Vec::new(), Vec::new())) };
@@ -282,7 +284,11 @@ mod tests {
             std::fs::write(shared.join(n.to_string()), "x").expect("writable");
         }
         let mut status = status(&config).expect("readable");
-        assert!(words::format_status(&status).contains("\nworkspace: 300 bytes of 10 GiB\n"), "{}", words::format_status(&status));
+        assert!(
+            words::format_status(&status).contains("\nworkspace: 300 bytes of 10 GiB\n"),
+            "{}",
+            words::format_status(&status)
+        );
         status.workspace = workspace(&config, Duration::ZERO).expect("readable");
         assert_eq!(status.workspace.used_bytes, None);
         let told = words::format_status(&status);

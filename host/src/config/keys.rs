@@ -136,7 +136,10 @@ pub(super) fn flag(variable: &str) -> String {
 }
 
 /// Lays the environment's keys over the table.
-pub(super) fn apply_environment(table: &mut Table, environment: &BTreeMap<String, String>) -> Result<(), ConfigError> {
+pub(super) fn apply_environment(
+    table: &mut Table,
+    environment: &BTreeMap<String, String>,
+) -> Result<(), ConfigError> {
     for (name, text) in environment.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
         if OTHERS.contains(&name.as_str()) {
             continue;

@@ -9,7 +9,7 @@ mod skeleton;
 pub use skeleton::PolicySkeleton;
 
 use super::ready::CacheChoice;
-use super::{Gateway, GatewayError, Role, builtin, builtin_component, open_fetched, load_policies, sandbox};
+use super::{Gateway, GatewayError, Role, builtin, builtin_component, load_policies, open_fetched, sandbox};
 use crate::config::Config;
 use cofferdam_agent::tools::{Registry, RegistryError, check_granted, read_component, read_policy};
 use cofferdam_core::capability::Grants;

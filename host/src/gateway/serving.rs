@@ -88,7 +88,7 @@ fn listener(line: &str, port: u16) -> Option<&str> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (_, local) = words.get(1)?.rsplit_once(':')?;
     let listens = *words.get(3)? == "0A" && u16::from_str_radix(local, 16).ok()? == port;
-    words.get(9).copied().filter(|_| is_listening)
+    words.get(9).copied().filter(|_| listens)
 }
 
 /// How many worker processes the process has.

@@ -9,7 +9,7 @@ use super::Gateway;
 use crate::config::Config;
 use crate::monitor::{Gauges, Watched};
 use cofferdam_agent::tools::CallThreads;
-use cofferdam_chat::pulse::LoopHealth;
+use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::standing::{HealthHistory, MODEL, STORE};
 use cofferdam_store::Store;

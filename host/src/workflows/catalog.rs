@@ -145,7 +145,11 @@ impl Catalog {
             let Some(name) = &one.workflow.on.command else { continue };
             let same = before.iter().find(|other| other.workflow.on.command.as_ref() == Some(name));
             if let Some(first) = same {
-                return Err(self.name_taken(one, name, format!("the command of {} already", first.workflow.id)));
+                return Err(self.name_taken(
+                    one,
+                    name,
+                    format!("the command of {} already", first.workflow.id),
+                ));
             }
         }
         Ok(())
@@ -210,9 +214,9 @@ impl Catalog {
     pub fn by_command<'t>(&self, text: &'t str) -> Option<(&OfferedWorkflow, &'t str)> {
         let typed = split_command(text)?;
         let is_it = |one: &&OfferedWorkflow| {
-            one.workflow.on.command.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(split_command.name))
+            one.workflow.on.command.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(typed.name))
         };
-        Some((self.offered.iter().find(is_it)?, split_command.arguments()))
+        Some((self.offered.iter().find(is_it)?, typed.arguments()))
     }
 }
 

@@ -79,7 +79,9 @@ impl Downloads<'_> {
 }
 
 /// Work with the disk, which may be slow: nobody else waits for it.
-async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, GatherProblem> {
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, GatherProblem> {
     let stopped = |_| GatherProblem::from(ToolError::cancelled());
     tokio::task::spawn_blocking(work).await.map_err(stopped)
 }

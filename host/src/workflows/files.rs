@@ -267,7 +267,9 @@ impl PatternWalk<'_> {
                 continue;
             }
             *self.left = self.left.checked_sub(1).ok_or(LocalError::TooMany)?;
-            let Ok(name) = name.to_str() else { return Err(LocalError::Name(display_path(&path.to_string()))) };
+            let Ok(name) = name.to_str() else {
+                return Err(LocalError::Name(display_path(&path.to_string())));
+            };
             let is_folder = match entry.file_type() {
                 FileType::Unknown => is_folder(&handle, name).map_err(failed)?,
                 known => known == FileType::Directory,

@@ -7,7 +7,7 @@
 use super::executor::Executor;
 mod run;
 
-pub(super) use run::{BeganInTurn, event, describe_duration};
+pub(super) use run::{BeganInTurn, describe_duration, event};
 
 use super::executor::people::{lost_problem, retry_reach};
 use super::gather::GatherProblem;
@@ -245,7 +245,11 @@ impl TurnMessaging {
         }
         let new = new_run(run.clone(), asking, summary, self.is_served(&asking.by));
         self.note(&new, WorkflowState::Started, Some(&asking.by))?;
-        if !store.begin_turn_run(new.clone(), asking.turn.clone(), self.max_open).await.map_err(lost_problem)? {
+        if !store
+            .begin_turn_run(new.clone(), asking.turn.clone(), self.max_open)
+            .await
+            .map_err(lost_problem)?
+        {
             self.note(&new, WorkflowState::Failed, None)?;
             let message = format!(
                 "{} runs of workflows are open ([workflows] max_open); try again when one has ended",

@@ -25,7 +25,7 @@ mod types;
 pub use began::{PreparedRun, TakeUpError, folder_of_run, new_run, take_up, trigger_of};
 pub use catalog::{Catalog, CatalogError, OFFERED_FILES_MAX, OfferedWorkflow};
 pub use download::{AddressError, check_addresses};
-pub use executor::people::{ChannelPeople, retry_reach, await_sent};
+pub use executor::people::{ChannelPeople, await_sent, retry_reach};
 pub use executor::{ExecuteError, Executor, NO_MODEL, needs_model};
 pub use files::{AttachableFolder, ENTRIES_MAX, LocalError, LocalFile};
 pub use gather::{ByteSource, Gather, GatherProblem, GatheredAttachment, ITEMS_MAX, PlannedBytes};

@@ -50,7 +50,7 @@ impl AttachmentViewer<'_> {
     /// Takes everything in and decides how it is shown.
     ///
     /// # Errors
-    /// The first [`Problem`]: of a task everything is shown, or nothing is asked.
+    /// The first [`GatherProblem`]: of a task everything is shown, or nothing is asked.
     pub(super) fn view(&self, gathered: &mut [GatheredAttachment]) -> Result<AgentView, GatherProblem> {
         let max_bytes = ByteSize(self.max_bytes);
         let limits = Config { max_bytes, max_turn_bytes: ByteSize(u64::MAX), max_count: u32::MAX };

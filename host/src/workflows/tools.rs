@@ -1,7 +1,7 @@
 //! The tools of one agent: those that its file names, each judged as in any turn.
 
 use async_trait::async_trait;
-use cofferdam_agent::bus::Requests;
+use cofferdam_agent::open_requests::Requests;
 use cofferdam_agent::tools::{CallRequest, OutputKeeper, Toolbox};
 use cofferdam_agent::turn::{ToolSpec, Tools};
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError, wire_name};

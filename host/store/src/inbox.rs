@@ -175,7 +175,12 @@ pub(super) fn persist(
 
 /// Has a message that waits for its turn read as it was edited. What a turn has is what that turn
 /// was asked.
-fn update_text(tx: &Transaction<'_>, channel: &str, message: Option<&str>, raw: &str) -> Result<(), StoreError> {
+fn update_text(
+    tx: &Transaction<'_>,
+    channel: &str,
+    message: Option<&str>,
+    raw: &str,
+) -> Result<(), StoreError> {
     tx.prepare_cached(
         "UPDATE inbox SET raw = ?3 WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
     )?

@@ -16,8 +16,6 @@ mod commit;
 mod history;
 mod inbox;
 mod journal;
-mod keeper;
-mod look;
 mod moves;
 mod outgoing;
 pub mod people;
@@ -26,15 +24,17 @@ mod presence;
 mod recent;
 mod replies;
 mod retention;
+mod retry;
 mod rows;
 mod runs;
 mod schema;
-mod seam;
 mod steering;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod traits;
 mod usage;
+mod view;
 mod voices;
 mod waiting;
 
@@ -45,14 +45,11 @@ pub use approvals::{
 pub use attempts::AttemptRow;
 pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
-pub use keeper::StoreRetry;
-pub use look::{
-    DatabaseView, DayUsage, OpenRequestRow, PEOPLE_LISTED_MAX, REQUESTS_LISTED_MAX, WaitingCounts,
-};
 pub use moves::MOVES_MAX;
 pub use presence::{ChannelNoted, Health, LastError, Presence, PresenceNote, Reloaded, Reloads, read_note};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
+pub use retry::StoreRetry;
 pub use rows::{
     AlbumPart, AlbumStanding, BlobHolder, BoundTurn, Headers, NewPart, NewRecent, NewReply, NewTelling,
     NewUpdate, PartKind, PersistResult, Placeholder, QueueMode, QueuedUpdate, RecentFiles, ReplyPart,
@@ -62,13 +59,16 @@ pub use rows::{
 pub use runs::{AnswerTo, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunEnd, RunOwner, RunState};
 pub use runs::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 pub use runs::{NewMessage, NewWait, SendState, TaskState, WaitState, WaitsFor, plain_letters};
-pub use seam::{
+pub use streams::{PLACES_MAX, ReplyPlace, Stream, StreamPosition};
+pub use traits::{
     ApprovalStore, AttemptStore, BacklogStore, BlobRefStore, DeliveryStore, HistoryStore, InboxStore,
     MoveStore, PlaceholderStore, RecentStore, ReplyStore, RunStore, SteerStore, Storage, StreamStore,
     TurnRunStore, UsageStore, VoiceStore, WaitStore,
 };
-pub use streams::{PLACES_MAX, ReplyPlace, Stream, StreamPosition};
 pub use usage::{UsedToday, WhoseTurn};
+pub use view::{
+    DatabaseView, DayUsage, OpenRequestRow, PEOPLE_LISTED_MAX, REQUESTS_LISTED_MAX, WaitingCounts,
+};
 pub use voices::SPOKEN_TO_MAX;
 
 use async_trait::async_trait;

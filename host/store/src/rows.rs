@@ -70,7 +70,7 @@ pub enum QueueMode {
     /// As a turn of its own, when those before it have ended.
     Turn,
     /// Into the turn that the session is at, if that is the same sender's; otherwise as
-    /// [`Queue::Turn`].
+    /// [`QueueMode::Turn`].
     Steer,
 }
 

@@ -2,7 +2,7 @@
 
 use super::bot::BotUser;
 use super::wire::{ChatKind, Message};
-use cofferdam_chat::answering::{Author, MessageFacts, NamedUser};
+use cofferdam_chat::handler::{Author, MessageFacts, NamedUser};
 
 /// The line about a message; `None` where there is nothing to say.
 pub(super) fn about(message: &Message, me: &BotUser) -> Option<String> {

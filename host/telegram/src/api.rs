@@ -45,7 +45,7 @@ impl TelegramApi {
     /// that the call succeeded.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`ApiFailure`].
     pub(super) async fn call<P: Payload + Serialize>(
         &self,
         payload: &P,
@@ -80,7 +80,7 @@ impl TelegramApi {
     /// The same for a method that takes files. How long it may take is the caller's to say.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`ApiFailure`].
     pub(super) async fn upload(&self, method: &str, form: Form) -> Result<Box<RawValue>, ApiFailure> {
         let url = self.url(&["bot", self.token.reveal()], [method]);
         self.answer(self.client.post(url).multipart(form)).await
@@ -101,7 +101,7 @@ impl TelegramApi {
     /// Begins the download of a `file_path`: the answer's head, of any status.
     ///
     /// # Errors
-    /// [`Failure::Refused`] for a path that would lead elsewhere; [`Failure::Unreachable`].
+    /// [`ApiFailure::Refused`] for a path that would lead elsewhere; [`ApiFailure::Unreachable`].
     pub(super) async fn file(&self, file_path: &str) -> Result<Response, ApiFailure> {
         let sound = |part: &&str| !part.is_empty() && *part != "." && *part != "..";
         if !file_path.split('/').all(|part| sound(&part)) || file_path.contains(['\\', '\0']) {

@@ -7,7 +7,7 @@ use super::failure::ApiFailure;
 use super::send::{NO_PREVIEW, ReplyTarget, is_group};
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
-use cofferdam_chat::desk::{
+use cofferdam_chat::approvals::{
     ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, retry_show,
 };
 use cofferdam_chat::outbound::StyledText;

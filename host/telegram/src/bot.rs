@@ -5,7 +5,7 @@ use super::api::{REQUEST_MAX, TelegramApi};
 use super::config::Timing;
 use super::failure::ApiFailure;
 use super::moves::Moves;
-use cofferdam_chat::answering::ChannelServices;
+use cofferdam_chat::handler::ChannelServices;
 use cofferdam_chat::people::AccessControl;
 use cofferdam_store::Presence;
 use serde_json::value::RawValue;
@@ -57,7 +57,7 @@ impl BotUser {
     /// Asks Telegram who this bot is.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`ApiFailure`].
     pub(super) async fn ask(api: &TelegramApi) -> Result<Self, ApiFailure> {
         Self::read(&api.call(&payloads::GetMe::new(), REQUEST_MAX).await?)
     }
@@ -70,7 +70,7 @@ impl BotUser {
     /// What `getMe` has brought.
     ///
     /// # Errors
-    /// [`Failure::Unreachable`] for what is no bot's account.
+    /// [`ApiFailure::Unreachable`] for what is no bot's account.
     pub(super) fn read(result: &RawValue) -> Result<Self, ApiFailure> {
         let value: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
         let id = value["id"].as_i64();

@@ -3,10 +3,10 @@
 
 use super::token::BotToken;
 use cofferdam_agent::server::{Address, BadAddress};
-use cofferdam_chat::lanes::AlbumWindow;
 use cofferdam_chat::people::{
     Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, deserialize_by_id,
 };
+use cofferdam_chat::session_queue::AlbumWindow;
 use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
 use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer};
@@ -38,9 +38,9 @@ pub struct Config {
     /// How long such a code is good; from 1 min to [`cofferdam_chat::people::PAIRING_EXPIRES_MAX`].
     pub pairing_expires: TimeSpan,
     /// What holds in single groups, by their ids.
-    #[serde(deserialize_with = "named")]
+    #[serde(deserialize_with = "deserialize_groups")]
     pub groups: BTreeMap<i64, Group>,
-    /// Who is served in groups that are not named: [`Members::Allowed`] or [`Members::None`].
+    /// Who is served in groups that are not named: [`GroupMembers::Allowed`] or [`GroupMembers::None`].
     pub other_groups: GroupMembers,
     /// Who keeps messages from going out too fast.
     pub flood_limits: FloodLimits,

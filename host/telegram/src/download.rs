@@ -7,7 +7,7 @@ use super::failure::ApiFailure;
 use super::media::MessageFile;
 use async_trait::async_trait;
 use cofferdam_chat::download::{
-    DownloadBody, DownloadSource, RetryAdvice, Unavailable, retry, deadline_for, fetch, read_body,
+    DownloadBody, DownloadSource, RetryAdvice, Unavailable, deadline_for, fetch, read_body, retry,
 };
 use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, IntakeResult, SentFile};
 use reqwest::Response;

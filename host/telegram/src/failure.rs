@@ -157,7 +157,9 @@ impl ApiFailure {
 
     /// Whether a topic cannot be written to, though its chat may be: it was deleted or closed.
     pub(super) fn topic_is_gone(&self) -> bool {
-        ["message thread not found", "topic_closed", "topic_deleted"].iter().any(|words| self.has_words(words))
+        ["message thread not found", "topic_closed", "topic_deleted"]
+            .iter()
+            .any(|words| self.has_words(words))
     }
 
     /// Whether Telegram's words contain these; for refusals that have no other mark.

@@ -3,11 +3,11 @@
 //!
 //! Used by the fuzz target, which includes this file, and by the run over the corpus below.
 
-use super::admit::{SenderReply, admit};
-use super::besides::PERSON_BYTES_MAX;
+use super::admission::{SenderReply, admit};
+use super::context::PERSON_BYTES_MAX;
 use super::mention::Username;
 use super::wire::{ChatKind, Message, MessageContent, SentFor, Update, UserKind};
-use cofferdam_chat::answering::strip_mention;
+use cofferdam_chat::handler::strip_mention;
 use cofferdam_chat::people::GroupMembers;
 use cofferdam_core::command::{CommandLine, parse_command};
 use serde_json::Value;

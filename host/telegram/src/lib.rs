@@ -11,18 +11,18 @@
 //! Who is served, and what holds in which group, is asked for each message (`people`, `rules`); a
 //! group that moved is one place with two ids (`moves`).
 //!
-//! The token stays in [`Token`] and the URLs of `api`. Messages of people who are not served are
+//! The token stays in [`BotToken`] and the URLs of `api`. Messages of people who are not served are
 //! neither kept nor downloaded from.
 
 mod about;
-mod admit;
+mod admission;
 mod api;
 mod approvals;
-mod besides;
 mod bot;
 mod channel;
 mod config;
 mod content;
+mod context;
 mod cursor;
 mod download;
 mod failure;
@@ -52,15 +52,15 @@ mod wire;
 mod words;
 
 pub use config::{Config, ConfigError, FloodLimits, Timing};
-pub use probe::fetch_account;
+pub use probe::probe_account;
 pub use token::BotToken;
 
 use api::TelegramApi;
 use bot::{BotUser, Bots, GroupPrivacy, TelegramBot};
-use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::people::{AccessControl, PairedPeople, PeopleNames};
-use cofferdam_chat::pulse::LoopHealth;
+use cofferdam_chat::session_queue::Arrival;
 use cofferdam_chat::setup::{self, Renewal, run};
 use cofferdam_store::StoreError;
 use failure::ApiFailure;

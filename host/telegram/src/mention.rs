@@ -3,7 +3,7 @@
 //! One is `@` and the name, in any case, that no letter, digit, `_` or `@` touches: an address of
 //! e-mail is none.
 
-use cofferdam_chat::answering::Mentions;
+use cofferdam_chat::handler::Mentions;
 
 /// A user name, without `@`.
 pub(super) struct Username<'n>(pub(super) &'n str);
@@ -25,7 +25,7 @@ impl Mentions for Username<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_chat::answering::{text_after_mention, strip_mention};
+    use cofferdam_chat::handler::{strip_mention, text_after_mention};
 
     fn check(text: &str, expected: Option<&str>) {
         assert_eq!(strip_mention(text, &Username("Our_bot")).as_deref(), expected, "{text:?}");

@@ -2,7 +2,7 @@
 //! waited out; only a refused token ends it.
 
 use super::PULSE;
-use super::admit::{SenderReply, admit};
+use super::admission::{SenderReply, admit};
 use super::bot::{Bots, TelegramBot};
 use super::cursor::{Cursor, CursorMove};
 use super::failure::ApiFailure;
@@ -14,10 +14,10 @@ use super::rules::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, Update};
 use cofferdam_chat::RetryPauses;
-use cofferdam_chat::answering::{Channel, IntakeState, arrivals, hand_on};
-use cofferdam_chat::lanes::Arrival;
-use cofferdam_chat::pulse::note_next_within;
+use cofferdam_chat::handler::{Channel, IntakeState, hand_on, incoming};
+use cofferdam_chat::loop_health::note_next_within;
 use cofferdam_chat::runs::{files_of_run, reply_of_run};
+use cofferdam_chat::session_queue::Arrival;
 use cofferdam_core::id::Caller;
 use cofferdam_store::{Headers, NewUpdate, PersistResult, UpdateFate, WaitReply};
 use cofferdam_warden::attachments::SentFile;
@@ -168,7 +168,7 @@ async fn take(
         base.store_until_done("persist updates", persist).await
     };
     let Some(persisted) = persisted else { return Ok(IntakeState::Stops) };
-    for arrival in arrivals::from_batch(bot, &updates, persisted) {
+    for arrival in incoming::from_batch(bot, &updates, persisted) {
         if hand_on(&bot.base, lanes, arrival).await == IntakeState::Stops {
             return Ok(IntakeState::Stops);
         }

@@ -2,7 +2,7 @@
 //! with which text and which files, is in one table.
 
 use super::about::about;
-use super::admit::{SenderReply, admit};
+use super::admission::{SenderReply, admit};
 use super::bot::BotUser;
 use super::media::MessageFile;
 use super::mention::Username;
@@ -10,13 +10,13 @@ use super::rules::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, MessageContent};
 use super::words;
-use cofferdam_chat::answering::{self, RequestFiles, TurnRequest, text_after_mention, strip_mention};
+use cofferdam_chat::handler::{self, RequestFiles, TurnRequest, strip_mention, text_after_mention};
 use cofferdam_chat::words as said;
 use cofferdam_core::command::{CommandLine, parse_command, steer_text};
 use cofferdam_store::{AlbumStanding, QueueMode};
 
 /// What messages of Telegram ask for.
-pub(super) type TelegramAction = answering::MessageAction<ReplyTarget, MessageFile>;
+pub(super) type TelegramAction = handler::MessageAction<ReplyTarget, MessageFile>;
 /// A message of Telegram that a turn answers.
 pub(super) type TelegramTurn = TurnRequest<ReplyTarget, MessageFile>;
 

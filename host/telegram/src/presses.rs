@@ -6,8 +6,8 @@
 use super::api::REQUEST_MAX;
 use super::bot::TelegramBot;
 use super::wire::{ButtonPress, UserKind};
-use cofferdam_chat::answering::IntakeState;
-use cofferdam_chat::desk::PressAnswer;
+use cofferdam_chat::approvals::PressAnswer;
+use cofferdam_chat::handler::IntakeState;
 use teloxide_core::payloads::AnswerCallbackQuery;
 use teloxide_core::types::CallbackQueryId;
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Asks the Bot API of this configuration who the bot with this token is, once, for at most
 /// `limit`.
-pub async fn fetch_account(config: &Config, token: BotToken, limit: Duration) -> ProbeResponse {
+pub async fn probe_account(config: &Config, token: BotToken, limit: Duration) -> ProbeResponse {
     let unreachable = |said: String| ProbeResponse { bot: Err(ProbeError::Unreachable(said)), date: None };
     let api = match config.address() {
         // It sends no message, so there is nothing to pace.

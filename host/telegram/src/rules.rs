@@ -4,8 +4,8 @@ use super::bot::BotUser;
 use super::moves::Moves;
 use super::wire::{ChatKind, Message};
 use cofferdam_agent::turn::ConversationOwner;
-use cofferdam_chat::lanes::StopPower;
 use cofferdam_chat::people::{Group, GroupMembers, Groups};
+use cofferdam_chat::session_queue::StopPower;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ impl AccessRules {
     /// What holds in the chat of a message.
     pub(super) fn group(&self, message: &Message) -> &Group {
         match message.chat.kind {
-            ChatKind::Group => self.group(message.chat.id),
+            ChatKind::Group => self.group_by_id(message.chat.id),
             ChatKind::Private | ChatKind::Other => Group::default_group(),
         }
     }
 
     /// What holds in a group of this id.
-    pub(super) fn group(&self, chat: i64) -> &Group {
+    pub(super) fn group_by_id(&self, chat: i64) -> &Group {
         self.groups.get(&[self.moves.current_id(chat), self.moves.home(chat)])
     }
 
@@ -49,7 +49,7 @@ impl AccessRules {
     /// Whether somebody is served in a chat: a private one, which has the number of its person, or
     /// a group.
     pub(super) fn is_served(&self, person: i64, chat: i64) -> bool {
-        let members = if chat < 0 { self.group(chat).members } else { GroupMembers::Allowed };
+        let members = if chat < 0 { self.group_by_id(chat).members } else { GroupMembers::Allowed };
         match members {
             GroupMembers::Allowed => self.allowed.contains(&person),
             GroupMembers::All => true,

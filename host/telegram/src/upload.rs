@@ -191,7 +191,9 @@ mod tests {
         };
         let seconds = |sizes: &[u64]| {
             let files = sizes.iter().map(|bytes| shown(*bytes)).collect();
-            FileBundle { caption: None, caption_spans: Vec::new(), files, refused: None }.upload_timeout().as_secs()
+            FileBundle { caption: None, caption_spans: Vec::new(), files, refused: None }
+                .upload_timeout()
+                .as_secs()
         };
         assert_eq!((seconds(&[]), seconds(&[32 << 10]), seconds(&[1 << 20, 1 << 20])), (60, 61, 124));
         assert_eq!(seconds(&[MANNERS.message_bytes_max]), 60 + 1525);

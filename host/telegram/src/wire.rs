@@ -1,9 +1,9 @@
 //! What an update says, read leniently: a field of a wrong type counts as missing and never takes
 //! the rest of the message with it. It judges nothing.
 
-use super::besides::{MessageContext, name};
 pub(super) use super::content::MessageContent;
 use super::content::other_content;
+use super::context::{MessageContext, name};
 use super::media::MessageFile;
 use super::outline::outline;
 use serde_json::Value;

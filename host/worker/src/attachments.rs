@@ -38,7 +38,7 @@ impl StoreState {
         infos.map_err(wasmtime::Error::new)
     }
 
-    fn open(&self, index: u32) -> Result<OpenAttachment, ToolError> {
+    fn open_attachment(&self, index: u32) -> Result<OpenAttachment, ToolError> {
         let bytes = self.gateway.ask(Request::Attachment(index), |reply| match reply {
             Reply::Attachment(bytes) => Some(bytes),
             _ => None,
@@ -57,7 +57,7 @@ impl wit::Host for StoreState {
     }
 
     fn open(&mut self, index: u32) -> wasmtime::Result<Result<Resource<OpenAttachment>, WitError>> {
-        match self.open(index) {
+        match self.open_attachment(index) {
             Ok(opened) => Ok(Ok(self.table.push(opened)?)),
             Err(error) => Ok(Err(self.error(error)?)),
         }

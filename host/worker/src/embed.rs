@@ -25,8 +25,7 @@ fn embed(file: &Path) -> Result<(), String> {
     let code = code::compile(machine.engine(), &bytes)?;
     write(file, "cwasm", &code)?;
     let component = code::load_own(machine.engine(), &code)?;
-    let linked =
-        machine.link(&component, &Grants::everything(), &EntryPoint::Tool).map_err(|e| e.to_string())?;
+    let linked = machine.link(&component, &Grants::all(), &EntryPoint::Tool).map_err(|e| e.to_string())?;
     let description = machine.describe(&linked).map_err(|e| e.to_string())?;
     let imports = component.component_type();
     let imports: Vec<_> = imports.imports(machine.engine()).map(|(name, _)| name.to_owned()).collect();

@@ -212,7 +212,9 @@ impl WasmEngine {
             }
             Ok(Ok(text)) => Ok(text),
             Ok(Err(error)) => Err(state::from_guest(error)),
-            Err(error) => Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail())),
+            Err(error) => {
+                Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail()))
+            }
         };
         (ended, end_call(store, &output))
     }
@@ -232,7 +234,9 @@ impl WasmEngine {
         let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
         let ended = match returned {
             Ok(status) => command_result(store.data(), call, streams.result(call, status)),
-            Err(error) => Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail())),
+            Err(error) => {
+                Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail()))
+            }
         };
         (ended, end_call(store, &output))
     }
@@ -254,7 +258,9 @@ impl WasmEngine {
         let returned = block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
         let ended = match returned {
             Ok(returned) => callable.result(returned.as_ref(), &job.limits),
-            Err(error) => Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail())),
+            Err(error) => {
+                Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail()))
+            }
         };
         (ended, end_call(store, &output))
     }

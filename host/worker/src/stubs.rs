@@ -35,7 +35,7 @@ pub(crate) fn link(
     let ty = component.component_type();
     let mut seen = Resources::default();
     for (name, import) in ty.imports(&engine) {
-        let is_linked = needs(name).is_none_or(|needs| needs.granted_by(grants));
+        let is_linked = needs(name).is_none_or(|needs| needs.is_granted_by(grants));
         match import.ty {
             ComponentItem::ComponentInstance(instance) if is_linked => {
                 let Some(known) = stub_name(name) else { continue };

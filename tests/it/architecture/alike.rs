@@ -6,27 +6,27 @@ use super::{CRATES, Source, sources};
 /// A name, and the one place besides `host/store` that uses it.
 const ONCE: &[(&str, &str)] = &[
     // Approvals: asking, and what is remembered of them.
-    ("NewApproval", "host/chat/src/desk/"),
-    ("ApprovedPaths", "host/chat/src/desk/"),
+    ("NewApproval", "host/chat/src/approvals/"),
+    ("ApprovedPaths", "host/chat/src/approvals/"),
     // The flow of a unit: a turn that nobody waits for, and the reply of one that ends.
-    ("dismiss", "host/chat/src/answering/unit.rs"),
-    ("end_noting", "host/chat/src/answering/unit.rs"),
+    ("dismiss", "host/chat/src/handler/turn.rs"),
+    ("end_noting", "host/chat/src/handler/turn.rs"),
     // What the last run left.
-    ("unsent", "host/chat/src/answering/arrivals.rs"),
+    ("unsent", "host/chat/src/handler/incoming.rs"),
     // Which files are the most recent ones.
-    ("NewRecent", "host/chat/src/answering/recent.rs"),
+    ("NewRecent", "host/chat/src/handler/recent.rs"),
     // Fetching files.
-    ("fetch_all", "host/chat/src/answering/files.rs"),
+    ("fetch_all", "host/chat/src/handler/files.rs"),
     // What is said to a turn that runs.
-    ("taken_up", "host/chat/src/answering/mailbox.rs"),
+    ("taken_up", "host/chat/src/handler/mailbox.rs"),
     // When an album is whole.
-    ("is_over", "host/chat/src/answering/mailbox.rs"),
+    ("is_over", "host/chat/src/handler/mailbox.rs"),
     // Codes for strangers.
     ("NewCode", "host/chat/src/people/guests.rs"),
     // Attempts at a turn.
     ("withdraw_attempt", "host/chat/src/attempt.rs"),
     // Signs of life, and what is shown of a turn.
-    ("is_left", "host/chat/src/alive.rs"),
+    ("is_left", "host/chat/src/activity.rs"),
     ("Watcher", "host/chat/src/live.rs"),
 ];
 
@@ -67,7 +67,7 @@ fn what_every_channel_does_alike_is_there_once() {
         let commands = COMMANDS.iter().filter(|command| told(source).contains(**command));
         wrong.extend(commands.map(|command| format!("{} reads {command}, which core does", source.path)));
         // The desk, whoever runs `call --approve`, and an MCP client, which asks its own person.
-        let asks = ["host/chat/src/desk/asking.rs", "host/src/cli/approving.rs", "host/mcp/src/approving.rs"];
+        let asks = ["host/chat/src/approvals/asking.rs", "host/src/cli/approving.rs", "host/mcp/src/approving.rs"];
         if told(source).contains("Approver for ") && !asks.contains(&&*source.path) {
             wrong.push(format!("{} asks people without the desk", source.path));
         }

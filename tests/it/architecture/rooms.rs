@@ -39,23 +39,23 @@ fn imports(code: &str, root: &str) -> BTreeSet<String> {
 }
 
 /// What the rooms of the turn loop need: nothing that knows how a person is reached, or a model.
-const OF_TURNS: [&str; 3] = ["agent::turn", "agent::tools", "agent::bus"];
+const OF_TURNS: [&str; 3] = ["agent::turn", "agent::tools", "agent::open_requests"];
 /// What people see of a turn and how they stop it, each with a file or a folder of its own.
 const BESIDE_TURNS: [&str; 15] = [
-    "chat::alive",
+    "chat::activity",
     "chat::attempt",
-    "chat::desk",
+    "chat::approvals",
     "chat::download",
-    "chat::lanes",
+    "chat::session_queue",
     "chat::lib",
-    "chat::live",
-    "chat::newest",
+    "chat::live_status",
+    "chat::latest_step",
     "chat::people",
     "chat::placeholder",
-    "chat::pulse",
+    "chat::loop_health",
     "chat::runs",
     "chat::setup",
-    "chat::trouble",
+    "chat::retry_pauses",
     "chat::words",
 ];
 
@@ -65,28 +65,28 @@ fn allowed(room: &str) -> Vec<&'static str> {
         // A provider is an edge: it answers turns, and nobody imports it but those who compose.
         "agent::llm" => vec!["agent::turn", "agent::server"],
         // The path of a call: a turn asks for tools.
-        "agent::turn" => vec!["agent::tools", "agent::bus"],
-        "agent::tools" => vec!["agent::bus"],
+        "agent::turn" => vec!["agent::tools", "agent::open_requests"],
+        "agent::tools" => vec!["agent::open_requests"],
         "agent::voice" => vec!["agent::server"],
-        "agent::bus" | "agent::server" => Vec::new(),
+        "agent::open_requests" | "agent::server" => Vec::new(),
         // The way of a message: its turn, then its reply.
-        "chat::answering" => {
-            [&["agent::turn", "agent::bus", "agent::voice", "chat::outbound"], &BESIDE_TURNS[..]].concat()
+        "chat::handler" => {
+            [&["agent::turn", "agent::open_requests", "agent::voice", "chat::outbound"], &BESIDE_TURNS[..]].concat()
         }
         "chat::outbound" => vec!["agent::server", "chat::download"],
-        "chat::desk" => [&["agent::server"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
-        "chat::download" | "chat::trouble" => vec!["agent::server"],
+        "chat::approvals" => [&["agent::server"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
+        "chat::download" | "chat::retry_pauses" => vec!["agent::server"],
         // Who is let in is told through the answering of their channel, and a channel is set up on
         // it.
         "chat::people" | "chat::setup" => {
-            [&["agent::server", "agent::voice", "chat::answering"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
+            [&["agent::server", "agent::voice", "chat::handler"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
         }
         // A run reaches people as a turn's answer does.
-        "chat::runs" => [&["chat::answering", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
+        "chat::runs" => [&["chat::handler", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         "chat::placeholder" => [&["chat::outbound"], &BESIDE_TURNS[..]].concat(),
         beside if BESIDE_TURNS.contains(&beside) => [&OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         channel if channel.starts_with("telegram::") || channel.starts_with("discord::") => {
-            [&["agent::server", "chat::answering", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]]
+            [&["agent::server", "chat::handler", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]]
                 .concat()
         }
         "cofferdam::main" => vec!["cofferdam::cli"],
@@ -97,7 +97,7 @@ fn allowed(room: &str) -> Vec<&'static str> {
         .concat(),
         // A run is composed as a turn is.
         "cofferdam::workflows" => {
-            vec!["agent::turn", "agent::tools", "agent::bus", "agent::llm", "chat::runs"]
+            vec!["agent::turn", "agent::tools", "agent::open_requests", "agent::llm", "chat::runs"]
         }
         // A message of the operator's own goes the way of a run's.
         "cofferdam::saying" => {
@@ -158,7 +158,7 @@ fn rooms_import_only_along_the_arrows() {
         let allowed = allowed(&room);
         // They play a provider and its tools.
         let plays = |other: &str| {
-            source.path.starts_with("host/chat/src/answering/tests/") && other == "agent::tools"
+            source.path.starts_with("host/chat/src/handler/tests/") && other == "agent::tools"
         };
         let may = |other: &str| {
             other == room
@@ -195,7 +195,7 @@ fn rooms_import_only_along_the_arrows() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     for room in
-        ["cofferdam::cli", "cofferdam::gateway", "chat::answering", "chat::desk", "agent::turn", "agent::llm"]
+        ["cofferdam::cli", "cofferdam::gateway", "chat::handler", "chat::approvals", "agent::turn", "agent::llm"]
     {
         assert!(rooms.contains(room), "{room} is gone, and this test sees nothing");
     }

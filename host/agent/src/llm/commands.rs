@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::command::{TypedCommand, split_command};
-use cofferdam_core::text::{about, one_line, escape_deceptive};
+use cofferdam_core::text::{about, escape_deceptive, one_line};
 use cofferdam_core::tool::wire_name;
 use serde_json::Value;
 use std::collections::HashSet;

@@ -2,7 +2,7 @@
 //! anything is contacted.
 
 use super::key;
-use super::patience::RequestTimeouts;
+use super::timeouts::RequestTimeouts;
 use crate::server::{Address, BadAddress, SecretFileError, ServerScope};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;

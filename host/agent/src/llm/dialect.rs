@@ -28,7 +28,7 @@ pub(super) trait Listener: Send {
     /// Takes the data of one event.
     ///
     /// # Errors
-    /// [`Failure`] when the event tells of an error, or the answer grows too large.
+    /// [`AttemptFailure`] when the event tells of an error, or the answer grows too large.
     fn hear(&mut self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure>;
 
     /// Whether the answer is whole if the stream ends now.

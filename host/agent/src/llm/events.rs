@@ -1,7 +1,7 @@
 //! The events of a streamed answer (server-sent events), read within bounds of size and of silence.
 
 use super::failure::AttemptFailure;
-use super::patience::RequestTimeouts;
+use super::timeouts::RequestTimeouts;
 use bytes::Bytes;
 use eventsource_stream::{Event, EventStreamError, Eventsource};
 use futures_util::stream::{BoxStream, StreamExt, try_unfold};
@@ -32,7 +32,7 @@ impl Events {
     /// The next event; none at the end of the stream.
     ///
     /// # Errors
-    /// [`Failure`] when it breaks, is silent, or grows too large.
+    /// [`AttemptFailure`] when it breaks, is silent, or grows too large.
     pub(super) async fn next(&mut self) -> Result<Option<Event>, AttemptFailure> {
         match self.0.next().await {
             None => Ok(None),

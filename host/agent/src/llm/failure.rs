@@ -204,7 +204,7 @@ impl AttemptFailure {
 
     /// What the user is told when nothing of an answer has come.
     pub(super) fn to_error(&self) -> ProviderError {
-        let asked_to_wait = self.retry_after().filter(|after| *after > super::patience::RETRY_AFTER_MAX);
+        let asked_to_wait = self.retry_after().filter(|after| *after > super::timeouts::RETRY_AFTER_MAX);
         match self {
             Self::Busy { .. } if asked_to_wait.is_some() => {
                 let wait = describe_span(asked_to_wait.unwrap_or_default());

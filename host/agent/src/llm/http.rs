@@ -8,7 +8,7 @@ use super::answer::ModelAnswer;
 use super::dialect::{Dialect, StreamState};
 use super::events::Events;
 use super::failure::AttemptFailure;
-use super::patience::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
+use super::timeouts::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
 use crate::server::{Address, Backoff, client, http_date};
 use crate::turn::{Delta, Deltas, ProviderError, StepReply, TokenUsage};
 use bytes::Bytes;
@@ -93,7 +93,10 @@ impl ModelServer {
                 COUNTS.model.requests.add("broke_off", 1);
                 MODEL.failed(now_ms(), &format!("the answer broke off: {}", failure.reason()));
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
-                return Err(ProviderError::BrokeOff { said: failure.interrupted_error().to_string(), usage: lost });
+                return Err(ProviderError::BrokeOff {
+                    said: failure.interrupted_error().to_string(),
+                    usage: lost,
+                });
             }
             let asked = failure.retry_after().unwrap_or_default();
             let pause = backoff.pause_of_at_least(asked);

@@ -25,17 +25,17 @@ mod key;
 mod messages;
 mod model;
 mod parts;
-mod patience;
 mod probe;
 mod responses;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 
 pub use config::{Config, ConfigError, ProviderKind};
 pub use key::check_key as checked_key;
 pub use parts::PARTS_BYTES_MAX;
-pub use patience::RequestTimeouts;
 pub use probe::{KeyStanding, ModelStanding, ProbeError, Probed, ServerFacts, probe};
+pub use timeouts::RequestTimeouts;
 
 use crate::turn::{Provider, WallClock};
 use commands::Commands;

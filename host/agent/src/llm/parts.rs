@@ -70,7 +70,8 @@ impl PromptParts {
                 continue;
             };
             for attachment in attachments.iter() {
-                let Some((blob, shape)) = accepted_blob(attachment, accepts).filter(|(blob, _)| blob.len() <= left)
+                let Some((blob, shape)) =
+                    accepted_blob(attachment, accepts).filter(|(blob, _)| blob.len() <= left)
                 else {
                     continue;
                 };
@@ -203,7 +204,7 @@ impl PromptPart {
     }
 
     #[cfg(test)]
-    pub(super) fn new(shape: PartShape, mime_type: &str, bytes: &'static [u8]) -> Self {
+    pub(super) fn from_bytes(shape: PartShape, mime_type: &str, bytes: &'static [u8]) -> Self {
         let body = PartBody::Bytes(bytes.into());
         Self { shape, mime_type: mime_type.into(), name: "attachment-0.pdf".into(), body }
     }

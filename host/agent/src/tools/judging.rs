@@ -63,7 +63,7 @@ impl RegisteredTool {
     /// nothing, then the judge.
     ///
     /// # Errors
-    /// [`Refused`] by the first of the two that refuses.
+    /// [`RefusedCall`] by the first of the two that refuses.
     pub fn judge(
         &self,
         id: CallId,

@@ -70,7 +70,10 @@ mod tests {
 
     #[test]
     fn the_line_is_one_and_says_what_the_channel_says() {
-        assert_eq!(frame_request(None, "noon", "a\nb"), "{\"about\":\"this message\",\"time\":\"noon\"}\na\nb");
+        assert_eq!(
+            frame_request(None, "noon", "a\nb"),
+            "{\"about\":\"this message\",\"time\":\"noon\"}\na\nb"
+        );
         let about = r#"{"about":"this message","untrusted":true,"from":{"id":7}}"#;
         let framed = frame_request(Some(about), "noon", "hi");
         let (line, text) = framed.split_once('\n').expect("two lines");

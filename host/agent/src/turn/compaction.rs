@@ -2,7 +2,7 @@
 //! summarized by the provider, and where that fails, left out. Only whole turns go, so a call is
 //! never parted from its results; what is too long in the running turn is `shortening`'s.
 
-use super::cost::{CostMeter, bytes, cost, tokens, count_wasted};
+use super::cost::{CostMeter, bytes, cost, count_wasted, tokens};
 use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
 use super::rounds::{EarlyEnd, Rounds};
 use super::shortening::cut_results;

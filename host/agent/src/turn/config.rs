@@ -1,7 +1,7 @@
 //! `[turns]` of the configuration: what one turn may do in all, what is kept of earlier ones, and
 //! what one person may use in a day.
 
-use crate::bus::CallScope;
+use crate::open_requests::CallScope;
 use cofferdam_core::limits::{ByteSize, TimeSpan};
 use serde::Deserialize;
 

@@ -51,7 +51,7 @@ pub enum HistoryEntry {
     Assistant {
         /// What it said; none when it only asked for tools.
         text: Option<String>,
-        /// Each is answered by one [`Entry::ToolResult`] of the same id before the next
+        /// Each is answered by one [`HistoryEntry::ToolResult`] of the same id before the next
         /// `Assistant`.
         tool_calls: Vec<ToolCall>,
     },

@@ -17,7 +17,9 @@ use std::sync::Arc;
 /// Tokens that a step has cost.
 pub(super) fn cost(asked: &[HistoryEntry], reply: &StepReply) -> u64 {
     match reply.usage.input_tokens.saturating_add(reply.usage.output_tokens) {
-        0 => tokens(asked) + TokenUsage::estimate_tokens(count_bytes(reply.text.as_deref(), &reply.tool_calls)),
+        0 => {
+            tokens(asked) + TokenUsage::estimate_tokens(count_bytes(reply.text.as_deref(), &reply.tool_calls))
+        }
         told => told,
     }
 }
@@ -134,7 +136,11 @@ mod tests {
             heard.take(Delta::Spent(TokenUsage { input_tokens, output_tokens }));
             assert_eq!(count_wasted(&asked, &stopped(), &heard), expected, "the newest counts");
         }
-        assert_eq!(count_wasted(&asked, &Ok(Ok(StepReply::default())), &heard), 0, "a step is paid for as one");
+        assert_eq!(
+            count_wasted(&asked, &Ok(Ok(StepReply::default())), &heard),
+            0,
+            "a step is paid for as one"
+        );
         let down = Ok(Err(ProviderError::Unavailable("down".into())));
         assert_eq!(count_wasted(&asked, &down, &CostMeter::default()), 0);
         assert_eq!(count_wasted(&asked, &down, &heard), 17, "the server had counted before");

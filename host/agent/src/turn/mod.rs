@@ -17,6 +17,7 @@ mod conversation;
 mod cost;
 mod history;
 mod instructions;
+mod open_conversation;
 mod progress;
 mod provider;
 mod repeats;
@@ -24,7 +25,6 @@ mod rounds;
 mod runner;
 mod shortening;
 mod steering;
-mod talk;
 mod task;
 #[cfg(test)]
 mod tests;

@@ -4,9 +4,9 @@
 
 use super::cost::{CostMeter, cost, count_wasted};
 use super::history::{EntryExtras, History, HistoryError};
+use super::open_conversation::OpenConversation;
 use super::runner::conversation_lost;
 use super::shortening::Shortening;
-use super::talk::OpenConversation;
 use super::{
     Config, Deltas, HistoryEntry, HistorySize, Markup, Provider, ProviderError, StepListener, StepReply,
     StepRequest, Stop, ToolSpec, Tools, TurnInput, TurnStep, words,
@@ -183,7 +183,8 @@ impl<'a> Rounds<'a> {
             return Err(EarlyEnd::Answered(words::too_many_tokens(limits.tokens)));
         }
         if self.is_durable()
-            && self.parts.history.load_usage(&self.around.turn.caller).await?.tokens >= limits.user_tokens_per_day
+            && self.parts.history.load_usage(&self.around.turn.caller).await?.tokens
+                >= limits.user_tokens_per_day
         {
             return Err(EarlyEnd::Open(words::no_tokens_today(limits.user_tokens_per_day)));
         }

@@ -3,13 +3,13 @@
 use super::clock::{WallClock, frame_request};
 use super::history::{History, HistoryError, mend};
 use super::instructions::instructions;
+use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::rounds::{Rounds, TurnEnd, TurnOptions};
-use super::talk::{HistoryPlace, OpenConversation};
 use super::{
     Config, HistoryEntry, HistorySize, Markup, Provider, Steering, StepListener, ToolSpec, Tools, TurnStep,
     words,
 };
-use crate::bus::CallOrigin;
+use crate::open_requests::CallOrigin;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
 use cofferdam_core::command::{ControlWord, split_command, word};
@@ -278,7 +278,8 @@ impl Runner {
     ) -> Result<Result<OpenConversation, HistoryError>, HistoryError> {
         let asked = async {
             let kept = mend(self.history.load(session, &turn.id).await?, &turn.id);
-            OpenConversation::begin(self.history_place(turn, session.clone()).await?, kept, request.clone()).await
+            OpenConversation::begin(self.history_place(turn, session.clone()).await?, kept, request.clone())
+                .await
         };
         match asked.await {
             Err(error @ HistoryError::Store(_)) => Err(error),
@@ -328,7 +329,11 @@ impl Runner {
         Ok((turn, talk))
     }
 
-    async fn history_place(&self, turn: &TurnInput, session: SessionId) -> Result<HistoryPlace, HistoryError> {
+    async fn history_place(
+        &self,
+        turn: &TurnInput,
+        session: SessionId,
+    ) -> Result<HistoryPlace, HistoryError> {
         let whose = WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() };
         let begun = self.history.load_attempt(&turn.id).await?;
         Ok(HistoryPlace { history: self.history.clone(), whose, begun })

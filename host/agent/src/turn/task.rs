@@ -2,10 +2,10 @@
 //! it is a command, and what it answers is held to what the task wants before anybody believes it.
 
 use super::instructions::instructions_of_task;
+use super::open_conversation::OpenConversation;
 use super::rounds::{Rounds, TurnOptions, TurnServices};
-use super::talk::OpenConversation;
 use super::{EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, TaskAttachments, TurnInput};
-use crate::bus::CallOrigin;
+use crate::open_requests::CallOrigin;
 use crate::tools::Journal;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingAttachment;
@@ -74,8 +74,10 @@ impl Runner {
         });
         let TaskRequest { instructions, prompt, list, shown } = request;
         let (attachments, turn_id) = (turn.attachments.clone(), turn.id.clone());
-        let talk =
-            OpenConversation::new_unkept(turn.id.clone(), HistoryEntry::Task { prompt, list, shown, attachments });
+        let talk = OpenConversation::new_unkept(
+            turn.id.clone(),
+            HistoryEntry::Task { prompt, list, shown, attachments },
+        );
         let (instructions, specs) = (instructions_of_task(&instructions), self.tools.specs());
         let parts = TurnServices {
             provider: &*self.provider,

@@ -1,7 +1,7 @@
 //! What a turn needs of the tools.
 
 use super::ToolSpec;
-use crate::bus::Requests;
+use crate::open_requests::Requests;
 use crate::tools::{CallRequest, OutputKeeper, Toolbox};
 use async_trait::async_trait;
 use cofferdam_core::tool::{ToolAnswer, ToolError};

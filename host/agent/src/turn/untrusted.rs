@@ -102,7 +102,8 @@ mod tests {
     fn what_is_shortened_says_where_the_whole_is_and_is_not_shortened_again() {
         let long = "é\"\n".repeat(2000);
         let of = |shown: &str| -> Value { serde_json::from_str(shown).expect("one JSON value") };
-        let short = wrap_head(&wrap_whole("t", &json!({ "content": long })).expect("whole")).expect("shorter");
+        let short =
+            wrap_head(&wrap_whole("t", &json!({ "content": long })).expect("whole")).expect("shorter");
         let read = of(&short);
         assert_eq!(
             (&read["tool"], &read["untrusted"], &read["shortened"]),
@@ -119,7 +120,8 @@ mod tests {
             (&json!("/tmp/outputs/1.json"), &json!(long.len()))
         );
         assert!(long.starts_with(read["head"].as_str().expect("text")));
-        for shown in [&*short, &kept, "", "no JSON", &wrap_whole("t", &json!({ "content": "x" })).expect("whole")]
+        for shown in
+            [&*short, &kept, "", "no JSON", &wrap_whole("t", &json!({ "content": "x" })).expect("whole")]
         {
             assert_eq!(wrap_head(shown), None, "{shown}");
         }

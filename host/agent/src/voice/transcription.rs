@@ -23,8 +23,7 @@ impl Transcription {
     pub(super) fn open(config: &TranscriptionConfig) -> Result<Option<Self>, ConfigError> {
         config.check()?;
         let Some(model) = config.model.clone().filter(|_| config.is_on()) else { return Ok(None) };
-        let server =
-            VoiceEndpoint::open(config.table(), config.key()?, ("transcription", config.patience))?;
+        let server = VoiceEndpoint::open(config.table(), config.key()?, ("transcription", config.patience))?;
         Ok(Some(Self { server, model }))
     }
 

@@ -6,7 +6,7 @@
 //! everything else gets through is given up in time.
 
 use super::FileBundle;
-use super::lost::{LossReason, replacement_parts, notice};
+use super::lost::{LossReason, notice, replacement_parts};
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
 use cofferdam_core::counts::COUNTS;

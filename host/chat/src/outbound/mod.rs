@@ -8,8 +8,8 @@
 mod bundle;
 mod content;
 mod deliver;
+mod limits;
 mod lost;
-mod manners;
 mod markdown;
 mod pace;
 mod plan;
@@ -22,10 +22,10 @@ pub use content::PartContent;
 pub use deliver::{
     Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, SendingPart, deliver,
 };
-pub use manners::{ChannelLimits, MediaKind, units};
+pub use limits::{ChannelLimits, MediaKind, units};
 pub use markdown::markdown;
 pub use pace::{Pacer, Rate, Recipient};
-pub use plan::{FirstMessage, MESSAGES_MAX, split_text, plan};
+pub use plan::{FirstMessage, MESSAGES_MAX, plan, split_text};
 pub use rich::{SPANS_MAX, Style, StyledSpan, StyledText};
 pub use split::split;
 pub use spoken::SpeakableText;

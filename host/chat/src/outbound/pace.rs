@@ -45,13 +45,13 @@ impl Pacer {
     /// Returns when a message of a reply may go out. In the order of the calls for one recipient.
     pub async fn turn(&self, to: Recipient) {
         let at = self.book().recipient(to.id).reserve(to.rates, Instant::now());
-        sleep_until(at).await;
+        wait_until(at).await;
         // The platform may have asked for a pause meanwhile.
         while let Some(over) = self.held_until(to.id) {
             sleep_until(over).await;
         }
         let at = self.book().all.reserve(self.all, Instant::now());
-        sleep_until(at).await;
+        wait_until(at).await;
     }
 
     /// Returns when something may go out that can be left out as well. Dropping the future leaves
@@ -85,7 +85,7 @@ impl Pacer {
 }
 
 /// Does not wait for what has come: a timer takes a millisecond to say so.
-async fn sleep_until(at: Instant) {
+async fn wait_until(at: Instant) {
     if at > Instant::now() {
         sleep_until(at).await;
     }

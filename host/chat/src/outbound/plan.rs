@@ -136,7 +136,8 @@ fn text_parts(said: &StyledText, manners: &ChannelLimits) -> Vec<NewPart> {
         true => shown.split_off(MESSAGES_MAX - 1),
         false => Vec::new(),
     };
-    let mut parts: Vec<NewPart> = shown.into_iter().map(|piece| said.slice(piece).truncate_spans().part()).collect();
+    let mut parts: Vec<NewPart> =
+        shown.into_iter().map(|piece| said.slice(piece).truncate_spans().part()).collect();
     let unsaid: usize = unshown.into_iter().map(|piece| said.text[piece].chars().count()).sum();
     if unsaid > 0 {
         parts.push(text_part(&format!("… The answer is too long: {unsaid} more characters are not shown.")));

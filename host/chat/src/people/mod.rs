@@ -1,15 +1,15 @@
 //! People of a channel: who is served, by the configuration or by a code, where, and what they call
 //! themselves; what strangers are told.
 
-mod door;
+mod access;
 mod groups;
-mod guests;
 mod ids;
 mod names;
+mod paired;
 pub mod words;
 
-pub use door::{AccessControl, AdmitsPeople, ConfiguredPeople, watch};
+pub use access::{AccessControl, AdmitsPeople, ConfiguredPeople, watch};
 pub use groups::{Group, GroupMembers, Groups, deserialize_by_id};
-pub use guests::PairedPeople;
 pub use ids::{PAIRING_EXPIRES_MAX, UsersError, allowed, approving, check_groups, check_users};
 pub use names::PeopleNames;
+pub use paired::PairedPeople;

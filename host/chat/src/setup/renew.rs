@@ -2,8 +2,8 @@
 //! What runs ends as it began; connection, store, lanes and stops stay the same.
 
 use super::MenuEntry;
-use crate::answering::{Channel, ChannelServices};
-use crate::desk::Rules;
+use crate::approvals::Rules;
+use crate::handler::{Channel, ChannelServices};
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
 use cofferdam_warden::attachments::{self, outgoing::Outgoing};

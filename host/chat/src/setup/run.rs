@@ -2,10 +2,10 @@
 //! renewals and its commands beside its own loop.
 
 use super::{MenuEntry, Renewable, Renewal, renew};
-use crate::answering::{Channel, IntakeState, arrivals, hand_on};
-use crate::desk::chat_of;
-use crate::lanes::{ARRIVALS_MAX, Arrival};
+use crate::approvals::chat_of;
+use crate::handler::{Channel, IntakeState, hand_on, incoming};
 use crate::people::{self, AdmitsPeople};
+use crate::session_queue::{ARRIVALS_MAX, Arrival};
 use cofferdam_store::StoreError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ where
     channel.base().sweep().await;
     let (lane, queue) = mpsc::channel(ARRIVALS_MAX);
     let listening = async {
-        for arrival in arrivals::load_left(&*channel).await? {
+        for arrival in incoming::load_left(&*channel).await? {
             if hand_on(channel.base(), &lane, arrival).await == IntakeState::Stops {
                 return Ok(());
             }
@@ -53,7 +53,7 @@ where
         channel.base().stop.soon.cancel();
         listened
     };
-    let lanes = arrivals::lanes(channels.clone(), grace);
+    let lanes = incoming::lanes(channels.clone(), grace);
     let (listened, ()) = tokio::join!(listening, lanes.run(queue));
     listened
 }
@@ -66,7 +66,10 @@ async fn clear_choices<C: Channel>(channel: Arc<C>) {
     for over in base.store_until_done("look for questions that are over", look).await.unwrap_or_default() {
         let (Some(chat), Some(message)) = (chat_of(&over), &over.message) else { continue };
         if channel.take_choices(&chat, message).await {
-            base.store_until_done("note that a question has no choices", || base.store.mark_choices_gone(&over.id)).await;
+            base.store_until_done("note that a question has no choices", || {
+                base.store.mark_choices_gone(&over.id)
+            })
+            .await;
         }
     }
 }
@@ -77,5 +80,5 @@ pub async fn speak<C: AdmitsPeople>(channel: Arc<C>, grace: Duration) {
     let (_now, channels) = watch::channel(channel.clone());
     let (lane, queue) = mpsc::channel(ARRIVALS_MAX);
     channel.base().runs.is_up(channels.clone(), lane);
-    arrivals::lanes(channels, grace).run(queue).await;
+    incoming::lanes(channels, grace).run(queue).await;
 }

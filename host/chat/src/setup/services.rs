@@ -1,10 +1,10 @@
 //! What every channel is given by the code that composes the program.
 
-use crate::answering::ChannelServices;
-use crate::desk::{Desk, Rules};
-use crate::lanes::{AlbumWindow, RunningTurns, Stop, TURNS_AT_ONCE_MAX};
-use crate::pulse::note_next_within;
+use crate::approvals::{Desk, Rules};
+use crate::handler::ChannelServices;
+use crate::loop_health::note_next_within;
 use crate::runs::Runs;
+use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TURNS_AT_ONCE_MAX};
 use crate::setup::MenuEntry;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;

@@ -14,7 +14,7 @@ const fn expect_refused(name: &'static str, deed: fn(&TrialFolder) -> io::Result
 /// A system call that must be refused with any arguments.
 macro_rules! never {
     ($($call:ident)*) => {
-        [$(refused(concat!("system call ", stringify!($call)), |_| deeds::call(libc::$call, [0; 3]))),*]
+        [$(expect_refused(concat!("system call ", stringify!($call)), |_| deeds::call(libc::$call, [0; 3]))),*]
     };
 }
 
@@ -30,12 +30,16 @@ const TIOCSTI: libc::c_long = 0x5412;
 
 const DEEDS: [Trial; 55] = [
     expect_done("read a file of a mount", |s| read(s.open_in_mount("file", OFlags::RDONLY)?)),
-    expect_done("read a file in a folder of a mount", |s| read(s.open_in_mount("folder/inner", OFlags::RDONLY)?)),
+    expect_done("read a file in a folder of a mount", |s| {
+        read(s.open_in_mount("folder/inner", OFlags::RDONLY)?)
+    }),
     expect_done("read a file by openat2", |s| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         read(rustix::fs::openat2(&s.mount, "folder/inner", flags, Mode::empty(), BENEATH)?)
     }),
-    expect_done("read a file by its handle in /proc/self/fd", |s| read(s.reopen(&s.handle()?, OFlags::RDONLY)?)),
+    expect_done("read a file by its handle in /proc/self/fd", |s| {
+        read(s.reopen(&s.handle()?, OFlags::RDONLY)?)
+    }),
     expect_done("read the names in a mount", |s| {
         let folder = s.open_in_mount(".", OFlags::RDONLY | OFlags::DIRECTORY)?;
         rustix::fs::Dir::new(folder)?.next().map_or(Err(io::ErrorKind::NotFound.into()), |_| Ok(()))
@@ -68,8 +72,12 @@ const DEEDS: [Trial; 55] = [
         let kind = libc::c_long::from(libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC);
         deeds::call(libc::SYS_socketpair, [libc::AF_UNIX.into(), kind, 0])
     }),
-    expect_refused("make pages writable and executable", |_| deeds::call(libc::SYS_mprotect, [0, 0, WRITE_EXECUTE])),
-    expect_refused("ask for its parent's limits", |s| deeds::call(libc::SYS_prlimit64, [s.parent_id(), 0, 0])),
+    expect_refused("make pages writable and executable", |_| {
+        deeds::call(libc::SYS_mprotect, [0, 0, WRITE_EXECUTE])
+    }),
+    expect_refused("ask for its parent's limits", |s| {
+        deeds::call(libc::SYS_prlimit64, [s.parent_id(), 0, 0])
+    }),
     expect_refused("signal its parent", |s| deeds::call(libc::SYS_tgkill, [s.parent_id(), s.parent_id(), 0])),
     expect_refused("have its parent signalled", |s| {
         deeds::call(libc::SYS_fcntl, [s.socket.as_raw_fd().into(), libc::F_SETOWN.into(), s.parent_id()])
@@ -102,8 +110,12 @@ const DEEDS: [Trial; 55] = [
     expect_refused("open a file outside by its absolute path", |s| {
         std::fs::File::open(s.root.join("outside/file")).map(drop)
     }),
-    expect_refused("open a file outside by `..`", |s| s.open_in_mount("../outside/file", OFlags::RDONLY).map(drop)),
-    expect_refused("open a file outside through a link", |s| s.open_in_mount("link", OFlags::RDONLY).map(drop)),
+    expect_refused("open a file outside by `..`", |s| {
+        s.open_in_mount("../outside/file", OFlags::RDONLY).map(drop)
+    }),
+    expect_refused("open a file outside through a link", |s| {
+        s.open_in_mount("link", OFlags::RDONLY).map(drop)
+    }),
     expect_refused("open a file outside by openat2", |s| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let nothing = ResolveFlags::empty();
@@ -115,7 +127,9 @@ const DEEDS: [Trial; 55] = [
     expect_refused("reopen the handle of a folder outside", |s| {
         s.reopen(&s.outside, OFlags::RDONLY | OFlags::DIRECTORY).map(drop)
     }),
-    expect_refused("open a file of a mount for writing", |s| s.open_in_mount("file", OFlags::WRONLY).map(drop)),
+    expect_refused("open a file of a mount for writing", |s| {
+        s.open_in_mount("file", OFlags::WRONLY).map(drop)
+    }),
     expect_refused("open a file of a mount for both", |s| s.open_in_mount("file", OFlags::RDWR).map(drop)),
     expect_refused("open a file of a mount truncated", |s| {
         s.open_in_mount("file", OFlags::RDONLY | OFlags::TRUNC).map(drop)
@@ -134,9 +148,13 @@ const DEEDS: [Trial; 55] = [
     expect_refused("make a folder", |s| Ok(rustix::fs::mkdirat(&s.mount, "new", Mode::RWXU)?)),
     expect_refused("remove a file", |s| Ok(rustix::fs::unlinkat(&s.mount, "file", AtFlags::empty())?)),
     expect_refused("rename a file", |s| Ok(rustix::fs::renameat(&s.mount, "file", &s.mount, "new")?)),
-    expect_refused("link a file", |s| Ok(rustix::fs::linkat(&s.mount, "file", &s.mount, "new", AtFlags::empty())?)),
+    expect_refused("link a file", |s| {
+        Ok(rustix::fs::linkat(&s.mount, "file", &s.mount, "new", AtFlags::empty())?)
+    }),
     expect_refused("make a symbolic link", |s| Ok(rustix::fs::symlinkat("x", &s.mount, "new")?)),
-    expect_refused("change a mode", |s| Ok(rustix::fs::chmodat(&s.mount, "file", Mode::RWXU, AtFlags::empty())?)),
+    expect_refused("change a mode", |s| {
+        Ok(rustix::fs::chmodat(&s.mount, "file", Mode::RWXU, AtFlags::empty())?)
+    }),
     expect_refused("start a program", |_| deeds::start("/bin/true", &[])),
     expect_refused("become a program", |_| deeds::become_program("/bin/true")),
     expect_refused("become a memory file", |_| {
@@ -172,7 +190,9 @@ const OWN: [Trial; 17] = [
     expect_done("rename a file between folders", |s| {
         Ok(rustix::fs::renameat(&s.mount, "file", &s.mount, "folder/renamed")?)
     }),
-    expect_done("truncate a file of the state", |s| std::fs::File::create(s.root.join("state/file")).map(drop)),
+    expect_done("truncate a file of the state", |s| {
+        std::fs::File::create(s.root.join("state/file")).map(drop)
+    }),
     expect_done("read what it is granted to read", |s| std::fs::read(s.root.join("cache/entry")).map(drop)),
     expect_done("read random bytes of a device", |_| read(std::fs::File::open("/dev/urandom")?)),
     expect_done("start a thread", |_| deeds::start_thread()),
@@ -186,7 +206,9 @@ const OWN: [Trial; 17] = [
     }),
     expect_refused("read a file outside", |s| std::fs::File::open(s.root.join("outside/file")).map(drop)),
     expect_refused("create a file outside", |s| std::fs::File::create(s.root.join("outside/new")).map(drop)),
-    expect_refused("move a file out", |s| Ok(rustix::fs::renameat(&s.mount, "folder/inner", &s.outside, "new")?)),
+    expect_refused("move a file out", |s| {
+        Ok(rustix::fs::renameat(&s.mount, "folder/inner", &s.outside, "new")?)
+    }),
     expect_refused("make a FIFO in the workspace", |s| {
         Ok(rustix::fs::mknodat(&s.mount, "fifo", FileType::Fifo, Mode::RWXU, 0)?)
     }),

@@ -59,7 +59,7 @@ impl Schema {
     /// Whether the value fits.
     ///
     /// # Errors
-    /// [`Refusal`]: the first problems with their places, or that the budget does not suffice.
+    /// [`ValueRefusal`]: the first problems with their places, or that the budget does not suffice.
     pub fn check(&self, value: &Value, budget: StepBudget<'_>) -> Result<(), ValueRefusal> {
         let StepBudget { steps, stopped } = budget;
         let mut check = Check {

@@ -226,7 +226,11 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn compile_object(&mut self, here: &KeywordAt<'a>, object: &mut ObjectRules) -> Result<bool, RefusedSchema> {
+    fn compile_object(
+        &mut self,
+        here: &KeywordAt<'a>,
+        object: &mut ObjectRules,
+    ) -> Result<bool, RefusedSchema> {
         match here.key {
             "properties" => {
                 for (name, value) in here.object("schemas by name")? {

@@ -101,7 +101,9 @@ impl Check<'_> {
     /// Whether a property of the value has exactly the text that this form wants there, and no
     /// other.
     fn is_named(&self, id: NodeId, value: &Value) -> bool {
-        let (SchemaNode::Rules(rules), Value::Object(fields)) = (&self.nodes[self.follow_reference(id)], value) else {
+        let (SchemaNode::Rules(rules), Value::Object(fields)) =
+            (&self.nodes[self.follow_reference(id)], value)
+        else {
             return false;
         };
         let Some(object) = &rules.object else { return false };

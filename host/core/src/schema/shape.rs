@@ -145,9 +145,10 @@ impl Check<'_> {
             return Ok(true);
         }
         self.fail(|check| match because {
-            None => {
-                SchemaFinding::missing_property(name, rules.properties.get(name).and_then(|id| check.example(*id)))
-            }
+            None => SchemaFinding::missing_property(
+                name,
+                rules.properties.get(name).and_then(|id| check.example(*id)),
+            ),
             Some(given) => {
                 let given = words::short(given);
                 let mut finding = SchemaFinding::new(format!("is missing; it goes with {given}"));

@@ -21,7 +21,7 @@ impl FunctionShape {
     /// The parameters for these arguments, in order.
     ///
     /// # Errors
-    /// [`Unfit`] names the argument.
+    /// [`ShapeMismatch`] names the argument.
     pub fn parameters(&self, arguments: &Value) -> Result<Vec<Datum>, ShapeMismatch> {
         fields(&self.parameters, arguments, "the arguments")
     }

@@ -23,7 +23,7 @@ impl FunctionShape {
     /// The result of a call whose function returned this: an object.
     ///
     /// # Errors
-    /// [`Failure`], also where the function says that it failed.
+    /// [`FunctionFailure`], also where the function says that it failed.
     pub fn result(&self, returned: Option<&Datum>) -> Result<Value, FunctionFailure> {
         let (shape, datum) = match (&self.result, returned) {
             (None, None) => return Ok(json!({})),

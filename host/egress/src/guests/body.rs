@@ -75,8 +75,12 @@ impl Unpacked {
                 Some(come) => come,
                 None => runtime.block_on(until(&self.terms, self.response.chunk()))?,
             };
-            let broken =
-                |e| HttpFailure::new(FailureKind::Broken, format!("the connection broke: {}", innermost_cause(&e)));
+            let broken = |e| {
+                HttpFailure::new(
+                    FailureKind::Broken,
+                    format!("the connection broke: {}", innermost_cause(&e)),
+                )
+            };
             match piece.map_err(broken)? {
                 Some(piece) => self.input = piece,
                 None => return self.end(),

@@ -34,7 +34,8 @@ impl RefusedRequest {
             Self::Host => text_response(StatusCode::FORBIDDEN, "the Host header names another machine"),
             Self::Origin => text_response(StatusCode::FORBIDDEN, "the Origin header names another place"),
             Self::Token => {
-                let mut answer = text_response(StatusCode::UNAUTHORIZED, "send the token as Authorization: Bearer");
+                let mut answer =
+                    text_response(StatusCode::UNAUTHORIZED, "send the token as Authorization: Bearer");
                 answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
                 answer
             }

@@ -108,7 +108,8 @@ fn a_signer_whom_the_policy_names_must_have_signed_what_is_kept() {
     let ((ours, by_us), (others, by_others)) = (signed(1, &reference), signed(2, &reference));
     let other_component = "ghcr.io/a@sha256:".to_owned() + &"0".repeat(64);
     let (_, of_another) = signed(1, &other_component.parse().expect("a reference"));
-    let keep = |fetched: &Fetched| store.begin_write().and_then(|writing| writing.keep(fetched)).expect("kept");
+    let keep =
+        |fetched: &Fetched| store.begin_write().and_then(|writing| writing.keep(fetched)).expect("kept");
     for signatures in [vec![], vec![by_others.clone()], vec![of_another]] {
         fetched.signatures = signatures;
         keep(&fetched);

@@ -89,7 +89,8 @@ impl Filter {
             && (self.verdict.is_none() || self.verdict == verdict)
             && (self.code.is_none() || self.code == code)
             && self.path.as_ref().is_none_or(|path| {
-                files.iter().any(|effect| matches_effect(path, effect)) || matches_arguments(path, &facts.arguments)
+                files.iter().any(|effect| matches_effect(path, effect))
+                    || matches_arguments(path, &facts.arguments)
             })
     }
 

@@ -13,10 +13,10 @@ mod when;
 
 pub use filter::Filter;
 pub use glob::{BadPathPattern, PathPattern};
-pub use replay::{RebuiltArguments, Unreplayable, outcome_word, differences, rebuild};
+pub use replay::{RebuiltArguments, Unreplayable, differences, outcome_word, rebuild};
 pub use row::row;
 pub use show::{entry_json, entry_text, show};
-pub use verify::{BadStatement, Signed, bad_json, bad_text, format_sound_json, format_sound, statements};
+pub use verify::{BadStatement, Signed, bad_json, bad_text, format_sound, format_sound_json, statements};
 pub use when::TimeBound;
 
 use std::path::Path;

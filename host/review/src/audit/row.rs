@@ -11,9 +11,15 @@ use std::fmt::Write as _;
 /// One record on one line: time, seq, event, sender, tool, what came of it, files, duration.
 pub fn row(record: &Record) -> String {
     let told = match &record.event {
-        AuditEvent::Intent(Intent { facts, files }) => format!("intent   {}{}", describe_caller(facts), all(files)),
-        AuditEvent::Outcome(outcome) => format!("outcome  {} {}", describe_caller(&outcome.facts), end(outcome)),
-        AuditEvent::Approval(approval) => format!("approval {} {}", describe_caller(&approval.facts), describe_decision(approval)),
+        AuditEvent::Intent(Intent { facts, files }) => {
+            format!("intent   {}{}", describe_caller(facts), all(files))
+        }
+        AuditEvent::Outcome(outcome) => {
+            format!("outcome  {} {}", describe_caller(&outcome.facts), end(outcome))
+        }
+        AuditEvent::Approval(approval) => {
+            format!("approval {} {}", describe_caller(&approval.facts), describe_decision(approval))
+        }
         AuditEvent::Message(MessageRecord { facts, to, files, .. }) => {
             format!("message  {} to {}{}", describe_caller(facts), one_line(to, 80), all(files))
         }
@@ -129,7 +135,8 @@ fn describe_reload(reload: &Reload) -> String {
 const EFFECTS_MAX: usize = 64;
 
 fn all(effects: &[Effect]) -> String {
-    let first: String = effects.iter().take(EFFECTS_MAX).map(|effect| format!(" {}", describe_effect(effect))).collect();
+    let first: String =
+        effects.iter().take(EFFECTS_MAX).map(|effect| format!(" {}", describe_effect(effect))).collect();
     match effects.len().saturating_sub(EFFECTS_MAX) {
         0 => first,
         more => format!("{first} and {more} more"),

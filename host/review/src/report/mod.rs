@@ -53,8 +53,8 @@ pub fn grants(policy: &ToolPolicy) -> ReportTable {
     let mounts = grants.mounts.iter().zip(&at.access);
     let mounts = mounts.map(|(m, at)| vec![format!("mount {}", m.guest), m.access.spell(), at.to_string()]);
     let interfaces = grants.interfaces.iter().zip(&at.interfaces);
-    let interfaces = interfaces
-        .map(|(i, at)| vec![format!("interface {}", i.spell()), "granted".into(), at.to_string()]);
+    let interfaces =
+        interfaces.map(|(i, at)| vec![format!("interface {}", i.spell()), "granted".into(), at.to_string()]);
     let network = grants.network.iter().zip(&at.network).flat_map(|(network, at)| {
         let (hosts, whole) = (at.hosts.to_string(), at.whole.to_string());
         let hosts = network

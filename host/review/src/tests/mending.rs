@@ -90,8 +90,7 @@ fn a_suggestion_permits_the_call_however_the_profile_is_written() {
             let suggestions = suggested(&set, &arguments);
             assert!(!suggestions.is_empty(), "{profile}: {arguments}");
             for Suggestion { edits, changes } in suggestions {
-                let new =
-                    edits.iter().try_fold(set.clone(), |set, edit| edit.apply(&set)).expect("applies");
+                let new = edits.iter().try_fold(set.clone(), |set, edit| edit.apply(&set)).expect("applies");
                 assert!(permitted(&new, &arguments), "{profile}: {edits:?}");
                 assert_eq!(diff(&set, &new), changes);
                 let only_mounts = changes.iter().all(|c| {
@@ -203,6 +202,6 @@ fn an_edit_that_does_not_fit_is_not_made() {
         (edit(3, Action::Insert, None), Some("a\nb\nnew\n")),
         (edit(2, Action::Replace, Some("b")), Some("a\nnew\n")),
     ] {
-        assert_eq!(edit.apply("a\nb\n").as_deref(), expected, "{edit:?}");
+        assert_eq!(edit.apply_text("a\nb\n").as_deref(), expected, "{edit:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! What a component is, what it wants, what it takes, and whether it loads under a policy: for
 //! people and in JSON.
 
-use cofferdam_core::text::{one_line, escape_deceptive, escape_deceptive_json};
+use cofferdam_core::text::{escape_deceptive, escape_deceptive_json, one_line};
 use cofferdam_core::tool::Description;
 use cofferdam_policy::schema::{Leaf, leaves};
 use cofferdam_policy::{ArgumentClass, PathUse, ToolPolicy};
@@ -98,7 +98,9 @@ impl Inspected<'_> {
         }
         for ExportedFunction { export, schemas } in self.functions {
             match schemas {
-                Ok((arguments, _)) => row("function", &format!("{export} {}", escape_deceptive_json(arguments))),
+                Ok((arguments, _)) => {
+                    row("function", &format!("{export} {}", escape_deceptive_json(arguments)))
+                }
                 Err(why) => row("function", &format!("{export} {why}")),
             }
         }

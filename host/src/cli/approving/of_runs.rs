@@ -47,9 +47,14 @@ impl RunApprovals {
     ///
     /// # Errors
     /// When the terminal cannot be read or written.
-    pub(in crate::cli) async fn run_while_asking<T>(self, running: impl Future<Output = T>) -> std::io::Result<T> {
+    pub(in crate::cli) async fn run_while_asking<T>(
+        self,
+        running: impl Future<Output = T>,
+    ) -> std::io::Result<T> {
         let Self::Terminal(mut questions) = self else { return Ok(running.await) };
         let mut lines = TypedLines::into(BufReader::new(tokio::io::stdin()));
-        questions.run_while_asking(running, &mut StreamedAnswer::nothing(), &mut std::io::stderr(), &mut lines).await
+        questions
+            .run_while_asking(running, &mut StreamedAnswer::nothing(), &mut std::io::stderr(), &mut lines)
+            .await
     }
 }

@@ -10,7 +10,7 @@ use crate::config::Config;
 use anyhow::{Context, bail};
 use cofferdam_core::audit::CallOutcome;
 use cofferdam_core::limits::Limits;
-use cofferdam_review::audit::{outcome_word, differences, rebuild};
+use cofferdam_review::audit::{differences, outcome_word, rebuild};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -2,7 +2,7 @@
 
 use super::{Format, Named, line};
 use crate::cli::{Exit, Output};
-use cofferdam_review::audit::{Signed, bad_json, bad_text, format_sound_json, format_sound, statements};
+use cofferdam_review::audit::{Signed, bad_json, bad_text, format_sound, format_sound_json, statements};
 use cofferdam_warden::audit::sign::{self, PublicKey, SIGNATURES};
 use cofferdam_warden::audit::{self, AuditError, Head, Kept, Verification, Witness};
 use std::io::{self, Write};

@@ -100,7 +100,7 @@ pub(super) fn ask(config: &Config, reach: ContactChoice, findings: &mut Vec<Doct
             let Ok(runtime) = runtime else { return ProbeAnswers::default() };
             let telegram = async {
                 let (config, token) = token?;
-                Some((telegram::fetch_account(&config, token, PROBE_TIME_MAX).await, SystemTime::now()))
+                Some((telegram::probe_account(&config, token, PROBE_TIME_MAX).await, SystemTime::now()))
             };
             let model =
                 async { Some((llm::probe(&provider, key?, PROBE_TIME_MAX).await?, SystemTime::now())) };
@@ -341,7 +341,10 @@ mod tests {
     #[test]
     fn a_clock_may_be_off_by_a_minute() {
         let (now, span) = (SystemTime::now(), Duration::from_secs);
-        assert_eq!((clock_difference(now, now - span(61)), clock_difference(now, now + span(3600))), (61, -3600));
+        assert_eq!(
+            (clock_difference(now, now - span(61)), clock_difference(now, now + span(3600))),
+            (61, -3600)
+        );
         assert!(clock(60).is_none() && clock(-60).is_none());
         assert!(clock(61).is_some_and(|finding| finding.what.contains("61 s ahead of")));
         assert!(clock(-3600).is_some_and(|finding| finding.what.contains("3600 s behind")));

@@ -1,8 +1,8 @@
 //! Whether `serve` would come to its first poll: its own preparation, passed through without taking
 //! anything.
 
+use super::super::errors::{describe_error, error_with_place};
 use super::super::serve::prepare::{self, FailedStep, PrepareStep};
-use super::super::told::{error_with_place, describe_error};
 use super::finding::{DoctorFinding, Severity};
 use crate::config::Config;
 use crate::gateway::GatewayError;

@@ -49,7 +49,13 @@ fn finding(change: &Change, old: &PolicySet, new: &PolicySet) -> SarifFinding {
     let tool = change.tool.as_str();
     let place = new.get(tool).or_else(|| old.get(tool)).map(|policy| change.subject.place(policy));
     let (file, line) = place.unwrap_or_default();
-    SarifFinding { rule: Rule::for_difference(&change.subject), level, message: change.to_string(), file, line }
+    SarifFinding {
+        rule: Rule::for_difference(&change.subject),
+        level,
+        message: change.to_string(),
+        file,
+        line,
+    }
 }
 
 /// Tells what is wrong with the folders that do not load; nothing is compared then.

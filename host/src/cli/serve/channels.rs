@@ -81,7 +81,11 @@ impl ChannelSections {
     ///
     /// # Errors
     /// The section that is gone.
-    pub(super) fn from_config(config: &Config, started: &Config, shared: RenewedSettings<()>) -> anyhow::Result<Self> {
+    pub(super) fn from_config(
+        config: &Config,
+        started: &Config,
+        shared: RenewedSettings<()>,
+    ) -> anyhow::Result<Self> {
         let telegram = config.telegram.clone();
         if started.telegram.is_some() {
             telegram.as_ref().context("[channels.telegram] is gone")?;

@@ -1,7 +1,7 @@
 //! What `serve` needs before its first poll, in its order: `serve` goes on with it, and `doctor`
 //! only looks. Both pass through the same steps, so that the two cannot disagree.
 
-use super::super::told::UnusableKey;
+use super::super::errors::UnusableKey;
 use super::check_groups;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, PreparePurpose, ServeLock};
@@ -67,7 +67,7 @@ pub(in crate::cli) struct OpenedOutside<'a> {
 /// Takes what a confined process no longer reaches.
 ///
 /// # Errors
-/// [`Refused`].
+/// [`FailedStep`].
 pub(in crate::cli) fn open_outside(
     config: &Config,
     purpose: PreparePurpose,
@@ -103,8 +103,9 @@ pub(in crate::cli) fn open_outside(
     let monitor = match purpose {
         PreparePurpose::Serve => Monitor::bind(&config.metrics),
         PreparePurpose::Look => {
-            let is_ours =
-                |address| gateway::find_serving_process(config).is_some_and(|pid| gateway::is_listening(pid, address));
+            let is_ours = |address| {
+                gateway::find_serving_process(config).is_some_and(|pid| gateway::is_listening(pid, address))
+            };
             Monitor::check_bind(&config.metrics, is_ours).map(|()| None)
         }
     };
@@ -117,8 +118,12 @@ pub(in crate::cli) fn open_outside(
 /// Checks what depends on the tools, and opens the database.
 ///
 /// # Errors
-/// [`Refused`].
-pub(super) fn open_inside(gateway: &Gateway, config: &Config, catalog: &Catalog) -> Result<Store, FailedStep> {
+/// [`FailedStep`].
+pub(super) fn open_inside(
+    gateway: &Gateway,
+    config: &Config,
+    catalog: &Catalog,
+) -> Result<Store, FailedStep> {
     check_groups(config, gateway.toolbox.registry())
         .map_err(|error| FailedStep { step: PrepareStep::Groups, error })?;
     check_workflows(config, gateway.toolbox.registry(), catalog)
@@ -137,7 +142,7 @@ fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> a
 /// them, if it could.
 ///
 /// # Errors
-/// [`Refused`]: what `serve` would say.
+/// [`FailedStep`]: what `serve` would say.
 pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), FailedStep> {
     let OpenedOutside { catalog, .. } = open_outside(config, PreparePurpose::Look)?;
     let refused = |step| move |error| FailedStep { step, error };

@@ -5,7 +5,7 @@
 //! log, in the audit, in the numbers, and in the note that `cofferdam reload` reads. What cannot be
 //! audited does not come into force.
 
-use super::super::told::{error_with_place, describe_error};
+use super::super::errors::{describe_error, error_with_place};
 use super::channels::{ChannelSections, ReloadOutcome, Renewals};
 use super::signals::ReloadSignals;
 use super::{check_groups, menu, workflows};
@@ -83,7 +83,8 @@ impl Reloading {
             let started = std::thread::Builder::new().name("reload".into()).spawn(read);
             let (Ok(_), Ok((this, ready))) = (started, told.await) else {
                 tracing::error!("the configuration can no longer be reloaded; restart to change it");
-                presence.end_reload(false, "the configuration can no longer be reloaded; restart to change it");
+                presence
+                    .end_reload(false, "the configuration can no longer be reloaded; restart to change it");
                 manager.note_reloaded("the configuration can no longer be reloaded; restart to change it");
                 return;
             };

@@ -2,7 +2,7 @@
 //! `cofferdam status`, which reads a note. What they need from outside is opened before the process
 //! is confined.
 
-use super::super::told::describe_error;
+use super::super::errors::describe_error;
 use crate::config::Config;
 use crate::gateway::{WatchedChannel, Watching};
 use crate::log;

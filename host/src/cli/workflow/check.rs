@@ -3,7 +3,7 @@
 
 use super::given::{RunInput, RunSettings, redact_variables};
 use crate::cli::call::this_user;
-use crate::cli::{Exit, told};
+use crate::cli::{Exit, errors};
 use crate::config::Config;
 use crate::gateway;
 use crate::log;
@@ -59,7 +59,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             Ok(one) => checked.push(one),
             Err(error) => {
                 refused = true;
-                log::say(Level::ERROR, &told::describe_error(&error));
+                log::say(Level::ERROR, &errors::describe_error(&error));
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::gateway;
 use crate::workflows::{RunLock, end_of, trigger_of};
 use anyhow::Context as _;
 use cofferdam_core::audit::AuditEvent;
-use cofferdam_core::text::{one_line, escape_deceptive_json};
+use cofferdam_core::text::{escape_deceptive_json, one_line};
 use cofferdam_store::{self as store, KeptRun, RunOwner, RunState, Store};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::{Value, json};

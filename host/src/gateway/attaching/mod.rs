@@ -4,7 +4,7 @@
 //!
 //! It is the command `cmd.attachment.add` from outside: the request is found among those that are
 //! being answered, and the files are handed over as a call of another request hands them over. A
-//! message is handed to whoever [`Speaks`], and is waited for beside the next command.
+//! message is handed to whoever [`SendsMessages`], and is waited for beside the next command.
 
 mod asked;
 
@@ -15,7 +15,7 @@ pub use asked::{
 
 use crate::config::Config;
 use asked::read_head;
-use cofferdam_agent::bus::{CallOrigin, Requests};
+use cofferdam_agent::open_requests::{CallOrigin, Requests};
 use cofferdam_agent::tools::Journal;
 use cofferdam_core::audit::{AttachRecord, CallFacts, Effect, Intent, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};

@@ -214,11 +214,11 @@ impl Executor {
             // The file was refused.
             _ => return self.end(run, n, Err(cancelled_problem())).await,
         };
-        let (ready, sent) = match ready.and_then(|ready| Ok((ready, await_sent?))) {
+        let (ready, sent) = match ready.and_then(|ready| Ok((ready, sent?))) {
             Ok(both) => both,
             Err(error) => return self.end(run, n, Err(error.into())).await,
         };
-        let from = await_sent.to.to_string();
+        let from = sent.to.to_string();
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
         let of = Some(work.reply_to);
         let new = NewWait { run: run.id.clone(), task: n, of, from: from.clone(), patience };
@@ -230,7 +230,7 @@ impl Executor {
                 Ok(TaskResult::Waits)
             }
             WaitState::Replied(reply) => {
-                let by = await_sent.to;
+                let by = sent.to;
                 self.note(run, WorkflowState::Resumed, Some(&by))?;
                 self.end(run, n, Ok(serde_json::from_str(&reply).unwrap_or_default())).await
             }
@@ -304,7 +304,8 @@ impl Executor {
 
     /// Notes that a question is asked, and how long it still is.
     async fn begin_question(&self, run: &PreparedRun, new: NewWait) -> Result<Duration, GatherProblem> {
-        let WaitState::Open { begins, until } = self.store.wait(new, now_ms()).await.map_err(lost_problem)? else {
+        let WaitState::Open { begins, until } = self.store.wait(new, now_ms()).await.map_err(lost_problem)?
+        else {
             return Ok(Duration::ZERO);
         };
         if begins {
@@ -360,13 +361,16 @@ pub(in crate::workflows) fn lost_problem(error: StoreError) -> GatherProblem {
 ///
 /// # Errors
 /// `send_failed` where it never will.
-pub async fn retry_reach<T, F>(mut attempt: impl FnMut() -> F, cancel: &CancellationToken) -> Result<T, ToolError>
+pub async fn retry_reach<T, F>(
+    mut attempt: impl FnMut() -> F,
+    cancel: &CancellationToken,
+) -> Result<T, ToolError>
 where
     F: Future<Output = Result<T, UnreachableReason>>,
 {
     loop {
         match attempt().await {
-            Ok(reached) => return Ok(retry_reach),
+            Ok(reached) => return Ok(reached),
             Err(UnreachableReason::Now(why)) => tracing::debug!(why, "a person is tried again"),
             Err(error @ UnreachableReason::Ever(_)) => return Err(unreached_error(&error)),
         }

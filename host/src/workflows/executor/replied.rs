@@ -35,7 +35,8 @@ impl Executor {
         if !seen.iter().any(sees) {
             return Ok(Attachments::default());
         }
-        let Some((channel, files)) = self.store.files_of_reply(&run.id, of).await.map_err(lost_problem)? else {
+        let Some((channel, files)) = self.store.files_of_reply(&run.id, of).await.map_err(lost_problem)?
+        else {
             return Ok(Attachments::default());
         };
         // What is a channel's in the store begins with its name.

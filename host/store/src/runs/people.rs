@@ -27,7 +27,7 @@ pub struct NewMessage {
     pub recipient: String,
     /// Names it for ever: sent again it is the same message.
     pub turn: TurnId,
-    /// What its parts say, as [`plain`] has it.
+    /// What its parts say, as [`plain_letters`] has it.
     pub texts: Vec<String>,
     /// Whether a task waits for the reply to it.
     pub is_awaited: bool,

@@ -148,7 +148,7 @@ impl Download {
     /// Appends what arrived. Writes to the spool file when the attachment is large.
     ///
     /// # Errors
-    /// [`Rejected`] before a byte over a limit is kept. The reason is remembered: `finish` tells
+    /// [`RejectedDownload`] before a byte over a limit is kept. The reason is remembered: `finish` tells
     /// it.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), RejectedDownload> {
         if self.failed.is_none() {

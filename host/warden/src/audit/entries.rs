@@ -73,7 +73,7 @@ pub fn read_entries(
     span: EntryRange,
     wanted: Option<Wanted>,
 ) -> Result<Entries, AuditError> {
-    let files = LogFiles::open(source)?;
+    let files = LogFiles::select(source)?;
     let mut entries = Entries { files, wanted, index: 0, lines: None, skip: 0, unreadable: 0 };
     if let EntryRange::Last(count) = span {
         entries.seek_last(count)?;

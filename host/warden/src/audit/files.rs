@@ -44,7 +44,7 @@ pub(super) struct LogFile {
 }
 
 impl LogFiles {
-    pub(super) fn open(source: LogSelection<'_>) -> Result<Self, AuditError> {
+    pub(super) fn select(source: LogSelection<'_>) -> Result<Self, AuditError> {
         match source {
             LogSelection::Log(active) => Self::open_log(active),
             LogSelection::Files(paths) => {

@@ -47,7 +47,7 @@ impl AuditLog {
     /// # Errors
     /// When the log cannot be read.
     pub(crate) fn find_landed(&self, call: &CallId) -> Result<Option<LandedCall>, AuditError> {
-        let files = LogFiles::open(LogSelection::Log(&self.path))?;
+        let files = LogFiles::select(LogSelection::Log(&self.path))?;
         let mut last: Option<CallOutcome> = None;
         for index in (0..files.len()).rev() {
             let part = files.open(index)?;

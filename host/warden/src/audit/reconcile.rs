@@ -51,8 +51,9 @@ impl AuditLog {
         wait: Duration,
         changes_max: usize,
     ) -> Result<Reconcile<'_>, AuditError> {
-        let nobody = PublishingGuard::take(&self.sibling_path("publishing.lock"), LockScope::Exclusive, wait)?;
-        let files = LogFiles::open(LogSelection::Log(&self.path))?;
+        let nobody =
+            PublishingGuard::take(&self.sibling_path("publishing.lock"), LockScope::Exclusive, wait)?;
+        let files = LogFiles::select(LogSelection::Log(&self.path))?;
         let checkpoint = Checkpoint::load(&self.checkpoint_path());
         let (first, mut start) = match checkpoint {
             Some(checkpoint) => checkpoint.position_after(&files)?.unwrap_or((0, 0)),

@@ -113,7 +113,7 @@ pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, A
         LogSelection::Files(_) => ChainStart::Anywhere,
     };
     let mut expected = ExpectedHeads::new(kept);
-    let files = LogFiles::open(source)?;
+    let files = LogFiles::select(source)?;
     let (mut chain, mut counts) = (Chain::new(begin), RecordCounts::default());
     let bad =
         |BrokenRecord { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });

@@ -55,7 +55,10 @@ impl Warden {
         if !control.commit() {
             let said = match &before {
                 None => "the deadline passed before publishing; nothing was changed".to_owned(),
-                Some(done) => format!("the deadline passed; done before the gateway stopped: {}", describe_effects(done)),
+                Some(done) => format!(
+                    "the deadline passed; done before the gateway stopped: {}",
+                    describe_effects(done)
+                ),
             };
             return Err(ToolError::new(ErrorCode::TimedOut, said));
         }

@@ -10,7 +10,7 @@ use super::run::CallControl;
 use super::unwritten::{audit_error, journal_error};
 use super::{Parts, Warden};
 use crate::audit::LandedCall;
-use crate::publish::{PlannedChange, first_of, describe_effects};
+use crate::publish::{PlannedChange, describe_effects, first_of};
 use cofferdam_core::audit::{Effect, VerdictKind};
 use cofferdam_core::journal::{Journal, JournalState};
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
@@ -108,7 +108,11 @@ fn changes(mut effects: Vec<Effect>) -> Vec<Effect> {
 impl InterruptedPlan {
     /// # Errors
     /// When what is found on disk is not the beginning of the plan.
-    fn from_answer(answer: ToolAnswer, mut planned: Vec<Effect>, done: Vec<Effect>) -> Result<Self, ToolError> {
+    fn from_answer(
+        answer: ToolAnswer,
+        mut planned: Vec<Effect>,
+        done: Vec<Effect>,
+    ) -> Result<Self, ToolError> {
         if planned.starts_with(&done) {
             let rest = planned.split_off(done.len());
             return Ok(Self { answer, done, rest });
@@ -206,7 +210,8 @@ mod tests {
     /// What is left of a plan, or the words for one that nobody can go on with.
     fn check(planned: &str, done: &str, rest: Result<&str, &str>) {
         let answer = ToolAnswer { result: json!({}), attachments: Vec::new(), delivery: None };
-        match (InterruptedPlan::from_answer(answer, changes(effects(planned)), changes(effects(done))), rest) {
+        match (InterruptedPlan::from_answer(answer, changes(effects(planned)), changes(effects(done))), rest)
+        {
             (Ok(cut), Ok(rest)) => assert_eq!(cut.rest, effects(rest), "{planned} after {done}"),
             (Err(error), Err(part)) => {
                 assert_eq!(error.code, ErrorCode::WriteFailed);

@@ -129,8 +129,7 @@ impl SealedFile {
         let (_, leaf) = resolve::split(&self.place.path);
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
-        let as_approved =
-            |seen: &PathSnapshot| matches!(&found, ResolvedEntry::File(old) if identity::snapshot(old) == *seen);
+        let as_approved = |seen: &PathSnapshot| matches!(&found, ResolvedEntry::File(old) if identity::snapshot(old) == *seen);
         if self.place.approved.as_ref().is_some_and(|seen| !as_approved(seen)) {
             return Err(PublishError::NotAsApproved { path: path() });
         }
@@ -155,10 +154,9 @@ impl SealedFile {
         self.set_mode(self.place.inner.new_file_mode())?;
         let path = self.place.path.clone();
         let (_, leaf) = resolve::split(&path);
-        let renamed = self
-            .temp
-            .as_mut()
-            .map(|temp| rename_new(temp.dir(), temp.as_str(), parent, leaf).inspect(|()| temp.mark_renamed()));
+        let renamed = self.temp.as_mut().map(|temp| {
+            rename_new(temp.dir(), temp.as_str(), parent, leaf).inspect(|()| temp.mark_renamed())
+        });
         let placed = match renamed {
             // The filesystem has no such rename. A temporary name goes when it is dropped.
             None | Some(Err(Errno::OPNOTSUPP)) => link_open_file(self.file()?, parent, leaf),

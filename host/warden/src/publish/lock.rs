@@ -61,7 +61,9 @@ pub(super) fn hold(
     // Its holder may have replaced it.
     let now = resolve::handle(parent, leaf)?;
     Ok(match now {
-        Some((_, now)) if FileIdentity::from_stat(&now) == FileIdentity::from_stat(old) => LockWait::Taken(file),
+        Some((_, now)) if FileIdentity::from_stat(&now) == FileIdentity::from_stat(old) => {
+            LockWait::Taken(file)
+        }
         _ => LockWait::Exchanged,
     })
 }

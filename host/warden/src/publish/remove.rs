@@ -114,10 +114,14 @@ pub(super) fn uncounted_error(path: &GuestPath, why: Uncounted) -> PublishError 
     match why {
         Uncounted::Stopped(stop) => stop.error(path),
         Uncounted::TooMany(_) => PublishError::TooManyEntries { path: path.clone(), limit: ENTRIES_MAX },
-        Uncounted::OtherMount(at) => PublishError::OtherMount { path: path.clone(), at: display_below(path, &at) },
-        Uncounted::Unreadable(at, errno) => {
-            PublishError::InsideUnreadable { path: path.clone(), at: display_below(path, &at), source: errno.into() }
+        Uncounted::OtherMount(at) => {
+            PublishError::OtherMount { path: path.clone(), at: display_below(path, &at) }
         }
+        Uncounted::Unreadable(at, errno) => PublishError::InsideUnreadable {
+            path: path.clone(),
+            at: display_below(path, &at),
+            source: errno.into(),
+        },
     }
 }
 
@@ -221,8 +225,9 @@ impl PlannedRemove {
         let _ = flock(&dir, FlockOperation::NonBlockingLockExclusive);
         let temp = self.hide(parent, leaf)?;
         let root = &*self.mount.dir;
-        let is_it = resolve::handle(root, &temp)
-            .is_ok_and(|found| found.is_some_and(|(_, stat)| FileIdentity::from_stat(&stat) == self.identity));
+        let is_it = resolve::handle(root, &temp).is_ok_and(|found| {
+            found.is_some_and(|(_, stat)| FileIdentity::from_stat(&stat) == self.identity)
+        });
         if !is_it {
             // Somebody gave the name to something else in between: that gets it back.
             return Err(match temp::rename_new(root, &temp, parent, leaf) {
@@ -278,7 +283,8 @@ impl PlannedRemove {
         if let Err(errno) = fsync(parent).and_then(|()| fsync(root)) {
             tracing::warn!(path = %self.path, %errno, "what remains of a directory may not be durable");
         }
-        let left = deleted.left.iter().map(|(at, errno)| format!("{} ({errno})", display_below(&self.path, at)));
+        let left =
+            deleted.left.iter().map(|(at, errno)| format!("{} ({errno})", display_below(&self.path, at)));
         PublishError::Remains {
             path: self.path.clone(),
             left: left.collect(),

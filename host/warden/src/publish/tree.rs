@@ -208,7 +208,12 @@ impl Visitor for DeleteVisitor {
         Continue(())
     }
 
-    fn leave_directory(&mut self, root: BorrowedFd<'_>, parent: &[u8], name: &[u8]) -> ControlFlow<(), NextStep> {
+    fn leave_directory(
+        &mut self,
+        root: BorrowedFd<'_>,
+        parent: &[u8],
+        name: &[u8],
+    ) -> ControlFlow<(), NextStep> {
         let name_of = || std::ffi::CString::new(name).map_err(|_| Errno::INVAL);
         let removed = resolve::directory(root, parent)
             .and_then(|parent| unlinkat(parent, &*name_of()?, AtFlags::REMOVEDIR));

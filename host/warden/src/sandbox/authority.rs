@@ -193,7 +193,9 @@ impl Authority {
         match self.permit.expected(path) {
             ExpectedEntry::Anything => Ok(wanted),
             ExpectedEntry::Nothing => Ok(Disposition::CreateNew),
-            ExpectedEntry::This(seen) if self.workspace()?.snapshot(path)?.as_ref() == Some(seen) => Ok(wanted),
+            ExpectedEntry::This(seen) if self.workspace()?.snapshot(path)?.as_ref() == Some(seen) => {
+                Ok(wanted)
+            }
             ExpectedEntry::This(_) => Err(PublishError::NotAsApproved { path: path.clone() }.into()),
         }
     }

@@ -119,7 +119,7 @@ impl CompileCache {
     /// What an entry holds, if it is what was written under this name, and by us.
     ///
     /// # Errors
-    /// [`Missing`].
+    /// [`CacheMiss`].
     pub(super) fn read_sealed(&self, name: &str) -> Result<Vec<u8>, CacheMiss> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = match openat(&self.dir, name, flags, Mode::empty()) {

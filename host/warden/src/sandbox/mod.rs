@@ -36,7 +36,7 @@ use cofferdam_core::capability::{Grants, Interface, MOUNTS};
 use cofferdam_core::entry::EntryCall;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX, TimeSpan};
-use cofferdam_core::text::{one_line, escape_deceptive};
+use cofferdam_core::text::{escape_deceptive, one_line};
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
 use cofferdam_ipc::CallSpec;
 use cofferdam_policy::{EntryPolicy, GuestPath, Permit, ToolPolicy};

@@ -16,17 +16,17 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 /// A bare handle (`O_PATH`) on what lies at `path` beneath `dir`.
 pub(crate) fn look(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
     let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    open_beneath(dir, path, OFlags::PATH | leaf)
+    open_checked(dir, path, OFlags::PATH | leaf)
 }
 
 /// The directory at `path` beneath `dir`, for reading. Nothing has to be looked at first: what is
 /// no directory, the kernel refuses before it is opened.
 pub(crate) fn look_into(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
     let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    open_beneath(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | leaf)
+    open_checked(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | leaf)
 }
 
-fn open_beneath(dir: &File, path: &str, flags: OFlags) -> Result<File, ErrorCode> {
+fn open_checked(dir: &File, path: &str, flags: OFlags) -> Result<File, ErrorCode> {
     if path.split('/').any(|name| name.starts_with(GuestPath::RESERVED_PREFIX)) {
         return Err(ErrorCode::NoEntry);
     }

@@ -4,7 +4,7 @@
 use super::answer::IncomingResponse;
 use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::request::{BodyBytes, BodyState};
-use super::{Shared, lock, failure_code, gateway_error_code};
+use super::{Shared, failure_code, gateway_error_code, lock};
 use crate::gateway::GatewayLink;
 use crate::state::StoreState;
 use cofferdam_core::host_call::{HttpId, Reply, Request};

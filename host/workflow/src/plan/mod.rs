@@ -285,7 +285,9 @@ impl PlanningPhase<'_> {
         );
         let waits = |template: &Template| {
             template.names_tasks()
-                || with.as_ref().is_some_and(|with| template.expressions().any(|e| depends_on_outputs(with, e)))
+                || with
+                    .as_ref()
+                    .is_some_and(|with| template.expressions().any(|e| depends_on_outputs(with, e)))
         };
         let text = |text: &TemplateText| text.settle(&scope, &waits);
         let (own, theirs) = (FolderPath::default(), self.workflow.folder(agent.source));

@@ -82,7 +82,8 @@ impl PlannedRecipient {
 
     fn finish(&self, scope: &RenderScope) -> Result<Caller, FileFault> {
         let written = self.1.finish(scope)?;
-        let refuse = || self.0.refuse(crate::file::person_problem(&written)).with_code(ErrorCode::RecipientDenied);
+        let refuse =
+            || self.0.refuse(crate::file::person_problem(&written)).with_code(ErrorCode::RecipientDenied);
         Caller::parse(&written).ok_or_else(refuse)
     }
 }

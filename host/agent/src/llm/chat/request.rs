@@ -120,7 +120,10 @@ fn to_messages<'a>(message: &'a PromptMessage<'a>) -> Vec<RequestMessage<'a>> {
     match message {
         PromptMessage::User(blocks) => vec![RequestMessage::User { content: content(blocks) }],
         PromptMessage::Assistant { text, calls } => {
-            vec![RequestMessage::Assistant { content: *text, tool_calls: calls.iter().map(to_call).collect() }]
+            vec![RequestMessage::Assistant {
+                content: *text,
+                tool_calls: calls.iter().map(to_call).collect(),
+            }]
         }
         PromptMessage::Results(outcomes) => outcomes
             .iter()

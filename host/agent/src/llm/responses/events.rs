@@ -53,7 +53,9 @@ impl Listener for Items {
             }
             "response.failed" => return Err(AttemptFailure::from_stream_error(&event["response"]["error"])),
             // As it is published, and as it is sent.
-            "error" if event["error"].is_object() => return Err(AttemptFailure::from_stream_error(&event["error"])),
+            "error" if event["error"].is_object() => {
+                return Err(AttemptFailure::from_stream_error(&event["error"]));
+            }
             "error" => return Err(AttemptFailure::from_stream_error(&event)),
             _ => {}
         }

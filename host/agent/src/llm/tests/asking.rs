@@ -4,7 +4,7 @@
 use crate::llm::config::{Config, ProviderKind};
 use crate::llm::http::ERROR_BYTES_MAX;
 use crate::llm::model::{ModelProvider, REQUEST_BYTES_MAX};
-use crate::llm::patience::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
+use crate::llm::timeouts::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
 use crate::turn::{
     Conversation, Delta, Deltas, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, TokenUsage,
 };

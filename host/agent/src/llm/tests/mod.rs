@@ -79,8 +79,8 @@ pub(super) fn body_of(make: impl Fn(&Prompt<'_>) -> Vec<u8>) -> Value {
         arguments: json!({ "$schema": "x", "type": "object", "properties": { "path": { "type": "string" } } }),
     }];
     let mut parts = PromptParts::default();
-    parts.put(1, PromptPart::new(PartShape::Image, "image/png", b"png"));
-    parts.put(1, PromptPart::new(PartShape::Document, "application/pdf", b"%PDF"));
+    parts.put(1, PromptPart::from_bytes(PartShape::Image, "image/png", b"png"));
+    parts.put(1, PromptPart::from_bytes(PartShape::Document, "application/pdf", b"%PDF"));
     let request = StepRequest { instructions: "Be kind.", conversation: &conversation, tools: &specs };
     let prompt = Prompt {
         model: "m-1",

@@ -184,7 +184,8 @@ impl Words<'_> {
     fn content(&mut self, at: &Spot, text: &str) {
         let sha256: String = sha256_hex(text.as_bytes()).chars().take(12).collect();
         let (at, bytes) = (&at.shown, text.len());
-        self.contents.push(format!("{at}: {bytes} bytes, sha256 {sha256}: {}", spelled::quote_beginning(text)));
+        self.contents
+            .push(format!("{at}: {bytes} bytes, sha256 {sha256}: {}", spelled::quote_beginning(text)));
     }
 
     fn path(&mut self, at: &Spot, how: PathUse, path: &GuestPath) {
@@ -220,7 +221,8 @@ impl Words<'_> {
 
     fn attachments(&mut self, attachments: &[AttachmentInfo]) {
         for info in attachments.iter().take(ATTACHMENTS_MAX) {
-            let name = info.name.as_deref().map_or_else(|| "without a name".to_owned(), spelled::quote_beginning);
+            let name =
+                info.name.as_deref().map_or_else(|| "without a name".to_owned(), spelled::quote_beginning);
             let mime = one_line(&info.mime_type, AttachmentInfo::MIME_BYTES_MAX);
             let sha256: String = info.sha256.chars().take(12).collect();
             let bytes = info.size;

@@ -185,7 +185,8 @@ impl Toolbox {
             None => Decision::Unasked("there is nobody".to_owned()),
         };
         let (parts, asked) = (self.parts.clone(), asked.clone());
-        let settled = tokio::task::spawn_blocking(move || parts.record_decision(&asked, waiting, decision)).await;
+        let settled =
+            tokio::task::spawn_blocking(move || parts.record_decision(&asked, waiting, decision)).await;
         settled.unwrap_or_else(|_| Err(threads::crashed()))
     }
 }

@@ -2,7 +2,7 @@
 //! other request a file of it is for.
 
 use super::request::CallRequest;
-use crate::bus::{CallOrigin, NotOpen, Requests};
+use crate::open_requests::{CallOrigin, NotOpen, Requests};
 use crate::tools::threads::Handover;
 use cofferdam_core::journal::JournalError;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};

@@ -1,6 +1,6 @@
 //! What calls pass through: the tools, and the trusted core behind them. It runs none.
 
-use crate::bus::Requests;
+use crate::open_requests::Requests;
 use crate::tools::{CallThreads, Registry};
 use cofferdam_warden::calls::Warden;
 use std::sync::{Arc, PoisonError, RwLock};

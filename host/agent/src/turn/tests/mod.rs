@@ -197,7 +197,7 @@ impl Tools for Doing {
         Vec::new()
     }
 
-    fn requests(&self) -> Arc<crate::bus::Requests> {
+    fn requests(&self) -> Arc<crate::open_requests::Requests> {
         Arc::default()
     }
 

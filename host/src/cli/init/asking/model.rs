@@ -153,7 +153,11 @@ fn key(terminal: &mut Terminal, kind: ProviderKind, reach: ServerScope) -> anyho
 }
 
 /// Asks the server for its models, and the person where the answer leaves a doubt.
-fn try_model(terminal: &mut Terminal, config: &llm::Config, key: Option<Secret>) -> anyhow::Result<ModelTrial> {
+fn try_model(
+    terminal: &mut Terminal,
+    config: &llm::Config,
+    key: Option<Secret>,
+) -> anyhow::Result<ModelTrial> {
     let Some(probed) = wait_for(llm::probe(config, key, CHECK_TIME_MAX))? else {
         return Ok(ModelTrial::Keep);
     };

@@ -6,8 +6,9 @@ use cofferdam_core::message::Delivery;
 pub(super) async fn a_call_is_remembered_with_its_arguments<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let answer = answer(vec![file("ab")]);
-    let known =
-        |fixture: &Fixture<E>, hash: &str| fixture.store.load_earlier("t/0", hash).map(|earlier| earlier.answer);
+    let known = |fixture: &Fixture<E>, hash: &str| {
+        fixture.store.load_earlier("t/0", hash).map(|earlier| earlier.answer)
+    };
     assert_eq!(known(&fixture, "h"), Ok(None));
     fixture.store.record("t/0", "h", &answer, 0).expect("recorded");
     let fixture = fixture.restart();

@@ -113,7 +113,10 @@ pub(super) async fn the_end_that_somebody_makes_is_to_be_noted_until_it_is<E: En
     let store = &fixture.store;
     let kept = store.load_run("w-1").await.expect("it").expect("there");
     assert_eq!((kept.ended_by.as_deref(), kept.is_unnoted), (Some("telegram:ann"), true));
-    assert!(store.load_unnoted_runs(now_ms() - 60_000).await.expect("asked").is_empty(), "who ended it is at it");
+    assert!(
+        store.load_unnoted_runs(now_ms() - 60_000).await.expect("asked").is_empty(),
+        "who ended it is at it"
+    );
     assert_eq!(store.load_unnoted_runs(now_ms()).await.expect("asked"), ["w-1"]);
     store.end_noted("w-1").await.expect("noted");
     assert!(store.load_unnoted_runs(now_ms()).await.expect("asked").is_empty());

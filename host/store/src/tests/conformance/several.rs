@@ -84,7 +84,8 @@ pub(super) async fn a_promise_is_of_one_run_alone<E: Engine>() {
 pub(super) async fn what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_again<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
-    let sent = async |id: &str| store.load_send_state(&TurnId::new(format!("{id}/ask"))).await.expect("asked");
+    let sent =
+        async |id: &str| store.load_send_state(&TurnId::new(format!("{id}/ask"))).await.expect("asked");
     // Refused; refused as well; refused in part, and the rest is on its way; out.
     for (id, refused, out) in [("w-1", 2, 0), ("w-2", 2, 0), ("w-3", 1, 0), ("w-4", 0, 2)] {
         assert!(store.begin_run(run(id), 9).await.expect("begun"));

@@ -226,7 +226,12 @@ fn copy(
 }
 
 /// Whether a turn that holds these files may have so many more.
-fn check_limits(limits: &Config, held: Option<&Vec<Held>>, count: usize, bytes: u64) -> Result<(), OutgoingError> {
+fn check_limits(
+    limits: &Config,
+    held: Option<&Vec<Held>>,
+    count: usize,
+    bytes: u64,
+) -> Result<(), OutgoingError> {
     let held = held.map_or(&[][..], Vec::as_slice);
     let count_max = limits.max_count;
     if held.len() + count > usize::try_from(count_max).unwrap_or(usize::MAX) {

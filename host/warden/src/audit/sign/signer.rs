@@ -85,7 +85,8 @@ impl AuditLog {
     /// for it.
     pub(in super::super) fn sign_in_passing(&self, head: &Head) {
         let Some(signer) = &self.signer else { return };
-        let signed = signer.sign(head).and_then(|statement| append(&self.sibling_path(SIGNATURES), &statement));
+        let signed =
+            signer.sign(head).and_then(|statement| append(&self.sibling_path(SIGNATURES), &statement));
         if let Err(error) = signed {
             tracing::error!(error = &error as &dyn std::error::Error, "a head of the audit was not signed");
         }

@@ -181,7 +181,8 @@ fn whoever_reconciles_waits_for_publications_and_holds_them_off() {
     let file = OpenOptions::new().read(true).append(true).open(fixture.path()).expect("opens");
     let log = AuditLog::from_file(file, &fixture.path(), NOW).expect("opens");
     let other = fixture.log();
-    let (one, two) = (log.lock_publishing().expect("publishes"), other.lock_publishing().expect("publishes as well"));
+    let (one, two) =
+        (log.lock_publishing().expect("publishes"), other.lock_publishing().expect("publishes as well"));
     assert!(matches!(log.open_intents(NOW), Err(AuditError::Busy { .. })));
     drop(one);
     assert!(matches!(other.open_intents(NOW), Err(AuditError::Busy { .. })));

@@ -3,9 +3,9 @@
 //!
 //! It looks into no code, and runs none.
 
-use super::start_error;
 use super::process::Worker;
 use super::program::{let_go, seal_memory_file};
+use super::start_error;
 use super::starter::{WorkerSpec, WorkerStarter};
 use crate::sandbox::binary::{Binary, ComponentBytes};
 use crate::sandbox::cache::CompileCache;
@@ -92,7 +92,9 @@ impl CodeStore {
     }
 
     fn hold(&self, binary: &Binary, code: &[u8]) -> Result<Arc<OwnedFd>, SandboxError> {
-        let file = Arc::new(seal_memory_file("cofferdam-code", &[code], MemfdFlags::NOEXEC_SEAL).map_err(start_error)?);
+        let file = Arc::new(
+            seal_memory_file("cofferdam-code", &[code], MemfdFlags::NOEXEC_SEAL).map_err(start_error)?,
+        );
         self.held().keep(binary.sha256(), code.len(), file.clone());
         Ok(file)
     }

@@ -9,8 +9,8 @@ use super::answer::{HostCalls, converse};
 use super::code::CodeStore;
 use super::describing::{describe_in, functions_in};
 use super::idle::{IDLE_TIME_MAX, IdleWorkers};
-use super::start_error;
 use super::process::Worker;
+use super::start_error;
 use super::starter::{WorkerSpec, WorkerStarter, lock};
 use crate::sandbox::SandboxError;
 use crate::sandbox::binary::Binary;
@@ -183,7 +183,10 @@ impl Pool {
                 Ok(()) if worker.idle_for() >= IDLE_TIME_MAX => {}
                 Ok(()) => return Some(worker),
                 Err(Broken::Closed) => {
-                    tracing::warn!(how = worker.describe_end(), "an idle worker died; another takes its place");
+                    tracing::warn!(
+                        how = worker.describe_end(),
+                        "an idle worker died; another takes its place"
+                    );
                 }
                 Err(broken) => {
                     COUNTS.workers.killed.add(1);

@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn what_is_sealed_is_as_it_was_and_stays_so() {
-        let sealed = File::from(seal_memory_file("test", &[b"by", b"tes"], MemfdFlags::NOEXEC_SEAL).expect("made"));
+        let sealed =
+            File::from(seal_memory_file("test", &[b"by", b"tes"], MemfdFlags::NOEXEC_SEAL).expect("made"));
         assert_eq!(
             std::io::read_to_string(File::open(path_of(&sealed)).expect("open")).expect("read"),
             "bytes"

@@ -25,7 +25,7 @@ pub(super) fn quote_beginning(text: &str) -> String {
     quote(cut) + &more
 }
 
-/// One line of a content: as it is where that shows all there is to it, else as [`beginning`] has
+/// One line of a content: as it is where that shows all there is to it, else as [`quote_beginning`] has
 /// it.
 pub(super) fn line(text: &str) -> String {
     if text.len() <= CONTENT_BYTES_MAX && is_plain(text) { text.to_owned() } else { quote_beginning(text) }
@@ -35,11 +35,7 @@ pub(super) fn line(text: &str) -> String {
 /// whole.
 pub(super) fn path(path: &GuestPath) -> String {
     let text = path.as_str();
-    if is_plain(text) && !text.contains(": ") && !text.contains("  ") {
-        text.to_owned()
-    } else {
-        quote(text)
-    }
+    if is_plain(text) && !text.contains(": ") && !text.contains("  ") { text.to_owned() } else { quote(text) }
 }
 
 /// A value that is no text, as JSON on one line, whole.

@@ -9,8 +9,8 @@
 //!
 //! What a request comes to are the parts of its reply, in order.
 
-mod reach;
 mod requests;
+mod scope;
 
-pub use reach::CallScope;
 pub use requests::{CallOrigin, NotOpen, OpenGuard, Requests};
+pub use scope::CallScope;

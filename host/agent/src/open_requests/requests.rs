@@ -85,7 +85,7 @@ impl Requests {
     /// The request that an address means to a call.
     ///
     /// # Errors
-    /// [`Rejected`].
+    /// [`NotOpen`].
     pub fn resolve(&self, from: &CallOrigin, to: &Address) -> Result<TurnId, NotOpen> {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
@@ -112,7 +112,7 @@ impl Requests {
     /// The request that an address means to the operator, who reaches every one.
     ///
     /// # Errors
-    /// [`Rejected::NothingOpen`].
+    /// [`NotOpen::NothingOpen`].
     pub fn find(&self, to: &Address) -> Result<CallOrigin, NotOpen> {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))

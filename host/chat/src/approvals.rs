@@ -19,7 +19,7 @@ mod words;
 pub use asking::{ApprovalDisplay, Changing, NotShown, ShowAttempt, change_message, retry_show};
 pub use press::{PressAnswer, Verb};
 
-use crate::lanes::Stop;
+use crate::session_queue::Stop;
 use cofferdam_store::{ApprovalRow, ApprovalStore, StoreRetry};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What every channel stands on: the services that it is given, and what its turns share.
 
-use crate::desk::Desk;
-use crate::lanes::{AlbumWindow, RunningTurns, Stop, TurnSlot};
+use crate::approvals::Desk;
 use crate::runs::Runs;
+use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnSlot};
 use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
 use cofferdam_store::{Store, StoreError, StoreRetry};

@@ -5,7 +5,7 @@
 //! question, never as them.
 
 use super::{Channel, ChannelServices, ChannelTurn, MessageAction, RequestFiles, TurnRequest};
-use crate::lanes::StopPower;
+use crate::session_queue::StopPower;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::{QueueMode, Update};
 use cofferdam_warden::attachments::Attachments;
@@ -83,7 +83,11 @@ impl ResumedTurn {
     }
 
     /// The files of the reply: those that came on this channel are here already.
-    pub(super) async fn fetch_files<C: Channel>(&self, base: &ChannelServices, here: Attachments) -> Attachments {
+    pub(super) async fn fetch_files<C: Channel>(
+        &self,
+        base: &ChannelServices,
+        here: Attachments,
+    ) -> Attachments {
         let (Some(files), false) = (&self.files, self.is_of::<C>()) else { return here };
         let platform = self.from.split(':').next().unwrap_or_default();
         loop {
@@ -177,7 +181,10 @@ mod tests {
     #[test]
     fn without_a_model_the_reply_is_told_as_it_is() {
         let none = Attachments::default();
-        assert_eq!(resumed(Some(json!({ "text": "at noon" }))).describe(&none), "telegram:2 replies: at noon");
+        assert_eq!(
+            resumed(Some(json!({ "text": "at noon" }))).describe(&none),
+            "telegram:2 replies: at noon"
+        );
         assert_eq!(resumed(None).describe(&none), "telegram:2 has not replied within 1h.");
     }
 }

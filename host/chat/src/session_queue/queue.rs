@@ -139,8 +139,8 @@ impl QueueState {
         (self.open, self.beyond) = (true, true);
     }
 
-    /// What is to be read from the inbox next; one at a time, until [`Queue::found`] or
-    /// [`Queue::found_sessions`].
+    /// What is to be read from the inbox next; one at a time, until [`QueueState::take_messages`] or
+    /// [`QueueState::take_sessions`].
     pub(super) fn next_read(&mut self) -> Option<InboxQuery> {
         if self.reading.is_some() || !self.open {
             return None;
@@ -202,7 +202,7 @@ impl QueueState {
         }
     }
 
-    /// The next unit that may begin; its lane is busy until [`Queue::finished`].
+    /// The next unit that may begin; its lane is busy until [`QueueState::finished`].
     pub(super) fn begin(&mut self, now: Instant) -> Option<(SessionId, Unit)> {
         let albums = self.albums;
         let startable = |lane: &SessionQueue| {

@@ -3,9 +3,9 @@
 
 use super::words::{self, Platform};
 use super::{Groups, PairedPeople, PeopleNames};
-use crate::answering::{Channel, ChannelServices, IntakeState, arrivals, hand_on};
-use crate::lanes::Arrival;
+use crate::handler::{Channel, ChannelServices, IntakeState, hand_on, incoming};
 use crate::runs::UnreachableReason;
+use crate::session_queue::Arrival;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_store::people::{PairedPerson, PeopleList};
@@ -165,7 +165,7 @@ async fn greet<C: AdmitsPeople>(
     let reply = NewReply { target: C::private(person), parts: vec![part] };
     let tell = || base.store.tell(&base.channel, &turn, reply.clone());
     match base.store_until_done("tell somebody that they are served", tell).await {
-        Some(Some(reply)) => hand_on(base, lanes, arrivals::reply(channel, reply)).await,
+        Some(Some(reply)) => hand_on(base, lanes, incoming::reply(channel, reply)).await,
         Some(None) => IntakeState::Goes,
         None => IntakeState::Stops,
     }

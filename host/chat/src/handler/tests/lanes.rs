@@ -9,14 +9,14 @@ async fn what_runs_is_stopped_by_a_message_that_waits_for_nothing() {
     let paper = world.started(&world.memory);
     let (_papers, current) = watch::channel(paper.clone());
     let (arrivals, queue) = mpsc::channel(16);
-    let lanes = tokio::spawn(arrivals::lanes(current, Duration::from_secs(1)).run(queue));
-    for arrival in arrivals::load_left(&*paper).await.expect("the store") {
+    let lanes = tokio::spawn(incoming::lanes(current, Duration::from_secs(1)).run(queue));
+    for arrival in incoming::load_left(&*paper).await.expect("the store") {
         arrivals.send(arrival).await.expect("the lanes run");
     }
     let bring = async |letters: &[Letter]| {
         let (base, batch) = (paper.base(), batch(&paper, letters));
         let persisted = base.store.persist(&base.channel, batch.clone()).await.expect("kept");
-        for arrival in arrivals::from_batch(&*paper, &batch, persisted) {
+        for arrival in incoming::from_batch(&*paper, &batch, persisted) {
             arrivals.send(arrival).await.expect("the lanes run");
         }
     };

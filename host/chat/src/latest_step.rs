@@ -16,7 +16,7 @@ const SAID_BYTES_MAX: usize = 32 << 10;
 #[derive(Debug)]
 pub struct LatestStep(watch::Sender<StatusState>);
 
-/// Sees what [`Newest`] keeps.
+/// Sees what [`LatestStep`] keeps.
 #[derive(Debug)]
 pub struct StatusWatcher {
     state: watch::Receiver<StatusState>,

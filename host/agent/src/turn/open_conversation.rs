@@ -19,7 +19,7 @@ pub(super) struct OpenConversation {
     pub(super) conversation: Conversation,
     /// The turn of each entry.
     turns: Vec<TurnId>,
-    /// Where the request stands: an [`Entry::User`].
+    /// Where the request stands: an [`HistoryEntry::User`].
     start: usize,
     /// The turn that answers it.
     turn: TurnId,
@@ -86,8 +86,7 @@ impl OpenConversation {
                 kept.push(KeptHistory { turn, entry: request, besides, asker });
             }
         }
-        Self::resume(keeping, kept)
-            .ok_or_else(|| HistoryError::Unreadable("the request is not in it".into()))
+        Self::resume(keeping, kept).ok_or_else(|| HistoryError::Unreadable("the request is not in it".into()))
     }
 
     /// Adds an entry, once it is kept.
@@ -163,7 +162,7 @@ impl OpenConversation {
         self.current().iter().filter_map(came).collect()
     }
 
-    /// Gives the request and what was added to it their attachments back, as [`Talk::attachments`]
+    /// Gives the request and what was added to it their attachments back, as [`OpenConversation::attachments`]
     /// lists them; returns all of them, under one count.
     pub(super) fn attach(&mut self, found: Vec<Attachments>) -> Attachments {
         let (mut found, mut all) = (found.into_iter(), Attachments::default());

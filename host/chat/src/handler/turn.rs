@@ -6,11 +6,11 @@
 use super::files::{ReceivedFiles, fetch_files, find_files};
 use super::mailbox::Mailbox;
 use super::recent::{self, EarlierFiles};
-use super::voice::{Speaking, VoiceInput, transcribe, switch_voice, to_be_spoken};
+use super::voice::{Speaking, VoiceInput, switch_voice, to_be_spoken, transcribe};
 use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision};
-use crate::lanes::{StopResult, Stopping, TurnSlot, Unit};
 use crate::outbound::{FirstMessage, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
+use crate::session_queue::{StopResult, Stopping, TurnSlot, Unit};
 use crate::words as said;
 use crate::{ShownActivity, WorkingTurn, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
@@ -61,7 +61,8 @@ async fn answer_stop<C: Channel>(channel: &C, stopping: Stopping, found: StopRes
 /// the program stops.
 async fn count_waiting<C: Channel>(channel: &C, session: &SessionId, besides: Option<i64>) -> Option<usize> {
     let base = channel.base();
-    base.store_until_done("count messages", || base.store.count_waiting(&base.channel, session, besides)).await
+    base.store_until_done("count messages", || base.store.count_waiting(&base.channel, session, besides))
+        .await
 }
 
 /// Where a turn's updates come from.
@@ -87,7 +88,9 @@ async fn answer<C: Channel>(
     };
     let (bound, before) = match origin {
         UpdateOrigin::Bound(bound) => {
-            let left = base.store_until_done("look for a placeholder", || base.store.placeholder(&bound.turn)).await?;
+            let left = base
+                .store_until_done("look for a placeholder", || base.store.placeholder(&bound.turn))
+                .await?;
             (bound, left)
         }
         UpdateOrigin::Waiting(claim) => {

@@ -145,7 +145,9 @@ impl<C: Channel> RecentAttachments for EarlierFiles<C> {
             let source = file.declaration().source;
             let is_wanted = wanted.iter().any(|info| info.source == source);
             // The same file in two messages is fetched once.
-            if is_wanted && !found.iter().any(|found| source.is_some() && found.declaration().source == source) {
+            if is_wanted
+                && !found.iter().any(|found| source.is_some() && found.declaration().source == source)
+            {
                 found.push(file);
             }
         }

@@ -12,23 +12,23 @@
 //! from, is a channel's.
 
 mod about;
-pub mod arrivals;
-mod base;
 mod channel;
 mod files;
+pub mod incoming;
 mod mailbox;
 mod mention;
 mod recent;
 mod resumed;
+mod services;
 #[cfg(test)]
 mod tests;
-mod unit;
+mod turn;
 mod voice;
 
 pub use about::{Author, MessageFacts, NamedUser};
-pub use arrivals::{IntakeState, hand_on};
-pub use base::ChannelServices;
 pub use channel::{Channel, ChannelTurn, MessageAction, RequestFiles, StartDecision, TurnRequest};
 pub(crate) use files::fetch_files;
-pub use mention::{Mentions, text_after_mention, strip_mention};
+pub use incoming::{IntakeState, hand_on};
+pub use mention::{Mentions, strip_mention, text_after_mention};
 pub use resumed::ResumedTurn;
+pub use services::ChannelServices;

@@ -104,7 +104,7 @@ pub trait InboxStore: Send + Sync {
 /// Replies between the end of a turn and the platform's acknowledgement of their last part.
 #[async_trait]
 pub trait ReplyStore: Send + Sync {
-    /// [`Replies::end_noting`] without files.
+    /// [`ReplyStore::end_noting`] without files.
     async fn end(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<StoredReply, StoreError> {
         self.end_noting(channel, turn, reply, None).await
     }
@@ -120,7 +120,7 @@ pub trait ReplyStore: Send + Sync {
         files: Option<NewRecent>,
     ) -> Result<StoredReply, StoreError>;
 
-    /// [`Replies::tell_noting`] without files, where no place is noted.
+    /// [`ReplyStore::tell_noting`] without files, where no place is noted.
     async fn tell(
         &self,
         channel: &str,
@@ -297,7 +297,7 @@ pub trait MoveStore: Send + Sync {
 /// Streams of events that go on after a break.
 #[async_trait]
 pub trait StreamStore: Send + Sync {
-    /// [`Inbox::persist`], and with it how far the stream is read, and places where somebody was
+    /// [`InboxStore::persist`], and with it how far the stream is read, and places where somebody was
     /// answered. A position of another stream than the one that was begun last, or before one that
     /// is known, changes nothing. Rides.
     async fn persist_at(
@@ -314,7 +314,7 @@ pub trait StreamStore: Send + Sync {
     /// Notes that another stream begins: what was said before it may have to be asked for.
     async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError>;
 
-    /// Notes how far the stream is read, as [`Streams::persist_at`] does.
+    /// Notes how far the stream is read, as [`StreamStore::persist_at`] does.
     async fn advance_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError>;
 
     /// Where people were answered, the latest first. What is known of a place stays while something

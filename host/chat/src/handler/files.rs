@@ -27,13 +27,18 @@ impl<F: SentFile> ReceivedFiles<F> {
 }
 
 /// The files that a message means; `None` once the program stops.
-pub(super) async fn find_files<C: Channel>(channel: &C, asked: &ChannelTurn<C>) -> Option<ReceivedFiles<C::File>> {
+pub(super) async fn find_files<C: Channel>(
+    channel: &C,
+    asked: &ChannelTurn<C>,
+) -> Option<ReceivedFiles<C::File>> {
     let album = asked.album.clone();
     Some(match &asked.files {
         RequestFiles::Own(own) => ReceivedFiles { own: own.clone(), replied: Vec::new(), album },
-        RequestFiles::Replied { files, album: of } => {
-            ReceivedFiles { own: Vec::new(), replied: replied_files(channel, files, of.as_deref()).await?, album }
-        }
+        RequestFiles::Replied { files, album: of } => ReceivedFiles {
+            own: Vec::new(),
+            replied: replied_files(channel, files, of.as_deref()).await?,
+            album,
+        },
     })
 }
 

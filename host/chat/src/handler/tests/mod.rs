@@ -8,10 +8,10 @@ mod memory;
 mod recent;
 
 use super::*;
-use crate::desk::{self, ApprovalDisplay, Changing, Desk, NotShown};
-use crate::lanes::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, Unit};
+use crate::approvals::{self, ApprovalDisplay, Changing, Desk, NotShown};
 use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
 use crate::runs::Runs;
+use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, Unit};
 use crate::{ActivityIndicator, LiveStatus, StatusDelays, StatusText, TurnDisplay};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, CallRequest, OutputKeeper};
@@ -331,7 +331,7 @@ impl Tools for Recall {
         true
     }
 
-    fn requests(&self) -> Arc<cofferdam_agent::bus::Requests> {
+    fn requests(&self) -> Arc<cofferdam_agent::open_requests::Requests> {
         Arc::default()
     }
 
@@ -374,7 +374,7 @@ impl World {
     fn started(&self, memory: &Memory) -> Arc<Paper> {
         let (store, stop): (Store, _) = (Arc::new(memory.clone()), Stop::default());
         let keeper = StoreRetry::new(stop.soon.clone(), |_| {});
-        let rules = desk::Rules { approvers: Vec::new(), expires: Duration::MAX, are_named: false };
+        let rules = approvals::Rules { approvers: Vec::new(), expires: Duration::MAX, are_named: false };
         let desk = Desk::new(store.clone(), (keeper.clone(), stop.clone()), "paper-1".into(), rules);
         let provider = Arc::new(Echo(self.outside.clone()));
         let runner = Runner::new(
@@ -418,10 +418,10 @@ impl World {
 async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
     let ChannelServices { store, channel, .. } = paper.base();
     store.persist(channel, batch(&paper, &letters)).await.expect("kept");
-    for arrival in arrivals::load_left(&*paper).await.expect("the store") {
+    for arrival in incoming::load_left(&*paper).await.expect("the store") {
         match arrival {
-            Arrival::Reply(_, reply) => unit::work(paper.clone(), Unit::Reply(reply), None).await,
-            Arrival::Bound(_, turn) => unit::work(paper.clone(), Unit::Bound(turn), None).await,
+            Arrival::Reply(_, reply) => turn::work(paper.clone(), Unit::Reply(reply), None).await,
+            Arrival::Bound(_, turn) => turn::work(paper.clone(), Unit::Bound(turn), None).await,
             Arrival::Inbox => {}
             other => panic!("{other:?}"),
         }
@@ -429,7 +429,7 @@ async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
     while let Some(session) = store.sessions(channel, 1).await.expect("the store").pop() {
         let next = store.load_waiting(channel, &session, 1).await.expect("the store").remove(0);
         let claim = next.album.map_or(UpdateClaim::Update(next.update_id), UpdateClaim::Album);
-        unit::work(paper.clone(), Unit::Message(claim), None).await;
+        turn::work(paper.clone(), Unit::Message(claim), None).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! The desk on a board that is a list.
 
 use super::*;
-use crate::lanes::TurnSlot;
+use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Decision};
 use cofferdam_core::id::{Caller, TurnId};

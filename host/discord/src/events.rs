@@ -12,9 +12,9 @@ use super::rules::SenderReply;
 use super::target::ReplyTarget;
 use super::wire::{ACKNOWLEDGED, ButtonPress, Interaction, Message, RepliedMessage, id};
 use cofferdam_agent::server::ServerScope;
-use cofferdam_chat::answering::{Channel, IntakeState, arrivals, hand_on};
-use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::handler::{Channel, IntakeState, hand_on, incoming};
 use cofferdam_chat::runs::{files_of_run, reply_of_run};
+use cofferdam_chat::session_queue::Arrival;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::Caller;
 use cofferdam_store::{Headers, NewUpdate, ReplyPlace, Stream, StreamPosition, UpdateFate, WaitReply};
@@ -188,7 +188,7 @@ pub(super) async fn keep(
         base.store_until_done("settle updates", || base.store.settle()).await?;
         bot.acks.begin(bot, interaction, noted);
     }
-    for arrival in arrivals::from_batch(bot, &batch, persisted) {
+    for arrival in incoming::from_batch(bot, &batch, persisted) {
         if hand_on(base, lanes, arrival).await == IntakeState::Stops {
             return None;
         }
@@ -210,8 +210,7 @@ pub(super) async fn judge_message(bot: &DiscordBot, value: &Value) -> Option<Acc
             None
         }
         SenderReply::Tell => {
-            let (sender, target) =
-                ((message.author.id, &*message.author.name), ReplyTarget::new(&message));
+            let (sender, target) = ((message.author.id, &*message.author.name), ReplyTarget::new(&message));
             let stranger = bot.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
             Some(update(id, None, String::new(), UpdateFate::Stranger(stranger)).into())
         }

@@ -2,7 +2,7 @@
 //! seconds, however long a request about it takes, but while a person is asked; and for an album
 //! that still arrives before its turn runs.
 
-use crate::lanes::TurnSlot;
+use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_core::id::SessionId;
 use std::collections::HashMap;

@@ -2,9 +2,9 @@
 //! who wrote them.
 
 use super::ChannelServices;
-use crate::desk::{ApprovalDisplay, Changing};
-use crate::lanes::StopPower;
+use crate::approvals::{ApprovalDisplay, Changing};
 use crate::outbound::{ChannelLimits, FirstMessage, Router};
+use crate::session_queue::StopPower;
 use crate::{ActivityIndicator, LiveStatus, TurnDisplay, words};
 use cofferdam_core::command::{ControlWord, steer_text, word};
 use cofferdam_core::id::{SessionId, TurnId};

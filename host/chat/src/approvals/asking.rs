@@ -2,7 +2,7 @@
 //! or the turn is stopped.
 
 use super::{Desk, Place, words};
-use crate::lanes::TurnSlot;
+use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
@@ -187,7 +187,8 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             place: place.to_text(),
             expires_at: now_ms().saturating_add(expires_ms),
         };
-        let (asked, outdated) = keeper.store_until_done("note an approval", || store.ask(new.clone())).await?;
+        let (asked, outdated) =
+            keeper.store_until_done("note an approval", || store.ask(new.clone())).await?;
         for outdated in outdated {
             self.close(&outdated, &approval.tool);
         }
@@ -299,7 +300,9 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
     /// so that the next start does not look for them.
     fn close(&self, settled: &store::ApprovalRow, text: &str) {
         let Some(message) = &settled.message else { return };
-        let below = words::describe_outcome(settled.state, settled.decided_by.as_deref(), |by| self.board.name_of(by));
+        let below = words::describe_outcome(settled.state, settled.decided_by.as_deref(), |by| {
+            self.board.name_of(by)
+        });
         let changing = self.board.change(message, format!("{text}\n\n{below}"));
         let (store, id) = (self.desk.store.clone(), settled.id.clone());
         tokio::spawn(async move {
@@ -362,7 +365,11 @@ mod tests {
             (i64::MAX, i64::MIN, 600),
             (i64::MIN, i64::MAX, 0),
         ] {
-            assert_eq!(time_left(expires_at, now, expires), Duration::from_secs(seconds), "{expires_at} {now}");
+            assert_eq!(
+                time_left(expires_at, now, expires),
+                Duration::from_secs(seconds),
+                "{expires_at} {now}"
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What has come, as the lanes take it: each piece of work with its session, and which message asks
 //! to stop what runs; and the work of the lanes.
 
-use super::{Channel, ChannelServices, MessageAction, ResumedTurn, unit};
-use crate::lanes::{
+use super::{Channel, ChannelServices, MessageAction, ResumedTurn, turn};
+use crate::session_queue::{
     Arrival, Awaited, Patience, STOPS_AT_ONCE_MAX, SessionQueues, Stopping, TurnWorker, Unit,
 };
 use crate::{ArrivingAlbums, ShownActivity, WorkingTurn};
@@ -48,7 +48,7 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
             Unit::Stop(..) => None,
             Unit::Reply(_) | Unit::Bound(_) | Unit::Message(_) => self.signs.take(session),
         };
-        unit::work(channel, unit, sign).await;
+        turn::work(channel, unit, sign).await;
     }
 
     fn show_arriving(&self, session: &SessionId, target: &str) {

@@ -15,7 +15,7 @@ mod answering {
 #[path = "../../host/chat/src/people"]
 mod people {
     mod groups;
-    pub use groups::Members;
+    pub use groups::GroupMembers;
 }
 
 #[path = "../../host/telegram/src/admit.rs"]

@@ -12,22 +12,22 @@ const ONCE: &[(&str, &str)] = &[
     ("dismiss", "host/chat/src/handler/turn.rs"),
     ("end_noting", "host/chat/src/handler/turn.rs"),
     // What the last run left.
-    ("unsent", "host/chat/src/handler/incoming.rs"),
+    ("load_unsent", "host/chat/src/handler/incoming.rs"),
     // Which files are the most recent ones.
     ("NewRecent", "host/chat/src/handler/recent.rs"),
     // Fetching files.
     ("fetch_all", "host/chat/src/handler/files.rs"),
     // What is said to a turn that runs.
-    ("taken_up", "host/chat/src/handler/mailbox.rs"),
+    ("load_taken_up", "host/chat/src/handler/mailbox.rs"),
     // When an album is whole.
     ("is_over", "host/chat/src/handler/mailbox.rs"),
     // Codes for strangers.
-    ("NewCode", "host/chat/src/people/guests.rs"),
+    ("NewCode", "host/chat/src/people/paired.rs"),
     // Attempts at a turn.
     ("withdraw_attempt", "host/chat/src/attempt.rs"),
     // Signs of life, and what is shown of a turn.
     ("is_left", "host/chat/src/activity.rs"),
-    ("Watcher", "host/chat/src/live.rs"),
+    ("StatusWatcher", "host/chat/src/live_status.rs"),
 ];
 
 /// Commands to the gateway itself.
@@ -66,10 +66,12 @@ fn what_every_channel_does_alike_is_there_once() {
     for source in &all {
         let commands = COMMANDS.iter().filter(|command| told(source).contains(**command));
         wrong.extend(commands.map(|command| format!("{} reads {command}, which core does", source.path)));
-        // The desk, whoever runs `call --approve`, and an MCP client, which asks its own person.
-        let asks = ["host/chat/src/approvals/asking.rs", "host/src/cli/approving.rs", "host/mcp/src/approving.rs"];
+        // Approvals in chats, `call --approve` at its terminal, and an MCP client that asks its own
+        // person.
+        let asks =
+            ["host/chat/src/approvals/asking.rs", "host/src/cli/approving.rs", "host/mcp/src/approving.rs"];
         if told(source).contains("Approver for ") && !asks.contains(&&*source.path) {
-            wrong.push(format!("{} asks people without the desk", source.path));
+            wrong.push(format!("{} asks people without `chat::approvals`", source.path));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -96,6 +98,6 @@ fn every_client_trusts_the_operators_authorities() {
         "make clients by agent::server::client"
     );
     for source in makers.iter().filter(|source| !source.path.ends_with("/trust.rs")) {
-        assert!(told(source).contains("trusting(Client::builder())"), "{}", source.path);
+        assert!(told(source).contains("client_builder(Client::builder())"), "{}", source.path);
     }
 }

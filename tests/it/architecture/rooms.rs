@@ -71,7 +71,8 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "agent::open_requests" | "agent::server" => Vec::new(),
         // The way of a message: its turn, then its reply.
         "chat::handler" => {
-            [&["agent::turn", "agent::open_requests", "agent::voice", "chat::outbound"], &BESIDE_TURNS[..]].concat()
+            [&["agent::turn", "agent::open_requests", "agent::voice", "chat::outbound"], &BESIDE_TURNS[..]]
+                .concat()
         }
         "chat::outbound" => vec!["agent::server", "chat::download"],
         "chat::approvals" => [&["agent::server"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
@@ -86,8 +87,7 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "chat::placeholder" => [&["chat::outbound"], &BESIDE_TURNS[..]].concat(),
         beside if BESIDE_TURNS.contains(&beside) => [&OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         channel if channel.starts_with("telegram::") || channel.starts_with("discord::") => {
-            [&["agent::server", "chat::handler", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]]
-                .concat()
+            [&["agent::server", "chat::handler", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
         }
         "cofferdam::main" => vec!["cofferdam::cli"],
         "cofferdam::cli" => [
@@ -157,9 +157,8 @@ fn rooms_import_only_along_the_arrows() {
         let krate = room.split("::").next().expect("a crate");
         let allowed = allowed(&room);
         // They play a provider and its tools.
-        let plays = |other: &str| {
-            source.path.starts_with("host/chat/src/handler/tests/") && other == "agent::tools"
-        };
+        let plays =
+            |other: &str| source.path.starts_with("host/chat/src/handler/tests/") && other == "agent::tools";
         let may = |other: &str| {
             other == room
                 || other.starts_with("telegram::") && ["telegram", "cofferdam"].contains(&krate)
@@ -194,9 +193,14 @@ fn rooms_import_only_along_the_arrows() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    for room in
-        ["cofferdam::cli", "cofferdam::gateway", "chat::handler", "chat::approvals", "agent::turn", "agent::llm"]
-    {
+    for room in [
+        "cofferdam::cli",
+        "cofferdam::gateway",
+        "chat::handler",
+        "chat::approvals",
+        "agent::turn",
+        "agent::llm",
+    ] {
         assert!(rooms.contains(room), "{room} is gone, and this test sees nothing");
     }
 }

@@ -97,7 +97,7 @@ where
 }
 
 /// The signs for albums that are still arriving: no turn runs yet, and the person who sends one
-/// sees nothing else of it. There is one a session at most, so no more than lanes; it goes on as
+/// sees nothing else of it. There is one a session at most, so no more than queues; it goes on as
 /// that of the turn.
 #[derive(Default)]
 pub struct ArrivingAlbums(Mutex<HashMap<SessionId, WorkingTurn>>);

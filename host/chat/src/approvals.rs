@@ -1,4 +1,4 @@
-//! The approval desk: a call that waits for a person is shown on a channel's board and is decided
+//! The approval approvals: a call that waits for a person is shown on a channel's board and is decided
 //! here, in the store, through restarts. Who may decide, until when, and what is said of it is the
 //! same on every channel.
 //!
@@ -28,9 +28,9 @@ use tokio::sync::watch;
 
 /// What the approvals of all turns of a channel share. Clones wake each other.
 #[derive(Clone)]
-pub struct Desk {
+pub struct ApprovalService {
     store: Arc<dyn ApprovalStore>,
-    keeper: StoreRetry,
+    store_retry: StoreRetry,
     stop: Stop,
     /// What is this channel's in the store.
     channel: String,
@@ -69,15 +69,15 @@ struct Place {
     are_named: bool,
 }
 
-impl Desk {
-    /// The desk of a channel that ends with `stop`.
+impl ApprovalService {
+    /// The approvals of a channel that ends with `stop`.
     pub fn new(
         store: Arc<dyn ApprovalStore>,
-        (keeper, stop): (StoreRetry, Stop),
+        (store_retry, stop): (StoreRetry, Stop),
         channel: String,
         rules: Rules,
     ) -> Self {
-        Self { store, keeper, stop, channel, rules, decided: watch::Sender::new(()) }
+        Self { store, store_retry, stop, channel, rules, decided: watch::Sender::new(()) }
     }
 
     /// The same under other rules; a call that waits is woken by either.

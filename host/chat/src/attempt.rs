@@ -18,7 +18,7 @@ pub const ATTEMPTS_MAX: u32 = 16;
 /// The work is a task of its own: should anything in it panic, the person is told, and the gateway
 /// goes on.
 pub async fn attempt<F>(
-    (store, keeper): (&Store, &StoreRetry),
+    (store, store_retry): (&Store, &StoreRetry),
     turn: &TurnId,
     caller: &Caller,
     work: F,
@@ -26,7 +26,7 @@ pub async fn attempt<F>(
 where
     F: Future<Output = Option<OutgoingResponse>> + Send + 'static,
 {
-    let count = keeper.store_until_done("count an attempt", || store.attempt(turn, caller)).await?;
+    let count = store_retry.store_until_done("count an attempt", || store.attempt(turn, caller)).await?;
     if count > ATTEMPTS_MAX {
         tracing::error!(%turn, "a turn was begun {ATTEMPTS_MAX} times, never ended, and is given up");
         return Some(OutgoingResponse::text(words::gave_up(ATTEMPTS_MAX)));

@@ -183,9 +183,9 @@ impl Runs {
     pub(crate) fn is_up<C: AdmitsPeople>(
         &self,
         channels: watch::Receiver<Arc<C>>,
-        lanes: mpsc::Sender<Arrival>,
+        arrivals: mpsc::Sender<Arrival>,
     ) {
-        self.lock_known().messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, lanes }));
+        self.lock_known().messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, arrivals }));
     }
 
     fn lock_known(&self) -> MutexGuard<'_, ReachableChannels> {
@@ -196,7 +196,7 @@ impl Runs {
 /// A channel that is up, as it is configured at the moment.
 struct ReachableChannel<C> {
     channels: watch::Receiver<Arc<C>>,
-    lanes: mpsc::Sender<Arrival>,
+    arrivals: mpsc::Sender<Arrival>,
 }
 
 impl<C: AdmitsPeople> ReachableChannel<C> {
@@ -205,7 +205,7 @@ impl<C: AdmitsPeople> ReachableChannel<C> {
     }
 
     async fn hand_on(&self, channel: &C, arrival: Arrival) {
-        if hand_on(channel.base(), &self.lanes, arrival).await == IntakeState::Stops {
+        if hand_on(channel.base(), &self.arrivals, arrival).await == IntakeState::Stops {
             tracing::debug!("a message of a run waits for the next start");
         }
     }
@@ -255,13 +255,13 @@ impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
 
     async fn arrive(&self, session: SessionId, update_id: i64) {
         let message = Arrival::Message(session, QueuedUpdate { update_id, album: None });
-        if hand_on(self.current().base(), &self.lanes, message).await == IntakeState::Stops {
+        if hand_on(self.current().base(), &self.arrivals, message).await == IntakeState::Stops {
             tracing::debug!("a request goes on at the next start");
         }
     }
 
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart> {
-        plan(said, C::MANNERS, FirstMessage::Fresh)
+        plan(said, C::CHANNEL_LIMITS, FirstMessage::Fresh)
     }
 
     async fn send(&self, message: StoredReply) {
@@ -281,14 +281,14 @@ impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
     ) -> Result<Arc<dyn Approver>, UnreachableReason> {
         let (channel, target, _) = self.private(person).await?;
         let base = channel.base();
-        let desk = base.desk.of_one(person, patience);
-        Ok(desk.new_approver(channel.board(&target, person), person.to_owned(), slot(base)))
+        let approvals = base.approvals.of_one(person, patience);
+        Ok(approvals.new_approver(channel.board(&target, person), person.to_owned(), slot(base)))
     }
 
     fn approver_below(&self, target: &str, asker: &str) -> Option<Arc<dyn Approver>> {
         let (channel, target) = (self.current(), C::target(target)?);
         let base = channel.base();
-        Some(base.desk.new_approver(channel.board(&target, asker), asker.to_owned(), slot(base)))
+        Some(base.approvals.new_approver(channel.board(&target, asker), asker.to_owned(), slot(base)))
     }
 }
 

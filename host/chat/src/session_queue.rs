@@ -3,8 +3,8 @@
 //! work; nothing here knows which it is.
 //!
 //! ```text
-//! arrivals ─► queue ─► worker     a few units of each lane are in memory. What is beyond them waits in the inbox,
-//!               ▲                 where it is anyway, and is read once its lane has run dry. The channel
+//! arrivals ─► queue ─► worker     a few units of each queue are in memory. What is beyond them waits in the inbox,
+//!               ▲                 where it is anyway, and is read once its queue has run dry. The channel
 //!    inbox ─────┘                 never waits: a press or a stop behind it gets through.
 //! ```
 
@@ -18,7 +18,7 @@ mod tests;
 
 pub use album::AlbumWindow;
 pub use dispatch::{ARRIVALS_MAX, STOPS_AT_ONCE_MAX, SessionQueues, TurnWorker};
-pub use queue::{LANE_UNITS_MAX, LANES_MAX};
+pub use queue::{LANE_UNITS_MAX, SESSIONS_QUEUED_MAX};
 pub use running::{RunningTurn, RunningTurns, StopPower, StopResult};
 pub use slot::{TURNS_AT_ONCE_MAX, TurnSlot};
 
@@ -82,7 +82,7 @@ pub enum Unit {
     Stop(Stopping, StopResult),
 }
 
-/// What the lanes wait for.
+/// What the queues wait for.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// Further parts of albums.

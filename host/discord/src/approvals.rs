@@ -1,11 +1,11 @@
 //! Approvals in a channel: a message with two buttons. Who may decide, and what came of it, is the
-//! desk's to know; a press is handed to it by [`super::presses`].
+//! approvals' to know; a press is handed to it by [`super::presses`].
 
 use super::api::RequestBody;
 use super::bot::DiscordBot;
 use super::failure::ApiFailure;
 use super::route::{self, Route, Snowflake};
-use super::send::{MANNERS, message, nonce, payload};
+use super::send::{CHANNEL_LIMITS, message, nonce, payload};
 use super::target::ReplyTarget;
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
@@ -104,7 +104,7 @@ fn edit(bot: &DiscordBot, (channel, message): (Snowflake, Snowflake), body: Valu
 
 /// What is shown of a text in the one message that is changed: its end, with what was decided.
 fn last_piece(text: &str) -> StyledText {
-    split_text(&StyledText::plain(text), &MANNERS).pop().unwrap_or_default()
+    split_text(&StyledText::plain(text), &CHANNEL_LIMITS).pop().unwrap_or_default()
 }
 
 impl ApprovalTarget {
@@ -115,7 +115,7 @@ impl ApprovalTarget {
     /// Shows the call, in several messages where one does not hold it; the last one has the
     /// buttons.
     async fn send(&self, id: &str, text: &str) -> Result<String, ApiFailure> {
-        let pieces = split_text(&StyledText::plain(text), &MANNERS);
+        let pieces = split_text(&StyledText::plain(text), &CHANNEL_LIMITS);
         let mut sent = String::new();
         for (n, piece) in pieces.iter().enumerate() {
             let reply_to = self.target.reply_to.filter(|_| n == 0);

@@ -25,7 +25,7 @@ pub(super) const PAGES_MAX: usize = 50;
 
 /// Asks each place, then notes that it was done for this session. What it is cut off at the next
 /// start asks again.
-pub(super) async fn catch_up(bots: Bots, lanes: mpsc::Sender<Arrival>, session: String) {
+pub(super) async fn catch_up(bots: Bots, arrivals: mpsc::Sender<Arrival>, session: String) {
     let base = bots.borrow().base.clone();
     let look = || base.store.places(&base.channel);
     let Some(places) = base.store_until_done("look up places", look).await else { return };
@@ -36,7 +36,7 @@ pub(super) async fn catch_up(bots: Bots, lanes: mpsc::Sender<Arrival>, session: 
     for ReplyPlace { place, last } in places {
         let Some((guild, channel)) = place_read(&place) else { continue };
         let after = last.max(first_id_of(now_ms() - AGE_MAX_MS));
-        match ask_places(&bots, &lanes, (guild, channel), after).await {
+        match ask_places(&bots, &arrivals, (guild, channel), after).await {
             CatchUp::Until(last) => known.push(ReplyPlace { place, last }),
             CatchUp::Gone => {}
             CatchUp::Stops => return,
@@ -57,7 +57,7 @@ enum CatchUp {
 
 async fn ask_places(
     bots: &Bots,
-    lanes: &mpsc::Sender<Arrival>,
+    arrivals: &mpsc::Sender<Arrival>,
     (guild, channel): (Option<Snowflake>, Snowflake),
     mut after: Snowflake,
 ) -> CatchUp {
@@ -76,7 +76,7 @@ async fn ask_places(
                 message["guild_id"] = guild.to_string().into();
             }
             if let Some(judged) = judge_message(&bot, message).await
-                && keep(&bot, lanes, judged, None).await.is_none()
+                && keep(&bot, arrivals, judged, None).await.is_none()
             {
                 return CatchUp::Stops;
             }

@@ -9,7 +9,7 @@ use super::failure::ApiFailure;
 use super::file::DiscordFile;
 use super::prepare::{DiscordAction, DiscordTurn, prepare};
 use super::route::{self, Route};
-use super::send::MANNERS;
+use super::send::CHANNEL_LIMITS;
 use super::target::{ChannelRef, ReplyTarget, first_id_of};
 use super::wire::Message;
 use async_trait::async_trait;
@@ -26,7 +26,7 @@ use std::time::Duration;
 
 impl Channel for DiscordBot {
     const NAME: &'static str = CHANNEL;
-    const MANNERS: &'static ChannelLimits = &MANNERS;
+    const CHANNEL_LIMITS: &'static ChannelLimits = &CHANNEL_LIMITS;
 
     type Target = ReplyTarget;
     type Screen = Placeholder<Draft>;

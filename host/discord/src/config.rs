@@ -54,7 +54,7 @@ pub struct Config {
 const TOKEN: TokenOf = TokenOf {
     section: "channels.discord",
     variable: "DISCORD_BOT_TOKEN",
-    whence: "Discord's Developer Portal (Bot, Reset Token), without \"Bot \" before it",
+    source: "Discord's Developer Portal (Bot, Reset Token), without \"Bot \" before it",
 };
 
 impl Default for Config {

@@ -28,7 +28,7 @@ const NOTED_EVERY: i64 = 250;
 /// Takes events.
 pub(super) struct EventReader<'a> {
     pub(super) bots: &'a Bots,
-    pub(super) lanes: &'a mpsc::Sender<Arrival>,
+    pub(super) arrivals: &'a mpsc::Sender<Arrival>,
     pub(super) api: ServerScope,
     /// The stream that they are of.
     pub(super) stream: Option<Stream>,
@@ -98,7 +98,7 @@ impl EventReader<'_> {
             stream.position.number = number;
             stream.position.clone()
         });
-        keep(bot, self.lanes, judged, position).await
+        keep(bot, self.arrivals, judged, position).await
     }
 
     async fn note_gone<'v>(
@@ -118,7 +118,7 @@ impl EventReader<'_> {
 
     async fn interaction(&mut self, bot: &DiscordBot, number: i64, mut event: Value) -> Option<()> {
         if let Some(press) = ButtonPress::read(&event) {
-            // Decided at once: the turn that waits for it holds its lane.
+            // Decided at once: the turn that waits for it holds its queue.
             if presses::take(bot, press).await == IntakeState::Stops {
                 return None;
             }
@@ -169,7 +169,7 @@ impl From<NewUpdate> for AcceptedUpdate {
 /// stops.
 pub(super) async fn keep(
     bot: &DiscordBot,
-    lanes: &mpsc::Sender<Arrival>,
+    arrivals: &mpsc::Sender<Arrival>,
     judged: AcceptedUpdate,
     position: Option<StreamPosition>,
 ) -> Option<()> {
@@ -189,7 +189,7 @@ pub(super) async fn keep(
         bot.acks.begin(bot, interaction, noted);
     }
     for arrival in incoming::from_batch(bot, &batch, persisted) {
-        if hand_on(base, lanes, arrival).await == IntakeState::Stops {
+        if hand_on(base, arrivals, arrival).await == IntakeState::Stops {
             return None;
         }
     }

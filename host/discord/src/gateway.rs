@@ -72,7 +72,7 @@ struct GatewayState<'a> {
     bots: &'a Bots,
     gateway: GatewayAddress,
     client: reqwest::Client,
-    lanes: &'a mpsc::Sender<Arrival>,
+    arrivals: &'a mpsc::Sender<Arrival>,
     stream: Option<Stream>,
     /// The address to resume at does not answer: the first one takes its place.
     at_first: bool,
@@ -86,7 +86,7 @@ struct GatewayState<'a> {
 pub(super) async fn listen(
     bots: &Bots,
     gateway: GatewayAddress,
-    lanes: &mpsc::Sender<Arrival>,
+    arrivals: &mpsc::Sender<Arrival>,
     announce: impl FnOnce() + Send,
 ) -> Result<(), ServeError> {
     let bot = bots.borrow().clone();
@@ -97,7 +97,7 @@ pub(super) async fn listen(
     let stream = bot.base.store.stream(&bot.base.channel).await?;
     let taken = AtomicI64::new(stream.as_ref().map_or(-1, |stream| stream.position.number));
     let (at_first, up, behind) = (false, None, JoinSet::new());
-    let mut life = GatewayState { bots, gateway, client, lanes, stream, at_first, up, taken, behind };
+    let mut life = GatewayState { bots, gateway, client, arrivals, stream, at_first, up, taken, behind };
     let mut trouble = RetryPauses::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
     let mut announce = Some(announce);
     let stop = bot.base.stop.soon.clone();
@@ -241,8 +241,12 @@ impl GatewayState<'_> {
             presence.note_poll(CHANNEL);
             note_next_within(SILENCE_MAX);
         });
-        let mut taker =
-            EventReader { bots: self.bots, lanes: self.lanes, api: self.gateway.api, stream: before.clone() };
+        let mut taker = EventReader {
+            bots: self.bots,
+            arrivals: self.arrivals,
+            api: self.gateway.api,
+            stream: before.clone(),
+        };
         let (taken, behind, up) = (&self.taken, &mut self.behind, &mut self.up);
         let taking = async {
             while let Some(event) = came.recv().await {
@@ -263,7 +267,7 @@ impl GatewayState<'_> {
                 let Some(stream) = taker.stream.as_ref().filter(|_| begun.is_some()) else { continue };
                 if stream.behind {
                     let session = stream.position.session.clone();
-                    behind.spawn(catch_up(taker.bots.clone(), self.lanes.clone(), session));
+                    behind.spawn(catch_up(taker.bots.clone(), self.arrivals.clone(), session));
                 }
                 if let Some(announce) = announce.take() {
                     announce();

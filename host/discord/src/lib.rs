@@ -2,12 +2,12 @@
 //! between.
 //!
 //! ```text
-//! gateway ─► connection ─► take ─► inbox ─► lanes ─► answering ─► prepare, file, turn ─► outbound ─► send
+//! gateway ─► connection ─► take ─► inbox ─► queues ─► answering ─► prepare, file, turn ─► outbound ─► send
 //! life       one socket    judged  durable  order    one unit     pure                   durable
 //! ```
 //!
 //! A press of a button is decided as it comes (`presses`); the turn that waits for it (`approvals`)
-//! holds its lane meanwhile, and nothing else. A command is acknowledged once it is durable
+//! holds its queue meanwhile, and nothing else. A command is acknowledged once it is durable
 //! (`acks`). What was said while nobody listened is asked for (`catch_up`).
 //!
 //! The token stays in [`BotToken`], a header of `api` and two payloads of `connection`. Messages of
@@ -123,8 +123,8 @@ pub async fn serve(
     let who = who_is_served(users, bot.door.let_in(), &bot.door.groups.summarize("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.display_name());
     let (menu, grace) = ((*bot.menu).clone(), bot.timing.grace);
-    run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
-        PULSE.run_loop(listen(bots, gateway, lanes, || announce(&line))).await
+    run(bot, menu, renewals, grace, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
+        PULSE.run_loop(listen(bots, gateway, arrivals, || announce(&line))).await
     })
     .await
 }

@@ -1,4 +1,4 @@
-//! Presses of buttons below approvals: decided by the desk as they come, in anybody's turn; and
+//! Presses of buttons below approvals: decided by the approvals as they come, in anybody's turn; and
 //! what strangers are told who use a command. The person's number is looked at before anything
 //! else.
 
@@ -27,7 +27,7 @@ pub(super) async fn take(bot: &DiscordBot, press: ButtonPress) -> IntakeState {
     let by = person.map(|user| user.id.to_string());
     let here = |channel: &str| channel.parse() == Ok(press.channel);
     let called = |person: &str| bot.door.names.get(person);
-    let Some(said) = bot.base.desk.press(&press.data, by.as_deref(), here, called).await else {
+    let Some(said) = bot.base.approvals.press(&press.data, by.as_deref(), here, called).await else {
         return IntakeState::Stops;
     };
     // What was decided is shown below the call; what nobody expects is told to who pressed, alone.

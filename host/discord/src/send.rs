@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 /// What Discord's messages carry: <https://discord.com/developers/docs/reference#uploading-files>.
 /// All files are shown by what they are.
-pub(super) const MANNERS: ChannelLimits = ChannelLimits {
+pub(super) const CHANNEL_LIMITS: ChannelLimits = ChannelLimits {
     text_units_max: TEXT_CHARS_MAX,
     caption_units_max: TEXT_CHARS_MAX,
     first_text_carries_files: true,

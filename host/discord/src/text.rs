@@ -160,7 +160,7 @@ mod tests {
     fn a_block_that_is_cut_is_closed_and_opened_again_in_its_language() {
         let code: String = (0..400).map(|n| format!("let a_{n} = \"*{n}*\";\n")).collect();
         let said = markdown(&format!("See:\n```rust\n{code}```\nend"));
-        let pieces = cofferdam_chat::outbound::split_text(&said, &super::super::send::MANNERS);
+        let pieces = cofferdam_chat::outbound::split_text(&said, &super::super::send::CHANNEL_LIMITS);
         let written: Vec<String> = pieces.iter().map(to_markdown).collect();
         assert!(written.len() > 3);
         for piece in &written {

@@ -41,7 +41,7 @@ mod tests {
     fn it_never_prints_and_has_one_form() {
         let token = BotToken::parse(" MTA.Gab-_.c3VyZQ\n").expect("a token");
         assert_eq!(token.reveal(), "MTA.Gab-_.c3VyZQ");
-        assert_eq!(format!("{token:?}"), "Token(***)");
+        assert_eq!(format!("{token:?}"), "BotToken(***)");
         assert_eq!(token.scrub("Bot MTA.Gab-_.c3VyZQ!"), "Bot ***!");
         for text in ["", " ", "Bot a.b.c", "a.b", "a.b.c.d", "a..c", "123:abc", "a.b\nc.d", "a.ä.c", "a.b.c/"]
         {

@@ -13,7 +13,7 @@ use super::streaming::StreamedAnswer;
 use super::typed::TypedLines;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
-use cofferdam_chat::approvals::{ApprovalDisplay, Changing, Desk, NotShown, Rules, Verb};
+use cofferdam_chat::approvals::{ApprovalDisplay, ApprovalService, Changing, NotShown, Rules, Verb};
 use cofferdam_chat::session_queue::{Stop, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_policy::GuestPath;
@@ -51,7 +51,7 @@ impl Approver for ApproveAll {
 /// Calls of a chat that wait for an answer.
 pub(super) struct TerminalQuestions {
     /// What was approved and which paths are remembered, as long as the chat lasts.
-    desk: Desk,
+    approvals: ApprovalService,
     /// Not bounded here: a turn makes few calls at once.
     ask: UnboundedSender<TerminalQuestion>,
     asked: UnboundedReceiver<TerminalQuestion>,
@@ -91,11 +91,11 @@ impl TerminalQuestions {
     fn with_expiry(expires: TimeSpan, kept_max: usize) -> Self {
         let (ask, asked) = unbounded_channel();
         let stop = Stop::default();
-        let keeper = StoreRetry::new(stop.soon.clone(), |_| {});
+        let store_retry = StoreRetry::new(stop.soon.clone(), |_| {});
         let rules = Rules { approvers: Vec::new(), expires: expires.0, are_named: false };
         let store = Arc::new(ApprovalsInMemory::default());
-        let desk = Desk::new(store, (keeper, stop), CHANNEL.to_owned(), rules);
-        Self { desk, ask, asked, kept: VecDeque::new(), kept_max }
+        let approvals = ApprovalService::new(store, (store_retry, stop), CHANNEL.to_owned(), rules);
+        Self { approvals, ask, asked, kept: VecDeque::new(), kept_max }
     }
 
     /// The first line that came while a question waited and was no answer to it.
@@ -107,7 +107,7 @@ impl TerminalQuestions {
     pub(super) fn approver(&self) -> Arc<dyn Approver> {
         let board = Terminal { ask: self.ask.clone(), open: Mutex::default() };
         let slot = TurnSlot::new(&Arc::new(Semaphore::new(1)));
-        self.desk.new_approver(board, this_user(CHANNEL).sender, slot)
+        self.approvals.new_approver(board, this_user(CHANNEL).sender, slot)
     }
 
     /// What `running` comes to; meanwhile what is said is shown, and each question, which waits for
@@ -139,7 +139,7 @@ impl TerminalQuestions {
                             LineAnswer::No(question) => open = Some(question),
                             LineAnswer::With(data) => {
                                 let person = this_user(CHANNEL).sender;
-                                self.desk.press(&data, Some(&person), |_| true, |_| None).await;
+                                self.approvals.press(&data, Some(&person), |_| true, |_| None).await;
                             }
                         }
                     }

@@ -70,7 +70,7 @@ impl Watch {
         let audit =
             failed("audit: no record can be written, so calls are refused", self.warden.audit().check());
         let store = failed("database: it cannot be written, so no message is taken", self.store.check());
-        let store = store.map(|ailment| explain_problem(&ailment, &STORE.look()));
+        let store = store.map(|problem| explain_problem(&problem, &STORE.look()));
         let model = MODEL.look();
         let model = model.is_failing().then(|| explain_problem("model: it answers no request", &model));
         let workers = match COUNTS.workers.fail.load(Ordering::Relaxed) {
@@ -111,7 +111,7 @@ impl Watched for Watching {
 }
 
 impl Watch {
-    /// How ailments call a channel: by name where there are several.
+    /// How problems call a channel: by name where there are several.
     fn name_problem(&self, channel: &WatchedChannel) -> String {
         if self.channels.len() > 1 { format!("the channel {}", channel.name) } else { "the channel".into() }
     }
@@ -142,21 +142,21 @@ impl Watch {
 
     fn problems(&self) -> Vec<String> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, ailments)) = found.as_ref().filter(|(at, _)| at.elapsed() < LOOK_EVERY) {
+        if let Some((at, problems)) = found.as_ref().filter(|(at, _)| at.elapsed() < LOOK_EVERY) {
             let _ = at;
-            return ailments.clone();
+            return problems.clone();
         }
-        let ailments = self.look();
-        let before = found.replace((Instant::now(), ailments.clone())).map(|(_, before)| before);
-        if before.unwrap_or_default() != ailments {
-            match ailments.as_slice() {
+        let problems = self.look();
+        let before = found.replace((Instant::now(), problems.clone())).map(|(_, before)| before);
+        if before.unwrap_or_default() != problems {
+            match problems.as_slice() {
                 [] => tracing::info!("the gateway's health has changed: all is well"),
-                // A start is no ailment.
+                // A start is no problem.
                 _ if self.last_poll().is_none() => {}
-                _ => tracing::warn!(ailments = ailments.join("; "), "the gateway's health has changed"),
+                _ => tracing::warn!(problems = problems.join("; "), "the gateway's health has changed"),
             }
         }
-        ailments
+        problems
     }
 }
 
@@ -178,18 +178,18 @@ fn polling(channel: &str, age: Option<Duration>) -> Option<String> {
     }
 }
 
-fn failed<E: std::error::Error + 'static>(ailment: &str, looked: Result<(), E>) -> Option<String> {
+fn failed<E: std::error::Error + 'static>(problem: &str, looked: Result<(), E>) -> Option<String> {
     let error = looked.err()?;
-    tracing::debug!(error = &error as &dyn std::error::Error, "{ailment}");
-    Some(ailment.to_owned())
+    tracing::debug!(error = &error as &dyn std::error::Error, "{problem}");
+    Some(problem.to_owned())
 }
 
-/// An ailment with since when it is one and why. Not with the time of the last failure: then each
+/// An problem with since when it is one and why. Not with the time of the last failure: then each
 /// look would be news.
-fn explain_problem(ailment: &str, fared: &HealthHistory) -> String {
+fn explain_problem(problem: &str, fared: &HealthHistory) -> String {
     let at = fared.failing_since.and_then(|ms| jiff::Timestamp::from_second(ms.div_euclid(1000)).ok());
     let at = at.map(|at| format!(" since {at}")).unwrap_or_default();
-    format!("{ailment}{at}: {}", fared.reason.as_deref().unwrap_or("see the log"))
+    format!("{problem}{at}: {}", fared.reason.as_deref().unwrap_or("see the log"))
 }
 
 /// Resident memory, as the kernel tells it in KiB.
@@ -227,8 +227,8 @@ mod tests {
     fn one_that_is_not_there_yet_says_so_and_has_no_numbers() {
         let watching = Watching::default();
         assert!(watching.gauges().is_none());
-        let ailments = watching.problems();
-        assert!(ailments.len() == 1 && ailments[0].starts_with("starting"), "{ailments:?}");
+        let problems = watching.problems();
+        assert!(problems.len() == 1 && problems[0].starts_with("starting"), "{problems:?}");
     }
 
     #[test]

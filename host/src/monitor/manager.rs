@@ -136,8 +136,8 @@ impl ServiceManager {
         loop {
             let looking = watched.clone();
             // What it looks at may wait for a disk.
-            let Ok(ailments) = tokio::task::spawn_blocking(move || looking.problems()).await else { return };
-            let now = if ailments.is_empty() { SERVING.to_owned() } else { status(&ailments.join("; ")) };
+            let Ok(problems) = tokio::task::spawn_blocking(move || looking.problems()).await else { return };
+            let now = if problems.is_empty() { SERVING.to_owned() } else { status(&problems.join("; ")) };
             if now != told && self.stage() != ServiceState::Stopping {
                 self.say(&format!("STATUS={now}"));
                 told = now;

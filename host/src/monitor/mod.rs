@@ -163,8 +163,8 @@ fn page(asked: MonitorPath, watched: &dyn Watched) -> (&'static str, &'static st
             ("200 OK", exposition::CONTENT_TYPE, exposition::exposition(&COUNTS, watched.gauges().as_ref()))
         }
         MonitorPath::Health => match watched.problems() {
-            ailments if ailments.is_empty() => ("200 OK", PLAIN, "ok\n".to_owned()),
-            ailments => ("503 Service Unavailable", PLAIN, ailments.join("\n") + "\n"),
+            problems if problems.is_empty() => ("200 OK", PLAIN, "ok\n".to_owned()),
+            problems => ("503 Service Unavailable", PLAIN, problems.join("\n") + "\n"),
         },
     }
 }

@@ -60,16 +60,16 @@ mod tests {
 
     #[tokio::test]
     async fn work_is_repeated_until_it_succeeds_or_the_program_stops() {
-        let keeper = StoreRetry::new(CancellationToken::new(), |_| {});
+        let store_retry = StoreRetry::new(CancellationToken::new(), |_| {});
         let tries = Cell::new(0);
         let work = || {
             tries.set(tries.get() + 1);
             let done = if tries.get() == 2 { Ok(tries.get()) } else { Err(StoreError::Stopped) };
             std::future::ready(done)
         };
-        assert_eq!(keeper.store_until_done("try", work).await, Some(2));
-        keeper.stop.cancel();
+        assert_eq!(store_retry.store_until_done("try", work).await, Some(2));
+        store_retry.stop.cancel();
         let fails = || std::future::ready(Err::<(), _>(StoreError::Stopped));
-        assert_eq!(keeper.store_until_done("try", fails).await, None);
+        assert_eq!(store_retry.store_until_done("try", fails).await, None);
     }
 }

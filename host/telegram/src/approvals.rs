@@ -1,5 +1,5 @@
 //! Approvals in a chat: a message with two buttons in reply to the question. Who may decide, and
-//! what came of it, is the desk's to know; a press is handed to it by [`super::presses`].
+//! what came of it, is the approvals's to know; a press is handed to it by [`super::presses`].
 
 use super::api::REQUEST_MAX;
 use super::bot::TelegramBot;

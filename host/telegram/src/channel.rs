@@ -9,7 +9,7 @@ use super::placeholder::Draft;
 use super::prepare::{TelegramAction, prepare};
 use super::send::ReplyTarget;
 use super::typing::Typing;
-use super::upload::MANNERS;
+use super::upload::CHANNEL_LIMITS;
 use super::wire;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
 use cofferdam_chat::handler::{Channel, ChannelServices};
@@ -22,7 +22,7 @@ use teloxide_core::types::ChatAction;
 
 impl Channel for TelegramBot {
     const NAME: &'static str = CHANNEL;
-    const MANNERS: &'static ChannelLimits = &MANNERS;
+    const CHANNEL_LIMITS: &'static ChannelLimits = &CHANNEL_LIMITS;
 
     type Target = ReplyTarget;
     type Screen = Placeholder<Draft>;

@@ -51,7 +51,7 @@ pub struct Config {
 
 /// The token, in words.
 const TOKEN: TokenOf =
-    TokenOf { section: "channels.telegram", variable: "TELEGRAM_BOT_TOKEN", whence: "@BotFather" };
+    TokenOf { section: "channels.telegram", variable: "TELEGRAM_BOT_TOKEN", source: "@BotFather" };
 
 impl Default for Config {
     fn default() -> Self {

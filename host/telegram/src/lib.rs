@@ -1,12 +1,12 @@
 //! The Telegram channel: long polling in, one reply a turn out, nothing lost or doubled in between.
 //!
 //! ```text
-//! poll ─► admit ─► inbox ─► lanes ─► answering ─► prepare, download, turn ─► outbound ─► send
+//! poll ─► admit ─► inbox ─► queues ─► answering ─► prepare, download, turn ─► outbound ─► send
 //!         sender   durable  order    one unit     pure                       durable
 //! ```
 //!
 //! A press of a button is decided by the poller itself (`presses`), before it is confirmed; the
-//! turn that waits for it (`approvals`) holds its lane meanwhile, and nothing else.
+//! turn that waits for it (`approvals`) holds its queue meanwhile, and nothing else.
 //!
 //! Who is served, and what holds in which group, is asked for each message (`people`, `rules`); a
 //! group that moved is one place with two ids (`moves`).
@@ -130,9 +130,9 @@ pub async fn serve(
         );
     }
     let grace = bot.timing.grace;
-    run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
+    run(bot, menu, renewals, grace, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
         announce(&line);
-        PULSE.run_loop(poll(bots, lanes)).await.map_err(|failure| poll_error(failure, &place))
+        PULSE.run_loop(poll(bots, arrivals)).await.map_err(|failure| poll_error(failure, &place))
     })
     .await
 }

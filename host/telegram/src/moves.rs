@@ -67,7 +67,7 @@ impl TelegramBot {
         self.moves.note(from, to);
         tracing::info!(from, to, "a group became a supergroup and goes on under its new id");
         // Who waits for an approval there shows it again, where it can be pressed.
-        base.desk.look_again();
+        base.approvals.look_again();
         Some(())
     }
 }

@@ -50,7 +50,7 @@ impl Payload for GetUpdates {
 }
 
 /// Polls until the stop; the error is a refused token.
-pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), ApiFailure> {
+pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Result<(), ApiFailure> {
     PULSE.note_known();
     // The first poll comes back at once, and shows whether polling works: a later one lasts as long
     // as nobody writes.
@@ -70,7 +70,7 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
             Ok(batch) => {
                 PULSE.note_answer(batch.len());
                 hold = bot.timing.long_poll;
-                take(&bot, batch, &mut cursor, lanes).await
+                take(&bot, batch, &mut cursor, arrivals).await
             }
             Err(failure) => Err(failure),
         };
@@ -136,7 +136,7 @@ async fn take(
     bot: &TelegramBot,
     batch: Vec<Box<RawValue>>,
     cursor: &mut Cursor,
-    lanes: &mpsc::Sender<Arrival>,
+    arrivals: &mpsc::Sender<Arrival>,
 ) -> Result<IntakeState, ApiFailure> {
     let (mut updates, mut presses) = (Vec::with_capacity(batch.len()), Vec::new());
     for raw in &batch {
@@ -169,7 +169,7 @@ async fn take(
     };
     let Some(persisted) = persisted else { return Ok(IntakeState::Stops) };
     for arrival in incoming::from_batch(bot, &updates, persisted) {
-        if hand_on(&bot.base, lanes, arrival).await == IntakeState::Stops {
+        if hand_on(&bot.base, arrivals, arrival).await == IntakeState::Stops {
             return Ok(IntakeState::Stops);
         }
     }

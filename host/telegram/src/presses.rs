@@ -1,7 +1,7 @@
-//! Presses of buttons below approvals: decided by the desk before the update is confirmed. The
+//! Presses of buttons below approvals: decided by the approvals before the update is confirmed. The
 //! presser's number is looked at before anything else.
 //!
-//! They pass by the lanes: the lane of a press is busy with the very turn that waits for it.
+//! They pass by the queues: the queue of a press is busy with the very turn that waits for it.
 
 use super::api::REQUEST_MAX;
 use super::bot::TelegramBot;
@@ -46,5 +46,5 @@ async fn answer_press(bot: &TelegramBot, press: &ButtonPress) -> Option<PressAns
     let home = |chat: i64| rules.moves.home(chat);
     let here = |chat: &str| chat.parse().is_ok_and(|chat| press.chat.map(home) == Some(home(chat)));
     let called = |person: &str| bot.door.names.get(person);
-    bot.base.desk.press(&press.data, by.as_deref(), here, called).await
+    bot.base.approvals.press(&press.data, by.as_deref(), here, called).await
 }

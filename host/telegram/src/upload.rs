@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 /// What messages of the Bot API carry: <https://core.telegram.org/bots/api#sending-files>.
 /// Megabytes are taken as millions, which is on the safe side.
-pub(super) const MANNERS: ChannelLimits = ChannelLimits {
+pub(super) const CHANNEL_LIMITS: ChannelLimits = ChannelLimits {
     text_units_max: super::send::TEXT_UNITS_MAX,
     caption_units_max: 1024,
     first_text_carries_files: false,
@@ -196,6 +196,6 @@ mod tests {
                 .as_secs()
         };
         assert_eq!((seconds(&[]), seconds(&[32 << 10]), seconds(&[1 << 20, 1 << 20])), (60, 61, 124));
-        assert_eq!(seconds(&[MANNERS.message_bytes_max]), 60 + 1525);
+        assert_eq!(seconds(&[CHANNEL_LIMITS.message_bytes_max]), 60 + 1525);
     }
 }

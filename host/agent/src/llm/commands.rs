@@ -29,7 +29,7 @@ const LISTING_CHARS_MAX: usize = 1500;
 
 impl Commands {
     /// Where there is no model: they are all that is understood.
-    pub fn new() -> Self {
+    pub fn without_model() -> Self {
         Self { listing_chars_max: LISTING_CHARS_MAX }
     }
 
@@ -270,7 +270,7 @@ mod tests {
     }
 
     fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> StepReply {
-        Commands::new().decide(conversation, tools)
+        Commands::without_model().decide(conversation, tools)
     }
 
     fn told(text: &str) -> String {
@@ -373,7 +373,10 @@ mod tests {
         let synopsis = synopsis(&tool);
         assert!(synopsis.starts_with("/many [argument_0=TEXT] argument_1=TEXT "), "{synopsis:.80}");
         assert!(synopsis.ends_with(" argument_199999=TEXT"));
-        assert!(Commands::new().help(&[tool]).starts_with("/many\n"), "its name alone fits a message");
+        assert!(
+            Commands::without_model().help(&[tool]).starts_with("/many\n"),
+            "its name alone fits a message"
+        );
     }
 
     #[test]
@@ -381,7 +384,7 @@ mod tests {
         let many: Vec<ToolSpec> =
             (10..60).map(|n| ToolSpec { name: format!("foreign_tool_{n}"), ..tools().remove(0) }).collect();
         for (commands, chars_max) in [
-            (Commands::new(), LISTING_CHARS_MAX),
+            (Commands::without_model(), LISTING_CHARS_MAX),
             (Commands::with_model(), LISTING_CHARS_MAX - HELP_CHARS_MAX),
         ] {
             let help = commands.help(&many);
@@ -390,7 +393,7 @@ mod tests {
             assert!(help.ends_with(HOW[2]), "{help}");
         }
         let most: Vec<ToolSpec> = many.iter().cycle().take(500).cloned().collect();
-        assert!(Commands::new().help(&most).chars().count() <= LISTING_CHARS_MAX);
+        assert!(Commands::without_model().help(&most).chars().count() <= LISTING_CHARS_MAX);
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub fn open(config: &Config) -> Result<Answering, ConfigError> {
     let spare = config.spare_help_chars;
     let (provider, commands): (Arc<dyn Provider>, Arc<dyn Provider>) = match config.kind {
         ProviderKind::Commands => {
-            let commands = Arc::new(Commands::new().with_reserved(spare));
+            let commands = Arc::new(Commands::without_model().with_reserved(spare));
             (commands.clone(), commands)
         }
         ProviderKind::OpenaiChat | ProviderKind::OpenaiResponses | ProviderKind::Anthropic => (

@@ -252,9 +252,9 @@ impl Runner {
                     *text = frame_request(turn.about.as_deref(), &self.clock.describe_now(), text);
                 }
                 // Nothing was done for the turn yet, so nothing is lost by waiting for the store.
-                let keeper = StoreRetry::new(cancel.clone(), |_| {});
+                let store_retry = StoreRetry::new(cancel.clone(), |_| {});
                 let asked = || self.begin_request(&turn, &session, &request);
-                let asked = keeper.store_until_done("keep what is asked", asked).await;
+                let asked = store_retry.store_until_done("keep what is asked", asked).await;
                 let asked = asked.ok_or_else(|| words::cancelled(0))?;
                 let mut talk = asked.map_err(|error| conversation_lost(&error))?;
                 if talk.steers() > 0 {

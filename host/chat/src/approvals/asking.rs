@@ -1,7 +1,7 @@
 //! One turn's questions: shown on its board, and waited for until somebody decides, it is too late,
 //! or the turn is stopped.
 
-use super::{Desk, Place, words};
+use super::{ApprovalService, Place, words};
 use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
@@ -116,7 +116,7 @@ where
 
 /// The approvals of one turn.
 struct TurnApprovals<B> {
-    desk: Desk,
+    approvals: ApprovalService,
     board: B,
     /// Who asked for its calls.
     asker: String,
@@ -126,7 +126,7 @@ struct TurnApprovals<B> {
     slot: Arc<TurnSlot>,
 }
 
-impl Desk {
+impl ApprovalService {
     /// Asks about the calls of one turn, for the person who asked for them.
     pub fn new_approver(
         &self,
@@ -135,7 +135,7 @@ impl Desk {
         slot: Arc<TurnSlot>,
     ) -> Arc<dyn Approver> {
         let asker_called = board.name_of(&asker);
-        Arc::new(TurnApprovals { desk: self.clone(), board, asker, asker_called, slot })
+        Arc::new(TurnApprovals { approvals: self.clone(), board, asker, asker_called, slot })
     }
 }
 
@@ -143,7 +143,7 @@ impl Desk {
 impl<B: ApprovalDisplay> Approver for TurnApprovals<B> {
     fn find_approved(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath> {
         let texts: Vec<_> = paths.iter().map(ToString::to_string).collect();
-        let known = self.desk.store.approved_paths(&self.person(tool), &texts).unwrap_or_else(|error| {
+        let known = self.approvals.store.approved_paths(&self.person(tool), &texts).unwrap_or_else(|error| {
             tracing::error!(%error, "what was approved before is unreadable, so it is asked about again");
             Vec::new()
         });
@@ -165,7 +165,7 @@ impl<B: ApprovalDisplay> Approver for TurnApprovals<B> {
 impl<B: ApprovalDisplay> TurnApprovals<B> {
     /// What came of it; `None`: the program stops, and the next start goes on waiting.
     async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Option<Decision> {
-        let Desk { store, keeper, rules, .. } = &self.desk;
+        let ApprovalService { store, store_retry, rules, .. } = &self.approvals;
         let named = match rules.approvers.as_slice() {
             [] => vec![self.asker.clone()],
             named => named.to_vec(),
@@ -181,14 +181,14 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         let expires_ms = i64::try_from(rules.expires.as_millis()).unwrap_or(i64::MAX);
         let new = NewApproval {
             id,
-            channel: self.desk.channel.clone(),
+            channel: self.approvals.channel.clone(),
             call: approval.call.as_str().to_owned(),
             sha256: approval.sha256.clone(),
             place: place.to_text(),
             expires_at: now_ms().saturating_add(expires_ms),
         };
         let (asked, outdated) =
-            keeper.store_until_done("note an approval", || store.ask(new.clone())).await?;
+            store_retry.store_until_done("note an approval", || store.ask(new.clone())).await?;
         for outdated in outdated {
             self.close(&outdated, &approval.tool);
         }
@@ -213,12 +213,12 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         cancel: &CancellationToken,
     ) -> Option<store::ApprovalRow> {
         let id = asked.id.clone();
-        let left = time_left(asked.expires_at, now_ms(), self.desk.rules.expires);
+        let left = time_left(asked.expires_at, now_ms(), self.approvals.rules.expires);
         let ends = tokio::select! {
             waited = self.show_and_wait(asked, approval) => return waited,
             () = tokio::time::sleep(left) => ApprovalState::Expired,
             () = cancel.cancelled() => {
-                if self.desk.stop.now.is_cancelled() {
+                if self.approvals.stop.now.is_cancelled() {
                     return None;
                 }
                 ApprovalState::Withdrawn
@@ -233,11 +233,12 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         mut asked: store::ApprovalRow,
         approval: &ApprovalRequest,
     ) -> Option<store::ApprovalRow> {
-        let Desk { store, keeper, decided, .. } = &self.desk;
+        let ApprovalService { store, store_retry, decided, .. } = &self.approvals;
         let mut presses = decided.subscribe();
         loop {
             presses.borrow_and_update();
-            asked = keeper.store_until_done("look up an approval", || store.approval(&asked.id)).await??;
+            asked =
+                store_retry.store_until_done("look up an approval", || store.approval(&asked.id)).await??;
             if asked.state != ApprovalState::Asked {
                 return Some(asked);
             }
@@ -252,7 +253,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             match self.board.show(&asked.id, approval).await {
                 Ok(message) => {
                     let note = || store.mark_approval_shown(&asked.id, &message);
-                    keeper.store_until_done("note where an approval is shown", note).await?;
+                    store_retry.store_until_done("note where an approval is shown", note).await?;
                     tracing::debug!(call = %approval.call, "an approval is shown");
                 }
                 Err(failure) => {
@@ -265,13 +266,13 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
 
     /// Ends it, unless somebody has decided it.
     async fn end(&self, id: &str, state: ApprovalState) -> Option<store::ApprovalRow> {
-        let Desk { store, keeper, .. } = &self.desk;
-        keeper.store_until_done("end an approval", || store.decide(id, state, None)).await?
+        let ApprovalService { store, store_retry, .. } = &self.approvals;
+        store_retry.store_until_done("end an approval", || store.decide(id, state, None)).await?
     }
 
     /// The decision, once the paths are remembered that it is good for.
     async fn to_decision(&self, settled: store::ApprovalRow, approval: &ApprovalRequest) -> Option<Decision> {
-        let Desk { store, keeper, .. } = &self.desk;
+        let ApprovalService { store, store_retry, .. } = &self.approvals;
         let by = settled.decided_by.unwrap_or_default();
         let by = Caller { channel: approval.caller.channel.clone(), sender: by };
         Some(match settled.state {
@@ -283,7 +284,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
                 let person = self.person(&approval.tool);
                 let remember = || store.remember_paths(person.clone(), paths.clone());
                 if !paths.is_empty() {
-                    keeper.store_until_done("remember approved paths", remember).await?;
+                    store_retry.store_until_done("remember approved paths", remember).await?;
                 }
                 Decision::Approved(by)
             }
@@ -304,7 +305,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             self.board.name_of(by)
         });
         let changing = self.board.change(message, format!("{text}\n\n{below}"));
-        let (store, id) = (self.desk.store.clone(), settled.id.clone());
+        let (store, id) = (self.approvals.store.clone(), settled.id.clone());
         tokio::spawn(async move {
             if changing.await
                 && let Err(error) = store.mark_choices_gone(&id).await
@@ -316,7 +317,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
 
     /// Whose calls of a tool are meant.
     fn person(&self, tool: &str) -> ApprovedPaths {
-        let (channel, sender) = (self.desk.channel.clone(), self.asker.clone());
+        let (channel, sender) = (self.approvals.channel.clone(), self.asker.clone());
         ApprovedPaths { channel, sender, tool: tool.to_owned() }
     }
 }

@@ -1,7 +1,7 @@
 //! An answer to an approval: decided in the store when it returns, so that none is lost, and
 //! however often it comes it decides once.
 
-use super::{Desk, Place, words};
+use super::{ApprovalService, Place, words};
 use cofferdam_store::ApprovalState;
 
 /// What a button asks for.
@@ -22,7 +22,7 @@ pub struct PressAnswer {
     pub alert: bool,
 }
 
-impl Desk {
+impl ApprovalService {
     /// Decides what the data of a button asks for, if the presser may: `by` is their id, absent
     /// where they are not served. `is_here` says whether the press came from a chat that an
     /// approval was shown in, `called` what people call themselves.
@@ -38,7 +38,8 @@ impl Desk {
         let alert = |text: String| Some(PressAnswer { text, alert: true });
         let Some(by) = by else { return alert(words::NOT_SERVED.to_owned()) };
         let Some((verb, id)) = read_data(data) else { return alert(words::NO_APPROVAL.to_owned()) };
-        let found = self.keeper.store_until_done("look up an approval", || self.store.approval(id)).await?;
+        let found =
+            self.store_retry.store_until_done("look up an approval", || self.store.approval(id)).await?;
         let place = found.and_then(|approval| Place::read(&approval.place));
         let Some(place) = place.filter(|place| is_here(&place.chat)) else {
             return alert(words::NO_APPROVAL.to_owned());
@@ -49,7 +50,7 @@ impl Desk {
             return alert(words::not_for_you(&place.approvers));
         }
         let decide = || self.store.decide(id, verb.state(), Some(by.to_owned()));
-        let Some(approval) = self.keeper.store_until_done("decide an approval", decide).await? else {
+        let Some(approval) = self.store_retry.store_until_done("decide an approval", decide).await? else {
             return alert(words::NO_APPROVAL.to_owned());
         };
         self.look_again();

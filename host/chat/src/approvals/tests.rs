@@ -1,4 +1,4 @@
-//! The desk on a board that is a list.
+//! The approvals on a board that is a list.
 
 use super::*;
 use crate::session_queue::TurnSlot;
@@ -52,9 +52,9 @@ impl ApprovalDisplay for List {
     }
 }
 
-/// A desk with one question on its way.
+/// A approvals with one question on its way.
 struct Fixture {
-    desk: Desk,
+    approvals: ApprovalService,
     shown: UnboundedReceiver<String>,
     changed: Arc<Mutex<Vec<String>>>,
     cancel: CancellationToken,
@@ -65,12 +65,18 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
     let (stop, cancel) = (Stop::default(), CancellationToken::new());
     let rules =
         Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires, are_named: false };
-    let keeper = StoreRetry::new(stop.soon.clone(), |_| {});
-    let desk = Desk::new(Arc::new(ApprovalsInMemory::default()), (keeper, stop), "test".to_owned(), rules);
+    let store_retry = StoreRetry::new(stop.soon.clone(), |_| {});
+    let approvals = ApprovalService::new(
+        Arc::new(ApprovalsInMemory::default()),
+        (store_retry, stop),
+        "test".to_owned(),
+        rules,
+    );
     let (tell, shown) = unbounded_channel();
     let changed = Arc::<Mutex<Vec<String>>>::default();
     let board = List { shown: tell, changed: changed.clone() };
-    let approver = desk.new_approver(board, "ann".to_owned(), TurnSlot::new(&Arc::new(Semaphore::new(1))));
+    let approver =
+        approvals.new_approver(board, "ann".to_owned(), TurnSlot::new(&Arc::new(Semaphore::new(1))));
     let turn = TurnId::new("t");
     let approval = ApprovalRequest {
         call: turn.call(0),
@@ -83,13 +89,13 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
     };
     let cancelled = cancel.clone();
     let decision = tokio::spawn(async move { approver.decide(&approval, &cancelled).await });
-    Fixture { desk, shown, changed, cancel, decision }
+    Fixture { approvals, shown, changed, cancel, decision }
 }
 
 impl Fixture {
     async fn press(&self, data: &str, by: Option<&str>, chat: &str) -> (String, bool) {
         let called = |person: &str| (person == "ben").then(|| "Ben \"B\"".to_owned());
-        let said = self.desk.press(data, by, |shown| shown == chat, called).await;
+        let said = self.approvals.press(data, by, |shown| shown == chat, called).await;
         let said = said.expect("the program runs");
         (said.text, said.alert)
     }
@@ -129,7 +135,7 @@ async fn who_approves_no_more_decides_nothing_that_waits() {
     let mut fixture = asked(&[], LONG);
     let yes = Verb::Approve.data(&fixture.shown.recv().await.expect("a question"));
     let rules = Rules { approvers: vec!["ben".to_owned()], expires: LONG, are_named: false };
-    let renewed = fixture.desk.renewed(rules);
+    let renewed = fixture.approvals.renewed(rules);
     let said = renewed.press(&yes, Some("ann"), |_| true, |_| None).await.expect("the program runs");
     assert_eq!(said, PressAnswer { text: "Only ann may decide this.".to_owned(), alert: true });
     assert!(!fixture.press(&yes, Some("ann"), "here").await.1);

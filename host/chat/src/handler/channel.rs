@@ -18,7 +18,7 @@ pub trait Channel: Fetcher + Router + Sized {
     /// The channel in the audit and in what a provider sees.
     const NAME: &'static str;
     /// What its messages can carry.
-    const MANNERS: &'static ChannelLimits;
+    const CHANNEL_LIMITS: &'static ChannelLimits;
 
     /// Where a message was said and is answered.
     type Target: Clone + Send + Sync + 'static;

@@ -1,5 +1,5 @@
-//! What has come, as the lanes take it: each piece of work with its session, and which message asks
-//! to stop what runs; and the work of the lanes.
+//! What has come, as the queues take it: each piece of work with its session, and which message asks
+//! to stop what runs; and the work of the queues.
 
 use super::{Channel, ChannelServices, MessageAction, ResumedTurn, turn};
 use crate::session_queue::{
@@ -20,8 +20,8 @@ use tokio::sync::{mpsc, watch};
 /// Pages in which the inbox is read at the start.
 const PAGE: u32 = 100;
 
-/// The lanes of a channel. What is under way gets `grace` after the stop.
-pub fn lanes<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) -> SessionQueues {
+/// The queues of a channel. What is under way gets `grace` after the stop.
+pub fn queues<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) -> SessionQueues {
     let base = channels.borrow().base().clone();
     SessionQueues {
         worker: Arc::new(LaneWorker { channels, signs: ArrivingAlbums::default() }),
@@ -33,7 +33,7 @@ pub fn lanes<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) -> 
     }
 }
 
-/// Does the work of the lanes, as the channel of the moment.
+/// Does the work of the queues, as the channel of the moment.
 struct LaneWorker<C> {
     channels: watch::Receiver<Arc<C>>,
     signs: ArrivingAlbums,
@@ -70,10 +70,14 @@ pub enum IntakeState {
     Stops,
 }
 
-/// Hands one piece of work to the lanes.
-pub async fn hand_on(base: &ChannelServices, lanes: &mpsc::Sender<Arrival>, arrival: Arrival) -> IntakeState {
+/// Hands one piece of work to the queues.
+pub async fn hand_on(
+    base: &ChannelServices,
+    arrivals: &mpsc::Sender<Arrival>,
+    arrival: Arrival,
+) -> IntakeState {
     tokio::select! {
-        sent = lanes.send(arrival) => if sent.is_ok() { IntakeState::Goes } else { IntakeState::Stops },
+        sent = arrivals.send(arrival) => if sent.is_ok() { IntakeState::Goes } else { IntakeState::Stops },
         () = base.stop.soon.cancelled() => IntakeState::Stops,
     }
 }
@@ -180,7 +184,7 @@ fn stop_request<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
     Some(Stopping { session, update_id: update.update_id, by: asked.power, target })
 }
 
-/// What belongs to no conversation shares one lane.
+/// What belongs to no conversation shares one queue.
 fn session<C: Channel>(channel: &C, target: Option<C::Target>) -> SessionId {
     target.map_or_else(|| SessionId::new(""), |target| channel.session(&target))
 }

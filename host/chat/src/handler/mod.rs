@@ -2,7 +2,7 @@
 //! in between. The same for every channel; what only a channel can do it does behind [`Channel`].
 //!
 //! ```text
-//! channel ─► arrivals ─► lanes (turn/) ─► unit ─► the turn (turn/) ─► reply (outbound/)
+//! channel ─► arrivals ─► queues (turn/) ─► unit ─► the turn (turn/) ─► reply (outbound/)
 //!                                          │
 //!                  files, recent, mailbox ─┘  the files that a message means, what is noted of them, what is said to
 //!                                             the turn while it runs

@@ -1,6 +1,6 @@
 //! What every channel stands on: the services that it is given, and what its turns share.
 
-use crate::approvals::Desk;
+use crate::approvals::ApprovalService;
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnSlot};
 use cofferdam_agent::turn::Runner;
@@ -19,13 +19,13 @@ pub struct ChannelServices {
     /// What is this channel's in it; another account of the same platform is another channel there.
     pub channel: String,
     /// Repeats what must be written down.
-    pub keeper: StoreRetry,
+    pub store_retry: StoreRetry,
     /// When to end.
     pub stop: Stop,
     /// Answers turns.
     pub runner: Arc<Runner>,
     /// Has approvals decided.
-    pub desk: Desk,
+    pub approvals: ApprovalService,
     /// The turns that run now.
     pub running: Arc<RunningTurns>,
     /// The places of those that are worked on at once.
@@ -50,7 +50,7 @@ impl ChannelServices {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        self.keeper.store_until_done(what, work).await
+        self.store_retry.store_until_done(what, work).await
     }
 
     /// Removes the blobs that no reply needs any more. One that stays for now is removed later.

@@ -53,7 +53,8 @@ async fn answer_stop<C: Channel>(channel: &C, stopping: Stopping, found: StopRes
         StopResult::Nothing => nothing_runs(count_waiting(channel, &stopping.session, None).await?),
     };
     let response = OutgoingResponse::text(said);
-    let reply = NewReply { target: stopping.target, parts: plan(response, C::MANNERS, FirstMessage::Fresh) };
+    let reply =
+        NewReply { target: stopping.target, parts: plan(response, C::CHANNEL_LIMITS, FirstMessage::Fresh) };
     base.store_until_done("store a reply", || base.store.end(&base.channel, &turn, reply.clone())).await
 }
 
@@ -140,14 +141,14 @@ async fn answer<C: Channel>(
             let caller = caller::<C>(&begun.asked);
             let by_voice = begun.asked.is_voice.then(|| channel.session(&begun.asked.target));
             let work = run_turn(channel.clone(), turn.clone(), begun);
-            let response = attempt((&base.store, &base.keeper), &turn, &caller, work).await;
+            let response = attempt((&base.store, &base.store_retry), &turn, &caller, work).await;
             // Before the reply is stored, which says what becomes of what was shown.
             let shown = shown.end().await;
             let response = to_be_spoken(&**channel, (by_voice, &caller.sender), response?).await;
             (C::reply_address(&target, shown), response)
         }
     };
-    let reply = NewReply { target, parts: plan(response, C::MANNERS, opening) };
+    let reply = NewReply { target, parts: plan(response, C::CHANNEL_LIMITS, opening) };
     let end = || base.store.end_noting(&base.channel, &turn, reply.clone(), noting.clone());
     let reply = base.store_until_done("store a reply", end).await;
     // From here on the stored reply says which blobs are needed.
@@ -191,7 +192,7 @@ async fn run_turn<C: Channel>(
     };
     let earlier = EarlierFiles::new(channel.clone(), &asked);
     let board = channel.board(&asked.target, &caller.sender);
-    let approver = base.desk.new_approver(board, caller.sender.clone(), slot);
+    let approver = base.approvals.new_approver(board, caller.sender.clone(), slot);
     let fetching = async {
         let attachments = fetch_files(&channel, files, &base.limits, &*progress).await;
         let heard = transcribe(&*channel, &id, &asked, &attachments).await;

@@ -56,13 +56,13 @@ impl FileBundle {
 }
 
 /// The files in as few messages as their order and the channel allow.
-pub(super) fn bundles(files: Vec<BundledFile>, manners: &ChannelLimits) -> Vec<FileBundle> {
+pub(super) fn bundles(files: Vec<BundledFile>, channel_limits: &ChannelLimits) -> Vec<FileBundle> {
     let mut bundles: Vec<FileBundle> = Vec::new();
     for shown in files {
         let room = |bundle: &&mut FileBundle| {
             let bytes: u64 = bundle.files.iter().map(|shown| shown.file.bytes).sum();
-            bundle.files.len() < manners.group_max
-                && bytes.saturating_add(shown.file.bytes) <= manners.message_bytes_max
+            bundle.files.len() < channel_limits.group_max
+                && bytes.saturating_add(shown.file.bytes) <= channel_limits.message_bytes_max
                 && bundle.files.iter().all(|other| other.media.can_join(shown.media))
         };
         match bundles.last_mut().filter(room) {

@@ -165,7 +165,7 @@ impl Writer {
                 self.block(1);
             }
             TagEnd::Table => {
-                let laid_out = self.table.take().map(|table| table.to_lines()).unwrap_or_default();
+                let laid_out = self.table.take().map(|table| table.into_lines()).unwrap_or_default();
                 self.open(Style::Pre { language: None });
                 self.write(&laid_out);
                 self.close();

@@ -28,45 +28,52 @@ pub enum FirstMessage {
     Standing,
 }
 
-/// The parts of a response for a channel of these manners.
+/// The parts of a response for a channel of these channel_limits.
 ///
 /// Pieces of blanks alone are left out: platforms refuse them. A file that the channel never takes
 /// is told of in the text, and its part says why it is refused.
-pub fn plan(response: OutgoingResponse, manners: &ChannelLimits, opening: FirstMessage) -> Vec<NewPart> {
+pub fn plan(
+    response: OutgoingResponse,
+    channel_limits: &ChannelLimits,
+    opening: FirstMessage,
+) -> Vec<NewPart> {
     let mut said = to_rich(response.text.unwrap_or_default(), response.markdown_from);
     let (fits, too_large): (Vec<_>, Vec<_>) =
-        response.attachments.into_iter().partition(|file| file.bytes <= manners.file_bytes_max);
+        response.attachments.into_iter().partition(|file| file.bytes <= channel_limits.file_bytes_max);
     for file in &too_large {
-        said.push_line(&describe_file(file, manners));
+        said.push_line(&describe_file(file, channel_limits));
     }
-    let mut files = bundles(fits.into_iter().map(|file| choose_form(file, manners)).collect(), manners);
+    let mut files =
+        bundles(fits.into_iter().map(|file| choose_form(file, channel_limits)).collect(), channel_limits);
 
     let mut parts = Vec::new();
     match files.first_mut() {
         Some(first)
-            if opening == FirstMessage::Fresh && response.voice.is_none() && is_caption(&said, manners) =>
+            if opening == FirstMessage::Fresh
+                && response.voice.is_none()
+                && is_caption(&said, channel_limits) =>
         {
             let said = said.truncate_spans();
             (first.caption, first.caption_spans) = (Some(said.text), said.spans);
         }
         Some(first)
             if opening == FirstMessage::Fresh
-                && manners.first_text_carries_files
+                && channel_limits.first_text_carries_files
                 && response.voice.is_none()
                 && !said.text.trim().is_empty() =>
         {
-            parts = text_parts(&said, manners);
+            parts = text_parts(&said, channel_limits);
             let words = StyledText::read(parts[0].kind, &parts[0].body).unwrap_or_default();
             (first.caption, first.caption_spans) = (Some(words.text), words.spans);
             parts[0] = first.part();
             files.remove(0);
         }
-        _ => parts = text_parts(&said, manners),
+        _ => parts = text_parts(&said, channel_limits),
     }
     let is_shown = !parts.is_empty();
     parts.extend(response.voice.map(|text| SpeakableText { text, is_shown }.part()));
     parts.extend(files.iter().map(FileBundle::part));
-    parts.extend(too_large.into_iter().map(|file| refused_bundle(file, manners).part()));
+    parts.extend(too_large.into_iter().map(|file| refused_bundle(file, channel_limits).part()));
     if parts.is_empty() {
         parts.push(text_part(EMPTY));
     }
@@ -86,42 +93,42 @@ fn to_rich(text: String, markdown_from: Option<usize>) -> StyledText {
     said
 }
 
-fn is_caption(said: &StyledText, manners: &ChannelLimits) -> bool {
-    !said.text.trim().is_empty() && (manners.length)(said) <= manners.caption_units_max
+fn is_caption(said: &StyledText, channel_limits: &ChannelLimits) -> bool {
+    !said.text.trim().is_empty() && (channel_limits.length)(said) <= channel_limits.caption_units_max
 }
 
-fn choose_form(file: OutgoingAttachment, manners: &ChannelLimits) -> BundledFile {
-    BundledFile { media: manners.media(&file.mime_type, file.bytes), file }
+fn choose_form(file: OutgoingAttachment, channel_limits: &ChannelLimits) -> BundledFile {
+    BundledFile { media: channel_limits.media(&file.mime_type, file.bytes), file }
 }
 
-fn describe_file(file: &OutgoingAttachment, manners: &ChannelLimits) -> String {
-    let (size, limit) = (about(file.bytes), about(manners.file_bytes_max));
+fn describe_file(file: &OutgoingAttachment, channel_limits: &ChannelLimits) -> String {
+    let (size, limit) = (about(file.bytes), about(channel_limits.file_bytes_max));
     format!("{} ({size}) is too large to be sent here; files may have {limit}.", file.name)
 }
 
-fn refused_bundle(file: OutgoingAttachment, manners: &ChannelLimits) -> FileBundle {
-    let reason = format!("{} bytes, and the channel takes {}", file.bytes, manners.file_bytes_max);
-    FileBundle { refused: Some(reason), ..FileBundle::from_files(vec![choose_form(file, manners)]) }
+fn refused_bundle(file: OutgoingAttachment, channel_limits: &ChannelLimits) -> FileBundle {
+    let reason = format!("{} bytes, and the channel takes {}", file.bytes, channel_limits.file_bytes_max);
+    FileBundle { refused: Some(reason), ..FileBundle::from_files(vec![choose_form(file, channel_limits)]) }
 }
 
 /// A text in messages that the channel can write.
-pub fn split_text(said: &StyledText, manners: &ChannelLimits) -> Vec<StyledText> {
-    pieces(said, manners).into_iter().map(|piece| said.slice(piece).truncate_spans()).collect()
+pub fn split_text(said: &StyledText, channel_limits: &ChannelLimits) -> Vec<StyledText> {
+    pieces(said, channel_limits).into_iter().map(|piece| said.slice(piece).truncate_spans()).collect()
 }
 
 /// The pieces of a text, each of which the channel can write within its limit.
-fn pieces(said: &StyledText, manners: &ChannelLimits) -> Vec<Range<usize>> {
+fn pieces(said: &StyledText, channel_limits: &ChannelLimits) -> Vec<Range<usize>> {
     let (mut pieces, mut at) = (Vec::new(), 0);
     while at < said.text.len() {
-        let mut room = manners.text_units_max;
+        let mut room = channel_limits.text_units_max;
         let end = loop {
             let first = first_piece(&said.text[at..], room);
-            let length = (manners.length)(&said.slice(at..at + first).truncate_spans());
-            if length <= manners.text_units_max || room <= 1 {
+            let length = (channel_limits.length)(&said.slice(at..at + first).truncate_spans());
+            if length <= channel_limits.text_units_max || room <= 1 {
                 break at + first;
             }
             // As much less as it is too long by, and something in any case.
-            room = (room * manners.text_units_max / length).min(room - 1).max(1);
+            room = (room * channel_limits.text_units_max / length).min(room - 1).max(1);
         };
         pieces.push(at..end);
         at = end;
@@ -129,8 +136,8 @@ fn pieces(said: &StyledText, manners: &ChannelLimits) -> Vec<Range<usize>> {
     pieces
 }
 
-fn text_parts(said: &StyledText, manners: &ChannelLimits) -> Vec<NewPart> {
-    let pieces = pieces(said, manners).into_iter();
+fn text_parts(said: &StyledText, channel_limits: &ChannelLimits) -> Vec<NewPart> {
+    let pieces = pieces(said, channel_limits).into_iter();
     let mut shown: Vec<_> = pieces.filter(|piece| !said.text[piece.clone()].trim().is_empty()).collect();
     let unshown = match shown.len() > MESSAGES_MAX {
         true => shown.split_off(MESSAGES_MAX - 1),

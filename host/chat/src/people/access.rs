@@ -125,16 +125,16 @@ pub trait AdmitsPeople: Channel {
 
 /// Tells people that they were let in, takes out old codes, and wakes those who wait for somebody
 /// who was removed; until the bot stops.
-pub async fn watch<C: AdmitsPeople>(channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
+pub async fn watch<C: AdmitsPeople>(channels: watch::Receiver<Arc<C>>, queues: mpsc::Sender<Arrival>) {
     let mut before: Arc<PeopleList> = Arc::default();
     loop {
         let channel = channels.borrow().clone();
         let (base, guests) = (channel.base(), &channel.door().guests);
         let listed = guests.load();
         if listed != before {
-            base.desk.look_again();
+            base.approvals.look_again();
             for one in guests.load_paired() {
-                if greet(&*channel, &one, &lanes).await == IntakeState::Stops {
+                if greet(&*channel, &one, &queues).await == IntakeState::Stops {
                     return;
                 }
             }
@@ -154,7 +154,7 @@ pub async fn watch<C: AdmitsPeople>(channels: watch::Receiver<Arc<C>>, lanes: mp
 async fn greet<C: AdmitsPeople>(
     channel: &C,
     one: &PairedPerson,
-    lanes: &mpsc::Sender<Arrival>,
+    queues: &mpsc::Sender<Arrival>,
 ) -> IntakeState {
     let Some(person) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else {
         return IntakeState::Goes;
@@ -165,7 +165,7 @@ async fn greet<C: AdmitsPeople>(
     let reply = NewReply { target: C::private(person), parts: vec![part] };
     let tell = || base.store.tell(&base.channel, &turn, reply.clone());
     match base.store_until_done("tell somebody that they are served", tell).await {
-        Some(Some(reply)) => hand_on(base, lanes, incoming::reply(channel, reply)).await,
+        Some(Some(reply)) => hand_on(base, queues, incoming::reply(channel, reply)).await,
         Some(None) => IntakeState::Goes,
         None => IntakeState::Stops,
     }

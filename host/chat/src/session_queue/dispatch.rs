@@ -1,4 +1,4 @@
-//! Gives work to the lanes and starts what may start, until the stop; then waits for what is under
+//! Gives work to the queues and starts what may start, until the stop; then waits for what is under
 //! way. It waits for nothing else itself: the inbox is read beside it.
 
 use super::queue::{InboxQuery, LANE_UNITS_MAX, QueueState, SESSIONS_READ_MAX};
@@ -14,10 +14,10 @@ use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// Arrivals between the channel that brings them and the lanes.
+/// Arrivals between the channel that brings them and the queues.
 pub const ARRIVALS_MAX: usize = 16;
 
-/// Messages that asked to stop something and are answered at once, beside the lanes. One more stops
+/// Messages that asked to stop something and are answered at once, beside the queues. One more stops
 /// what runs all the same, and is answered in its place.
 pub const STOPS_AT_ONCE_MAX: usize = 64;
 
@@ -40,7 +40,7 @@ pub trait TurnWorker: Send + Sync + 'static {
     fn show_arriving(&self, session: &SessionId, target: &str);
 }
 
-/// The lanes of one channel.
+/// The queues of one channel.
 pub struct SessionQueues {
     /// Does their work.
     pub worker: Arc<dyn TurnWorker>,
@@ -148,7 +148,7 @@ fn id_of(ended: Result<(Id, ()), JoinError>) -> Id {
 
 /// What was read from the inbox.
 enum InboxRead {
-    Lane(SessionId, Vec<QueuedUpdate>),
+    Session(SessionId, Vec<QueuedUpdate>),
     Sessions(Vec<SessionId>),
 }
 
@@ -156,7 +156,7 @@ enum InboxRead {
 async fn read(store: Store, channel: String, wanted: InboxQuery) -> InboxRead {
     loop {
         let found = match &wanted {
-            InboxQuery::Lane(session) => lane(&store, &channel, session).await,
+            InboxQuery::Session(session) => queue(&store, &channel, session).await,
             InboxQuery::Sessions => {
                 store.sessions(&channel, size(SESSIONS_READ_MAX)).await.map(InboxRead::Sessions)
             }
@@ -169,9 +169,9 @@ async fn read(store: Store, channel: String, wanted: InboxQuery) -> InboxRead {
     }
 }
 
-async fn lane(store: &Store, channel: &str, session: &SessionId) -> Result<InboxRead, StoreError> {
+async fn queue(store: &Store, channel: &str, session: &SessionId) -> Result<InboxRead, StoreError> {
     let messages = store.load_waiting(channel, session, size(LANE_UNITS_MAX)).await?;
-    Ok(InboxRead::Lane(session.clone(), messages))
+    Ok(InboxRead::Session(session.clone(), messages))
 }
 
 fn size(count: usize) -> u32 {
@@ -180,7 +180,7 @@ fn size(count: usize) -> u32 {
 
 fn take(queue: &mut QueueState, found: Result<InboxRead, JoinError>) {
     match found {
-        Ok(InboxRead::Lane(session, messages)) => queue.take_messages(session, messages, Instant::now()),
+        Ok(InboxRead::Session(session, messages)) => queue.take_messages(session, messages, Instant::now()),
         Ok(InboxRead::Sessions(sessions)) => queue.take_sessions(sessions),
         Err(error) => {
             tracing::error!(%error, "reading the inbox failed; trying again");

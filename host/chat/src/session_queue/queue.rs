@@ -1,8 +1,8 @@
-//! What waits in each lane, and which of it may begin. Pure; time is given, and what the inbox
+//! What waits in each queue, and which of it may begin. Pure; time is given, and what the inbox
 //! holds is handed in.
 //!
-//! An album stands in its lane from its first part on, so nothing that was sent after it overtakes
-//! it. Nothing that is in memory overtakes what waits in the inbox: a lane of which something waits
+//! An album stands in its queue from its first part on, so nothing that was sent after it overtakes
+//! it. Nothing that is in memory overtakes what waits in the inbox: a queue of which something waits
 //! there takes nothing else in.
 
 use super::{AlbumWindow, Awaited, Unit};
@@ -11,25 +11,25 @@ use cofferdam_store::{QueuedUpdate, UpdateClaim};
 use std::collections::{HashMap, VecDeque};
 use tokio::time::Instant;
 
-/// Messages of one lane that are held in memory; further ones wait in the inbox until the lane has
+/// Messages of one queue that are held in memory; further ones wait in the inbox until the queue has
 /// run dry.
 pub const LANE_UNITS_MAX: usize = 32;
 /// Lanes that are held in memory, but for what a crash cut off; messages of further ones wait in
 /// the inbox for a place.
-pub const LANES_MAX: usize = 1000;
-/// Sessions that one reading of the inbox finds: more than there are lanes, so that it finds some
+pub const SESSIONS_QUEUED_MAX: usize = 1000;
+/// Sessions that one reading of the inbox finds: more than there are queues, so that it finds some
 /// that have none.
 pub(super) const SESSIONS_READ_MAX: usize = 2000;
-const _: () = assert!(SESSIONS_READ_MAX > LANES_MAX, "or it finds only those that are there");
+const _: () = assert!(SESSIONS_READ_MAX > SESSIONS_QUEUED_MAX, "or it finds only those that are there");
 
-/// The lanes and what waits in them.
+/// The queues and what waits in them.
 #[derive(Debug)]
 pub(super) struct QueueState {
-    lanes: HashMap<SessionId, SessionQueue>,
+    queues: HashMap<SessionId, SessionQueue>,
     load: usize,
     /// Whether all has come that goes before what the inbox holds.
     open: bool,
-    /// Whether sessions without a lane may wait in the inbox.
+    /// Whether sessions without a queue may wait in the inbox.
     beyond: bool,
     /// What is being read from the inbox.
     reading: Option<InboxQuery>,
@@ -39,8 +39,8 @@ pub(super) struct QueueState {
 /// What is to be read from the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum InboxQuery {
-    /// The messages of a lane that has run dry: up to [`LANE_UNITS_MAX`], its oldest.
-    Lane(SessionId),
+    /// The messages of a queue that has run dry: up to [`LANE_UNITS_MAX`], its oldest.
+    Session(SessionId),
     /// The sessions of which something waits: up to [`SESSIONS_READ_MAX`].
     Sessions,
 }
@@ -80,7 +80,7 @@ enum LaneState {
 impl QueueState {
     /// No work yet.
     pub(super) fn new(albums: AlbumWindow) -> Self {
-        Self { lanes: HashMap::new(), load: 0, open: false, beyond: false, reading: None, albums }
+        Self { queues: HashMap::new(), load: 0, open: false, beyond: false, reading: None, albums }
     }
 
     /// Units that wait in memory or are worked on.
@@ -88,47 +88,48 @@ impl QueueState {
         self.load
     }
 
-    /// Adds what the inbox does not hold at the end of a lane, however many there are.
+    /// Adds what the inbox does not hold at the end of a queue, however many there are.
     pub(super) fn push(&mut self, session: SessionId, unit: Unit) {
         self.load += 1;
-        // Of a session without a lane nobody knows what else waits.
-        let lane = self.lanes.entry(session).or_insert_with(SessionQueue::note_unread);
-        lane.queue.push_back(WaitReason::Ready(unit));
+        // Of a session without a queue nobody knows what else waits.
+        let queue = self.queues.entry(session).or_insert_with(SessionQueue::note_unread);
+        queue.queue.push_back(WaitReason::Ready(unit));
     }
 
     /// Notes that a message has come. An album that has not begun to be worked on takes its part
     /// in; what has no place here waits in the inbox.
     pub(super) fn push_message(&mut self, session: SessionId, message: QueuedUpdate, now: Instant) {
-        let no_place =
-            self.beyond || self.lanes.len() >= LANES_MAX || self.reading == Some(InboxQuery::Sessions);
-        if no_place && !self.lanes.contains_key(&session) {
+        let no_place = self.beyond
+            || self.queues.len() >= SESSIONS_QUEUED_MAX
+            || self.reading == Some(InboxQuery::Sessions);
+        if no_place && !self.queues.contains_key(&session) {
             self.beyond = true;
             return;
         }
         let is_read = self.is_reading(&session);
-        let lane = self.lanes.entry(session).or_default();
-        if let Some(gathering) = lane.open_album(message.album.as_deref()) {
+        let queue = self.queues.entry(session).or_default();
+        if let Some(gathering) = queue.open_album(message.album.as_deref()) {
             gathering.last = now;
-        } else if is_read || lane.more || lane.queue.len() >= LANE_UNITS_MAX {
-            lane.more = true;
+        } else if is_read || queue.more || queue.queue.len() >= LANE_UNITS_MAX {
+            queue.more = true;
         } else {
-            self.load += lane.add(message, now);
+            self.load += queue.add(message, now);
         }
     }
 
     /// Notes that an album which has not begun to be worked on is going to be answered.
     pub(super) fn note_awaited(&mut self, awaited: Awaited) {
-        let lane = self.lanes.get_mut(&awaited.session);
-        if let Some(gathering) = lane.and_then(|lane| lane.open_album(Some(&awaited.album))) {
+        let queue = self.queues.get_mut(&awaited.session);
+        if let Some(gathering) = queue.and_then(|queue| queue.open_album(Some(&awaited.album))) {
             gathering.awaited = Some(awaited.target);
         }
     }
 
-    /// The lanes that do nothing because parts of an album may still come, while somebody waits for
+    /// The queues that do nothing because parts of an album may still come, while somebody waits for
     /// the answer to it; and where they wait.
     pub(super) fn arriving_lanes(&self) -> impl Iterator<Item = (&SessionId, &str)> {
-        let idle = self.lanes.iter().filter(|(_, lane)| lane.state == LaneState::Idle);
-        idle.filter_map(|(session, lane)| match lane.queue.front()? {
+        let idle = self.queues.iter().filter(|(_, queue)| queue.state == LaneState::Idle);
+        idle.filter_map(|(session, queue)| match queue.queue.front()? {
             WaitReason::Album(gathering) => Some((session, gathering.awaited.as_deref()?)),
             WaitReason::Ready(_) => None,
         })
@@ -145,14 +146,14 @@ impl QueueState {
         if self.reading.is_some() || !self.open {
             return None;
         }
-        let dry = self.lanes.iter_mut().find(|(_, lane)| lane.more && lane.is_empty());
-        let dry = dry.map(|(session, lane)| {
-            lane.more = false;
-            InboxQuery::Lane(session.clone())
+        let dry = self.queues.iter_mut().find(|(_, queue)| queue.more && queue.is_empty());
+        let dry = dry.map(|(session, queue)| {
+            queue.more = false;
+            InboxQuery::Session(session.clone())
         });
         let wanted = match dry {
             Some(wanted) => wanted,
-            None if self.beyond && self.lanes.len() < LANES_MAX => {
+            None if self.beyond && self.queues.len() < SESSIONS_QUEUED_MAX => {
                 self.beyond = false;
                 InboxQuery::Sessions
             }
@@ -162,15 +163,15 @@ impl QueueState {
         Some(wanted)
     }
 
-    /// What waits in the inbox of the lane that was wanted.
+    /// What waits in the inbox of the queue that was wanted.
     pub(super) fn take_messages(&mut self, session: SessionId, messages: Vec<QueuedUpdate>, now: Instant) {
         self.reading = None;
-        let lane = self.lanes.entry(session.clone()).or_default();
-        lane.more |= messages.len() >= LANE_UNITS_MAX;
+        let queue = self.queues.entry(session.clone()).or_default();
+        queue.more |= messages.len() >= LANE_UNITS_MAX;
         for message in messages {
-            match lane.open_album(message.album.as_deref()) {
+            match queue.open_album(message.album.as_deref()) {
                 Some(gathering) => gathering.last = now,
-                None => self.load += lane.add(message, now),
+                None => self.load += queue.add(message, now),
             }
         }
         self.leave(&session);
@@ -181,10 +182,10 @@ impl QueueState {
         self.reading = None;
         self.beyond |= sessions.len() >= SESSIONS_READ_MAX;
         for session in sessions {
-            if self.lanes.contains_key(&session) || self.lanes.len() < LANES_MAX {
-                // It may be a lane that has some of it already: then the reading finds nothing
+            if self.queues.contains_key(&session) || self.queues.len() < SESSIONS_QUEUED_MAX {
+                // It may be a queue that has some of it already: then the reading finds nothing
                 // more.
-                self.lanes.entry(session).or_insert_with(SessionQueue::note_unread).more = true;
+                self.queues.entry(session).or_insert_with(SessionQueue::note_unread).more = true;
             } else {
                 self.beyond = true;
             }
@@ -194,55 +195,55 @@ impl QueueState {
     /// What was wanted has not been read: it is wanted still.
     pub(super) fn note_unread(&mut self) {
         match self.reading.take() {
-            Some(InboxQuery::Lane(session)) => {
-                self.lanes.entry(session).or_insert_with(SessionQueue::note_unread).more = true
+            Some(InboxQuery::Session(session)) => {
+                self.queues.entry(session).or_insert_with(SessionQueue::note_unread).more = true
             }
             Some(InboxQuery::Sessions) => self.beyond = true,
             None => {}
         }
     }
 
-    /// The next unit that may begin; its lane is busy until [`QueueState::finished`].
+    /// The next unit that may begin; its queue is busy until [`QueueState::finished`].
     pub(super) fn begin(&mut self, now: Instant) -> Option<(SessionId, Unit)> {
         let albums = self.albums;
-        let startable = |lane: &SessionQueue| {
-            lane.state == LaneState::Idle
-                && lane.queue.front().is_some_and(|waits| waits.due_at(albums) <= Some(now))
+        let startable = |queue: &SessionQueue| {
+            queue.state == LaneState::Idle
+                && queue.queue.front().is_some_and(|waits| waits.due_at(albums) <= Some(now))
         };
-        let (session, lane) = self.lanes.iter_mut().find(|(_, lane)| startable(lane))?;
-        let unit = match lane.queue.pop_front()? {
+        let (session, queue) = self.queues.iter_mut().find(|(_, queue)| startable(queue))?;
+        let unit = match queue.queue.pop_front()? {
             WaitReason::Ready(unit) => unit,
             WaitReason::Album(gathering) => Unit::Message(UpdateClaim::Album(gathering.album)),
         };
-        lane.state = LaneState::Busy;
+        queue.state = LaneState::Busy;
         Some((session.clone(), unit))
     }
 
-    /// The unit that a lane was busy with has ended.
+    /// The unit that a queue was busy with has ended.
     pub(super) fn finished(&mut self, session: &SessionId) {
-        if let Some(lane) = self.lanes.get_mut(session) {
-            lane.state = LaneState::Idle;
+        if let Some(queue) = self.queues.get_mut(session) {
+            queue.state = LaneState::Idle;
             self.load -= 1;
             self.leave(session);
         }
     }
 
-    /// When the next album of an idle lane is complete.
+    /// When the next album of an idle queue is complete.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        let idle = self.lanes.values().filter(|lane| lane.state == LaneState::Idle);
-        idle.filter_map(|lane| lane.queue.front()?.due_at(self.albums)).min()
+        let idle = self.queues.values().filter(|queue| queue.state == LaneState::Idle);
+        idle.filter_map(|queue| queue.queue.front()?.due_at(self.albums)).min()
     }
 
-    /// A lane of which nothing waits takes no memory.
+    /// A queue of which nothing waits takes no memory.
     fn leave(&mut self, session: &SessionId) {
-        let over = self.lanes.get(session).is_some_and(|lane| lane.is_empty() && !lane.more);
+        let over = self.queues.get(session).is_some_and(|queue| queue.is_empty() && !queue.more);
         if over && !self.is_reading(session) {
-            self.lanes.remove(session);
+            self.queues.remove(session);
         }
     }
 
     fn is_reading(&self, session: &SessionId) -> bool {
-        matches!(&self.reading, Some(InboxQuery::Lane(lane)) if lane == session)
+        matches!(&self.reading, Some(InboxQuery::Session(queue)) if queue == session)
     }
 }
 

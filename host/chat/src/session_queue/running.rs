@@ -1,4 +1,4 @@
-//! The turns that run now, and how a person stops one: beside the lanes, since what waits in a lane
+//! The turns that run now, and how a person stops one: beside the queues, since what waits in a queue
 //! would come too late.
 
 use super::Stopping;

@@ -1,4 +1,4 @@
-//! The lanes over a store, with a worker that ends each message when the test says so.
+//! The queues over a store, with a worker that ends each message when the test says so.
 
 use super::*;
 use cofferdam_store::{Headers, NewReply, NewUpdate, QueueMode, Store, UpdateFate};
@@ -73,7 +73,7 @@ fn fixture(store: Store) -> Fixture {
         seen: sees,
     });
     let second = Duration::from_secs(1);
-    let lanes = SessionQueues {
+    let queues = SessionQueues {
         worker: worker.clone(),
         store: store.clone(),
         channel: CHANNEL.into(),
@@ -81,7 +81,7 @@ fn fixture(store: Store) -> Fixture {
         patience: Patience { albums: AlbumWindow { silence: second, cap: second }, grace: Duration::ZERO },
         stop: stop.clone(),
     };
-    Fixture { store, arrivals, worker, seen, stop, running: tokio::spawn(lanes.run(queue)) }
+    Fixture { store, arrivals, worker, seen, stop, running: tokio::spawn(queues.run(queue)) }
 }
 
 impl Fixture {

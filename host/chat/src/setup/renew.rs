@@ -1,5 +1,5 @@
 //! Another configuration while the bot runs: from the next message on people are served under it.
-//! What runs ends as it began; connection, store, lanes and stops stay the same.
+//! What runs ends as it began; connection, store, queues and stops stay the same.
 
 use super::MenuEntry;
 use crate::approvals::Rules;
@@ -72,7 +72,7 @@ impl ChannelServices {
     pub fn renew<C>(&self, renewed: &RenewedSettings<C>, approvers: &[i64]) -> Self {
         Self {
             runner: renewed.runner.clone(),
-            desk: self.desk.renewed(Rules::of(approvers, &renewed.approvals)),
+            approvals: self.approvals.renewed(Rules::of(approvers, &renewed.approvals)),
             limits: renewed.attachments.clone(),
             outgoing: renewed.outgoing.clone(),
             ..self.clone()

@@ -1,4 +1,4 @@
-//! The life of a channel, from what the last run left to the stop: its lanes, its people, its
+//! The life of a channel, from what the last run left to the stop: its queues, its people, its
 //! renewals and its commands beside its own loop.
 
 use super::{MenuEntry, Renewable, Renewal, renew};
@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 /// Runs a channel until its loop ends, which is the stop, or an error that time will not heal. What
-/// is under way then gets `grace`. `listen` is the loop: it brings what comes to the lanes.
+/// is under way then gets `grace`. `listen` is the loop: it brings what comes to the queues.
 ///
 /// # Errors
 /// What the loop says, and a store that cannot be read at the start.
@@ -35,26 +35,26 @@ where
     background.spawn(renew(renewing, renewals));
     // What the last run left and nobody needs.
     channel.base().sweep().await;
-    let (lane, queue) = mpsc::channel(ARRIVALS_MAX);
+    let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let listening = async {
         for arrival in incoming::load_left(&*channel).await? {
-            if hand_on(channel.base(), &lane, arrival).await == IntakeState::Stops {
+            if hand_on(channel.base(), &arrivals, arrival).await == IntakeState::Stops {
                 return Ok(());
             }
         }
         // Not before: what the last run left to be told is told once.
-        background.spawn(people::watch(channels.clone(), lane.clone()));
+        background.spawn(people::watch(channels.clone(), arrivals.clone()));
         background.spawn(clear_choices(channel.clone()));
-        channel.base().runs.is_up(channels.clone(), lane.clone());
-        listen(&channels, &lane).await
+        channel.base().runs.is_up(channels.clone(), arrivals.clone());
+        listen(&channels, &arrivals).await
     };
     let listening = async {
         let listened = listening.await;
         channel.base().stop.soon.cancel();
         listened
     };
-    let lanes = incoming::lanes(channels.clone(), grace);
-    let (listened, ()) = tokio::join!(listening, lanes.run(queue));
+    let arrivals = incoming::queues(channels.clone(), grace);
+    let (listened, ()) = tokio::join!(listening, arrivals.run(queue));
     listened
 }
 
@@ -78,7 +78,7 @@ async fn clear_choices<C: Channel>(channel: Arc<C>) {
 /// something once. What an earlier run has left stays for the next one.
 pub async fn speak<C: AdmitsPeople>(channel: Arc<C>, grace: Duration) {
     let (_now, channels) = watch::channel(channel.clone());
-    let (lane, queue) = mpsc::channel(ARRIVALS_MAX);
-    channel.base().runs.is_up(channels.clone(), lane);
-    incoming::lanes(channels, grace).run(queue).await;
+    let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
+    channel.base().runs.is_up(channels.clone(), arrivals);
+    incoming::queues(channels, grace).run(queue).await;
 }

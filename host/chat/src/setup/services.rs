@@ -1,6 +1,6 @@
 //! What every channel is given by the code that composes the program.
 
-use crate::approvals::{Desk, Rules};
+use crate::approvals::{ApprovalService, Rules};
 use crate::handler::ChannelServices;
 use crate::loop_health::note_next_within;
 use crate::runs::Runs;
@@ -80,16 +80,21 @@ impl Services {
         albums: AlbumWindow,
     ) -> ChannelServices {
         let stop = Stop { soon, now: CancellationToken::new() };
-        let keeper = StoreRetry::new(stop.soon.clone(), note_next_within);
+        let store_retry = StoreRetry::new(stop.soon.clone(), note_next_within);
         let rules = Rules::of(approvers, &self.approvals);
-        let desk = Desk::new(self.store.clone(), (keeper.clone(), stop.clone()), channel.clone(), rules);
+        let approvals = ApprovalService::new(
+            self.store.clone(),
+            (store_retry.clone(), stop.clone()),
+            channel.clone(),
+            rules,
+        );
         ChannelServices {
             store: self.store.clone(),
             channel,
-            keeper,
+            store_retry,
             stop,
             runner: self.runner.clone(),
-            desk,
+            approvals,
             running: Arc::new(RunningTurns::default()),
             places: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
             blobs: self.blobs.clone(),

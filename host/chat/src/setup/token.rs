@@ -23,7 +23,7 @@ pub struct TokenOf {
     /// The variable when nobody names one: then a file stands for it.
     pub variable: &'static str,
     /// Where people get one.
-    pub whence: &'static str,
+    pub source: &'static str,
 }
 
 /// Why there is no token.
@@ -37,13 +37,13 @@ pub enum TokenError {
     Variable(TokenOf),
     /// The variable is missing or empty.
     #[error(
-        "the environment variable {0} is not set; put the bot's token from {whence} into it, or name another variable in [{section}] token_env",
-        whence = .1.whence,
+        "the environment variable {0} is not set; put the bot's token from {source} into it, or name another variable in [{section}] token_env",
+        source = .1.source,
         section = .1.section
     )]
     Missing(String, TokenOf),
     /// The variable holds something else.
-    #[error("the environment variable {0} does not hold a bot token; copy the token again from {whence}", whence = .1.whence)]
+    #[error("the environment variable {0} does not hold a bot token; copy the token again from {source}", source = .1.source)]
     Malformed(String, TokenOf),
     /// The token is in two places.
     #[error("token_env and token_file are both written; take one of them out")]
@@ -52,7 +52,7 @@ pub enum TokenError {
     #[error("token_file: {0}")]
     File(#[from] SecretFileError),
     /// The file holds something else.
-    #[error("token_file: {0} does not hold a bot token; copy the token again from {whence}", whence = .1.whence)]
+    #[error("token_file: {0} does not hold a bot token; copy the token again from {source}", source = .1.source)]
     FileMalformed(String, TokenOf),
 }
 
@@ -120,7 +120,7 @@ fn is_variable_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const OF: TokenOf = TokenOf { section: "channels.x", variable: "X_TOKEN", whence: "X" };
+    const OF: TokenOf = TokenOf { section: "channels.x", variable: "X_TOKEN", source: "X" };
 
     /// Tokens of tests have no blanks.
     fn parse(text: &str) -> Option<String> {

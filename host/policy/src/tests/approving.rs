@@ -68,7 +68,7 @@ fn the_most_specific_rule_decides() {
         (all, r#"{"write":"/tmp/a"}"#, "permit"),
         (all, r#"{"write":"/tmp/keep"}"#, "/tmp/keep OnOverwrite /tmp/keep"),
         (all, r#"{"write":"/tmp/keep/a/b"}"#, "/tmp/keep OnOverwrite /tmp/keep/a/b"),
-        (all, r#"{"write":"/tmp/keeper"}"#, "permit"),
+        (all, r#"{"write":"/tmp/store_retry"}"#, "permit"),
         (all, r#"{"many":["/tmp/a","/shared/b","/shared/c"]}"#, "* Always /shared/b; * Always /shared/c"),
         (all, r#"{"write":"/tmp/a","read":"/shared/b"}"#, "permit"),
         // What is denied is not asked about.

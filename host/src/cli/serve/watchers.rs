@@ -77,7 +77,7 @@ impl Watchers {
     }
 }
 
-/// Waits until the first of the channels is up: that another one is waited for is an ailment.
+/// Waits until the first of the channels is up: that another one is waited for is an problem.
 async fn await_any_up(channels: Vec<WatchedChannel>) {
     let mut waiting = JoinSet::new();
     for channel in channels {

@@ -3,12 +3,12 @@
 
 mod crashes;
 mod files;
-mod lanes;
 mod memory;
+mod queues;
 mod recent;
 
 use super::*;
-use crate::approvals::{self, ApprovalDisplay, Changing, Desk, NotShown};
+use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing, NotShown};
 use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, Unit};
@@ -170,7 +170,7 @@ impl ApprovalDisplay for Nothing {
 
 impl Channel for Paper {
     const NAME: &'static str = "paper";
-    const MANNERS: &'static ChannelLimits = &ChannelLimits {
+    const CHANNEL_LIMITS: &'static ChannelLimits = &ChannelLimits {
         text_units_max: 1000,
         caption_units_max: 0,
         first_text_carries_files: false,
@@ -373,9 +373,10 @@ impl World {
     /// The channel, as a program has it that has opened the engine so.
     fn started(&self, memory: &Memory) -> Arc<Paper> {
         let (store, stop): (Store, _) = (Arc::new(memory.clone()), Stop::default());
-        let keeper = StoreRetry::new(stop.soon.clone(), |_| {});
+        let store_retry = StoreRetry::new(stop.soon.clone(), |_| {});
         let rules = approvals::Rules { approvers: Vec::new(), expires: Duration::MAX, are_named: false };
-        let desk = Desk::new(store.clone(), (keeper.clone(), stop.clone()), "paper-1".into(), rules);
+        let approvals =
+            ApprovalService::new(store.clone(), (store_retry.clone(), stop.clone()), "paper-1".into(), rules);
         let provider = Arc::new(Echo(self.outside.clone()));
         let runner = Runner::new(
             provider,
@@ -387,10 +388,10 @@ impl World {
         let base = ChannelServices {
             store,
             channel: "paper-1".into(),
-            keeper,
+            store_retry,
             stop,
             runner: Arc::new(runner),
-            desk,
+            approvals,
             running: Arc::new(RunningTurns::default()),
             places: Arc::new(Semaphore::new(1)),
             blobs: BlobStore::open(&self.dir.path().join("blobs")).expect("a folder"),

@@ -35,7 +35,7 @@ impl TextTable {
     }
 
     /// The rows as lines.
-    pub(super) fn to_lines(self) -> String {
+    pub(super) fn into_lines(self) -> String {
         let columns = self.0.iter().map(Vec::len).max().unwrap_or(0);
         let mut widths = vec![0; columns];
         for (n, cell) in self.0.iter().flat_map(|row| row.iter().enumerate()) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::outbound::{MediaKind, units};
 
-const MANNERS: ChannelLimits = ChannelLimits {
+const CHANNEL_LIMITS: ChannelLimits = ChannelLimits {
     text_units_max: 20,
     caption_units_max: 5,
     first_text_carries_files: false,
@@ -53,7 +53,7 @@ fn line(part: &NewPart) -> String {
 fn check_opening(text: &str, list: &[&str], opening: FirstMessage, expected: &[&str]) {
     let text = Some(text.to_owned());
     let response = OutgoingResponse { text, attachments: files(list), ..OutgoingResponse::default() };
-    let parts: Vec<_> = plan(response, &MANNERS, opening).iter().map(line).collect();
+    let parts: Vec<_> = plan(response, &CHANNEL_LIMITS, opening).iter().map(line).collect();
     assert_eq!(parts, expected);
 }
 
@@ -69,7 +69,7 @@ fn text_comes_before_voice_before_attachments() {
         attachments: files(&["a=text/plain:1"]),
         ..OutgoingResponse::default()
     };
-    let parts: Vec<_> = plan(response, &MANNERS, FirstMessage::Fresh).iter().map(line).collect();
+    let parts: Vec<_> = plan(response, &CHANNEL_LIMITS, FirstMessage::Fresh).iter().map(line).collect();
     let voice = r#"voice: {"text":"spoken","is_shown":true}"#;
     assert_eq!(parts, ["text: hi", voice, "files: a as Document"]);
 }
@@ -146,8 +146,8 @@ fn what_the_channel_never_takes_is_told_in_the_text() {
         attachments: files(&["a=x/y:1001", "b=x/y:1000"]),
         ..OutgoingResponse::default()
     };
-    let manners = ChannelLimits { text_units_max: 200, ..MANNERS };
-    let parts: Vec<_> = plan(response, &manners, FirstMessage::Fresh).iter().map(line).collect();
+    let channel_limits = ChannelLimits { text_units_max: 200, ..CHANNEL_LIMITS };
+    let parts: Vec<_> = plan(response, &channel_limits, FirstMessage::Fresh).iter().map(line).collect();
     let told = "text: hi\na (~1KB) is too large to be sent here; files may have ~1KB.";
     assert_eq!(parts, [told, "files: b as Document", "refused: a as Document"]);
 }
@@ -158,15 +158,15 @@ fn an_answer_is_never_silence() {
     check("", &[], &[&empty]);
     check(" \n ", &[], &[&empty]);
     let two = OutgoingResponse::text("a\n\n\n\n\n\nb");
-    let manners = ChannelLimits { text_units_max: 2, ..MANNERS };
-    let parts: Vec<_> = plan(two, &manners, FirstMessage::Fresh).iter().map(line).collect();
+    let channel_limits = ChannelLimits { text_units_max: 2, ..CHANNEL_LIMITS };
+    let parts: Vec<_> = plan(two, &channel_limits, FirstMessage::Fresh).iter().map(line).collect();
     assert_eq!(parts, ["text: a\n", "text: \nb"]);
 }
 
 #[test]
 fn a_very_long_answer_says_how_much_is_missing() {
-    let manners = ChannelLimits { text_units_max: 4, ..MANNERS };
-    let planned = |text: String| plan(OutgoingResponse::text(text), &manners, FirstMessage::Fresh);
+    let channel_limits = ChannelLimits { text_units_max: 4, ..CHANNEL_LIMITS };
+    let planned = |text: String| plan(OutgoingResponse::text(text), &channel_limits, FirstMessage::Fresh);
     let parts = planned("x".repeat(100));
     assert_eq!(parts.len(), MESSAGES_MAX);
     assert_eq!(parts[19].body, "… The answer is too long: 24 more characters are not shown.");
@@ -175,22 +175,22 @@ fn a_very_long_answer_says_how_much_is_missing() {
 
 #[test]
 fn markdown_is_styled_from_where_it_begins_and_nothing_else_is() {
-    let planned = |text: &str, markdown_from, manners: &ChannelLimits| -> Vec<_> {
+    let planned = |text: &str, markdown_from, channel_limits: &ChannelLimits| -> Vec<_> {
         let text = Some(text.to_owned());
         let response = OutgoingResponse { text, markdown_from, ..OutgoingResponse::default() };
-        plan(response, manners, FirstMessage::Fresh).iter().map(line).collect()
+        plan(response, channel_limits, FirstMessage::Fresh).iter().map(line).collect()
     };
-    assert_eq!(planned("**b**", None, &MANNERS), ["text: **b**"]);
-    assert_eq!(planned("plain", Some(0), &MANNERS), ["text: plain"]);
+    assert_eq!(planned("**b**", None, &CHANNEL_LIMITS), ["text: **b**"]);
+    assert_eq!(planned("plain", Some(0), &CHANNEL_LIMITS), ["text: plain"]);
     assert_eq!(
-        planned("*n*\n**b**", Some(4), &MANNERS),
+        planned("*n*\n**b**", Some(4), &CHANNEL_LIMITS),
         [r#"rich: {"text":"*n*\nb","spans":[{"start":4,"end":5,"style":"bold"}]}"#]
     );
-    assert_eq!(planned("[a]: b", Some(0), &MANNERS), ["text: [a]: b"], "never an empty answer");
-    let manners = ChannelLimits { text_units_max: 4, ..MANNERS };
+    assert_eq!(planned("[a]: b", Some(0), &CHANNEL_LIMITS), ["text: [a]: b"], "never an empty answer");
+    let channel_limits = ChannelLimits { text_units_max: 4, ..CHANNEL_LIMITS };
     let pre = r#""style":{"pre":{"language":"x"}}}]}"#;
     assert_eq!(
-        planned("```x\naaa\nbb\n```\n", Some(0), &manners),
+        planned("```x\naaa\nbb\n```\n", Some(0), &channel_limits),
         [
             format!(r#"rich: {{"text":"aaa\n","spans":[{{"start":0,"end":4,{pre}"#),
             format!(r#"rich: {{"text":"bb","spans":[{{"start":0,"end":2,{pre}"#),
@@ -206,6 +206,7 @@ fn a_caption_keeps_its_styles() {
         attachments: files(&["a=image/jpeg:1"]),
         ..OutgoingResponse::default()
     };
-    let bundle = FileBundle::read(&plan(response, &MANNERS, FirstMessage::Fresh)[0].body).expect("a bundle");
+    let bundle =
+        FileBundle::read(&plan(response, &CHANNEL_LIMITS, FirstMessage::Fresh)[0].body).expect("a bundle");
     assert_eq!(bundle.words().expect("a caption"), markdown("*hi*"));
 }

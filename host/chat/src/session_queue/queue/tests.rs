@@ -53,7 +53,7 @@ fn one_lane_goes_one_by_one_and_others_beside_it() {
     assert_eq!(begin(&mut queue, now).as_deref(), Some("2"));
     queue.finished(&session("ann"));
     queue.finished(&session("topic"));
-    assert!(queue.lanes.is_empty() && queue.load() == 0, "idle lanes take no memory");
+    assert!(queue.queues.is_empty() && queue.load() == 0, "idle queues take no memory");
     assert_eq!(queue.next_read(), None, "nothing is looked for that cannot be there");
 }
 
@@ -130,16 +130,16 @@ fn what_a_crash_cut_off_comes_before_what_the_inbox_holds() {
     assert_eq!((queue.load(), begin(&mut queue, now)), (1, None), "older ones may wait in the inbox");
     assert_eq!(queue.next_read(), Some(InboxQuery::Sessions));
     queue.take_sessions(vec![session("ann"), session("ben")]);
-    assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ben"))), "the other lane is busy");
+    assert_eq!(queue.next_read(), Some(InboxQuery::Session(session("ben"))), "the other queue is busy");
     queue.push_message(session("ben"), message(7), now);
     queue.take_messages(session("ben"), vec![message(6), message(7)], now);
     assert_eq!(begin(&mut queue, now).as_deref(), Some("6"));
     queue.finished(&session("ann"));
-    assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ann"))));
+    assert_eq!(queue.next_read(), Some(InboxQuery::Session(session("ann"))));
     queue.note_unread();
     assert_eq!(
         queue.next_read(),
-        Some(InboxQuery::Lane(session("ann"))),
+        Some(InboxQuery::Session(session("ann"))),
         "what was not read is wanted still"
     );
     queue.take_messages(session("ann"), vec![message(4), message(5)], now);
@@ -150,9 +150,13 @@ fn what_a_crash_cut_off_comes_before_what_the_inbox_holds() {
     queue.finished(&session("ben"));
     assert_eq!(begin(&mut queue, now).as_deref(), Some("7"));
     queue.finished(&session("ben"));
-    assert_eq!(queue.next_read(), Some(InboxQuery::Lane(session("ben"))), "more had come while it was read");
+    assert_eq!(
+        queue.next_read(),
+        Some(InboxQuery::Session(session("ben"))),
+        "more had come while it was read"
+    );
     queue.take_messages(session("ben"), Vec::new(), now);
-    assert!(queue.lanes.is_empty() && queue.next_read().is_none());
+    assert!(queue.queues.is_empty() && queue.next_read().is_none());
 }
 
 /// The inbox, and what was done of it.
@@ -171,10 +175,10 @@ impl Model {
     fn read(&self, queue: &mut QueueState, now: Instant) {
         while let Some(wanted) = queue.next_read() {
             match wanted {
-                InboxQuery::Lane(lane) => {
-                    let of = self.waits.iter().filter(|(_, session)| **session == lane);
+                InboxQuery::Session(wanted) => {
+                    let of = self.waits.iter().filter(|(_, session)| **session == wanted);
                     let found = of.map(|(id, _)| message(*id)).take(LANE_UNITS_MAX).collect();
-                    queue.take_messages(lane, found, now);
+                    queue.take_messages(wanted, found, now);
                 }
                 InboxQuery::Sessions => {
                     let mut seen = BTreeSet::new();
@@ -182,8 +186,8 @@ impl Model {
                     queue.take_sessions(first.take(SESSIONS_READ_MAX).cloned().collect());
                 }
             }
-            assert!(queue.lanes.len() <= LANES_MAX);
-            assert!(queue.lanes.values().all(|lane| lane.queue.len() <= LANE_UNITS_MAX));
+            assert!(queue.queues.len() <= SESSIONS_QUEUED_MAX);
+            assert!(queue.queues.values().all(|queue| queue.queue.len() <= LANE_UNITS_MAX));
         }
     }
 
@@ -203,15 +207,15 @@ impl Model {
 #[test]
 fn whatever_comes_is_done_once_and_in_order_and_memory_is_bounded() {
     let (mut queue, mut model, now) = (opened(), Model::default(), Instant::now());
-    // One session writes far more than a lane holds, and its first message takes as long as all the
+    // One session writes far more than a queue holds, and its first message takes as long as all the
     // others.
     for id in 0..300 {
         model.comes(&mut queue, id, "ann", now);
     }
     let anns = model.begin(&mut queue, now);
     assert_eq!((anns.len(), queue.load()), (1, LANE_UNITS_MAX));
-    // More sessions than there are lanes, each with three messages.
-    let many = LANES_MAX as i64 + 100;
+    // More sessions than there are queues, each with three messages.
+    let many = SESSIONS_QUEUED_MAX as i64 + 100;
     let mut busy = Vec::new();
     for id in 0..3 * many {
         model.comes(&mut queue, 1000 + id, &format!("s{}", id % many), now);
@@ -240,7 +244,7 @@ fn whatever_comes_is_done_once_and_in_order_and_memory_is_bounded() {
         let Some(session) = begun.first() else { break };
         queue.finished(session);
     }
-    assert!(model.waits.is_empty() && queue.lanes.is_empty() && queue.load() == 0);
+    assert!(model.waits.is_empty() && queue.queues.is_empty() && queue.load() == 0);
     assert_eq!(model.done.len() as i64, many + 1);
     for (session, done) in &model.done {
         assert!(done.is_sorted(), "{session}: {done:?}");

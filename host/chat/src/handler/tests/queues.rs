@@ -1,4 +1,4 @@
-//! A channel's work through the lanes, and how a person stops it.
+//! A channel's work through the queues, and how a person stops it.
 
 use super::*;
 use tokio::sync::{mpsc, watch};
@@ -9,15 +9,15 @@ async fn what_runs_is_stopped_by_a_message_that_waits_for_nothing() {
     let paper = world.started(&world.memory);
     let (_papers, current) = watch::channel(paper.clone());
     let (arrivals, queue) = mpsc::channel(16);
-    let lanes = tokio::spawn(incoming::lanes(current, Duration::from_secs(1)).run(queue));
+    let queues = tokio::spawn(incoming::queues(current, Duration::from_secs(1)).run(queue));
     for arrival in incoming::load_left(&*paper).await.expect("the store") {
-        arrivals.send(arrival).await.expect("the lanes run");
+        arrivals.send(arrival).await.expect("the queues run");
     }
     let bring = async |letters: &[Letter]| {
         let (base, batch) = (paper.base(), batch(&paper, letters));
         let persisted = base.store.persist(&base.channel, batch.clone()).await.expect("kept");
         for arrival in incoming::from_batch(&*paper, &batch, persisted) {
-            arrivals.send(arrival).await.expect("the lanes run");
+            arrivals.send(arrival).await.expect("the queues run");
         }
     };
     bring(&[says(1, "wait", None), says(2, "next", Some("a"))]).await;
@@ -36,5 +36,5 @@ async fn what_runs_is_stopped_by_a_message_that_waits_for_nothing() {
     }
     assert_eq!(world.read()[2], "attic: Nothing is running here.");
     paper.base().stop.soon.cancel();
-    lanes.await.expect("no panic");
+    queues.await.expect("no panic");
 }

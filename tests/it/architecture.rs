@@ -8,6 +8,7 @@
 mod alike;
 mod claims;
 mod limits;
+mod names;
 mod rooms;
 mod shape;
 

@@ -1,4 +1,4 @@
-//! The approval approvals: a call that waits for a person is shown on a channel's board and is decided
+//! Approvals: a call that waits for a person is shown on a channel's board and is decided
 //! here, in the store, through restarts. Who may decide, until when, and what is said of it is the
 //! same on every channel.
 //!

@@ -1,8 +1,8 @@
 //! What every channel does alike: from a message that a channel has brought to a reply that is out.
 //!
 //! ```text
-//! channel ─► answering ─► queues: the order of a session's turns ─► the turn (cofferdam-agent)
-//!               │           │  alive, live, newest: what people see meanwhile; approvals: whom a call waits for
+//! channel ─► handler ─► session_queue: the order of a session's turns ─► the turn (cofferdam-agent)
+//!               │           │  activity, live_status: what people see meanwhile; approvals
 //! channel ◄─ outbound ◄─────┘
 //! ```
 //!

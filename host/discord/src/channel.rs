@@ -1,4 +1,4 @@
-//! What answering asks of a channel, for Discord: reading its messages, and where answers are said
+//! What the handler asks of a channel, for Discord: reading its messages, and where answers are said
 //! and shown.
 
 use super::api::{BucketWait, RequestBody};

@@ -99,7 +99,7 @@ impl Default for Timing {
 
 /// Why the section is refused. No message repeats a token.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
+pub enum DiscordConfigError {
     /// There is no token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -124,7 +124,7 @@ pub enum ConfigError {
     Deaf(i64),
 }
 
-impl ConfigError {
+impl DiscordConfigError {
     /// The key that it is about, with its sections.
     pub fn key(&self) -> String {
         let name = match self {
@@ -142,13 +142,13 @@ impl Config {
     /// Checks everything but the token.
     ///
     /// # Errors
-    /// [`ConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    /// [`DiscordConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), DiscordConfigError> {
         self.token_at().check()?;
         check_groups(TOKEN.section, "guild", (&self.guilds, self.other_guilds))?;
         let deaf = |guild: &Group| !guild.mention_required && guild.members != GroupMembers::None;
         if let Some((id, _)) = self.guilds.iter().find(|(_, guild)| deaf(guild) && !self.message_content) {
-            return Err(ConfigError::Deaf(*id));
+            return Err(DiscordConfigError::Deaf(*id));
         }
         check_users(&self.allowed_users, &self.approvers, self.pairing_expires)?;
         self.address()?;
@@ -158,8 +158,8 @@ impl Config {
     /// The token, from its file or this process's environment.
     ///
     /// # Errors
-    /// [`ConfigError`], which names the file or variable.
-    pub fn token(&self) -> Result<BotToken, ConfigError> {
+    /// [`DiscordConfigError`], which names the file or variable.
+    pub fn token(&self) -> Result<BotToken, DiscordConfigError> {
         Ok(self.token_at().read(BotToken::parse)?)
     }
 
@@ -185,18 +185,18 @@ impl Config {
     }
 
     /// The API's address.
-    pub(super) fn address(&self) -> Result<Address, ConfigError> {
+    pub(super) fn address(&self) -> Result<Address, DiscordConfigError> {
         Ok(Address::parse(&self.api_url)?)
     }
 
     /// What stands in for the files' hosts.
-    pub(super) fn cdn(&self) -> Result<Option<Address>, ConfigError> {
+    pub(super) fn cdn(&self) -> Result<Option<Address>, DiscordConfigError> {
         let Some(text) = &self.cdn_url else { return Ok(None) };
-        let address = Address::parse(text).map_err(ConfigError::CdnUrl)?;
+        let address = Address::parse(text).map_err(DiscordConfigError::CdnUrl)?;
         if address.reach == ServerScope::Loopback {
             Ok(Some(address))
         } else {
-            Err(ConfigError::CdnElsewhere)
+            Err(DiscordConfigError::CdnElsewhere)
         }
     }
 }

@@ -2,7 +2,7 @@
 //! between.
 //!
 //! ```text
-//! gateway ─► connection ─► take ─► inbox ─► queues ─► answering ─► prepare, file, turn ─► outbound ─► send
+//! gateway ─► connection ─► events ─► inbox ─► queues ─► handler ─► prepare, file, turn ─► outbound ─► send
 //! life       one socket    judged  durable  order    one unit     pure                   durable
 //! ```
 //!
@@ -43,7 +43,7 @@ mod text;
 mod token;
 mod wire;
 
-pub use config::{Config, ConfigError, Timing};
+pub use config::{Config, DiscordConfigError, Timing};
 pub use probe::{BotFacts, Obstacle, examine, permissions};
 pub use token::BotToken;
 
@@ -95,7 +95,7 @@ pub enum ServeError {
     },
     /// The section of the configuration is wrong.
     #[error("[channels.discord] {0}")]
-    Config(#[from] ConfigError),
+    Config(#[from] DiscordConfigError),
     /// The HTTP client does not start.
     #[error("the HTTP client does not start: {0}")]
     Client(String),

@@ -58,7 +58,7 @@ pub fn log(findings: &[SarifFinding]) -> Value {
 }
 
 fn describe_rule(rule: Rule) -> Value {
-    let (short, help) = rule.told();
+    let (short, help) = rule.describe();
     json!({
         "id": rule.id(),
         "shortDescription": { "text": text(short) },
@@ -119,7 +119,7 @@ mod tests {
             let id = rule.id();
             assert!(id.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{id}");
             assert!(!Rule::ALL[..at].iter().any(|before| before.id() == id), "{id} twice");
-            let (short, help) = rule.told();
+            let (short, help) = rule.describe();
             assert!(short.ends_with('.') && help.ends_with('.') && short.len() < 255, "{id}");
         }
     }

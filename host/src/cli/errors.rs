@@ -41,16 +41,16 @@ fn key(config: &Config, error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(UnusableKey { key, .. }) = error.downcast_ref() {
         return Some(key.clone());
     }
-    if let Some(error) = error.downcast_ref::<telegram::ConfigError>() {
+    if let Some(error) = error.downcast_ref::<telegram::TelegramConfigError>() {
         return Some(error.key());
     }
-    if let Some(error) = error.downcast_ref::<discord::ConfigError>() {
+    if let Some(error) = error.downcast_ref::<discord::DiscordConfigError>() {
         return Some(error.key());
     }
-    if let Some(error) = error.downcast_ref::<llm::ConfigError>() {
+    if let Some(error) = error.downcast_ref::<llm::ProviderConfigError>() {
         return Some(error.key().to_owned());
     }
-    if let Some(error) = error.downcast_ref::<voice::ConfigError>() {
+    if let Some(error) = error.downcast_ref::<voice::VoiceConfigError>() {
         return Some(error.key().to_owned());
     }
     if error.downcast_ref::<CaFileError>().is_some() {

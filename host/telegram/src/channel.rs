@@ -1,4 +1,4 @@
-//! What answering asks of a channel, for Telegram: reading its updates, and where answers are said
+//! What the handler asks of a channel, for Telegram: reading its updates, and where answers are said
 //! and shown.
 
 use super::approvals::{ApprovalTarget, take_choices};

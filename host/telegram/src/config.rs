@@ -108,7 +108,7 @@ impl Default for Timing {
 
 /// Why the section is refused. No message repeats a token.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
+pub enum TelegramConfigError {
     /// There is no token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -120,7 +120,7 @@ pub enum ConfigError {
     Users(#[from] UsersError),
 }
 
-impl ConfigError {
+impl TelegramConfigError {
     /// The key that it is about, with its sections.
     pub fn key(&self) -> String {
         let name = match self {
@@ -145,8 +145,8 @@ impl Config {
     /// Checks everything but the token.
     ///
     /// # Errors
-    /// [`ConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    /// [`TelegramConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), TelegramConfigError> {
         self.token_at().check()?;
         check_groups(TOKEN.section, "group", (&self.groups, self.other_groups))?;
         check_users(&self.allowed_users, &self.approvers, self.pairing_expires)?;
@@ -156,8 +156,8 @@ impl Config {
     /// The token, from its file or this process's environment.
     ///
     /// # Errors
-    /// [`ConfigError`], which names the file or variable.
-    pub fn token(&self) -> Result<BotToken, ConfigError> {
+    /// [`TelegramConfigError`], which names the file or variable.
+    pub fn token(&self) -> Result<BotToken, TelegramConfigError> {
         Ok(self.token_at().read(BotToken::parse)?)
     }
 
@@ -176,7 +176,7 @@ impl Config {
     }
 
     /// The Bot API's address.
-    pub(super) fn address(&self) -> Result<Address, ConfigError> {
+    pub(super) fn address(&self) -> Result<Address, TelegramConfigError> {
         Ok(Address::parse(&self.api_url)?)
     }
 }

@@ -1,7 +1,7 @@
 //! The Telegram channel: long polling in, one reply a turn out, nothing lost or doubled in between.
 //!
 //! ```text
-//! poll ─► admit ─► inbox ─► queues ─► answering ─► prepare, download, turn ─► outbound ─► send
+//! poll ─► admission ─► inbox ─► queues ─► handler ─► prepare, download, turn ─► outbound ─► send
 //!         sender   durable  order    one unit     pure                       durable
 //! ```
 //!
@@ -51,7 +51,7 @@ mod upload;
 mod wire;
 mod words;
 
-pub use config::{Config, ConfigError, FloodLimits, Timing};
+pub use config::{Config, FloodLimits, TelegramConfigError, Timing};
 pub use probe::probe_account;
 pub use token::BotToken;
 
@@ -93,7 +93,7 @@ pub enum ServeError {
     },
     /// The section of the configuration is wrong.
     #[error("[channels.telegram] {0}")]
-    Config(#[from] ConfigError),
+    Config(#[from] TelegramConfigError),
     /// The HTTP client does not start.
     #[error("the HTTP client does not start: {0}")]
     Client(String),

@@ -67,7 +67,7 @@ const MODEL_BYTES_MAX: usize = 200;
 
 /// Why the section is refused. No message repeats a key.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
+pub enum ProviderConfigError {
     /// A key that only concerns models.
     #[error(
         "{name} has no effect with kind = \"commands\"; take it out, or write kind = \"openai-chat\", \"openai-responses\" or \"anthropic\"",
@@ -128,7 +128,7 @@ pub enum ConfigError {
     Client(String),
 }
 
-impl ConfigError {
+impl ProviderConfigError {
     /// The key that it is about, with its section.
     pub fn key(&self) -> &'static str {
         match self {
@@ -194,20 +194,20 @@ impl Config {
     /// Checks everything but what the key and the instructions hold.
     ///
     /// # Errors
-    /// [`ConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    /// [`ProviderConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), ProviderConfigError> {
         if self.kind == ProviderKind::Commands {
-            return self.first_key().map_or(Ok(()), |key| Err(ConfigError::WithoutModel(key)));
+            return self.first_key().map_or(Ok(()), |key| Err(ProviderConfigError::WithoutModel(key)));
         }
         let address = self.address()?;
         self.model()?;
         self.check_key(&address)?;
         if let Some(other) = self.accepted_types().into_iter().find(|pattern| !is_shown(pattern)) {
-            return Err(ConfigError::Accepts(one_line(&other, 80)));
+            return Err(ProviderConfigError::Accepts(one_line(&other, 80)));
         }
         match self.max_output_tokens() {
             1..=OUTPUT_TOKENS_MAX => Ok(()),
-            other => Err(ConfigError::Tokens(other)),
+            other => Err(ProviderConfigError::Tokens(other)),
         }
     }
 
@@ -225,23 +225,23 @@ impl Config {
         keys.into_iter().find(|(_, written)| *written).map(|(key, _)| key)
     }
 
-    fn check_key(&self, address: &Address) -> Result<(), ConfigError> {
+    fn check_key(&self, address: &Address) -> Result<(), ProviderConfigError> {
         let example = self.kind.defaults().key_env;
         match (&self.api_key_env, &self.api_key_file) {
-            (Some(_), Some(_)) => Err(ConfigError::KeyTwice),
-            (Some(name), None) if !is_variable_name(name) => Err(ConfigError::KeyEnv(example)),
+            (Some(_), Some(_)) => Err(ProviderConfigError::KeyTwice),
+            (Some(name), None) if !is_variable_name(name) => Err(ProviderConfigError::KeyEnv(example)),
             (None, None) if address.reach == ServerScope::Remote => {
                 let host = one_line(address.url.host_str().unwrap_or_default(), 200);
-                Err(ConfigError::KeyMissing(host, example))
+                Err(ProviderConfigError::KeyMissing(host, example))
             }
             _ => Ok(()),
         }
     }
 
     /// The server's address.
-    pub(super) fn address(&self) -> Result<Address, ConfigError> {
+    pub(super) fn address(&self) -> Result<Address, ProviderConfigError> {
         let example = self.kind.defaults().base_url;
-        Address::parse(self.base_url()).map_err(|bad| ConfigError::BaseUrl(bad, example))
+        Address::parse(self.base_url()).map_err(|bad| ProviderConfigError::BaseUrl(bad, example))
     }
 
     /// The server's TCP port; none where there is no server.
@@ -266,18 +266,18 @@ impl Config {
     }
 
     /// The model's name.
-    pub(super) fn model(&self) -> Result<&str, ConfigError> {
+    pub(super) fn model(&self) -> Result<&str, ProviderConfigError> {
         let example = self.kind.defaults().model;
-        let name = self.model.as_deref().ok_or(ConfigError::ModelMissing(example))?;
+        let name = self.model.as_deref().ok_or(ProviderConfigError::ModelMissing(example))?;
         let sound = (1..=MODEL_BYTES_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
-        if sound { Ok(name) } else { Err(ConfigError::Model(one_line(name, 80), example)) }
+        if sound { Ok(name) } else { Err(ProviderConfigError::Model(one_line(name, 80), example)) }
     }
 
     /// The key, from this process's environment or the file; none where none is needed.
     ///
     /// # Errors
-    /// [`ConfigError`], which names the variable or file.
-    pub fn key(&self) -> Result<Option<Secret>, ConfigError> {
+    /// [`ProviderConfigError`], which names the variable or file.
+    pub fn key(&self) -> Result<Option<Secret>, ProviderConfigError> {
         match (&self.api_key_env, &self.api_key_file) {
             (Some(name), _) => key::from_environment(name, std::env::var(name).ok()).map(Some),
             (None, Some(file)) => key::from_file(file).map(Some),
@@ -286,9 +286,9 @@ impl Config {
     }
 
     /// What the operator's file tells the model; empty without one.
-    pub(super) fn instructions(&self) -> Result<String, ConfigError> {
+    pub(super) fn instructions(&self) -> Result<String, ProviderConfigError> {
         let Some(file) = &self.instructions_file else { return Ok(String::new()) };
-        read_instructions(file).map_err(|cause| ConfigError::Instructions {
+        read_instructions(file).map_err(|cause| ProviderConfigError::Instructions {
             file: file.display().to_string(),
             cause: cause.to_string(),
         })

@@ -1,7 +1,7 @@
 //! The key of a model's server, from a variable or a file of the operator's alone. No message
 //! repeats any of it.
 
-use super::config::ConfigError;
+use super::config::ProviderConfigError;
 use crate::server::{SECRET_BYTES_MAX, read_secret};
 use cofferdam_core::secret::Secret;
 use std::path::Path;
@@ -9,20 +9,21 @@ use std::path::Path;
 /// The key in an environment variable.
 ///
 /// # Errors
-/// [`ConfigError`], which names the variable.
-pub(super) fn from_environment(name: &str, value: Option<String>) -> Result<Secret, ConfigError> {
+/// [`ProviderConfigError`], which names the variable.
+pub(super) fn from_environment(name: &str, value: Option<String>) -> Result<Secret, ProviderConfigError> {
     let value = value.filter(|value| !value.trim().is_empty());
-    let value = value.ok_or_else(|| ConfigError::KeyVariable(name.to_owned()))?;
-    check_key(&value).ok_or_else(|| ConfigError::KeyMalformed(format!("the environment variable {name}")))
+    let value = value.ok_or_else(|| ProviderConfigError::KeyVariable(name.to_owned()))?;
+    check_key(&value)
+        .ok_or_else(|| ProviderConfigError::KeyMalformed(format!("the environment variable {name}")))
 }
 
 /// The key in a file that its owner alone can read.
 ///
 /// # Errors
-/// [`ConfigError`], among others when anybody else has a permission on the file.
-pub(super) fn from_file(path: &Path) -> Result<Secret, ConfigError> {
+/// [`ProviderConfigError`], among others when anybody else has a permission on the file.
+pub(super) fn from_file(path: &Path) -> Result<Secret, ProviderConfigError> {
     let text = read_secret(path)?;
-    check_key(&text).ok_or_else(|| ConfigError::KeyMalformed(path.display().to_string()))
+    check_key(&text).ok_or_else(|| ProviderConfigError::KeyMalformed(path.display().to_string()))
 }
 
 /// A key without the blanks around it; none if it could not stand in a header.

@@ -31,7 +31,7 @@ mod responses;
 mod tests;
 mod timeouts;
 
-pub use config::{Config, ConfigError, ProviderKind};
+pub use config::{Config, ProviderConfigError, ProviderKind};
 pub use key::check_key as checked_key;
 pub use parts::PARTS_BYTES_MAX;
 pub use probe::{KeyStanding, ModelStanding, ProbeError, Probed, ServerFacts, probe};
@@ -57,8 +57,8 @@ pub struct Answering {
 /// process may no longer do, and contacts nobody.
 ///
 /// # Errors
-/// [`ConfigError`] when the key or the instructions are not there.
-pub fn open(config: &Config) -> Result<Answering, ConfigError> {
+/// [`ProviderConfigError`] when the key or the instructions are not there.
+pub fn open(config: &Config) -> Result<Answering, ProviderConfigError> {
     let instructions = config.instructions()?;
     let spare = config.spare_help_chars;
     let (provider, commands): (Arc<dyn Provider>, Arc<dyn Provider>) = match config.kind {

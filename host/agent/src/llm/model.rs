@@ -3,7 +3,7 @@
 
 use super::anthropic::Anthropic;
 use super::chat::Chat;
-use super::config::{Config, ConfigError, ProviderKind};
+use super::config::{Config, ProviderConfigError, ProviderKind};
 use super::dialect::Dialect;
 use super::failure::AttemptFailure;
 use super::http::{ModelRequest, ModelServer, PromptMedia};
@@ -30,8 +30,8 @@ impl ModelProvider {
     /// The configured model. Reads the key, and contacts nobody.
     ///
     /// # Errors
-    /// [`ConfigError`].
-    pub(super) fn open(config: &Config) -> Result<Self, ConfigError> {
+    /// [`ProviderConfigError`].
+    pub(super) fn open(config: &Config) -> Result<Self, ProviderConfigError> {
         let address = config.address()?;
         let dialect: Box<dyn Dialect> = match config.kind {
             ProviderKind::Commands | ProviderKind::OpenaiChat => Box::new(Chat::at(&address)),
@@ -40,7 +40,7 @@ impl ModelProvider {
         };
         let server = ModelServer::new(address, config.key()?, config.patience);
         Ok(Self {
-            server: server.map_err(|error| ConfigError::Client(error.to_string()))?,
+            server: server.map_err(|error| ProviderConfigError::Client(error.to_string()))?,
             dialect,
             name: config.model()?.to_owned(),
             accepts: config.accepted_types(),

@@ -3,7 +3,7 @@
 
 use super::anthropic::Anthropic;
 use super::chat::Chat;
-use super::config::{Config, ConfigError, ProviderKind};
+use super::config::{Config, ProviderConfigError, ProviderKind};
 use super::dialect::Dialect;
 use super::failure::AttemptFailure;
 use super::http::ModelServer;
@@ -113,7 +113,7 @@ impl ProbeRequest {
         Some(Self::open(config, key).map_err(|error| error.to_string()))
     }
 
-    fn open(config: &Config, key: Option<Secret>) -> Result<Self, ConfigError> {
+    fn open(config: &Config, key: Option<Secret>) -> Result<Self, ProviderConfigError> {
         let address = config.address()?;
         let model = config.model()?.to_owned();
         let (dialect, path): (Box<dyn Dialect>, String) = match config.kind {
@@ -127,7 +127,7 @@ impl ProbeRequest {
             ProviderKind::Anthropic => (Box::new(Anthropic), format!("{ANTHROPIC_LIST}/{model}")),
         };
         let server = ModelServer::new(address, key.clone(), config.patience);
-        let server = server.map_err(|error| ConfigError::Client(error.to_string()))?;
+        let server = server.map_err(|error| ProviderConfigError::Client(error.to_string()))?;
         Ok(Self { server, dialect, key, path, model })
     }
 

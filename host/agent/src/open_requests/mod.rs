@@ -1,4 +1,4 @@
-//! The bus: who is being answered now, and how far one request may reach another. Commands and what
+//! Open requests: who is being answered now, and how far one request may reach another. Commands and what
 //! they come to are rows of the store ([`cofferdam_store`]), which outlive the process; nothing is
 //! kept here.
 //!

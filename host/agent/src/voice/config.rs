@@ -42,12 +42,12 @@ pub struct SpeechConfig {
 /// Why a section is refused. No message repeats a key.
 #[derive(Debug, thiserror::Error)]
 #[error("{said}")]
-pub struct ConfigError {
+pub struct VoiceConfigError {
     key: String,
     said: String,
 }
 
-impl ConfigError {
+impl VoiceConfigError {
     /// The key that it is about, with its section.
     pub fn key(&self) -> &str {
         &self.key
@@ -68,8 +68,8 @@ impl TranscriptionConfig {
     /// Checks everything but what the key holds.
     ///
     /// # Errors
-    /// [`ConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    /// [`VoiceConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), VoiceConfigError> {
         if !self.is_on() {
             return Ok(());
         }
@@ -90,8 +90,8 @@ impl TranscriptionConfig {
     /// The key, from this process's environment; none where none is needed.
     ///
     /// # Errors
-    /// [`ConfigError`], which names the variable.
-    pub fn key(&self) -> Result<Option<Secret>, ConfigError> {
+    /// [`VoiceConfigError`], which names the variable.
+    pub fn key(&self) -> Result<Option<Secret>, VoiceConfigError> {
         self.table().key()
     }
 
@@ -110,8 +110,8 @@ impl SpeechConfig {
     /// Checks everything but what the key holds.
     ///
     /// # Errors
-    /// [`ConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    /// [`VoiceConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), VoiceConfigError> {
         if !self.is_on() {
             return Ok(());
         }
@@ -133,8 +133,8 @@ impl SpeechConfig {
     /// The key, from this process's environment; none where none is needed.
     ///
     /// # Errors
-    /// [`ConfigError`], which names the variable.
-    pub fn key(&self) -> Result<Option<Secret>, ConfigError> {
+    /// [`VoiceConfigError`], which names the variable.
+    pub fn key(&self) -> Result<Option<Secret>, VoiceConfigError> {
         self.table().key()
     }
 
@@ -153,12 +153,12 @@ pub(super) struct VoiceTable<'a> {
 }
 
 impl VoiceTable<'_> {
-    pub(super) fn refuse(&self, key: &str, said: String) -> ConfigError {
-        ConfigError { key: format!("{}.{key}", self.section), said }
+    pub(super) fn refuse(&self, key: &str, said: String) -> VoiceConfigError {
+        VoiceConfigError { key: format!("{}.{key}", self.section), said }
     }
 
     /// A name that the server knows.
-    fn name(&self, key: &str, name: Option<&str>, example: &str) -> Result<(), ConfigError> {
+    fn name(&self, key: &str, name: Option<&str>, example: &str) -> Result<(), VoiceConfigError> {
         let Some(name) = name else {
             return Err(self.refuse(
                 key,
@@ -173,12 +173,12 @@ impl VoiceTable<'_> {
         Err(self.refuse(key, format!("{key}: {name:?} is not a name; write e.g. {key} = \"{example}\"")))
     }
 
-    pub(super) fn address(&self) -> Result<Address, ConfigError> {
+    pub(super) fn address(&self) -> Result<Address, VoiceConfigError> {
         let wrong = |bad| self.refuse("base_url", format!("base_url: {bad}; write e.g. \"{BASE_URL}\""));
         Address::parse(self.base_url).map_err(wrong)
     }
 
-    fn check(&self) -> Result<(), ConfigError> {
+    fn check(&self) -> Result<(), VoiceConfigError> {
         let address = self.address()?;
         match self.api_key_env {
             // Perhaps the key itself, so it is not repeated.
@@ -202,7 +202,7 @@ impl VoiceTable<'_> {
         }
     }
 
-    fn key(&self) -> Result<Option<Secret>, ConfigError> {
+    fn key(&self) -> Result<Option<Secret>, VoiceConfigError> {
         let Some(name) = self.api_key_env else { return Ok(None) };
         let value = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let Some(value) = value else {

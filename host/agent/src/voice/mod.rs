@@ -11,7 +11,7 @@ mod speech;
 mod tests;
 mod transcription;
 
-pub use config::{ConfigError, SpeechConfig, TranscriptionConfig};
+pub use config::{SpeechConfig, TranscriptionConfig, VoiceConfigError};
 pub use server::{VOICE_ATTEMPTS_MAX, VoiceError, VoiceTimeouts};
 pub use speech::{SPEECH_BYTES_MAX, SPOKEN_CHARS_MAX, Speech};
 pub use transcription::{TRANSCRIBED_BYTES_MAX, TRANSCRIPT_BYTES_MAX, Transcription};
@@ -29,8 +29,11 @@ impl Voice {
     /// What these sections ask for. Reads the keys, and contacts nobody.
     ///
     /// # Errors
-    /// [`ConfigError`].
-    pub fn open(transcription: &TranscriptionConfig, speech: &SpeechConfig) -> Result<Self, ConfigError> {
+    /// [`VoiceConfigError`].
+    pub fn open(
+        transcription: &TranscriptionConfig,
+        speech: &SpeechConfig,
+    ) -> Result<Self, VoiceConfigError> {
         Ok(Self { transcription: Transcription::open(transcription)?, speech: Speech::open(speech)? })
     }
 }

@@ -1,7 +1,7 @@
 //! A server that listens or speaks: one request, asked again once where time may heal a failure,
 //! its answer bounded in time and bytes.
 
-use super::config::{ConfigError, VoiceTable};
+use super::config::{VoiceConfigError, VoiceTable};
 use crate::server::{Address, Backoff, client, read_whole};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
@@ -72,7 +72,7 @@ impl VoiceEndpoint {
         written: VoiceTable<'_>,
         key: Option<Secret>,
         (name, patience): (&'static str, VoiceTimeouts),
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, VoiceConfigError> {
         let address = written.address()?;
         let built = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();
         let no_client = |error: reqwest::Error| {

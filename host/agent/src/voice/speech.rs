@@ -1,6 +1,6 @@
 //! Speech of a text: `/audio/speech`, as Opus in Ogg, which every channel plays.
 
-use super::config::{ConfigError, SpeechConfig};
+use super::config::{SpeechConfig, VoiceConfigError};
 use super::server::{VoiceEndpoint, VoiceError};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ pub struct Speech {
 
 impl Speech {
     /// What the section asks for; none where it is off.
-    pub(super) fn open(config: &SpeechConfig) -> Result<Option<Self>, ConfigError> {
+    pub(super) fn open(config: &SpeechConfig) -> Result<Option<Self>, VoiceConfigError> {
         config.check()?;
         let (Some(model), Some(voice)) = (config.model.clone(), config.voice.clone()) else {
             return Ok(None);

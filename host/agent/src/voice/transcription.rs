@@ -1,6 +1,6 @@
 //! Text of what somebody has said: `/audio/transcriptions`.
 
-use super::config::{ConfigError, TranscriptionConfig};
+use super::config::{TranscriptionConfig, VoiceConfigError};
 use super::server::{VoiceEndpoint, VoiceError};
 use bytes::Bytes;
 use reqwest::multipart::{Form, Part};
@@ -20,7 +20,7 @@ pub struct Transcription {
 
 impl Transcription {
     /// What the section asks for; none where it is off.
-    pub(super) fn open(config: &TranscriptionConfig) -> Result<Option<Self>, ConfigError> {
+    pub(super) fn open(config: &TranscriptionConfig) -> Result<Option<Self>, VoiceConfigError> {
         config.check()?;
         let Some(model) = config.model.clone().filter(|_| config.is_on()) else { return Ok(None) };
         let server = VoiceEndpoint::open(config.table(), config.key()?, ("transcription", config.patience))?;

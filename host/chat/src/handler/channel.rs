@@ -1,4 +1,4 @@
-//! What a channel does for answering that only it can do: read its messages, and reach the people
+//! What only a channel itself can do for the handler: read its messages, and reach the people
 //! who wrote them.
 
 use super::ChannelServices;

@@ -1,11 +1,11 @@
-//! Answering: from a message that a channel has brought to a reply that is out, through every crash
+//! From a message that a channel has brought to a reply that is out, through every crash
 //! in between. The same for every channel; what only a channel can do it does behind [`Channel`].
 //!
 //! ```text
-//! channel ─► arrivals ─► queues (turn/) ─► unit ─► the turn (turn/) ─► reply (outbound/)
+//! channel ─► incoming ─► session_queue ─► turn ─► the turn (cofferdam-agent) ─► reply (outbound)
 //!                                          │
-//!                  files, recent, mailbox ─┘  the files that a message means, what is noted of them, what is said to
-//!                                             the turn while it runs
+//!                  files, recent, mailbox ─┘  the files that a message means, what is noted of them,
+//!                                             what is said to the turn while it runs
 //! ```
 //!
 //! It joins `turn` with `outbound` and knows no platform: what a message is, and where bytes come

@@ -21,7 +21,7 @@ macro_rules! rules {
             }
 
             /// What it is in a sentence, and what to do.
-            pub(super) fn told(self) -> (&'static str, &'static str) {
+            pub(super) fn describe(self) -> (&'static str, &'static str) {
                 match self { $(Self::$name => ($short, $help),)* }
             }
 

@@ -4,15 +4,13 @@
 
 use super::finding::DoctorFinding;
 use crate::config::Config;
-use cofferdam_agent::llm::{
-    self, ConfigError as ModelError, KeyStanding, ModelStanding, Probed, ServerFacts,
-};
+use cofferdam_agent::llm::{self, KeyStanding, ModelStanding, Probed, ProviderConfigError, ServerFacts};
 use cofferdam_agent::server::SecretFileError;
 use cofferdam_chat::setup::{ProbeError, ProbeResponse, TokenError};
 use cofferdam_core::text::one_line;
-use cofferdam_discord::{self as discord, BotFacts, ConfigError as DiscordError, Obstacle};
+use cofferdam_discord::{self as discord, BotFacts, DiscordConfigError, Obstacle};
 use cofferdam_egress::Authorities;
-use cofferdam_telegram::{self as telegram, ConfigError as TelegramError};
+use cofferdam_telegram::{self as telegram, TelegramConfigError};
 use serde::Serialize;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -116,30 +114,30 @@ pub(super) fn ask(config: &Config, reach: ContactChoice, findings: &mut Vec<Doct
     PendingProbes { offline, answers }
 }
 
-fn mend_token(error: &TelegramError) -> String {
+fn mend_token(error: &TelegramConfigError) -> String {
     match error {
-        TelegramError::Token(TokenError::Missing(name, _)) => {
+        TelegramConfigError::Token(TokenError::Missing(name, _)) => {
             format!("export {name}=… (from @BotFather), where serve is started")
         }
-        TelegramError::Token(TokenError::File(file)) => mend_file(file),
+        TelegramConfigError::Token(TokenError::File(file)) => mend_file(file),
         _ => "ask @BotFather: /mybots, API Token".to_owned(),
     }
 }
 
-fn mend_discord(error: &DiscordError) -> String {
+fn mend_discord(error: &DiscordConfigError) -> String {
     match error {
-        DiscordError::Token(TokenError::Missing(name, _)) => {
+        DiscordConfigError::Token(TokenError::Missing(name, _)) => {
             format!("export {name}=… (from Discord's Developer Portal, Bot), where serve is started")
         }
-        DiscordError::Token(TokenError::File(file)) => mend_file(file),
+        DiscordConfigError::Token(TokenError::File(file)) => mend_file(file),
         _ => "Discord's Developer Portal: Bot, Reset Token".to_owned(),
     }
 }
 
-fn mend_key(error: &ModelError) -> String {
+fn mend_key(error: &ProviderConfigError) -> String {
     match error {
-        ModelError::KeyVariable(name) => format!("export {name}=…, where serve is started"),
-        ModelError::KeyFile(file) => mend_file(file),
+        ProviderConfigError::KeyVariable(name) => format!("export {name}=…, where serve is started"),
+        ProviderConfigError::KeyFile(file) => mend_file(file),
         _ => "copy the key again from where it was made".to_owned(),
     }
 }

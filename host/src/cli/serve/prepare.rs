@@ -83,9 +83,10 @@ pub(in crate::cli) fn open_outside(
     }
     let telegram = config.telegram.as_ref().map(|telegram| Ok((telegram, telegram.token()?))).transpose();
     let telegram =
-        telegram.map_err(|error: telegram::ConfigError| refused(PrepareStep::Token)(error.into()))?;
+        telegram.map_err(|error: telegram::TelegramConfigError| refused(PrepareStep::Token)(error.into()))?;
     let discord = config.discord.as_ref().map(|discord| Ok((discord, discord.token()?))).transpose();
-    let discord = discord.map_err(|error: discord::ConfigError| refused(PrepareStep::Token)(error.into()))?;
+    let discord =
+        discord.map_err(|error: discord::DiscordConfigError| refused(PrepareStep::Token)(error.into()))?;
     let answering =
         llm::open(&config.provider).context("[provider]").map_err(refused(PrepareStep::Provider))?;
     let voice = Voice::open(&config.transcription, &config.speech);

@@ -80,7 +80,7 @@ impl RenderedText {
     }
 
     /// The text, or as it is written.
-    pub(crate) fn shown(&self) -> &str {
+    pub(crate) fn display(&self) -> &str {
         match self {
             Self::Ready(text) => text,
             Self::Waits(text) => &text.written,
@@ -188,13 +188,13 @@ impl TemplateValue {
     }
 
     /// As it is written, for a listing.
-    pub(crate) fn shown(&self) -> Value {
+    pub(crate) fn display(&self) -> Value {
         match self {
             Self::Value(value) => value.clone(),
             Self::Text(text) => Value::String(text.written.clone()),
-            Self::List(items) => Value::Array(items.iter().map(Self::shown).collect()),
+            Self::List(items) => Value::Array(items.iter().map(Self::display).collect()),
             Self::Map(entries) => {
-                Value::Object(entries.iter().map(|(key, tree)| (key.clone(), tree.shown())).collect())
+                Value::Object(entries.iter().map(|(key, tree)| (key.clone(), tree.display())).collect())
             }
         }
     }

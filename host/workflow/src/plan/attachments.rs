@@ -101,21 +101,21 @@ impl AttachmentTexts {
 impl PlannedAttachment {
     /// Its type, or as it is written.
     pub fn display_kind(&self) -> &str {
-        self.lines.kind.shown()
+        self.lines.kind.display()
     }
 
     /// Its address or path, or as it is written.
     pub fn display_source(&self) -> &str {
-        self.lines.source.shown()
+        self.lines.source.display()
     }
 
     /// Its name, or as it is written.
     pub fn display_name(&self) -> Option<&str> {
-        self.lines.name.as_ref().map(RenderedText::shown)
+        self.lines.name.as_ref().map(RenderedText::display)
     }
 
     /// Its meta, or as it is written.
     pub fn display_meta(&self) -> Option<Value> {
-        self.lines.meta.as_ref().map(TemplateValue::shown)
+        self.lines.meta.as_ref().map(TemplateValue::display)
     }
 }

@@ -1,5 +1,5 @@
-//! libFuzzer's way into the check of MCP messages. It includes the edge's own files, so that no wire
-//! type leaves the edge and the rest of the gateway need not be built.
+//! libFuzzer's way into the check of MCP messages. It includes the edge's own files, so that no
+//! wire type leaves the edge and the rest of the gateway need not be built.
 #![no_main]
 #![allow(dead_code, reason = "the edge uses what the check does not")]
 

@@ -201,7 +201,7 @@ impl SendsMessages for MessageSender {
                 Err(error) => AttachAnswer::Refused { error },
             };
             drop(place);
-            // It writes to whoever waits, who may be slow.
+            // It writes to anyone who waits, who may be slow.
             drop(tokio::task::spawn_blocking(move || answer(answered)));
         });
     }

@@ -1,7 +1,8 @@
-//! Many turns with random faults on each platform, and on both with one gateway: kills, a model and a platform that fail, events
-//! that come twice or out of order, a full disk, a clock that jumps. Every message is answered
-//! once, or with an honest error, and again only where nobody can know that it was heard; the
-//! workspace holds what the answers say, and nothing else; the audit is sound; nothing grows.
+//! Many turns with random faults on each platform, and on both with one gateway: kills, a model and
+//! a platform that fail, events that come twice or out of order, a full disk, a clock that jumps.
+//! Every message is answered once, or with an honest error, and again only where nobody can know
+//! that it was heard; the workspace holds what the answers say, and nothing else; the audit is
+//! sound; nothing grows.
 //!
 //! `cargo xtask test` runs the short form with a seed of its own;
 //! `cargo xtask soak [CHANNEL] [TURNS [SEED]]` as long a one as wanted; `SOAK_LOG=debug` has the

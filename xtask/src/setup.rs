@@ -180,8 +180,8 @@ pub(crate) fn mcp_clients() {
     npm_packages("mcp", step);
 }
 
-/// Installs the packages of a list in `tests/` into an environment of their own in `target/tools`, once
-/// for each list.
+/// Installs the packages of a list in `tests/` into an environment of their own in `target/tools`,
+/// once for each list.
 pub(crate) fn python_client(name: &str, step: Step) {
     let root = crate::steps::root();
     let (from, to) = (root.join("tests").join(name), root.join("target/tools").join(name));

@@ -30,7 +30,8 @@ pub fn wit_values(data: &[u8]) {
         Ok(datums) => datums,
         Err(unfit) => return assert_plain(&unfit.to_string()),
     };
-    // The schema may refuse more (a flag twice), and never takes what has no value but by its words.
+    // The schema may refuse more (a flag twice), and never takes what has no value but by its
+    // words.
     let record = cofferdam_core::wit::Datum::Record(datums.clone());
     match function.result(Some(&record)) {
         Ok(again) => {

@@ -1,5 +1,5 @@
 //! The one file that a call brings with it. It refuses names that would not be shown as they are
-//! given: whoever composed the file has composed the name, too.
+//! given: the one who composed the file has composed the name, too.
 
 use cofferdam_sdk::reply::{CONTENTS_BYTES_MAX, ReplyFile};
 use cofferdam_sdk::text::has_deceptive;

@@ -1,5 +1,5 @@
 //! `file_edit`: replaces exact pieces of text in a file, all of them or none. It works on bytes, so
-//! line ends and whatever is no UTF-8 stay as they are, and it refuses to overwrite a file that
+//! line ends and all that is no UTF-8 stay as they are, and it refuses to overwrite a file that
 //! changed since it was read.
 
 mod diff;

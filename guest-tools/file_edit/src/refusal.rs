@@ -1,5 +1,5 @@
-//! Why edits were not made, for whoever sends them again: which edit, how often and in which lines
-//! its text is there, and what may be wrong with it. It never guesses what was meant.
+//! Why edits were not made, for anyone who sends them again: which edit, how often and in which
+//! lines its text is there, and what may be wrong with it. It never guesses what was meant.
 
 use std::fmt::Write as _;
 

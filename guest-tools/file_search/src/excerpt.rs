@@ -1,5 +1,5 @@
-//! A match as it is answered: one line each of text around it, short, and harmless to whoever shows
-//! it.
+//! A match as it is answered: one line each of text around it, short, and harmless to anyone who
+//! shows it.
 
 use std::ops::Range;
 

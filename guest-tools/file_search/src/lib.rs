@@ -1,6 +1,6 @@
 //! `file_search`: lines that match a text or a regular expression, in a file or in all files below
 //! a folder, in the order of their paths. It follows no link below the path, and its work and
-//! memory are bounded whatever the files and the pattern are.
+//! memory are bounded for all files and patterns.
 
 mod excerpt;
 mod pattern;

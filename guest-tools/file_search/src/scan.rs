@@ -1,5 +1,5 @@
 //! What of one file matches, by ripgrep's own libraries: they tell its lines apart and count them,
-//! holding a bounded stretch of it. They are given the bytes as they are, whatever a byte order
+//! holding a bounded stretch of it. They are given the bytes as they are, though a byte order
 //! mark says, and what they find is kept until it is enough.
 
 use std::collections::VecDeque;
@@ -98,7 +98,7 @@ impl Scanner {
         self.left.bytes = rest.left;
         match (searched, rest.problem) {
             _ if self.left.is_answered() => Ok(Ended::Stopped { line }),
-            // Whoever begins with this file next time gets further.
+            // The one who begins with this file next time gets further.
             (Err(_), Some(Problem::TooLong)) if self.files > 1 => Ok(Ended::Stopped { line }),
             (Err(_), problem) => Err(problem.unwrap_or(Problem::LongLine)),
             (Ok(()), _) => Ok(Ended::Whole),

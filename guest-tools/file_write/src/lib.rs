@@ -104,7 +104,7 @@ fn create(path: &str, content: &str) -> Result<(&'static str, Sealed), ToolError
 
 fn replace(path: &str, content: &str) -> Result<(&'static str, Sealed), ToolError> {
     let file = StagedFile::replace(path)?;
-    // For the answer alone: whoever creates or removes the file meanwhile makes it inexact, not
+    // For the answer alone: anyone who creates or removes the file meanwhile makes it inexact, not
     // wrong.
     let outcome = if fs::symlink_metadata(path).is_ok() { "replaced" } else { "created" };
     Ok((outcome, finish(file, path, content)?))

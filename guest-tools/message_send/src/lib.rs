@@ -1,5 +1,5 @@
-//! `message_send`: writes to somebody in private. To whom, and with which files, the host has judged
-//! before; this component sees no file and no channel.
+//! `message_send`: writes to somebody in private. To whom, and with which files, the host has
+//! judged before; this component sees no file and no channel.
 
 use cofferdam_sdk::messaging::{self, Message};
 use cofferdam_sdk::schemars::JsonSchema;

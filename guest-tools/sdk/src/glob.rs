@@ -1,5 +1,5 @@
 //! Which entries are meant: `*.txt`, `notes/**/2026-?.md`, `{a,b}*`. The work is bounded by the
-//! product of the lengths, whatever the pattern; there is no way to escape from a folder with one.
+//! product of the lengths, for every pattern; there is no way to escape from a folder with one.
 
 /// A pattern over names or paths.
 ///

@@ -42,7 +42,8 @@
 //! dependencies of the tool itself. Files are read with `std::fs` (the granted mounts are there,
 //! read-only) or, where many are, with [`files`] and [`walk`], and changed with a [`StagedFile`] or
 //! [`change`]; what came with the message is in [`attachments`], and what goes back with the answer
-//! is added with [`reply`]. People are written to with [`messaging`]. A long call tells what it does by [`progress`].
+//! is added with [`reply`]. People are written to with [`messaging`]. A long call tells what it
+//! does by [`progress`].
 
 pub mod attachments;
 pub mod bindings;

@@ -1,4 +1,4 @@
-//! What a long call is doing, for whoever waits; and whether anybody still does.
+//! What a long call is doing, for anyone who waits; and whether anybody still does.
 
 use crate::bindings::cofferdam::tool::progress;
 

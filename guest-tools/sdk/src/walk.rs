@@ -1,5 +1,5 @@
 //! A sorted walk through a folder and, if asked, everything below it: each entry once, in the byte
-//! order of names, folders before what they hold, in bounded memory whatever the sizes of folders.
+//! order of names, folders before what they hold, in bounded memory for folders of any size.
 //! Links are shown and never followed. What cannot be read is remembered and does not end the walk.
 
 mod names;

@@ -3,9 +3,9 @@
 //! same on every channel.
 //!
 //! ```text
-//! call ─► asking ─► board: shows the question, changes it        a channel's own, one for each turn
+//! call ─► asking ─► board: shows the question, changes it    a channel's own, one for each turn
 //!            ▲
-//!          store ◄─ press: who says what about which question    what a channel takes for an answer
+//!          store ◄─ press: who says what about which question    what a channel hears
 //! ```
 //!
 //! Nothing here believes a press: it counts once it is in the store, where one step decides.

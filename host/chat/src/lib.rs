@@ -1,7 +1,7 @@
 //! What every channel does alike: from a message that a channel has brought to a reply that is out.
 //!
 //! ```text
-//! channel ─► handler ─► session_queue: the order of a session's turns ─► the turn (cofferdam-agent)
+//! channel ─► handler ─► session_queue: the order of its turns ─► the turn (cofferdam-agent)
 //!               │           │  activity, live_status: what people see meanwhile; approvals
 //! channel ◄─ outbound ◄─────┘
 //! ```

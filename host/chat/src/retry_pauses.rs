@@ -1,4 +1,4 @@
-//! What fails again and again: how long to wait, and one line in the log for each change.
+//! What keeps failing: how long to wait, and one line in the log for each change.
 
 use cofferdam_agent::server::Backoff;
 use std::time::Duration;

@@ -3,10 +3,14 @@
 //! work; nothing here knows which it is.
 //!
 //! ```text
-//! arrivals ─► queue ─► worker     a few units of each queue are in memory. What is beyond them waits in the inbox,
-//!               ▲                 where it is anyway, and is read once its queue has run dry. The channel
-//!    inbox ─────┘                 never waits: a press or a stop behind it gets through.
+//! arrivals ─► queue ─► worker
+//!               ▲
+//!    inbox ─────┘
 //! ```
+//!
+//! A few units of each queue are in memory. What is beyond them waits in the inbox, where it is
+//! anyway, and is read once its queue has run dry. The channel never waits: a press or a stop behind
+//! it gets through.
 
 mod album;
 mod dispatch;

@@ -61,8 +61,8 @@ fn keep(kept: CapabilitySet) -> Result<(), ConfineError> {
 /// Legal as the first thing that a process does: nothing in it may hold one.
 #[allow(unsafe_code, reason = "no library closes descriptors that nobody owns; see SAFETY")]
 pub fn close_inherited() -> std::io::Result<()> {
-    // SAFETY: no memory is passed, and no descriptor above the standard ones belongs to anything in this
-    // process yet, as the caller promises.
+    // SAFETY: no memory is passed, and no descriptor above the standard ones belongs to anything in
+    // this process yet, as the caller promises.
     match unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),

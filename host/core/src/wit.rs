@@ -1,8 +1,8 @@
 //! Functions of any component as tools: the shapes of their parameters and results, JSON Schema of
 //! these, and values between JSON and the component.
 //!
-//! Names are in kebab case in a component and in snake case in JSON. What JSON cannot hold (handles,
-//! streams, an option of an option) has no shape.
+//! Names are in kebab case in a component and in snake case in JSON. What JSON cannot hold
+//! (handles, streams, an option of an option) has no shape.
 
 mod from_json;
 #[cfg(test)]

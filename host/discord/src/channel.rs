@@ -1,5 +1,5 @@
-//! What the handler asks of a channel, for Discord: reading its messages, and where answers are said
-//! and shown.
+//! What the handler asks of a channel, for Discord: reading its messages, and where answers are
+//! said and shown.
 
 use super::api::{BucketWait, RequestBody};
 use super::approvals::{ApprovalTarget, take_choices};

@@ -41,7 +41,8 @@ pub struct Config {
     /// What holds in single guilds, by their ids.
     #[serde(deserialize_with = "deserialize_guilds")]
     pub guilds: BTreeMap<i64, Group>,
-    /// Who is served in guilds that are not named: [`GroupMembers::Allowed`] or [`GroupMembers::None`].
+    /// Who is served in guilds that are not named: [`GroupMembers::Allowed`] or
+    /// [`GroupMembers::None`].
     pub other_guilds: GroupMembers,
     /// What stands in for the two hosts that files come from; on loopback, for tests.
     pub cdn_url: Option<String>,

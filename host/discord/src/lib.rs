@@ -2,8 +2,8 @@
 //! between.
 //!
 //! ```text
-//! gateway ─► connection ─► events ─► inbox ─► queues ─► handler ─► prepare, file, turn ─► outbound ─► send
-//! life       one socket    judged  durable  order    one unit     pure                   durable
+//! gateway ─► connection ─► events ─► inbox ─► queues ─► handler ─► prepare, file ─► outbound ─► send
+//! life       one socket    judged    durable  order     a turn     pure             durable
 //! ```
 //!
 //! A press of a button is decided as it comes (`presses`); the turn that waits for it (`approvals`)

@@ -1,5 +1,5 @@
-//! Presses of buttons below approvals: decided by the approvals as they come, in anybody's turn; and
-//! what strangers are told who use a command. The person's number is looked at before anything
+//! Presses of buttons below approvals: decided by the approvals as they come, in anybody's turn;
+//! and what strangers are told who use a command. The person's number is looked at before anything
 //! else.
 
 use super::acks::ANSWER_MAX;

@@ -271,7 +271,7 @@ fn of_egress(error: EgressError) -> HttpFailure {
     HttpFailure::new(kind, error.to_string())
 }
 
-/// The end of `work`, or of the call, whichever comes first.
+/// The end of `work`, or of the call: the first of the two.
 async fn until<T>(terms: &Terms, work: impl Future<Output = T>) -> Result<T, HttpFailure> {
     let late = || HttpFailure::new(FailureKind::Late, "the call ended before the server had answered");
     tokio::select! {

@@ -86,7 +86,7 @@ mod tests {
     use reqwest::dns::{Name, Resolve};
     use std::net::IpAddr;
 
-    /// Whatever asks it: no redirect is followed that would have it leave https.
+    /// For every request: no redirect is followed that would have it leave https.
     #[tokio::test]
     async fn a_client_for_https_asks_nobody_in_the_clear() {
         let target = CheckedUrl::parse("https://files.test/a", &[]).expect("an address");

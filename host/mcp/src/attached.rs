@@ -1,5 +1,5 @@
-//! Files that come with a call: resources in its `_meta`, as the protocol writes them anywhere else.
-//! They become the attachments of the call, under the same limits as a channel's.
+//! Files that come with a call: resources in its `_meta`, as the protocol writes them anywhere
+//! else. They become the attachments of the call, under the same limits as a channel's.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

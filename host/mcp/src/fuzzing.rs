@@ -1,6 +1,6 @@
 //! What must hold for any bytes that come as messages: lines are told from each other without
-//! holding one that is too long, reading ends, an answer names the request where its id is readable,
-//! and a call's arguments are what was written.
+//! holding one that is too long, reading ends, an answer names the request where its id is
+//! readable, and a call's arguments are what was written.
 //!
 //! Used by the fuzz target, which includes this file, and by the run over the corpus below.
 

@@ -11,7 +11,7 @@ pub enum FetchError {
     /// The registry's name makes no address.
     #[error("{0} is no registry that can be asked")]
     Registry(String),
-    /// It is not there, as far as whoever asks may know.
+    /// It is not there, as far as anyone who asks may know.
     #[error(
         "{shown} is not there (404); look at the name and the digest, and if it is not public give credentials: \
          --credentials-env VAR"
@@ -20,7 +20,7 @@ pub enum FetchError {
         /// What was asked for.
         shown: String,
     },
-    /// Whoever asks may not have it.
+    /// Anyone who asks may not have it.
     #[error(
         "{shown} is refused ({status}); look at the name, and if it is not public give credentials that may read it: \
          --credentials-env VAR, a variable that holds USER:PASSWORD"
@@ -53,7 +53,7 @@ pub enum FetchError {
         /// What came.
         status: u16,
     },
-    /// It is said to be elsewhere, again and again, or nowhere that could be gone to.
+    /// It redirects too often, or to nowhere that could be gone to.
     #[error("{shown} leads on and on, or nowhere; ask whoever runs the registry")]
     Redirects {
         /// What was asked for.

@@ -157,7 +157,7 @@ impl Fetching<'_> {
         let digest = self.reference.digest().clone();
         let index = match self.repository.referrers(&digest).await? {
             Some(index) => Some(index),
-            // Where the registry does not keep track, whoever refers to something does.
+            // Where the registry does not keep track, anyone who refers to something does.
             None => self.repository.manifest(&format!("sha256-{}", digest.hex())).await?,
         };
         let Some(index) = index else { return Ok(Vec::new()) };

@@ -1,5 +1,5 @@
-//! `[function]` of a tool's policy: a function that a component exports as a tool. Its types make the
-//! schema when it is loaded; what it is for says the policy.
+//! `[function]` of a tool's policy: a function that a component exports as a tool. Its types make
+//! the schema when it is loaded; what it is for says the policy.
 
 use super::source::{PolicyProblem, PolicySource};
 use cofferdam_core::tool::ToolName;

@@ -1,10 +1,9 @@
 //! Policies: what they say (source, words, file, set), what holds for one tool (effective) and
 //! where that is written (origin), what is added to arguments before they are judged (complete),
 //! when a person must agree first (approval), which arguments a schema lets be strings (schema),
-//! what holds at each place of the arguments (rulings), what a foreign command is run with (command),
-//! which function is called (function), and what follows for one call (judge).
-//! Besides, what of arguments the audit holds (redact). What reviewers read is made in
-//! `cofferdam-review`.
+//! what holds at each place of the arguments (rulings), what a foreign command is run with
+//! (command), which function is called (function), and what follows for one call (judge). Besides,
+//! what of arguments the audit holds (redact). What reviewers read is made in `cofferdam-review`.
 #![forbid(unsafe_code)]
 
 pub mod approval;

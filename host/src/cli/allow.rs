@@ -1,4 +1,4 @@
-//! `cofferdam allow`: who is served, and letting in whoever has a one-time code. It works on the
+//! `cofferdam allow`: who is served, and letting in anyone who has a one-time code. It works on the
 //! state folder alone, beside a `serve` that runs or without one.
 
 use super::Exit;

@@ -120,7 +120,7 @@ pub(super) fn print(result: Result<Value, ToolError>) -> anyhow::Result<Exit> {
         Err(error) => (error.to_json(), Exit::ToolFailed),
     };
     match writeln!(std::io::stdout(), "{line}") {
-        // Whoever read our output has seen enough; what became of the call stays true.
+        // The one who read our output has seen enough; what became of the call stays true.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit),
         written => written.map(|()| exit).context("cannot write the result to stdout"),
     }

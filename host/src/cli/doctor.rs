@@ -139,7 +139,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         true => serde_json::to_string(&diagnosis)? + "\n",
         false => words::format_diagnosis(&diagnosis),
     };
-    // Whoever wrote a token or key where none belongs is not to pass it on with the diagnosis.
+    // The one who wrote a token or key where none belongs is not to pass it on with the diagnosis.
     out.write_all(redact(&told).as_bytes())?;
     Ok(if diagnosis.ok { Exit::Done } else { Exit::ProblemFound })
 }

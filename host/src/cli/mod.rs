@@ -178,7 +178,7 @@ pub fn main() -> ExitCode {
     cofferdam_warden::sandbox::tell_of_compiling(tell);
     match started.map_err(anyhow::Error::msg).and_then(|()| run(cli)) {
         Ok(exit) => exit.into(),
-        // Whoever read our output has seen enough.
+        // The one who read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
             log::say(Level::ERROR, &errors::describe_error(&error));
@@ -231,7 +231,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     let flags = Flags { workspace: cli.global.workspace.clone(), keys: cli.command.flags() };
     let config = Config::load_with(cli.global.config.as_deref(), &flags, &environment)?;
     log::configure(&config.log);
-    // The same file, flags and environment, whatever else there may be by then.
+    // The same file, flags and environment, also where others have appeared since.
     let load = move |config: &Config| Config::load_with(config.file.as_deref(), &flags, &environment);
     let trusted = gateway::trust(&config).map_err(anyhow::Error::new);
     let ran = trusted.and_then(|()| command(cli.command, &config, Box::new(load)));

@@ -151,7 +151,7 @@ pub(super) fn report_no_run(id: &str) -> Exit {
     Exit::ToolFailed
 }
 
-/// The audit first: of what began there is a record, whatever becomes of it.
+/// The audit first: of what began there is a record, however it ends.
 async fn begin(executor: &Executor, run: &PreparedRun, new: NewRun, open_max: u32) -> anyhow::Result<()> {
     executor.note(run, WorkflowState::Started, Some(&run.by))?;
     if executor.store.begin_run(new, open_max).await? {
@@ -180,7 +180,7 @@ fn finish(config: &Config, run: &PreparedRun, lock: RunLock, kept: &KeptRun) -> 
     let exit = end(config, run, lock, kept);
     let line = line(kept, false).to_string();
     match writeln!(std::io::stdout(), "{}", escape_deceptive_json(&line)) {
-        // Whoever read our output has seen enough; what became of the run stays true.
+        // The one who read our output has seen enough; what became of the run stays true.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit),
         written => written.map(|()| exit).context("cannot write the result to stdout"),
     }

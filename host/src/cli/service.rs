@@ -88,7 +88,7 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
             variables.join("=… and ")
         ),
     };
-    // What it reads, as the account that it runs under: `init` keeps these for whoever ran it.
+    // What it reads, as the account that it runs under: `init` keeps these for the one who ran it.
     let (api_key, signing) = (&config.provider.api_key_file, &config.audit.sign_key_file);
     let read = [Some(file.as_path()), api_key.as_deref(), signing.as_deref()].into_iter().flatten();
     let read = shell(&read.clone().take(1).chain(token_files).chain(read.skip(1)).collect::<Vec<_>>())?;
@@ -117,8 +117,8 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
 /// else `given`.
 ///
 /// # Errors
-/// Where nobody set it: the default lies in the home of whoever prints, and the account has another
-/// one, or none.
+/// Where nobody set it: the default lies in the home of the one who prints, and the account has
+/// another one, or none.
 fn unit_line(config: &Config, key: &str, given: String) -> anyhow::Result<String> {
     match config.settings.iter().find(|setting| setting.key == key).map(|setting| setting.origin) {
         Some(SettingOrigin::File) => Ok(String::new()),

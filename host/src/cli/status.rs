@@ -229,7 +229,7 @@ fn workspace(config: &Config, limit: Duration) -> anyhow::Result<WorkspaceStatus
     })
 }
 
-/// Never negative, whatever the clock did.
+/// Never negative, also where the clock was set.
 fn seconds_since(ms: i64) -> i64 {
     (store::now_ms() - ms).max(0) / 1000
 }

@@ -1,5 +1,5 @@
 //! The lines that are typed into a chat, up to its end: `/quit`, or Ctrl-D. After that there are
-//! none, whoever asks: a terminal would go on where Ctrl-D was typed. A line that is longer than
+//! none, anyone who asks: a terminal would go on where Ctrl-D was typed. A line that is longer than
 //! any message can be is refused.
 
 use std::io;

@@ -69,7 +69,7 @@ pub struct Config {
     pub workflow_attachments: crate::workflows::AttachmentLimits,
     /// Whom guests may reach besides public hosts, and where secrets are.
     pub network: network::Config,
-    /// Where whoever watches the gateway may ask.
+    /// Where anyone who watches the gateway may ask.
     pub metrics: monitor::Config,
     /// How the log is written.
     pub log: log::Config,

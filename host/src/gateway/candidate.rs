@@ -1,8 +1,8 @@
 //! A component from a file, as its author tries it: looked at with nothing granted, held against a
 //! policy chosen for it, and opened in a gateway of its own.
 //!
-//! It takes the component that is given, whatever the policy pins; everything else is refused as it
-//! would be when served. It serves nobody else, and no pin is changed here.
+//! It takes the component that is given, also where the policy pins another; everything else is
+//! refused as it would be when served. It serves nobody else, and no pin is changed here.
 
 mod skeleton;
 
@@ -53,7 +53,7 @@ pub enum CandidateError {
         /// What the system said.
         cause: io::Error,
     },
-    /// No gateway would take it, whatever it is.
+    /// No gateway would take it.
     #[error("{file}: {cause}")]
     NotTaken {
         /// The file as given.

@@ -1,5 +1,5 @@
-//! Where the components of this gateway's tools come from: built in, beside the policies, or kept in
-//! the state since they were fetched. Nothing is fetched here.
+//! Where the components of this gateway's tools come from: built in, beside the policies, or kept
+//! in the state since they were fetched. Nothing is fetched here.
 
 use super::{GatewayError, builtin_component, make_private};
 use crate::config::Config;
@@ -35,7 +35,7 @@ pub fn open_fetched(config: &Config) -> Store {
     Store::new(config.state_dir.join("components"), COMPONENT_BYTES_MAX as u64)
 }
 
-/// The same for whoever adds one: the state is there.
+/// The same for anyone who adds one: the state is there.
 ///
 /// # Errors
 /// [`GatewayError::State`].

@@ -135,8 +135,8 @@ fn renewable(config: &Config) -> Vec<PathBuf> {
 }
 
 /// The folder of a file that a reload reads, if all of it may be readable for that: then another
-/// file in its place is read as well, which is what most editors leave. `home` is that of whoever
-/// serves.
+/// file in its place is read as well, which is what most editors leave. `home` is that of the one
+/// who serves.
 ///
 /// Workspace and state right beside the file are no more than what the gateway reads anyway. A
 /// folder that holds more (a home, or one with workspace or state further down) is not opened up:

@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Whether whoever prepares a gateway goes on with it.
+/// Whether anyone who prepares a gateway goes on with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreparePurpose {
     /// It serves: what is missing is made, and what must be its own is locked.

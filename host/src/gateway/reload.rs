@@ -1,7 +1,7 @@
 //! A configuration that is read anew while the gateway runs: held against the one in force, and
 //! made into another gateway over the same mechanisms. All of it holds, or nothing.
 //!
-//! What a start would refuse is refused here. So is whatever needs a restart, by name: what is in
+//! What a start would refuse is refused here. So is all that needs a restart, by name: what is in
 //! force is always what one configuration says, and never half of it.
 
 use super::{Gateway, GatewayError, isolation, load_policies, sources};

@@ -1,4 +1,4 @@
-//! A line of the log from what is logged: pure. It is one line whatever the fields hold, no secret
+//! A line of the log from what is logged: pure. It is one line for all fields, no secret
 //! is in it, and no field is longer than [`FIELD_BYTES_MAX`].
 
 use super::LogFormat;

@@ -88,8 +88,8 @@ pub fn configure(config: &Config) {
     }
 }
 
-/// A line for whoever looks at this process's standard error: a person at a terminal, or the log's
-/// reader.
+/// A line for anyone who looks at this process's standard error: a person at a terminal, or the
+/// log's reader.
 pub fn say(level: Level, text: &str) {
     if !IS_JSON.load(Ordering::Relaxed) {
         return write(&format!("cofferdam: {text}\n"));

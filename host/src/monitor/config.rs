@@ -1,4 +1,4 @@
-//! `[metrics]` of the configuration: where whoever watches the gateway may ask.
+//! `[metrics]` of the configuration: where anyone who watches the gateway may ask.
 
 use cofferdam_core::text::one_line;
 use serde::Deserialize;

@@ -287,7 +287,7 @@ mod tests {
     fn each_stage_is_said_once_and_in_order() {
         let dir = tempfile::tempdir().expect("a folder");
         let (socket, manager) = manager(&dir, "", "");
-        // Not up: whoever said so after a reload would lie.
+        // Not up: anyone who said so after a reload would lie.
         manager.note_reloading();
         manager.note_reloaded("done");
         manager.enter(ServiceState::Up, "READY=1");

@@ -1,5 +1,5 @@
-//! The monitor: `/healthz` and `/metrics` over HTTP on loopback, for whoever watches the gateway;
-//! and what a service manager is told (`manager`).
+//! The monitor: `/healthz` and `/metrics` over HTTP on loopback, for anyone who watches the
+//! gateway; and what a service manager is told (`manager`).
 //!
 //! It answers from numbers and from what [`Watched`] says, changes nothing, and holds nothing that
 //! a person said. It takes few connections, short requests and little time, so that nobody on this

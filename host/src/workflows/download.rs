@@ -100,7 +100,7 @@ impl From<EgressError> for GatherProblem {
     }
 }
 
-/// An address of a task that is never contacted, whatever its host turns out to be.
+/// An address of a task that is never contacted, also where its host could be.
 #[derive(Debug, thiserror::Error)]
 #[error("task {task}: {refused}")]
 pub struct AddressError {

@@ -1,5 +1,5 @@
-//! Local files of attachments: opened beneath the folder of the file that declares them, whatever
-//! lies there.
+//! Local files of attachments: opened beneath the folder of the file that declares them,
+//! whatever lies there.
 //!
 //! The kernel resolves each path in one step (openat2) and never above the folder; links inside are
 //! followed. Nothing is opened before it is known to be a regular file, so no FIFO or device is

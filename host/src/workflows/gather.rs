@@ -195,7 +195,7 @@ impl Gather<'_> {
         };
         let merged = merge.add(found, item.kind, Some(url.key()), (item.name, item.meta), scope);
         if is_downloaded {
-            // Whoever of its declarations asks for that.
+            // Anyone who of its declarations asks for that.
             merged.first.bytes = ByteSource::ToDownload(item.kind, url);
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Writing to people from within a turn, and having their replies go on with its request: what is
 //! behind `message_send`, `workflow_create`, `workflow_task_create` and `workflow_wait_for_reply`.
 //!
-//! Who may be written to with what was judged before. Each message and each wait has a name that its
-//! call makes: a call that runs again after a crash finds what it did.
+//! Who may be written to with what was judged before. Each message and each wait has a name that
+//! its call makes: a call that runs again after a crash finds what it did.
 
 use super::executor::Executor;
 mod run;
@@ -107,7 +107,7 @@ impl Messaging for TurnMessaging {
 }
 
 impl TurnMessaging {
-    /// Refuses whoever is answered in an open group alone: nobody is written to for them.
+    /// Refuses the one who is answered in an open group alone: nobody is written to for them.
     fn may_write(&self) -> Result<(), ToolError> {
         let (Some(asking), Some(people)) = (&self.asking, &self.executor.people) else { return Ok(()) };
         match people.runs.messenger(&asking.by.channel) {

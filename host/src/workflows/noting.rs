@@ -1,5 +1,5 @@
-//! What became of runs, in the audit: also where whoever ended one was killed before it had written
-//! that down.
+//! What became of runs, in the audit: also where the one who ended one was killed before it had
+//! written that down.
 
 use super::in_turn::event;
 use super::lock::RunLock;
@@ -8,7 +8,7 @@ use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::id::Caller;
 use cofferdam_store::{KeptRun, RunState, StoreError, now_ms};
 
-/// Whoever has ended a run writes that down within so many milliseconds, or never.
+/// Anyone who has ended a run writes that down within so many milliseconds, or never.
 const OWN_TIME_MS: i64 = 10_000;
 
 /// What the audit has of the end of a run; none while it goes on.

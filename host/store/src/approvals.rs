@@ -1,7 +1,7 @@
 //! Approvals: which call waits for a person, what they decided, and which paths need no approval
 //! any more.
 //!
-//! One step decides: whoever comes first, and only in time. What a call would have done is not
+//! One step decides: anyone who comes first, and only in time. What a call would have done is not
 //! kept, only the hash that names it.
 
 mod in_memory;
@@ -38,7 +38,7 @@ pub enum ApprovalState {
 /// A call about which somebody is to be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewApproval {
-    /// Names it to whoever answers: not to be guessed.
+    /// Names it to anyone who answers: not to be guessed.
     pub id: String,
     /// What is the channel's in the store that shows it.
     pub channel: String,

@@ -2,8 +2,8 @@
 //!
 //! Every commit outlasts the program: the system has it. The power is outlasted by what is on the
 //! disk, and to wait for that takes longer than most turns. So what nobody outside has seen
-//! anything of rides: it is on the disk with whatever is settled after it, because the log is one
-//! file that is read up to its first gap.
+//! anything of rides: it is on the disk with the next thing that is settled after it, because the
+//! log is one file that is read up to its first gap.
 
 use super::{FILE_NAME, Sqlite, StoreError, now_ms};
 use cofferdam_core::standing::STORE;

@@ -1,5 +1,5 @@
 //! What was said in each session, line by line, in the order of saying. A line is opaque here:
-//! whoever adds it sees to it that it holds no attachment's bytes.
+//! anyone who adds it makes sure that it holds no attachment's bytes.
 
 use super::retention::OPEN_TURNS;
 use super::{HistoryStore, Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
@@ -13,7 +13,7 @@ pub const LINES_MAX: u32 = 100_000;
 /// Of the lines of earlier turns so many bytes are loaded at most, the latest.
 pub const LOADED_BYTES_MAX: usize = 4 << 20;
 
-/// One thing said or done, in the words of whoever said it.
+/// One thing said or done, in the words of the one who said it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryLine {
     /// The turn that it belongs to.

@@ -2,12 +2,12 @@
 //! sent.
 //!
 //! Others see [`Storage`], the seam that every engine is held to; the engine here is one SQLite
-//! file with one writer. Whatever a method reports as done outlasts the program; what goes out, or
+//! file with one writer. What a method reports as done outlasts the program; what goes out, or
 //! is confirmed, is on the disk before (`commit`). It holds raw updates and opaque targets: it
 //! knows no channel's wire format, decides nothing and sends nothing.
 //!
 //! ```text
-//! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, and its reply stored ─► parts sent
+//! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, its reply stored ─► parts sent
 //! ```
 
 mod approvals;
@@ -81,7 +81,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The file's name within the state directory.
 pub const FILE_NAME: &str = "cofferdam.db";
 
-/// A handle of whatever engine keeps things; clones share it.
+/// A handle of the engine that keeps things; clones share it.
 pub type Store = Arc<dyn Storage>;
 
 /// The store of a state directory, made where it is missing.

@@ -111,7 +111,7 @@ impl Presence {
     pub fn new(dir: &Path) -> Arc<Self> {
         let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION").to_owned());
         let before = self::read_note(dir).map(|before| before.health).unwrap_or_default();
-        // It has tried nothing yet, whatever the one before has come to.
+        // It has tried nothing yet; what the one before came to says nothing of it.
         let health = Health {
             model: HealthHistory::default().merge_earlier(&before.model),
             store: HealthHistory::default().merge_earlier(&before.store),
@@ -132,7 +132,7 @@ impl Presence {
     pub fn note_account(&self, channel: &str, bot: &str) {
         self.note(|noted| {
             noted.channels.entry(channel.to_owned()).or_default().bot = Some(bot.to_owned());
-            // The first one by name, whichever was there first.
+            // The first one by name.
             noted.bot = noted.channels.values().find_map(|channel| channel.bot.clone());
         });
     }
@@ -211,7 +211,7 @@ impl Presence {
     }
 }
 
-/// The note of whoever served last in this state directory, if there is one.
+/// The note of the one who served last in this state directory, if there is one.
 pub fn read_note(dir: &Path) -> Option<PresenceNote> {
     let path = dir.join(FILE_NAME);
     let is_short = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= NOTE_BYTES_MAX);

@@ -1,5 +1,5 @@
-//! Work in the store that has to be done: what cannot be written down must not happen, so whoever
-//! needs it waits.
+//! Work in the store that has to be done: what cannot be written down must not happen, so anyone
+//! who needs it waits.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -171,7 +171,7 @@ impl RunStore for Sqlite {
         let run = run.to_owned();
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
-            // Its result is true whatever became of the run meanwhile.
+            // Its result is true, also where the run has ended meanwhile.
             let changed = tx.execute(
                 "UPDATE run_task SET state = ?3, output = ?4, error = ?5
                  WHERE run = ?1 AND n = ?2 AND state IN ('running', 'cancelled')",

@@ -94,7 +94,7 @@ fn is_free(tx: &Transaction<'_>, channel: &str, id: i64) -> Result<bool, StoreEr
 
 /// Writes the headers of an update that has just come. What steers is addressed to the message that
 /// its session is at: the first one that is not answered yet. It has to be the same sender's,
-/// because whatever a turn does it does for whoever began it.
+/// because a turn does all that it does for the one who began it.
 pub(super) fn address(tx: &Transaction<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
     let Headers { session, sender, queue, .. } = headers;
     let request = match queue {

@@ -1,4 +1,4 @@
-//! What every storage engine owes, whatever it is made of. `store::tests::conformance` holds an
+//! What every storage engine owes. `store::tests::conformance` holds an
 //! engine to it.
 //!
 //! For all of it: what a method reports as done is there after a crash, and is done as a whole or
@@ -297,9 +297,9 @@ pub trait MoveStore: Send + Sync {
 /// Streams of events that go on after a break.
 #[async_trait]
 pub trait StreamStore: Send + Sync {
-    /// [`InboxStore::persist`], and with it how far the stream is read, and places where somebody was
-    /// answered. A position of another stream than the one that was begun last, or before one that
-    /// is known, changes nothing. Rides.
+    /// [`InboxStore::persist`], and with it how far the stream is read, and places where somebody
+    /// was answered. A position of another stream than the one that was begun last, or before one
+    /// that is known, changes nothing. Rides.
     async fn persist_at(
         &self,
         channel: &str,

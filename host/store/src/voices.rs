@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::{OptionalExtension, params};
 
-/// People in their sessions who are answered by voice, the latest; whoever is forgotten asks again.
+/// People in their sessions who are answered by voice, the latest; anyone who is forgotten asks
+/// again.
 pub const SPOKEN_TO_MAX: u32 = 10_000;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! What the handler asks of a channel, for Telegram: reading its updates, and where answers are said
-//! and shown.
+//! What the handler asks of a channel, for Telegram: reading its updates, and where answers are
+//! said and shown.
 
 use super::approvals::{ApprovalTarget, take_choices};
 use super::bot::TelegramBot;

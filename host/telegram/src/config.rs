@@ -40,7 +40,8 @@ pub struct Config {
     /// What holds in single groups, by their ids.
     #[serde(deserialize_with = "deserialize_groups")]
     pub groups: BTreeMap<i64, Group>,
-    /// Who is served in groups that are not named: [`GroupMembers::Allowed`] or [`GroupMembers::None`].
+    /// Who is served in groups that are not named: [`GroupMembers::Allowed`] or
+    /// [`GroupMembers::None`].
     pub other_groups: GroupMembers,
     /// Who keeps messages from going out too fast.
     pub flood_limits: FloodLimits,

@@ -21,7 +21,7 @@ const SUMMARY_CHARS_MAX: usize = 256;
 /// Groups whose menus are looked at; the configuration may name more.
 const GROUPS_MAX: usize = 50;
 
-/// Sees to it that the menus show these and `/help`, in single groups as far as they can be called
+/// Makes the menus show these and `/help`, in single groups as far as they can be called
 /// there.
 pub(super) async fn set_menus(bot: &TelegramBot, entries: &[MenuEntry]) {
     let mut failed = set_menu(&bot.api, BotCommandScope::Default, commands(entries, None)).await.err();

@@ -34,9 +34,9 @@ pub(crate) fn load_own(engine: &Engine, code: &[u8]) -> Result<Component, String
 #[allow(unsafe_code, reason = "wasmtime cannot check compiled code; see SAFETY")]
 pub(crate) fn load(engine: &Engine, code: &OwnedFd) -> Result<Component, String> {
     let path = PathBuf::from(format!("/proc/self/fd/{}", code.as_raw_fd()));
-    // SAFETY: the gateway hands over a sealed memory file, which nobody changes any more, with code that this very program
-    // compiled: embedded when it was built, or kept in a folder that only its user can write, whose
-    // checksum held. Version and settings are checked by wasmtime itself.
+    // SAFETY: the gateway hands over a sealed memory file, which nobody changes any more, with code
+    // that this very program compiled: embedded when it was built, or kept in a folder that only
+    // its user can write, whose checksum held. Version and settings are checked by wasmtime itself.
     unsafe { Component::deserialize_file(engine, path) }.map_err(compiler_error)
 }
 

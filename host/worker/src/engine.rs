@@ -79,8 +79,9 @@ fn engine_for(target: &str, features: &[&str], memory_bytes_max: usize) -> Resul
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16));
     config.target(target).map_err(|e| format!("{e:#}"))?;
     for feature in features {
-        // SAFETY: these flags say what instructions the machine has. Before code is loaded, wasmtime holds them against
-        // the machine that it runs on, and refuses code that needs more.
+        // SAFETY: these flags say what instructions the machine has. Before code is loaded,
+        // wasmtime holds them against the machine that it runs on, and refuses code that needs
+        // more.
         unsafe { config.cranelift_flag_enable(feature) };
     }
     Engine::new(&config).map_err(|e| format!("{e:#}"))

@@ -3,8 +3,8 @@
 use super::{Source, crates, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Types that each of many crates may have. Guests, each of which has its `Arguments`, are not looked
-/// at.
+/// Types that each of many crates may have. Guests, each of which has its `Arguments`, are not
+/// looked at.
 const IN_MANY: [&str; 1] = ["Config"];
 
 /// Words that say how something came to be, or nothing, and not what it is.

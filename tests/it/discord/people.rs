@@ -12,7 +12,8 @@ async fn a_stranger_is_told_an_id_and_a_code_and_let_in_by_it() -> anyhow::Resul
     let code = told.split("cofferdam allow ").nth(1).and_then(|rest| rest.split_whitespace().next());
     let code = code.expect("a code").to_owned();
     world.server.push(Incoming::private(EVE).text("hello?"));
-    // Events are taken in their order: when this is answered, that was heard while she was a stranger.
+    // Events are taken in their order: when this is answered, that was heard while she was a
+    // stranger.
     world.ask(Incoming::private(ANN).text("/help")).await?;
     let ran = world.home.run(&["allow", &code]);
     assert!(ran.code == Some(0) && ran.stdout.contains(&format!("discord:{EVE}")), "{ran:?}");

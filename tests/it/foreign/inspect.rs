@@ -1,5 +1,5 @@
-//! `tool inspect` says which of the three a component could be, with policies that load as they are;
-//! `tool adapt` makes a component of a module; `tool new` starts one in other languages.
+//! `tool inspect` says which of the three a component could be, with policies that load as they
+//! are; `tool adapt` makes a component of a module; `tool new` starts one in other languages.
 
 use super::sha256;
 use support::guests;

@@ -1,4 +1,5 @@
-//! How a server ends: its client leaves, a signal comes, somebody kills it. Nothing is half-written.
+//! How a server ends: its client leaves, a signal comes, somebody kills it. Nothing is
+//! half-written.
 
 use super::world::{Server, outcomes};
 use anyhow::{Context, ensure};

@@ -1,4 +1,4 @@
-//! Archives that are the same, byte for byte, whoever packs them: no name, owner or time of the
+//! Archives that are the same, byte for byte, anyone who packs them: no name, owner or time of the
 //! machine is in them.
 
 use anyhow::Result;

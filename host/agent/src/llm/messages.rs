@@ -32,7 +32,8 @@ pub(super) enum PromptMessage<'a> {
     Assistant {
         /// What it said.
         text: Option<&'a str>,
-        /// What it called. A [`PromptMessage::Results`] with as many results, in this order, follows.
+        /// What it called. A [`PromptMessage::Results`] with as many results, in this order,
+        /// follows.
         calls: Vec<PromptCall<'a>>,
     },
     /// What came of its calls.

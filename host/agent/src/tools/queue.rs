@@ -26,8 +26,8 @@ pub(super) enum ThreadReport {
     Nothing,
     /// A job of this session: what that held up is found by this thread, so nobody else is woken.
     Job(Caller),
-    /// A turn, before which a job was [`JobQueue::finish`]: what it held up may be more than one thread
-    /// can run.
+    /// A turn, before which a job was [`JobQueue::finish`]: what it held up may be more than one
+    /// thread can run.
     Turn,
 }
 

@@ -162,8 +162,8 @@ impl OpenConversation {
         self.current().iter().filter_map(came).collect()
     }
 
-    /// Gives the request and what was added to it their attachments back, as [`OpenConversation::attachments`]
-    /// lists them; returns all of them, under one count.
+    /// Gives the request and what was added to it their attachments back, as
+    /// [`OpenConversation::attachments`] lists them; returns all of them, under one count.
     pub(super) fn attach(&mut self, found: Vec<Attachments>) -> Attachments {
         let (mut found, mut all) = (found.into_iter(), Attachments::default());
         for entry in &mut self.conversation.entries[self.start..] {

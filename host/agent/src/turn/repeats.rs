@@ -1,4 +1,4 @@
-//! Calls that fail the same way again and again: a model that has not understood an error repeats
+//! Calls that fail the same way repeatedly: a model that has not understood an error repeats
 //! itself.
 
 use super::{HistoryEntry, ToolCall};

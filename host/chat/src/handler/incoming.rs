@@ -1,5 +1,5 @@
-//! What has come, as the queues take it: each piece of work with its session, and which message asks
-//! to stop what runs; and the work of the queues.
+//! What has come, as the queues take it: each piece of work with its session, and which message
+//! asks to stop what runs; and the work of the queues.
 
 use super::{Channel, ChannelServices, MessageAction, ResumedTurn, turn};
 use crate::session_queue::{

@@ -1,6 +1,6 @@
 //! What is said to a turn while it runs: messages that wait in the inbox and are addressed to it.
-//! They keep their place in the queue, where they are found to be answered, or are answered when the
-//! turn came to its end first.
+//! They keep their place in the queue, where they are found to be answered, or are answered when
+//! the turn came to its end first.
 
 use super::files::{ReceivedFiles, fetch_files, find_files};
 use super::{Channel, ChannelTurn, MessageAction, recent};

@@ -4,7 +4,7 @@
 //! ```text
 //! channel ─► incoming ─► session_queue ─► turn ─► the turn (cofferdam-agent) ─► reply (outbound)
 //!                                          │
-//!                  files, recent, mailbox ─┘  the files that a message means, what is noted of them,
+//!                  files, recent, mailbox ─┘  the files that a message means, what is noted
 //!                                             what is said to the turn while it runs
 //! ```
 //!

@@ -1,5 +1,5 @@
-//! A request that goes on because somebody has replied, or has not in time: what stands in the inbox
-//! in the place of a platform's update, and the question that it is.
+//! A request that goes on because somebody has replied, or has not in time: what stands in the
+//! inbox in the place of a platform's update, and the question that it is.
 //!
 //! What was replied is data of somebody else, for every asker: it is told beside the words of the
 //! question, never as them.

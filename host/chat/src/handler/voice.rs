@@ -172,7 +172,8 @@ fn words(response: &OutgoingResponse) -> Option<String> {
     Some(words).filter(|words| !words.trim().is_empty())
 }
 
-/// Sends parts as the channel does, and speaks those that are to be heard, when their turn has come.
+/// Sends parts as the channel does, and speaks those that are to be heard, when their turn has
+/// come.
 pub(super) struct Speaking<'a, C> {
     channel: &'a C,
     recorded: Mutex<Option<SpokenPart>>,

@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 /// Arrivals between the channel that brings them and the queues.
 pub const ARRIVALS_MAX: usize = 16;
 
-/// Messages that asked to stop something and are answered at once, beside the queues. One more stops
-/// what runs all the same, and is answered in its place.
+/// Messages that asked to stop something and are answered at once, beside the queues. One more
+/// stops what runs all the same, and is answered in its place.
 pub const STOPS_AT_ONCE_MAX: usize = 64;
 
 /// What is cut off gets so long to notice, on top of the grace.
@@ -35,7 +35,7 @@ pub trait TurnWorker: Send + Sync + 'static {
     async fn work(&self, session: &SessionId, unit: Unit);
 
     /// Somebody waits at `target` for the answer to an album, the next unit of a session that is at
-    /// nothing else. Parts of it may still come. Said again and again until its work begins; must
+    /// nothing else. Parts of it may still come. Repeated until its work begins; must
     /// return at once.
     fn show_arriving(&self, session: &SessionId, target: &str);
 }

@@ -2,8 +2,8 @@
 //! holds is handed in.
 //!
 //! An album stands in its queue from its first part on, so nothing that was sent after it overtakes
-//! it. Nothing that is in memory overtakes what waits in the inbox: a queue of which something waits
-//! there takes nothing else in.
+//! it. Nothing that is in memory overtakes what waits in the inbox: a queue of which something
+//! waits there takes nothing else in.
 
 use super::{AlbumWindow, Awaited, Unit};
 use cofferdam_core::id::SessionId;
@@ -11,8 +11,8 @@ use cofferdam_store::{QueuedUpdate, UpdateClaim};
 use std::collections::{HashMap, VecDeque};
 use tokio::time::Instant;
 
-/// Messages of one queue that are held in memory; further ones wait in the inbox until the queue has
-/// run dry.
+/// Messages of one queue that are held in memory; further ones wait in the inbox until the queue
+/// has run dry.
 pub const LANE_UNITS_MAX: usize = 32;
 /// Lanes that are held in memory, but for what a crash cut off; messages of further ones wait in
 /// the inbox for a place.
@@ -125,8 +125,8 @@ impl QueueState {
         }
     }
 
-    /// The queues that do nothing because parts of an album may still come, while somebody waits for
-    /// the answer to it; and where they wait.
+    /// The queues that do nothing because parts of an album may still come, while somebody waits
+    /// for the answer to it; and where they wait.
     pub(super) fn arriving_lanes(&self) -> impl Iterator<Item = (&SessionId, &str)> {
         let idle = self.queues.iter().filter(|(_, queue)| queue.state == LaneState::Idle);
         idle.filter_map(|(session, queue)| match queue.queue.front()? {
@@ -140,8 +140,8 @@ impl QueueState {
         (self.open, self.beyond) = (true, true);
     }
 
-    /// What is to be read from the inbox next; one at a time, until [`QueueState::take_messages`] or
-    /// [`QueueState::take_sessions`].
+    /// What is to be read from the inbox next; one at a time, until [`QueueState::take_messages`]
+    /// or [`QueueState::take_sessions`].
     pub(super) fn next_read(&mut self) -> Option<InboxQuery> {
         if self.reading.is_some() || !self.open {
             return None;

@@ -1,5 +1,5 @@
-//! The turns that run now, and how a person stops one: beside the queues, since what waits in a queue
-//! would come too late.
+//! The turns that run now, and how a person stops one: beside the queues, since what waits in a
+//! queue would come too late.
 
 use super::Stopping;
 use cofferdam_core::id::SessionId;

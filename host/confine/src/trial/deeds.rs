@@ -71,9 +71,9 @@ pub(super) fn become_program(program: &str) -> io::Result<()> {
 #[allow(unsafe_code, reason = "these calls have no safe interface, and are to be refused; see SAFETY")]
 pub(super) fn call(number: libc::c_long, arguments: [libc::c_long; 3]) -> io::Result<()> {
     let [first, second, third] = arguments;
-    // SAFETY: every pointer is null and every length is zero, so that no call of the tables can touch this
-    // process's memory, with or without a filter. Calls for which zeros mean to start a process are
-    // not in the tables.
+    // SAFETY: every pointer is null and every length is zero, so that no call of the tables can
+    // touch this process's memory, with or without a filter. Calls for which zeros mean to start a
+    // process are not in the tables.
     match unsafe { libc::syscall(number, first, second, third, 0, 0, 0) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

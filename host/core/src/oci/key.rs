@@ -31,7 +31,7 @@ pub enum KeyKind {
     Ed25519,
 }
 
-/// A public key. Whoever has the private one signs.
+/// A public key. Anyone who has the private one signs.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SignerKey {
     kind: KeyKind,

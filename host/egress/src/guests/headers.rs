@@ -89,7 +89,7 @@ impl RequestHeaders {
         Ok(Self { map, secrets: sent })
     }
 
-    /// What takes its secrets out of whatever comes back.
+    /// What takes its secrets out of all that comes back.
     pub(super) fn blanker(&self) -> Blanker {
         Blanker::new(&self.secrets)
     }

@@ -174,8 +174,8 @@ fn a_named_host_is_written_as_an_address_has_it() {
 }
 
 proptest! {
-    /// The judge's parser and the one that sends: what both take, they read alike; and what the judge
-    /// takes of a granted host is nobody else's.
+    /// The judge's parser and the one that sends: what both take, they read alike; and what the
+    /// judge takes of a granted host is nobody else's.
     #[test]
     fn the_judge_and_the_sender_read_an_address_alike(
         scheme in "https?|HTTPS|htt",

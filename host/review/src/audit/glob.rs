@@ -1,6 +1,6 @@
 //! Which virtual paths a reviewer means: a path with everything below it, or a pattern.
 //!
-//! Matching takes at most pattern × path steps, whatever either holds.
+//! Matching takes at most pattern × path steps.
 
 /// Paths that are meant. Without `*` and `?` it is a path and all below it; with them, `?` is one
 /// character, `*` any number of characters of one component, and `**` any number of any.

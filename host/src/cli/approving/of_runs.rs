@@ -1,4 +1,4 @@
-//! Approvals of calls of a run that is carried out here: `--approve`, or whoever sits at the
+//! Approvals of calls of a run that is carried out here: `--approve`, or the one who sits at the
 //! terminal, or nobody. What is asked goes to standard error: standard output is the run's one
 //! line.
 
@@ -22,7 +22,7 @@ pub(in crate::cli) enum RunApprovals {
 }
 
 impl RunApprovals {
-    /// Whoever is here. Legal within a runtime.
+    /// The one who is here. Legal within a runtime.
     pub(in crate::cli) fn new(config: &Config, approve: bool) -> Self {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         match (approve, is_terminal) {

@@ -64,7 +64,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 impl Arguments {
-    /// The newest records, whatever they tell of.
+    /// The newest records of every kind.
     pub(super) fn newest(last: u64, output: Output) -> Self {
         Self {
             file: None,

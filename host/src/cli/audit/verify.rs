@@ -49,7 +49,7 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
         let beside = named.beside(SIGNATURES);
         let file = arguments.signatures.as_deref().unwrap_or(&beside);
         let lines = match sign::read(file, &PublicKey::parse(key)?) {
-            // Whoever cuts the log can delete it too; one that is named is to be there.
+            // Anyone who cuts the log can delete it too; one that is named is to be there.
             Err(AuditError::Open { source, .. })
                 if arguments.signatures.is_none() && source.kind() == io::ErrorKind::NotFound =>
             {

@@ -1,5 +1,5 @@
 //! `mcp --print`: what to paste into a client's configuration, so that it starts this very program
-//! with this very configuration, from whichever folder.
+//! with this very configuration, from any folder.
 
 use super::Exit;
 use crate::config::Config;

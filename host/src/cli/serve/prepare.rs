@@ -27,7 +27,7 @@ pub(in crate::cli) enum PrepareStep {
     Provider,
     /// The state is this process's own.
     State,
-    /// Where whoever watches may ask.
+    /// Where anyone who watches may ask.
     Monitor,
     /// Policies, workspace, audit, sandbox.
     Gateway,

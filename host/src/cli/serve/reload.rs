@@ -1,7 +1,7 @@
 //! A reload: the configuration, its files and the policies are read anew, and come into force as a
 //! whole or not at all.
 //!
-//! Whatever is wrong with them leaves the last good configuration in force, and is told: in the
+//! Anything wrong with them leaves the last good configuration in force, and is told: in the
 //! log, in the audit, in the numbers, and in the note that `cofferdam reload` reads. What cannot be
 //! audited does not come into force.
 
@@ -46,7 +46,7 @@ pub(super) struct Reloading {
     pub(super) store: Store,
     /// Told of each reload.
     pub(super) manager: Arc<ServiceManager>,
-    /// So is whoever has asked for it.
+    /// So is the one who has asked for it.
     pub(super) presence: Arc<Presence>,
     /// What carries runs of workflows out.
     pub(super) executors: watch::Sender<Executor>,
@@ -72,7 +72,8 @@ impl Reloading {
             // the runtime.
             let (tell, told) = oneshot::channel();
             let read = move || {
-                // Before anything is read: whoever asks from here on is answered by the next one.
+                // Before anything is read: anyone who asks from here on is answered by the next
+                // one.
                 self.presence.begin_reload();
                 let ready = self.read();
                 if let Err(refused) = &ready {

@@ -12,7 +12,7 @@ pub(super) enum Hangup {
     Reloads,
     /// The terminal was closed: the process ends as by SIGTERM.
     Ends,
-    /// Whoever started the process has it ignored, as `nohup` does.
+    /// The one who started the process has it ignored, as `nohup` does.
     Ignored,
 }
 

@@ -1,6 +1,6 @@
-//! Those who watch a `serve` from its start on: whoever asks on loopback, the service manager, and
-//! `cofferdam status`, which reads a note. What they need from outside is opened before the process
-//! is confined.
+//! Those who watch a `serve` from its start on: anyone who asks on loopback, the service manager,
+//! and `cofferdam status`, which reads a note. What they need from outside is opened before the
+//! process is confined.
 
 use super::super::errors::describe_error;
 use crate::config::Config;
@@ -20,7 +20,7 @@ const NOTED_EVERY: Duration = Duration::from_secs(5);
 /// Who watches, and what they see.
 pub(super) struct Watchers {
     monitor: Option<Monitor>,
-    /// Whoever has started this process, or nobody.
+    /// The one who has started this process, or nobody.
     pub(super) manager: Arc<ServiceManager>,
     /// The gateway, once it is there.
     pub(super) watching: Arc<Watching>,

@@ -1,5 +1,5 @@
-//! `cofferdam tool adapt`: makes a component of a core module for `wasm32-wasip1`, once and offline, so
-//! that what a policy pins is what runs. Nothing is compiled and nothing runs.
+//! `cofferdam tool adapt`: makes a component of a core module for `wasm32-wasip1`, once and
+//! offline, so that what a policy pins is what runs. Nothing is compiled and nothing runs.
 
 use super::super::Exit;
 use super::inspect::replace;

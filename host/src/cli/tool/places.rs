@@ -34,7 +34,7 @@ impl TrialFolders {
         config.workspace.root = workspace.map_or_else(|| own("workspace"), Path::to_owned);
         config.state_dir = state.map_or_else(|| own("state"), Path::to_owned);
         config.policies_dir = None;
-        // What a case puts into `/shared` is there for whoever runs it.
+        // What a case puts into `/shared` is there for anyone who runs it.
         config.workspace.per_user = false;
         config.check_layout()?;
         Ok(Self { config, _temporary: temporary })

@@ -88,7 +88,7 @@ pub(super) fn cancel(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> 
         Ok::<_, anyhow::Error>((cancelled, store.load_run(&one.run).await?))
     })?;
     let Some(kept) = kept else { return Ok(report_no_run(&one.run)) };
-    // Also where whoever cancelled it before was killed here.
+    // Also where the one who cancelled it before was killed here.
     let ended = end_of(&kept).filter(|_| kept.state == RunState::Cancelled && kept.is_unnoted);
     if let Some(ended) = ended {
         audit.append(AuditEvent::Workflow(ended), Durability::Synced)?;

@@ -4,7 +4,7 @@
 //!
 //! It is the command `cmd.attachment.add` from outside: the request is found among those that are
 //! being answered, and the files are handed over as a call of another request hands them over. A
-//! message is handed to whoever [`SendsMessages`], and is waited for beside the next command.
+//! message is handed to anyone who [`SendsMessages`], and is waited for beside the next command.
 
 mod asked;
 
@@ -116,7 +116,7 @@ pub fn listen(config: &Config) -> io::Result<UnixListener> {
 }
 
 impl AttachServer {
-    /// Serves whoever connects, on a thread of its own, until the process ends.
+    /// Serves anyone who connects, on a thread of its own, until the process ends.
     ///
     /// # Errors
     /// When there is no thread for it.

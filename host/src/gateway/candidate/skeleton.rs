@@ -1,5 +1,5 @@
-//! Policies to begin with: each grants nothing, has a blank where only a person knows, and loads as it
-//! is.
+//! Policies to begin with: each grants nothing, has a blank where only a person knows, and loads as
+//! it is.
 
 use super::toml_key;
 use cofferdam_core::tool::ToolName;

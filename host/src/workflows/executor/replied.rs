@@ -1,5 +1,5 @@
-//! The files of the reply that a run has waited for: the attachments of the calls that come after it,
-//! up to the next wait.
+//! The files of the reply that a run has waited for: the attachments of the calls that come after
+//! it, up to the next wait.
 
 use super::people::lost_problem;
 use super::{Executor, GatherProblem, PreparedRun};

@@ -25,7 +25,7 @@ pub(in crate::workflows) struct BeganInTurn {
     pub(in crate::workflows) request: TurnId,
     /// What was noted to go on by.
     pub(in crate::workflows) summary: Option<String>,
-    /// Whether whoever asked was served in private: then they must be when it goes on.
+    /// Whether the one who asked was served in private: then they must be when it goes on.
     pub(in crate::workflows) was_served: bool,
 }
 
@@ -39,7 +39,7 @@ impl BeganInTurn {
     }
 }
 
-/// A run of a turn that begins; `was_served` says whether whoever asked is served in private.
+/// A run of a turn that begins; `was_served` says whether the one who asked is served in private.
 pub(super) fn new_run(
     run: String,
     asking: &CallingTurn,

@@ -64,7 +64,7 @@ impl<'a> PeopleEdit<'a> {
         Ok(Some(new))
     }
 
-    /// Lets in whoever has this code, which is used up by it.
+    /// Lets in the one who has this code, which is used up by it.
     ///
     /// # Errors
     /// [`PeopleError::UnknownCode`], [`PeopleError::TooMany`].
@@ -82,7 +82,7 @@ impl<'a> PeopleEdit<'a> {
         Ok(paired)
     }
 
-    /// Takes out everybody of this id, on whatever channel; what they were.
+    /// Takes out everybody of this id, on every channel; what they were.
     pub fn remove(&mut self, sender: &str) -> Vec<PairedPerson> {
         self.listed.paired.extract_if(.., |one| one.sender == sender).collect()
     }

@@ -23,7 +23,7 @@ pub struct NewMessage {
     pub task: usize,
     /// What is this channel's in the store.
     pub channel: String,
-    /// The channel's immutable id of whoever gets it.
+    /// The channel's immutable id of the one who gets it.
     pub recipient: String,
     /// Names it for ever: sent again it is the same message.
     pub turn: TurnId,

@@ -93,7 +93,7 @@ pub struct GoingOn {
     pub sender: String,
     /// The message that a turn answers; its id is no platform's.
     pub update_id: i64,
-    /// What it says, for whoever answers.
+    /// What it says, for anyone who answers.
     pub raw: String,
 }
 
@@ -264,7 +264,7 @@ fn begin_wait(
         "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6 WHERE run = ?1 AND n = ?2",
         params![run, n, from, of, until, patience],
     )?;
-    // Whoever ends the run by hand ends what was promised, and says so there.
+    // The one who ends the run by hand ends what was promised, and says so there.
     tx.execute("UPDATE run SET answers = 1 WHERE run = ?1", [run])?;
     due::note(tx, run)
 }

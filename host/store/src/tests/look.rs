@@ -1,4 +1,4 @@
-//! Looking at the database beside whoever writes it.
+//! Looking at the database beside anyone who writes it.
 
 use super::sqlite::Files;
 use super::*;

@@ -263,7 +263,7 @@ async fn a_message_of_no_run_is_kept_once() {
     assert_eq!(store.load_unsent(CHANNEL).await.expect("asked").len(), 1, "it is sent at the next start");
 }
 
-/// A run was ended while nobody served, or whoever waited was killed before it could say so.
+/// A run was ended while nobody served, or anyone who waited was killed before it could say so.
 #[tokio::test]
 async fn nobody_is_asked_for_a_run_that_has_ended() {
     let world = World::waiting().await;

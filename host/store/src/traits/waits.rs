@@ -18,8 +18,8 @@ pub trait WaitStore: Send + Sync {
     /// out, unless somebody has replied before.
     async fn wait(&self, new: NewWait, now: i64) -> Result<WaitState, StoreError>;
 
-    /// The files of the reply to the message of a task, in the words of their channel, which is named
-    /// as in the store; none where it has none, or nobody has replied.
+    /// The files of the reply to the message of a task, in the words of their channel, which is
+    /// named as in the store; none where it has none, or nobody has replied.
     async fn files_of_reply(&self, run: &str, task: usize) -> Result<Option<(String, String)>, StoreError>;
 
     /// The runs of the one `serve` that have something to do now: all that are open, but for those

@@ -148,8 +148,8 @@ impl Download {
     /// Appends what arrived. Writes to the spool file when the attachment is large.
     ///
     /// # Errors
-    /// [`RejectedDownload`] before a byte over a limit is kept. The reason is remembered: `finish` tells
-    /// it.
+    /// [`RejectedDownload`] before a byte over a limit is kept. The reason is remembered: `finish`
+    /// tells it.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), RejectedDownload> {
         if self.failed.is_none() {
             self.failed = self.take(bytes).err();

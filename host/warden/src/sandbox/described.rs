@@ -1,5 +1,5 @@
-//! What is said of a component that is no tool of the contract: by its policy, and by the types of its
-//! function. It passes the same checks as what a component says of itself.
+//! What is said of a component that is no tool of the contract: by its policy, and by the types of
+//! its function. It passes the same checks as what a component says of itself.
 
 use super::SandboxError;
 use cofferdam_core::json::parse_strict;

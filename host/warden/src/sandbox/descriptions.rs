@@ -1,10 +1,10 @@
 //! What components said of themselves, kept beside their code: a start that finds both runs no
 //! guest.
 //!
-//! An entry holds for one component, one set of grants, one entry point and one worker program, since these decide
-//! whether the component links and what it says. It is read as code is: under its seal, and only
-//! where no other user could have written it. One whose code is gone counts for nothing, so that a
-//! start leaves every tool compiled.
+//! An entry holds for one component, one set of grants, one entry point and one worker program,
+//! since these decide whether the component links and what it says. It is read as code is: under
+//! its seal, and only where no other user could have written it. One whose code is gone counts for
+//! nothing, so that a start leaves every tool compiled.
 
 use super::cache::{CacheMiss, CompileCache, DESCRIPTION};
 use super::workers::WORKER_SHA256;

@@ -1,7 +1,7 @@
 //! Patterns of file names: `*`, `?`, `[a-z]` and `{a,b}` within a segment, `**` as a whole segment
 //! for any depth.
 //!
-//! One name at a time is matched by the library; what lies in which folder is asked by whoever
+//! One name at a time is matched by the library; what lies in which folder is asked by anyone who
 //! walks.
 
 use super::local::{FolderPath, PathError};
@@ -183,7 +183,7 @@ fn first_braces(text: &str) -> Result<Option<BraceGroup>, String> {
     let mut class = None;
     for (at, c) in text.char_indices() {
         match (class, c) {
-            // The first character of a class is in it, whatever it is.
+            // The first character of a class is in it, also a `]`.
             (Some(first), ']') if at > first => class = None,
             (Some(_), _) => {}
             (None, '[') => {

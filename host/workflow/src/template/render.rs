@@ -1,4 +1,5 @@
-//! A template with what its paths name put in. What comes out is data, whatever it looks like.
+//! A template with what its paths name put in. What comes out is data, also where it looks like a
+//! template.
 
 use super::filter::{TemplateFilter, plain_text};
 use super::path::ValueRoot;

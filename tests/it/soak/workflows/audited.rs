@@ -23,8 +23,8 @@ pub(super) fn hold(state: &Path, runs: usize, kills: usize) -> Result<String> {
                 let said = all.entry(text("run")).or_default();
                 *said.entry(state.to_owned()).or_default() += 1;
             }
-            // An intent that was cut off before anything was published is settled without a file, and
-            // comes again.
+            // An intent that was cut off before anything was published is settled without a file,
+            // and comes again.
             ("outcome", _)
                 if text("call").contains("/keep")
                     && record["intent"].is_number()

@@ -145,8 +145,8 @@ async fn what_cannot_be_shown_or_read_fails_the_task() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Two names of one file, which an earlier task makes, are one attachment; the agent's tools have it
-/// as the files of a turn.
+/// Two names of one file, which an earlier task makes, are one attachment; the agent's tools have
+/// it as the files of a turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_tasks_name_alike_is_one_attachment_and_its_agents_tools_have_it() -> anyhow::Result<()> {
     let llm = LlmServer::start().await?;

@@ -1,4 +1,5 @@
-//! What is kept of a run: through kills and stops it goes on where it was, and does everything once.
+//! What is kept of a run: through kills and stops it goes on where it was, and does everything
+//! once.
 
 use super::super::{put, refused_on_paper};
 use super::{COPY, run, states};

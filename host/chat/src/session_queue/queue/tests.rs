@@ -207,8 +207,8 @@ impl Model {
 #[test]
 fn whatever_comes_is_done_once_and_in_order_and_memory_is_bounded() {
     let (mut queue, mut model, now) = (opened(), Model::default(), Instant::now());
-    // One session writes far more than a queue holds, and its first message takes as long as all the
-    // others.
+    // One session writes far more than a queue holds, and its first message takes as long as all
+    // the others.
     for id in 0..300 {
         model.comes(&mut queue, id, "ann", now);
     }

@@ -69,7 +69,7 @@ fn facts(record: &Record) -> Option<&CallFacts> {
 /// The policy of the tool now, if a call of it could come to the same.
 ///
 /// # Errors
-/// Why it could not, whatever the tool does.
+/// Why it could not, for reasons that are not the tool's.
 pub(super) fn replayable(
     config: &Config,
     recorded: &CallOutcome,

@@ -168,7 +168,7 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     assert!(store.answer_run("w-1", to.clone(), reply()).await.expect("told").is_some());
     assert_eq!(store.answer_run("w-1", to.clone(), reply()).await.expect("asked"), None);
     assert!(store.load_unanswered_runs().await.expect("asked").is_empty());
-    // What ends before it was promised is answered by whoever asked.
+    // What ends before it was promised is answered by anyone who asked.
     store.begin_run(run("w-2"), 9).await.expect("begun");
     assert!(store.end_run("w-2", RunEnd::Done("1".into())).await.expect("ended"));
     assert!(!store.acknowledge_run("w-2").await.expect("asked"));

@@ -43,8 +43,8 @@ pub(super) fn let_go(embedded: &'static [u8]) {
     let (start, end) = (embedded.as_ptr() as usize, embedded.as_ptr() as usize + embedded.len());
     let (first, last) = (start.next_multiple_of(page), end / page * page);
     if first < last {
-        // SAFETY: whole pages within constant bytes of the program, which nobody writes: without its page such a byte is
-        // read from the file anew, and is the same.
+        // SAFETY: whole pages within constant bytes of the program, which nobody writes: without
+        // its page such a byte is read from the file anew, and is the same.
         let advised =
             unsafe { rustix::mm::madvise(first as *mut _, last - first, rustix::mm::Advice::LinuxDontNeed) };
         // They stay, and nothing else is different.

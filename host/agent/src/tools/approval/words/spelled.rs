@@ -25,8 +25,8 @@ pub(super) fn quote_beginning(text: &str) -> String {
     quote(cut) + &more
 }
 
-/// One line of a content: as it is where that shows all there is to it, else as [`quote_beginning`] has
-/// it.
+/// One line of a content: as it is where that shows all there is to it, else as [`quote_beginning`]
+/// has it.
 pub(super) fn line(text: &str) -> String {
     if text.len() <= CONTENT_BYTES_MAX && is_plain(text) { text.to_owned() } else { quote_beginning(text) }
 }

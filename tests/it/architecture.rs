@@ -382,7 +382,7 @@ fn a_permit_comes_from_the_judge_alone() {
     assert!(!fields.contains("pub"), "its fields are its own: {fields}");
     for source in CRATES.into_iter().flat_map(sources) {
         let code = source.code();
-        for forbidden in ["Clone for Permit", "Default for Permit", "From<Call> for Permit"] {
+        for forbidden in ["Clone for Permit", "Default for Permit", "From<JudgedCall> for Permit"] {
             assert!(!code.contains(forbidden), "{}: {forbidden}", source.path);
         }
         assert!(!(code.contains("Deserialize<") && code.contains("for Permit")), "{}", source.path);

@@ -33,7 +33,7 @@ struct BucketStates {
 }
 
 /// A request's place in its bucket; while it lives nobody else's is sent into it.
-pub(super) struct BucketPermit {
+pub(super) struct BucketUse {
     route: &'static str,
     place: String,
     name: String,
@@ -42,14 +42,14 @@ pub(super) struct BucketPermit {
 
 impl Buckets {
     /// A place in the bucket of a route; waits for those before.
-    pub(super) async fn turn(&self, route: &'static str, place: &str) -> BucketPermit {
+    pub(super) async fn turn(&self, route: &'static str, place: &str) -> BucketUse {
         loop {
             let name = self.name_of(route);
             let bucket = self.bucket(&name, place);
             let empty_until = bucket.lock_owned().await;
             // Perhaps the answer before has told what it is called.
             if self.name_of(route) == name {
-                return BucketPermit { route, place: place.to_owned(), name, empty_until };
+                return BucketUse { route, place: place.to_owned(), name, empty_until };
             }
         }
     }
@@ -60,12 +60,7 @@ impl Buckets {
     }
 
     /// Notes what an answer tells; `retry_after` is that of a 429, `global` whether it is over all.
-    pub(super) async fn note(
-        &self,
-        turn: &mut BucketPermit,
-        headers: &HeaderMap,
-        limited: Option<RateLimit>,
-    ) {
+    pub(super) async fn note(&self, turn: &mut BucketUse, headers: &HeaderMap, limited: Option<RateLimit>) {
         let now = Instant::now();
         let remaining = number(headers, "x-ratelimit-remaining");
         let reset = number(headers, "x-ratelimit-reset-after").and_then(seconds);
@@ -112,7 +107,7 @@ impl Buckets {
     }
 }
 
-impl BucketPermit {
+impl BucketUse {
     /// Until when the bucket is empty, if it is.
     pub(super) fn empty_until(&self) -> Option<Instant> {
         self.empty_until.filter(|until| *until > Instant::now())

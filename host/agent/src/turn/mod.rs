@@ -20,6 +20,7 @@ mod instructions;
 mod open_conversation;
 mod progress;
 mod provider;
+mod refetch;
 mod repeats;
 mod rounds;
 mod runner;

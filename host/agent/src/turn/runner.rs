@@ -4,6 +4,7 @@ use super::clock::{WallClock, frame_request};
 use super::history::{History, HistoryError, mend};
 use super::instructions::instructions;
 use super::open_conversation::{HistoryPlace, OpenConversation};
+use super::refetch::{files_added, refetch_files};
 use super::rounds::{Rounds, TurnEnd, TurnOptions};
 use super::{
     Config, HistoryEntry, HistorySize, Markup, Provider, Steering, StepListener, ToolSpec, Tools, TurnStep,
@@ -17,7 +18,7 @@ use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::tool::wire_name;
 use cofferdam_store::{StoreRetry, WhoseTurn};
-use cofferdam_warden::attachments::{Attachment, Attachments, Blob, RecentAttachments};
+use cofferdam_warden::attachments::{Attachments, RecentAttachments};
 use cofferdam_warden::messaging::Messaging;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -258,7 +259,7 @@ impl Runner {
                 let asked = asked.ok_or_else(|| words::cancelled(0))?;
                 let mut talk = asked.map_err(|error| conversation_lost(&error))?;
                 if talk.steers() > 0 {
-                    let found = std::iter::once(turn.attachments.clone()).chain(added(&turn).await);
+                    let found = std::iter::once(turn.attachments.clone()).chain(files_added(&turn).await);
                     turn.attachments = talk.attach(found.collect());
                 }
                 Ok((turn, talk))
@@ -365,40 +366,4 @@ pub(super) fn conversation_lost(error: &HistoryError) -> String {
         HistoryError::Unreadable(_) => words::ANEW,
     };
     format!("internal: {error}; the operator finds more in the log. {then}")
-}
-
-/// The files of what was added to a turn before a crash, a list for each message.
-async fn added(turn: &TurnInput) -> Vec<Attachments> {
-    match &turn.steering {
-        Some(steering) => steering.refetch_files().await,
-        None => Vec::new(),
-    }
-}
-
-/// The files of each message of a request, fetched again: each is the one of the same content, or
-/// says that it is gone.
-async fn refetch_files(turn: &TurnInput, wanted: Vec<Attachments>) -> Vec<Attachments> {
-    if wanted.iter().all(Attachments::is_empty) {
-        return wanted;
-    }
-    let mut found = added(turn).await;
-    found.push(turn.attachments.clone());
-    let mut missing: Vec<_> = wanted.iter().flat_map(Attachments::infos).collect();
-    missing.retain(|info| !info.sha256.is_empty() && find_bytes(&found, info).is_none());
-    if let Some(recent) = turn.recent.as_ref().filter(|_| !missing.is_empty()) {
-        found.push(recent.refetch(&missing).await);
-    }
-    let one = |mut info: AttachmentInfo| {
-        let blob = find_bytes(&found, &info).filter(|_| !info.sha256.is_empty());
-        info.unavailable = blob.is_none().then(|| words::FILE_GONE.to_owned());
-        Attachment { info, blob }
-    };
-    let each = |list: &Attachments| list.infos().into_iter().map(one).collect::<Vec<_>>().into();
-    wanted.iter().map(each).collect()
-}
-
-/// The bytes of an attachment among those that were found, by their content.
-fn find_bytes(found: &[Attachments], wanted: &AttachmentInfo) -> Option<Blob> {
-    let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == wanted.sha256;
-    found.iter().flat_map(Attachments::iter).find(same)?.blob.clone()
 }

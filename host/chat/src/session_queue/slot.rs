@@ -11,11 +11,11 @@ pub const TURNS_AT_ONCE_MAX: usize = 8;
 #[derive(Debug)]
 pub struct TurnSlot {
     all: Arc<Semaphore>,
-    held: Mutex<SlotPermit>,
+    held: Mutex<SlotUse>,
 }
 
 #[derive(Debug)]
-struct SlotPermit {
+struct SlotUse {
     permit: Option<OwnedSemaphorePermit>,
     /// Calls of the turn that wait for a person.
     waiting: usize,
@@ -24,7 +24,7 @@ struct SlotPermit {
 impl TurnSlot {
     /// A place that is not taken yet.
     pub fn new(all: &Arc<Semaphore>) -> Arc<Self> {
-        let held = Mutex::new(SlotPermit { permit: None, waiting: 0 });
+        let held = Mutex::new(SlotUse { permit: None, waiting: 0 });
         Arc::new(Self { all: all.clone(), held })
     }
 
@@ -58,7 +58,7 @@ impl TurnSlot {
         self.lock().waiting > 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, SlotPermit> {
+    fn lock(&self) -> MutexGuard<'_, SlotUse> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,7 @@
 //! A run on paper: phase one renders what needs no tasks, phase two the rest of one task just
 //! before it begins.
 
+mod agents;
 mod attachments;
 mod people;
 
@@ -13,6 +14,7 @@ use crate::file::{
 };
 use crate::problem::{FileFault, FileProblem};
 use crate::template::{RenderScope, Template, ValueRoot};
+use agents::{depends_on_outputs, known_value, ready_agent};
 use attachments::AttachmentTexts;
 use cofferdam_core::tool::ErrorCode;
 use serde_json::{Map, Value, json};
@@ -155,7 +157,7 @@ impl RunPlan {
     /// # Errors
     /// [`PlanError`].
     pub fn ready(&self, work: &AgentWork, outputs: &Map<String, Value>) -> Result<ReadyAgent, PlanError> {
-        let ready = ready(work, self.after(outputs));
+        let ready = ready_agent(work, self.after(outputs));
         ready.map_err(|fault| error(&self.workflow, fault))
     }
 
@@ -328,52 +330,6 @@ impl PlanningPhase<'_> {
             attachments,
         })
     }
-}
-
-/// What is known of a `with` before its tasks are done.
-fn known_value(with: &TemplateValue) -> Value {
-    match with {
-        TemplateValue::Value(value) => value.clone(),
-        TemplateValue::Map(entries) => {
-            let known = |(key, tree): &(String, TemplateValue)| match tree {
-                TemplateValue::Value(value) => Some((key.clone(), value.clone())),
-                TemplateValue::Text(_) | TemplateValue::List(_) | TemplateValue::Map(_) => None,
-            };
-            Value::Object(entries.iter().filter_map(known).collect())
-        }
-        TemplateValue::Text(_) | TemplateValue::List(_) => Value::Null,
-    }
-}
-
-/// Whether an expression names what a `with` has after its tasks alone.
-fn depends_on_outputs(with: &TemplateValue, expression: &crate::template::Expression) -> bool {
-    let (TemplateValue::Map(entries), ValueRoot::Input) = (with, expression.path.root) else { return false };
-    let name = expression.path.key(0);
-    entries.iter().any(|(key, tree)| Some(key.as_str()) == name && !tree.is_ready())
-}
-
-fn ready(work: &AgentWork, after: RenderScope) -> Result<ReadyAgent, FileFault> {
-    let scope = match &work.with {
-        Some(with) => {
-            let input = with.finish(&after, RenderMode::Value)?;
-            after.with(ValueRoot::Input, input)
-        }
-        None => after,
-    };
-    let mut attachments = Vec::new();
-    for planned in &work.attachments {
-        let item = match &planned.item {
-            Some(item) => item.clone(),
-            None => planned.lines.item(&planned.declared, &scope)?,
-        };
-        let (folder, group) = (planned.folder.clone(), planned.group);
-        attachments.push(ReadyAttachment { scope: planned.scope, folder, group, item });
-    }
-    Ok(ReadyAgent {
-        instructions: work.instructions.as_ref().map_or(Ok(String::new()), |line| line.finish(&scope))?,
-        prompt: work.prompt.finish(&scope)?,
-        attachments,
-    })
 }
 
 impl Workflow {

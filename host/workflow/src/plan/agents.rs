@@ -1,0 +1,54 @@
+//! What an agent's task is asked, and what is known of it before.
+
+use super::{AgentWork, ReadyAgent, ReadyAttachment};
+use crate::file::{RenderMode, TemplateValue};
+use crate::problem::FileFault;
+use crate::template::{Expression, RenderScope, ValueRoot};
+use serde_json::Value;
+
+/// What is known of a `with` before its tasks are done.
+pub(super) fn known_value(with: &TemplateValue) -> Value {
+    match with {
+        TemplateValue::Value(value) => value.clone(),
+        TemplateValue::Map(entries) => {
+            let known = |(key, tree): &(String, TemplateValue)| match tree {
+                TemplateValue::Value(value) => Some((key.clone(), value.clone())),
+                TemplateValue::Text(_) | TemplateValue::List(_) | TemplateValue::Map(_) => None,
+            };
+            Value::Object(entries.iter().filter_map(known).collect())
+        }
+        TemplateValue::Text(_) | TemplateValue::List(_) => Value::Null,
+    }
+}
+
+/// Whether an expression names what a `with` has after its tasks alone.
+pub(super) fn depends_on_outputs(with: &TemplateValue, expression: &Expression) -> bool {
+    let (TemplateValue::Map(entries), ValueRoot::Input) = (with, expression.path.root) else { return false };
+    let name = expression.path.key(0);
+    entries.iter().any(|(key, tree)| Some(key.as_str()) == name && !tree.is_ready())
+}
+
+/// What an agent is asked, once its tasks are done.
+pub(super) fn ready_agent(work: &AgentWork, after: RenderScope) -> Result<ReadyAgent, FileFault> {
+    let scope = match &work.with {
+        Some(with) => {
+            let input = with.finish(&after, RenderMode::Value)?;
+            after.with(ValueRoot::Input, input)
+        }
+        None => after,
+    };
+    let mut attachments = Vec::new();
+    for planned in &work.attachments {
+        let item = match &planned.item {
+            Some(item) => item.clone(),
+            None => planned.lines.item(&planned.declared, &scope)?,
+        };
+        let (folder, group) = (planned.folder.clone(), planned.group);
+        attachments.push(ReadyAttachment { scope: planned.scope, folder, group, item });
+    }
+    Ok(ReadyAgent {
+        instructions: work.instructions.as_ref().map_or(Ok(String::new()), |line| line.finish(&scope))?,
+        prompt: work.prompt.finish(&scope)?,
+        attachments,
+    })
+}

@@ -189,7 +189,7 @@ fn outgoing(config: &Config, role: Role) -> Result<Outgoing, GatewayError> {
     let dir = config.state_dir.join("outgoing");
     let opened = match role {
         Role::Serve => Outgoing::open(&dir, config.replies),
-        Role::Beside => Outgoing::beside(&dir, config.replies),
+        Role::Beside => Outgoing::open_beside(&dir, config.replies),
     };
     opened.map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
 }

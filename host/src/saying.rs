@@ -294,7 +294,8 @@ mod tests {
         let store = cofferdam_store::open(dir.path()).expect("opened");
         let config = cofferdam_warden::audit::Config::default();
         let audit = AuditLog::open_with(&dir.path().join("audit.jsonl"), &config).expect("opened");
-        let outgoing = Outgoing::beside(&dir.path().join("outgoing"), Default::default()).expect("opened");
+        let outgoing =
+            Outgoing::open_beside(&dir.path().join("outgoing"), Default::default()).expect("opened");
         // A channel that is configured and not up: each waits for it.
         let people = ChannelPeople { runs: Runs::default(), channels: vec!["telegram"] };
         let saying = MessageSender::new(people, &store, (outgoing, Arc::new(audit)), Handle::current());

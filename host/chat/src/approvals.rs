@@ -53,7 +53,7 @@ pub struct Rules {
 
 impl Rules {
     /// As a configuration has them: `approvers` by their numbers.
-    pub fn of(approvers: &[i64], approvals: &cofferdam_agent::tools::Config) -> Self {
+    pub fn new(approvers: &[i64], approvals: &cofferdam_agent::tools::Config) -> Self {
         let approvers = approvers.iter().map(ToString::to_string).collect();
         Self { approvers, expires: approvals.expires.0, are_named: false }
     }
@@ -61,7 +61,7 @@ impl Rules {
 
 /// Where an approval is shown and who may decide; the store keeps it as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct ApprovalPlace {
     /// In the channel's own words.
     chat: String,
     approvers: Vec<String>,
@@ -100,10 +100,10 @@ impl ApprovalService {
 
 /// The chat that an approval is shown in, in the channel's own words.
 pub fn chat_of(approval: &ApprovalRow) -> Option<String> {
-    Place::read(&approval.place).map(|place| place.chat)
+    ApprovalPlace::read(&approval.place).map(|place| place.chat)
 }
 
-impl Place {
+impl ApprovalPlace {
     fn to_text(&self) -> String {
         let mut place = json!({ "chat": self.chat, "approvers": self.approvers });
         if self.are_named {

@@ -85,7 +85,7 @@ impl Web for GuestWeb {
                 // Who looks a name up may hold a thread for longer than the call.
                 runtime.shutdown_background();
                 let failure = way.blanked(failure);
-                witness(&way.asked(), RequestFate::Failed(failure.clone())).and(Err(failure))
+                witness(&way.request_record(), RequestFate::Failed(failure.clone())).and(Err(failure))
             }
         }
     }
@@ -144,7 +144,7 @@ impl<'a> Way<'a> {
             let Some(location) = location.filter(|_| REDIRECTS.contains(&status)) else {
                 return Ok(response);
             };
-            witness(&self.asked(), RequestFate::Redirected(status))?;
+            witness(&self.request_record(), RequestFate::Redirected(status))?;
             let from = self.target.display_redacted();
             let next = self.target.redirect(location, self.web.rules());
             let next = next.map_err(|refused| denied(&format!("{from} redirects, and {refused}")))?;
@@ -168,7 +168,7 @@ impl<'a> Way<'a> {
         self.terms.allowance.take(self.body.len() as u64)?;
         let addresses = addresses(&self.target, &*self.web.resolver).await.map_err(of_egress)?;
         // Not before it is known that somebody is asked.
-        witness(&self.asked(), RequestFate::Sending)?;
+        witness(&self.request_record(), RequestFate::Sending)?;
         let broken = |error: reqwest::Error| {
             HttpFailure::new(
                 FailureKind::Broken,
@@ -184,7 +184,7 @@ impl<'a> Way<'a> {
     }
 
     /// Who is asked, for the audit.
-    fn asked(&self) -> RequestRecord {
+    fn request_record(&self) -> RequestRecord {
         let name = self.target.name();
         let default = if self.target.is_https() { HTTPS_PORT } else { 80 };
         let host = if name.port() == default { name.host().to_owned() } else { name.to_string() };
@@ -211,7 +211,7 @@ impl<'a> Way<'a> {
         terms: &Terms,
         witness: Witness<'_>,
     ) -> Result<HttpAnswer, HttpFailure> {
-        let asked = self.asked();
+        let asked = self.request_record();
         let head = headers::answer_headers(response.headers(), &self.blanker)
             .map(|headers| HttpHead { status: response.status().as_u16(), headers });
         let packed = headers::packing(response.headers(), &self.target.display_redacted());

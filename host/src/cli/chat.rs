@@ -65,7 +65,7 @@ impl RecentAttachments for ChatFiles {
 }
 
 /// A chat from this terminal's lines.
-struct Chat<'a> {
+struct TerminalChat<'a> {
     config: &'a Config,
     gateway: &'a Gateway,
     runner: Runner,
@@ -85,7 +85,7 @@ async fn run_chat(
     answering: Answering,
     files: Vec<PathBuf>,
 ) -> anyhow::Result<Exit> {
-    let mut chat = Chat {
+    let mut chat = TerminalChat {
         config,
         gateway,
         runner: gateway.runner(config, answering, Arc::new(InMemory::default())),
@@ -108,7 +108,7 @@ async fn run_chat(
     Ok(Exit::Done)
 }
 
-impl Chat<'_> {
+impl TerminalChat<'_> {
     /// The next message; none once the chat ends.
     async fn next_line(&mut self) -> anyhow::Result<Option<String>> {
         let kept = self.questions.take_kept_line();

@@ -8,7 +8,7 @@ mod words;
 
 pub use words::SHOWN_UNITS_MAX;
 pub use words::person;
-pub(super) use words::{TooMuch, shown};
+pub(super) use words::{TooMuch, describe_call};
 
 use async_trait::async_trait;
 use cofferdam_core::id::{CallId, Caller, TurnId};

@@ -33,7 +33,7 @@ pub(super) enum Full {
 
 /// Whether a job that was taken in can be run now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum QueuedAs {
     /// As soon as somebody is free.
     Ready,
     /// When one of its session's is done: the thread that finishes that finds it.
@@ -74,7 +74,7 @@ impl<S: Clone + Eq + Hash, J> Fair<S, J> {
     }
 
     /// Takes a job in.
-    pub(super) fn push(&mut self, session: &S, job: J) -> Result<Taken, Full> {
+    pub(super) fn push(&mut self, session: &S, job: J) -> Result<QueuedAs, Full> {
         if self.waiting >= self.shares.waiting_in_all {
             return Err(Full::All);
         }
@@ -88,8 +88,11 @@ impl<S: Clone + Eq + Hash, J> Fair<S, J> {
         line.jobs.push_back(job);
         self.waiting += 1;
         // Held ones wait for the share alone, so they are no news to anybody who is free.
-        let taken =
-            if line.running + line.jobs.len() <= self.shares.running { Taken::Ready } else { Taken::Held };
+        let taken = if line.running + line.jobs.len() <= self.shares.running {
+            QueuedAs::Ready
+        } else {
+            QueuedAs::Held
+        };
         self.stand(session);
         Ok(taken)
     }

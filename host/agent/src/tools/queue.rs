@@ -3,7 +3,7 @@
 //! One waiting thread is woken for one job; a channel behind a lock would wake two. Whose job is
 //! next is decided by [`Fair`].
 
-use super::fair::{Fair, Full, Shares, Taken};
+use super::fair::{Fair, Full, QueuedAs, Shares};
 use super::following;
 use cofferdam_core::id::Caller;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -51,7 +51,7 @@ impl JobQueue {
     /// Takes a job of a session in, unless too many wait.
     pub(super) fn push(&self, session: &Caller, job: QueuedJob) -> Result<(), Full> {
         let taken = self.lock().jobs.push(session, job)?;
-        if taken == Taken::Ready && !following::can_take_next() {
+        if taken == QueuedAs::Ready && !following::can_take_next() {
             self.changed.notify_one();
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! One turn's questions: shown on its board, and waited for until somebody decides, it is too late,
 //! or the turn is stopped.
 
-use super::{ApprovalService, Place, words};
+use super::{ApprovalPlace, ApprovalService, words};
 use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
@@ -171,7 +171,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             named => named.to_vec(),
         };
         let (chat, approvers) = (self.board.chat(), self.board.approvers(named));
-        let place = Place { chat, approvers, are_named: rules.are_named };
+        let place = ApprovalPlace { chat, approvers, are_named: rules.are_named };
         if place.approvers.is_empty() {
             return Some(Decision::Unasked(words::NOBODY_HERE.to_owned()));
         }

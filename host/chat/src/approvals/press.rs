@@ -1,7 +1,7 @@
 //! An answer to an approval: decided in the store when it returns, so that none is lost, and
 //! however often it comes it decides once.
 
-use super::{ApprovalService, Place, words};
+use super::{ApprovalPlace, ApprovalService, words};
 use cofferdam_store::ApprovalState;
 
 /// What a button asks for.
@@ -40,7 +40,7 @@ impl ApprovalService {
         let Some((verb, id)) = read_data(data) else { return alert(words::NO_APPROVAL.to_owned()) };
         let found =
             self.store_retry.store_until_done("look up an approval", || self.store.approval(id)).await?;
-        let place = found.and_then(|approval| Place::read(&approval.place));
+        let place = found.and_then(|approval| ApprovalPlace::read(&approval.place));
         let Some(place) = place.filter(|place| is_here(&place.chat)) else {
             return alert(words::NO_APPROVAL.to_owned());
         };

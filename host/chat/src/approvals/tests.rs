@@ -156,8 +156,8 @@ async fn what_nobody_decides_is_over_in_time_or_when_its_turn_is_stopped() {
 
 #[test]
 fn a_place_is_read_as_earlier_releases_have_kept_it() {
-    let place = Place { chat: "-5".to_owned(), approvers: vec!["7".to_owned()], are_named: false };
-    assert_eq!(Place::read(&place.to_text()), Some(place.clone()));
-    assert_eq!(Place::read(r#"{"chat":-5,"approvers":[7]}"#), Some(place));
-    assert_eq!((Place::read("x"), Place::read("{}")), (None, None));
+    let place = ApprovalPlace { chat: "-5".to_owned(), approvers: vec!["7".to_owned()], are_named: false };
+    assert_eq!(ApprovalPlace::read(&place.to_text()), Some(place.clone()));
+    assert_eq!(ApprovalPlace::read(r#"{"chat":-5,"approvers":[7]}"#), Some(place));
+    assert_eq!((ApprovalPlace::read("x"), ApprovalPlace::read("{}")), (None, None));
 }

@@ -38,7 +38,7 @@ impl<C: Channel> Steering for Mailbox<C> {
             let Some(asked) = self.read(&updates).filter(|asked| self.is_to_it(asked)) else { continue };
             let came = find_files(&*self.channel, &asked).await?;
             let noting = recent::to_note(&*self.channel, &asked, &came, Some(&self.question)).await?;
-            let limits = base.limits.beside(held);
+            let limits = base.limits.with_room_beside(held);
             let attachments = fetch_files(&self.channel, came.files(), &limits, &*self.progress).await;
             let text = [asked.about, Some(asked.text)].into_iter().flatten().collect::<Vec<_>>().join("\n");
             let updates = updates.iter().map(|update| update.update_id).collect();

@@ -72,7 +72,7 @@ impl ChannelServices {
     pub fn renew<C>(&self, renewed: &RenewedSettings<C>, approvers: &[i64]) -> Self {
         Self {
             runner: renewed.runner.clone(),
-            approvals: self.approvals.renewed(Rules::of(approvers, &renewed.approvals)),
+            approvals: self.approvals.renewed(Rules::new(approvers, &renewed.approvals)),
             limits: renewed.attachments.clone(),
             outgoing: renewed.outgoing.clone(),
             ..self.clone()

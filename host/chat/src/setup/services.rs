@@ -81,7 +81,7 @@ impl Services {
     ) -> ChannelServices {
         let stop = Stop { soon, now: CancellationToken::new() };
         let store_retry = StoreRetry::new(stop.soon.clone(), note_next_within);
-        let rules = Rules::of(approvers, &self.approvals);
+        let rules = Rules::new(approvers, &self.approvals);
         let approvals = ApprovalService::new(
             self.store.clone(),
             (store_retry.clone(), stop.clone()),

@@ -7,7 +7,7 @@ use super::PathPattern;
 use cofferdam_core::audit::{AccessKind, AuditEvent, Effect, NetworkRequest, Record, VerdictKind, Workflow};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_warden::audit::Wanted;
+use cofferdam_warden::audit::RecordFilter;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub struct Filter {
 
 impl Filter {
     /// What a log is read with: nothing where it asks for nothing, so that every line is an entry.
-    pub fn to_predicate(self) -> Option<Wanted> {
+    pub fn to_predicate(self) -> Option<RecordFilter> {
         if self.is_empty() { None } else { Some(Box::new(move |record| self.matches(record))) }
     }
 

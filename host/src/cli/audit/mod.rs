@@ -109,7 +109,7 @@ impl Named {
     }
 
     /// A file in the folder of the first of them.
-    fn beside(&self, name: &str) -> PathBuf {
+    fn sibling_path(&self, name: &str) -> PathBuf {
         match self {
             Self::Log(active) => active.with_file_name(name),
             Self::Files(files) => files.first().map_or(name.into(), |file| file.with_file_name(name)),

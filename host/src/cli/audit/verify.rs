@@ -46,7 +46,7 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
     let mut kept: Vec<Kept> = Vec::new();
     let mut signed = None;
     if let Some(key) = &arguments.public_key {
-        let beside = named.beside(SIGNATURES);
+        let beside = named.sibling_path(SIGNATURES);
         let file = arguments.signatures.as_deref().unwrap_or(&beside);
         let lines = match sign::read(file, &PublicKey::parse(key)?) {
             // Anyone who cuts the log can delete it too; one that is named is to be there.

@@ -42,7 +42,7 @@ pub struct Config {
 
 impl Config {
     /// What a message may bring to a turn that has these already.
-    pub fn beside(&self, held: &Attachments) -> Self {
+    pub fn with_room_beside(&self, held: &Attachments) -> Self {
         let bytes: u64 = held.iter().filter(|held| held.blob.is_some()).map(|held| held.info.size).sum();
         Self {
             max_bytes: self.max_bytes,

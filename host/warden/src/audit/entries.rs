@@ -47,12 +47,12 @@ pub enum LogEntry {
 }
 
 /// Whether a record is wanted.
-pub type Wanted = Box<dyn Fn(&Record) -> bool>;
+pub type RecordFilter = Box<dyn Fn(&Record) -> bool>;
 
 /// The entries of a log, newest last. One line is in memory at a time, for any selection.
 pub struct Entries {
     files: LogFiles,
-    wanted: Option<Wanted>,
+    wanted: Option<RecordFilter>,
     /// The file that is read.
     index: usize,
     lines: Option<PositionedReader<Arc<File>>>,
@@ -71,7 +71,7 @@ pub struct Entries {
 pub fn read_entries(
     source: LogSelection<'_>,
     span: EntryRange,
-    wanted: Option<Wanted>,
+    wanted: Option<RecordFilter>,
 ) -> Result<Entries, AuditError> {
     let files = LogFiles::select(source)?;
     let mut entries = Entries { files, wanted, index: 0, lines: None, skip: 0, unreadable: 0 };
@@ -144,7 +144,7 @@ impl Iterator for Entries {
 }
 
 /// How many records of a file are wanted.
-fn count_wanted(part: &LogFile, wanted: &Wanted) -> Result<u64, AuditError> {
+fn count_wanted(part: &LogFile, wanted: &RecordFilter) -> Result<u64, AuditError> {
     let mut lines = PositionedReader::new(&*part.file, 0, part.end);
     let mut found = 0;
     while let Some(line) = lines.next()? {

@@ -33,7 +33,7 @@ mod verify;
 
 pub use chain::{BadRecord, RecordFault};
 pub use config::{Config, ROTATE_BYTES_MIN};
-pub use entries::{Entries, EntryRange, LogEntry, Wanted, read_entries};
+pub use entries::{Entries, EntryRange, LogEntry, RecordFilter, read_entries};
 pub use error::AuditError;
 pub use files::{LogSelection, ROTATED_FILES_MAX};
 pub use head::{BadHead, Head};

@@ -37,7 +37,7 @@ impl Kind {
     pub const NAMES: [&'static str; 7] = ["image", "video", "audio", "pdf", "document", "file", "url"];
 
     /// The type of this name.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "image" => Self::Image,
             "video" => Self::Video,

@@ -162,7 +162,7 @@ fn one_address_has_one_key_and_no_secret_in_logs() {
 #[test]
 fn each_type_takes_its_sources_and_no_others() {
     for name in Kind::NAMES {
-        let kind = Kind::of(name).expect(name);
+        let kind = Kind::from_name(name).expect(name);
         for (key, origin) in Origin::ALL {
             let takes = match kind {
                 Kind::File => key == "path",
@@ -174,8 +174,8 @@ fn each_type_takes_its_sources_and_no_others() {
             assert_eq!(kind.check(origin, true).is_ok(), fetches, "{name} {key} fetch");
         }
     }
-    assert_eq!(Kind::of("document"), Some(Kind::Pdf));
-    assert_eq!(Kind::of("Image"), None);
+    assert_eq!(Kind::from_name("document"), Some(Kind::Pdf));
+    assert_eq!(Kind::from_name("Image"), None);
 }
 
 #[test]

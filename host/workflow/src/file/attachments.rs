@@ -72,7 +72,7 @@ fn read_declared(node: &Node) -> Result<DeclaredAttachment, FileFault> {
 impl DeclaredAttachment {
     /// The type that a text names, if it may come from here.
     pub(crate) fn kind_of(&self, name: &str) -> Result<Kind, FileFault> {
-        let kind = Kind::of(name).ok_or_else(|| {
+        let kind = Kind::from_name(name).ok_or_else(|| {
             let said =
                 format!("{} is no type of attachment; there is {}", quote(name), list_names(&Kind::NAMES));
             self.kind.refuse(said)

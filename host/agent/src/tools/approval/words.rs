@@ -48,7 +48,7 @@ pub fn person(id: &str, called: Option<&str>) -> String {
 ///
 /// # Errors
 /// [`TooMuch`] when its paths and values do not fit.
-pub(in crate::tools) fn shown(
+pub(in crate::tools) fn describe_call(
     policy: &ToolPolicy,
     ask: &PathRequest,
     (caller, called): (&Caller, Option<&str>),

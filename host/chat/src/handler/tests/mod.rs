@@ -396,7 +396,7 @@ impl World {
             places: Arc::new(Semaphore::new(1)),
             blobs: BlobStore::open(&self.dir.path().join("blobs")).expect("a folder"),
             limits: attachments::Config::default(),
-            outgoing: Outgoing::beside(self.dir.path(), outgoing::Config::default()).expect("a folder"),
+            outgoing: Outgoing::open_beside(self.dir.path(), outgoing::Config::default()).expect("a folder"),
             albums: AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO },
             voice: Voice::default(),
             runs: Runs::default(),

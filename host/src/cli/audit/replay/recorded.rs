@@ -9,7 +9,7 @@ use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Record};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_warden::audit::{EntryRange, LogEntry, Wanted, read_entries};
+use cofferdam_warden::audit::{EntryRange, LogEntry, RecordFilter, read_entries};
 use std::path::Path;
 
 /// The record that tells how the call ended, with its seq.
@@ -18,7 +18,7 @@ use std::path::Path;
 /// No such record, or none of a call that has ended.
 pub(super) fn find(active: &Path, arguments: &Arguments) -> anyhow::Result<(u64, CallOutcome)> {
     let named = Named::new(active, arguments.log.as_slice());
-    let read = |wanted: Wanted| read_entries(named.source(), EntryRange::All, Some(wanted));
+    let read = |wanted: RecordFilter| read_entries(named.source(), EntryRange::All, Some(wanted));
     let (call, seq) = match arguments.record.parse::<u64>() {
         Err(_) => (arguments.record.clone(), None),
         Ok(seq) => {

@@ -47,13 +47,13 @@ struct Inner {
 #[derive(Default)]
 struct Turns {
     /// What each has added, in order.
-    files: HashMap<TurnId, Vec<Held>>,
+    files: HashMap<TurnId, Vec<KeptFile>>,
     /// Nothing was added since the last sweep, and that left nothing.
     swept: bool,
 }
 
 /// A file that a turn holds.
-struct Held {
+struct KeptFile {
     /// The call that added it.
     call: u64,
     sha256: String,
@@ -74,7 +74,7 @@ impl Outgoing {
     ///
     /// # Errors
     /// When the folder cannot be made.
-    pub fn beside(dir: &Path, limits: Config) -> io::Result<Self> {
+    pub fn open_beside(dir: &Path, limits: Config) -> io::Result<Self> {
         Ok(Self::at(BlobFolder::private(dir)?, limits))
     }
 
@@ -104,7 +104,8 @@ impl Outgoing {
             return false;
         }
         let call = self.shared.calls.fetch_add(1, Ordering::Relaxed);
-        let held = |file: &OutgoingAttachment| Held { call, sha256: file.sha256.clone(), bytes: file.bytes };
+        let held =
+            |file: &OutgoingAttachment| KeptFile { call, sha256: file.sha256.clone(), bytes: file.bytes };
         if !files.is_empty() {
             turns.files.entry(turn.clone()).or_default().extend(files.iter().map(held));
         }

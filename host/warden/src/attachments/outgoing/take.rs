@@ -3,7 +3,7 @@
 
 use super::name::choose_name;
 use super::source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
-use super::{Addition, Config, Held};
+use super::{Addition, Config, KeptFile};
 use crate::attachments::sniff;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::OutgoingAttachment;
@@ -189,7 +189,7 @@ impl Addition {
             added.push((path, attachment));
         }
         inner.place.sync().map_err(failed)?;
-        let held = |(_, file): &(Option<String>, OutgoingAttachment)| Held {
+        let held = |(_, file): &(Option<String>, OutgoingAttachment)| KeptFile {
             call: self.call,
             sha256: file.sha256.clone(),
             bytes: file.bytes,
@@ -228,7 +228,7 @@ fn copy(
 /// Whether a turn that holds these files may have so many more.
 fn check_limits(
     limits: &Config,
-    held: Option<&Vec<Held>>,
+    held: Option<&Vec<KeptFile>>,
     count: usize,
     bytes: u64,
 ) -> Result<(), OutgoingError> {

@@ -283,7 +283,7 @@ fn a_turn_that_runs_again_has_its_files_back_or_runs_the_call_again() {
 fn what_dead_processes_leave_is_removed_and_what_living_ones_hold_is_not() {
     let f = Fixture::new();
     let dir = f.dir.path().join("outgoing");
-    let beside = Outgoing::beside(&dir, LIMITS).expect("it opens");
+    let beside = Outgoing::open_beside(&dir, LIMITS).expect("it opens");
     let mut addition = beside.addition(&turn(1));
     let added = addition.take(vec![f.source("a", "x")], &|| Ok(())).expect("taken");
     addition.keep();
@@ -308,7 +308,7 @@ fn processes_that_start_at_once_each_have_a_folder() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..50 {
-                    drop(Outgoing::beside(&outgoing, LIMITS).expect("it opens"));
+                    drop(Outgoing::open_beside(&outgoing, LIMITS).expect("it opens"));
                 }
             });
         }

@@ -1,7 +1,7 @@
 //! Reading records back: the last ones exactly, for lines of any length.
 
 use super::*;
-use crate::audit::{EntryRange, LINE_BYTES_MAX, LogEntry, Wanted, read_entries};
+use crate::audit::{EntryRange, LINE_BYTES_MAX, LogEntry, RecordFilter, read_entries};
 
 fn seqs(fixture: &Fixture, span: EntryRange) -> Vec<u64> {
     let entries = read_entries(LogSelection::Log(&fixture.path()), span, None).expect("opens");
@@ -63,7 +63,7 @@ fn lines_that_are_no_records_are_counted_where_certain_ones_are_wanted() {
         String::from_utf8(lines[2].clone()).expect("UTF-8").replacen("\"v\":1", "\"v\":1,\"more\":1", 1);
     lines[2] = foreign.into_bytes();
     fixture.put_lines(&lines);
-    let wanted: Wanted = Box::new(|record| match &record.event {
+    let wanted: RecordFilter = Box::new(|record| match &record.event {
         AuditEvent::Intent(Intent { facts, .. }) | AuditEvent::Outcome(CallOutcome { facts, .. }) => {
             facts.tool == "attachment_save"
         }

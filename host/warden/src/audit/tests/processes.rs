@@ -2,7 +2,7 @@
 //! runs itself.
 
 use super::*;
-use crate::audit::{EntryRange, Wanted, read_entries};
+use crate::audit::{EntryRange, RecordFilter, read_entries};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::env;
 use std::process::{Command, Stdio};
@@ -148,7 +148,7 @@ fn many_records_are_filtered_in_the_memory_of_one() {
 fn child_filters() {
     let Some(path) = env::var_os(LOG) else { return };
     let path = Path::new(&path);
-    let permitted = || -> Wanted {
+    let permitted = || -> RecordFilter {
         Box::new(
             |record| matches!(&record.event, AuditEvent::Outcome(outcome) if outcome.verdict == VerdictKind::Permit),
         )

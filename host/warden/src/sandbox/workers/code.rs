@@ -32,12 +32,12 @@ pub(super) struct CodeStore {
     cache: CompileCache,
     /// How long a component may compile.
     compile_time: TimeSpan,
-    held: Mutex<Held<OwnedFd>>,
+    held: Mutex<CodeFiles<OwnedFd>>,
 }
 
 impl CodeStore {
     pub(super) fn new(cache: CompileCache, compile_time: TimeSpan) -> Self {
-        Self { cache, compile_time, held: Mutex::new(Held::of(CODE_BYTES_MAX)) }
+        Self { cache, compile_time, held: Mutex::new(CodeFiles::new(CODE_BYTES_MAX)) }
     }
 
     pub(super) fn cache(&self) -> &CompileCache {
@@ -49,7 +49,7 @@ impl CodeStore {
     /// # Errors
     /// [`SandboxError`]: it does not compile, or no process does it.
     pub(super) fn get(&self, starter: &WorkerStarter, binary: &Binary) -> Result<Arc<OwnedFd>, SandboxError> {
-        let held = self.held().get(binary.sha256());
+        let held = self.lock().get(binary.sha256());
         if let Some(code) = held {
             return Ok(code);
         }
@@ -87,7 +87,7 @@ impl CodeStore {
         self.compile(starter, binary, bytes)
     }
 
-    fn held(&self) -> MutexGuard<'_, Held<OwnedFd>> {
+    fn lock(&self) -> MutexGuard<'_, CodeFiles<OwnedFd>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,7 +95,7 @@ impl CodeStore {
         let file = Arc::new(
             seal_memory_file("cofferdam-code", &[code], MemfdFlags::NOEXEC_SEAL).map_err(start_error)?,
         );
-        self.held().keep(binary.sha256(), code.len(), file.clone());
+        self.lock().keep(binary.sha256(), code.len(), file.clone());
         Ok(file)
     }
 
@@ -166,13 +166,13 @@ fn compiled<T>(
 }
 
 /// Codes by their components' SHA-256, within a bound; the one that was wanted last at the end.
-struct Held<C> {
+struct CodeFiles<C> {
     bytes_max: usize,
     codes: VecDeque<(String, usize, Arc<C>)>,
 }
 
-impl<C> Held<C> {
-    fn of(bytes_max: usize) -> Self {
+impl<C> CodeFiles<C> {
+    fn new(bytes_max: usize) -> Self {
         Self { bytes_max, codes: VecDeque::new() }
     }
 

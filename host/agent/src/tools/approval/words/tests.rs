@@ -27,7 +27,7 @@ fn shown_of(arguments: &Value, attachments: &[AttachmentInfo]) -> Result<Vec<Str
     let Verdict::Ask(ask) = judge(call, policy) else { panic!("{arguments}: it asks") };
     let Verdict::Ask(ask) = ask.decide(&Facts::default()) else { panic!("{arguments}: it asks") };
     let caller = Caller { channel: "test".into(), sender: "1".into() };
-    let text = shown(policy, &ask, (&caller, None), attachments)?;
+    let text = describe_call(policy, &ask, (&caller, None), attachments)?;
     assert!(text.encode_utf16().count() <= SHOWN_UNITS_MAX);
     assert!(!text.chars().any(|c| c != '\n' && cofferdam_core::text::is_deceptive(c)), "{text:?}");
     Ok(text.lines().skip(2).filter(|line| !line.starts_with("Rule: ")).map(str::to_owned).collect())

@@ -40,7 +40,7 @@ fn what_was_compiled_is_taken_or_refused_in_words() {
 
 #[test]
 fn so_many_bytes_are_held_and_what_was_wanted_longest_ago_goes() {
-    let mut held = Held::of(10);
+    let mut held = CodeFiles::new(10);
     for (name, bytes, there) in
         [("a", 4, "a"), ("b", 6, "ab"), ("c", 1, "bc"), ("b", 6, "bc"), ("d", 4, "bd"), ("a", 10, "a")]
     {
@@ -66,7 +66,7 @@ fn so_many_bytes_are_held_and_what_was_wanted_longest_ago_goes() {
 
 #[test]
 fn what_one_component_may_have_is_held_and_a_byte_more_makes_the_first_go() {
-    let mut held = Held::of(CODE_BYTES_MAX);
+    let mut held = CodeFiles::new(CODE_BYTES_MAX);
     held.keep("a", COMPILED_BYTES_MAX, Arc::new(()));
     assert!(held.get("a").is_some());
     held.keep("b", 1, Arc::new(()));

@@ -168,7 +168,7 @@ impl Gateway {
     }
 
     /// A runner of turns with this provider; `history` keeps what it is to remember.
-    pub fn runner(&self, config: &Config, answering: Answering, history: Arc<dyn History>) -> Runner {
+    pub fn runner(&self, config: &Config, answering: Answering, history: History) -> Runner {
         let Answering { provider, commands, instructions, clock } = answering;
         // The workspace's own: what holds for files holds for what is said of them, and neither is
         // reloaded.

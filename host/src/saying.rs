@@ -14,11 +14,11 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{NewPart, NewReply, NewTelling, PartKind, SendState, Storage, Store, StoreError};
+use cofferdam_store::{NewPart, NewReply, NewTelling, PartKind, SendState, Store, StoreError, WeakStore};
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingFile};
 use cofferdam_warden::audit::{AuditError, AuditLog, Durability};
 use serde_json::json;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -34,7 +34,7 @@ const COMMAND: &str = "cmd.message.send";
 pub struct MessageSender {
     people: ChannelPeople,
     /// Not held open from here: `serve` closes it when it ends.
-    store: Weak<dyn Storage>,
+    store: WeakStore,
     outgoing: Outgoing,
     audit: Arc<AuditLog>,
     places: Arc<Semaphore>,
@@ -50,7 +50,7 @@ impl MessageSender {
         runtime: Handle,
     ) -> Self {
         let places = Arc::new(Semaphore::new(SAYING_MAX));
-        Self { people, store: Arc::downgrade(store), outgoing, audit, places, runtime }
+        Self { people, store: store.downgrade(), outgoing, audit, places, runtime }
     }
 
     /// Sends a message and waits until it is out, at most for as long as was asked.
@@ -291,7 +291,7 @@ mod tests {
     #[tokio::test]
     async fn so_many_messages_are_waited_for_at_once() {
         let dir = tempfile::tempdir().expect("a folder");
-        let store = cofferdam_store::open(dir.path()).expect("opened");
+        let store = Store::open(dir.path()).expect("opened");
         let config = cofferdam_warden::audit::Config::default();
         let audit = AuditLog::open_with(&dir.path().join("audit.jsonl"), &config).expect("opened");
         let outgoing =

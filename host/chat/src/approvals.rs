@@ -20,16 +20,15 @@ pub use asking::{ApprovalDisplay, Changing, NotShown, ShowAttempt, change_messag
 pub use press::{PressAnswer, Verb};
 
 use crate::session_queue::Stop;
-use cofferdam_store::{ApprovalRow, ApprovalStore, StoreRetry};
+use cofferdam_store::{ApprovalRow, Store, StoreRetry};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// What the approvals of all turns of a channel share. Clones wake each other.
 #[derive(Clone)]
 pub struct ApprovalService {
-    store: Arc<dyn ApprovalStore>,
+    store: Store,
     store_retry: StoreRetry,
     stop: Stop,
     /// What is this channel's in the store.
@@ -71,12 +70,7 @@ struct ApprovalPlace {
 
 impl ApprovalService {
     /// The approvals of a channel that ends with `stop`.
-    pub fn new(
-        store: Arc<dyn ApprovalStore>,
-        (store_retry, stop): (StoreRetry, Stop),
-        channel: String,
-        rules: Rules,
-    ) -> Self {
+    pub fn new(store: Store, (store_retry, stop): (StoreRetry, Stop), channel: String, rules: Rules) -> Self {
         Self { store, store_retry, stop, channel, rules, decided: watch::Sender::new(()) }
     }
 

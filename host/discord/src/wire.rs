@@ -102,9 +102,10 @@ pub(super) struct ButtonPress {
     pub(super) data: String,
 }
 
-/// An id, which Discord writes as text.
+/// An id, which Discord writes as text; no other spelling of it, such as one with a sign.
 pub(super) fn id(value: &Value) -> Option<Snowflake> {
-    let id = value.as_str().map_or_else(|| value.as_i64(), |text| text.parse().ok());
+    let is_plain = |text: &&str| text.starts_with(|c| matches!(c, '1'..='9'));
+    let id = value.as_str().map_or_else(|| value.as_i64(), |text| Some(text).filter(is_plain)?.parse().ok());
     id.filter(|id| *id > 0)
 }
 

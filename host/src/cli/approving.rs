@@ -17,7 +17,7 @@ use cofferdam_chat::approvals::{ApprovalDisplay, ApprovalService, Changing, NotS
 use cofferdam_chat::session_queue::{Stop, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_policy::GuestPath;
-use cofferdam_store::{ApprovalsInMemory, StoreRetry};
+use cofferdam_store::{Store, StoreRetry};
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,17 +83,16 @@ enum LineAnswer {
 }
 
 impl TerminalQuestions {
-    /// None yet; each waits so long for its answer.
-    pub(super) fn new(expires: TimeSpan) -> Self {
-        Self::with_expiry(expires, KEPT_LINES_MAX)
+    /// None yet; each is kept here and waits so long for its answer.
+    pub(super) fn new(store: Store, expires: TimeSpan) -> Self {
+        Self::with_expiry(store, expires, KEPT_LINES_MAX)
     }
 
-    fn with_expiry(expires: TimeSpan, kept_max: usize) -> Self {
+    fn with_expiry(store: Store, expires: TimeSpan, kept_max: usize) -> Self {
         let (ask, asked) = unbounded_channel();
         let stop = Stop::default();
         let store_retry = StoreRetry::new(stop.soon.clone(), |_| {});
         let rules = Rules { approvers: Vec::new(), expires: expires.0, are_named: false };
-        let store = Arc::new(ApprovalsInMemory::default());
         let approvals = ApprovalService::new(store, (store_retry, stop), CHANNEL.to_owned(), rules);
         Self { approvals, ask, asked, kept: VecDeque::new(), kept_max }
     }
@@ -288,7 +287,10 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_kept_up_to_a_number() {
-        let mut questions = TerminalQuestions::new(TimeSpan(std::time::Duration::from_secs(1)));
+        let mut questions = TerminalQuestions::new(
+            Store::in_memory().expect("a store"),
+            TimeSpan(std::time::Duration::from_secs(1)),
+        );
         let over = CancellationToken::new();
         let mut question = TerminalQuestion { id: "id".into(), text: "t".into(), code: "7f3a".into(), over };
         let mut take = |question: TerminalQuestion, line: &str| {

@@ -12,11 +12,12 @@ use crate::gateway::{self, Gateway, ReadScope, Role};
 use anyhow::Context;
 use async_trait::async_trait;
 use cofferdam_agent::llm::{self, Answering};
-use cofferdam_agent::turn::{HistorySize, InMemory, Runner, StepListener, TurnInput};
+use cofferdam_agent::turn::{History, HistorySize, Runner, StepListener, TurnInput};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::{about, one_line};
+use cofferdam_store::Store;
 use cofferdam_warden::attachments::{Attachments, RecentAttachments};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Stdout, Write};
@@ -85,14 +86,15 @@ async fn run_chat(
     answering: Answering,
     files: Vec<PathBuf>,
 ) -> anyhow::Result<Exit> {
+    let store = Store::in_memory()?;
     let mut chat = TerminalChat {
         config,
         gateway,
-        runner: gateway.runner(config, answering, Arc::new(InMemory::default())),
+        runner: gateway.runner(config, answering, History::transient(store.clone())),
         signals: Signals::new(std::io::stdin().is_terminal())?,
         lines: TypedLines::into(BufReader::new(tokio::io::stdin())),
         out: std::io::stdout(),
-        questions: TerminalQuestions::new(config.approvals.expires),
+        questions: TerminalQuestions::new(store, config.approvals.expires),
         files,
         earlier: Attachments::default(),
     };

@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 use cofferdam_agent::llm::{self, ProviderKind};
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::text::escape_deceptive_json;
-use cofferdam_store::{self as store, KeptRun, NewRun, RunOwner, RunState, Store};
+use cofferdam_store::{DatabaseView, KeptRun, NewRun, RunOwner, RunState, Store};
 use cofferdam_workflow::{Context, RunPlan, Workflow};
 use serde_json::{Map, Value};
 use std::io::Write;
@@ -61,7 +61,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         bail!("another process carries out a run of this id; try again");
     };
     let kept = block_on(async {
-        let approvals = RunApprovals::new(config, arguments.approve);
+        let approvals = RunApprovals::new(config, arguments.approve)?;
         let executor = host.executor(config, cancelled_by_signals()?, &approvals);
         begin(&executor, &run, new, config.workflows.max_open).await?;
         Ok(approvals.run_while_asking(executor.run_to_end(&run)).await??)
@@ -95,7 +95,7 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
     let answering = llm::open(&config.provider).context("[provider]")?;
     gateway::confine(config, ReadScope::Listed(std::slice::from_ref(&dir)))?;
     let gateway = Gateway::open(config, Role::Beside)?;
-    let store = store::open(&config.state_dir)?;
+    let store = Store::open(&config.state_dir)?;
     let host = RunHost { gateway, store, answering };
     let Some(lock) = RunLock::take(&config.state_dir, id).context("cannot lock the run")? else {
         super::tell(&format!("another process carries out {id} now"));
@@ -112,7 +112,7 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         if is_serves || !matches!(kept.state, RunState::Running | RunState::Failed) {
             return Ok((run, kept));
         }
-        let approvals = RunApprovals::new(config, resumed.approve);
+        let approvals = RunApprovals::new(config, resumed.approve)?;
         let executor = host.executor(config, cancelled_by_signals()?, &approvals);
         executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
         executor.store.reopen_run(id).await?;
@@ -134,7 +134,7 @@ fn block_on<T>(running: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resu
 
 /// The folder of a kept run's files; none where no such run is kept.
 fn find_run_folder(config: &Config, id: &str) -> anyhow::Result<Option<PathBuf>> {
-    let Some(look) = store::DatabaseView::open(&config.state_dir)? else { return Ok(None) };
+    let Some(look) = DatabaseView::open(&config.state_dir)? else { return Ok(None) };
     let Some(began_with) = look.load_beginning(id)? else { return Ok(None) };
     let began: Value = serde_json::from_str(&began_with).context("what was kept of the run")?;
     if began["trigger"]["kind"] == "turn" {
@@ -206,7 +206,7 @@ impl RunHost {
         let answering = llm::open(&provider).context("[provider]")?;
         gateway::confine(config, ReadScope::Listed(&[dir.to_owned()]))?;
         let gateway = Gateway::open(config, Role::Beside)?;
-        Ok(Self { gateway, store: store::open(&config.state_dir)?, answering })
+        Ok(Self { gateway, store: Store::open(&config.state_dir)?, answering })
     }
 
     fn executor(&self, config: &Config, stop: CancellationToken, approvals: &RunApprovals) -> Executor {

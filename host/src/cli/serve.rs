@@ -20,7 +20,7 @@ use crate::workflows::{ChannelPeople as Reached, WorkflowService};
 use anyhow::bail;
 use channels::{Channels, Renewals};
 use cofferdam_agent::tools::Registry;
-use cofferdam_agent::turn::HistorySize;
+use cofferdam_agent::turn::{History, HistorySize};
 use cofferdam_agent::voice::SpeechConfig;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
@@ -80,7 +80,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     }
     let store = prepare::open_inside(&gateway, config, &catalog)?;
     let provider = answering.provider.clone();
-    let runner = Arc::new(gateway.runner(config, answering, Arc::new(store.clone())));
+    let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
     let mut services = Services {
         people: People::new(&config.state_dir),
         store: store.clone(),
@@ -101,7 +101,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             requests: gateway.toolbox.requests().clone(),
             outgoing: gateway.warden.outgoing().clone(),
             audit: audit.clone(),
-            store: Arc::downgrade(&store),
+            store: store.downgrade(),
             dir: config.state_dir.join("blobs"),
             bytes_max: config.replies.max_call_bytes.0,
             runtime: runtime.handle().clone(),

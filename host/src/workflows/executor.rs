@@ -15,7 +15,7 @@ use super::shown::{AgentView, AttachmentViewer};
 use super::tools::AgentTools;
 use super::types::AttachmentLimits;
 use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
-use cofferdam_agent::turn::{self, Provider, Runner, TaskFailure, TaskRequest, TurnInput};
+use cofferdam_agent::turn::{self, History, Provider, Runner, TaskFailure, TaskRequest, TurnInput};
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::id::Caller;
 use cofferdam_core::limits::TimeSpan;
@@ -270,7 +270,7 @@ impl Executor {
             recent: None,
             report: None,
             printed: None,
-            journal: Some(self.store.clone()),
+            journal: Some(Arc::new(self.store.clone())),
             messaging: self.messaging(),
             approver: self.approver.clone(),
             cancel: cancel.clone(),
@@ -320,11 +320,11 @@ impl Executor {
         };
         let (instructions, prompt) = (ready.instructions, ready.prompt);
         let request = TaskRequest { instructions, prompt, list: view.list, shown: view.shown };
-        let history = Arc::new(self.store.clone());
+        let history = History::durable(self.store.clone());
         let runner = Runner::new(self.provider.clone(), Arc::new(tools), history, self.turns, String::new());
         let read = |text: &str| action.read_answer(text);
         let id = turn.id.clone();
-        let journal: Option<Arc<dyn Journal>> = Some(self.store.clone());
+        let journal: Option<Arc<dyn Journal>> = Some(Arc::new(self.store.clone()));
         let answered = runner.answer_task(turn, request, journal, &read, cancel).await;
         self.warden.outgoing().release(&id);
         answered.map(|answer| answer.output).map_err(|failure| match failure {

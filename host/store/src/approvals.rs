@@ -4,12 +4,7 @@
 //! One step decides: anyone who comes first, and only in time. What a call would have done is not
 //! kept, only the hash that names it.
 
-mod in_memory;
-
-pub use in_memory::ApprovalsInMemory;
-
-use super::{ApprovalStore, Sqlite, StoreError, now_ms};
-use async_trait::async_trait;
+use super::{Store, StoreError, now_ms};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -80,9 +75,11 @@ pub struct ApprovedPaths {
     pub tool: String,
 }
 
-#[async_trait]
-impl ApprovalStore for Sqlite {
-    async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
+/// Which calls wait for a person, and what was decided.
+impl Store {
+    /// The approval of exactly this call, the first that was asked for; what else was asked about
+    /// it is withdrawn and returned.
+    pub async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
         self.write(move |tx| {
             tx.prepare_cached(
                 "INSERT OR IGNORE INTO approval (id, call_id, sha256, place, state, asked_at, expires_at, channel)
@@ -113,7 +110,8 @@ impl ApprovalStore for Sqlite {
         .await
     }
 
-    async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
+    /// Notes the platform's id of the message that shows it.
+    pub async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
         let (id, message) = (id.to_owned(), message.to_owned());
         self.write(move |tx| {
             tx.prepare_cached("UPDATE approval SET message = ?2 WHERE id = ?1")?.execute([id, message])?;
@@ -122,12 +120,14 @@ impl ApprovalStore for Sqlite {
         .await
     }
 
-    async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
+    /// The approval of this id.
+    pub async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| find(tx, &id)).await
     }
 
-    async fn decide(
+    /// Decides one that nobody has decided, in time, and returns how it stands then.
+    pub async fn decide(
         &self,
         id: &str,
         state: ApprovalState,
@@ -137,7 +137,10 @@ impl ApprovalStore for Sqlite {
         self.write(move |tx| decide(tx, &id, state, by, now_ms())).await
     }
 
-    async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError> {
+    /// Approvals of a channel that are over, and whose message may still show choices, oldest
+    /// first; at most [`OPEN_CHOICES_MAX`](super::OPEN_CHOICES_MAX). Those of runs that have ended
+    /// are withdrawn first: nobody waits for them any more.
+    pub async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             // Who waited was killed, and nobody goes on with a run that has ended.
@@ -158,7 +161,8 @@ impl ApprovalStore for Sqlite {
         .await
     }
 
-    async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
+    /// Notes that the message of an approval shows no choices any more.
+    pub async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
         let id = id.to_owned();
         self.commit_along(move |tx| {
             tx.prepare_cached("UPDATE approval SET has_choices = 0 WHERE id = ?1")?.execute([id])?;
@@ -167,7 +171,8 @@ impl ApprovalStore for Sqlite {
         .await
     }
 
-    async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
+    /// Remembers paths as approved.
+    pub async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
         self.write(move |tx| {
             let mut insert =
                 tx.prepare_cached("INSERT OR REPLACE INTO approved_path VALUES (?1, ?2, ?3, ?4, ?5)")?;
@@ -179,7 +184,8 @@ impl ApprovalStore for Sqlite {
         .await
     }
 
-    fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError> {
+    /// Those of the paths that are remembered. May block.
+    pub fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError> {
         self.write_here(|tx| {
             let mut look = tx.prepare_cached(
                 "SELECT 1 FROM approved_path WHERE channel = ?1 AND sender = ?2 AND tool = ?3 AND path = ?4",

@@ -2,8 +2,7 @@
 //! again at the next start, and must not do so for ever. Forgotten when the turn ends.
 
 use super::retention::OPEN_TURNS;
-use super::{AttemptStore, Sqlite, StoreError, WhoseTurn, now_ms, usage};
-use async_trait::async_trait;
+use super::{Store, StoreError, WhoseTurn, now_ms, usage};
 use cofferdam_core::id::{Caller, TurnId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -17,9 +16,11 @@ pub struct AttemptRow {
     pub spent: u64,
 }
 
-#[async_trait]
-impl AttemptStore for Sqlite {
-    async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
+/// How often turns were begun, and what that cost.
+impl Store {
+    /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets
+    /// it. Rides.
+    pub async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
         self.commit_along(move |tx| {
             let count = tx
@@ -35,7 +36,8 @@ impl AttemptStore for Sqlite {
         .await
     }
 
-    async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
+    /// Takes the last attempt back. Rides.
+    pub async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.commit_along(move |tx| {
             tx.prepare_cached("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0")?
@@ -45,7 +47,8 @@ impl AttemptStore for Sqlite {
         .await
     }
 
-    async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
+    /// What a turn has behind it besides its lines; `None` where no attempt of it is counted.
+    pub async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.commit_along(move |tx| {
             let begun = |row: &rusqlite::Row<'_>| {
@@ -57,7 +60,8 @@ impl AttemptStore for Sqlite {
         .await
     }
 
-    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
+    /// Charges tokens that a turn has cost without a line to show for them. Rides.
+    pub async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
         let whose = whose.clone();
         self.commit_along(move |tx| {
             tx.prepare_cached("UPDATE attempt SET spent = spent + ?2 WHERE turn = ?1")?

@@ -5,7 +5,7 @@
 //! anything of rides: it is on the disk with the next thing that is settled after it, because the
 //! log is one file that is read up to its first gap.
 
-use super::{FILE_NAME, Sqlite, StoreError, now_ms};
+use super::{FILE_NAME, Store, StoreError, now_ms};
 use cofferdam_core::standing::STORE;
 use rusqlite::{Connection, Transaction, TransactionBehavior, ffi};
 use std::fs::File;
@@ -15,7 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The log of the database, which SQLite writes, and how much of it is known to be on the disk.
 pub(super) struct WriteAheadLog {
-    file: File,
+    /// None where nothing outlasts a loss of power.
+    file: Option<File>,
     /// Counts commits. It begins with those of an earlier run, of which nobody knows.
     pub(super) committed: AtomicU64,
     /// As many of them are on the disk.
@@ -36,8 +37,13 @@ impl WriteAheadLog {
     pub(super) fn open(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(format!("{FILE_NAME}-wal"));
         let file = File::open(&path).map_err(|source| StoreError::Open { path, source })?;
+        Ok(Self { file: Some(file), ..Self::absent() })
+    }
+
+    /// Where there is none.
+    pub(super) fn absent() -> Self {
         let (committed, settled) = (AtomicU64::new(1), Mutex::new(0));
-        Ok(Self { file, committed, settled, doubtful: AtomicBool::new(false) })
+        Self { file: None, committed, settled, doubtful: AtomicBool::new(false) }
     }
 
     /// Has what the disk may have lost written once more, into the database itself.
@@ -55,7 +61,7 @@ impl WriteAheadLog {
     }
 }
 
-impl Sqlite {
+impl Store {
     /// Runs work in one transaction, off the async threads; it is on the disk when this returns.
     pub(super) async fn write<T: Send + 'static>(
         &self,
@@ -73,7 +79,7 @@ impl Sqlite {
         self.run_blocking(move |store| store.commit(Survives::Program, work)).await
     }
 
-    /// [`Sqlite::write`] on this thread, which may block.
+    /// [`Store::write`] on this thread, which may block.
     pub(super) fn write_here<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -81,14 +87,14 @@ impl Sqlite {
         self.commit(Survives::Power, work)
     }
 
-    /// [`super::Storage::settle`] on this thread, which may block. Others commit meanwhile, and of
+    /// [`Store::settle`] on this thread, which may block. Others commit meanwhile, and of
     /// those who wait here the first has the disk take in what all of them have committed.
     pub(super) fn settle_here(&self) -> Result<(), StoreError> {
         self.settle_now().inspect_err(|error| STORE.failed(now_ms(), &error.to_string()))
     }
 
     fn settle_now(&self) -> Result<(), StoreError> {
-        let log = &*self.log;
+        let log = &self.database.log;
         let wanted = log.committed.load(Ordering::Acquire);
         let mut settled = log.settled.lock().unwrap_or_else(PoisonError::into_inner);
         if *settled >= wanted {
@@ -97,7 +103,7 @@ impl Sqlite {
         let committed = log.committed.load(Ordering::Acquire);
         if log.doubtful.load(Ordering::Acquire) {
             log.mend(&self.connection())?;
-        } else if let Err(error) = log.file.sync_data() {
+        } else if let Err(error) = log.file.as_ref().map_or(Ok(()), File::sync_data) {
             log.doubtful.store(true, Ordering::Release);
             return Err(StoreError::Engine(Box::new(error)));
         }
@@ -134,7 +140,7 @@ impl Sqlite {
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut connection = self.connection();
-        self.log.mend(&connection)?;
+        self.database.log.mend(&connection)?;
         let synchronous = match outlasts {
             Survives::Program => "normal",
             Survives::Power => "full",
@@ -144,16 +150,16 @@ impl Sqlite {
         let value = work(&transaction)?;
         if let Err(error) = transaction.commit() {
             // What rode with it is as doubtful as itself, and is not rolled back.
-            self.log.doubtful.fetch_or(is_unsynced(&error), Ordering::AcqRel);
+            self.database.log.doubtful.fetch_or(is_unsynced(&error), Ordering::AcqRel);
             return Err(error.into());
         }
-        self.log.committed.fetch_add(1, Ordering::AcqRel);
+        self.database.log.committed.fetch_add(1, Ordering::AcqRel);
         Ok(value)
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
         // A panic rolls its transaction back, so a poisoned lock guards a sound connection.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        self.database.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,8 +2,7 @@
 //! anyone who adds it makes sure that it holds no attachment's bytes.
 
 use super::retention::OPEN_TURNS;
-use super::{HistoryStore, Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
-use async_trait::async_trait;
+use super::{Store, StoreError, WhoseTurn, now_ms, outgoing, usage};
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::{Transaction, params};
 
@@ -22,9 +21,10 @@ pub struct HistoryLine {
     pub body: String,
 }
 
-#[async_trait]
-impl HistoryStore for Sqlite {
-    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>, StoreError> {
+/// What was said in each session.
+impl Store {
+    /// The latest lines of a session, oldest first; all of those of `turn`.
+    pub async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>, StoreError> {
         let (session, turn) = (session.clone(), turn.clone());
         self.write(move |tx| {
             let mut statement =
@@ -47,7 +47,9 @@ impl HistoryStore for Sqlite {
         .await
     }
 
-    async fn add_line(
+    /// Adds line `n` of a turn and charges for it; a line that is there stays, and costs nothing.
+    /// Rides.
+    pub async fn add_line(
         &self,
         whose: &WhoseTurn,
         n: usize,
@@ -58,7 +60,9 @@ impl HistoryStore for Sqlite {
         self.commit_along(move |tx| add(tx, &whose, n, &body, tokens)).await
     }
 
-    async fn replace_lines(
+    /// Puts one line in the place of all before the first one of `kept_from`, and charges for it;
+    /// without a line of that nothing changes.
+    pub async fn replace_lines(
         &self,
         whose: &WhoseTurn,
         kept_from: &TurnId,
@@ -88,7 +92,8 @@ impl HistoryStore for Sqlite {
         .await
     }
 
-    async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
+    /// Forgets everything that was said in a session.
+    pub async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
         let session = session.clone();
         self.write(move |tx| {
             tx.prepare_cached("DELETE FROM line WHERE session = ?1")?.execute([session.as_str()])?;

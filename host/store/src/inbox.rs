@@ -3,10 +3,9 @@
 
 use super::replies::insert_reply;
 use super::{
-    AlbumPart, AlbumStanding, BoundTurn, InboxStore, NewUpdate, PersistResult, Sqlite, StoreError, Stranger,
-    Update, UpdateClaim, UpdateFate, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
+    AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Store, StoreError, Stranger, Update,
+    UpdateClaim, UpdateFate, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
 };
-use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -18,14 +17,22 @@ pub const STRANGERS_TOLD_PER_HOUR_MAX: u32 = 20;
 pub const STRANGER_TOLD_MAX: u32 = 3;
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
-#[async_trait]
-impl InboxStore for Sqlite {
-    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError> {
+/// Messages on their way to a turn. They keep their order of arrival; each is known once, by its
+/// channel and id.
+impl Store {
+    /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that
+    /// steers is addressed to the first message of its session that is not done, if that is the
+    /// same sender's. An edit changes what its message says as long as that waits for a turn, and
+    /// one that is deleted meanwhile waits no longer. A stranger is told again only of what is
+    /// newer than the last telling. Rides.
+    pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError> {
         let channel = channel.to_owned();
         self.commit_along(move |tx| persist(tx, &channel, updates, now_ms())).await
     }
 
-    async fn pending(
+    /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
+    /// before.
+    pub async fn pending(
         &self,
         channel: &str,
         after: Option<i64>,
@@ -44,7 +51,9 @@ impl InboxStore for Sqlite {
         .await
     }
 
-    async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
+    /// Turns that were bound and have not ended, oldest first, each with the members that it was
+    /// bound with.
+    pub async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -57,7 +66,9 @@ impl InboxStore for Sqlite {
         .await
     }
 
-    async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>, StoreError> {
+    /// Binds updates to a turn of their own, named after the first; `None` when there is nothing
+    /// left to answer. Rides.
+    pub async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.commit_along(move |tx| match claim {
             UpdateClaim::Update(id) => claim_update(tx, &channel, id),
@@ -66,7 +77,8 @@ impl InboxStore for Sqlite {
         .await
     }
 
-    async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
+    /// The parts of an album that are still known, in order.
+    pub async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
         let (channel, album) = (channel.to_owned(), album.to_owned());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -82,7 +94,9 @@ impl InboxStore for Sqlite {
         .await
     }
 
-    async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+    /// How often a stranger was told, as far as it is remembered; at most
+    /// [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX).
+    pub async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
         let (channel, sender) = (channel.to_owned(), sender.to_owned());
         self.write(move |tx| {
             let times = tx
@@ -94,7 +108,8 @@ impl InboxStore for Sqlite {
         .await
     }
 
-    async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
+    /// Ends a turn that nobody waits for: its updates are done and free of it.
+    pub async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.clone();
         self.write(move |tx| {
             mark_done(tx, turn.as_str(), now_ms())?;

@@ -2,8 +2,7 @@
 //! them again and writes no more than one turn may.
 
 use super::retention::OPEN_TURNS;
-use super::{DeliveryStore, Sqlite, StoreError, now_ms, outgoing, usage};
-use async_trait::async_trait;
+use super::{Store, StoreError, now_ms, outgoing, usage};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::{Journal, JournalError, JournalState};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
@@ -13,7 +12,7 @@ use serde_json::json;
 use std::io;
 
 /// Blocks on the disk: for the threads of tool calls.
-impl Journal for Sqlite {
+impl Journal for Store {
     fn load_earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError> {
         // What led to a call that may change something is on the disk before it does.
         let read = self.settle_here().and_then(|()| self.read_call(call, arguments_sha256));
@@ -65,7 +64,7 @@ fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde
     })
 }
 
-impl Sqlite {
+impl Store {
     fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, StoreError> {
         self.write_here(|tx| {
             let found: Option<(String, String, Option<String>)> = tx
@@ -147,9 +146,10 @@ impl Sqlite {
     }
 }
 
-#[async_trait]
-impl DeliveryStore for Sqlite {
-    async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
+/// What calls of one request have handed to another.
+impl Store {
+    /// The files that calls of other requests have handed to this one, in order.
+    pub async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let request = request.clone();
         self.write(move |tx| {
             let mut statement =

@@ -1,8 +1,7 @@
 //! The durable memory of the channels: what came in, which turn answers it, what is still to be
 //! sent.
 //!
-//! Others see [`Storage`], the seam that every engine is held to; the engine here is one SQLite
-//! file with one writer. What a method reports as done outlasts the program; what goes out, or
+//! [`Store`] is one SQLite file with one writer. What a method reports as done outlasts the program; what goes out, or
 //! is confirmed, is on the disk before (`commit`). It holds raw updates and opaque targets: it
 //! knows no channel's wire format, decides nothing and sends nothing.
 //!
@@ -32,15 +31,13 @@ mod steering;
 mod streams;
 #[cfg(test)]
 mod tests;
-mod traits;
 mod usage;
 mod view;
 mod voices;
 mod waiting;
 
 pub use approvals::{
-    APPROVED_PATHS_MAX, ApprovalRow, ApprovalState, ApprovalsInMemory, ApprovedPaths, NewApproval,
-    OPEN_CHOICES_MAX,
+    APPROVED_PATHS_MAX, ApprovalRow, ApprovalState, ApprovedPaths, NewApproval, OPEN_CHOICES_MAX,
 };
 pub use attempts::AttemptRow;
 pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
@@ -60,43 +57,41 @@ pub use runs::{AnswerTo, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, 
 pub use runs::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 pub use runs::{NewMessage, NewWait, SendState, TaskState, WaitState, WaitsFor, plain_letters};
 pub use streams::{PLACES_MAX, ReplyPlace, Stream, StreamPosition};
-pub use traits::{
-    ApprovalStore, AttemptStore, BacklogStore, BlobRefStore, DeliveryStore, HistoryStore, InboxStore,
-    MoveStore, PlaceholderStore, RecentStore, ReplyStore, RunStore, SteerStore, Storage, StreamStore,
-    TurnRunStore, UsageStore, VoiceStore, WaitStore,
-};
 pub use usage::{UsedToday, WhoseTurn};
 pub use view::{
     DatabaseView, DayUsage, OpenRequestRow, PEOPLE_LISTED_MAX, REQUESTS_LISTED_MAX, WaitingCounts,
 };
 pub use voices::SPOKEN_TO_MAX;
 
-use async_trait::async_trait;
 use commit::WriteAheadLog;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The file's name within the state directory.
 pub const FILE_NAME: &str = "cofferdam.db";
 
-/// A handle of the engine that keeps things; clones share it.
-pub type Store = Arc<dyn Storage>;
-
-/// The store of a state directory, made where it is missing.
+/// What the channels remember; clones share it. What a method reports as done is there after a
+/// crash, and is done as a whole or not at all. Of many who claim, decide or take up the same thing
+/// at once, one does. Text given is text had back, to the byte.
 ///
-/// # Errors
-/// [`StoreError`]; a file of a newer version stays untouched.
-pub fn open(dir: &Path) -> Result<Store, StoreError> {
-    Ok(Arc::new(Sqlite::open(dir)?))
+/// A crash of the program costs nothing that was reported. A loss of power may cost what rides: the
+/// latest of it, never what came before something that is there. A method whose work rides says so;
+/// that work is settled before anybody outside sees an effect of it. Everything else is settled
+/// when it is reported. Methods fail with [`StoreError`], and then have changed nothing.
+#[derive(Clone)]
+pub struct Store {
+    database: Arc<Database>,
 }
 
-/// A handle of the database; clones share it.
+/// A handle that keeps no database open.
 #[derive(Clone)]
-struct Sqlite {
-    connection: Arc<Mutex<Connection>>,
-    log: Arc<WriteAheadLog>,
+pub struct WeakStore(Weak<Database>);
+
+struct Database {
+    connection: Mutex<Connection>,
+    log: WriteAheadLog,
 }
 
 /// Why the store cannot do what was asked.
@@ -134,32 +129,65 @@ pub enum StoreError {
     Stopped,
 }
 
-impl Sqlite {
+impl Store {
     /// Opens the database of a state directory, making both where they are missing; the file is
     /// readable by its owner alone.
     ///
     /// # Errors
     /// [`StoreError`]; a file of a newer version stays untouched.
-    fn open(dir: &Path) -> Result<Self, StoreError> {
-        let connection = Arc::new(Mutex::new(schema::open(&dir.join(FILE_NAME))?));
-        Ok(Self { connection, log: Arc::new(WriteAheadLog::open(dir)?) })
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let connection = schema::open_file(&dir.join(FILE_NAME))?;
+        Ok(Self::from_parts(connection, WriteAheadLog::open(dir)?))
     }
-}
 
-/// What each table has to offer is beside its table.
-#[async_trait]
-impl Storage for Sqlite {
-    async fn prune(&self, now: i64) -> Result<usize, StoreError> {
+    /// Keeps everything in memory, until the last handle goes.
+    ///
+    /// # Errors
+    /// [`StoreError`] where there is no room.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let connection = schema::prepare(Connection::open_in_memory()?)?;
+        Ok(Self::from_parts(connection, WriteAheadLog::absent()))
+    }
+
+    /// The same store, with `refuses` asked before each commit: one that it refuses fails and
+    /// changes nothing. Tests end a program there.
+    #[must_use]
+    pub fn with_refusals(self, refuses: impl FnMut() -> bool + Send + 'static) -> Self {
+        self.connection().commit_hook(Some(refuses));
+        self
+    }
+
+    fn from_parts(connection: Connection, log: WriteAheadLog) -> Self {
+        Self { database: Arc::new(Database { connection: Mutex::new(connection), log }) }
+    }
+
+    /// A handle that keeps the database open no longer than others do.
+    pub fn downgrade(&self) -> WeakStore {
+        WeakStore(Arc::downgrade(&self.database))
+    }
+
+    /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970
+    /// UTC. What waits for a turn, or to be sent, stays; so does what a turn that has not ended has
+    /// said, done and been given. Returns how many updates went.
+    pub async fn prune(&self, now: i64) -> Result<usize, StoreError> {
         self.write(move |tx| retention::prune(tx, now)).await
     }
 
-    async fn settle(&self) -> Result<(), StoreError> {
+    /// Returns when everything that was reported before outlasts a loss of power as well.
+    pub async fn settle(&self) -> Result<(), StoreError> {
         self.run_blocking(Self::settle_here).await
     }
 
-    /// Writes what it holds already.
-    fn check(&self) -> Result<(), StoreError> {
+    /// Whether it can be written now: writes what it holds already. Blocks.
+    pub fn check(&self) -> Result<(), StoreError> {
         self.write_here(|tx| Ok(tx.pragma_update(None, "user_version", schema::VERSION)?))
+    }
+}
+
+impl WeakStore {
+    /// The store, while somebody keeps it open.
+    pub fn upgrade(&self) -> Option<Store> {
+        self.0.upgrade().map(|database| Store { database })
     }
 }
 

@@ -1,16 +1,16 @@
 //! Conversations that go on elsewhere, such as a group that became a supergroup: where each was,
 //! and where it is.
 
-use super::{MoveStore, Sqlite, StoreError, now_ms};
-use async_trait::async_trait;
+use super::{Store, StoreError, now_ms};
 use rusqlite::params;
 
 /// Moves that are remembered, the latest.
 pub const MOVES_MAX: u32 = 10_000;
 
-#[async_trait]
-impl MoveStore for Sqlite {
-    async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
+/// Conversations that go on elsewhere.
+impl Store {
+    /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
+    pub async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             tx.prepare_cached(
@@ -27,7 +27,8 @@ impl MoveStore for Sqlite {
         .await
     }
 
-    async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
+    /// Where conversations were, and where they are, in the order of noting.
+    pub async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(

@@ -1,15 +1,15 @@
 //! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database;
 //! nobody removes one that is listed here.
 
-use super::{BlobHolder, BlobRefStore, Sqlite, StoreError};
-use async_trait::async_trait;
+use super::{BlobHolder, Store, StoreError};
 use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 
-#[async_trait]
-impl BlobRefStore for Sqlite {
-    fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
+/// Who still needs the blobs of replies.
+impl Store {
+    /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
+    pub fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
         let found = self.write_here(|tx| {
             let mut statement = tx.prepare_cached("SELECT sha256 FROM outgoing")?;
             let found = statement.query_map([], |row| row.get(0))?;
@@ -20,12 +20,14 @@ impl BlobRefStore for Sqlite {
         Ok(found)
     }
 
-    async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
+    /// Notes that the holder needs these blobs, besides what it needs already.
+    pub async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
         let (holder, files) = (holder.key(), files.to_vec());
         self.write(move |tx| hold(tx, &holder, &files)).await
     }
 
-    async fn let_go(&self, holder: &BlobHolder) -> Result<(), StoreError> {
+    /// Notes that the holder needs none any more.
+    pub async fn let_go(&self, holder: &BlobHolder) -> Result<(), StoreError> {
         let holder = holder.key();
         self.write(move |tx| forget(tx, &holder)).await
     }

@@ -1,14 +1,14 @@
 //! The one message that may stand for an answer while its turn runs. It is written down before it
 //! is sent, so that a turn that runs again after a crash finds it and never sends a second one.
 
-use super::{Placeholder, PlaceholderStore, Sqlite, StoreError};
-use async_trait::async_trait;
+use super::{Placeholder, Store, StoreError};
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-#[async_trait]
-impl PlaceholderStore for Sqlite {
-    async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
+/// The messages that stand for answers of turns that run.
+impl Store {
+    /// The placeholder of a turn that has not ended.
+    pub async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             let found: Option<Option<String>> = tx
@@ -20,7 +20,8 @@ impl PlaceholderStore for Sqlite {
         .await
     }
 
-    async fn mark_placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
+    /// Notes that it is about to be sent, unless it is noted.
+    pub async fn mark_placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             tx.prepare_cached("INSERT OR IGNORE INTO placeholder (turn) VALUES (?1)")?.execute([&turn])?;
@@ -29,7 +30,8 @@ impl PlaceholderStore for Sqlite {
         .await
     }
 
-    async fn mark_placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
+    /// Notes the platform's id of it.
+    pub async fn mark_placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
         self.write(move |tx| {
             tx.prepare_cached("UPDATE placeholder SET message = ?2 WHERE turn = ?1")?

@@ -3,17 +3,17 @@
 //! the message ends, so a later turn of the same conversation finds what came before it and nothing
 //! that came after.
 
-use super::{NewRecent, RecentFiles, RecentStore, Sqlite, StoreError};
-use async_trait::async_trait;
+use super::{NewRecent, RecentFiles, Store, StoreError};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Conversations whose last files are remembered, the latest; and none longer than
 /// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).
 pub const RECENT_ROWS_MAX: u32 = 1000;
 
-#[async_trait]
-impl RecentStore for Sqlite {
-    async fn recent(
+/// Which files people sent last.
+impl Store {
+    /// The files that a sender sent last in a conversation.
+    pub async fn recent(
         &self,
         channel: &str,
         conversation: &str,

@@ -1,17 +1,40 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
 use super::{
-    NewPart, NewRecent, NewReply, NewTelling, ReplyPart, ReplyStore, Sqlite, StoreError, StoredReply, inbox,
-    now_ms, outgoing, placeholder, recent,
+    NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Store, StoreError, StoredReply, inbox, now_ms,
+    outgoing, placeholder, recent,
 };
 use crate::streams::note_place;
-use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-#[async_trait]
-impl ReplyStore for Sqlite {
-    async fn end_noting(
+/// Replies between the end of a turn and the platform's acknowledgement of their last part.
+impl Store {
+    /// [`Store::end_noting`] without files.
+    pub async fn end(
+        &self,
+        channel: &str,
+        turn: &TurnId,
+        reply: NewReply,
+    ) -> Result<StoredReply, StoreError> {
+        self.end_noting(channel, turn, reply, None).await
+    }
+
+    /// [`Store::tell_noting`] without files, where no place is noted.
+    pub async fn tell(
+        &self,
+        channel: &str,
+        turn: &TurnId,
+        reply: NewReply,
+    ) -> Result<Option<StoredReply>, StoreError> {
+        let telling = NewTelling { turn: turn.clone(), reply, files: Vec::new(), place: None };
+        self.tell_noting(channel, telling).await
+    }
+
+    /// Ends a turn: its updates are done, its reply is kept, and the files of its message are noted
+    /// as the sender's most recent ones. Ending it again changes nothing and returns what is left
+    /// of the first reply. Rides.
+    pub async fn end_noting(
         &self,
         channel: &str,
         turn: &TurnId,
@@ -33,7 +56,9 @@ impl ReplyStore for Sqlite {
         .await
     }
 
-    async fn tell_noting(
+    /// Stores something that answers no message, once for each turn that it names; `None` when it
+    /// was stored before. Its files are held with it, and its place is noted.
+    pub async fn tell_noting(
         &self,
         channel: &str,
         telling: NewTelling,
@@ -56,7 +81,9 @@ impl ReplyStore for Sqlite {
         .await
     }
 
-    async fn load_unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
+    /// Replies of which something is still to be sent, oldest first, each with the parts that are
+    /// left, in order.
+    pub async fn load_unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -68,12 +95,15 @@ impl ReplyStore for Sqlite {
         .await
     }
 
-    async fn mark_part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
+    /// Marks a part as sent, with the platform's id of the message; what it said is forgotten.
+    /// Rides.
+    pub async fn mark_part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
         self.commit_along(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
 
-    async fn mark_part_failed(
+    /// Marks a part as failed for good; `instead` is added at the end of the reply and returned.
+    pub async fn mark_part_failed(
         &self,
         turn: &TurnId,
         n: u32,

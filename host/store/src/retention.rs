@@ -15,7 +15,7 @@ pub const DONE_ROWS_MAX: u32 = 10_000;
 /// The turns that have not ended, for `NOT IN`.
 pub(super) const OPEN_TURNS: &str = "(SELECT turn FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL)";
 
-/// [`Storage::prune`](super::Storage::prune) in a transaction.
+/// [`Store::prune`](super::Store::prune) in a transaction.
 pub(super) fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
     let age_ms = i64::try_from(DONE_AGE_MAX.as_millis()).unwrap_or(i64::MAX);
     let before = now.saturating_sub(age_ms);

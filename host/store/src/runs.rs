@@ -18,8 +18,7 @@ pub(super) use resolve::resolve;
 pub use state::{RunOwner, RunState, TaskState};
 pub use turns::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 
-use super::{RunStore, Sqlite, StoreError, now_ms};
-use async_trait::async_trait;
+use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::Caller;
 use rusqlite::{Transaction, params};
 
@@ -127,18 +126,21 @@ pub enum RunEnd {
     Failed(String),
 }
 
-#[async_trait]
-impl RunStore for Sqlite {
-    async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError> {
+/// Runs of workflows. A task is its place in its run, from 0.
+impl Store {
+    /// Keeps a run that begins, its tasks pending; false when `open_max` runs are open.
+    pub async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError> {
         self.write(move |tx| insert_run(tx, &new, open_max)).await
     }
 
-    async fn load_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
+    /// The run of this id.
+    pub async fn load_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
         let run = run.to_owned();
         self.commit_along(move |tx| load_run(tx, &run)).await
     }
 
-    async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
+    /// The latest runs, at most [`RUNS_LISTED_MAX`](crate::RUNS_LISTED_MAX).
+    pub async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
         self.commit_along(|tx| {
             let mut statement = tx.prepare_cached(
                 "SELECT run, workflow, state, owner, EXISTS (
@@ -160,14 +162,17 @@ impl RunStore for Sqlite {
         .await
     }
 
-    async fn begin_task(&self, run: &str, task: usize) -> Result<bool, StoreError> {
+    /// Notes that a task begins; false when its run has ended, or the task has.
+    pub async fn begin_task(&self, run: &str, task: usize) -> Result<bool, StoreError> {
         let run = run.to_owned();
         let changed = "UPDATE run_task SET state = 'running' WHERE run = ?1 AND n = ?2 AND state IN ('pending', 'running')
              AND EXISTS (SELECT 1 FROM run WHERE run.run = ?1 AND run.state = 'running')";
         self.write(move |tx| Ok(tx.execute(changed, params![run, number(task)])? == 1)).await
     }
 
-    async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool, StoreError> {
+    /// Keeps what a task that has begun came to; where it failed, the run has failed with it. False
+    /// when that is kept.
+    pub async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
@@ -189,7 +194,8 @@ impl RunStore for Sqlite {
         .await
     }
 
-    async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool, StoreError> {
+    /// Ends a run that is open; false when it has ended.
+    pub async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
@@ -202,7 +208,9 @@ impl RunStore for Sqlite {
         .await
     }
 
-    async fn cancel_run(&self, run: &str, by: &Caller) -> Result<bool, StoreError> {
+    /// Ends a run that is open, and the task that it is at; false when it has ended. Its end is to
+    /// be noted elsewhere.
+    pub async fn cancel_run(&self, run: &str, by: &Caller) -> Result<bool, StoreError> {
         let (run, by) = (run.to_owned(), format!("{}:{}", by.channel, by.sender));
         self.write(move |tx| {
             let changed = tx.execute(
@@ -221,7 +229,9 @@ impl RunStore for Sqlite {
         .await
     }
 
-    async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
+    /// The runs that ended up to `until` and whose end is to be noted elsewhere, in milliseconds
+    /// since 1970 UTC.
+    pub async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
         self.commit_along(move |tx| {
             let mut statement = tx.prepare_cached(due::UNNOTED)?;
             let rows = statement.query_map([until], |row| row.get(0))?;
@@ -230,7 +240,8 @@ impl RunStore for Sqlite {
         .await
     }
 
-    async fn end_noted(&self, run: &str) -> Result<(), StoreError> {
+    /// The end of a run is noted.
+    pub async fn end_noted(&self, run: &str) -> Result<(), StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             tx.execute("UPDATE run SET unnoted = 0 WHERE run = ?1", [run])?;
@@ -239,7 +250,9 @@ impl RunStore for Sqlite {
         .await
     }
 
-    async fn reopen_run(&self, run: &str) -> Result<bool, StoreError> {
+    /// Opens a run that failed or was cut off: its tasks that are not done are pending again; false
+    /// for any other.
+    pub async fn reopen_run(&self, run: &str) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             let changed = tx.execute(

@@ -13,10 +13,14 @@ use versions::VERSIONS;
 /// The version that this program writes, kept in `user_version`.
 pub(super) const VERSION: i64 = 17;
 
-/// The connection, with its pragmas set and its tables there.
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+/// A connection to the file, which is made where it is missing.
+pub(super) fn open_file(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
-    let mut connection = Connection::open(path)?;
+    prepare(Connection::open(path)?)
+}
+
+/// The connection, with its pragmas set and its tables there.
+pub(super) fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     // Another process that holds the file is a mistake, but a backup tool may do so for a moment.
     connection.busy_timeout(Duration::from_secs(5))?;
     let found = version(&connection)?;

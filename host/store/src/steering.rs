@@ -4,19 +4,19 @@
 
 use super::inbox::update;
 use super::{
-    Headers, QueueMode, Sqlite, SteerStore, SteerUpdate, StoreError, TakeUpRequest, TakeUpResult, Update,
-    WhoseTurn, history, now_ms, recent,
+    Headers, QueueMode, SteerUpdate, Store, StoreError, TakeUpRequest, TakeUpResult, Update, WhoseTurn,
+    history, now_ms, recent,
 };
-use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Updates that wait to be said to one turn and are looked at; the others are answered after it.
 pub(super) const LOOKED_AT_MAX: u32 = 64;
 
-#[async_trait]
-impl SteerStore for Sqlite {
-    async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
+/// What is said to turns that run.
+impl Store {
+    /// What waits to be said to a turn, in order.
+    pub async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -32,7 +32,9 @@ impl SteerStore for Sqlite {
         .await
     }
 
-    async fn take_up(
+    /// Takes updates up into a turn as its line `n`: both, or neither when one of them is another
+    /// turn's.
+    pub async fn take_up(
         &self,
         whose: &WhoseTurn,
         n: usize,
@@ -62,7 +64,8 @@ impl SteerStore for Sqlite {
         .await
     }
 
-    async fn load_taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
+    /// What a turn has taken up, in that order; the updates of one message together.
+    pub async fn load_taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(

@@ -2,8 +2,7 @@
 //! answered: what was said there while nobody listened is asked for again.
 
 use super::inbox::persist;
-use super::{NewUpdate, PersistResult, Sqlite, StoreError, StreamStore, now_ms};
-use async_trait::async_trait;
+use super::{NewUpdate, PersistResult, Store, StoreError, now_ms};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Places of a channel that are remembered, the latest.
@@ -38,9 +37,12 @@ pub struct ReplyPlace {
     pub last: i64,
 }
 
-#[async_trait]
-impl StreamStore for Sqlite {
-    async fn persist_at(
+/// Streams of events that go on after a break.
+impl Store {
+    /// [`Store::persist`], and with it how far the stream is read, and places where somebody
+    /// was answered. A position of another stream than the one that was begun last, or before one
+    /// that is known, changes nothing. Rides.
+    pub async fn persist_at(
         &self,
         channel: &str,
         updates: Vec<NewUpdate>,
@@ -60,7 +62,8 @@ impl StreamStore for Sqlite {
         .await
     }
 
-    async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError> {
+    /// The stream that was begun last.
+    pub async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let found = tx
@@ -76,7 +79,8 @@ impl StreamStore for Sqlite {
         .await
     }
 
-    async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
+    /// Notes that another stream begins: what was said before it may have to be asked for.
+    pub async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             tx.prepare_cached(
@@ -89,12 +93,15 @@ impl StreamStore for Sqlite {
         .await
     }
 
-    async fn advance_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
+    /// Notes how far the stream is read, as [`Store::persist_at`] does.
+    pub async fn advance_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| set_position(tx, &channel, &position)).await
     }
 
-    async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError> {
+    /// Where people were answered, the latest first. What is known of a place stays while something
+    /// that was said before the stream began may have to be asked for.
+    pub async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -107,7 +114,8 @@ impl StreamStore for Sqlite {
         .await
     }
 
-    async fn mark_caught_up(
+    /// Notes that all was asked for that was said before this stream began, up to these.
+    pub async fn mark_caught_up(
         &self,
         channel: &str,
         session: &str,

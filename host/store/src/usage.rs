@@ -3,8 +3,7 @@
 //! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the
 //! same transaction: what runs again after a crash is charged once.
 
-use super::{Sqlite, StoreError, UsageStore, now_ms};
-use async_trait::async_trait;
+use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -30,9 +29,10 @@ pub struct WhoseTurn {
     pub caller: Caller,
 }
 
-#[async_trait]
-impl UsageStore for Sqlite {
-    async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
+/// What each person has used.
+impl Store {
+    /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
+    pub async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
         let caller = caller.clone();
         self.write(move |tx| {
             let found: Option<(i64, i64)> = tx

@@ -1,8 +1,7 @@
 //! Voice: what was heard in the message of a turn, so that nobody is asked twice; and whose voice
 //! messages are answered by voice.
 
-use super::{Sqlite, StoreError, VoiceStore, now_ms};
-use async_trait::async_trait;
+use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::{OptionalExtension, params};
 
@@ -10,9 +9,10 @@ use rusqlite::{OptionalExtension, params};
 /// again.
 pub const SPOKEN_TO_MAX: u32 = 10_000;
 
-#[async_trait]
-impl VoiceStore for Sqlite {
-    async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError> {
+/// Voice messages, and answers by voice.
+impl Store {
+    /// What was heard in the message of a turn that has not ended, if that is noted.
+    pub async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.commit_along(move |tx| {
             let mut found = tx.prepare_cached("SELECT transcript FROM attempt WHERE turn = ?1")?;
@@ -21,7 +21,8 @@ impl VoiceStore for Sqlite {
         .await
     }
 
-    async fn keep_transcript(&self, turn: &TurnId, text: &str) -> Result<(), StoreError> {
+    /// Notes what was heard, once, of a turn of which an attempt is counted. Its end forgets it.
+    pub async fn keep_transcript(&self, turn: &TurnId, text: &str) -> Result<(), StoreError> {
         let (turn, text) = (turn.as_str().to_owned(), text.to_owned());
         self.write(move |tx| {
             tx.prepare_cached("UPDATE attempt SET transcript = ?2 WHERE turn = ?1 AND transcript IS NULL")?
@@ -31,7 +32,8 @@ impl VoiceStore for Sqlite {
         .await
     }
 
-    async fn is_spoken_to(&self, session: &SessionId, sender: &str) -> Result<bool, StoreError> {
+    /// Whether somebody's voice messages in a session are answered by voice, too.
+    pub async fn is_spoken_to(&self, session: &SessionId, sender: &str) -> Result<bool, StoreError> {
         let key = [session.as_str().to_owned(), sender.to_owned()];
         self.commit_along(move |tx| {
             let mut found =
@@ -41,7 +43,13 @@ impl VoiceStore for Sqlite {
         .await
     }
 
-    async fn set_spoken_to(&self, session: &SessionId, sender: &str, is_on: bool) -> Result<(), StoreError> {
+    /// Has them answered so, or not.
+    pub async fn set_spoken_to(
+        &self,
+        session: &SessionId,
+        sender: &str,
+        is_on: bool,
+    ) -> Result<(), StoreError> {
         let (session, sender) = (session.as_str().to_owned(), sender.to_owned());
         self.write(move |tx| {
             if !is_on {

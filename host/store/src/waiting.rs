@@ -1,14 +1,14 @@
 //! What waits for a turn, session by session: in which order it is to be worked on, and how much
 //! there is.
 
-use super::{BacklogStore, QueuedUpdate, Sqlite, StoreError};
-use async_trait::async_trait;
+use super::{QueuedUpdate, Store, StoreError};
 use cofferdam_core::id::SessionId;
 use rusqlite::params;
 
-#[async_trait]
-impl BacklogStore for Sqlite {
-    async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
+/// What waits for a turn, session by session.
+impl Store {
+    /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each.
+    pub async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -22,7 +22,8 @@ impl BacklogStore for Sqlite {
         .await
     }
 
-    async fn load_waiting(
+    /// Up to `limit` updates of a session that wait for a turn, in order.
+    pub async fn load_waiting(
         &self,
         channel: &str,
         session: &SessionId,
@@ -43,7 +44,9 @@ impl BacklogStore for Sqlite {
         .await
     }
 
-    async fn count_waiting(
+    /// How many messages of a session wait for a turn, an album being one; `besides` is not
+    /// counted.
+    pub async fn count_waiting(
         &self,
         channel: &str,
         session: &SessionId,

@@ -186,10 +186,17 @@ async fn nobody_else_can_mean_the_bot_in_anothers_name() -> anyhow::Result<()> {
         world.server.push(silent);
     }
     // Numbers as a message has them, and no other spelling of them.
-    for author in [json!(format!("{ANN} ")), json!(format!("+{ANN}")), json!([ANN]), json!(ANN as f64)] {
+    for author in [
+        json!(format!("{ANN} ")),
+        json!(format!("+{ANN}")),
+        json!(format!("0{ANN}")),
+        json!([ANN]),
+        json!(ANN as f64),
+    ] {
         world.server.push(say(EVE, "/file_write path=/shared/a content=x").author_field("id", author));
     }
-    world.ask(Incoming::private(ANN).text("/help")).await?;
+    // It waits behind everything that was meant for the bot there.
+    world.ask(say(ANN, "/help")).await?;
     assert!(!world.home.host("/shared/a").exists());
     world.end(1)
 }

@@ -1,113 +1,176 @@
-//! The seam behind which conversations are kept: what was said, never the bytes of an attachment,
-//! and never what a provider was told of attachments in an earlier turn.
+//! Conversations in the store: what was said, never the bytes of an attachment, and never what a
+//! provider was told of attachments in an earlier turn.
 
-mod durable;
 mod line;
-mod memory;
 mod mend;
 
-pub use memory::InMemory;
 pub(super) use mend::{mend, not_run_result};
 
 use super::HistoryEntry;
 use crate::tools::Journal;
-use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn};
+use cofferdam_store::{
+    AttemptRow, BlobHolder, Store, StoreError, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn, now_ms,
+};
 use std::sync::Arc;
 
 /// Keeps the conversations of sessions. Turns of one session follow one another.
-#[async_trait]
-pub trait History: Send + Sync {
+#[derive(Clone)]
+pub struct History {
+    store: Store,
+    is_replayed: bool,
+    #[cfg(test)]
+    pub(super) crash: Arc<super::tests::CrashPoint>,
+}
+
+impl History {
+    /// Conversations whose turns go on after a crash.
+    pub fn durable(store: Store) -> Self {
+        Self::new(store, true)
+    }
+
+    /// Conversations whose turns end with the program: no call of theirs is remembered.
+    pub fn transient(store: Store) -> Self {
+        Self::new(store, false)
+    }
+
+    fn new(store: Store, is_replayed: bool) -> Self {
+        Self {
+            store,
+            is_replayed,
+            #[cfg(test)]
+            crash: Arc::default(),
+        }
+    }
+
     /// Where the side-effecting calls of a turn are remembered; absent where no turn is replayed.
-    fn journal(&self) -> Option<Arc<dyn Journal>>;
+    pub(super) fn journal(&self) -> Option<Arc<dyn Journal>> {
+        self.is_replayed.then(|| Arc::new(self.store.clone()) as Arc<dyn Journal>)
+    }
 
     /// What was said in a session, oldest first: the latest of earlier turns, all of `turn`.
-    ///
-    /// # Errors
-    /// [`HistoryError`].
-    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<KeptHistory>, HistoryError>;
+    pub(super) async fn load(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<Vec<KeptHistory>, HistoryError> {
+        let lines = self.store.lines(session, turn).await?;
+        lines.into_iter().map(|kept| line::read(kept.turn, &kept.body)).collect()
+    }
 
     /// Keeps entry `n` of a turn, counted from 0, and charges its tokens to its caller. Durable
     /// when it returns, where turns are; an entry that is there already stays, and costs nothing.
     ///
     /// # Errors
     /// [`HistoryError`]; then nothing must follow from the entry.
-    async fn append(
+    pub(super) async fn append(
         &self,
         whose: &WhoseTurn,
         n: usize,
         entry: &HistoryEntry,
         besides: &EntryExtras,
-    ) -> Result<(), HistoryError>;
+    ) -> Result<(), HistoryError> {
+        #[cfg(test)]
+        self.crash.before_entry().await;
+        self.store.add_line(whose, n, line::to_row(entry, besides, &whose.caller), besides.tokens).await?;
+        #[cfg(test)]
+        self.crash.after_entry().await;
+        Ok(())
+    }
 
     /// Keeps what a turn takes up as its entry `n`, and in the same step makes it the turn's: what
     /// waited is never said twice and never lost.
     ///
     /// # Errors
     /// [`HistoryError`]; then it still waits.
-    async fn take_up(
+    pub(super) async fn take_up(
         &self,
         whose: &WhoseTurn,
         n: usize,
         entry: &HistoryEntry,
         taking: &TakeUpRequest,
-    ) -> Result<TakeUpResult, HistoryError>;
+    ) -> Result<TakeUpResult, HistoryError> {
+        let body = line::to_row(entry, &EntryExtras::default(), &whose.caller);
+        #[cfg(test)]
+        self.crash.before_entry().await;
+        let taken = self.store.take_up(whose, n, body, taking).await?;
+        #[cfg(test)]
+        self.crash.after_entry().await;
+        Ok(taken)
+    }
 
     /// Puts a summary in the place of everything before the first entry of `kept_from`.
     ///
     /// # Errors
     /// [`HistoryError`]; then nothing has changed.
-    async fn summarize(
+    pub(super) async fn summarize(
         &self,
         whose: &WhoseTurn,
         kept_from: &TurnId,
         summary: &HistoryEntry,
         tokens: u64,
-    ) -> Result<(), HistoryError>;
+    ) -> Result<(), HistoryError> {
+        let body = line::to_row(summary, &EntryExtras::default(), &whose.caller);
+        Ok(self.store.replace_lines(whose, kept_from, body, tokens).await?)
+    }
 
     /// Forgets a session.
     ///
     /// # Errors
     /// [`HistoryError`]; then nothing is forgotten.
-    async fn forget(&self, session: &SessionId) -> Result<(), HistoryError>;
+    pub(super) async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
+        Ok(self.store.forget_lines(session).await?)
+    }
 
     /// Has the files of a reply stay, for the turn that sends them or for a retry.
     ///
     /// # Errors
     /// [`HistoryError`]; then they may be gone by then.
-    async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), HistoryError>;
+    pub(super) async fn hold(
+        &self,
+        holder: &BlobHolder,
+        files: &[OutgoingAttachment],
+    ) -> Result<(), HistoryError> {
+        Ok(self.store.hold(holder, files).await?)
+    }
 
     /// Nobody needs what the holder needed.
     ///
     /// # Errors
     /// [`HistoryError`]; then it stays for a while.
-    async fn let_go(&self, holder: &BlobHolder) -> Result<(), HistoryError>;
+    pub(super) async fn let_go(&self, holder: &BlobHolder) -> Result<(), HistoryError> {
+        Ok(self.store.let_go(holder).await?)
+    }
 
     /// The files that calls of other requests have handed to this turn, in order.
-    ///
-    /// # Errors
-    /// [`HistoryError`].
-    async fn files_handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError>;
+    pub(super) async fn files_handed_over(
+        &self,
+        turn: &TurnId,
+    ) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        Ok(self.store.files_handed_over(turn).await?)
+    }
 
     /// What a turn has behind it besides its entries; `None` where no turn runs again.
-    ///
-    /// # Errors
-    /// [`HistoryError`].
-    async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError>;
+    pub(super) async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
+        let begun = self.store.load_attempt(turn).await?;
+        #[cfg(test)]
+        let begun = begun.map(|begun| self.crash.age(turn, begun));
+        Ok(begun)
+    }
 
     /// Charges tokens that a turn has cost without an entry to show for them.
     ///
     /// # Errors
     /// [`HistoryError`]; then they are not charged.
-    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError>;
+    pub(super) async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
+        Ok(self.store.spend(whose, tokens).await?)
+    }
 
     /// What a caller has used today.
-    ///
-    /// # Errors
-    /// [`HistoryError`].
-    async fn load_usage(&self, caller: &Caller) -> Result<UsedToday, HistoryError>;
+    pub(super) async fn load_usage(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
+        Ok(self.store.load_usage(caller, now_ms()).await?)
+    }
 }
 
 /// An entry as it comes back.
@@ -143,4 +206,13 @@ pub enum HistoryError {
     /// What was kept is nothing that any release writes.
     #[error("the conversation cannot be read: {0}")]
     Unreadable(String),
+}
+
+impl From<StoreError> for HistoryError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Corrupt(_) | StoreError::Newer { .. } => Self::Unreadable(error.to_string()),
+            _ => Self::Store(error.to_string()),
+        }
+    }
 }

@@ -36,7 +36,7 @@ pub mod words;
 pub use clock::WallClock;
 pub use config::Config;
 pub use conversation::{Conversation, HistoryEntry, TaskAttachments};
-pub use history::{EntryExtras, History, HistoryError, InMemory, KeptHistory};
+pub use history::{EntryExtras, History, HistoryError, KeptHistory};
 pub use progress::{StepListener, TurnStep};
 pub use provider::{
     Delta, Deltas, HistorySize, Markup, Provider, ProviderError, StepReply, StepRequest, Stop, TokenUsage,

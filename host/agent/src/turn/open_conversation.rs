@@ -10,7 +10,6 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, TakeUpResult, WhoseTurn, now_ms};
 use cofferdam_warden::attachments::Attachments;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A conversation, the request in it that is to be answered, and where it is kept.
@@ -35,7 +34,7 @@ pub(super) struct OpenConversation {
 
 /// Where a conversation is kept, and for whom.
 pub(super) struct HistoryPlace {
-    pub(super) history: Arc<dyn History>,
+    pub(super) history: History,
     pub(super) whose: WhoseTurn,
     /// What the turn has behind it, where it runs again.
     pub(super) begun: Option<AttemptRow>,

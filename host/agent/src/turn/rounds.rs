@@ -28,7 +28,7 @@ pub(super) const STEP_CALLS_MAX: usize = 32;
 pub(super) struct TurnServices<'a> {
     pub(super) provider: &'a dyn Provider,
     pub(super) tools: &'a Arc<dyn Tools>,
-    pub(super) history: &'a dyn History,
+    pub(super) history: &'a History,
     pub(super) limits: &'a Config,
     pub(super) instructions: &'a str,
     pub(super) specs: &'a [ToolSpec],

@@ -61,7 +61,7 @@ pub struct Runner {
     commands: Arc<dyn Provider>,
     clock: WallClock,
     pub(super) tools: Arc<dyn Tools>,
-    pub(super) history: Arc<dyn History>,
+    pub(super) history: History,
     pub(super) limits: Config,
     instructions: String,
     specs: Vec<ToolSpec>,
@@ -87,7 +87,7 @@ impl Runner {
     pub fn new(
         provider: Arc<dyn Provider>,
         tools: Arc<dyn Tools>,
-        history: Arc<dyn History>,
+        history: History,
         limits: Config,
         operator: String,
     ) -> Self {
@@ -222,7 +222,7 @@ impl Runner {
         super::rounds::TurnServices {
             provider,
             tools: &self.tools,
-            history: &*self.history,
+            history: &self.history,
             limits: &self.limits,
             instructions: &self.instructions,
             specs,

@@ -82,7 +82,7 @@ impl Runner {
         let parts = TurnServices {
             provider: &*self.provider,
             tools: &self.tools,
-            history: &*self.history,
+            history: &self.history,
             limits: &self.limits,
             instructions: &instructions,
             specs: &specs,

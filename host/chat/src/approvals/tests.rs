@@ -5,8 +5,8 @@ use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Decision};
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_store::ApprovalsInMemory;
-use std::sync::Mutex;
+use cofferdam_store::Store;
+use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
@@ -67,7 +67,7 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
         Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires, are_named: false };
     let store_retry = StoreRetry::new(stop.soon.clone(), |_| {});
     let approvals = ApprovalService::new(
-        Arc::new(ApprovalsInMemory::default()),
+        Store::in_memory().expect("a store"),
         (store_retry, stop),
         "test".to_owned(),
         rules,

@@ -114,7 +114,7 @@ impl Fixture {
 #[tokio::test]
 async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
+    let mut f = fixture(Store::open(dir.path()).expect("a store"));
     f.arrivals.send(Arrival::Inbox).await.expect("taken");
     f.come("ann", 0..200).await;
     f.come("ben", 1000..1003).await;
@@ -153,7 +153,7 @@ async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on()
 #[tokio::test]
 async fn more_stops_than_are_answered_at_once_wait_in_their_place() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
+    let mut f = fixture(Store::open(dir.path()).expect("a store"));
     f.arrivals.send(Arrival::Inbox).await.expect("taken");
     let count = STOPS_AT_ONCE_MAX as i64 + 5;
     let headers =
@@ -184,7 +184,7 @@ async fn more_stops_than_are_answered_at_once_wait_in_their_place() {
 #[tokio::test]
 async fn an_album_that_arrives_is_said_to_until_it_is_worked_on() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
+    let mut f = fixture(Store::open(dir.path()).expect("a store"));
     let session = SessionId::new("ben");
     let headers =
         Headers { session: session.clone(), sender: "1".into(), queue: QueueMode::Turn, answers: None };

@@ -7,6 +7,7 @@ use crate::cli::streaming::StreamedAnswer;
 use crate::cli::typed::TypedLines;
 use crate::config::Config;
 use cofferdam_agent::tools::Approver;
+use cofferdam_store::{Store, StoreError};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use tokio::io::BufReader;
@@ -23,15 +24,19 @@ pub(in crate::cli) enum RunApprovals {
 
 impl RunApprovals {
     /// The one who is here. Legal within a runtime.
-    pub(in crate::cli) fn new(config: &Config, approve: bool) -> Self {
+    ///
+    /// # Errors
+    /// When there is no memory for the questions.
+    pub(in crate::cli) fn new(config: &Config, approve: bool) -> Result<Self, StoreError> {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        match (approve, is_terminal) {
+        Ok(match (approve, is_terminal) {
             (true, _) => Self::AtOnce,
             (false, true) => {
-                Self::Terminal(Box::new(TerminalQuestions::with_expiry(config.approvals.expires, 0)))
+                let (store, expires) = (Store::in_memory()?, config.approvals.expires);
+                Self::Terminal(Box::new(TerminalQuestions::with_expiry(store, expires, 0)))
             }
             (false, false) => Self::Nobody,
-        }
+        })
     }
 
     /// What calls are asked through.

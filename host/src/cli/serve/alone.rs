@@ -10,12 +10,13 @@ use crate::saying::MessageSender;
 use crate::workflows::ChannelPeople as Reached;
 use anyhow::Context as _;
 use cofferdam_agent::llm;
+use cofferdam_agent::turn::History;
 use cofferdam_agent::voice::Voice;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::Services;
 use cofferdam_core::id::Caller;
 use cofferdam_store::people::People;
-use cofferdam_store::{self as store, Presence};
+use cofferdam_store::{Presence, Store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -44,13 +45,13 @@ pub(in crate::cli) fn say(
     let answering = llm::open(&llm::Config::default()).context("[provider]")?;
     let runtime = super::super::runtime()?;
     let gateway = Gateway::open(config, Role::Serve)?;
-    let store = store::open(&config.state_dir).context("cannot open the database")?;
+    let store = Store::open(&config.state_dir).context("cannot open the database")?;
     let services = Services {
         people: People::new(&config.state_dir),
         store: store.clone(),
         presence: Presence::new(&config.state_dir),
         menu: Vec::new(),
-        runner: Arc::new(gateway.runner(config, answering, Arc::new(store.clone()))),
+        runner: Arc::new(gateway.runner(config, answering, History::durable(store.clone()))),
         blobs: gateway.blobs.clone(),
         outgoing: gateway.warden.outgoing().clone(),
         attachments: config.attachments.clone(),

@@ -12,7 +12,7 @@ use cofferdam_agent::llm::{self, Answering};
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::voice::Voice;
 use cofferdam_discord as discord;
-use cofferdam_store::{self as store, DatabaseView, Store};
+use cofferdam_store::{DatabaseView, Store};
 use cofferdam_telegram as telegram;
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ pub(super) fn open_inside(
         .map_err(|error| FailedStep { step: PrepareStep::Groups, error })?;
     check_workflows(config, gateway.toolbox.registry(), catalog)
         .map_err(|error| FailedStep { step: PrepareStep::Workflows, error })?;
-    let opened = store::open(&config.state_dir).context("cannot open the database");
+    let opened = Store::open(&config.state_dir).context("cannot open the database");
     opened.map_err(|error| FailedStep { step: PrepareStep::Database, error })
 }
 

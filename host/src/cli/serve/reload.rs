@@ -16,7 +16,7 @@ use crate::monitor::ServiceManager;
 use crate::workflows::{Catalog, Executor};
 use anyhow::{Context, anyhow};
 use cofferdam_agent::llm;
-use cofferdam_agent::turn::Provider;
+use cofferdam_agent::turn::{History, Provider};
 use cofferdam_chat::setup::RenewedSettings;
 use cofferdam_core::audit::{AuditEvent, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
@@ -154,7 +154,7 @@ impl Reloading {
         check_groups(&config, gateway.toolbox.registry())?;
         let answering = llm::open(&config.provider).context("[provider]")?;
         let provider = answering.provider.clone();
-        let runner = Arc::new(gateway.runner(&config, answering, Arc::new(self.store.clone())));
+        let runner = Arc::new(gateway.runner(&config, answering, History::durable(self.store.clone())));
         let shared = RenewedSettings {
             config: (),
             menu: [menu(&gateway, runner.memory(), &config.speech), workflows::menu(&self.catalog)].concat(),

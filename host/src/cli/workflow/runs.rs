@@ -10,7 +10,7 @@ use crate::workflows::{RunLock, end_of, trigger_of};
 use anyhow::Context as _;
 use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::text::{escape_deceptive_json, one_line};
-use cofferdam_store::{self as store, KeptRun, RunOwner, RunState, Store};
+use cofferdam_store::{FILE_NAME, KeptRun, KeptTask, ListedRun, RunOwner, RunState, Store};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -38,11 +38,11 @@ pub(in crate::cli) struct Resumed {
 
 /// The store, where there is one.
 fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
-    let file = config.state_dir.join(store::FILE_NAME);
+    let file = config.state_dir.join(FILE_NAME);
     if !file.try_exists().with_context(|| file.display().to_string())? {
         return Ok(None);
     }
-    Ok(Some(store::open(&config.state_dir)?))
+    Ok(Some(Store::open(&config.state_dir)?))
 }
 
 pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
@@ -50,7 +50,7 @@ pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
         Some(store) => runtime()?.block_on(store.list_runs())?,
         None => Vec::new(),
     };
-    let state = |run: &store::ListedRun| {
+    let state = |run: &ListedRun| {
         let is_held = run.state == RunState::Running && RunLock::is_held(&config.state_dir, &run.run);
         state_word(run.state, (run.owner, run.waits), is_held)
     };
@@ -160,7 +160,7 @@ fn state_of(kept: &KeptRun, is_held: bool) -> &'static str {
 }
 
 /// `waiting` while it waits for somebody.
-fn task_word(task: &store::KeptTask) -> &'static str {
+fn task_word(task: &KeptTask) -> &'static str {
     if task.waits.is_some() { "waiting" } else { task.state.as_str() }
 }
 
@@ -172,7 +172,7 @@ fn time_of(ms: i64) -> String {
 /// The one line of a run; `is_held` says whether somebody carries it out now.
 pub(in crate::cli) fn line(kept: &KeptRun, is_held: bool) -> Value {
     let read = |text: &String| serde_json::from_str::<Value>(text).unwrap_or_default();
-    let task = |task: &store::KeptTask| {
+    let task = |task: &KeptTask| {
         let mut line = json!({ "id": task.id, "state": task_word(task) });
         if let Some(output) = &task.output {
             line["output"] = read(output);

@@ -21,7 +21,7 @@ use cofferdam_core::audit::{AttachRecord, CallFacts, Effect, Intent, sha256_hex}
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{Address, Delivery};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::Storage;
+use cofferdam_store::WeakStore;
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingBytes, OutgoingFile};
 use cofferdam_warden::audit::AuditLog;
 use rustix::fs::{Mode, OFlags};
@@ -31,7 +31,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
@@ -69,7 +69,7 @@ pub struct AttachServer {
     /// Writes down who has added what.
     pub audit: Arc<AuditLog>,
     /// Keeps what is handed over. Not held open from here: `serve` closes it when it ends.
-    pub store: Weak<dyn Storage>,
+    pub store: WeakStore,
     /// Where files wait until they are taken.
     pub dir: PathBuf,
     /// Bytes that one command brings.
@@ -202,7 +202,7 @@ impl AttachServer {
         let call = TurnId::new(format!("attach-{}", unique())).call(0);
         let intent = intent(asked, &origin, (&addition, by), call.clone());
         let delivery = Delivery { request: request.clone(), attachments };
-        let journal: &dyn Journal = &*store;
+        let journal: &dyn Journal = &store;
         self.audit.change_audited(intent, || {
             let unkept =
                 |error| ToolError::new(ErrorCode::WriteFailed, format!("the files are not kept: {error}"));

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn nothing_looks_at_runs_that_wait() {
         let dir = tempfile::tempdir().expect("a folder");
-        let connection = schema::open(&dir.path().join("db")).expect("a database");
+        let connection = schema::open_file(&dir.path().join("db")).expect("a database");
         for (query, index) in [
             (TO_GO_ON, "SEARCH run USING INDEX run_due (owner=? AND due_at<?)"),
             (TO_GO_ON, "SEARCH run USING INDEX run_age (owner=? AND began_at<?)"),

@@ -8,8 +8,7 @@ use super::due;
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
 use crate::streams::note_place;
-use crate::{AnswerTo, NewReply, ReplyPlace, Sqlite, StoreError, StoredReply, WaitStore, now_ms};
-use async_trait::async_trait;
+use crate::{AnswerTo, NewReply, ReplyPlace, Store, StoreError, StoredReply, now_ms};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -91,13 +90,16 @@ pub fn plain_letters(text: &str) -> String {
     if letters.is_empty() { text.split_whitespace().collect() } else { letters }
 }
 
-#[async_trait]
-impl WaitStore for Sqlite {
-    async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
+/// What runs say to people and wait for. A task is its place in its run, from 0.
+impl Store {
+    /// Keeps the message of a task, to be sent, and that a reply to it is waited for; `None` when
+    /// it is kept already, or the run has ended.
+    pub async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
         self.write(move |tx| keep(tx, new)).await
     }
 
-    async fn load_send_state(&self, turn: &TurnId) -> Result<SendState, StoreError> {
+    /// What became of a message; once it is out, its ids are kept for as long as its run.
+    pub async fn load_send_state(&self, turn: &TurnId) -> Result<SendState, StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             let mut statement =
@@ -124,11 +126,19 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn wait(&self, new: NewWait, now: i64) -> Result<WaitState, StoreError> {
+    /// Begins a wait, unless it has begun, and says how it stands. One whose time is over has timed
+    /// out, unless somebody has replied before.
+    pub async fn wait(&self, new: NewWait, now: i64) -> Result<WaitState, StoreError> {
         self.write(move |tx| wait(tx, &new, now)).await
     }
 
-    async fn files_of_reply(&self, run: &str, task: usize) -> Result<Option<(String, String)>, StoreError> {
+    /// The files of the reply to the message of a task, in the words of their channel, which is
+    /// named as in the store; none where it has none, or nobody has replied.
+    pub async fn files_of_reply(
+        &self,
+        run: &str,
+        task: usize,
+    ) -> Result<Option<(String, String)>, StoreError> {
         let run = run.to_owned();
         self.commit_along(move |tx| {
             let found =
@@ -139,7 +149,10 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
+    /// The runs of the one `serve` that have something to do now: all that are open, but for those
+    /// that wait for a reply and have time left. `deadline` is how long a run may take, in
+    /// milliseconds.
+    pub async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
         self.commit_along(move |tx| {
             let mut statement = tx.prepare_cached(due::TO_GO_ON)?;
             let rows = statement.query_map([now, deadline], |row| row.get(0))?;
@@ -148,7 +161,8 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn hand_over_run(&self, run: &str) -> Result<bool, StoreError> {
+    /// Has the one `serve` go on with an open run; false when it has ended.
+    pub async fn hand_over_run(&self, run: &str) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             let changed = "UPDATE run SET owner = 'serve' WHERE run = ?1 AND state = 'running'";
@@ -157,7 +171,8 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn acknowledge_run(&self, run: &str) -> Result<bool, StoreError> {
+    /// Promises that the end of an open run is told; whether it is promised.
+    pub async fn acknowledge_run(&self, run: &str) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             tx.execute("UPDATE run SET answers = 1 WHERE run = ?1 AND state = 'running'", [&run])?;
@@ -167,7 +182,8 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
+    /// Runs that have ended, and whose end was promised to be told and is not yet.
+    pub async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
         self.commit_along(|tx| {
             let mut statement = tx.prepare_cached(due::UNANSWERED)?;
             let rows = statement.query_map([], |row| row.get(0))?;
@@ -176,7 +192,8 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn answer_run(
+    /// Tells the end of such a run, once.
+    pub async fn answer_run(
         &self,
         run: &str,
         to: AnswerTo,
@@ -201,7 +218,8 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
+    /// Has the waits and deadlines of the one `serve`'s runs follow a clock that was set.
+    pub async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
         self.write(move |tx| {
             let served =
                 "run IN (SELECT run FROM run WHERE state = 'running' AND owner IN ('serve', 'turn'))";
@@ -217,7 +235,9 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn bound_waits(&self, now: i64) -> Result<(), StoreError> {
+    /// Has no wait last longer from `now` on than it may in all: the clock may have been set back
+    /// meanwhile.
+    pub async fn bound_waits(&self, now: i64) -> Result<(), StoreError> {
         self.write(move |tx| {
             tx.execute(
                 "UPDATE run_task SET waits_until = ?1 + patience
@@ -230,7 +250,8 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn begin_schedule_check(&self, workflow: &str, now: i64) -> Result<i64, StoreError> {
+    /// Since when the times of a schedule have been looked for; from `now` on where they have not.
+    pub async fn begin_schedule_check(&self, workflow: &str, now: i64) -> Result<i64, StoreError> {
         let workflow = workflow.to_owned();
         self.write(move |tx| {
             let before = tx
@@ -249,7 +270,8 @@ impl WaitStore for Sqlite {
         .await
     }
 
-    async fn end_schedule_check(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
+    /// Notes that the times of a schedule up to this one need no further look.
+    pub async fn end_schedule_check(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
         let workflow = workflow.to_owned();
         self.write(move |tx| {
             tx.execute(

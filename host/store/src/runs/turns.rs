@@ -6,10 +6,8 @@ use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
 use crate::replies::{insert_reply, reply};
 use crate::streams::note_place;
 use crate::{
-    Headers, NewReply, QueueMode, ReplyPlace, Sqlite, StoreError, StoredReply, TurnRunStore, now_ms,
-    outgoing, steering,
+    Headers, NewReply, QueueMode, ReplyPlace, Store, StoreError, StoredReply, now_ms, outgoing, steering,
 };
-use async_trait::async_trait;
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -97,9 +95,11 @@ pub struct GoingOn {
     pub raw: String,
 }
 
-#[async_trait]
-impl TurnRunStore for Sqlite {
-    async fn keep_direct(&self, new: NewDirect) -> Result<Option<StoredReply>, StoreError> {
+/// Runs that a turn begins. Their tasks come one by one, each under an id that names its call.
+impl Store {
+    /// Keeps a message to somebody that belongs to no run, to be sent; `None` when it is kept
+    /// already.
+    pub async fn keep_direct(&self, new: NewDirect) -> Result<Option<StoredReply>, StoreError> {
         self.write(move |tx| {
             let NewDirect { channel, turn, reply: message, files, place } = new;
             let is_kept =
@@ -118,7 +118,8 @@ impl TurnRunStore for Sqlite {
         .await
     }
 
-    async fn begin_turn_run(&self, new: NewRun, turn: TurnId, open_max: u32) -> Result<bool, StoreError> {
+    /// Keeps a run that a turn begins, unless so many are open; whether it is there now.
+    pub async fn begin_turn_run(&self, new: NewRun, turn: TurnId, open_max: u32) -> Result<bool, StoreError> {
         self.write(move |tx| {
             let is_there = tx.prepare_cached("SELECT 1 FROM run WHERE run = ?1")?.exists([&new.run])?;
             if is_there {
@@ -133,7 +134,9 @@ impl TurnRunStore for Sqlite {
         .await
     }
 
-    async fn keep_turn_message(
+    /// Keeps the message of a further task, to be sent; `None` when it is kept already, or the run
+    /// has ended. The task's place is found here.
+    pub async fn keep_turn_message(
         &self,
         id: &str,
         mut new: NewMessage,
@@ -149,7 +152,8 @@ impl TurnRunStore for Sqlite {
         .await
     }
 
-    async fn end_turn_task(&self, run: &str, id: &str, ended: RunEnd) -> Result<(), StoreError> {
+    /// Keeps the result of a task: its output, or the error that it failed with.
+    pub async fn end_turn_task(&self, run: &str, id: &str, ended: RunEnd) -> Result<(), StoreError> {
         let (run, id) = (run.to_owned(), id.to_owned());
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
@@ -163,11 +167,14 @@ impl TurnRunStore for Sqlite {
         .await
     }
 
-    async fn wait_in_turn(&self, new: NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
+    /// Begins to wait for the reply to a message.
+    pub async fn wait_in_turn(&self, new: NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
         self.write(move |tx| wait(tx, &new, now)).await
     }
 
-    async fn due_waits(&self, now: i64, settled: i64) -> Result<Vec<DueWait>, StoreError> {
+    /// The waits that are over by `now`: somebody has replied, or nobody has in time. A reply in
+    /// several parts is over once the last of them is `settled` milliseconds old.
+    pub async fn due_waits(&self, now: i64, settled: i64) -> Result<Vec<DueWait>, StoreError> {
         self.commit_along(move |tx| {
             let mut statement = tx.prepare_cached(due::WAITS)?;
             let rows = statement.query_map([now, settled], |row| {
@@ -186,11 +193,16 @@ impl TurnRunStore for Sqlite {
         .await
     }
 
-    async fn go_on(&self, going: GoingOn) -> Result<bool, StoreError> {
+    /// Has the request of a run go on: ends the wait, and keeps the message that a turn answers, in
+    /// one step. False when the wait is over otherwise.
+    pub async fn go_on(&self, going: GoingOn) -> Result<bool, StoreError> {
         self.write(move |tx| go_on(tx, &going, now_ms())).await
     }
 
-    async fn end_idle_turn_runs(&self, now: i64) -> Result<Vec<String>, StoreError> {
+    /// Ends the runs that nobody goes on with: nothing is waited for, and the turn that could wait
+    /// has ended. A reply that nobody has waited for yet is waited for instead. The ids of those
+    /// that ended.
+    pub async fn end_idle_turn_runs(&self, now: i64) -> Result<Vec<String>, StoreError> {
         self.write(move |tx| end_idle(tx, now)).await
     }
 }

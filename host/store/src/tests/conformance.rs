@@ -18,7 +18,7 @@ use super::*;
 macro_rules! conformance {
     ($engine:ident: $check:ident => $($suite:ident { $($name:ident)+ })+) => {
         mod $check {
-            use super::super::$check::$engine;
+            use super::super::$engine;
 
             $($(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,5 +131,5 @@ macro_rules! conformance {
     };
 }
 
-conformance!(Files: sqlite);
+conformance!(Files: files);
 conformance!(Memory: memory);

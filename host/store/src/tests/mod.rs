@@ -3,36 +3,37 @@
 
 mod conformance;
 mod look;
-mod memory;
 mod people;
 mod sqlite;
 mod turns;
 
-use memory::Memory;
-
 use super::*;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::journal::Journal;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolAnswer;
 use serde_json::json;
-use std::sync::Arc;
+use sqlite::Files;
 
 const CHANNEL: &str = "telegram-1";
 
-/// An engine that is held to the seam. Opened again it has what was kept, as after kill -9: nothing
+/// An engine that is held to the suite. Opened again it has what was kept, as after kill -9: nothing
 /// of an older handle is used any more.
 trait Engine: Send + Sync {
     fn new() -> Self;
     fn open(&self) -> Store;
 }
 
+/// The engine in memory; the same one, opened again.
+struct Memory(Store);
+
 impl Engine for Memory {
     fn new() -> Self {
-        Self::default()
+        Self(Store::in_memory().expect("a store"))
     }
 
     fn open(&self) -> Store {
-        Arc::new(self.killed_after(usize::MAX))
+        self.0.clone()
     }
 }
 

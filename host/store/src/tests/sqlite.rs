@@ -16,7 +16,7 @@ impl Engine for Files {
     }
 
     fn open(&self) -> Store {
-        Arc::new(Sqlite::open(self.dir.path()).expect("a store"))
+        Store::open(self.dir.path()).expect("a store")
     }
 }
 
@@ -46,9 +46,9 @@ fn the_file_is_private_even_if_it_was_not() {
     let mode = || std::fs::metadata(&path).expect("metadata").permissions().mode() & 0o777;
     assert_eq!(mode(), 0o600);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("chmod");
-    let sqlite = Sqlite::open(fixture.engine.dir.path()).expect("a store");
+    let sqlite = Store::open(fixture.engine.dir.path()).expect("a store");
     assert_eq!(mode(), 0o600);
-    let connection = sqlite.connection.lock().expect("a connection");
+    let connection = sqlite.database.connection.lock().expect("a connection");
     let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).expect("it");
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).expect("it");
     assert_eq!((synchronous, mode.as_str()), (2, "wal"));
@@ -58,7 +58,7 @@ fn the_file_is_private_even_if_it_was_not() {
 fn a_newer_version_is_refused_and_untouched() {
     let fixture = Fixture::<Files>::new();
     fixture.connection().pragma_update(None, "user_version", 99).expect("set");
-    let refused = Sqlite::open(fixture.engine.dir.path()).map(|_| ()).expect_err("refused").to_string();
+    let refused = Store::open(fixture.engine.dir.path()).map(|_| ()).expect_err("refused").to_string();
     let known = schema::VERSION;
     let expected = format!(
         "the database has version 99, this program knows {known}; run the newer release, or restore a backup"
@@ -344,9 +344,9 @@ async fn of_what_rides_a_loss_of_power_takes_the_latest_and_tears_nothing() {
 #[tokio::test]
 async fn what_rides_is_settled_once_and_what_the_disk_may_have_lost_is_written_once_more() {
     let fixture = Fixture::<Files>::new();
-    let sqlite = Sqlite::open(fixture.dir()).expect("a store");
-    let settled = || *sqlite.log.settled.lock().expect("nobody panics with it");
-    let committed = || sqlite.log.committed.load(Ordering::Relaxed);
+    let sqlite = Store::open(fixture.dir()).expect("a store");
+    let settled = || *sqlite.database.log.settled.lock().expect("nobody panics with it");
+    let committed = || sqlite.database.log.committed.load(Ordering::Relaxed);
     assert!(settled() < committed(), "an earlier run may have left something");
     sqlite.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
     sqlite.settle_here().expect("settled");
@@ -356,11 +356,14 @@ async fn what_rides_is_settled_once_and_what_the_disk_may_have_lost_is_written_o
 
     let log = || std::fs::metadata(fixture.dir().join(format!("{FILE_NAME}-wal"))).expect("a log").len();
     assert!(log() > 0);
-    sqlite.log.doubtful.store(true, Ordering::Relaxed);
+    sqlite.database.log.doubtful.store(true, Ordering::Relaxed);
     sqlite.settle_here().expect("settled");
     assert_eq!((settled(), log()), (committed(), 0), "all of it is in the database itself");
     assert_eq!(sqlite.bound(CHANNEL).await.expect("it").len(), 1);
-    sqlite.log.doubtful.store(true, Ordering::Relaxed);
+    sqlite.database.log.doubtful.store(true, Ordering::Relaxed);
     sqlite.persist(CHANNEL, vec![new(2, None)]).await.expect("it");
-    assert!(!sqlite.log.doubtful.load(Ordering::Relaxed), "nothing is written upon what may be lost");
+    assert!(
+        !sqlite.database.log.doubtful.load(Ordering::Relaxed),
+        "nothing is written upon what may be lost"
+    );
 }

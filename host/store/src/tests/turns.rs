@@ -72,7 +72,7 @@ impl World {
     /// Turn 1 of Ann has begun a run, and its message to Ben is out as 77.
     async fn sent() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
-        let store = open(dir.path()).expect("a store");
+        let store = Store::open(dir.path()).expect("a store");
         store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
         let turn = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it").expect("bound").turn;
         for _ in 0..2 {
@@ -98,7 +98,7 @@ impl World {
     }
 
     fn restart(self) -> Self {
-        let store = open(self.dir.path()).expect("a store");
+        let store = Store::open(self.dir.path()).expect("a store");
         Self { dir: self.dir, store }
     }
 
@@ -248,7 +248,7 @@ async fn an_album_is_one_reply_with_all_its_files() {
 #[tokio::test]
 async fn a_message_of_no_run_is_kept_once() {
     let dir = tempfile::tempdir().expect("a folder");
-    let store = open(dir.path()).expect("a store");
+    let store = Store::open(dir.path()).expect("a store");
     let new = || NewDirect {
         channel: CHANNEL.into(),
         turn: TurnId::new("telegram-1-1/0/send-1"),
@@ -258,7 +258,7 @@ async fn a_message_of_no_run_is_kept_once() {
     };
     assert!(store.keep_direct(new()).await.expect("kept").is_some());
     assert!(store.blobs_in_use().expect("asked").contains("ab"));
-    let store = open(dir.path()).expect("a store");
+    let store = Store::open(dir.path()).expect("a store");
     assert_eq!(store.keep_direct(new()).await.expect("asked"), None);
     assert_eq!(store.load_unsent(CHANNEL).await.expect("asked").len(), 1, "it is sent at the next start");
 }

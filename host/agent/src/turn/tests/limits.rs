@@ -1,6 +1,7 @@
 //! Every limit of a turn, and of a person's day, tripped.
 
 use super::*;
+use crate::tools::Journal;
 use crate::turn::instructions::SUMMARIZE_NOW;
 use cofferdam_store::WhoseTurn;
 
@@ -121,7 +122,7 @@ async fn a_day_has_so_many_written_bytes_and_reading_goes_on() {
     let step = vec![call("WRITE"), call("read")];
     let mut world = World::new([Act::Call(step), Act::Say("done")]);
     world.limits.user_written_bytes_per_day = cofferdam_core::limits::ByteSize(1000);
-    world.history = Arc::new(store);
+    world.history = History::durable(store);
     assert_eq!(world.ask("t", "go").await, "done");
     assert_eq!(world.tools.done(), ["t/1 read"]);
     assert_eq!(*world.tools.refused.lock().expect("refused"), [ErrorCode::QuotaExceeded]);
@@ -132,7 +133,7 @@ async fn a_day_has_so_many_written_bytes_and_reading_goes_on() {
 
 #[tokio::test]
 async fn a_summary_and_a_step_that_is_kept_twice_are_charged_once() {
-    for history in [Arc::new(InMemory::default()) as Arc<dyn History>, Arc::new(store().1)] {
+    for history in [History::transient(store().1), History::durable(store().1)] {
         let whose = WhoseTurn { session: session(), turn: TurnId::new("t"), caller: ann() };
         let step = HistoryEntry::Assistant { text: Some("x".into()), tool_calls: Vec::new() };
         for _ in 0..2 {

@@ -12,6 +12,8 @@ mod stopping;
 mod whose;
 mod words;
 
+pub(in crate::turn) use resume::CrashPoint;
+
 use super::*;
 use crate::tools::{CallRequest, OutputKeeper};
 use async_trait::async_trait;
@@ -260,7 +262,7 @@ impl Tools for Doing {
 struct World {
     script: Arc<Script>,
     tools: Arc<Doing>,
-    history: Arc<dyn History>,
+    history: History,
     limits: Config,
 }
 
@@ -269,7 +271,7 @@ impl World {
         Self {
             script: Script::of(acts),
             tools: Doing::meeting(2),
-            history: Arc::new(InMemory::default()),
+            history: History::transient(Store::in_memory().expect("a store")),
             limits: Config::default(),
         }
     }
@@ -337,6 +339,6 @@ fn call(tool: &'static str) -> (&'static str, String) {
 /// A database that lives as long as the folder.
 fn store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().expect("a folder");
-    let store = cofferdam_store::open(dir.path()).expect("a store");
+    let store = Store::open(dir.path()).expect("a store");
     (dir, store)
 }

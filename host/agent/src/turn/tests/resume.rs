@@ -2,9 +2,8 @@
 //! call runs under another id.
 
 use super::*;
-use crate::tools::Journal;
 use cofferdam_core::limits::TimeSpan;
-use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn};
+use cofferdam_store::AttemptRow;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,9 +16,8 @@ pub(super) enum Crash {
     After,
 }
 
-/// A history whose process dies at entry number `at`.
-pub(super) struct Dying {
-    inner: Store,
+/// Where the process dies that keeps a history: at entry number `at`, and by default nowhere.
+pub(in crate::turn) struct CrashPoint {
     crash: Crash,
     at: usize,
     count: AtomicUsize,
@@ -28,17 +26,30 @@ pub(super) struct Dying {
     older: TimeSpan,
 }
 
-impl Dying {
-    /// Dies at entry number `at`.
-    pub(super) fn new(inner: &Store, crash: Crash, at: usize) -> Arc<Self> {
+impl Default for CrashPoint {
+    fn default() -> Self {
         let (count, died, older) = (AtomicUsize::new(0), Notify::new(), TimeSpan::seconds(0));
-        Arc::new(Self { inner: inner.clone(), crash, at, count, died, older })
+        Self { crash: Crash::After, at: usize::MAX, count, died, older }
+    }
+}
+
+impl CrashPoint {
+    pub(in crate::turn) async fn before_entry(&self) {
+        if self.count.fetch_add(1, Ordering::SeqCst) == self.at && self.crash == Crash::Before {
+            self.die().await;
+        }
     }
 
-    /// One that lives, so much later.
-    fn later(inner: &Store, older: TimeSpan) -> Arc<Self> {
-        let (at, count, died) = (usize::MAX, AtomicUsize::new(0), Notify::new());
-        Arc::new(Self { inner: inner.clone(), crash: Crash::After, at, count, died, older })
+    /// Entries are kept one after another.
+    pub(in crate::turn) async fn after_entry(&self) {
+        if self.count.load(Ordering::SeqCst) == self.at.saturating_add(1) && self.crash == Crash::After {
+            self.die().await;
+        }
+    }
+
+    pub(in crate::turn) fn age(&self, turn: &TurnId, begun: AttemptRow) -> AttemptRow {
+        let older = if turn.as_str() == "t" { self.older.0.as_millis() } else { 0 };
+        AttemptRow { at: begun.at - i64::try_from(older).expect("not so old"), ..begun }
     }
 
     /// Returns once it has died.
@@ -52,92 +63,18 @@ impl Dying {
     }
 }
 
-#[async_trait]
-impl History for Dying {
-    fn journal(&self) -> Option<Arc<dyn Journal>> {
-        self.inner.journal()
-    }
+/// A history that dies at entry number `at`.
+pub(super) fn dying(store: &Store, crash: Crash, at: usize) -> History {
+    let mut history = History::durable(store.clone());
+    history.crash = Arc::new(CrashPoint { crash, at, ..CrashPoint::default() });
+    history
+}
 
-    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<KeptHistory>, HistoryError> {
-        self.inner.load(session, turn).await
-    }
-
-    async fn append(
-        &self,
-        whose: &WhoseTurn,
-        n: usize,
-        entry: &HistoryEntry,
-        besides: &EntryExtras,
-    ) -> Result<(), HistoryError> {
-        let dies = self.count.fetch_add(1, Ordering::SeqCst) == self.at;
-        if dies && self.crash == Crash::Before {
-            self.die().await;
-        }
-        self.inner.append(whose, n, entry, besides).await?;
-        if dies {
-            self.die().await;
-        }
-        Ok(())
-    }
-
-    async fn take_up(
-        &self,
-        whose: &WhoseTurn,
-        n: usize,
-        entry: &HistoryEntry,
-        taking: &TakeUpRequest,
-    ) -> Result<TakeUpResult, HistoryError> {
-        let dies = self.count.fetch_add(1, Ordering::SeqCst) == self.at;
-        if dies && self.crash == Crash::Before {
-            self.die().await;
-        }
-        let taken = History::take_up(&self.inner, whose, n, entry, taking).await?;
-        if dies {
-            self.die().await;
-        }
-        Ok(taken)
-    }
-
-    async fn summarize(
-        &self,
-        whose: &WhoseTurn,
-        kept_from: &TurnId,
-        summary: &HistoryEntry,
-        tokens: u64,
-    ) -> Result<(), HistoryError> {
-        self.inner.summarize(whose, kept_from, summary, tokens).await
-    }
-
-    async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
-        self.inner.forget(session).await
-    }
-
-    async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
-        History::hold(&self.inner, holder, files).await
-    }
-
-    async fn let_go(&self, holder: &BlobHolder) -> Result<(), HistoryError> {
-        History::let_go(&self.inner, holder).await
-    }
-
-    async fn files_handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
-        History::files_handed_over(&self.inner, turn).await
-    }
-
-    async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
-        let begun = History::load_attempt(&self.inner, turn).await?;
-        let older = if turn.as_str() == "t" { self.older.0.as_millis() } else { 0 };
-        let older = i64::try_from(older).expect("not so old");
-        Ok(begun.map(|begun| AttemptRow { at: begun.at - older, ..begun }))
-    }
-
-    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
-        History::spend(&self.inner, whose, tokens).await
-    }
-
-    async fn load_usage(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
-        History::load_usage(&self.inner, caller).await
-    }
+/// A history that lives, so much later.
+fn later(store: &Store, older: TimeSpan) -> History {
+    let mut history = History::durable(store.clone());
+    history.crash = Arc::new(CrashPoint { older, ..CrashPoint::default() });
+    history
 }
 
 /// Decides by what has happened since the request, as a model would.
@@ -190,9 +127,9 @@ async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
     for crash in [Crash::After, Crash::Before] {
         for at in 0..ENTRIES {
             let (_dir, store) = store();
-            let dying = Dying::new(&store, crash, at);
+            let dying = dying(&store, crash, at);
             let (model, tools) = (Arc::new(Model::default()), Doing::meeting(1));
-            let runner = |history: Arc<dyn History>, now: fn() -> jiff::Timestamp| {
+            let runner = |history: History, now: fn() -> jiff::Timestamp| {
                 Runner::new(model.clone(), tools.clone(), history, Config::default(), String::new())
                     .by(WallClock::fixed(jiff::tz::TimeZone::UTC, now))
             };
@@ -201,21 +138,23 @@ async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
             let first = runner(dying.clone(), || jiff::Timestamp::UNIX_EPOCH);
             tokio::select! {
                 said = first.run(turn("t", "go"), Arc::new(()), &cancel) => panic!("{crash:?} {at}: {said:?}"),
-                () = dying.died() => {}
+                () = dying.crash.died() => {}
             }
             drop(first);
-            let said =
-                runner(Arc::new(store.clone()), later).run(turn("t", "go"), Arc::new(()), &cancel).await;
+            let said = runner(History::durable(store.clone()), later)
+                .run(turn("t", "go"), Arc::new(()), &cancel)
+                .await;
             assert_eq!(said.text.as_deref(), Some("done"), "{crash:?} {at}");
             assert_eq!(said.attachments.len(), 1, "{crash:?} {at}: what a call added is there once");
-            let kept = store.load(&session(), &TurnId::new("")).await.expect("kept");
+            let kept =
+                History::durable(store.clone()).load(&session(), &TurnId::new("")).await.expect("kept");
             let kept: Vec<_> = kept.iter().map(|kept| shown(&kept.entry)).collect();
             // The time of the request, which is told anew only where nothing of it was kept.
             let later = FRAME.replace("00:00 +00:00", "01:00 +00:00");
             assert_eq!(kept.join(" ").replace(&later, ""), WHOLE, "{crash:?} {at}");
             assert_eq!(model.told.lock().expect("told").len(), 1, "{crash:?} {at}: in the same words");
             check_once(crash, at, &model.asked.lock().expect("asked"), &tools.done());
-            let used = History::load_usage(&store, &ann()).await.expect("known");
+            let used = History::durable(store.clone()).load_usage(&ann()).await.expect("known");
             assert_eq!(used.tokens, 30, "{crash:?} {at}: each step is charged once");
         }
     }
@@ -237,7 +176,7 @@ async fn counted(store: &Store, acts: impl IntoIterator<Item = Act>) -> World {
     for turn in ["t", "t2"] {
         store.attempt(&TurnId::new(turn), &ann()).await.expect("noted");
     }
-    World { history: Arc::new(store.clone()), ..World::new(acts) }
+    World { history: History::durable(store.clone()), ..World::new(acts) }
 }
 
 #[tokio::test]
@@ -250,7 +189,7 @@ async fn a_crash_gives_a_turn_no_time_back_and_a_retry_begins_anew() {
     }
     let deadline = world.limits.deadline;
     store.attempt(&TurnId::new("t"), &ann()).await.expect("noted");
-    world.history = Dying::later(&store, deadline);
+    world.history = later(&store, deadline);
     let too_slow =
         format!("The turn took longer than {deadline} and was stopped. Write /retry to go on from here.");
     assert_eq!(world.ask("t", "go").await, too_slow);
@@ -265,12 +204,12 @@ async fn what_was_answered_and_done_in_time_is_told_however_late() {
     let (_dir, store) = store();
     let mut world = counted(&store, [Act::Say("in time")]).await;
     assert_eq!(world.ask("t", "go").await, "in time");
-    world.history = Dying::later(&store, TimeSpan::seconds(9000));
+    world.history = later(&store, TimeSpan::seconds(9000));
     assert_eq!(world.ask("t", "go").await, "in time");
     // A little of its time is left.
     let (_dir, store) = super::store();
     let mut world = counted(&store, [Act::Say("still in time")]).await;
-    world.history = Dying::later(&store, TimeSpan::seconds(800));
+    world.history = later(&store, TimeSpan::seconds(800));
     assert_eq!(world.ask("t", "go").await, "still in time");
 }
 
@@ -286,7 +225,7 @@ async fn what_broke_off_is_paid_for_by_the_turn_also_after_a_crash() {
     // The crash comes before the reply is kept.
     assert_eq!(world.ask("t", "go").await, "It broke off.");
     assert_eq!(world.ask("t", "go").await, "The turn used more than 100 tokens and was stopped.");
-    assert_eq!(History::load_usage(&store, &ann()).await.expect("known").tokens, 110);
+    assert_eq!(History::durable(store.clone()).load_usage(&ann()).await.expect("known").tokens, 110);
 }
 
 #[tokio::test]
@@ -296,14 +235,14 @@ async fn calls_that_were_left_out_of_a_step_are_told_after_a_crash() {
     for (crash, at) in [(Crash::After, 1), (Crash::Before, 1 + CALLS)] {
         let (_dir, store) = store();
         let many = (0..CALLS + 8).map(|n| ("read", format!("{{\"n\":{n}}}"))).collect();
-        let dying = Dying::new(&store, crash, at);
+        let dying = dying(&store, crash, at);
         let mut world = World::new([Act::Call(many), Act::Say("done")]);
         world.history = dying.clone();
         tokio::select! {
             said = world.ask("t", "go") => panic!("{said}"),
-            () = dying.died() => {}
+            () = dying.crash.died() => {}
         }
-        world.history = Arc::new(store);
+        world.history = History::durable(store);
         assert_eq!(world.ask("t", "go").await, "done");
         let shown = world.script.shown.lock().expect("shown").pop().expect("asked");
         let told = |shown: &&String| shown.contains("8 further calls of this step were not run");

@@ -1,7 +1,7 @@
 //! What is said to a turn that runs: heard before the next step, once, through a crash at any
 //! point.
 
-use super::resume::{Crash, Dying};
+use super::resume::{Crash, dying};
 use super::*;
 use crate::turn::steering::STEERS_MAX;
 use cofferdam_core::attachment::AttachmentInfo;
@@ -73,7 +73,7 @@ async fn pending(store: &Store) -> Vec<String> {
 async fn what_is_said_meanwhile_is_heard_before_the_next_step() {
     let (_dir, store) = store();
     let mut world = World::new([Act::Call(vec![call("read")]), Act::Say("done")]);
-    world.history = Arc::new(store.clone());
+    world.history = History::durable(store.clone());
     let turn = begun(&store, "go").await;
     comes(&store, 2, QueueMode::Steer, "and b").await;
     comes(&store, 3, QueueMode::Turn, "later").await;
@@ -89,7 +89,7 @@ async fn what_is_said_meanwhile_is_heard_before_the_next_step() {
 async fn so_many_are_heard_and_the_others_wait_for_turns_of_their_own() {
     let (_dir, store) = store();
     let mut world = World::new([Act::Call(vec![call("read")]), Act::Say("done")]);
-    world.history = Arc::new(store.clone());
+    world.history = History::durable(store.clone());
     let turn = begun(&store, "go").await;
     for n in 0..STEERS_MAX + 3 {
         comes(&store, update_of(n), QueueMode::Steer, &format!("and {n}")).await;
@@ -117,7 +117,7 @@ fn update_of(n: usize) -> i64 {
 async fn what_comes_too_late_keeps_waiting() {
     let (_dir, store) = store();
     let mut world = World::new([Act::Say("done")]);
-    world.history = Arc::new(store.clone());
+    world.history = History::durable(store.clone());
     let turn = begun(&store, "go").await;
     assert_eq!(world.run(turn, &CancellationToken::new()).await, "[0] first: gone.\ndone");
     comes(&store, 2, QueueMode::Steer, "too late").await;
@@ -140,7 +140,7 @@ async fn wherever_a_crash_comes_it_is_heard_once() {
         [Crash::Before, Crash::After].into_iter().flat_map(|crash| (0..5).map(move |at| (crash, at)))
     {
         let (_dir, store) = store();
-        let dying = Dying::new(&store, crash, at);
+        let dying = dying(&store, crash, at);
         let mut world = World::new([]);
         world.history = dying.clone();
         world.then((0..3).map(|_| Act::Call(vec![call("read")])));
@@ -151,10 +151,10 @@ async fn wherever_a_crash_comes_it_is_heard_once() {
             let cancel = CancellationToken::new();
             tokio::select! {
                 said = world.run(turn, &cancel) => panic!("{crash:?} {at}: {said}"),
-                () = dying.died() => {}
+                () = dying.crash.died() => {}
             }
         }
-        world.history = Arc::new(store.clone());
+        world.history = History::durable(store.clone());
         world.script.acts.lock().expect("acts").clear();
         let decided = world.kept().await.contains("a:read");
         world.then((!decided).then(|| Act::Call(vec![call("read")])));

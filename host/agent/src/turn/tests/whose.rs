@@ -17,7 +17,7 @@ const NOT_YOURS: &str = "The last message here is not yours, so it is for whoeve
 #[tokio::test]
 async fn a_request_is_retried_by_whoever_made_it() {
     let (_dir, store) = store();
-    for history in [Arc::new(InMemory::default()) as Arc<dyn History>, Arc::new(store)] {
+    for history in [History::transient(Store::in_memory().expect("a store")), History::durable(store)] {
         let down = || Act::Fail(ProviderError::Unavailable("down".into()));
         let world = World { history, ..World::new([down(), down(), Act::Say("done")]) };
         let runner = world.runner();
@@ -43,7 +43,7 @@ async fn a_request_of_nobody_knows_whom_is_not_retried() {
     let whose = cofferdam_store::WhoseTurn { session: session(), turn: TurnId::new("1"), caller: ann() };
     let line = json!({ "kind": "user", "text": "as an earlier release kept it" });
     store.add_line(&whose, 0, line.to_string(), 0).await.expect("kept");
-    let world = World { history: Arc::new(store), ..World::new([]) };
+    let world = World { history: History::durable(store), ..World::new([]) };
     let answer = world.ask("2", "/retry").await;
     assert_eq!(
         answer,

@@ -1,9 +1,7 @@
-//! Answering for a second channel: one of paper, that shares nothing with any platform, over the
-//! engine in memory.
+//! Answering for a second channel: one of paper, that shares nothing with any platform.
 
 mod crashes;
 mod files;
-mod memory;
 mod queues;
 mod recent;
 
@@ -16,8 +14,8 @@ use crate::{ActivityIndicator, LiveStatus, StatusDelays, StatusText, TurnDisplay
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, CallRequest, OutputKeeper};
 use cofferdam_agent::turn::{
-    Config, Deltas, HistoryEntry, HistorySize as Remembers, Provider, ProviderError, Runner, StepReply,
-    StepRequest, ToolCall, ToolSpec, Tools,
+    Config, Deltas, History, HistoryEntry, HistorySize as Remembers, Provider, ProviderError, Runner,
+    StepReply, StepRequest, ToolCall, ToolSpec, Tools,
 };
 use cofferdam_agent::voice::Voice;
 use cofferdam_core::command::steer_text;
@@ -31,7 +29,6 @@ use cofferdam_warden::attachments::outgoing::{self, Outgoing};
 use cofferdam_warden::attachments::{
     self, Attachments, BlobStore, DeclaredFile, Download, Fetcher, IntakeResult, SentFile,
 };
-use memory::Memory;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -360,19 +357,22 @@ impl Tools for Recall {
 /// The outside, what was kept, and a folder for bytes.
 struct World {
     outside: Arc<Outside>,
-    memory: Memory,
     dir: tempfile::TempDir,
 }
 
 impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
-        Self { outside: Arc::default(), memory: Memory::default(), dir }
+        Self { outside: Arc::default(), dir }
     }
 
-    /// The channel, as a program has it that has opened the engine so.
-    fn started(&self, memory: &Memory) -> Arc<Paper> {
-        let (store, stop): (Store, _) = (Arc::new(memory.clone()), Stop::default());
+    fn store(&self) -> Store {
+        Store::open(self.dir.path()).expect("a store")
+    }
+
+    /// The channel, as a program has it that has opened this store.
+    fn started(&self, store: Store) -> Arc<Paper> {
+        let stop = Stop::default();
         let store_retry = StoreRetry::new(stop.soon.clone(), |_| {});
         let rules = approvals::Rules { approvers: Vec::new(), expires: Duration::MAX, are_named: false };
         let approvals =
@@ -381,7 +381,7 @@ impl World {
         let runner = Runner::new(
             provider,
             Arc::new(Recall),
-            Arc::new(store.clone()),
+            History::durable(store.clone()),
             Config::default(),
             String::new(),
         );
@@ -406,7 +406,7 @@ impl World {
 
     /// A run from its start to where nothing is left to do.
     async fn run(&self, letters: &[Letter]) {
-        run(self.started(&self.memory), letters.to_vec()).await;
+        run(self.started(self.store()), letters.to_vec()).await;
     }
 
     fn read(&self) -> Vec<String> {

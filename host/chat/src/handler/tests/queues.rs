@@ -6,7 +6,7 @@ use tokio::sync::{mpsc, watch};
 #[tokio::test]
 async fn what_runs_is_stopped_by_a_message_that_waits_for_nothing() {
     let world = World::new();
-    let paper = world.started(&world.memory);
+    let paper = world.started(world.store());
     let (_papers, current) = watch::channel(paper.clone());
     let (arrivals, queue) = mpsc::channel(16);
     let queues = tokio::spawn(incoming::queues(current, Duration::from_secs(1)).run(queue));

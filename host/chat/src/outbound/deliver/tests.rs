@@ -75,7 +75,7 @@ async fn fixture(bodies: &[&str], script: impl IntoIterator<Item = SendError>) -
 
 async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendError>) -> Fixture {
     let dir = tempfile::tempdir().expect("a directory");
-    let store = cofferdam_store::open(dir.path()).expect("a store");
+    let store = Store::open(dir.path()).expect("a store");
     let headers =
         Headers { session: SessionId::new("s"), sender: "1".into(), queue: QueueMode::Turn, answers: None };
     let fate = UpdateFate::Pending(headers);

@@ -9,7 +9,7 @@ extern crate self as cofferdam_chat;
 #[path = "../../host/chat/src/handler"]
 mod handler {
     mod mention;
-    pub use mention::{Mentions, strip_mention};
+    pub use mention::strip_mention;
 }
 
 #[path = "../../host/chat/src/people"]

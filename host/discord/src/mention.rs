@@ -1,16 +1,11 @@
 //! Mentions of this bot: `<@id>` or `<@!id>`.
 
 use super::route::Snowflake;
-use cofferdam_chat::handler::Mentions;
 
-/// A bot's own number.
-pub(super) struct BotNumber(pub(super) Snowflake);
-
-impl Mentions for BotNumber {
-    fn next(&self, text: &str, _: Option<char>) -> Option<(usize, usize)> {
-        let forms = [format!("<@{}>", self.0), format!("<@!{}>", self.0)];
-        forms.iter().filter_map(|form| Some((text.find(form.as_str())?, form.len()))).min()
-    }
+/// Finds the next mention of the bot of this number: where it begins, and how long it is.
+pub(super) fn next_mention(me: Snowflake) -> impl Fn(&str, Option<char>) -> Option<(usize, usize)> {
+    let forms = [format!("<@{me}>"), format!("<@!{me}>")];
+    move |text, _| forms.iter().filter_map(|form| Some((text.find(form.as_str())?, form.len()))).min()
 }
 
 #[cfg(test)]
@@ -21,7 +16,7 @@ mod tests {
     #[test]
     fn a_mention_of_the_bot_goes_and_the_words_stay() {
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(strip_mention(text, &BotNumber(5)).as_deref(), expected, "{text:?}");
+            assert_eq!(strip_mention(text, next_mention(5)).as_deref(), expected, "{text:?}");
         };
         check("<@5> what is this?", Some("what is this?"));
         check("  <@!5>: what", Some("what"));
@@ -33,7 +28,7 @@ mod tests {
         for text in ["", "hello", "<@55> hi", "<@&5>", "<@ 5>", "@5", "<@5", "<#5>"] {
             check(text, None);
         }
-        assert_eq!(text_after_mention(" <@5>, /x <@5>", &BotNumber(5)), Some("/x <@5>"));
-        assert_eq!(text_after_mention("hi <@5>", &BotNumber(5)), None);
+        assert_eq!(text_after_mention(" <@5>, /x <@5>", next_mention(5)), Some("/x <@5>"));
+        assert_eq!(text_after_mention("hi <@5>", next_mention(5)), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::command;
 use super::file::DiscordFile;
-use super::mention::BotNumber;
+use super::mention::next_mention;
 use super::route::Snowflake;
 use super::rules::{AccessRules, SenderReply};
 use super::target::ReplyTarget;
@@ -40,7 +40,7 @@ pub(super) fn is_for_us(message: &Message, rules: &AccessRules) -> bool {
     };
     to_us
         || !rules.place(message.guild).mention_required
-        || strip_mention(message.words(), &BotNumber(rules.me.id)).is_some()
+        || strip_mention(message.words(), next_mention(rules.me.id)).is_some()
 }
 
 /// How a message wants to be taken.
@@ -92,14 +92,14 @@ fn read_intent(message: &Message, rules: &AccessRules) -> MessageIntent {
     if message.forwarded.is_some() {
         return MessageIntent::Said(String::new());
     }
-    let (text, me) = (message.words(), &BotNumber(rules.me.id));
+    let (text, me) = (message.words(), next_mention(rules.me.id));
     // What follows is a command as it was typed: a mention within it is part of its arguments.
-    let at_first = parse_command(text_after_mention(text, me).unwrap_or(text), Some(&rules.me.name));
+    let at_first = parse_command(text_after_mention(text, &me).unwrap_or(text), Some(&rules.me.name));
     match at_first {
         CommandLine::Command(text) => MessageIntent::Command(text),
         // Nobody else is there to be meant.
         CommandLine::ForAnother | CommandLine::Plain(_) => {
-            MessageIntent::Said(strip_mention(text, me).unwrap_or_else(|| text.to_owned()))
+            MessageIntent::Said(strip_mention(text, &me).unwrap_or_else(|| text.to_owned()))
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::origin::SourceLocation;
 use super::source::{PolicyProblem, PolicySource};
 use cofferdam_core::limits::{ByteSize, Limits, TimeSpan};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::Spanned;
@@ -17,23 +17,6 @@ pub(super) struct LimitsTable {
     changes: Option<Spanned<u32>>,
     arguments: Option<Spanned<ByteSize>>,
     result: Option<Spanned<ByteSize>>,
-}
-
-/// The value of a limit.
-trait Amount: Copy + Ord + fmt::Display {
-    /// As a policy has it.
-    fn as_written(&self) -> String {
-        format!("\"{self}\"")
-    }
-}
-
-impl Amount for ByteSize {}
-impl Amount for TimeSpan {}
-
-impl Amount for u32 {
-    fn as_written(&self) -> String {
-        self.to_string()
-    }
 }
 
 impl LimitsTable {
@@ -61,7 +44,7 @@ impl LimitsTable {
         owner: &str,
         source: &PolicySource<'_>,
     ) -> Result<Limits, PolicyProblem> {
-        fn pick<T: Amount>(
+        fn pick<T: Copy + Ord + fmt::Display + Serialize>(
             name: &str,
             written: &Option<Spanned<T>>,
             ceiling: T,
@@ -76,11 +59,14 @@ impl LimitsTable {
                     value.span().start,
                     &format!(
                         "{name} = {} is above {owner}'s {ceiling}; write at most {}",
-                        value.get_ref().as_written(),
-                        ceiling.as_written()
+                        as_written(value.get_ref()),
+                        as_written(&ceiling)
                     ),
                 )),
             }
+        }
+        fn as_written(amount: &impl Serialize) -> String {
+            toml::Value::try_from(amount).map(|value| value.to_string()).unwrap_or_default()
         }
         Ok(Limits {
             memory: pick("memory", &self.memory, ceiling.memory, unset.memory, owner, source)?,

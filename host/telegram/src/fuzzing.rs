@@ -5,7 +5,7 @@
 
 use super::admission::{SenderReply, admit};
 use super::context::PERSON_BYTES_MAX;
-use super::mention::Username;
+use super::mention::next_mention;
 use super::wire::{ChatKind, Message, MessageContent, SentFor, Update, UserKind};
 use cofferdam_chat::handler::strip_mention;
 use cofferdam_chat::people::GroupMembers;
@@ -60,7 +60,7 @@ fn read(message: &Message, value: Option<&Value>) {
     }
     let name = &message.besides.name;
     assert!(name.len() <= PERSON_BYTES_MAX && !name.contains(char::is_control), "{name:?}");
-    if let Some(rest) = strip_mention(&message.text, &Username("our_bot")) {
+    if let Some(rest) = strip_mention(&message.text, next_mention("our_bot")) {
         assert!(rest.len() < message.text.len(), "{rest:?}");
     }
     let usable = message.media.is_some() || !message.text.is_empty();

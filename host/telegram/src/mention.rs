@@ -3,14 +3,11 @@
 //! One is `@` and the name, in any case, that no letter, digit, `_` or `@` touches: an address of
 //! e-mail is none.
 
-use cofferdam_chat::handler::Mentions;
-
-/// A user name, without `@`.
-pub(super) struct Username<'n>(pub(super) &'n str);
-
-impl Mentions for Username<'_> {
-    fn next(&self, text: &str, before: Option<char>) -> Option<(usize, usize)> {
-        let (username, part) = (self.0, |c: char| c.is_alphanumeric() || c == '_' || c == '@');
+/// Finds the next mention of the bot of this user name, which is without `@`: where it begins, and
+/// how long it is.
+pub(super) fn next_mention(username: &str) -> impl Fn(&str, Option<char>) -> Option<(usize, usize)> {
+    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '@';
+    move |text, before| {
         let found = text.match_indices('@').map(|(at, _)| at).find(|at| {
             let behind = text.get(at + 1..at + 1 + username.len());
             let touched = text[..*at].chars().next_back().or(before.filter(|_| *at == 0)).is_some_and(part);
@@ -28,7 +25,7 @@ mod tests {
     use cofferdam_chat::handler::{strip_mention, text_after_mention};
 
     fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(strip_mention(text, &Username("Our_bot")).as_deref(), expected, "{text:?}");
+        assert_eq!(strip_mention(text, next_mention("Our_bot")).as_deref(), expected, "{text:?}");
     }
 
     #[test]
@@ -44,8 +41,8 @@ mod tests {
         check("(@our_bot)", Some("()"));
         check("@our_bot\nline\n\nline", Some("line\n\nline"));
         check("é @our_bot é", Some("é é"));
-        assert_eq!(text_after_mention(" @our_BOT: /x a", &Username("our_bot")), Some("/x a"));
-        assert_eq!(text_after_mention("hi @our_bot", &Username("our_bot")), None);
+        assert_eq!(text_after_mention(" @our_BOT: /x a", next_mention("our_bot")), Some("/x a"));
+        assert_eq!(text_after_mention("hi @our_bot", next_mention("our_bot")), None);
     }
 
     #[test]

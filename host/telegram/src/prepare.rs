@@ -5,7 +5,7 @@ use super::about::about;
 use super::admission::{SenderReply, admit};
 use super::bot::BotUser;
 use super::media::MessageFile;
-use super::mention::Username;
+use super::mention::next_mention;
 use super::rules::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, MessageContent};
@@ -138,12 +138,12 @@ fn read_intent(message: &Message, me: &BotUser) -> MessageIntent {
     };
     // What follows is a command as it was typed: a mention within it is part of its arguments.
     let command = name
-        .and_then(|name| text_after_mention(&text, &Username(name)))
+        .and_then(|name| text_after_mention(&text, next_mention(name)))
         .map(|text| parse_command(text, me.username.as_deref()));
     if let Some(CommandLine::Command(command)) = command {
         return MessageIntent::Command(command);
     }
-    match name.and_then(|name| strip_mention(&text, &Username(name))) {
+    match name.and_then(|name| strip_mention(&text, next_mention(name))) {
         Some(rest) => MessageIntent::Mention(rest),
         None if message.besides.mentions.contains(&me.id) => MessageIntent::Mention(text),
         None => MessageIntent::Said(text),

@@ -124,7 +124,7 @@ impl Provider for Commands {
     async fn respond(
         &self,
         request: StepRequest<'_>,
-        _: &mut dyn Deltas,
+        _: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
         Ok(self.decide(request.conversation, request.tools))
     }

@@ -71,7 +71,7 @@ impl ModelServer {
         &self,
         dialect: &dyn Dialect,
         asking: ModelRequest,
-        deltas: &mut dyn Deltas,
+        deltas: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
         let started = Instant::now();
         let mut backoff = Backoff::new(self.patience.pause, self.patience.pause_longest);
@@ -180,7 +180,7 @@ impl ModelServer {
 
 /// Tells of an answer while it comes.
 struct AnswerListener<'a> {
-    to: &'a mut dyn Deltas,
+    to: &'a mut Deltas<'a>,
     /// What earlier attempts have cost.
     lost: TokenUsage,
     /// What all of it costs, as it was told last.
@@ -192,12 +192,12 @@ impl AnswerListener<'_> {
     /// cost alone is told.
     fn tell(&mut self, answer: &mut ModelAnswer) {
         if let Some(fresh) = answer.take_new_text() {
-            self.to.take(Delta::Text(fresh.to_owned()));
+            (self.to)(Delta::Text(fresh.to_owned()));
         }
         let spent = self.lost.and(answer.cost());
         if self.told != Some(spent) && (answer.has_begun() || spent != TokenUsage::default()) {
             self.told = Some(spent);
-            self.to.take(Delta::Spent(spent));
+            (self.to)(Delta::Spent(spent));
         }
     }
 }

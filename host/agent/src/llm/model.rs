@@ -70,7 +70,7 @@ impl Provider for ModelProvider {
     async fn respond(
         &self,
         request: StepRequest<'_>,
-        deltas: &mut dyn Deltas,
+        deltas: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
         let asking = self.build_body(request).await?;
         if asking.body.len() > REQUEST_BYTES_MAX {

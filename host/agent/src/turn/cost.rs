@@ -8,8 +8,8 @@
 
 use super::rounds::EarlyEnd;
 use super::{
-    Delta, Deltas, HistoryEntry, ProviderError, StepListener, StepReply, TaskAttachments, TokenUsage,
-    ToolCall, TurnStep,
+    Delta, HistoryEntry, ProviderError, StepListener, StepReply, TaskAttachments, TokenUsage, ToolCall,
+    TurnStep,
 };
 use cofferdam_core::secret::Redactor;
 use std::sync::Arc;
@@ -97,10 +97,9 @@ impl CostMeter {
             progress.step(TurnStep::Text(text));
         }
     }
-}
 
-impl Deltas for CostMeter {
-    fn take(&mut self, delta: Delta) {
+    /// Takes a part of the answer.
+    pub(super) fn take(&mut self, delta: Delta) {
         match delta {
             Delta::Text(text) => {
                 let shown = self.redactor.take(&text);

@@ -20,7 +20,7 @@ pub trait Provider: Send + Sync {
     async fn respond(
         &self,
         request: StepRequest<'_>,
-        deltas: &mut dyn Deltas,
+        deltas: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError>;
 
     /// What it wants to know of earlier turns.
@@ -153,15 +153,7 @@ pub enum Delta {
 }
 
 /// Takes parts of an answer as they arrive. Must not block.
-pub trait Deltas: Send {
-    /// Takes one part.
-    fn take(&mut self, delta: Delta);
-}
-
-/// For nobody.
-impl Deltas for () {
-    fn take(&mut self, _: Delta) {}
-}
+pub type Deltas<'a> = dyn FnMut(Delta) + Send + 'a;
 
 /// Why a provider could not decide. Each text is for the user, in plain words, without secrets or
 /// addresses; what an operator needs besides is in the log.

@@ -8,8 +8,8 @@ use super::open_conversation::OpenConversation;
 use super::runner::conversation_lost;
 use super::shortening::Shortening;
 use super::{
-    Config, Deltas, HistoryEntry, HistorySize, Markup, Provider, ProviderError, StepListener, StepReply,
-    StepRequest, Stop, ToolSpec, Tools, TurnInput, TurnStep, words,
+    Config, HistoryEntry, HistorySize, Markup, Provider, ProviderError, StepListener, StepReply, StepRequest,
+    Stop, ToolSpec, Tools, TurnInput, TurnStep, words,
 };
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
@@ -238,12 +238,13 @@ impl<'a> Rounds<'a> {
     pub(super) async fn ask_unless_stopped(
         &self,
         request: StepRequest<'_>,
-        deltas: &mut dyn Deltas,
+        heard: &mut CostMeter,
     ) -> Result<Result<StepReply, ProviderError>, EarlyEnd> {
+        let mut deltas = |delta| heard.take(delta);
         tokio::select! {
             // Who answers at once is heard, so that results are told also after a stop.
             biased;
-            reply = self.parts.provider.respond(request, deltas) => Ok(reply),
+            reply = self.parts.provider.respond(request, &mut deltas) => Ok(reply),
             () = self.stop.cancelled() => Err(self.stop_reason()),
         }
     }

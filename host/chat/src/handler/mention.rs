@@ -1,18 +1,17 @@
 //! A text without the mentions of this bot, however a platform writes them. Pure.
 
-/// Finds the next mention: where it begins, and how long it is. It is given what stands before the
-/// text.
-pub trait Mentions {
-    /// In `text`, which `before` precedes.
-    fn next(&self, text: &str, before: Option<char>) -> Option<(usize, usize)>;
-}
-
 /// `text` without the mentions; `None` when there is none. At the beginning a comma or colon behind
 /// it goes as well.
-pub fn strip_mention(text: &str, mentions: &impl Mentions) -> Option<String> {
+///
+/// `next_mention` finds the next one in a text: where it begins, and how long it is. It is given
+/// what stands before that text.
+pub fn strip_mention(
+    text: &str,
+    next_mention: impl Fn(&str, Option<char>) -> Option<(usize, usize)>,
+) -> Option<String> {
     let mut rest = String::with_capacity(text.len());
     let mut at = 0;
-    while let Some((found, length)) = mentions.next(&text[at..], rest.chars().next_back()) {
+    while let Some((found, length)) = next_mention(&text[at..], rest.chars().next_back()) {
         rest.push_str(&text[at..at + found]);
         at += found + length;
         let after = text[at..].trim_start_matches([' ', '\t']);
@@ -30,10 +29,14 @@ pub fn strip_mention(text: &str, mentions: &impl Mentions) -> Option<String> {
     Some(rest.trim_end().to_owned())
 }
 
-/// What follows a mention at the beginning of `text`; `None` when there is none.
-pub fn text_after_mention<'t>(text: &'t str, mentions: &impl Mentions) -> Option<&'t str> {
+/// What follows a mention at the beginning of `text`; `None` when there is none. `next_mention` is
+/// that of [`strip_mention`].
+pub fn text_after_mention(
+    text: &str,
+    next_mention: impl Fn(&str, Option<char>) -> Option<(usize, usize)>,
+) -> Option<&str> {
     let text = text.trim_start();
-    let (_, length) = mentions.next(text, None).filter(|(at, _)| *at == 0)?;
+    let (_, length) = next_mention(text, None).filter(|(at, _)| *at == 0)?;
     Some(skip_separators(&text[length..]))
 }
 

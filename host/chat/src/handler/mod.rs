@@ -29,6 +29,6 @@ pub use about::{Author, MessageFacts, NamedUser};
 pub use channel::{Channel, ChannelTurn, MessageAction, RequestFiles, StartDecision, TurnRequest};
 pub(crate) use files::fetch_files;
 pub use incoming::{IntakeState, hand_on};
-pub use mention::{Mentions, strip_mention, text_after_mention};
+pub use mention::{strip_mention, text_after_mention};
 pub use resumed::ResumedTurn;
 pub use services::ChannelServices;

@@ -6,7 +6,7 @@ use crate::llm::http::ERROR_BYTES_MAX;
 use crate::llm::model::{ModelProvider, REQUEST_BYTES_MAX};
 use crate::llm::timeouts::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
 use crate::turn::{
-    Conversation, Delta, Deltas, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, TokenUsage,
+    Conversation, Delta, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, TokenUsage,
 };
 use cofferdam_warden::attachments::Attachments;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const SHORT: Duration = Duration::from_millis(500);
 #[derive(Default)]
 struct Heard(Vec<String>, Option<TokenUsage>);
 
-impl Deltas for Heard {
+impl Heard {
     fn take(&mut self, delta: Delta) {
         match delta {
             Delta::Text(text) => self.0.push(text),
@@ -63,7 +63,7 @@ async fn hear(model: &ModelProvider, text: &str) -> (Result<StepReply, ProviderE
     let conversation = Conversation { entries: vec![user] };
     let mut heard = Heard::default();
     let request = StepRequest { instructions: "", conversation: &conversation, tools: &[] };
-    let reply = model.respond(request, &mut heard).await;
+    let reply = model.respond(request, &mut |delta| heard.take(delta)).await;
     (reply, heard)
 }
 

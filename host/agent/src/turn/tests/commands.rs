@@ -11,7 +11,7 @@ impl Provider for Calling {
     async fn respond(
         &self,
         request: StepRequest<'_>,
-        _: &mut dyn Deltas,
+        _: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
         let said = |text: String| StepReply { text: Some(text), ..StepReply::default() };
         Ok(match request.conversation.entries.as_slice() {

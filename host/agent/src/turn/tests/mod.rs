@@ -131,7 +131,7 @@ impl Provider for Script {
     async fn respond(
         &self,
         request: StepRequest<'_>,
-        deltas: &mut dyn Deltas,
+        deltas: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
         let entries = &request.conversation.entries;
         self.asked.lock().expect("asked").push(all_shown(entries));
@@ -148,7 +148,7 @@ impl Provider for Script {
             Act::Fail(error) => Err(error),
             Act::Hang | Act::Begin(_) => {
                 if let Act::Begin(delta) = act {
-                    deltas.take(delta);
+                    deltas(delta);
                 }
                 let _guard = Guard(self.dropped.clone());
                 self.hangs.notify_one();

@@ -91,7 +91,7 @@ impl Provider for Model {
     async fn respond(
         &self,
         request: StepRequest<'_>,
-        _: &mut dyn Deltas,
+        _: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
         let steps = request
             .conversation

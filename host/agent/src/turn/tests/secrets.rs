@@ -11,9 +11,9 @@ struct Telling;
 
 #[async_trait]
 impl Provider for Telling {
-    async fn respond(&self, _: StepRequest<'_>, deltas: &mut dyn Deltas) -> Result<StepReply, ProviderError> {
+    async fn respond(&self, _: StepRequest<'_>, deltas: &mut Deltas<'_>) -> Result<StepReply, ProviderError> {
         for piece in ["It is key-of", "-the-turn", "-tests; k"] {
-            deltas.take(Delta::Text(piece.into()));
+            deltas(Delta::Text(piece.into()));
         }
         Ok(StepReply { text: Some(format!("It is {KEY}; k")), usage: TEN, ..StepReply::default() })
     }

@@ -268,7 +268,7 @@ impl Provider for Echo {
     async fn respond(
         &self,
         request: StepRequest<'_>,
-        _: &mut dyn Deltas,
+        _: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
         let entries = &request.conversation.entries;
         let begun =

@@ -93,6 +93,16 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
 }
 
 impl Fixture {
+    /// The question's id, once it is noted that it is shown.
+    async fn shown(&mut self) -> String {
+        let id = self.shown.recv().await.expect("a question");
+        let store = &self.approvals.store;
+        while store.approval(&id).await.expect("the store").expect("asked").message.is_none() {
+            tokio::task::yield_now().await;
+        }
+        id
+    }
+
     async fn press(&self, data: &str, by: Option<&str>, chat: &str) -> (String, bool) {
         let called = |person: &str| (person == "ben").then(|| "Ben \"B\"".to_owned());
         let said = self.approvals.press(data, by, |shown| shown == chat, called).await;
@@ -115,7 +125,7 @@ const LONG: Duration = Duration::from_secs(3600);
 #[tokio::test]
 async fn whoever_may_decides_once_and_nobody_else_does() {
     let mut fixture = asked(&["ann", "ben"], LONG);
-    let id = fixture.shown.recv().await.expect("a question");
+    let id = fixture.shown().await;
     let (yes, no) = (Verb::Approve.data(&id), Verb::Deny.data(&id));
     let gone = ("There is nothing to decide here any more.".to_owned(), true);
     assert_eq!(fixture.press(&yes, None, "here").await.0, words::NOT_SERVED);
@@ -137,7 +147,7 @@ async fn whoever_may_decides_once_and_nobody_else_does() {
 #[tokio::test]
 async fn who_approves_no_more_decides_nothing_that_waits() {
     let mut fixture = asked(&[], LONG);
-    let yes = Verb::Approve.data(&fixture.shown.recv().await.expect("a question"));
+    let yes = Verb::Approve.data(&fixture.shown().await);
     let rules = Rules { approvers: vec!["ben".to_owned()], expires: LONG, are_named: false };
     let renewed = fixture.approvals.renewed(rules);
     let said = renewed.press(&yes, Some("ann"), |_| true, |_| None).await.expect("the program runs");
@@ -150,7 +160,7 @@ async fn who_approves_no_more_decides_nothing_that_waits() {
 async fn what_nobody_decides_is_over_in_time_or_when_its_turn_is_stopped() {
     assert_eq!(asked(&[], Duration::ZERO).ended().await.0, Decision::Expired);
     let mut fixture = asked(&[], LONG);
-    fixture.shown.recv().await.expect("a question");
+    fixture.shown().await;
     fixture.cancel.cancel();
     let changed = vec!["message: 🚫 Withdrawn: this is not asked any more.".to_owned()];
     assert_eq!(fixture.ended().await, (Decision::Withdrawn, changed));

@@ -5,8 +5,9 @@
 //! kept, only the hash that names it.
 
 use super::{Store, StoreError, now_ms};
+use super::commit::Tx;
+use rusqlite::params;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Paths that are remembered as approved, the latest; one that was forgotten is asked about again.
 pub const APPROVED_PATHS_MAX: u32 = 10_000;
@@ -81,11 +82,9 @@ impl Store {
     /// it is withdrawn and returned.
     pub async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
         self.write(move |tx| {
-            tx.prepare_cached(
-                "INSERT OR IGNORE INTO approval (id, call_id, sha256, place, state, asked_at, expires_at, channel)
-                 VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6, ?7)",
-            )?
-            .execute(params![
+            tx.execute("INSERT OR IGNORE INTO approval
+                     (id, call_id, sha256, place, state, asked_at, expires_at, channel)
+                 VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6, ?7)", params![
                 new.id,
                 new.call,
                 new.sha256,
@@ -94,17 +93,14 @@ impl Store {
                 new.expires_at,
                 new.channel
             ])?;
-            let mut others = tx.prepare_cached(
+            let others = tx.query_rows(
                 "UPDATE approval SET state = 'withdrawn' WHERE call_id = ?1 AND sha256 <> ?2 AND state = 'asked'
                  RETURNING id, place, message, state, decided_by, expires_at",
+                [&new.call, &new.sha256],
+                approval,
             )?;
-            let others = others.query_map([&new.call, &new.sha256], approval)?.collect::<Result<_, _>>()?;
-            let mine = tx
-                .prepare_cached(
-                    "SELECT id, place, message, state, decided_by, expires_at FROM approval
-                     WHERE call_id = ?1 AND sha256 = ?2",
-                )?
-                .query_row([&new.call, &new.sha256], approval)?;
+            let mine = tx.query_row("SELECT id, place, message, state, decided_by, expires_at FROM approval
+                     WHERE call_id = ?1 AND sha256 = ?2", [&new.call, &new.sha256], approval)?;
             Ok((mine, others))
         })
         .await
@@ -114,7 +110,7 @@ impl Store {
     pub async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
         let (id, message) = (id.to_owned(), message.to_owned());
         self.write(move |tx| {
-            tx.prepare_cached("UPDATE approval SET message = ?2 WHERE id = ?1")?.execute([id, message])?;
+            tx.execute("UPDATE approval SET message = ?2 WHERE id = ?1", [id, message])?;
             Ok(())
         })
         .await
@@ -150,13 +146,13 @@ impl Store {
                      AND run.run = substr(approval.call_id, 1, instr(approval.call_id, '/') - 1))",
                 [&channel],
             )?;
-            let mut open = tx.prepare_cached(
+            tx.query_rows(
                 "SELECT id, place, message, state, decided_by, expires_at FROM approval
                  WHERE channel = ?1 AND has_choices = 1 AND state <> 'asked' AND message IS NOT NULL
                  ORDER BY asked_at, rowid LIMIT ?2",
-            )?;
-            let open = open.query_map(params![channel, OPEN_CHOICES_MAX], approval)?;
-            Ok(open.collect::<Result<_, _>>()?)
+                params![channel, OPEN_CHOICES_MAX],
+                approval,
+            )
         })
         .await
     }
@@ -165,7 +161,7 @@ impl Store {
     pub async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
         let id = id.to_owned();
         self.commit_along(move |tx| {
-            tx.prepare_cached("UPDATE approval SET has_choices = 0 WHERE id = ?1")?.execute([id])?;
+            tx.execute("UPDATE approval SET has_choices = 0 WHERE id = ?1", [id])?;
             Ok(())
         })
         .await
@@ -174,10 +170,9 @@ impl Store {
     /// Remembers paths as approved.
     pub async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
         self.write(move |tx| {
-            let mut insert =
-                tx.prepare_cached("INSERT OR REPLACE INTO approved_path VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            let insert = "INSERT OR REPLACE INTO approved_path VALUES (?1, ?2, ?3, ?4, ?5)";
             for path in paths {
-                insert.execute(params![of.channel, of.sender, of.tool, path, now_ms()])?;
+                tx.execute(insert, params![of.channel, of.sender, of.tool, path, now_ms()])?;
             }
             Ok(())
         })
@@ -187,12 +182,11 @@ impl Store {
     /// Those of the paths that are remembered. May block.
     pub fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError> {
         self.write_here(|tx| {
-            let mut look = tx.prepare_cached(
-                "SELECT 1 FROM approved_path WHERE channel = ?1 AND sender = ?2 AND tool = ?3 AND path = ?4",
-            )?;
+            let look =
+                "SELECT 1 FROM approved_path WHERE channel = ?1 AND sender = ?2 AND tool = ?3 AND path = ?4";
             let mut known = Vec::new();
             for path in paths {
-                if look.exists(params![of.channel, of.sender, of.tool, path])? {
+                if tx.exists(look, params![of.channel, of.sender, of.tool, path])? {
                     known.push(path.clone());
                 }
             }
@@ -202,28 +196,29 @@ impl Store {
 }
 
 fn decide(
-    tx: &Transaction<'_>,
+    tx: &Tx<'_>,
     id: &str,
     state: ApprovalState,
     by: Option<String>,
     now: i64,
 ) -> Result<Option<ApprovalRow>, StoreError> {
-    tx.prepare_cached(
+    tx.execute(
         "UPDATE approval SET state = 'expired' WHERE id = ?1 AND state = 'asked' AND expires_at <= ?2",
-    )?
-    .execute(params![id, now])?;
-    tx.prepare_cached("UPDATE approval SET state = ?2, decided_by = ?3 WHERE id = ?1 AND state = 'asked'")?
-        .execute(params![id, state, by])?;
+        params![id, now],
+    )?;
+    tx.execute(
+        "UPDATE approval SET state = ?2, decided_by = ?3 WHERE id = ?1 AND state = 'asked'",
+        params![id, state, by],
+    )?;
     find(tx, id)
 }
 
-fn find(tx: &Transaction<'_>, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
-    let found = tx
-        .prepare_cached(
-            "SELECT id, place, message, state, decided_by, expires_at FROM approval WHERE id = ?1",
-        )?
-        .query_row([id], approval)
-        .optional()?;
+fn find(tx: &Tx<'_>, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
+    let found = tx.query_optional(
+        "SELECT id, place, message, state, decided_by, expires_at FROM approval WHERE id = ?1",
+        [id],
+        approval,
+    )?;
     Ok(found)
 }
 
@@ -240,7 +235,7 @@ fn approval(row: &rusqlite::Row<'_>) -> rusqlite::Result<ApprovalRow> {
 
 /// Forgets what is old. An approval that still waits has a turn that waits for it: it is never that
 /// old.
-pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.execute("DELETE FROM approval WHERE expires_at < ?1", [before])?;
     tx.execute("DELETE FROM approved_path WHERE approved_at < ?1", [before])?;
     tx.execute(

@@ -3,8 +3,9 @@
 
 use super::retention::OPEN_TURNS;
 use super::{Store, StoreError, WhoseTurn, now_ms, usage};
+use super::commit::Tx;
 use cofferdam_core::id::{Caller, TurnId};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::params;
 
 /// What a turn has behind it that no line of it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +24,14 @@ impl Store {
     pub async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
         self.commit_along(move |tx| {
-            let count = tx
-                .prepare_cached(
-                    "INSERT INTO attempt (turn, channel, sender, count, last_at, begun_at)
+            let count = tx.query_row(
+                "INSERT INTO attempt (turn, channel, sender, count, last_at, begun_at)
                      VALUES (?1, ?2, ?3, 1, ?4, ?4)
                      ON CONFLICT (turn) DO UPDATE SET count = count + 1, last_at = ?4,
                      begun_at = CASE count WHEN 0 THEN ?4 ELSE begun_at END RETURNING count",
-                )?
-                .query_row(params![turn, caller.channel, caller.sender, now_ms()], |row| row.get(0))?;
+                params![turn, caller.channel, caller.sender, now_ms()],
+                |row| row.get(0),
+            )?;
             Ok(count)
         })
         .await
@@ -40,8 +41,7 @@ impl Store {
     pub async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.commit_along(move |tx| {
-            tx.prepare_cached("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0")?
-                .execute([&turn])?;
+            tx.execute("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0", [&turn])?;
             Ok(())
         })
         .await
@@ -54,8 +54,8 @@ impl Store {
             let begun = |row: &rusqlite::Row<'_>| {
                 Ok(AttemptRow { at: row.get(0)?, spent: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0) })
             };
-            let mut found = tx.prepare_cached("SELECT begun_at, spent FROM attempt WHERE turn = ?1")?;
-            Ok(found.query_row([&turn], begun).optional()?)
+            let found = "SELECT begun_at, spent FROM attempt WHERE turn = ?1";
+            tx.query_optional(found, [&turn], begun)
         })
         .await
     }
@@ -64,8 +64,10 @@ impl Store {
     pub async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
         let whose = whose.clone();
         self.commit_along(move |tx| {
-            tx.prepare_cached("UPDATE attempt SET spent = spent + ?2 WHERE turn = ?1")?
-                .execute(params![whose.turn.as_str(), i64::try_from(tokens).unwrap_or(i64::MAX)])?;
+            tx.execute(
+                "UPDATE attempt SET spent = spent + ?2 WHERE turn = ?1",
+                params![whose.turn.as_str(), i64::try_from(tokens).unwrap_or(i64::MAX)],
+            )?;
             usage::charge_tokens(tx, &whose.caller, tokens)
         })
         .await
@@ -73,13 +75,13 @@ impl Store {
 }
 
 /// Forgets the attempts of a turn that has ended.
-pub(super) fn forget(tx: &Transaction<'_>, turn: &str) -> Result<(), StoreError> {
-    tx.prepare_cached("DELETE FROM attempt WHERE turn = ?1")?.execute([turn])?;
+pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM attempt WHERE turn = ?1", [turn])?;
     Ok(())
 }
 
 /// Forgets those whose turns nobody knows to be open, by age.
-pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     let last = format!("DELETE FROM attempt WHERE last_at < ?1 AND turn NOT IN {OPEN_TURNS}");
     tx.execute(&last, [before])?;
     Ok(())

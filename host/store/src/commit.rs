@@ -7,8 +7,9 @@
 
 use super::{FILE_NAME, Store, StoreError, now_ms};
 use cofferdam_core::standing::STORE;
-use rusqlite::{Connection, Transaction, TransactionBehavior, ffi};
+use rusqlite::{Connection, OptionalExtension, Params, Row, Transaction, TransactionBehavior, ffi};
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,68 @@ pub(super) struct WriteAheadLog {
 enum Survives {
     Program,
     Power,
+}
+
+/// A transaction. Its statements are compiled once for the connection.
+pub(super) struct Tx<'c>(Transaction<'c>);
+
+impl Tx<'_> {
+    /// Runs a statement; how many rows it has changed.
+    pub(super) fn execute(&self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
+        Ok(self.0.prepare_cached(sql)?.execute(params)?)
+    }
+
+    /// What is read of the one row of a query.
+    pub(super) fn query_row<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        Ok(self.0.prepare_cached(sql)?.query_row(params, read)?)
+    }
+
+    /// What is read of the first row of a query, if it has one.
+    pub(super) fn query_optional<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.0.prepare_cached(sql)?.query_row(params, read).optional()?)
+    }
+
+    /// What is read of each row of a query.
+    pub(super) fn query_rows<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        Ok(self.0.prepare_cached(sql)?.query_map(params, read)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Hands on the rows of a query one by one, for as long as more are wanted.
+    pub(super) fn for_each(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        while let Some(row) = rows.next()? {
+            if each(row)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a query has a row.
+    pub(super) fn exists(&self, sql: &str, params: impl Params) -> Result<bool, StoreError> {
+        Ok(self.0.prepare_cached(sql)?.exists(params)?)
+    }
 }
 
 impl WriteAheadLog {
@@ -65,7 +128,7 @@ impl Store {
     /// Runs work in one transaction, off the async threads; it is on the disk when this returns.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.run_blocking(move |store| store.write_here(work)).await
     }
@@ -74,7 +137,7 @@ impl Store {
     /// settled.
     pub(super) async fn commit_along<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.run_blocking(move |store| store.commit(Survives::Program, work)).await
     }
@@ -82,7 +145,7 @@ impl Store {
     /// [`Store::write`] on this thread, which may block.
     pub(super) fn write_here<T>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.commit(Survives::Power, work)
     }
@@ -124,7 +187,7 @@ impl Store {
     fn commit<T>(
         &self,
         outlasts: Survives,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let committed = self.commit_now(outlasts, work);
         match &committed {
@@ -137,7 +200,7 @@ impl Store {
     fn commit_now<T>(
         &self,
         outlasts: Survives,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut connection = self.connection();
         self.database.log.mend(&connection)?;
@@ -147,8 +210,9 @@ impl Store {
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = Tx(transaction);
         let value = work(&transaction)?;
-        if let Err(error) = transaction.commit() {
+        if let Err(error) = transaction.0.commit() {
             // What rode with it is as doubtful as itself, and is not rolled back.
             self.database.log.doubtful.fetch_or(is_unsynced(&error), Ordering::AcqRel);
             return Err(error.into());

@@ -3,8 +3,10 @@
 
 use super::retention::OPEN_TURNS;
 use super::{Store, StoreError, WhoseTurn, now_ms, outgoing, usage};
+use super::commit::Tx;
 use cofferdam_core::id::{SessionId, TurnId};
-use rusqlite::{Transaction, params};
+use rusqlite::params;
+use std::ops::ControlFlow;
 
 /// Lines that are kept of all sessions together, the latest; and none longer than
 /// [`DONE_AGE_MAX`](super::DONE_AGE_MAX). Those of open turns are kept besides.
@@ -27,20 +29,19 @@ impl Store {
     pub async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>, StoreError> {
         let (session, turn) = (session.clone(), turn.clone());
         self.write(move |tx| {
-            let mut statement =
-                tx.prepare_cached("SELECT turn, body FROM line WHERE session = ?1 ORDER BY seq DESC")?;
-            let mut rows = statement.query([session.as_str()])?;
+            let latest_first = "SELECT turn, body FROM line WHERE session = ?1 ORDER BY seq DESC";
             let (mut lines, mut loaded) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
+            tx.for_each(latest_first, [session.as_str()], |row| {
                 let line = HistoryLine { turn: TurnId::new(row.get::<_, String>(0)?), body: row.get(1)? };
                 if line.turn != turn {
                     loaded += line.body.len();
                     if loaded > LOADED_BYTES_MAX {
-                        break;
+                        return Ok(ControlFlow::Break(()));
                     }
                 }
                 lines.push(line);
-            }
+                Ok(ControlFlow::Continue(()))
+            })?;
             lines.reverse();
             Ok(lines)
         })
@@ -72,21 +73,20 @@ impl Store {
         let (whose, kept_from) = (whose.clone(), kept_from.clone());
         self.write(move |tx| {
             let session = whose.session.as_str();
-            let last: Option<i64> = tx
-                .prepare_cached(
-                    "SELECT max(seq) FROM line WHERE session = ?1
+            let last: Option<i64> = tx.query_row(
+                "SELECT max(seq) FROM line WHERE session = ?1
                      AND seq < (SELECT min(seq) FROM line WHERE session = ?1 AND turn = ?2)",
-                )?
-                .query_row([session, kept_from.as_str()], |row| row.get(0))?;
+                [session, kept_from.as_str()],
+                |row| row.get(0),
+            )?;
             let Some(last) = last else { return Ok(()) };
-            tx.prepare_cached("DELETE FROM line WHERE session = ?1 AND seq <= ?2")?
-                .execute(params![session, last])?;
+            tx.execute("DELETE FROM line WHERE session = ?1 AND seq <= ?2", params![session, last])?;
             // Its place is that of what it stands for; a turn of its own keeps it apart from
             // theirs.
-            tx.prepare_cached(
+            tx.execute(
                 "INSERT INTO line (seq, session, turn, n, body, said_at) VALUES (?1, ?2, ?3, 0, ?4, ?5)",
-            )?
-            .execute(params![last, session, format!("{session}#{last}"), body, now_ms()])?;
+                params![last, session, format!("{session}#{last}"), body, now_ms()],
+            )?;
             usage::charge_tokens(tx, &whose.caller, tokens)
         })
         .await
@@ -96,7 +96,7 @@ impl Store {
     pub async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
         let session = session.clone();
         self.write(move |tx| {
-            tx.prepare_cached("DELETE FROM line WHERE session = ?1")?.execute([session.as_str()])?;
+            tx.execute("DELETE FROM line WHERE session = ?1", [session.as_str()])?;
             outgoing::forget(tx, &outgoing::retry_key(session.as_str()))
         })
         .await
@@ -105,23 +105,22 @@ impl Store {
 
 /// Adds line `n` of a turn and charges for it, unless it is there.
 pub(super) fn add(
-    tx: &Transaction<'_>,
+    tx: &Tx<'_>,
     whose: &WhoseTurn,
     n: usize,
     body: &str,
     tokens: u64,
 ) -> Result<(), StoreError> {
-    let added = tx
-        .prepare_cached(
-            "INSERT OR IGNORE INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()])?;
+    let added = tx.execute(
+        "INSERT OR IGNORE INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()],
+    )?;
     if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
 }
 
 /// Forgets what was said before `before`, and all but the latest lines; never of a turn that is
 /// open.
-pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.execute(&format!("DELETE FROM line WHERE said_at < ?1 AND turn NOT IN {OPEN_TURNS}"), [before])?;
     let latest = format!(
         "DELETE FROM line WHERE seq <= coalesce((SELECT seq FROM line ORDER BY seq DESC LIMIT 1 OFFSET ?1), 0)

@@ -6,8 +6,9 @@ use super::{
     AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Store, StoreError, Stranger, Update,
     UpdateClaim, UpdateFate, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
 };
+use super::commit::Tx;
 use cofferdam_core::id::TurnId;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{ToSql, params};
 
 /// Strangers that a channel tells within an hour; further ones are told when they write again
 /// later.
@@ -40,13 +41,13 @@ impl Store {
     ) -> Result<Vec<Update>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            tx.query_rows(
                 "SELECT update_id, raw FROM inbox WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
                  AND seq > coalesce((SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2), 0)
                  ORDER BY seq LIMIT ?3",
-            )?;
-            let rows = statement.query_map(params![channel, after, limit], update)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                params![channel, after, limit],
+                update,
+            )
         })
         .await
     }
@@ -56,12 +57,13 @@ impl Store {
     pub async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            let turns = tx.query_rows(
                 "SELECT turn FROM inbox WHERE channel = ?1 AND done_at IS NULL AND turn IS NOT NULL
                  GROUP BY turn ORDER BY min(seq)",
+                [&channel],
+                |row| row.get(0),
             )?;
-            let turns = statement.query_map([&channel], |row| row.get(0))?;
-            turns.map(|turn| bound_turn(tx, &channel, turn?)).collect()
+            turns.into_iter().map(|turn| bound_turn(tx, &channel, turn)).collect()
         })
         .await
     }
@@ -81,15 +83,19 @@ impl Store {
     pub async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
         let (channel, album) = (channel.to_owned(), album.to_owned());
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            tx.query_rows(
                 "SELECT update_id, raw, turn, received_at FROM inbox WHERE channel = ?1 AND album = ?2
                  ORDER BY seq LIMIT 100",
-            )?;
-            let rows = statement.query_map(params![channel, album], |row| {
-                let turn: Option<String> = row.get(2)?;
-                Ok(AlbumPart { update: update(row)?, turn: turn.map(TurnId::new), received_at: row.get(3)? })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                params![channel, album],
+                |row| {
+                    let turn: Option<String> = row.get(2)?;
+                    Ok(AlbumPart {
+                        update: update(row)?,
+                        turn: turn.map(TurnId::new),
+                        received_at: row.get(3)?,
+                    })
+                },
+            )
         })
         .await
     }
@@ -99,10 +105,11 @@ impl Store {
     pub async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
         let (channel, sender) = (channel.to_owned(), sender.to_owned());
         self.write(move |tx| {
-            let times = tx
-                .prepare_cached("SELECT times FROM stranger WHERE channel = ?1 AND sender = ?2")?
-                .query_row([channel, sender], |row| row.get(0))
-                .optional()?;
+            let times = tx.query_optional(
+                "SELECT times FROM stranger WHERE channel = ?1 AND sender = ?2",
+                [channel, sender],
+                |row| row.get(0),
+            )?;
             Ok(times.unwrap_or(0))
         })
         .await
@@ -124,41 +131,39 @@ impl Store {
 
 /// Marks a turn's updates as done and returns how many were not. What was said is forgotten, except
 /// the parts of an album: a later reply to one of them means all of them.
-pub(super) fn mark_done(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
-    let done = tx
-        .prepare_cached(
-            "UPDATE inbox SET done_at = ?2, raw = iif(album IS NULL, '', raw) WHERE turn = ?1 AND done_at IS NULL",
-        )?
-        .execute(params![turn, now])?;
+pub(super) fn mark_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
+    let done = tx.execute(
+        "UPDATE inbox SET done_at = ?2, raw = iif(album IS NULL, '', raw)
+         WHERE turn = ?1 AND done_at IS NULL",
+        params![turn, now],
+    )?;
     attempts::forget(tx, turn)?;
     Ok(done)
 }
 
 pub(super) fn persist(
-    tx: &Transaction<'_>,
+    tx: &Tx<'_>,
     channel: &str,
     updates: Vec<NewUpdate>,
     now: i64,
 ) -> Result<PersistResult, StoreError> {
     let mut persisted = PersistResult::default();
-    let mut insert = tx.prepare_cached(
-        "INSERT OR IGNORE INTO inbox (channel, update_id, received_at, album, raw, turn, done_at, message)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    )?;
+    let insert = "INSERT INTO inbox (channel, update_id, received_at, album, raw, turn, done_at, message)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING RETURNING seq";
+    let keep = |row: &[&dyn ToSql]| tx.query_optional(insert, row, |row| row.get::<_, i64>(0));
     let none = None::<&str>;
     for new in updates {
         let id = new.update_id;
         match new.fate {
             UpdateFate::Pending(headers) => {
                 let row = params![channel, id, now, new.album, new.raw, none, None::<i64>, new.message];
-                if insert.execute(row)? == 1 {
-                    let seq = tx.last_insert_rowid();
+                if let Some(seq) = keep(row)? {
                     let of = (channel, headers.sender.as_str());
                     if let Some(answers) = &headers.answers
                         && runs::resolve(tx, of, answers, new.album.as_deref())?
                     {
                         let done = "UPDATE inbox SET done_at = ?2, raw = '' WHERE seq = ?1";
-                        tx.prepare_cached(done)?.execute(params![seq, now])?;
+                        tx.execute(done, params![seq, now])?;
                         continue;
                     }
                     steering::address(tx, seq, &headers)?;
@@ -166,18 +171,17 @@ pub(super) fn persist(
                 }
             }
             UpdateFate::Edited => {
-                if insert.execute(params![channel, id, now, none, "", none, now, none])? == 1 {
+                if keep(params![channel, id, now, none, "", none, now, none])?.is_some() {
                     update_text(tx, channel, new.message.as_deref(), &new.raw)?;
                 }
             }
             UpdateFate::Deleted => withdraw(tx, channel, new.message.as_deref(), now)?,
             UpdateFate::Ignored => {
-                insert.execute(params![channel, id, now, none, "", none, now, none])?;
+                keep(params![channel, id, now, none, "", none, now, none])?;
             }
             UpdateFate::Stranger(stranger) => {
                 let turn = turn_id(channel, id);
-                let fresh =
-                    insert.execute(params![channel, id, now, none, "", turn.as_str(), now, none])? == 1;
+                let fresh = keep(params![channel, id, now, none, "", turn.as_str(), now, none])?.is_some();
                 if fresh && may_tell(tx, channel, &stranger, now)? {
                     insert_reply(tx, channel, &turn, stranger.reply, now)?;
                     persisted.replies.push(replies::reply(tx, &turn)?);
@@ -190,99 +194,92 @@ pub(super) fn persist(
 
 /// Has a message that waits for its turn read as it was edited. What a turn has is what that turn
 /// was asked.
-fn update_text(
-    tx: &Transaction<'_>,
-    channel: &str,
-    message: Option<&str>,
-    raw: &str,
-) -> Result<(), StoreError> {
-    tx.prepare_cached(
+fn update_text(tx: &Tx<'_>, channel: &str, message: Option<&str>, raw: &str) -> Result<(), StoreError> {
+    tx.execute(
         "UPDATE inbox SET raw = ?3 WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
-    )?
-    .execute(params![channel, message, raw])?;
+        params![channel, message, raw],
+    )?;
     Ok(())
 }
 
 /// Ends a message that waits for its turn. What a turn has is what that turn was asked.
-fn withdraw(tx: &Transaction<'_>, channel: &str, message: Option<&str>, now: i64) -> Result<(), StoreError> {
-    tx.prepare_cached(
+fn withdraw(tx: &Tx<'_>, channel: &str, message: Option<&str>, now: i64) -> Result<(), StoreError> {
+    tx.execute(
         "UPDATE inbox SET raw = '', done_at = ?3
          WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
-    )?
-    .execute(params![channel, message, now])?;
+        params![channel, message, now],
+    )?;
     Ok(())
 }
 
 /// What was told at a time that is still to come was told by a clock that ran ahead: it stands in
 /// nobody's way.
-fn may_tell(tx: &Transaction<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result<bool, StoreError> {
-    let told: u32 = tx
-        .prepare_cached(
-            "SELECT count(*) FROM stranger WHERE channel = ?1 AND told_at > ?2 AND told_at <= ?3",
-        )?
-        .query_row(params![channel, now - HOUR_MS, now], |row| row.get(0))?;
+fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result<bool, StoreError> {
+    let told: u32 = tx.query_row(
+        "SELECT count(*) FROM stranger WHERE channel = ?1 AND told_at > ?2 AND told_at <= ?3",
+        params![channel, now - HOUR_MS, now],
+        |row| row.get(0),
+    )?;
     if told >= STRANGERS_TOLD_PER_HOUR_MAX {
         return Ok(false);
     }
-    let told = tx
-        .prepare_cached(
-            "INSERT INTO stranger (channel, sender, told_at) VALUES (?1, ?2, ?3)
+    let told = tx.execute(
+        "INSERT INTO stranger (channel, sender, told_at) VALUES (?1, ?2, ?3)
              ON CONFLICT (channel, sender) DO UPDATE SET told_at = ?3, times = times + 1
              WHERE (told_at < ?4 OR told_at > ?3) AND times < ?5",
-        )?
-        .execute(params![channel, stranger.sender, now, stranger.since, STRANGER_TOLD_MAX])?;
+        params![channel, stranger.sender, now, stranger.since, STRANGER_TOLD_MAX],
+    )?;
     Ok(told == 1)
 }
 
-fn claim_update(tx: &Transaction<'_>, channel: &str, id: i64) -> Result<Option<BoundTurn>, StoreError> {
+fn claim_update(tx: &Tx<'_>, channel: &str, id: i64) -> Result<Option<BoundTurn>, StoreError> {
     let turn = turn_id(channel, id);
-    let bound = tx
-        .prepare_cached(
-            "UPDATE inbox SET turn = ?3
+    let bound = tx.execute(
+        "UPDATE inbox SET turn = ?3
              WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL",
-        )?
-        .execute(params![channel, id, turn.as_str()])?;
+        params![channel, id, turn.as_str()],
+    )?;
     if bound == 1 { bound_turn(tx, channel, turn.as_str().to_owned()).map(Some) } else { Ok(None) }
 }
 
 /// Takes dismissed parts along: in a group the part that carries the command may come last.
-fn claim_album(tx: &Transaction<'_>, channel: &str, album: &str) -> Result<Option<BoundTurn>, StoreError> {
-    let waiting: bool = tx
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM inbox
+fn claim_album(tx: &Tx<'_>, channel: &str, album: &str) -> Result<Option<BoundTurn>, StoreError> {
+    let waiting: bool = tx.query_row(
+        "SELECT EXISTS (SELECT 1 FROM inbox
              WHERE channel = ?1 AND album = ?2 AND turn IS NULL AND done_at IS NULL)",
-        )?
-        .query_row(params![channel, album], |row| row.get(0))?;
+        params![channel, album],
+        |row| row.get(0),
+    )?;
     if !waiting {
         return Ok(None);
     }
-    let first: i64 = tx
-        .prepare_cached(
-            "SELECT update_id FROM inbox WHERE channel = ?1 AND album = ?2 AND turn IS NULL ORDER BY seq LIMIT 1",
-        )?
-        .query_row(params![channel, album], |row| row.get(0))?;
+    let first: i64 = tx.query_row(
+        "SELECT update_id FROM inbox WHERE channel = ?1 AND album = ?2 AND turn IS NULL ORDER BY seq LIMIT 1",
+        params![channel, album],
+        |row| row.get(0),
+    )?;
     let turn = turn_id(channel, first);
-    tx.prepare_cached(
+    tx.execute(
         "UPDATE inbox SET turn = ?3, done_at = NULL WHERE channel = ?1 AND album = ?2 AND turn IS NULL",
-    )?
-    .execute(params![channel, album, turn.as_str()])?;
+        params![channel, album, turn.as_str()],
+    )?;
     bound_turn(tx, channel, turn.as_str().to_owned()).map(Some)
 }
 
-fn bound_turn(tx: &Transaction<'_>, channel: &str, turn: String) -> Result<BoundTurn, StoreError> {
-    let mut statement = tx.prepare_cached(
+fn bound_turn(tx: &Tx<'_>, channel: &str, turn: String) -> Result<BoundTurn, StoreError> {
+    let updates = tx.query_rows(
         "SELECT update_id, raw FROM inbox WHERE turn = ?1 AND channel = ?2 AND joined IS NULL ORDER BY seq",
+        params![turn, channel],
+        update,
     )?;
-    let updates = statement.query_map(params![turn, channel], update)?.collect::<Result<_, _>>()?;
-    let earlier = tx
-        .prepare_cached(
-            "SELECT 1 FROM inbox AS mine JOIN inbox AS other
+    let earlier = tx.query_optional(
+        "SELECT 1 FROM inbox AS mine JOIN inbox AS other
              ON other.channel = mine.channel AND other.album = mine.album
              WHERE mine.turn = ?1 AND mine.channel = ?2 AND mine.joined IS NULL
              AND other.turn IS NOT NULL AND other.turn <> ?1 AND other.seq < mine.seq LIMIT 1",
-        )?
-        .query_row(params![turn, channel], |_| Ok(()))
-        .optional()?;
+        params![turn, channel],
+        |_| Ok(()),
+    )?;
     let standing = if earlier.is_some() { AlbumStanding::Late } else { AlbumStanding::First };
     Ok(BoundTurn { turn: TurnId::new(turn), updates, standing })
 }

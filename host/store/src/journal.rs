@@ -3,11 +3,12 @@
 
 use super::retention::OPEN_TURNS;
 use super::{Store, StoreError, now_ms, outgoing, usage};
+use super::commit::Tx;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::{Journal, JournalError, JournalState};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
 use cofferdam_core::tool::ToolAnswer;
-use rusqlite::{OptionalExtension, Transaction, ffi, params};
+use rusqlite::{ffi, params};
 use serde_json::json;
 use std::io;
 
@@ -67,22 +68,21 @@ fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde
 impl Store {
     fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, StoreError> {
         self.write_here(|tx| {
-            let found: Option<(String, String, Option<String>)> = tx
-                .prepare_cached(
-                    "SELECT result, attachments, delivery FROM journal
+            let found: Option<(String, String, Option<String>)> = tx.query_optional(
+                "SELECT result, attachments, delivery FROM journal
                      WHERE call_id = ?1 AND arguments_sha256 = ?2",
-                )?
-                .query_row([call, arguments_sha256], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-                .optional()?;
+                [call, arguments_sha256],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )?;
             let parsed =
                 found.map(|(result, files, to)| read_answer(&result, &files, to.as_deref())).transpose();
             let answer = parsed
                 .map_err(|_| StoreError::Corrupt(format!("an answer of call {call} that is not JSON")))?;
-            let written: i64 = tx
-                .prepare_cached(
-                    "SELECT coalesce(sum(written_bytes), 0) FROM journal WHERE turn = ?1 AND call_id <> ?2",
-                )?
-                .query_row([turn_of(call), call], |row| row.get(0))?;
+            let written: i64 = tx.query_row(
+                "SELECT coalesce(sum(written_bytes), 0) FROM journal WHERE turn = ?1 AND call_id <> ?2",
+                [turn_of(call), call],
+                |row| row.get(0),
+            )?;
             Ok(JournalState { answer, written_bytes: u64::try_from(written).unwrap_or(0) })
         })
     }
@@ -97,31 +97,31 @@ impl Store {
     ) -> Result<(), StoreError> {
         let written = i64::try_from(written_bytes).unwrap_or(i64::MAX);
         self.write_here(|tx| {
-            let before: Option<i64> = tx
-                .prepare_cached("SELECT written_bytes FROM journal WHERE call_id = ?1")?
-                .query_row([call], |row| row.get(0))
-                .optional()?;
+            let before: Option<i64> =
+                tx.query_optional("SELECT written_bytes FROM journal WHERE call_id = ?1", [call], |row| {
+                    row.get(0)
+                })?;
             // A call that runs again after a crash is charged once.
             usage::charge_written(tx, turn_of(call), written.saturating_sub(before.unwrap_or(0)))?;
             outgoing::hold(tx, turn_of(call), &answer.attachments)?;
             let delivery = answer.delivery.as_ref();
             // Until they are handed over.
             outgoing::hold(tx, turn_of(call), delivery.map_or(&[], |delivery| &delivery.attachments))?;
-            tx.prepare_cached(
+            tx.execute(
                 "INSERT OR REPLACE INTO journal
                  (call_id, turn, arguments_sha256, result, attachments, written_bytes, recorded_at, delivery)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )?
-            .execute(params![
-                call,
-                turn_of(call),
-                arguments_sha256,
-                answer.result.to_string(),
-                json!(answer.attachments).to_string(),
-                written,
-                now_ms(),
-                delivery.map(|delivery| json!(delivery).to_string()),
-            ])?;
+                params![
+                    call,
+                    turn_of(call),
+                    arguments_sha256,
+                    answer.result.to_string(),
+                    json!(answer.attachments).to_string(),
+                    written,
+                    now_ms(),
+                    delivery.map(|delivery| json!(delivery).to_string()),
+                ],
+            )?;
             Ok(())
         })
     }
@@ -129,20 +129,16 @@ impl Store {
     fn hand_over(&self, call: &str, delivery: &Delivery) -> Result<(), StoreError> {
         let request = delivery.request.as_str();
         self.write_here(|tx| {
-            tx.prepare_cached("INSERT OR IGNORE INTO delivery VALUES (?1, ?2, ?3, ?4)")?.execute(params![
-                call,
-                request,
-                json!(delivery.attachments).to_string(),
-                now_ms()
-            ])?;
+            tx.execute(
+                "INSERT OR IGNORE INTO delivery VALUES (?1, ?2, ?3, ?4)",
+                params![call, request, json!(delivery.attachments).to_string(), now_ms()],
+            )?;
             outgoing::hold(tx, request, &delivery.attachments)
         })
     }
 
     fn is_handed_over(&self, call: &str) -> Result<bool, StoreError> {
-        self.write_here(|tx| {
-            Ok(tx.prepare_cached("SELECT 1 FROM delivery WHERE call_id = ?1")?.exists([call])?)
-        })
+        self.write_here(|tx| tx.exists("SELECT 1 FROM delivery WHERE call_id = ?1", [call]))
     }
 }
 
@@ -152,15 +148,12 @@ impl Store {
     pub async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let request = request.clone();
         self.write(move |tx| {
-            let mut statement =
-                tx.prepare_cached("SELECT files FROM delivery WHERE request = ?1 ORDER BY rowid")?;
-            let mut rows = statement.query([request.as_str()])?;
+            let lists = "SELECT files FROM delivery WHERE request = ?1 ORDER BY rowid";
+            let lists = tx.query_rows(lists, [request.as_str()], |row| row.get::<_, String>(0))?;
             let mut files = Vec::new();
-            while let Some(row) = rows.next()? {
+            for list in lists {
                 let unreadable = |_| StoreError::Corrupt(format!("files for {request} that are not JSON"));
-                let more: Vec<OutgoingAttachment> =
-                    serde_json::from_str(&row.get::<_, String>(0)?).map_err(unreadable)?;
-                files.extend(more);
+                files.extend(serde_json::from_str::<Vec<OutgoingAttachment>>(&list).map_err(unreadable)?);
             }
             Ok(files)
         })
@@ -170,7 +163,7 @@ impl Store {
 
 /// Forgets what was handed over before `before`, except to a turn that is open, and by a call that
 /// is remembered.
-pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     let delivered = format!(
         "DELETE FROM delivery WHERE delivered_at < ?1 AND request NOT IN {OPEN_TURNS}
          AND NOT EXISTS (SELECT 1 FROM journal WHERE journal.call_id = delivery.call_id)"

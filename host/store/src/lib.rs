@@ -1,9 +1,9 @@
 //! The durable memory of the channels: what came in, which turn answers it, what is still to be
 //! sent.
 //!
-//! [`Store`] is one SQLite file with one writer. What a method reports as done outlasts the program; what goes out, or
-//! is confirmed, is on the disk before (`commit`). It holds raw updates and opaque targets: it
-//! knows no channel's wire format, decides nothing and sends nothing.
+//! [`Store`] is one SQLite file with one writer. What a method reports as done outlasts the program;
+//! what goes out, or is confirmed, is on the disk before (`commit`). It holds raw updates and opaque
+//! targets: it knows no channel's wire format, decides nothing and sends nothing.
 //!
 //! ```text
 //! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, its reply stored ─► parts sent
@@ -180,7 +180,7 @@ impl Store {
 
     /// Whether it can be written now: writes what it holds already. Blocks.
     pub fn check(&self) -> Result<(), StoreError> {
-        self.write_here(|tx| Ok(tx.pragma_update(None, "user_version", schema::VERSION)?))
+        self.write_here(|tx| tx.execute(&format!("PRAGMA user_version = {}", schema::VERSION), []).map(drop))
     }
 }
 

@@ -13,10 +13,10 @@ impl Store {
     pub async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            tx.prepare_cached(
+            tx.execute(
                 "INSERT OR REPLACE INTO moved (channel, place, goes_on, noted_at) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![channel, place, goes_on, now_ms()])?;
+                params![channel, place, goes_on, now_ms()],
+            )?;
             tx.execute(
                 "DELETE FROM moved WHERE rowid IN
                  (SELECT rowid FROM moved ORDER BY noted_at DESC, rowid DESC LIMIT -1 OFFSET ?1)",
@@ -31,11 +31,11 @@ impl Store {
     pub async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            tx.query_rows(
                 "SELECT place, goes_on FROM moved WHERE channel = ?1 ORDER BY noted_at, rowid",
-            )?;
-            let rows = statement.query_map([channel], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                [channel],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
         })
         .await
     }

@@ -2,22 +2,20 @@
 //! nobody removes one that is listed here.
 
 use super::{BlobHolder, Store, StoreError};
+use super::commit::Tx;
 use cofferdam_core::message::OutgoingAttachment;
-use rusqlite::{Transaction, params};
+use rusqlite::params;
 use std::collections::BTreeSet;
 
 /// Who still needs the blobs of replies.
 impl Store {
     /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
     pub fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
-        let found = self.write_here(|tx| {
-            let mut statement = tx.prepare_cached("SELECT sha256 FROM outgoing")?;
-            let found = statement.query_map([], |row| row.get(0))?;
-            Ok(found.collect::<Result<_, _>>()?)
-        })?;
+        let found =
+            self.write_here(|tx| tx.query_rows("SELECT sha256 FROM outgoing", [], |row| row.get(0)))?;
         // Blobs go for good, so what says that nobody needs them has to stay.
         self.settle_here()?;
-        Ok(found)
+        Ok(found.into_iter().collect())
     }
 
     /// Notes that the holder needs these blobs, besides what it needs already.
@@ -49,7 +47,7 @@ pub(super) fn retry_key(session: &str) -> String {
 }
 
 /// Forgets what was kept for retries in sessions of which nothing is kept any more.
-pub(super) fn prune(tx: &Transaction<'_>) -> Result<(), StoreError> {
+pub(super) fn prune(tx: &Tx<'_>) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM outgoing WHERE turn LIKE 'retry:%'
          AND NOT EXISTS (SELECT 1 FROM line WHERE session = substr(outgoing.turn, 7))",
@@ -59,16 +57,16 @@ pub(super) fn prune(tx: &Transaction<'_>) -> Result<(), StoreError> {
 }
 
 /// Notes that a turn needs these.
-pub(super) fn hold(tx: &Transaction<'_>, turn: &str, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
-    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO outgoing (turn, sha256) VALUES (?1, ?2)")?;
+pub(super) fn hold(tx: &Tx<'_>, turn: &str, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
+    let insert = "INSERT OR IGNORE INTO outgoing (turn, sha256) VALUES (?1, ?2)";
     for file in files {
-        insert.execute(params![turn, file.sha256])?;
+        tx.execute(insert, params![turn, file.sha256])?;
     }
     Ok(())
 }
 
 /// Notes that a turn needs nothing any more.
-pub(super) fn forget(tx: &Transaction<'_>, turn: &str) -> Result<(), StoreError> {
-    tx.prepare_cached("DELETE FROM outgoing WHERE turn = ?1")?.execute([turn])?;
+pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM outgoing WHERE turn = ?1", [turn])?;
     Ok(())
 }

@@ -2,8 +2,9 @@
 //! is sent, so that a turn that runs again after a crash finds it and never sends a second one.
 
 use super::{Placeholder, Store, StoreError};
+use super::commit::Tx;
 use cofferdam_core::id::TurnId;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::params;
 
 /// The messages that stand for answers of turns that run.
 impl Store {
@@ -11,10 +12,10 @@ impl Store {
     pub async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
-            let found: Option<Option<String>> = tx
-                .prepare_cached("SELECT message FROM placeholder WHERE turn = ?1")?
-                .query_row([&turn], |row| row.get(0))
-                .optional()?;
+            let found: Option<Option<String>> =
+                tx.query_optional("SELECT message FROM placeholder WHERE turn = ?1", [&turn], |row| {
+                    row.get(0)
+                })?;
             Ok(found.map(|message| message.map_or(Placeholder::Unknown, Placeholder::Sent)))
         })
         .await
@@ -24,7 +25,7 @@ impl Store {
     pub async fn mark_placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
-            tx.prepare_cached("INSERT OR IGNORE INTO placeholder (turn) VALUES (?1)")?.execute([&turn])?;
+            tx.execute("INSERT OR IGNORE INTO placeholder (turn) VALUES (?1)", [&turn])?;
             Ok(())
         })
         .await
@@ -34,8 +35,7 @@ impl Store {
     pub async fn mark_placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
         self.write(move |tx| {
-            tx.prepare_cached("UPDATE placeholder SET message = ?2 WHERE turn = ?1")?
-                .execute(params![turn, message])?;
+            tx.execute("UPDATE placeholder SET message = ?2 WHERE turn = ?1", params![turn, message])?;
             Ok(())
         })
         .await
@@ -43,7 +43,7 @@ impl Store {
 }
 
 /// Forgets it: from here on the stored reply, if any, says what becomes of the message.
-pub(super) fn forget(tx: &Transaction<'_>, turn: &str) -> Result<(), StoreError> {
-    tx.prepare_cached("DELETE FROM placeholder WHERE turn = ?1")?.execute([turn])?;
+pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM placeholder WHERE turn = ?1", [turn])?;
     Ok(())
 }

@@ -4,7 +4,8 @@
 //! that came after.
 
 use super::{NewRecent, RecentFiles, Store, StoreError};
-use rusqlite::{OptionalExtension, Transaction, params};
+use super::commit::Tx;
+use rusqlite::params;
 
 /// Conversations whose last files are remembered, the latest; and none longer than
 /// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).
@@ -22,14 +23,11 @@ impl Store {
         let (channel, conversation, sender) =
             (channel.to_owned(), conversation.to_owned(), sender.to_owned());
         self.write(move |tx| {
-            let found = tx
-                .prepare_cached(
-                    "SELECT album, files FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3",
-                )?
-                .query_row(params![channel, conversation, sender], |row| {
-                    Ok(RecentFiles { album: row.get(0)?, files: row.get(1)? })
-                })
-                .optional()?;
+            let found = tx.query_optional(
+                "SELECT album, files FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3",
+                params![channel, conversation, sender],
+                |row| Ok(RecentFiles { album: row.get(0)?, files: row.get(1)? }),
+            )?;
             Ok(found)
         })
         .await
@@ -38,45 +36,36 @@ impl Store {
 
 /// Notes what was sent, in place of what was noted before.
 pub(super) fn note(
-    tx: &Transaction<'_>,
+    tx: &Tx<'_>,
     (channel, turn): (&str, &str),
     new: &NewRecent,
     now: i64,
 ) -> Result<(), StoreError> {
-    tx.prepare_cached(
+    tx.execute(
         "INSERT OR REPLACE INTO recent (channel, conversation, sender, album, files, noted_at, turn)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?
-    .execute(params![
-        channel,
-        new.conversation,
-        new.sender,
-        new.recent.album,
-        new.recent.files,
-        now,
-        turn
-    ])?;
+        params![channel, new.conversation, new.sender, new.recent.album, new.recent.files, now, turn],
+    )?;
     Ok(())
 }
 
 /// The same for the message that a turn began with, unless the turn has noted later files while it
 /// ran.
 pub(super) fn note_first(
-    tx: &Transaction<'_>,
+    tx: &Tx<'_>,
     (channel, turn): (&str, &str),
     new: &NewRecent,
     now: i64,
 ) -> Result<(), StoreError> {
-    let later = tx
-        .prepare_cached(
-            "SELECT 1 FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3 AND turn = ?4",
-        )?
-        .exists(params![channel, new.conversation, new.sender, turn])?;
+    let later = tx.exists(
+        "SELECT 1 FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3 AND turn = ?4",
+        params![channel, new.conversation, new.sender, turn],
+    )?;
     if later { Ok(()) } else { note(tx, (channel, turn), new, now) }
 }
 
 /// Forgets what was noted before `before`, and all but the latest rows.
-pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.execute("DELETE FROM recent WHERE noted_at < ?1", [before])?;
     tx.execute(
         "DELETE FROM recent WHERE rowid IN (SELECT rowid FROM recent ORDER BY noted_at DESC LIMIT -1 OFFSET ?1)",

@@ -4,9 +4,10 @@ use super::{
     NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Store, StoreError, StoredReply, inbox, now_ms,
     outgoing, placeholder, recent,
 };
+use super::commit::Tx;
 use crate::streams::note_place;
 use cofferdam_core::id::TurnId;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::params;
 
 /// Replies between the end of a turn and the platform's acknowledgement of their last part.
 impl Store {
@@ -66,8 +67,8 @@ impl Store {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let NewTelling { turn, reply, files, place } = telling;
-            let mut known = tx.prepare_cached("SELECT 1 FROM reply WHERE turn = ?1")?;
-            if known.exists([turn.as_str()])? {
+            let known = "SELECT 1 FROM reply WHERE turn = ?1";
+            if tx.exists(known, [turn.as_str()])? {
                 return Ok(None);
             }
             let now = now_ms();
@@ -86,11 +87,12 @@ impl Store {
     pub async fn load_unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            let turns = tx.query_rows(
                 "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL ORDER BY seq",
+                [channel],
+                |row| row.get::<_, String>(0),
             )?;
-            let turns = statement.query_map([channel], |row| row.get::<_, String>(0))?;
-            turns.map(|turn| self::reply(tx, &TurnId::new(turn?))).collect()
+            turns.into_iter().map(|turn| self::reply(tx, &TurnId::new(turn))).collect()
         })
         .await
     }
@@ -112,9 +114,8 @@ impl Store {
     ) -> Result<Vec<ReplyPart>, StoreError> {
         let (turn, reason) = (turn.as_str().to_owned(), reason.to_owned());
         self.write(move |tx| {
-            let last: u32 = tx
-                .prepare_cached("SELECT max(n) FROM part WHERE turn = ?1")?
-                .query_row([&turn], |row| row.get(0))?;
+            let last: u32 =
+                tx.query_row("SELECT max(n) FROM part WHERE turn = ?1", [&turn], |row| row.get(0))?;
             let numbered =
                 (last + 1..).zip(instead).map(|(n, NewPart { kind, body })| ReplyPart { n, kind, body });
             let added: Vec<_> = numbered.collect();
@@ -127,36 +128,31 @@ impl Store {
 }
 
 /// Ends a part, and the reply with its last part.
-fn settle(
-    tx: &Transaction<'_>,
-    turn: &str,
-    n: u32,
-    (state, outcome): (&str, &str),
-) -> Result<(), StoreError> {
+fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Result<(), StoreError> {
     // What was said is forgotten: nobody sends it again, and it may be what a file holds.
-    tx.prepare_cached("UPDATE part SET state = ?3, outcome = ?4, body = '' WHERE turn = ?1 AND n = ?2")?
-        .execute(params![turn, n, state, outcome])?;
-    let finished = tx
-        .prepare_cached(
-            "UPDATE reply SET finished_at = ?2 WHERE turn = ?1 AND finished_at IS NULL
+    tx.execute(
+        "UPDATE part SET state = ?3, outcome = ?4, body = '' WHERE turn = ?1 AND n = ?2",
+        params![turn, n, state, outcome],
+    )?;
+    let finished = tx.execute(
+        "UPDATE reply SET finished_at = ?2 WHERE turn = ?1 AND finished_at IS NULL
              AND NOT EXISTS (SELECT 1 FROM part WHERE part.turn = ?1 AND part.state = 'pending')",
-        )?
-        .execute(params![turn, now_ms()])?;
+        params![turn, now_ms()],
+    )?;
     if finished > 0 { outgoing::forget(tx, turn) } else { Ok(()) }
 }
 
-fn insert_parts(tx: &Transaction<'_>, turn: &str, parts: &[ReplyPart]) -> Result<(), StoreError> {
-    let mut insert = tx
-        .prepare_cached("INSERT INTO part (turn, n, kind, body, state) VALUES (?1, ?2, ?3, ?4, 'pending')")?;
+fn insert_parts(tx: &Tx<'_>, turn: &str, parts: &[ReplyPart]) -> Result<(), StoreError> {
+    let insert = "INSERT INTO part (turn, n, kind, body, state) VALUES (?1, ?2, ?3, ?4, 'pending')";
     for part in parts {
-        insert.execute(params![turn, part.n, part.kind, part.body])?;
+        tx.execute(insert, params![turn, part.n, part.kind, part.body])?;
     }
     Ok(())
 }
 
 /// Stores a reply, unless the turn has one.
 pub(super) fn insert_reply(
-    tx: &Transaction<'_>,
+    tx: &Tx<'_>,
     channel: &str,
     turn: &TurnId,
     reply: NewReply,
@@ -164,12 +160,11 @@ pub(super) fn insert_reply(
 ) -> Result<(), StoreError> {
     // Without parts there is nothing to wait for.
     let finished = reply.parts.is_empty().then_some(now);
-    let inserted = tx
-        .prepare_cached(
-            "INSERT OR IGNORE INTO reply (turn, channel, target, created_at, finished_at)
+    let inserted = tx.execute(
+        "INSERT OR IGNORE INTO reply (turn, channel, target, created_at, finished_at)
              VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![turn.as_str(), channel, reply.target, now, finished])?;
+        params![turn.as_str(), channel, reply.target, now, finished],
+    )?;
     if inserted == 0 {
         return Ok(());
     }
@@ -181,24 +176,19 @@ pub(super) fn insert_reply(
 }
 
 /// A stored reply and what is left of it.
-pub(super) fn reply(tx: &Transaction<'_>, turn: &TurnId) -> Result<StoredReply, StoreError> {
+pub(super) fn reply(tx: &Tx<'_>, turn: &TurnId) -> Result<StoredReply, StoreError> {
     let target = tx
-        .prepare_cached("SELECT target FROM reply WHERE turn = ?1")?
-        .query_row([turn.as_str()], |row| row.get(0))
-        .optional()?
+        .query_optional("SELECT target FROM reply WHERE turn = ?1", [turn.as_str()], |row| row.get(0))?
         .ok_or_else(|| StoreError::Corrupt(format!("no reply of turn {turn}")))?;
-    let mut statement =
-        tx.prepare_cached("SELECT n, kind, body FROM part WHERE turn = ?1 AND state = 'pending' ORDER BY n")?;
-    let parts = statement
-        .query_map([turn.as_str()], |row| {
-            Ok(ReplyPart { n: row.get(0)?, kind: row.get(1)?, body: row.get(2)? })
-        })?
-        .collect::<Result<_, _>>()?;
-    let last_sent = tx
-        .prepare_cached(
-            "SELECT outcome FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n DESC LIMIT 1",
-        )?
-        .query_row([turn.as_str()], |row| row.get(0))
-        .optional()?;
+    let parts = tx.query_rows(
+        "SELECT n, kind, body FROM part WHERE turn = ?1 AND state = 'pending' ORDER BY n",
+        [turn.as_str()],
+        |row| Ok(ReplyPart { n: row.get(0)?, kind: row.get(1)?, body: row.get(2)? }),
+    )?;
+    let last_sent = tx.query_optional(
+        "SELECT outcome FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n DESC LIMIT 1",
+        [turn.as_str()],
+        |row| row.get(0),
+    )?;
     Ok(StoredReply { turn: turn.clone(), target, parts, last_sent })
 }

@@ -3,7 +3,8 @@
 //! runs again at the next start, however late that is, and must not do again what it has done.
 
 use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, runs, usage};
-use rusqlite::{Transaction, params};
+use super::commit::Tx;
+use rusqlite::params;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -16,22 +17,22 @@ pub const DONE_ROWS_MAX: u32 = 10_000;
 pub(super) const OPEN_TURNS: &str = "(SELECT turn FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL)";
 
 /// [`Store::prune`](super::Store::prune) in a transaction.
-pub(super) fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
+pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize, StoreError> {
     let age_ms = i64::try_from(DONE_AGE_MAX.as_millis()).unwrap_or(i64::MAX);
     let before = now.saturating_sub(age_ms);
-    let mut statement = tx.prepare_cached(
+    let gone: Vec<Option<String>> = tx.query_rows(
         "DELETE FROM inbox WHERE done_at IS NOT NULL
          AND (done_at < ?1 OR seq <= coalesce(
              (SELECT seq FROM inbox WHERE done_at IS NOT NULL ORDER BY seq DESC LIMIT 1 OFFSET ?2), 0))
          AND NOT EXISTS (SELECT 1 FROM reply WHERE reply.turn = inbox.turn AND finished_at IS NULL)
          RETURNING turn",
+        params![before, DONE_ROWS_MAX],
+        |row| row.get(0),
     )?;
-    let gone: Vec<Option<String>> =
-        statement.query_map(params![before, DONE_ROWS_MAX], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let turns: BTreeSet<&String> = gone.iter().flatten().collect();
     for turn in turns {
-        tx.prepare_cached("DELETE FROM journal WHERE turn = ?1")?.execute([turn])?;
-        tx.prepare_cached("DELETE FROM reply WHERE turn = ?1")?.execute([turn])?;
+        tx.execute("DELETE FROM journal WHERE turn = ?1", [turn])?;
+        tx.execute("DELETE FROM reply WHERE turn = ?1", [turn])?;
         outgoing::forget(tx, turn)?;
     }
     let recorded = format!("DELETE FROM journal WHERE recorded_at < ?1 AND turn NOT IN {OPEN_TURNS}");

@@ -12,6 +12,7 @@ mod resolve;
 mod state;
 mod turns;
 
+use super::commit::Tx;
 use kept::load_run;
 pub use people::{NewMessage, NewWait, SendState, WaitState, plain_letters};
 pub(super) use resolve::resolve;
@@ -20,7 +21,7 @@ pub use turns::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 
 use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::Caller;
-use rusqlite::{Transaction, params};
+use rusqlite::params;
 
 /// Runs that a listing has, the latest first.
 pub const RUNS_LISTED_MAX: u32 = 200;
@@ -142,22 +143,22 @@ impl Store {
     /// The latest runs, at most [`RUNS_LISTED_MAX`](crate::RUNS_LISTED_MAX).
     pub async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
         self.commit_along(|tx| {
-            let mut statement = tx.prepare_cached(
+            let listed = tx.query_rows(
                 "SELECT run, workflow, state, owner, EXISTS (
                      SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
                      AND waits_until IS NOT NULL)
                  FROM run ORDER BY began_at DESC, rowid DESC LIMIT ?1",
+                [RUNS_LISTED_MAX],
+                |row| {
+                    let texts: [String; 4] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
+                    Ok((texts, row.get::<_, bool>(4)?))
+                },
             )?;
-            let rows = statement.query_map([RUNS_LISTED_MAX], |row| {
-                let texts: [String; 4] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
-                Ok((texts, row.get::<_, bool>(4)?))
-            })?;
-            let listed = |row: rusqlite::Result<([String; 4], bool)>| {
-                let ([run, workflow, state, owner], waits) = row?;
+            let listed = listed.into_iter().map(|([run, workflow, state, owner], waits)| {
                 let owner = RunOwner::read(&owner);
                 Ok(ListedRun { run, workflow, state: RunState::read(&state)?, owner, waits })
-            };
-            rows.map(listed).collect()
+            });
+            listed.collect()
         })
         .await
     }
@@ -232,12 +233,7 @@ impl Store {
     /// The runs that ended up to `until` and whose end is to be noted elsewhere, in milliseconds
     /// since 1970 UTC.
     pub async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
-        self.commit_along(move |tx| {
-            let mut statement = tx.prepare_cached(due::UNNOTED)?;
-            let rows = statement.query_map([until], |row| row.get(0))?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
+        self.commit_along(move |tx| tx.query_rows(due::UNNOTED, [until], |row| row.get(0))).await
     }
 
     /// The end of a run is noted.
@@ -280,7 +276,7 @@ impl Store {
 }
 
 /// Keeps a run, unless so many are open.
-fn insert_run(tx: &Transaction<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreError> {
+fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreError> {
     let open: u32 = tx.query_row("SELECT count(*) FROM run WHERE state = 'running'", [], |row| row.get(0))?;
     if open >= open_max {
         return Ok(false);
@@ -315,15 +311,14 @@ fn insert_run(tx: &Transaction<'_>, new: &NewRun, open_max: u32) -> Result<bool,
 
 /// What a platform has refused is sent anew: nothing of it is known any more. What is still on its
 /// way is left alone.
-fn forget_refused(tx: &Transaction<'_>, run: &str) -> Result<(), StoreError> {
-    let refused: Vec<String> = tx
-        .prepare_cached(
-            "SELECT message.turn FROM run_message AS message JOIN reply ON reply.turn = message.turn
+fn forget_refused(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
+    let refused: Vec<String> = tx.query_rows(
+        "SELECT message.turn FROM run_message AS message JOIN reply ON reply.turn = message.turn
              WHERE message.run = ?1 AND reply.finished_at IS NOT NULL
              AND EXISTS (SELECT 1 FROM part WHERE part.turn = message.turn AND part.state = 'failed')",
-        )?
-        .query_map([run], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+        [run],
+        |row| row.get(0),
+    )?;
     for turn in refused {
         tx.execute("DELETE FROM reply WHERE turn = ?1", [&turn])?;
         tx.execute("DELETE FROM run_message WHERE turn = ?1", [&turn])?;
@@ -343,7 +338,7 @@ fn columns(ended: &RunEnd) -> (&'static str, Option<&str>, Option<&str>) {
 }
 
 /// Forgets runs that ended longer ago.
-pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.execute("DELETE FROM run WHERE ended_at < ?1", [before])?;
     Ok(())
 }

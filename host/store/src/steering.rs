@@ -7,8 +7,9 @@ use super::{
     Headers, QueueMode, SteerUpdate, Store, StoreError, TakeUpRequest, TakeUpResult, Update, WhoseTurn,
     history, now_ms, recent,
 };
+use super::commit::Tx;
 use cofferdam_core::id::TurnId;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::params;
 
 /// Updates that wait to be said to one turn and are looked at; the others are answered after it.
 pub(super) const LOOKED_AT_MAX: u32 = 64;
@@ -19,15 +20,13 @@ impl Store {
     pub async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            tx.query_rows(
                 "SELECT update_id, raw, album FROM inbox
                  WHERE request IN (SELECT seq FROM inbox WHERE turn = ?2 AND channel = ?1 AND joined IS NULL)
                  AND channel = ?1 AND turn IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?3",
-            )?;
-            let rows = statement.query_map(params![channel, turn.as_str(), LOOKED_AT_MAX], |row| {
-                Ok(SteerUpdate { update: update(row)?, album: row.get(2)? })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                params![channel, turn.as_str(), LOOKED_AT_MAX],
+                |row| Ok(SteerUpdate { update: update(row)?, album: row.get(2)? }),
+            )
         })
         .await
     }
@@ -49,11 +48,9 @@ impl Store {
                 }
             }
             let turn = whose.turn.as_str();
-            let mut bind = tx.prepare_cached(
-                "UPDATE inbox SET turn = ?3, joined = ?4 WHERE channel = ?1 AND update_id = ?2",
-            )?;
+            let bind = "UPDATE inbox SET turn = ?3, joined = ?4 WHERE channel = ?1 AND update_id = ?2";
             for id in &taking.updates {
-                bind.execute(params![taking.channel, id, turn, n])?;
+                tx.execute(bind, params![taking.channel, id, turn, n])?;
             }
             if let Some(files) = &taking.noting {
                 recent::note(tx, (&taking.channel, turn), files, now_ms())?;
@@ -68,52 +65,46 @@ impl Store {
     pub async fn load_taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            let updates = tx.query_rows(
                 "SELECT update_id, raw, joined FROM inbox
                  WHERE turn = ?1 AND channel = ?2 AND joined IS NOT NULL ORDER BY joined, seq",
+                params![turn.as_str(), channel],
+                |row| Ok((row.get::<_, i64>(2)?, update(row)?)),
             )?;
-            let mut rows = statement.query(params![turn.as_str(), channel])?;
-            let (mut messages, mut last) = (Vec::<Vec<Update>>::new(), None);
-            while let Some(row) = rows.next()? {
-                let joined: i64 = row.get(2)?;
-                match messages.last_mut().filter(|_| last == Some(joined)) {
-                    Some(message) => message.push(update(row)?),
-                    None => messages.push(vec![update(row)?]),
-                }
-                last = Some(joined);
-            }
-            Ok(messages)
+            let messages = updates.chunk_by(|(one, _), (next, _)| one == next);
+            Ok(messages.map(|parts| parts.iter().map(|(_, part)| part.clone()).collect()).collect())
         })
         .await
     }
 }
 
-fn is_free(tx: &Transaction<'_>, channel: &str, id: i64) -> Result<bool, StoreError> {
-    let mut look = tx.prepare_cached(
-        "SELECT 1 FROM inbox WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL",
-    )?;
-    Ok(look.exists(params![channel, id])?)
+fn is_free(tx: &Tx<'_>, channel: &str, id: i64) -> Result<bool, StoreError> {
+    let look =
+        "SELECT 1 FROM inbox WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL";
+    tx.exists(look, params![channel, id])
 }
 
 /// Writes the headers of an update that has just come. What steers is addressed to the message that
 /// its session is at: the first one that is not answered yet. It has to be the same sender's,
 /// because a turn does all that it does for the one who began it.
-pub(super) fn address(tx: &Transaction<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
+pub(super) fn address(tx: &Tx<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
     let Headers { session, sender, queue, .. } = headers;
     let request = match queue {
         QueueMode::Turn => None,
         QueueMode::Steer => tx
-            .prepare_cached(
+            .query_optional(
                 "SELECT seq, sender FROM inbox AS at WHERE session = ?1 AND seq < ?2 AND done_at IS NULL
                  AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = at.request AND done_at IS NULL)
                  ORDER BY seq LIMIT 1",
+                params![session.as_str(), seq],
+                |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)),
             )?
-            .query_row(params![session.as_str(), seq], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))
-            .optional()?
             .filter(|(_, at): &(i64, Option<String>)| at.as_ref() == Some(sender))
             .map(|(seq, _)| seq),
     };
-    tx.prepare_cached("UPDATE inbox SET session = ?2, sender = ?3, request = ?4 WHERE seq = ?1")?
-        .execute(params![seq, session.as_str(), sender, request])?;
+    tx.execute(
+        "UPDATE inbox SET session = ?2, sender = ?3, request = ?4 WHERE seq = ?1",
+        params![seq, session.as_str(), sender, request],
+    )?;
     Ok(())
 }

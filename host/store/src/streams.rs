@@ -3,7 +3,8 @@
 
 use super::inbox::persist;
 use super::{NewUpdate, PersistResult, Store, StoreError, now_ms};
-use rusqlite::{OptionalExtension, Transaction, params};
+use super::commit::Tx;
+use rusqlite::params;
 
 /// Places of a channel that are remembered, the latest.
 pub const PLACES_MAX: u32 = 1000;
@@ -66,14 +67,15 @@ impl Store {
     pub async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let found = tx
-                .prepare_cached("SELECT session, address, number, behind FROM stream WHERE channel = ?1")?
-                .query_row([channel], |row| {
+            let found = tx.query_optional(
+                "SELECT session, address, number, behind FROM stream WHERE channel = ?1",
+                [channel],
+                |row| {
                     let position =
                         StreamPosition { session: row.get(0)?, address: row.get(1)?, number: row.get(2)? };
                     Ok(Stream { position, behind: row.get(3)? })
-                })
-                .optional()?;
+                },
+            )?;
             Ok(found)
         })
         .await
@@ -83,11 +85,11 @@ impl Store {
     pub async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            tx.prepare_cached(
+            tx.execute(
                 "INSERT OR REPLACE INTO stream (channel, session, address, number, behind)
                  VALUES (?1, ?2, ?3, ?4, 1)",
-            )?
-            .execute(params![channel, position.session, position.address, position.number])?;
+                params![channel, position.session, position.address, position.number],
+            )?;
             Ok(())
         })
         .await
@@ -104,12 +106,11 @@ impl Store {
     pub async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            tx.query_rows(
                 "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC",
-            )?;
-            let rows = statement
-                .query_map([channel], |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }))?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                [channel],
+                |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }),
+            )
         })
         .await
     }
@@ -123,9 +124,10 @@ impl Store {
     ) -> Result<(), StoreError> {
         let (channel, session) = (channel.to_owned(), session.to_owned());
         self.write(move |tx| {
-            let this = tx
-                .prepare_cached("UPDATE stream SET behind = 0 WHERE channel = ?1 AND session = ?2")?
-                .execute(params![channel, session])?;
+            let this = tx.execute(
+                "UPDATE stream SET behind = 0 WHERE channel = ?1 AND session = ?2",
+                params![channel, session],
+            )?;
             // Another stream has begun meanwhile: it asks for all of it again.
             if this == 1 {
                 for place in places {
@@ -138,31 +140,26 @@ impl Store {
     }
 }
 
-fn set_position(tx: &Transaction<'_>, channel: &str, position: &StreamPosition) -> Result<(), StoreError> {
-    tx.prepare_cached(
+fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result<(), StoreError> {
+    tx.execute(
         "UPDATE stream SET address = ?3, number = ?4 WHERE channel = ?1 AND session = ?2 AND number <= ?4",
-    )?
-    .execute(params![channel, position.session, position.address, position.number])?;
+        params![channel, position.session, position.address, position.number],
+    )?;
     Ok(())
 }
 
 /// Notes a place. While something before may have to be asked for, what is known of it stays.
-pub(crate) fn note_place(
-    tx: &Transaction<'_>,
-    channel: &str,
-    place: &ReplyPlace,
-    now: i64,
-) -> Result<(), StoreError> {
-    tx.prepare_cached(
+pub(crate) fn note_place(tx: &Tx<'_>, channel: &str, place: &ReplyPlace, now: i64) -> Result<(), StoreError> {
+    tx.execute(
         "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = iif(
              EXISTS (SELECT 1 FROM stream WHERE channel = ?1 AND behind = 1), last, max(last, ?3))",
-    )?
-    .execute(params![channel, place.place, place.last, now])?;
-    tx.prepare_cached(
+        params![channel, place.place, place.last, now],
+    )?;
+    tx.execute(
         "DELETE FROM place WHERE channel = ?1 AND rowid IN
          (SELECT rowid FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC LIMIT -1 OFFSET ?2)",
-    )?
-    .execute(params![channel, PLACES_MAX])?;
+        params![channel, PLACES_MAX],
+    )?;
     Ok(())
 }

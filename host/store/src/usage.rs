@@ -4,8 +4,9 @@
 //! same transaction: what runs again after a crash is charged once.
 
 use super::{Store, StoreError, now_ms};
+use super::commit::Tx;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::params;
 
 pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -35,14 +36,11 @@ impl Store {
     pub async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
         let caller = caller.clone();
         self.write(move |tx| {
-            let found: Option<(i64, i64)> = tx
-                .prepare_cached(
-                    "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3",
-                )?
-                .query_row(params![now / DAY_MS, caller.channel, caller.sender], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
-                })
-                .optional()?;
+            let found: Option<(i64, i64)> = tx.query_optional(
+                "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3",
+                params![now / DAY_MS, caller.channel, caller.sender],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
             let (tokens, written) = found.unwrap_or_default();
             let count = |n: i64| u64::try_from(n).unwrap_or(0);
             Ok(UsedToday { tokens: count(tokens), written_bytes: count(written) })
@@ -52,34 +50,33 @@ impl Store {
 }
 
 /// Charges tokens to a caller, today.
-pub(super) fn charge_tokens(tx: &Transaction<'_>, caller: &Caller, tokens: u64) -> Result<(), StoreError> {
+pub(super) fn charge_tokens(tx: &Tx<'_>, caller: &Caller, tokens: u64) -> Result<(), StoreError> {
     charge(tx, caller, i64::try_from(tokens).unwrap_or(i64::MAX), 0)
 }
 
 /// Charges written bytes to the person whose turn it is, if that is known; less than 0 gives back.
-pub(super) fn charge_written(tx: &Transaction<'_>, turn: &str, bytes: i64) -> Result<(), StoreError> {
-    let caller = tx
-        .prepare_cached("SELECT channel, sender FROM attempt WHERE turn = ?1")?
-        .query_row([turn], |row| Ok(Caller { channel: row.get(0)?, sender: row.get(1)? }))
-        .optional()?;
+pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64) -> Result<(), StoreError> {
+    let caller = tx.query_optional("SELECT channel, sender FROM attempt WHERE turn = ?1", [turn], |row| {
+        Ok(Caller { channel: row.get(0)?, sender: row.get(1)? })
+    })?;
     caller.map_or(Ok(()), |caller| charge(tx, &caller, 0, bytes))
 }
 
-fn charge(tx: &Transaction<'_>, caller: &Caller, tokens: i64, bytes: i64) -> Result<(), StoreError> {
+fn charge(tx: &Tx<'_>, caller: &Caller, tokens: i64, bytes: i64) -> Result<(), StoreError> {
     if (tokens, bytes) == (0, 0) {
         return Ok(());
     }
-    tx.prepare_cached(
+    tx.execute(
         "INSERT INTO usage (day, channel, sender, tokens, written_bytes) VALUES (?1, ?2, ?3, ?4, max(?5, 0))
          ON CONFLICT (day, channel, sender) DO UPDATE
          SET tokens = tokens + ?4, written_bytes = max(written_bytes + ?5, 0)",
-    )?
-    .execute(params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, bytes])?;
+        params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, bytes],
+    )?;
     Ok(())
 }
 
 /// Forgets days that ended before `before`.
-pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.execute("DELETE FROM usage WHERE day < ?1", [before / DAY_MS])?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{SessionId, TurnId};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 /// People in their sessions who are answered by voice, the latest; anyone who is forgotten asks
 /// again.
@@ -15,8 +15,8 @@ impl Store {
     pub async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.commit_along(move |tx| {
-            let mut found = tx.prepare_cached("SELECT transcript FROM attempt WHERE turn = ?1")?;
-            Ok(found.query_row([&turn], |row| row.get(0)).optional()?.flatten())
+            let found = "SELECT transcript FROM attempt WHERE turn = ?1";
+            Ok(tx.query_optional(found, [&turn], |row| row.get(0))?.flatten())
         })
         .await
     }
@@ -25,8 +25,10 @@ impl Store {
     pub async fn keep_transcript(&self, turn: &TurnId, text: &str) -> Result<(), StoreError> {
         let (turn, text) = (turn.as_str().to_owned(), text.to_owned());
         self.write(move |tx| {
-            tx.prepare_cached("UPDATE attempt SET transcript = ?2 WHERE turn = ?1 AND transcript IS NULL")?
-                .execute([turn, text])?;
+            tx.execute(
+                "UPDATE attempt SET transcript = ?2 WHERE turn = ?1 AND transcript IS NULL",
+                [turn, text],
+            )?;
             Ok(())
         })
         .await
@@ -36,9 +38,8 @@ impl Store {
     pub async fn is_spoken_to(&self, session: &SessionId, sender: &str) -> Result<bool, StoreError> {
         let key = [session.as_str().to_owned(), sender.to_owned()];
         self.commit_along(move |tx| {
-            let mut found =
-                tx.prepare_cached("SELECT 1 FROM spoken_to WHERE session = ?1 AND sender = ?2")?;
-            Ok(found.exists(key)?)
+            let found = "SELECT 1 FROM spoken_to WHERE session = ?1 AND sender = ?2";
+            tx.exists(found, key)
         })
         .await
     }
@@ -53,19 +54,18 @@ impl Store {
         let (session, sender) = (session.as_str().to_owned(), sender.to_owned());
         self.write(move |tx| {
             if !is_on {
-                tx.prepare_cached("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2")?
-                    .execute([session, sender])?;
+                tx.execute("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2", [session, sender])?;
                 return Ok(());
             }
-            tx.prepare_cached(
+            tx.execute(
                 "INSERT OR REPLACE INTO spoken_to (session, sender, since) VALUES (?1, ?2, ?3)",
-            )?
-            .execute(params![session, sender, now_ms()])?;
-            tx.prepare_cached(
+                params![session, sender, now_ms()],
+            )?;
+            tx.execute(
                 "DELETE FROM spoken_to WHERE rowid IN
                  (SELECT rowid FROM spoken_to ORDER BY since DESC, rowid DESC LIMIT -1 OFFSET ?1)",
-            )?
-            .execute([SPOKEN_TO_MAX])?;
+                [SPOKEN_TO_MAX],
+            )?;
             Ok(())
         })
         .await

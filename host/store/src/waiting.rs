@@ -11,13 +11,14 @@ impl Store {
     pub async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            let sessions = tx.query_rows(
                 "SELECT coalesce(session, '') FROM inbox
                  WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
                  GROUP BY session ORDER BY min(seq) LIMIT ?2",
+                params![channel, limit],
+                |row| row.get::<_, String>(0),
             )?;
-            let rows = statement.query_map(params![channel, limit], |row| row.get::<_, String>(0))?;
-            Ok(rows.map(|session| session.map(SessionId::new)).collect::<Result<_, _>>()?)
+            Ok(sessions.into_iter().map(SessionId::new).collect())
         })
         .await
     }
@@ -31,15 +32,13 @@ impl Store {
     ) -> Result<Vec<QueuedUpdate>, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
+            tx.query_rows(
                 "SELECT update_id, album FROM inbox
                  WHERE session IS ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
                  ORDER BY seq LIMIT ?3",
-            )?;
-            let rows = statement.query_map(params![channel, session_key(&session), limit], |row| {
-                Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                params![channel, session_key(&session), limit],
+                |row| Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? }),
+            )
         })
         .await
     }
@@ -54,13 +53,11 @@ impl Store {
     ) -> Result<usize, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached(
-                "SELECT count(DISTINCT coalesce(album, update_id)) FROM inbox
+            let statement = "SELECT count(DISTINCT coalesce(album, update_id)) FROM inbox
                  WHERE session IS ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
-                 AND update_id IS NOT ?3",
-            )?;
+                 AND update_id IS NOT ?3";
             let count: u32 =
-                statement.query_row(params![channel, session_key(&session), besides], |row| row.get(0))?;
+                tx.query_row(statement, params![channel, session_key(&session), besides], |row| row.get(0))?;
             Ok(usize::try_from(count).unwrap_or(usize::MAX))
         })
         .await

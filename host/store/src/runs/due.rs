@@ -2,7 +2,8 @@
 //! look at runs that wait.
 
 use crate::StoreError;
-use rusqlite::{Transaction, params};
+use crate::commit::Tx;
+use rusqlite::params;
 
 /// The runs of `serve` that have something to do at ?1, or began ?2 milliseconds before it.
 pub(super) const TO_GO_ON: &str = "SELECT run FROM (
@@ -48,13 +49,13 @@ const DUE: &str = "UPDATE run SET due_at = coalesce((
         WHERE task.run = run.run AND task.state = 'running' AND task.waits_until IS NOT NULL), 0)";
 
 /// Notes when a run has something to do.
-pub(super) fn note(tx: &Transaction<'_>, run: &str) -> Result<(), StoreError> {
-    tx.prepare_cached(&format!("{DUE} WHERE run = ?1"))?.execute([run])?;
+pub(super) fn note(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
+    tx.execute(&format!("{DUE} WHERE run = ?1"), [run])?;
     Ok(())
 }
 
 /// The same for all that are open.
-pub(super) fn note_all(tx: &Transaction<'_>) -> Result<(), StoreError> {
+pub(super) fn note_all(tx: &Tx<'_>) -> Result<(), StoreError> {
     tx.execute(&format!("{DUE} WHERE state = 'running' AND due_at <> 0"), params![])?;
     Ok(())
 }

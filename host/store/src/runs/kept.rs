@@ -2,15 +2,16 @@
 
 use super::{AnswerTo, KeptRun, KeptTask, NewRun, RunOwner, RunState, TaskState, WaitsFor};
 use crate::StoreError;
+use crate::commit::Tx;
 use cofferdam_core::id::Caller;
-use rusqlite::{OptionalExtension, Row, Transaction};
+use rusqlite::Row;
 
 /// The columns of a run before their words are read.
 type Columns = (NewRun, String, Option<String>, Option<String>, i64, Option<String>, bool);
 /// Those of a task.
 type TaskColumns = (String, String, Option<String>, Option<String>, Option<(String, i64)>);
 
-pub(super) fn load_run(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
+pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
     let read = |row: &Row<'_>| -> rusqlite::Result<Columns> {
         let by = Caller { channel: row.get(1)?, sender: row.get(2)? };
         let new = NewRun {
@@ -26,27 +27,25 @@ pub(super) fn load_run(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun
         };
         Ok((new, row.get(5)?, row.get(6)?, row.get(7)?, row.get(8)?, row.get(13)?, row.get(14)?))
     };
-    let found = tx
-        .prepare_cached(
-            "SELECT workflow, channel, sender, began_with, file_sha256, state, output, error, began_at, owner,
+    let found = tx.query_optional(
+        "SELECT workflow, channel, sender, began_with, file_sha256, state, output, error, began_at, owner,
                     answer_channel, answer_to, answers, ended_by, unnoted
              FROM run WHERE run = ?1",
-        )?
-        .query_row([run], read)
-        .optional()?;
+        [run],
+        read,
+    )?;
     let Some((mut new, state, output, error, began_at, ended_by, is_unnoted)) = found else {
         return Ok(None);
     };
-    let mut statement = tx.prepare_cached(
-        "SELECT id, state, output, error, waits_for, waits_until FROM run_task WHERE run = ?1 ORDER BY n",
-    )?;
-    let rows = statement.query_map([run], |row| {
+    let of_run =
+        "SELECT id, state, output, error, waits_for, waits_until FROM run_task WHERE run = ?1 ORDER BY n";
+    let rows = tx.query_rows(of_run, [run], |row| {
         let waits = row.get::<_, Option<String>>(4)?.zip(row.get::<_, Option<i64>>(5)?);
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, waits))
     })?;
     let mut tasks = Vec::new();
     for row in rows {
-        let (id, state, output, error, waits): TaskColumns = row?;
+        let (id, state, output, error, waits): TaskColumns = row;
         let state = TaskState::read(&state)?;
         let waits = waits.filter(|_| state == TaskState::Running);
         let waits = waits.map(|(from, until)| WaitsFor { from, until });

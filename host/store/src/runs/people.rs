@@ -5,13 +5,14 @@
 //! exclude each other by the `WHERE` of one `UPDATE`: of several at once one counts.
 
 use super::due;
+use crate::commit::Tx;
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
 use crate::streams::note_place;
 use crate::{AnswerTo, NewReply, ReplyPlace, Store, StoreError, StoredReply, now_ms};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::params;
 
 /// A message that a task sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,13 +103,11 @@ impl Store {
     pub async fn load_send_state(&self, turn: &TurnId) -> Result<SendState, StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
-            let mut statement =
-                tx.prepare_cached("SELECT state, outcome FROM part WHERE turn = ?1 ORDER BY n")?;
-            let parts = statement
-                .query_map([&turn], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)))?;
+            let parts = "SELECT state, outcome FROM part WHERE turn = ?1 ORDER BY n";
+            let columns =
+                |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?));
             let mut ids = Vec::new();
-            for part in parts {
-                let (state, outcome) = part?;
+            for (state, outcome) in tx.query_rows(parts, [&turn], columns)? {
                 let outcome = outcome.unwrap_or_default();
                 match state.as_str() {
                     "sent" => ids.extend(outcome.split(',').map(str::to_owned)),
@@ -144,7 +143,7 @@ impl Store {
             let found =
                 "SELECT channel, files FROM run_message WHERE run = ?1 AND n = ?2 AND files IS NOT NULL";
             let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            Ok(tx.prepare_cached(found)?.query_row(params![run, super::number(task)], row).optional()?)
+            tx.query_optional(found, params![run, super::number(task)], row)
         })
         .await
     }
@@ -153,12 +152,7 @@ impl Store {
     /// that wait for a reply and have time left. `deadline` is how long a run may take, in
     /// milliseconds.
     pub async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
-        self.commit_along(move |tx| {
-            let mut statement = tx.prepare_cached(due::TO_GO_ON)?;
-            let rows = statement.query_map([now, deadline], |row| row.get(0))?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
+        self.commit_along(move |tx| tx.query_rows(due::TO_GO_ON, [now, deadline], |row| row.get(0))).await
     }
 
     /// Has the one `serve` go on with an open run; false when it has ended.
@@ -177,19 +171,14 @@ impl Store {
         self.write(move |tx| {
             tx.execute("UPDATE run SET answers = 1 WHERE run = ?1 AND state = 'running'", [&run])?;
             let answers = "SELECT answers FROM run WHERE run = ?1";
-            Ok(tx.query_row(answers, [&run], |row| row.get(0)).optional()?.unwrap_or(false))
+            Ok(tx.query_optional(answers, [&run], |row| row.get(0))?.unwrap_or(false))
         })
         .await
     }
 
     /// Runs that have ended, and whose end was promised to be told and is not yet.
     pub async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
-        self.commit_along(|tx| {
-            let mut statement = tx.prepare_cached(due::UNANSWERED)?;
-            let rows = statement.query_map([], |row| row.get(0))?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
+        self.commit_along(|tx| tx.query_rows(due::UNANSWERED, [], |row| row.get(0))).await
     }
 
     /// Tells the end of such a run, once.
@@ -254,11 +243,11 @@ impl Store {
     pub async fn begin_schedule_check(&self, workflow: &str, now: i64) -> Result<i64, StoreError> {
         let workflow = workflow.to_owned();
         self.write(move |tx| {
-            let before = tx
-                .query_row("SELECT looked_at FROM run_schedule WHERE workflow = ?1", [&workflow], |row| {
-                    row.get(0)
-                })
-                .optional()?;
+            let before = tx.query_optional(
+                "SELECT looked_at FROM run_schedule WHERE workflow = ?1",
+                [&workflow],
+                |row| row.get(0),
+            )?;
             if before.is_none() {
                 tx.execute(
                     "INSERT INTO run_schedule (workflow, looked_at) VALUES (?1, ?2)",
@@ -285,7 +274,7 @@ impl Store {
 }
 
 /// Keeps the message of a task.
-pub(super) fn keep(tx: &Transaction<'_>, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
+pub(super) fn keep(tx: &Tx<'_>, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
     let texts = serde_json::to_string(&new.texts).unwrap_or_default();
     let kept = tx.execute(
         "INSERT OR IGNORE INTO run_message (run, n, channel, recipient, turn, texts, state)
@@ -312,7 +301,7 @@ pub(super) fn keep(tx: &Transaction<'_>, new: NewMessage) -> Result<Option<Store
     reply(tx, &new.turn).map(Some)
 }
 
-fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
+fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
     let (run, task) = (&new.run, super::number(new.task));
     let begins = tx.execute(
         "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6
@@ -339,13 +328,11 @@ fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<WaitState, Stor
         )?;
     }
     due::note(tx, run)?;
-    let found = tx
-        .query_row(
-            "SELECT state, answer FROM run_message WHERE run = ?1 AND n = ?2",
-            params![run, super::number(of)],
-            |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)),
-        )
-        .optional()?;
+    let found = tx.query_optional(
+        "SELECT state, answer FROM run_message WHERE run = ?1 AND n = ?2",
+        params![run, super::number(of)],
+        |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)),
+    )?;
     Ok(match found {
         Some((state, Some(answer))) if state == "replied" => WaitState::Replied(answer),
         Some((state, _)) if state == "open" => WaitState::Open { begins, until },

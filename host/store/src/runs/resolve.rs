@@ -2,25 +2,26 @@
 //! to, and by its words where that id could not be noted.
 
 use super::{due, plain_letters};
+use crate::commit::Tx;
 use crate::{StoreError, WaitReply, now_ms};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::params;
 use serde_json::Value;
+use std::ops::ControlFlow;
 
 /// Whether an update is the reply that a run waits for; then it is noted, and answered by nobody.
 pub(crate) fn resolve(
-    tx: &Transaction<'_>,
+    tx: &Tx<'_>,
     (channel, sender): (&str, &str),
     answers: &WaitReply,
     album: Option<&str>,
 ) -> Result<bool, StoreError> {
     if let Some(album) = album {
         // A further part of the reply.
-        let found: Option<(i64, Option<String>)> = tx
-            .prepare_cached(
-                "SELECT rowid, files FROM run_message WHERE channel = ?1 AND recipient = ?2 AND album = ?3",
-            )?
-            .query_row(params![channel, sender, album], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
+        let found: Option<(i64, Option<String>)> = tx.query_optional(
+            "SELECT rowid, files FROM run_message WHERE channel = ?1 AND recipient = ?2 AND album = ?3",
+            params![channel, sender, album],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
         if let Some((row, files)) = found {
             let files = join_files(files.as_deref(), answers.files.as_deref());
             tx.execute(
@@ -30,15 +31,12 @@ pub(crate) fn resolve(
             return Ok(true);
         }
     }
-    let mut statement = tx.prepare_cached(
-        "SELECT message.run, message.n, message.turn, message.texts, message.messages,
+    let latest_first = "SELECT message.run, message.n, message.turn, message.texts, message.messages,
                 message.state = 'open' AND run.state = 'running'
          FROM run_message AS message JOIN run ON run.run = message.run
-         WHERE message.channel = ?1 AND message.recipient = ?2 ORDER BY message.rowid DESC",
-    )?;
-    let mut rows = statement.query(params![channel, sender])?;
-    let (mut by_text, said) = (None, plain_letters(&answers.text));
-    while let Some(row) = rows.next()? {
+         WHERE message.channel = ?1 AND message.recipient = ?2 ORDER BY message.rowid DESC";
+    let (mut by_id, mut by_text, said) = (None, None, plain_letters(&answers.text));
+    tx.for_each(latest_first, params![channel, sender], |row| {
         let (run, n): (String, i64) = (row.get(0)?, row.get(1)?);
         let (turn, texts): (String, String) = (row.get(2)?, row.get(3)?);
         let (messages, is_open): (Option<String>, bool) = (row.get(4)?, row.get(5)?);
@@ -47,12 +45,17 @@ pub(crate) fn resolve(
             None => ids_of(tx, &turn)?,
         };
         if ids.split(',').any(|id| id == answers.message) {
-            return if is_open { note(tx, (&run, n), answers, album) } else { Ok(false) };
+            by_id = Some((run, n, is_open));
+            return Ok(ControlFlow::Break(()));
         }
         let texts: Vec<String> = serde_json::from_str(&texts).unwrap_or_default();
         if is_open && by_text.is_none() && texts.contains(&said) {
             by_text = Some((run, n, turn));
         }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if let Some((run, n, is_open)) = by_id {
+        return if is_open { note(tx, (&run, n), answers, album) } else { Ok(false) };
     }
     match by_text {
         // A copy that went out while nobody could note its id, unless something else has that id.
@@ -65,21 +68,21 @@ pub(crate) fn resolve(
 
 /// Whether a message of another reply to the same place has this id. What is kept of a target
 /// begins with the place.
-fn is_noted(tx: &Transaction<'_>, turn: &str, message: &str) -> Result<bool, StoreError> {
-    let found = tx
-        .prepare_cached(
-            "SELECT 1 FROM reply AS mine JOIN reply AS other ON other.channel = mine.channel
+fn is_noted(tx: &Tx<'_>, turn: &str, message: &str) -> Result<bool, StoreError> {
+    let found = tx.exists(
+        "SELECT 1 FROM reply AS mine JOIN reply AS other ON other.channel = mine.channel
              JOIN part ON part.turn = other.turn
              WHERE mine.turn = ?1 AND other.turn <> ?1 AND part.state = 'sent' AND part.outcome = ?2
-             AND (other.target = mine.target OR other.target LIKE substr(mine.target, 1, length(mine.target) - 1) || ',%')",
-        )?
-        .exists(params![turn, message])?;
+             AND (other.target = mine.target
+                  OR other.target LIKE substr(mine.target, 1, length(mine.target) - 1) || ',%')",
+        params![turn, message],
+    )?;
     Ok(found)
 }
 
 /// The one statement by which a reply counts.
 fn note(
-    tx: &Transaction<'_>,
+    tx: &Tx<'_>,
     (run, n): (&str, i64),
     answers: &WaitReply,
     album: Option<&str>,
@@ -94,12 +97,9 @@ fn note(
     Ok(changed == 1)
 }
 
-fn ids_of(tx: &Transaction<'_>, turn: &str) -> Result<String, StoreError> {
-    let mut statement = tx.prepare_cached(
-        "SELECT coalesce(outcome, '') FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n",
-    )?;
-    let ids = statement.query_map([turn], |row| row.get::<_, String>(0))?;
-    Ok(ids.collect::<Result<Vec<_>, _>>()?.join(","))
+fn ids_of(tx: &Tx<'_>, turn: &str) -> Result<String, StoreError> {
+    let sent = "SELECT coalesce(outcome, '') FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n";
+    Ok(tx.query_rows(sent, [turn], |row| row.get::<_, String>(0))?.join(","))
 }
 
 /// Two lists of files as one.

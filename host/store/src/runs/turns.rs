@@ -3,6 +3,7 @@
 
 use super::people::keep;
 use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
+use crate::commit::Tx;
 use crate::replies::{insert_reply, reply};
 use crate::streams::note_place;
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
 };
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::params;
 
 /// A message to somebody that belongs to no run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,8 +103,7 @@ impl Store {
     pub async fn keep_direct(&self, new: NewDirect) -> Result<Option<StoredReply>, StoreError> {
         self.write(move |tx| {
             let NewDirect { channel, turn, reply: message, files, place } = new;
-            let is_kept =
-                tx.prepare_cached("SELECT 1 FROM reply WHERE turn = ?1")?.exists([turn.as_str()])?;
+            let is_kept = tx.exists("SELECT 1 FROM reply WHERE turn = ?1", [turn.as_str()])?;
             if is_kept {
                 return Ok(None);
             }
@@ -121,7 +121,7 @@ impl Store {
     /// Keeps a run that a turn begins, unless so many are open; whether it is there now.
     pub async fn begin_turn_run(&self, new: NewRun, turn: TurnId, open_max: u32) -> Result<bool, StoreError> {
         self.write(move |tx| {
-            let is_there = tx.prepare_cached("SELECT 1 FROM run WHERE run = ?1")?.exists([&new.run])?;
+            let is_there = tx.exists("SELECT 1 FROM run WHERE run = ?1", [&new.run])?;
             if is_there {
                 return Ok(true);
             }
@@ -176,8 +176,7 @@ impl Store {
     /// several parts is over once the last of them is `settled` milliseconds old.
     pub async fn due_waits(&self, now: i64, settled: i64) -> Result<Vec<DueWait>, StoreError> {
         self.commit_along(move |tx| {
-            let mut statement = tx.prepare_cached(due::WAITS)?;
-            let rows = statement.query_map([now, settled], |row| {
+            tx.query_rows(due::WAITS, [now, settled], |row| {
                 let is_replied = row.get::<_, String>(4)? == "replied";
                 Ok(DueWait {
                     run: row.get(0)?,
@@ -187,8 +186,7 @@ impl Store {
                     reply: row.get::<_, Option<String>>(5)?.filter(|_| is_replied),
                     files: row.get::<_, Option<String>>(6)?.filter(|_| is_replied),
                 })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            })
         })
         .await
     }
@@ -207,17 +205,17 @@ impl Store {
     }
 }
 
-fn is_open(tx: &Transaction<'_>, run: &str) -> Result<bool, StoreError> {
+fn is_open(tx: &Tx<'_>, run: &str) -> Result<bool, StoreError> {
     let open = "SELECT 1 FROM run WHERE run = ?1 AND state = 'running' AND owner = 'turn'";
-    Ok(tx.prepare_cached(open)?.exists([run])?)
+    tx.exists(open, [run])
 }
 
-fn task_of(tx: &Transaction<'_>, run: &str, id: &str) -> Result<Option<i64>, StoreError> {
+fn task_of(tx: &Tx<'_>, run: &str, id: &str) -> Result<Option<i64>, StoreError> {
     let found = "SELECT n FROM run_task WHERE run = ?1 AND id = ?2";
-    Ok(tx.prepare_cached(found)?.query_row([run, id], |row| row.get(0)).optional()?)
+    tx.query_optional(found, [run, id], |row| row.get(0))
 }
 
-fn add_task(tx: &Transaction<'_>, run: &str, id: &str) -> Result<usize, StoreError> {
+fn add_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<usize, StoreError> {
     let n: i64 =
         tx.query_row("SELECT coalesce(max(n) + 1, 0) FROM run_task WHERE run = ?1", [run], |row| row.get(0))?;
     tx.execute(
@@ -227,7 +225,7 @@ fn add_task(tx: &Transaction<'_>, run: &str, id: &str) -> Result<usize, StoreErr
     Ok(usize::try_from(n).unwrap_or(usize::MAX))
 }
 
-fn wait(tx: &Transaction<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
+fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
     if task_of(tx, &new.run, &new.id)?.is_some() {
         return Ok(TurnWaited::Again);
     }
@@ -235,20 +233,18 @@ fn wait(tx: &Transaction<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited,
         return Ok(TurnWaited::Ended);
     }
     // The channel of a message is the store's name of it: `telegram-1` is of `telegram`.
-    let found = tx
-        .prepare_cached(
-            "SELECT n, channel, recipient FROM run_message
+    let found = tx.query_optional(
+        "SELECT n, channel, recipient FROM run_message
              WHERE run = ?1 AND instr(',' || messages || ',', ',' || ?2 || ',') > 0",
-        )?
-        .query_row(params![new.run, new.message], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
-        })
-        .optional()?;
+        params![new.run, new.message],
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?)),
+    )?;
     let Some((of, channel, recipient)) = found else { return Ok(TurnWaited::NoMessage) };
-    let earlier: Option<String> = tx
-        .prepare_cached("SELECT state FROM run_task WHERE run = ?1 AND waits_of = ?2")?
-        .query_row(params![new.run, of], |row| row.get(0))
-        .optional()?;
+    let earlier: Option<String> = tx.query_optional(
+        "SELECT state FROM run_task WHERE run = ?1 AND waits_of = ?2",
+        params![new.run, of],
+        |row| row.get(0),
+    )?;
     match earlier.as_deref() {
         None => {}
         Some("running") => return Ok(TurnWaited::Again),
@@ -266,7 +262,7 @@ fn wait(tx: &Transaction<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited,
 }
 
 fn begin_wait(
-    tx: &Transaction<'_>,
+    tx: &Tx<'_>,
     (run, n, of): (&str, i64, i64),
     from: &str,
     (now, patience): (i64, i64),
@@ -281,7 +277,7 @@ fn begin_wait(
     due::note(tx, run)
 }
 
-fn go_on(tx: &Transaction<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
+fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
     let task = super::number(going.task);
     if going.is_late {
         let late = tx.execute(
@@ -324,21 +320,18 @@ fn go_on(tx: &Transaction<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreE
 /// model, a person types each step.
 const UNUSED_MS: i64 = 60 * 60 * 1000;
 
-fn end_idle(tx: &Transaction<'_>, now: i64) -> Result<Vec<String>, StoreError> {
-    let idle: Vec<(String, bool)> = tx
-        .prepare_cached(due::IDLE)?
-        .query_map([now - UNUSED_MS], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<_, _>>()?;
+fn end_idle(tx: &Tx<'_>, now: i64) -> Result<Vec<String>, StoreError> {
+    let idle: Vec<(String, bool)> =
+        tx.query_rows(due::IDLE, [now - UNUSED_MS], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut ended = Vec::new();
     for (run, has_had_its_time) in idle {
         // Somebody has replied before anybody waited, and nobody came to wait.
-        let unheard: Option<(i64, String, String)> = tx
-            .prepare_cached(
-                "SELECT n, channel, recipient FROM run_message AS message WHERE run = ?1 AND state = 'replied'
+        let unheard: Option<(i64, String, String)> = tx.query_optional(
+            "SELECT n, channel, recipient FROM run_message AS message WHERE run = ?1 AND state = 'replied'
                  AND NOT EXISTS (SELECT 1 FROM run_task WHERE run = ?1 AND waits_of = message.n) LIMIT 1",
-            )?
-            .query_row([&run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .optional()?;
+            [&run],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
         if let Some((of, channel, recipient)) = unheard {
             let platform = channel.split_once('-').map_or(channel.as_str(), |(platform, _)| platform);
             let n = add_task(tx, &run, &format!("unheard-{of}"))?;

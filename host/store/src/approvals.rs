@@ -4,8 +4,8 @@
 //! One step decides: anyone who comes first, and only in time. What a call would have done is not
 //! kept, only the hash that names it.
 
-use super::{Store, StoreError, now_ms};
 use super::commit::Tx;
+use super::{Store, StoreError, now_ms};
 use rusqlite::params;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
@@ -82,25 +82,25 @@ impl Store {
     /// it is withdrawn and returned.
     pub async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
         self.write(move |tx| {
-            tx.execute("INSERT OR IGNORE INTO approval
+            tx.execute(
+                "INSERT OR IGNORE INTO approval
                      (id, call_id, sha256, place, state, asked_at, expires_at, channel)
-                 VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6, ?7)", params![
-                new.id,
-                new.call,
-                new.sha256,
-                new.place,
-                now_ms(),
-                new.expires_at,
-                new.channel
-            ])?;
+                 VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6, ?7)",
+                params![new.id, new.call, new.sha256, new.place, now_ms(), new.expires_at, new.channel],
+            )?;
             let others = tx.query_rows(
-                "UPDATE approval SET state = 'withdrawn' WHERE call_id = ?1 AND sha256 <> ?2 AND state = 'asked'
+                "UPDATE approval SET state = 'withdrawn'
+                 WHERE call_id = ?1 AND sha256 <> ?2 AND state = 'asked'
                  RETURNING id, place, message, state, decided_by, expires_at",
                 [&new.call, &new.sha256],
                 approval,
             )?;
-            let mine = tx.query_row("SELECT id, place, message, state, decided_by, expires_at FROM approval
-                     WHERE call_id = ?1 AND sha256 = ?2", [&new.call, &new.sha256], approval)?;
+            let mine = tx.query_row(
+                "SELECT id, place, message, state, decided_by, expires_at FROM approval
+                     WHERE call_id = ?1 AND sha256 = ?2",
+                [&new.call, &new.sha256],
+                approval,
+            )?;
             Ok((mine, others))
         })
         .await

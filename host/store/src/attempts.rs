@@ -1,9 +1,9 @@
 //! How often a turn was begun, since when, and whose it is: what brings the whole process down runs
 //! again at the next start, and must not do so for ever. Forgotten when the turn ends.
 
+use super::commit::Tx;
 use super::retention::OPEN_TURNS;
 use super::{Store, StoreError, WhoseTurn, now_ms, usage};
-use super::commit::Tx;
 use cofferdam_core::id::{Caller, TurnId};
 use rusqlite::params;
 

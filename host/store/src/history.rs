@@ -1,9 +1,9 @@
 //! What was said in each session, line by line, in the order of saying. A line is opaque here:
 //! anyone who adds it makes sure that it holds no attachment's bytes.
 
+use super::commit::Tx;
 use super::retention::OPEN_TURNS;
 use super::{Store, StoreError, WhoseTurn, now_ms, outgoing, usage};
-use super::commit::Tx;
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::params;
 use std::ops::ControlFlow;

@@ -1,12 +1,12 @@
 //! Updates on their way from a channel to a turn. Nothing is acknowledged before it is here, and
 //! nothing here is answered twice.
 
+use super::commit::Tx;
 use super::replies::insert_reply;
 use super::{
     AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Store, StoreError, Stranger, Update,
     UpdateClaim, UpdateFate, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
 };
-use super::commit::Tx;
 use cofferdam_core::id::TurnId;
 use rusqlite::{ToSql, params};
 

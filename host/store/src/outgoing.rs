@@ -1,8 +1,8 @@
 //! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database;
 //! nobody removes one that is listed here.
 
-use super::{BlobHolder, Store, StoreError};
 use super::commit::Tx;
+use super::{BlobHolder, Store, StoreError};
 use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::params;
 use std::collections::BTreeSet;

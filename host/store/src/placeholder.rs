@@ -1,8 +1,8 @@
 //! The one message that may stand for an answer while its turn runs. It is written down before it
 //! is sent, so that a turn that runs again after a crash finds it and never sends a second one.
 
-use super::{Placeholder, Store, StoreError};
 use super::commit::Tx;
+use super::{Placeholder, Store, StoreError};
 use cofferdam_core::id::TurnId;
 use rusqlite::params;
 

@@ -3,8 +3,8 @@
 //! the message ends, so a later turn of the same conversation finds what came before it and nothing
 //! that came after.
 
-use super::{NewRecent, RecentFiles, Store, StoreError};
 use super::commit::Tx;
+use super::{NewRecent, RecentFiles, Store, StoreError};
 use rusqlite::params;
 
 /// Conversations whose last files are remembered, the latest; and none longer than

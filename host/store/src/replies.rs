@@ -1,10 +1,10 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
+use super::commit::Tx;
 use super::{
     NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Store, StoreError, StoredReply, inbox, now_ms,
     outgoing, placeholder, recent,
 };
-use super::commit::Tx;
 use crate::streams::note_place;
 use cofferdam_core::id::TurnId;
 use rusqlite::params;

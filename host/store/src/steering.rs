@@ -2,12 +2,12 @@
 //! turn takes it up, with the line that says so, or a turn of its own answers it when its place in
 //! the order has come.
 
+use super::commit::Tx;
 use super::inbox::update;
 use super::{
     Headers, QueueMode, SteerUpdate, Store, StoreError, TakeUpRequest, TakeUpResult, Update, WhoseTurn,
     history, now_ms, recent,
 };
-use super::commit::Tx;
 use cofferdam_core::id::TurnId;
 use rusqlite::params;
 

@@ -1,9 +1,9 @@
 //! How far a channel has read a stream of events that goes on after a break, and where people were
 //! answered: what was said there while nobody listened is asked for again.
 
+use super::commit::Tx;
 use super::inbox::persist;
 use super::{NewUpdate, PersistResult, Store, StoreError, now_ms};
-use super::commit::Tx;
 use rusqlite::params;
 
 /// Places of a channel that are remembered, the latest.

@@ -3,8 +3,8 @@
 //! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the
 //! same transaction: what runs again after a crash is charged once.
 
-use super::{Store, StoreError, now_ms};
 use super::commit::Tx;
+use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use rusqlite::params;
 

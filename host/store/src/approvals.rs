@@ -134,7 +134,7 @@ impl Store {
     }
 
     /// Approvals of a channel that are over, and whose message may still show choices, oldest
-    /// first; at most [`OPEN_CHOICES_MAX`](super::OPEN_CHOICES_MAX). Those of runs that have ended
+    /// first; at most [`OPEN_CHOICES_MAX`]. Those of runs that have ended
     /// are withdrawn first: nobody waits for them any more.
     pub async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError> {
         let channel = channel.to_owned();

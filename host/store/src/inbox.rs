@@ -101,7 +101,7 @@ impl Store {
     }
 
     /// How often a stranger was told, as far as it is remembered; at most
-    /// [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX).
+    /// [`STRANGER_TOLD_MAX`].
     pub async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
         let (channel, sender) = (channel.to_owned(), sender.to_owned());
         self.write(move |tx| {

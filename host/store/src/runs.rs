@@ -140,7 +140,7 @@ impl Store {
         self.commit_along(move |tx| load_run(tx, &run)).await
     }
 
-    /// The latest runs, at most [`RUNS_LISTED_MAX`](crate::RUNS_LISTED_MAX).
+    /// The latest runs, at most [`RUNS_LISTED_MAX`].
     pub async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
         self.commit_along(|tx| {
             let listed = tx.query_rows(

@@ -94,8 +94,8 @@ impl DatabaseView {
         Ok(Some(Self { connection, version }))
     }
 
-    /// Looks whether [`super::open`] would succeed. Where there is no file, its folder is somebody
-    /// else's business.
+    /// Looks whether [`Store::open`](super::Store::open) would succeed. Where there is no file, its
+    /// folder is somebody else's business.
     ///
     /// # Errors
     /// [`StoreError`].

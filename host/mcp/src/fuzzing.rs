@@ -16,9 +16,10 @@ const LINE_MAX: usize = 4096;
 /// Reads the bytes as a stream of messages and holds what was read against the JSON.
 pub(super) fn messages(data: &[u8]) {
     let pieces = usize::from(data.first().copied().unwrap_or(1)).max(1);
-    let mut lines = LineReader::new(BufReader::with_capacity(pieces, data), LINE_MAX);
+    let mut stream = BufReader::with_capacity(pieces, data);
+    let mut lines = LineReader::new(LINE_MAX);
     let mut expected = whole_lines(data).into_iter();
-    while let Some(line) = lines.next() {
+    while let Some(line) = lines.next(&mut stream).expect("bytes are read") {
         let Some(found) = expected.next() else {
             // What has no end may still be too long.
             assert_eq!(line, InputLine::TooLong);

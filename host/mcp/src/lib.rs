@@ -17,6 +17,7 @@ mod offer;
 mod progress;
 mod server;
 mod stdio;
+mod streams;
 
 pub use attached::ATTACHMENTS_META_KEY;
 pub use lines::LINE_BYTES_MAX;

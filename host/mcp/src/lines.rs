@@ -1,6 +1,6 @@
 //! Lines of a stream, bounded: one that is too long is told of and forgotten, not held.
 
-use std::io::{BufRead, ErrorKind};
+use std::io::{self, BufRead, ErrorKind};
 
 /// The longest line that is taken. It holds 3 MiB of bytes as base64 in JSON several times over.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
@@ -16,31 +16,30 @@ pub(crate) enum InputLine {
     TooLong,
 }
 
-/// Reads lines of a stream.
-pub(crate) struct LineReader<R> {
-    source: R,
+/// Finds the lines of a stream, and keeps what has come of the next one.
+pub(crate) struct LineReader {
     line: Vec<u8>,
     max: usize,
     skipping: bool,
 }
 
-impl<R: BufRead> LineReader<R> {
-    pub(crate) fn new(source: R, max: usize) -> Self {
-        Self { source, line: Vec::new(), max, skipping: false }
+impl LineReader {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { line: Vec::new(), max, skipping: false }
     }
 
-    /// The next line; `None` at the end of the stream, and where it cannot be read any more. What
-    /// has no end of line is none: its writer was cut off.
-    pub(crate) fn next(&mut self) -> Option<InputLine> {
+    /// The next line; `None` at the end of the stream. What has no end of line is none: its writer
+    /// was cut off.
+    ///
+    /// # Errors
+    /// What the stream says; after `WouldBlock` it can go on.
+    pub(crate) fn next(&mut self, source: &mut impl BufRead) -> io::Result<Option<InputLine>> {
         loop {
-            let available = match self.source.fill_buf() {
-                Ok([]) => return None,
+            let available = match source.fill_buf() {
+                Ok([]) => return Ok(None),
                 Ok(available) => available,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    tracing::error!(%error, "standard input cannot be read");
-                    return None;
-                }
+                Err(error) => return Err(error),
             };
             let end = available.iter().position(|byte| *byte == b'\n');
             let taken = &available[..end.unwrap_or(available.len())];
@@ -49,14 +48,14 @@ impl<R: BufRead> LineReader<R> {
             if !self.skipping && !too_long {
                 self.line.extend_from_slice(taken);
             }
-            self.source.consume(used);
+            source.consume(used);
             if too_long {
                 self.line = Vec::new();
                 self.skipping = end.is_none();
-                return Some(InputLine::TooLong);
+                return Ok(Some(InputLine::TooLong));
             }
             if end.is_some() && !std::mem::take(&mut self.skipping) {
-                return Some(InputLine::Whole(self.take_line()));
+                return Ok(Some(InputLine::Whole(self.take_line())));
             }
         }
     }
@@ -78,9 +77,10 @@ mod tests {
     fn check(stream: &[u8], expected: &[Option<&str>]) {
         // However the stream is cut into pieces.
         for piece in 1..=stream.len().max(1) {
-            let mut lines = LineReader::new(BufReader::with_capacity(piece, stream), 4);
+            let mut lines = LineReader::new(4);
+            let mut stream = BufReader::with_capacity(piece, stream);
             let mut found = Vec::new();
-            while let Some(line) = lines.next() {
+            while let Some(line) = lines.next(&mut stream).expect("read") {
                 found.push(match line {
                     InputLine::Whole(line) => Some(String::from_utf8(line).expect("text")),
                     InputLine::TooLong => None,

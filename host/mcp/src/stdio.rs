@@ -1,12 +1,10 @@
 //! One client over standard input and output: a line each message, and nothing else is ever written
 //! there.
-//!
-//! Two threads of their own read and write, so that a client that does neither holds up nobody and
-//! the process can end all the same.
 
 use crate::lines::{InputLine, LINE_BYTES_MAX, LineReader};
 use crate::message::{RefusedMessage, RpcFrame, read};
 use crate::server::McpServer;
+use crate::streams::{Input, Output};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
     ServerJsonRpcMessage,
@@ -14,21 +12,16 @@ use rmcp::model::{
 use rmcp::service::{QuitReason, RoleServer, serve_directly_with_ct};
 use rmcp::transport::Transport;
 use std::collections::{HashSet, VecDeque};
-use std::io::{self, BufReader, Read, Write};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 /// Requests of a client that may be under way; one more is refused.
 pub const REQUESTS_MAX: usize = 256;
 /// Cancelled requests whose ids are not taken again yet: their last words would pass for an answer.
 const CANCELLED_MAX: usize = 1024;
-/// Lines that wait to be looked at. One may be as long as a line may be, so there are few.
-const LINES_AHEAD: usize = 2;
-/// Messages that wait to be written.
-const MESSAGES_AHEAD: usize = 16;
 /// Calls that were cancelled get so long to end.
 const CALLS_END: Duration = Duration::from_secs(3);
 /// A client that does not read gets so long for what is still to be written.
@@ -38,22 +31,21 @@ const WRITING_ENDS: Duration = Duration::from_secs(1);
 /// ends gets 5 s to be answered.
 ///
 /// # Errors
-/// A thread that does not start.
+/// A stream that cannot be waited for; a thread that does not start.
 pub async fn serve_stdio(
     server: McpServer,
-    input: impl Read + Send + 'static,
-    output: impl Write + Send + 'static,
+    input: OwnedFd,
+    output: OwnedFd,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let (lines, coming) = channel(LINES_AHEAD);
-    std::thread::Builder::new().name("stdin".into()).spawn(move || read_lines(input, &lines))?;
-    let (messages, going) = channel(MESSAGES_AHEAD);
-    let (written, all_written) = oneshot::channel();
-    std::thread::Builder::new().name("stdout".into()).spawn(move || {
-        write_lines(output, going);
-        let _ = written.send(());
-    })?;
-    let transport = Stdio { coming, messages: Some(messages), requests: Arc::default(), pending: None };
+    let (output, all_written) = Output::new(output)?;
+    let transport = Stdio {
+        input: Input::new(input)?,
+        lines: LineReader::new(LINE_BYTES_MAX),
+        output: Some(output),
+        requests: Arc::default(),
+        pending: None,
+    };
     let serving = serve_directly_with_ct(server.clone(), transport, None, stop);
     if let Ok(QuitReason::JoinError(error)) = serving.waiting().await {
         tracing::error!(%error, "the server ended");
@@ -63,27 +55,10 @@ pub async fn serve_stdio(
     Ok(())
 }
 
-fn read_lines(input: impl Read, lines: &Sender<InputLine>) {
-    let mut source = LineReader::new(BufReader::with_capacity(64 << 10, input), LINE_BYTES_MAX);
-    while let Some(line) = source.next() {
-        if lines.blocking_send(line).is_err() {
-            return;
-        }
-    }
-}
-
-fn write_lines(mut output: impl Write, mut going: Receiver<Vec<u8>>) {
-    while let Some(line) = going.blocking_recv() {
-        if let Err(error) = output.write_all(&line).and_then(|()| output.flush()) {
-            tracing::debug!(%error, "nobody reads standard output any more");
-            return;
-        }
-    }
-}
-
 struct Stdio {
-    coming: Receiver<InputLine>,
-    messages: Option<Sender<Vec<u8>>>,
+    input: Input,
+    lines: LineReader,
+    output: Option<Output>,
     requests: Arc<Mutex<Requests>>,
     /// An answer that is still to be written: the reader who waits for a message may stop waiting.
     pending: Option<Vec<u8>>,
@@ -172,24 +147,26 @@ impl Transport<RoleServer> for Stdio {
         if let Some(id) = answered {
             self.lock_requests().open.remove(id);
         }
-        let (line, messages) = (line(&message), self.messages.clone());
-        async move {
-            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
-            messages.ok_or_else(closed)?.send(line?).await.map_err(|_| closed())
-        }
+        let (line, output) = (line(&message), self.output.clone());
+        async move { output.ok_or(io::ErrorKind::BrokenPipe)?.put(line?).await }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if self.pending.is_some() {
                 // Cancelled here, nothing is lost; nobody reads, and nothing is to be said.
-                let messages = self.messages.clone()?;
-                let room = messages.reserve().await;
+                let room = self.output.as_ref()?.reserve().await;
                 if let (Ok(room), Some(pending)) = (room, self.pending.take()) {
-                    room.send(pending);
+                    room.put(pending);
                 }
             }
-            let line_read = self.coming.recv().await?;
+            let line_read = match self.input.take(|source| self.lines.next(source)).await {
+                Ok(line_read) => line_read?,
+                Err(error) => {
+                    tracing::error!(%error, "standard input cannot be read");
+                    return None;
+                }
+            };
             match self.accept_line(line_read) {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
@@ -201,7 +178,7 @@ impl Transport<RoleServer> for Stdio {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.messages = None;
+        self.output = None;
         Ok(())
     }
 }

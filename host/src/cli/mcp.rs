@@ -14,6 +14,7 @@ use cofferdam_mcp::{McpServer, ServerParts, serve_stdio};
 use print::Client;
 use std::io::Read;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -67,7 +68,10 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         expires: config.approvals.expires.0,
         sender,
     });
-    let runtime = super::runtime()?;
+    let runtime = match listening {
+        Some(_) => super::runtime()?,
+        None => runtime_of_one_client()?,
+    };
     let served = runtime.block_on(async {
         let stop = cancelled_by_signals()?;
         match listening {
@@ -75,13 +79,24 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
                 super::tell(&format!("MCP at http://{}{}", listening.address()?, http::PATH));
                 listening.serve(server, stop).await?;
             }
-            None => serve_stdio(server, std::io::stdin(), std::io::stdout(), stop).await?,
+            None => {
+                let (input, output) = (std::io::stdin(), std::io::stdout());
+                let (input, output) =
+                    (input.as_fd().try_clone_to_owned()?, output.as_fd().try_clone_to_owned()?);
+                serve_stdio(server, input, output, stop).await?;
+            }
         }
         Ok(Exit::Done)
     });
     // Not waited for: a thread of it may hold a call that does not end.
     runtime.shutdown_background();
     served
+}
+
+/// A runtime for one client, on this thread: what comes is taken up, and what ends is answered, without
+/// another thread that is woken for it. Calls have threads of their own.
+fn runtime_of_one_client() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().max_blocking_threads(8).enable_all().build()
 }
 
 /// The listener, and what the audit calls those who come: all that is known of them.

@@ -11,7 +11,7 @@ mod watch;
 use anyhow::{Context, Result};
 use cofferdam::config::Config;
 use cofferdam::gateway::{Gateway, Role};
-use cofferdam_agent::tools::{CallRequest, follow_calls};
+use cofferdam_agent::tools::{CallRequest, follow_work};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
 use std::collections::BTreeMap;
@@ -167,7 +167,7 @@ impl Bench {
     async fn small_reads(self: &Arc<Self>, count: usize) -> Result<()> {
         let bench = self.clone();
         // As a turn is run.
-        let reads = follow_calls(async move { bench.one_after_the_other(count).await });
+        let reads = follow_work(async move { bench.one_after_the_other(count).await });
         reads.await.map_err(|_| anyhow::anyhow!("it panicked"))?
     }
 
@@ -207,7 +207,7 @@ impl Bench {
         let mut callers = tokio::task::JoinSet::new();
         for caller in 0..64 {
             let bench = self.clone();
-            callers.spawn(follow_calls(async move {
+            callers.spawn(follow_work(async move {
                 for n in 0..count / 64 {
                     bench.read(caller * count + n).await?;
                 }

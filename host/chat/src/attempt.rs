@@ -2,7 +2,7 @@
 //! which brings the gateway down is given up in the end.
 
 use crate::words;
-use cofferdam_agent::tools::follow_calls;
+use cofferdam_agent::tools::follow_work;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{Store, StoreRetry};
@@ -32,7 +32,7 @@ where
         return Some(OutgoingResponse::text(words::gave_up(ATTEMPTS_MAX)));
     }
     // Dropped with this, it ends.
-    let response = follow_calls(work).await.unwrap_or_else(|_| {
+    let response = follow_work(work).await.unwrap_or_else(|_| {
         tracing::error!(%turn, "a turn failed; the panic is told above");
         Some(OutgoingResponse::text(words::BROKEN))
     });

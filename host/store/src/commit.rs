@@ -5,7 +5,7 @@
 //! anything of rides: it is on the disk with the next thing that is settled after it, because the
 //! log is one file that is read up to its first gap.
 
-use super::{FILE_NAME, Store, StoreError, now_ms};
+use super::{FILE_NAME, Store, StoreError, blocking, now_ms};
 use cofferdam_core::standing::STORE;
 use rusqlite::{Connection, OptionalExtension, Params, Row, Transaction, TransactionBehavior, ffi};
 use std::fs::File;
@@ -174,13 +174,13 @@ impl Store {
         Ok(())
     }
 
-    /// Runs work that may block off the async threads.
+    /// Runs work that may block.
     pub(super) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let store = self.clone();
-        tokio::task::spawn_blocking(move || work(&store)).await.unwrap_or(Err(StoreError::Stopped))
+        blocking::run(move || work(&store)).await.unwrap_or(Err(StoreError::Stopped))
     }
 
     /// Runs work in one transaction, and notes whether the store works.

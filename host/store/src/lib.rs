@@ -11,6 +11,7 @@
 
 mod approvals;
 mod attempts;
+pub mod blocking;
 mod commit;
 mod history;
 mod inbox;

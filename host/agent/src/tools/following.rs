@@ -1,42 +1,44 @@
-//! A turn goes on upon the thread of the call that it waited for: two threads fewer are woken for
-//! each call.
+//! A turn goes on upon the thread of the work that it waited for: two threads fewer are woken for
+//! each call, and for each thing that is stored or read.
 //!
 //! A call ends on a call thread, and waking a thread of the runtime for its turn takes longer than
-//! most of what the call does. So [`follow_calls`] has the turn polled by that very thread as soon
+//! most of what the call does. So [`follow_work`] has the turn polled by that very thread as soon
 //! as the call is over. All else that wakes the turn (the network, a timer, a call's progress) has
 //! it polled by the runtime, as any task is: a call that is stuck keeps nobody.
 
 use async_task::Runnable;
+use cofferdam_store::blocking::{self, Poll};
 use futures_util::FutureExt;
 use std::any::Any;
-use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
 use tokio::runtime::Handle;
 
-/// A turn that runs on a call thread besides calls.
-pub(super) type Next = (Handle, Runnable);
-
 thread_local! {
-    /// Set while the end of a call is told: a turn that is woken by that follows on this thread.
-    static ENDING: Cell<bool> = const { Cell::new(false) };
-    static NEXT: RefCell<Option<Next>> = const { RefCell::new(None) };
-    /// Set while a turn runs here: this thread takes the next job as soon as that waits for it.
+    /// Set while a turn runs on a call thread: that takes the next job as soon as the turn waits
+    /// for it.
     static TAKES_NEXT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A future that goes on where its calls end. Ends when this is dropped.
+/// A future that goes on where its calls end, and what it has stored. Ends when this is dropped.
 ///
 /// # Errors
 /// What the future panicked with.
 ///
 /// # Panics
 /// Outside a runtime of tokio.
-pub fn follow_calls<T: Send + 'static>(
+pub fn follow_work<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> impl Future<Output = Result<T, Box<dyn Any + Send>>> + Send {
     let runtime = Handle::current();
-    let schedule = move |task: Runnable| match ENDING.get() && NEXT.with_borrow(Option::is_none) {
-        true => NEXT.set(Some((runtime.clone(), task))),
+    let schedule = move |task: Runnable| match blocking::can_follow() {
+        true => {
+            let runtime = runtime.clone();
+            blocking::follow(Box::new(move || {
+                let _within = runtime.enter();
+                task.run();
+            }));
+        }
         false => drop(runtime.spawn(async { task.run() })),
     };
     let (task, running) = async_task::spawn(AssertUnwindSafe(future).catch_unwind(), schedule);
@@ -44,27 +46,10 @@ pub fn follow_calls<T: Send + 'static>(
     running
 }
 
-/// Tells that a call is over; a turn that waits for it follows on this thread.
-pub(super) fn end_call(tell: impl FnOnce()) {
-    ENDING.set(true);
-    tell();
-    ENDING.set(false);
-}
-
-/// The turn that follows the call which ended last on this thread.
-pub(super) fn take_next() -> Option<Next> {
-    NEXT.take()
-}
-
-/// Runs a turn on this thread until it waits.
-pub(super) fn run((runtime, task): Next) {
-    let _within = runtime.enter();
+/// Polls a turn on this call thread until it waits.
+pub(super) fn poll(next: Poll) {
     TAKES_NEXT.set(true);
-    // Its panics are caught where it is polled; what is left are those of its parts when they are
-    // dropped.
-    if catch_unwind(AssertUnwindSafe(|| task.run())).is_err() {
-        tracing::error!("a turn failed when it ended");
-    }
+    blocking::poll_next(next);
     TAKES_NEXT.set(false);
 }
 
@@ -101,7 +86,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_turn_goes_on_where_its_call_ended_and_calls_from_there() {
         let calls = calls(4);
-        let turn = follow_calls(async move {
+        let turn = follow_work(async move {
             let mut threads = Vec::new();
             for _ in 0..1000 {
                 threads.push((thread_of_call(&calls).await, current().id()));
@@ -115,12 +100,51 @@ mod tests {
         assert!(followed.count() > 500, "{threads:?}");
     }
 
+    async fn thread_of_work() -> ThreadId {
+        blocking::run(|| current().id()).await.expect("it runs")
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_turn_goes_on_where_its_work_ended_and_does_the_next_there_until_it_waits_for_other_things() {
+        let turn = follow_work(async {
+            let mut threads = Vec::new();
+            for _ in 0..1000 {
+                threads.push((thread_of_work().await, current().id()));
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            (threads, current().id(), thread_of_work().await)
+        });
+        let (threads, runtime, off_runtime) = turn.await.expect("no panic");
+        // Work may end before its turn waits for it; then nothing is woken, and nothing follows.
+        let followed: Vec<_> = threads.iter().skip_while(|(work, turn)| work != turn).collect();
+        let there = followed.first().expect("one follows").0;
+        assert!(followed.len() > 500 && followed.iter().all(|two| **two == (there, there)), "{threads:?}");
+        assert!(runtime != there && off_runtime != runtime, "the runtime never blocks");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn work_that_panics_is_told_and_a_turn_that_does_it_fails_alone() {
+        assert!(blocking::run(|| panic!("on its own thread")).await.is_none());
+        let turn = follow_work(async {
+            while thread_of_work().await != current().id() {}
+            blocking::run(|| panic!("on the turn's thread")).await
+        });
+        assert!(turn.await.is_err());
+        // Nobody may block here on the word of that turn.
+        let turn = follow_work(async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            (current().id(), thread_of_work().await)
+        });
+        let (runtime, work) = turn.await.expect("no panic");
+        assert_ne!(runtime, work);
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn what_comes_while_a_call_runs_does_not_wait_for_its_end() {
         let calls = calls(1);
         let (report, reported) = oneshot::channel();
         let (heard, hears) = mpsc::channel();
-        let turn = follow_calls(async move {
+        let turn = follow_work(async move {
             let session = one();
             let call = calls.run(&session, LONG, move |_| {
                 let _ = report.send(());
@@ -140,7 +164,7 @@ mod tests {
     async fn a_panic_is_the_turns_own_and_the_thread_goes_on() {
         let calls = calls(1);
         let turns = calls.clone();
-        let turn = follow_calls(async move {
+        let turn = follow_work(async move {
             thread_of_call(&turns).await;
             panic!("a turn fails");
         });
@@ -151,7 +175,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_turn_that_nobody_wants_any_more_is_dropped() {
         let (held, dropped) = oneshot::channel::<()>();
-        let turn = follow_calls(async move {
+        let turn = follow_work(async move {
             let _held = held;
             std::future::pending::<()>().await;
         });
@@ -191,7 +215,7 @@ mod tests {
             Ok(ends.recv_timeout(LONG).is_ok())
         });
         let in_turn = calls.clone();
-        let turn = follow_calls(async move {
+        let turn = follow_work(async move {
             let session = one();
             let went = in_turn.run(&session, LONG, move |_| {
                 let _ = begin.send(());
@@ -217,7 +241,7 @@ mod tests {
     async fn calls_side_by_side_run_side_by_side() {
         let calls = calls(3);
         all_sleep(&calls).await;
-        let turn = follow_calls(async move {
+        let turn = follow_work(async move {
             // Until it follows: a call may end before its turn waits for it.
             while thread_of_call(&calls).await != current().id() {}
             let session = one();

@@ -17,7 +17,7 @@ pub use call::{CallRequest, Toolbox};
 pub use cofferdam_core::journal::{Journal, JournalState};
 pub use cofferdam_warden::calls::OutputKeeper;
 pub use config::{Config, EXPIRES_MAX};
-pub use following::follow_calls;
+pub use following::follow_work;
 pub use judging::{PermittedCall, RefusedCall};
 pub use reading::{POLICY_BYTES_MAX, read_component, read_policy};
 pub use registry::{Loaded, RegisteredTool, Registry, RegistryError, check_granted};

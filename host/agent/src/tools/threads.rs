@@ -9,6 +9,7 @@ use super::following;
 use super::queue::{AfterJob, JobQueue, QueuedJob, ThreadReport};
 use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_store::blocking;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, AtomicU8, Ordering};
@@ -111,14 +112,14 @@ impl CallThreads {
                     AfterJob::NextOfLost => ThreadReport::Nothing,
                     AfterJob::End => return,
                 };
-                if let Some(turn) = following::take_next() {
+                if let Some(turn) = blocking::take_next() {
                     // Before the turn asks for another call: that may need the share of the one
                     // that is over.
                     if let ThreadReport::Job(session) = &done {
                         queue.finish(session);
                         done = ThreadReport::Turn;
                     }
-                    following::run(turn);
+                    following::poll(turn);
                 }
             }
         })?;
@@ -164,7 +165,7 @@ impl CallThreads {
             if mine.is_abandoned() {
                 return come_back(&lost);
             }
-            following::end_call(|| match result {
+            blocking::end(|| match result {
                 Ok(result) => drop(answer.send(result)),
                 Err(_) => drop(answer),
             });

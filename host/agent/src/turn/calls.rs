@@ -79,7 +79,7 @@ impl Rounds<'_> {
             let (call, tool) = (request.id.clone(), request.tool.clone());
             let of = self.step_calls();
             progress.step(TurnStep::Calling { call: call.clone(), tool, number: number + n, of });
-            // Not tasks of their own: the turn goes on where its last call ended (`follow_calls`).
+            // Not tasks of their own: the turn goes on where its last call ended (`follow_work`).
             running.push(async move {
                 let called = async {
                     match refused {

@@ -4,10 +4,12 @@
 use super::queue::{InboxQuery, LANE_UNITS_MAX, QueueState, SESSIONS_READ_MAX};
 use super::{Arrival, Patience, RunningTurns, Stop, Unit};
 use async_trait::async_trait;
+use cofferdam_agent::tools::follow_work;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::id::SessionId;
 use cofferdam_store::{QueuedUpdate, Store, StoreError};
 use std::collections::HashMap;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -105,7 +107,8 @@ impl SessionQueues {
 
     fn spawn(&self, tasks: &mut JoinSet<()>, session: &SessionId, unit: Unit) -> Id {
         let (worker, session) = (self.worker.clone(), session.clone());
-        tasks.spawn(async move { worker.work(&session, unit).await }).id()
+        let work = follow_work(async move { worker.work(&session, unit).await });
+        tasks.spawn(async move { work.await.unwrap_or_else(|panic| resume_unwind(panic)) }).id()
     }
 
     /// Lets what is under way finish, for a while.

@@ -2,7 +2,7 @@
 //! task of a workflow would. Each is in the audit before anybody sees it, is kept before it is sent
 //! and is sent once under its name.
 
-use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest, SendsMessages, SentNotice};
+use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest, SentNotice};
 use crate::workflows::{ChannelPeople, await_sent, retry_reach};
 use cofferdam_chat::outbound::FileBundle;
 use cofferdam_chat::runs::PrivateChat;
@@ -185,10 +185,9 @@ impl MessageSender {
             |error: AuditError| ToolError::new(ErrorCode::Internal, format!("the audit: {error}"));
         self.audit.append(outcome(message, turn, noted), Durability::Synced).map(drop).map_err(unwritten)
     }
-}
 
-impl SendsMessages for MessageSender {
-    fn speak(&self, message: OperatorMessage, answer: Box<dyn FnOnce(AttachAnswer) + Send>) {
+    /// Has a message sent, and answers once it is out or will not be. Returns at once.
+    pub fn speak(&self, message: OperatorMessage, answer: Box<dyn FnOnce(AttachAnswer) + Send>) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             let said = format!("{SAYING_MAX} messages are on their way already; send it again later");
             return answer(AttachAnswer::Refused { error: ToolError::new(ErrorCode::QuotaExceeded, said) });

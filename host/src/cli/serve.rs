@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::gateway::attaching::{self, AttachServer};
 use crate::gateway::{self, Gateway, PreparePurpose, ReadScope, Role};
 use crate::saying::MessageSender;
-use crate::workflows::{ChannelPeople as Reached, WorkflowService};
+use crate::workflows::{ChannelPeople, WorkflowService};
 use anyhow::bail;
 use channels::{Channels, Renewals};
 use cofferdam_agent::tools::Registry;
@@ -87,6 +87,9 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         presence: watchers.presence.clone(),
         menu: menu(&gateway, runner.memory(), &config.speech),
         runner,
+        let people = ChannelPeople { runs: services.runs.clone(), channels: workflows::channels(config) };
+        let parts = (gateway.warden.outgoing().clone(), audit.clone());
+        let sender = MessageSender::new(people, &store, parts, runtime.handle().clone());
         blobs: gateway.blobs.clone(),
         outgoing: gateway.warden.outgoing().clone(),
         attachments: config.attachments.clone(),
@@ -105,12 +108,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             dir: config.state_dir.join("blobs"),
             bytes_max: config.replies.max_call_bytes.0,
             runtime: runtime.handle().clone(),
-            speaks: Arc::new(MessageSender::new(
-                Reached { runs: services.runs.clone(), channels: workflows::channels(config) },
-                &store,
-                (gateway.warden.outgoing().clone(), audit.clone()),
-                runtime.handle().clone(),
-            )),
+            speak: move |message, answer| sender.speak(message, answer),
         };
         files.serve(listener)?;
     }

@@ -4,7 +4,7 @@
 //!
 //! It is the command `cmd.attachment.add` from outside: the request is found among those that are
 //! being answered, and the files are handed over as a call of another request hands them over. A
-//! message is handed to anyone who [`SendsMessages`], and is waited for beside the next command.
+//! message is handed on, and is waited for beside the next command.
 
 mod asked;
 
@@ -54,14 +54,8 @@ pub struct OperatorMessage {
     pub by: Caller,
 }
 
-/// Sends messages of the operator's.
-pub trait SendsMessages: Send + Sync {
-    /// Has one sent, and answers once it is out or will not be. Returns at once.
-    fn speak(&self, message: OperatorMessage, answer: Box<dyn FnOnce(AttachAnswer) + Send>);
-}
-
-/// Who takes files.
-pub struct AttachServer {
+/// Who takes files, and messages, which it hands to `S`.
+pub struct AttachServer<S> {
     /// Those that are being answered.
     pub requests: Arc<Requests>,
     /// Takes the files.
@@ -76,8 +70,8 @@ pub struct AttachServer {
     pub bytes_max: u64,
     /// Of the runtime.
     pub runtime: Handle,
-    /// Sends messages.
-    pub speaks: Arc<dyn SendsMessages>,
+    /// Has a message sent, and answers once it is out or will not be. Returns at once.
+    pub speak: S,
 }
 
 /// Where the socket is, however long the path of the state folder: an address has 107 bytes.
@@ -115,7 +109,10 @@ pub fn listen(config: &Config) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-impl AttachServer {
+impl<S> AttachServer<S>
+where
+    S: Fn(OperatorMessage, Box<dyn FnOnce(AttachAnswer) + Send>) + Send + 'static,
+{
     /// Serves anyone who connects, on a thread of its own, until the process ends.
     ///
     /// # Errors
@@ -152,7 +149,7 @@ impl AttachServer {
                         Ok(()) => {}
                         Err(error) => tracing::info!(%error, "who has sent a message is gone"),
                     };
-                    self.speaks.speak(message, Box::new(told));
+                    (self.speak)(message, Box::new(told));
                     return Ok(());
                 }
                 Err(error) => Err(error),

@@ -17,7 +17,7 @@ use crate::config::Config;
 use asked::read_head;
 use cofferdam_agent::open_requests::{CallOrigin, Requests};
 use cofferdam_agent::tools::Journal;
-use cofferdam_core::audit::{AttachRecord, CallFacts, Effect, Intent, sha256_hex};
+use cofferdam_core::audit::{CallFacts, Effect, Intent};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{Address, Delivery};
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -257,28 +257,10 @@ fn intent(
 ) -> Intent {
     let names: Vec<&str> = asked.files.iter().map(|file| file.name.as_str()).collect();
     let arguments = json!({ "session": asked.session, "request": asked.request, "files": names });
-    let facts = CallFacts {
-        call,
-        turn: origin.request.clone(),
-        session: origin.session.clone(),
-        caller: Caller { channel: "cli".to_owned(), sender: by.to_owned() },
-        own_workspace: false,
-        tool: COMMAND.to_owned(),
-        component_sha256: None,
-        policy_sha256: None,
-        profile: None,
-        arguments_sha256: sha256_hex(arguments.to_string().as_bytes()),
-        arguments,
-    };
-    Intent { facts, files: addition.effects().into_iter().map(from_outside).collect() }
-}
-
-/// It lies nowhere in the workspace.
-fn from_outside(effect: Effect) -> Effect {
-    match effect {
-        Effect::Attached(attached) => Effect::Attached(AttachRecord { path: None, ..attached }),
-        other => other,
-    }
+    let by = Caller { channel: "cli".to_owned(), sender: by.to_owned() };
+    let facts = CallFacts::new(call, origin.request.clone(), by, COMMAND, arguments);
+    let facts = CallFacts { session: origin.session.clone(), ..facts };
+    Intent { facts, files: addition.effects().into_iter().map(Effect::without_path).collect() }
 }
 
 /// Answers, unless the other side takes nothing.

@@ -23,12 +23,7 @@ pub(super) fn about(run: &PreparedRun) -> Workflow {
         run: run.id.clone(),
         workflow: run.plan.workflow().id.clone(),
         file_sha256: run.file_sha256.clone(),
-        state: None,
-        by: None,
-        task: None,
-        attachments: None,
-        to: None,
-        text_sha256: None,
+        ..Workflow::default()
     }
 }
 

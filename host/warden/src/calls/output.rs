@@ -6,7 +6,7 @@ use super::Warden;
 use super::publication::Publication;
 use super::record::{CallRecord, CountedAs};
 use crate::publish::{BudgetStop, CallBudget, PlannedChange, Workspace};
-use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
+use cofferdam_core::audit::{CallFacts, VerdictKind};
 use cofferdam_core::host_call::{Contents, Disposition};
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::ByteSize;
@@ -138,17 +138,7 @@ fn old_outputs(workspace: &Workspace, spared: &str) -> Vec<String> {
 
 fn facts(output: &OutputKeeper, path: &str, own_workspace: bool) -> CallFacts {
     let arguments: Value = json!({ "call": output.call, "tool": one_line(&output.tool, 80), "path": path });
-    CallFacts {
-        call: output.call.output(),
-        turn: output.turn.clone(),
-        session: output.session.clone(),
-        own_workspace,
-        caller: output.caller.clone(),
-        tool: DOING.into(),
-        component_sha256: None,
-        policy_sha256: None,
-        profile: None,
-        arguments_sha256: sha256_hex(arguments.to_string().as_bytes()),
-        arguments,
-    }
+    let (call, turn, caller) = (output.call.output(), output.turn.clone(), output.caller.clone());
+    let facts = CallFacts::new(call, turn, caller, DOING, arguments);
+    CallFacts { session: output.session.clone(), own_workspace, ..facts }
 }

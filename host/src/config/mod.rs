@@ -14,6 +14,7 @@ mod workflows;
 
 pub use error::ConfigError;
 pub use flags::Flags;
+pub use keys::is_reloadable;
 pub use network::SecretSource;
 pub use settings::{Setting, SettingOrigin};
 

@@ -188,10 +188,10 @@ mod tests {
         let to = Address { session: session.map(Into::into), request: request.map(Into::into) };
         let found = requests.resolve(&ann, &to);
         match expected {
-            Ok(id) => assert_eq!(found, Ok(TurnId::new(id)), "{reach} {to:?}"),
+            Ok(id) => assert_eq!(found, Ok(TurnId::new(id)), "{reach:?} {to:?}"),
             Err(part) => {
                 let said = found.expect_err("rejected").to_string();
-                assert!(said.contains(part), "{reach} {to:?}: {said}");
+                assert!(said.contains(part), "{reach:?} {to:?}: {said}");
             }
         }
     }

@@ -11,10 +11,10 @@ use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, NewPart, QueuedUpdate, ReplyPlace, StoredReply};
+use cofferdam_store::{AnswerTo, NewPart, QueuedUpdate, ReplyPlace, StoredReply, WaitReply};
 use cofferdam_warden::attachments::{Attachments, SentFile};
 use cofferdam_warden::messaging::Messaging;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub trait Messenger: Send + Sync {
     /// [`UnreachableReason`].
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason>;
 
-    /// Fetches files that somebody has sent on this channel, as [`files_of_run`] has them.
+    /// Fetches files that somebody has sent on this channel, as [`wait_reply`] has them.
     async fn fetch(&self, files: &str) -> Attachments;
 
     /// A message is in the inbox that no platform has brought: has it worked on.
@@ -292,12 +292,24 @@ impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
     }
 }
 
-/// What somebody has replied, as a run is told: `files` are told by name and type.
-pub fn reply_of_run(from: &Caller, text: &str, message: &str, files: &[Value]) -> String {
-    json!({ "text": text, "from": from.to_string(), "messageId": message, "files": files }).to_string()
-}
-
-/// The files of a reply, by which their bytes are fetched; none where it has none.
-pub fn files_of_run<F: SentFile>(files: &[F]) -> Option<String> {
-    (!files.is_empty()).then(|| serde_json::to_string(files).expect("plain data"))
+/// What somebody has replied to a message of the bot, for a run that may wait for that; both messages
+/// by id and text. The run is told of `files` by name, type and size.
+pub fn wait_reply<F: SentFile>(
+    from: &Caller,
+    (own, text): (&str, &str),
+    (replied, replied_text): (String, &str),
+    files: &[F],
+) -> WaitReply {
+    let file = |file: &F| {
+        let declared = file.declaration();
+        json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
+    };
+    let told: Vec<_> = files.iter().map(file).collect();
+    let reply = json!({ "text": text, "from": from.to_string(), "messageId": own, "files": told });
+    WaitReply {
+        message: replied,
+        text: replied_text.to_owned(),
+        reply: reply.to_string(),
+        files: (!files.is_empty()).then(|| serde_json::to_string(files).expect("plain data")),
+    }
 }

@@ -3,9 +3,8 @@
 
 pub use crate::handler::ResumedTurn;
 
-use crate::handler::{ChannelServices, IntakeState, fetch_files, hand_on, incoming};
+use crate::handler::{ChannelServices, IntakeState, PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
-use crate::people::AdmitsPeople;
 use crate::session_queue::{Arrival, TurnSlot};
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
@@ -180,7 +179,7 @@ impl Runs {
     }
 
     /// The channel is up, and sends what it is handed.
-    pub(crate) fn is_up<C: AdmitsPeople>(
+    pub(crate) fn is_up<C: PlatformChannel>(
         &self,
         channels: watch::Receiver<Arc<C>>,
         arrivals: mpsc::Sender<Arrival>,
@@ -199,7 +198,7 @@ struct ReachableChannel<C> {
     arrivals: mpsc::Sender<Arrival>,
 }
 
-impl<C: AdmitsPeople> ReachableChannel<C> {
+impl<C: PlatformChannel> ReachableChannel<C> {
     fn current(&self) -> Arc<C> {
         self.channels.borrow().clone()
     }
@@ -229,13 +228,13 @@ fn slot(base: &ChannelServices) -> Arc<TurnSlot> {
 }
 
 #[async_trait]
-impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
+impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
     fn channel(&self) -> String {
         self.current().base().channel.clone()
     }
 
     fn is_served(&self, person: &str) -> bool {
-        person.parse().is_ok_and(|person| self.current().door().is_allowed(person))
+        person.parse().is_ok_and(|person| self.current().base().door.is_allowed(person))
     }
 
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason> {

@@ -209,7 +209,7 @@ pub(super) async fn judge_message(bot: &DiscordBot, value: &Value) -> Option<Acc
         }
         SenderReply::Tell => {
             let (sender, target) = ((message.author.id, &*message.author.name), ReplyTarget::new(&message));
-            let stranger = bot.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
+            let stranger = bot.base.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
             Some(update(id, None, String::new(), UpdateFate::Stranger(stranger)).into())
         }
         SenderReply::Serve if !is_for_us(&message, &rules) => {

@@ -210,7 +210,7 @@ async fn judge_update(bot: &TelegramBot, update: Update, raw: &str) -> NewUpdate
         (None, None) => return ignored("no message", None),
     };
     let chat = Some(message.chat.id);
-    match admit(&message, &rules.allowed, rules.group(&message).members) {
+    match admit(&message, &rules.people.allowed, rules.group(&message).members) {
         SenderReply::Ignore(why) => ignored(why, chat),
         // They were told when they wrote it.
         SenderReply::Tell(_) if edited => ignored("an edit of a stranger", chat),

@@ -3,7 +3,8 @@
 
 use super::MenuEntry;
 use crate::approvals::Rules;
-use crate::handler::{Channel, ChannelServices};
+use crate::handler::{ChannelServices, PlatformChannel};
+use crate::people::ConfiguredPeople;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
 use cofferdam_warden::attachments::{self, outgoing::Outgoing};
@@ -36,20 +37,8 @@ pub struct Renewal<C> {
     pub in_force: oneshot::Sender<()>,
 }
 
-/// A channel that can go on under another configuration.
-pub trait Renewable: Channel {
-    /// Its section.
-    type Config: Send;
-
-    /// The same one under another configuration.
-    fn renew(&self, renewed: RenewedSettings<Self::Config>) -> Self;
-
-    /// Has the platform show these commands. Best effort.
-    fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) -> impl Future<Output = ()> + Send;
-}
-
 /// Brings configurations into force for as long as they come.
-pub async fn renew<C: Renewable>(
+pub async fn renew<C: PlatformChannel>(
     channels: watch::Sender<Arc<C>>,
     mut renewals: mpsc::Receiver<Renewal<C::Config>>,
 ) {
@@ -67,14 +56,20 @@ pub async fn renew<C: Renewable>(
 }
 
 impl ChannelServices {
-    /// The same under another configuration; `approvers` are its own.
+    /// The same under another configuration; `approvers` and `people` are its own.
     #[must_use]
-    pub fn renew<C>(&self, renewed: &RenewedSettings<C>, approvers: &[i64]) -> Self {
+    pub fn renew<C>(
+        &self,
+        renewed: &RenewedSettings<C>,
+        approvers: &[i64],
+        people: ConfiguredPeople,
+    ) -> Self {
         Self {
             runner: renewed.runner.clone(),
             approvals: self.approvals.renewed(Rules::new(approvers, &renewed.approvals)),
             limits: renewed.attachments.clone(),
             outgoing: renewed.outgoing.clone(),
+            door: self.door.with_people(people),
             ..self.clone()
         }
     }

@@ -57,6 +57,7 @@ pub(super) type Bots = watch::Receiver<Arc<DiscordBot>>;
 pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
     ConfiguredPeople {
         users: config.allowed_users.iter().copied().collect(),
+        approvers: config.approvers.clone(),
         pairing: config.pairing.then_some(config.pairing_expires),
         groups: Groups { named: config.guilds.clone(), others: config.other_guilds },
     }

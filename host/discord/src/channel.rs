@@ -143,10 +143,9 @@ impl PlatformChannel for DiscordBot {
         Ok((target, Some(place)))
     }
 
-    fn renew(&self, renewed: RenewedSettings<Config>) -> Self {
-        let people = configured_people(&renewed.config);
-        let base = self.base.renew(&renewed, &renewed.config.approvers, people);
-        Self { base, menu: Arc::new(renewed.menu), ..self.clone() }
+    fn renew(&self, config: &Config, renewed: &RenewedSettings) -> Self {
+        let base = self.base.renew(renewed, configured_people(config));
+        Self { base, menu: Arc::new(renewed.menu.clone()), ..self.clone() }
     }
 
     async fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) {

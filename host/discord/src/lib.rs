@@ -178,7 +178,7 @@ fn bot(
         client(reach, AGENT).build().map_err(|error| ServeError::Client(error.without_url().to_string()))?;
     // In the store another bot's messages never meet this one's.
     let channel = format!("{CHANNEL}-{}", me.id);
-    let people = (&*config.approvers, configured_people(&config));
+    let people = configured_people(&config);
     Ok(DiscordBot {
         base: services.base((CHANNEL, channel), soon, people, config.timing.albums),
         api,

@@ -130,10 +130,8 @@ impl PlatformChannel for TelegramBot {
         Ok((ReplyTarget::in_chat(person), None))
     }
 
-    fn renew(&self, renewed: RenewedSettings<Config>) -> Self {
-        let people = configured_people(&renewed.config);
-        let base = self.base.renew(&renewed, &renewed.config.approvers, people);
-        Self { base, ..self.clone() }
+    fn renew(&self, config: &Config, renewed: &RenewedSettings) -> Self {
+        Self { base: self.base.renew(renewed, configured_people(config)), ..self.clone() }
     }
 
     async fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) {

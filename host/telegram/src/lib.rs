@@ -181,7 +181,7 @@ fn bot(
     soon: CancellationToken,
 ) -> TelegramBot {
     let TelegramService { config, services, .. } = service;
-    let people = (&*config.approvers, configured_people(&config));
+    let people = configured_people(&config);
     let base = services.base((CHANNEL, channel_of(&me)), soon, people, config.timing.albums);
     let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
     TelegramBot { base, api, presence: services.presence, moves, timing: config.timing, me, answers }

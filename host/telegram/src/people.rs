@@ -19,6 +19,7 @@ const PLATFORM: Platform = Platform { name: "Telegram", section: "channels.teleg
 pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
     ConfiguredPeople {
         users: config.allowed_users.iter().copied().collect(),
+        approvers: config.approvers.clone(),
         pairing: config.pairing.then_some(config.pairing_expires),
         groups: Groups { named: config.groups.clone(), others: config.other_groups },
     }

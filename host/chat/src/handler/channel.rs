@@ -117,7 +117,7 @@ pub trait PlatformChannel: Channel {
     ) -> impl Future<Output = Result<(Self::Target, Option<ReplyPlace>), UnreachableReason>> + Send;
 
     /// The same one under another configuration.
-    fn renew(&self, renewed: RenewedSettings<Self::Config>) -> Self;
+    fn renew(&self, config: &Self::Config, renewed: &RenewedSettings) -> Self;
 
     /// Has the platform show these commands. Best effort.
     fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) -> impl Future<Output = ()> + Send;

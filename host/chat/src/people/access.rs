@@ -22,10 +22,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const TOLD_AGE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// What a configuration says of people.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ConfiguredPeople {
     /// Those who are served.
     pub users: BTreeSet<i64>,
+    /// Those of them who may approve calls; empty: the person who asked for the call.
+    pub approvers: Vec<i64>,
     /// How long a code is good; absent where strangers get none.
     pub pairing: Option<TimeSpan>,
     /// What holds in groups.
@@ -47,7 +49,7 @@ pub struct AccessControl {
 impl AccessControl {
     /// As a configuration has it.
     pub fn new(named: ConfiguredPeople, guests: PairedPeople, names: PeopleNames) -> Self {
-        let ConfiguredPeople { users: configured, pairing, groups } = named;
+        let ConfiguredPeople { users: configured, pairing, groups, .. } = named;
         Self { configured, pairing, guests, groups: Arc::new(groups), names }
     }
 

@@ -77,12 +77,12 @@ impl Services {
         &self,
         (name, channel): (&'static str, String),
         soon: CancellationToken,
-        (approvers, people): (&[i64], ConfiguredPeople),
+        people: ConfiguredPeople,
         albums: AlbumWindow,
     ) -> ChannelServices {
         let stop = Stop { soon, now: CancellationToken::new() };
         let store_retry = StoreRetry::new(stop.soon.clone(), note_next_within);
-        let rules = Rules::new(approvers, &self.approvals);
+        let rules = Rules::new(&people.approvers, &self.approvals);
         let approvals = ApprovalService::new(
             self.store.clone(),
             (store_retry.clone(), stop.clone()),

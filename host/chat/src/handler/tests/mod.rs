@@ -8,7 +8,7 @@ mod recent;
 use super::*;
 use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing, NotShown};
 use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
-use crate::people::{AccessControl, ConfiguredPeople, Groups, PairedPeople, PeopleNames};
+use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, PeopleNames};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, Unit};
 use crate::{Activity, LiveStatus, StatusDelays, StatusText, TurnDisplay};
@@ -392,7 +392,7 @@ impl World {
             voice: Voice::default(),
             runs: Runs::default(),
             door: AccessControl::new(
-                ConfiguredPeople { users: BTreeSet::new(), pairing: None, groups: Groups::default() },
+                ConfiguredPeople::default(),
                 PairedPeople::new(People::new(self.dir.path()), "paper"),
                 PeopleNames::default(),
             ),

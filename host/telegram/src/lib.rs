@@ -43,7 +43,6 @@ mod presses;
 mod probe;
 mod rules;
 mod send;
-mod start;
 mod token;
 mod upload;
 mod wire;
@@ -58,7 +57,7 @@ use bot::{BotUser, Bots, GroupPrivacy, TelegramBot};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::Arrival;
-use cofferdam_chat::setup::{self, Renewal, run};
+use cofferdam_chat::setup::{self, Renewal, run, wait_for};
 use cofferdam_store::StoreError;
 use failure::ApiFailure;
 use moves::Moves;
@@ -66,8 +65,8 @@ use pace::Pace;
 use people::{CHANNEL, configured_people};
 use poll::poll;
 use presses::ANSWERS_AT_ONCE_MAX;
-use start::fetch_account;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -160,6 +159,18 @@ async fn open(
     let Some(me) = fetch_account(&api, stop).await.map_err(ended)? else { return Ok(None) };
     let moves = Moves::new(service.services.store.load_moves(&channel_of(&me)).await?);
     Ok(Some(Arc::new(bot(service, api, (me, moves), soon))))
+}
+
+/// The bot's account, which is asked for before anything else; waits for a network that is down.
+/// `None` on `stop`.
+async fn fetch_account(api: &TelegramApi, stop: &CancellationToken) -> Result<Option<BotUser>, ApiFailure> {
+    let asks_for = |failure: &ApiFailure| match failure {
+        ApiFailure::Unauthorized(_) => None,
+        ApiFailure::TooMany(asked) => Some(*asked),
+        _ => Some(Duration::ZERO),
+    };
+    let pauses = (Duration::from_millis(500), Duration::from_secs(10));
+    wait_for("Telegram", pauses, stop, || BotUser::ask(api), asks_for).await
 }
 
 fn poll_error(failure: ApiFailure, place: &str) -> ServeError {

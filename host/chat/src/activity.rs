@@ -4,8 +4,9 @@
 
 use crate::session_queue::TurnSlot;
 use cofferdam_core::id::SessionId;
+use cofferdam_core::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -124,7 +125,7 @@ impl ArrivingAlbums {
     }
 
     fn signs(&self) -> MutexGuard<'_, HashMap<SessionId, WorkingTurn>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -9,13 +9,14 @@ use crate::session_queue::{Arrival, TurnSlot};
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::lock::lock;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{AnswerTo, NewPart, QueuedUpdate, ReplyPlace, StoredReply, WaitReply};
 use cofferdam_warden::attachments::{Attachments, SentFile};
 use cofferdam_warden::messaging::Messaging;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -188,7 +189,7 @@ impl Runs {
     }
 
     fn lock_known(&self) -> MutexGuard<'_, ReachableChannels> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::lines::{InputLine, LINE_BYTES_MAX, LineReader};
 use crate::message::{RefusedMessage, RpcFrame, read};
 use crate::server::McpServer;
+use cofferdam_core::lock::lock;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
     ServerJsonRpcMessage,
@@ -15,7 +16,7 @@ use rmcp::service::{QuitReason, RoleServer, serve_directly_with_ct};
 use rmcp::transport::Transport;
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, BufReader, Read, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
@@ -121,10 +122,6 @@ impl Requests {
 }
 
 impl Stdio {
-    fn lock_requests(&self) -> std::sync::MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The message in a line, or its answer.
     fn accept_line(&self, line: InputLine) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
         let bytes = match line {
@@ -141,14 +138,14 @@ impl Stdio {
         };
         match &message {
             JsonRpcMessage::Request(request) => {
-                let begun = self.lock_requests().begin(&request.id);
+                let begun = lock(&self.requests).begin(&request.id);
                 begun.map_err(|error| RefusedMessage::new(Some(request.id.clone()), error))?;
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.lock_requests().cancel(id);
+                    lock(&self.requests).cancel(id);
                 }
             }
             _ => {}
@@ -170,7 +167,7 @@ impl Transport<RoleServer> for Stdio {
             _ => None,
         };
         if let Some(id) = answered {
-            self.lock_requests().open.remove(id);
+            lock(&self.requests).open.remove(id);
         }
         let (line, messages) = (line(&message), self.messages.clone());
         async move {

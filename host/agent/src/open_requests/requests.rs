@@ -3,11 +3,12 @@
 
 use super::CallScope;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::lock::lock;
 use cofferdam_core::message::Address;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The requests that are being answered, each from its turn's begin to its end.
 #[derive(Debug, Default)]
@@ -159,11 +160,6 @@ impl Drop for OpenGuard {
         self.requests.open().remove(&self.request);
         *lock(&self.entry.state) = RequestState::Ended;
     }
-}
-
-/// What a panic leaves behind is as sound as what it found.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@
 //!
 //! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
 
+#[path = "nested.rs"]
+mod nested;
 #[path = "runner.rs"]
 mod runner;
 
+use nested::{cargo, sha256, target_dir, watch};
 use runner::{RUNNER, runnable};
-use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,7 +33,7 @@ fn main() {
     let worker =
         PathBuf::from(env::var_os("DEP_COFFERDAM_WORKER_PROGRAM").expect("the warden's build tells it"));
     let tools = policy_names(&root.join("policies/tools"));
-    let built = build_guests(&root, &target_dir(&out));
+    let built = build_guests(&root, &target_dir(&out, "guests"));
     let mut code = String::from(
         "/// Builtin components by tool.\npub(super) static COMPONENTS: &[(&str, cofferdam_warden::sandbox::Embedded)] = &[\n",
     );
@@ -43,7 +45,9 @@ fn main() {
         fs::copy(&file, copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", file.display()));
     }
     println!("cargo::rerun-if-env-changed={RUNNER}");
-    println!("cargo::rerun-if-changed={}", host.join("runner.rs").display());
+    for shared in ["runner.rs", "nested.rs"] {
+        watch(&host.join(shared));
+    }
     let made = runnable(&worker, env::var_os(RUNNER)).arg("embed").args(&copies).status();
     assert!(made.is_ok_and(|made| made.success()), "the guests do not compile; see the message above");
     for (tool, copy) in tools.iter().zip(&copies) {
@@ -76,10 +80,6 @@ fn main() {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
 /// Everything that an author's crate needs of the SDK: its sources with the contract, and the
@@ -115,17 +115,6 @@ fn collect(path: &Path, name: &str, files: &mut Vec<(String, PathBuf)>) {
     }
 }
 
-/// Every file below, because cargo watches folders by their own time alone.
-fn watch(path: &Path) {
-    println!("cargo::rerun-if-changed={}", path.display());
-    let Ok(entries) = fs::read_dir(path) else { return };
-    for entry in entries.flatten() {
-        if entry.file_name() != "target" {
-            watch(&entry.path());
-        }
-    }
-}
-
 fn policy_names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("cannot list {}: {e}", dir.display()));
     let mut names: Vec<String> = entries
@@ -134,46 +123,6 @@ fn policy_names(dir: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-/// `target/guests`, found from `target/<profile>/build/<crate>/out` or
-/// `target/<triple>/<profile>/…`: shared by all profiles and targets.
-fn target_dir(out: &Path) -> PathBuf {
-    let profile =
-        out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent);
-    let mut target = profile.and_then(Path::parent).unwrap_or(out);
-    if target.file_name().is_some_and(|folder| folder == env::var_os("TARGET").expect("cargo sets it")) {
-        target = target.parent().unwrap_or(target);
-    }
-    target.join("guests")
-}
-
-/// What the outer build was told (flags, wrappers, its own target folder) is not for another one.
-fn cargo(dir: &Path) -> Command {
-    let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
-    for (name, _) in env::vars_os() {
-        let name = name.to_string_lossy().into_owned();
-        let outer =
-            name.starts_with("CARGO_FEATURE_") || name.starts_with("CARGO_CFG_") || name.starts_with("DEP_");
-        let flags = [
-            "CARGO_ENCODED_RUSTFLAGS",
-            "RUSTFLAGS",
-            "RUSTC_WRAPPER",
-            "RUSTC_WORKSPACE_WRAPPER",
-            "CARGO_BUILD_TARGET",
-            "RUSTC",
-            // The outer cargo's tokens: the test guests' build script holds one while it waits for
-            // this one, and a processor would lie idle.
-            "CARGO_MAKEFLAGS",
-            "MAKEFLAGS",
-            "MFLAGS",
-        ];
-        if outer || flags.contains(&name.as_str()) {
-            cargo.env_remove(&name);
-        }
-    }
-    cargo.current_dir(dir);
-    cargo
 }
 
 fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {

@@ -2,13 +2,11 @@
 //! task of a workflow would. Each is in the audit before anybody sees it, is kept before it is sent
 //! and is sent once under its name.
 
-use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest, SendsMessages, SentNotice};
+use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest, SentNotice};
 use crate::workflows::{ChannelPeople, await_sent, retry_reach};
 use cofferdam_chat::outbound::FileBundle;
 use cofferdam_chat::runs::PrivateChat;
-use cofferdam_core::audit::{
-    AttachRecord, AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind, sha256_hex,
-};
+use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind, sha256_hex};
 use cofferdam_core::id::Caller;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingResponse;
@@ -185,10 +183,9 @@ impl MessageSender {
             |error: AuditError| ToolError::new(ErrorCode::Internal, format!("the audit: {error}"));
         self.audit.append(outcome(message, turn, noted), Durability::Synced).map(drop).map_err(unwritten)
     }
-}
 
-impl SendsMessages for MessageSender {
-    fn speak(&self, message: OperatorMessage, answer: Box<dyn FnOnce(AttachAnswer) + Send>) {
+    /// Has a message sent, and answers once it is out or will not be. Returns at once.
+    pub fn speak(&self, message: OperatorMessage, answer: Box<dyn FnOnce(AttachAnswer) + Send>) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             let said = format!("{SAYING_MAX} messages are on their way already; send it again later");
             return answer(AttachAnswer::Refused { error: ToolError::new(ErrorCode::QuotaExceeded, said) });
@@ -240,31 +237,14 @@ fn outcome(message: &OperatorMessage, turn: &TurnId, noted: MessageState<'_>) ->
     let OperatorMessage { say, text, by, .. } = message;
     let words = json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) });
     let arguments = json!({ "to": one_line(&say.to, 80), "text": words, "key": say.key });
-    let facts = CallFacts {
-        call: turn.call(0),
-        turn: turn.clone(),
-        session: None,
-        caller: by.clone(),
-        own_workspace: false,
-        tool: COMMAND.to_owned(),
-        component_sha256: None,
-        policy_sha256: None,
-        profile: None,
-        arguments_sha256: sha256_hex(arguments.to_string().as_bytes()),
-        arguments,
-    };
+    let facts = CallFacts::new(turn.call(0), turn.clone(), by.clone(), COMMAND, arguments);
     let verdict = if noted.refused.is_some() { VerdictKind::Deny } else { VerdictKind::Permit };
-    let without_path = |effect| match effect {
-        // It lies nowhere in the workspace.
-        Effect::Attached(attached) => Effect::Attached(AttachRecord { path: None, ..attached }),
-        other => other,
-    };
     AuditEvent::Outcome(CallOutcome {
         facts,
         verdict,
         reason: noted.refused.map(|error| error.message.clone()),
         code: noted.refused.map(|error| error.code),
-        files: noted.files.into_iter().map(without_path).collect(),
+        files: noted.files.into_iter().map(Effect::without_path).collect(),
         intent: None,
         reconciled: false,
         duration_us: u64::try_from(noted.began.elapsed().as_micros()).unwrap_or(u64::MAX),

@@ -9,7 +9,7 @@ use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::Limits;
 use cofferdam_policy::{
-    ArgumentClass, JudgedCall, PathUse, PolicyProblem, PolicySet, Safety, Spelled, ToolPolicy, Verdict, judge,
+    ArgumentClass, JudgedCall, PathUse, PolicyProblem, PolicySet, Safety, ToolPolicy, Verdict, judge,
 };
 use cofferdam_review::diff::{Direction, diff, widens};
 use cofferdam_review::explain::explain;

@@ -3,10 +3,10 @@
 //! that still arrives before its turn runs.
 
 use crate::session_queue::TurnSlot;
-use async_trait::async_trait;
 use cofferdam_core::id::SessionId;
+use cofferdam_core::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -19,12 +19,13 @@ const SENDING_PATIENCE: Duration = Duration::from_secs(2);
 /// The end waits so long for a request that is under way.
 const END_MAX: Duration = Duration::from_secs(1);
 
-/// How a channel shows that something goes on, such as "typing…".
-#[async_trait]
-pub trait ActivityIndicator: Send + Sync + 'static {
-    /// Shows it once; failures are of no consequence. Returns the pause that the platform asks for,
-    /// or none.
-    async fn show(&self) -> Duration;
+/// What goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// An answer is worked on, or a text is sent.
+    Typing,
+    /// Files are sent.
+    Uploading,
 }
 
 /// A sign that is shown while this lives, or until it is ended.
@@ -34,24 +35,21 @@ pub struct ShownActivity {
 }
 
 impl ShownActivity {
-    /// Begins to show that a turn is worked on, but while it waits for a person.
-    pub fn begin_turn(sign: impl ActivityIndicator, slot: Arc<TurnSlot>) -> Self {
-        Self::begin(Duration::ZERO, sign, Some(slot))
-    }
-
-    /// Shows that a message is on its way, once that takes long.
-    pub fn begin_sending(sign: impl ActivityIndicator) -> Self {
-        Self::begin(SENDING_PATIENCE, sign, None)
-    }
-
-    fn begin(first: Duration, sign: impl ActivityIndicator, slot: Option<Arc<TurnSlot>>) -> Self {
+    /// Begins to show by `sign` that a turn is worked on, but while it waits for a person; without a
+    /// turn, that a message is on its way, once that takes long. `sign` shows it once and says what
+    /// pause the platform asks for.
+    pub fn begin<F>(slot: Option<Arc<TurnSlot>>, sign: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Duration> + Send,
+    {
+        let first = if slot.is_some() { Duration::ZERO } else { SENDING_PATIENCE };
         let end = CancellationToken::new();
         let ended = end.clone();
         let task = tokio::spawn(async move {
             let show = || async {
                 match slot.as_ref().is_some_and(|slot| slot.is_left()) {
                     true => Duration::ZERO,
-                    false => sign.show().await,
+                    false => sign().await,
                 }
             };
             // Even a timer of no time takes a millisecond.
@@ -127,7 +125,7 @@ impl ArrivingAlbums {
     }
 
     fn signs(&self) -> MutexGuard<'_, HashMap<SessionId, WorkingTurn>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

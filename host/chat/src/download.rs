@@ -1,10 +1,12 @@
 //! Fetching one file from a platform: a few attempts with pauses, within the limits, and why it
 //! cannot be had in words for its sender. How it is asked for is the channel's.
 
-use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_warden::attachments::{Download, IntakeResult};
+use futures_util::{Stream, StreamExt};
+use std::ops::ControlFlow::{self, Break, Continue};
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -62,42 +64,40 @@ pub fn retry(why: Unavailable) -> RetryAdvice {
     RetryAdvice::Again(why, None)
 }
 
-/// Where one file is asked for.
-#[async_trait]
-pub trait DownloadSource: Send {
-    /// Brings it, or what is missing of it.
-    async fn bring(&mut self, item: &mut Download) -> Result<(), RetryAdvice>;
+/// The attempts at one file.
+pub struct Attempts {
+    made: u32,
+    backoff: Backoff,
 }
 
-/// Fetches a file and ends its download.
-pub async fn fetch(mut source: impl DownloadSource, mut item: Download) -> IntakeResult {
-    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
-    let mut attempt = 1;
-    let why = loop {
-        let (why, pause) = match source.bring(&mut item).await {
-            Ok(()) => return item.finish(),
-            Err(RetryAdvice::Final(why)) => break why,
-            Err(RetryAdvice::Again(why, pause)) => (why, pause),
+impl Default for Attempts {
+    fn default() -> Self {
+        Self { made: 0, backoff: Backoff::new(Duration::from_millis(500), Duration::from_secs(5)) }
+    }
+}
+
+impl Attempts {
+    /// Ends the download after an attempt, or hands it back for the next one once its pause is over.
+    pub async fn settle(
+        &mut self,
+        item: Download,
+        brought: Result<(), RetryAdvice>,
+    ) -> ControlFlow<IntakeResult, Download> {
+        self.made += 1;
+        let why = match brought {
+            Ok(()) => return Break(item.finish()),
+            Err(RetryAdvice::Again(why, pause))
+                if self.made < ATTEMPTS_MAX && pause.is_none_or(|pause| pause <= ASKED_PAUSE_MAX) =>
+            {
+                tracing::debug!(%why, attempt = self.made, "a download is tried again");
+                tokio::time::sleep(self.backoff.pause().max(pause.unwrap_or_default())).await;
+                return Continue(item);
+            }
+            Err(RetryAdvice::Final(why) | RetryAdvice::Again(why, _)) => why,
         };
-        if attempt == ATTEMPTS_MAX || pause.is_some_and(|pause| pause > ASKED_PAUSE_MAX) {
-            break why;
-        }
-        tracing::debug!(%why, attempt, "a download is tried again");
-        attempt += 1;
-        tokio::time::sleep(backoff.pause().max(pause.unwrap_or_default())).await;
-    };
-    tracing::info!(%why, "an attachment is unavailable");
-    item.fail(&why.to_string())
-}
-
-/// The body of an answer, piece by piece.
-#[async_trait]
-pub trait DownloadBody: Send {
-    /// A piece of it.
-    type Piece: AsRef<[u8]> + Send;
-
-    /// The next one; `None` at the end.
-    async fn next(&mut self) -> Result<Option<Self::Piece>, RetryAdvice>;
+        tracing::info!(%why, "an attachment is unavailable");
+        Break(item.fail(&why.to_string()))
+    }
 }
 
 /// When a download of so many bytes is given up.
@@ -110,17 +110,17 @@ pub fn deadline_for(bytes: u64) -> Instant {
 ///
 /// # Errors
 /// [`RetryAdvice`]
-pub async fn read_body(
-    body: &mut impl DownloadBody,
+pub async fn read_body<P: AsRef<[u8]>>(
+    body: impl Stream<Item = Result<P, RetryAdvice>>,
     item: &mut Download,
     stall: Duration,
     deadline: Instant,
 ) -> Result<(), RetryAdvice> {
-    let mut known = item.bytes_arrived();
+    let (mut body, mut known) = (pin!(body), item.bytes_arrived());
     loop {
         let patience = stall.min(deadline.saturating_duration_since(Instant::now()));
-        let piece = timeout(patience, body.next()).await.map_err(|_| retry(Unavailable::Stalled))??;
-        let Some(piece) = piece else { return Ok(()) };
+        let piece = timeout(patience, body.next()).await.map_err(|_| retry(Unavailable::Stalled))?;
+        let Some(piece) = piece.transpose()? else { return Ok(()) };
         let piece = piece.as_ref();
         let passed = usize::try_from(known).unwrap_or(usize::MAX).min(piece.len());
         known -= passed as u64;

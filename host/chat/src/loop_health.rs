@@ -5,7 +5,8 @@
 //! for nothing else: what it brings is taken at once, however much work there is.
 
 use cofferdam_core::counts::COUNTS;
-use std::sync::{Mutex, PoisonError};
+use cofferdam_core::lock::lock;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -81,11 +82,11 @@ impl LoopHealth {
     }
 
     fn change(&self, change: impl FnOnce(&mut LoopBeats)) {
-        change(&mut self.beats.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut lock(&self.beats));
     }
 
     fn read<T>(&self, read: impl FnOnce(&LoopBeats) -> T) -> T {
-        read(&self.beats.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&lock(&self.beats))
     }
 }
 

@@ -3,20 +3,20 @@
 
 pub use crate::handler::ResumedTurn;
 
-use crate::handler::{ChannelServices, IntakeState, fetch_files, hand_on, incoming};
+use crate::handler::{ChannelServices, IntakeState, PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
-use crate::people::AdmitsPeople;
 use crate::session_queue::{Arrival, TurnSlot};
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::lock::lock;
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, NewPart, QueuedUpdate, ReplyPlace, StoredReply};
+use cofferdam_store::{AnswerTo, NewPart, QueuedUpdate, ReplyPlace, StoredReply, WaitReply};
 use cofferdam_warden::attachments::{Attachments, SentFile};
 use cofferdam_warden::messaging::Messaging;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ pub trait Messenger: Send + Sync {
     /// [`UnreachableReason`].
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason>;
 
-    /// Fetches files that somebody has sent on this channel, as [`files_of_run`] has them.
+    /// Fetches files that somebody has sent on this channel, as [`wait_reply`] has them.
     async fn fetch(&self, files: &str) -> Attachments;
 
     /// A message is in the inbox that no platform has brought: has it worked on.
@@ -180,7 +180,7 @@ impl Runs {
     }
 
     /// The channel is up, and sends what it is handed.
-    pub(crate) fn is_up<C: AdmitsPeople>(
+    pub(crate) fn is_up<C: PlatformChannel>(
         &self,
         channels: watch::Receiver<Arc<C>>,
         arrivals: mpsc::Sender<Arrival>,
@@ -189,7 +189,7 @@ impl Runs {
     }
 
     fn lock_known(&self) -> MutexGuard<'_, ReachableChannels> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
@@ -199,7 +199,7 @@ struct ReachableChannel<C> {
     arrivals: mpsc::Sender<Arrival>,
 }
 
-impl<C: AdmitsPeople> ReachableChannel<C> {
+impl<C: PlatformChannel> ReachableChannel<C> {
     fn current(&self) -> Arc<C> {
         self.channels.borrow().clone()
     }
@@ -229,13 +229,13 @@ fn slot(base: &ChannelServices) -> Arc<TurnSlot> {
 }
 
 #[async_trait]
-impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
+impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
     fn channel(&self) -> String {
         self.current().base().channel.clone()
     }
 
     fn is_served(&self, person: &str) -> bool {
-        person.parse().is_ok_and(|person| self.current().door().is_allowed(person))
+        person.parse().is_ok_and(|person| self.current().base().door.is_allowed(person))
     }
 
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason> {
@@ -292,12 +292,24 @@ impl<C: AdmitsPeople> Messenger for ReachableChannel<C> {
     }
 }
 
-/// What somebody has replied, as a run is told: `files` are told by name and type.
-pub fn reply_of_run(from: &Caller, text: &str, message: &str, files: &[Value]) -> String {
-    json!({ "text": text, "from": from.to_string(), "messageId": message, "files": files }).to_string()
-}
-
-/// The files of a reply, by which their bytes are fetched; none where it has none.
-pub fn files_of_run<F: SentFile>(files: &[F]) -> Option<String> {
-    (!files.is_empty()).then(|| serde_json::to_string(files).expect("plain data"))
+/// What somebody has replied to a message of the bot, for a run that may wait for that; both messages
+/// by id and text. The run is told of `files` by name, type and size.
+pub fn wait_reply<F: SentFile>(
+    from: &Caller,
+    (own, text): (&str, &str),
+    (replied, replied_text): (String, &str),
+    files: &[F],
+) -> WaitReply {
+    let file = |file: &F| {
+        let declared = file.declaration();
+        json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
+    };
+    let told: Vec<_> = files.iter().map(file).collect();
+    let reply = json!({ "text": text, "from": from.to_string(), "messageId": own, "files": told });
+    WaitReply {
+        message: replied,
+        text: replied_text.to_owned(),
+        reply: reply.to_string(),
+        files: (!files.is_empty()).then(|| serde_json::to_string(files).expect("plain data")),
+    }
 }

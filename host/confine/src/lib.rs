@@ -24,13 +24,13 @@ pub use report::{
 };
 pub use rlimits::{COMPILE_CPU_SECONDS, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 /// `[isolation]` of the configuration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Whether nothing starts unless the whole isolation is in force.

@@ -112,6 +112,26 @@ pub struct CallFacts {
     pub arguments_sha256: String,
 }
 
+impl CallFacts {
+    /// What the gateway does itself, by no component and under no policy: in no session, and in the
+    /// workspace that users share.
+    pub fn new(call: CallId, turn: TurnId, caller: Caller, tool: &str, arguments: Value) -> Self {
+        Self {
+            call,
+            turn,
+            session: None,
+            caller,
+            own_workspace: false,
+            tool: tool.to_owned(),
+            component_sha256: None,
+            policy_sha256: None,
+            profile: None,
+            arguments_sha256: sha256_hex(arguments.to_string().as_bytes()),
+            arguments,
+        }
+    }
+}
+
 /// A file that a call writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileFacts {
@@ -192,6 +212,15 @@ pub enum EntryKind {
 }
 
 impl Effect {
+    /// The same of bytes that lie nowhere in the workspace.
+    #[must_use]
+    pub fn without_path(self) -> Self {
+        match self {
+            Self::Attached(attached) => Self::Attached(AttachRecord { path: None, ..attached }),
+            other => other,
+        }
+    }
+
     /// The virtual path that it is about, if any; for a rename the new one.
     pub fn path(&self) -> Option<&str> {
         match self {

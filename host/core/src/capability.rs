@@ -66,6 +66,13 @@ pub struct MountGrant {
     pub access: Access,
 }
 
+impl MountGrant {
+    /// As a policy file writes it.
+    pub fn spell(&self) -> String {
+        format!("{{ guest = \"{}\", access = \"{}\" }}", self.guest, self.access.as_str())
+    }
+}
+
 /// A folder of its own for each call: empty when it begins, gone when it ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,10 +5,11 @@
 //! The sets of words that numbers are kept for are fixed, apart from the tools' names, which are
 //! bounded.
 
+use crate::lock::lock;
 use crate::tool::ErrorCode;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// The numbers of this process.
 pub static COUNTS: Counts = Counts::new();
@@ -195,7 +196,7 @@ impl CallCounts {
     /// A call ended: of a tool that there is, else `None`.
     pub fn note_call(&self, tool: Option<&str>, code: Option<ErrorCode>, microseconds: u64) {
         let code = code.map_or("ok", ErrorCode::as_str);
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = lock(&self.ended);
         let key = (tool.unwrap_or(OTHER).to_owned(), code);
         let key =
             if ended.len() < SERIES_MAX || ended.contains_key(&key) { key } else { (OTHER.to_owned(), code) };
@@ -209,7 +210,7 @@ impl CallCounts {
 
     /// How many of each tool ended with each code; `ok` is the code of success.
     pub fn to_list(&self) -> Vec<((String, &'static str), u64)> {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = lock(&self.ended);
         ended.iter().map(|(key, count)| (key.clone(), *count)).collect()
     }
 

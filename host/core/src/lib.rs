@@ -17,6 +17,7 @@ pub mod interfaces;
 pub mod journal;
 pub mod json;
 pub mod limits;
+pub mod lock;
 pub mod message;
 pub mod network;
 pub mod oci;

@@ -4,10 +4,11 @@
 //! A reason is one line for the operator, without secrets; the code that notes it has taken them
 //! out. Nothing is decided by it.
 
+use crate::lock::lock;
 use crate::secret::redact;
 use crate::text::one_line;
 use serde::{Deserialize, Serialize};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// The model's server.
 pub static MODEL: ServiceHealth = ServiceHealth::new();
@@ -46,14 +47,14 @@ impl ServiceHealth {
 
     /// An attempt succeeded at `now`, in milliseconds since 1970 UTC as all times here.
     pub fn note_success(&self, now: i64) {
-        let mut fared = self.lock();
+        let mut fared = lock(&self.0);
         fared.succeeded_at = Some(now);
         fared.failing_since = None;
     }
 
     /// An attempt failed.
     pub fn failed(&self, now: i64, reason: &str) {
-        let mut fared = self.lock();
+        let mut fared = lock(&self.0);
         fared.note(now, reason);
         fared.failing_since.get_or_insert(now);
     }
@@ -61,21 +62,17 @@ impl ServiceHealth {
     /// An attempt failed by what was asked: another one may succeed, so this says nothing of what
     /// is to come.
     pub fn note_refused(&self, now: i64, reason: &str) {
-        self.lock().note(now, reason);
+        lock(&self.0).note(now, reason);
     }
 
     /// Whether it works is not known any more, because it is another one from here on.
     pub fn renew(&self) {
-        self.lock().failing_since = None;
+        lock(&self.0).failing_since = None;
     }
 
     /// How it has fared so far.
     pub fn look(&self) -> HealthHistory {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HealthHistory> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).clone()
     }
 }
 

@@ -201,17 +201,9 @@ pub struct HttpAnswer {
     pub asked: RequestRecord,
     /// How the answer begins.
     pub head: HttpHead,
-    /// The rest.
-    pub body: Box<dyn HttpBody>,
-}
-
-/// The bytes of an answer, unpacked.
-pub trait HttpBody: Send {
-    /// The next piece of at most [`PIECE_BYTES_MAX`]; nothing at the end. Blocks.
-    ///
-    /// # Errors
-    /// [`HttpFailure`]; there is nothing more then.
-    fn next(&mut self) -> Result<Vec<u8>, HttpFailure>;
+    /// The rest, unpacked, in pieces of at most [`PIECE_BYTES_MAX`]. Waiting for one blocks; after
+    /// a failure there is nothing more.
+    pub body: Box<dyn Iterator<Item = Result<Vec<u8>, HttpFailure>> + Send>,
 }
 
 /// Who sends what guests ask for.

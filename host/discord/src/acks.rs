@@ -9,10 +9,11 @@ use super::route::{Route, Snowflake};
 use super::wire::Interaction;
 use cofferdam_agent::server::Backoff;
 use cofferdam_chat::handler::StartDecision;
+use cofferdam_core::lock::lock;
 use cofferdam_store::NewUpdate;
 use serde_json::json;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +32,7 @@ impl Acks {
     /// how it is kept once that is told.
     pub(super) fn begin(&self, bot: &DiscordBot, interaction: Interaction, noted: NewUpdate) {
         let (api, base) = (bot.api.clone(), bot.base.clone());
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         if !make_room(&mut known) {
             tracing::debug!(
                 "so many commands wait to be acknowledged that one more is when its turn has come"
@@ -60,7 +61,7 @@ impl Acks {
         if interaction.acknowledged {
             return StartDecision::Now;
         }
-        let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&interaction.id);
+        let begun = lock(&self.0).remove(&interaction.id);
         match begun {
             Some(begun) => begun.await.unwrap_or(StartDecision::Later),
             None => tell(api, interaction, stop).await,

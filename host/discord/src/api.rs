@@ -6,6 +6,7 @@ use super::failure::ApiFailure;
 use super::route::{Authority, Route};
 use super::token::BotToken;
 use cofferdam_agent::server::{Address, client, http_date, read_whole};
+use cofferdam_core::lock::lock;
 use reqwest::header::{AUTHORIZATION, DATE};
 use reqwest::multipart::Form;
 use reqwest::{Client, RequestBuilder, Url};
@@ -172,7 +173,7 @@ impl DiscordApi {
         let response = request.send().await.map_err(|error| self.network(error))?;
         let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
         if date.is_some() {
-            *self.date.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = date;
+            *lock(&self.date) = date;
         }
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let answer = read_whole(response, ANSWER_BYTES_MAX).await.map_err(|error| self.network(error))?;
@@ -186,7 +187,7 @@ impl DiscordApi {
 
     /// The time by the server's clock, as the last answer has told it.
     pub(super) fn date(&self) -> Option<SystemTime> {
-        *self.date.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *lock(&self.date)
     }
 
     /// The token, for the gateway.

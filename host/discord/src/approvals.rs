@@ -34,7 +34,7 @@ impl ApprovalDisplay for ApprovalTarget {
     }
 
     fn approvers(&self, mut named: Vec<String>) -> Vec<String> {
-        let allowed = self.bot.door.allowed();
+        let allowed = self.bot.base.door.allowed();
         named.retain(|person| person.parse().is_ok_and(|person| allowed.contains(&person)));
         // In private nobody else sees it.
         if self.target.guild.is_none() && !named.contains(&self.sender) {
@@ -48,7 +48,7 @@ impl ApprovalDisplay for ApprovalTarget {
     }
 
     fn name_of(&self, person: &str) -> Option<String> {
-        self.bot.door.names.get(person)
+        self.bot.base.door.names.get(person)
     }
 
     fn is_shown_as(&self, _: &str) -> bool {

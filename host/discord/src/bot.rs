@@ -11,7 +11,7 @@ use super::rules::AccessRules;
 use super::wire::User;
 use cofferdam_chat::handler::ChannelServices;
 use cofferdam_chat::people::words::Platform;
-use cofferdam_chat::people::{AccessControl, ConfiguredPeople, Groups};
+use cofferdam_chat::people::{ConfiguredPeople, Groups};
 use cofferdam_chat::setup::MenuEntry;
 use cofferdam_store::Presence;
 use std::sync::Arc;
@@ -40,8 +40,6 @@ pub(super) struct DiscordBot {
     /// Where files come from.
     pub(super) cdn: Arc<Cdn>,
     pub(super) presence: Arc<Presence>,
-    /// Who is served.
-    pub(super) door: AccessControl,
     pub(super) timing: Timing,
     pub(super) me: BotUser,
     /// The tools as commands show them.
@@ -59,6 +57,7 @@ pub(super) type Bots = watch::Receiver<Arc<DiscordBot>>;
 pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
     ConfiguredPeople {
         users: config.allowed_users.iter().copied().collect(),
+        approvers: config.approvers.clone(),
         pairing: config.pairing.then_some(config.pairing_expires),
         groups: Groups { named: config.guilds.clone(), others: config.other_guilds },
     }
@@ -86,13 +85,6 @@ impl BotUser {
 impl DiscordBot {
     /// What holds now.
     pub(super) fn rules(&self) -> AccessRules {
-        let (groups, me, menu) = (self.door.groups.clone(), self.me.clone(), self.menu.clone());
-        AccessRules {
-            allowed: self.door.allowed(),
-            guilds: groups,
-            me,
-            menu,
-            whose: self.base.runner.owner(),
-        }
+        AccessRules { people: self.base.people_rules(), me: self.me.clone(), menu: self.menu.clone() }
     }
 }

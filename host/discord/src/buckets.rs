@@ -2,9 +2,10 @@
 //! one over all. Within a bucket one request follows the other's answer, so nothing is sent into
 //! one that is known to be empty.
 
+use cofferdam_core::lock::lock;
 use reqwest::header::HeaderMap;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
@@ -103,7 +104,7 @@ impl Buckets {
     }
 
     fn book(&self) -> MutexGuard<'_, BucketStates> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

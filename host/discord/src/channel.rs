@@ -3,24 +3,26 @@
 
 use super::api::{BucketWait, RequestBody};
 use super::approvals::{ApprovalTarget, take_choices};
-use super::bot::{CHANNEL, DiscordBot};
+use super::bot::{CHANNEL, DiscordBot, configured_people};
+use super::config::Config;
 use super::draft::Draft;
 use super::failure::ApiFailure;
-use super::file::DiscordFile;
-use super::prepare::{DiscordAction, DiscordTurn, prepare};
+use super::file::{DiscordFile, download};
+use super::menu::set_menu;
+use super::prepare::{DiscordAction, prepare};
 use super::route::{self, Route};
 use super::send::CHANNEL_LIMITS;
 use super::target::{ChannelRef, ReplyTarget, first_id_of};
 use super::wire::Message;
-use async_trait::async_trait;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
-use cofferdam_chat::handler::{Channel, ChannelServices, StartDecision};
+use cofferdam_chat::handler::{Channel, ChannelServices, ChannelTurn, PlatformChannel, StartDecision};
 use cofferdam_chat::outbound::{ChannelLimits, FirstMessage};
-use cofferdam_chat::people::{AccessControl, AdmitsPeople};
 use cofferdam_chat::runs::UnreachableReason;
-use cofferdam_chat::{AGAIN, ActivityIndicator, LiveStatus, Placeholder, PlaceholderRef};
+use cofferdam_chat::setup::{MenuEntry, RenewedSettings};
+use cofferdam_chat::{AGAIN, Activity, LiveStatus, Placeholder, PlaceholderRef};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, Update};
+use cofferdam_warden::attachments::{Download, IntakeResult};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +31,7 @@ impl Channel for DiscordBot {
     const CHANNEL_LIMITS: &'static ChannelLimits = &CHANNEL_LIMITS;
 
     type Target = ReplyTarget;
+    type File = DiscordFile;
     type Screen = Placeholder<Draft>;
 
     fn base(&self) -> &ChannelServices {
@@ -39,7 +42,7 @@ impl Channel for DiscordBot {
         let Some(message) = updates.first().and_then(|update| Message::from_kept(&update.raw)) else {
             return DiscordAction::Nothing;
         };
-        self.door.names.insert(message.author.id, &message.author.name);
+        self.base.door.names.insert(message.author.id, &message.author.name);
         prepare(message, &self.rules())
     }
 
@@ -51,8 +54,12 @@ impl Channel for DiscordBot {
         None
     }
 
+    async fn fetch(&self, file: DiscordFile, item: Download) -> IntakeResult {
+        download(self, file, item).await
+    }
+
     /// A command is not run before Discord was told that its answer comes.
-    async fn may_begin(&self, turn: &TurnId, asked: &DiscordTurn) -> StartDecision {
+    async fn may_begin(&self, turn: &TurnId, asked: &ChannelTurn<Self>) -> StartDecision {
         let Some(interaction) = &asked.target.interaction else { return StartDecision::Now };
         let begins = self.acks.acknowledge(&self.api, interaction, &self.base.stop.soon).await;
         if begins != StartDecision::Never {
@@ -86,8 +93,13 @@ impl Channel for DiscordBot {
         ReplyTarget { interaction: None, stand_in: None, ..target.clone() }.to_text()
     }
 
-    fn sign(&self, target: &ReplyTarget) -> impl ActivityIndicator {
-        Typing { bot: self.clone(), target: target.clone() }
+    async fn show_activity(&self, target: &ReplyTarget, _: Activity) -> Duration {
+        let Some(channel) = target.channel() else { return Duration::ZERO };
+        let route = Route::bot(route::TYPING, &[channel]);
+        match self.api.call_within(&route, RequestBody::Nothing, (AGAIN, BucketWait::Now)).await {
+            Err(ApiFailure::TooMany(pause)) => pause,
+            _ => Duration::ZERO,
+        }
     }
 
     fn show(
@@ -109,10 +121,8 @@ impl Channel for DiscordBot {
     }
 }
 
-impl AdmitsPeople for DiscordBot {
-    fn door(&self) -> &AccessControl {
-        &self.door
-    }
+impl PlatformChannel for DiscordBot {
+    type Config = Config;
 
     fn private(person: i64) -> String {
         ReplyTarget::person(person).to_text()
@@ -132,26 +142,17 @@ impl AdmitsPeople for DiscordBot {
         let place = store::ReplyPlace { place: channel.to_string(), last: first_id_of(store::now_ms()) };
         Ok((target, Some(place)))
     }
+
+    fn renew(&self, config: &Config, renewed: &RenewedSettings) -> Self {
+        let base = self.base.renew(renewed, configured_people(config));
+        Self { base, menu: Arc::new(renewed.menu.clone()), ..self.clone() }
+    }
+
+    async fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) {
+        set_menu(&self, &menu).await;
+    }
 }
 
 /// Discord shows that somebody types for so long.
 const SHOWN: Duration = Duration::from_secs(10);
 const _: () = assert!(AGAIN.as_millis() < SHOWN.as_millis(), "nobody sees silence");
-
-/// "… is typing".
-pub(super) struct Typing {
-    pub(super) bot: DiscordBot,
-    pub(super) target: ReplyTarget,
-}
-
-#[async_trait]
-impl ActivityIndicator for Typing {
-    async fn show(&self) -> Duration {
-        let Some(channel) = self.target.channel() else { return Duration::ZERO };
-        let route = Route::bot(route::TYPING, &[channel]);
-        match self.bot.api.call_within(&route, RequestBody::Nothing, (AGAIN, BucketWait::Now)).await {
-            Err(super::failure::ApiFailure::TooMany(pause)) => pause,
-            _ => Duration::ZERO,
-        }
-    }
-}

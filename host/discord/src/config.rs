@@ -5,18 +5,19 @@ use super::token::BotToken;
 use cofferdam_agent::server::{Address, BadAddress, ServerScope};
 use cofferdam_chat::people::{
     Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, deserialize_by_id,
+    serialize_by_id,
 };
 use cofferdam_chat::session_queue::AlbumWindow;
 use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
 use cofferdam_core::limits::TimeSpan;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The section as written. Nothing in it is secret: the token is in the environment, or in a file
 /// of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Name of the environment variable that holds the bot's token.
@@ -39,7 +40,7 @@ pub struct Config {
     /// Whether the privileged Message Content intent is asked for.
     pub message_content: bool,
     /// What holds in single guilds, by their ids.
-    #[serde(deserialize_with = "deserialize_guilds")]
+    #[serde(deserialize_with = "deserialize_guilds", serialize_with = "serialize_by_id")]
     pub guilds: BTreeMap<i64, Group>,
     /// Who is served in guilds that are not named: [`GroupMembers::Allowed`] or
     /// [`GroupMembers::None`].

@@ -4,7 +4,6 @@
 use super::address;
 use super::bot::{Bots, CHANNEL, DiscordBot, PLATFORM};
 use super::connection::GatewayEvent;
-use super::file::DiscordFile;
 use super::prepare::{is_for_us, queue_of};
 use super::presses;
 use super::route::Snowflake;
@@ -13,13 +12,12 @@ use super::target::ReplyTarget;
 use super::wire::{ACKNOWLEDGED, ButtonPress, Interaction, Message, RepliedMessage, id};
 use cofferdam_agent::server::ServerScope;
 use cofferdam_chat::handler::{Channel, IntakeState, hand_on, incoming};
-use cofferdam_chat::runs::{files_of_run, reply_of_run};
+use cofferdam_chat::runs::wait_reply;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::Caller;
 use cofferdam_store::{Headers, NewUpdate, ReplyPlace, Stream, StreamPosition, UpdateFate, WaitReply};
-use cofferdam_warden::attachments::SentFile;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 /// So many events may pass of which nothing is kept, until it is noted how far they were read.
@@ -211,7 +209,7 @@ pub(super) async fn judge_message(bot: &DiscordBot, value: &Value) -> Option<Acc
         }
         SenderReply::Tell => {
             let (sender, target) = ((message.author.id, &*message.author.name), ReplyTarget::new(&message));
-            let stranger = bot.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
+            let stranger = bot.base.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
             Some(update(id, None, String::new(), UpdateFate::Stranger(stranger)).into())
         }
         SenderReply::Serve if !is_for_us(&message, &rules) => {
@@ -245,18 +243,9 @@ fn answers(bot: &DiscordBot, message: &Message) -> Option<WaitReply> {
     if message.guild.is_some() || replied.author.id != bot.me.id || message.forwarded.is_some() {
         return None;
     }
-    let file = |file: &DiscordFile| {
-        let declared = file.declaration();
-        json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
-    };
-    let files: Vec<_> = message.files.iter().map(file).collect();
     let from = Caller { channel: CHANNEL.to_owned(), sender: message.author.id.to_string() };
-    Some(WaitReply {
-        message: replied.id.to_string(),
-        text: replied.words().to_owned(),
-        reply: reply_of_run(&from, message.words(), &message.id.to_string(), &files),
-        files: files_of_run(&message.files),
-    })
+    let own = (&*message.id.to_string(), message.words());
+    Some(wait_reply(&from, own, (replied.id.to_string(), replied.words()), &message.files))
 }
 
 /// How a message reads now, if that is said and it is of somebody who is served: it changes what

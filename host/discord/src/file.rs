@@ -6,16 +6,14 @@ use super::bot::DiscordBot;
 use super::failure::ApiFailure;
 use super::route::{self, Route, Snowflake};
 use super::wire::id;
-use async_trait::async_trait;
-use bytes::Bytes;
-use cofferdam_chat::download::{
-    DownloadBody, DownloadSource, RetryAdvice, Unavailable, deadline_for, fetch, read_body, retry,
-};
-use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, IntakeResult, SentFile};
+use cofferdam_chat::download::{Attempts, RetryAdvice, Unavailable, deadline_for, read_body, retry};
+use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
+use futures_util::TryStreamExt;
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -93,12 +91,16 @@ impl SentFile for DiscordFile {
     }
 }
 
-#[async_trait]
-impl Fetcher for DiscordBot {
-    type File = DiscordFile;
-
-    async fn fetch(&self, file: DiscordFile, item: Download) -> IntakeResult {
-        fetch(FileDownload { bot: self, file, asked: LinkRefresh::No }, item).await
+/// Fetches a file and ends its download.
+pub(super) async fn download(bot: &DiscordBot, file: DiscordFile, mut item: Download) -> IntakeResult {
+    let mut source = FileDownload { bot, file, asked: LinkRefresh::No };
+    let mut attempts = Attempts::default();
+    loop {
+        let brought = source.bring(&mut item).await;
+        match attempts.settle(item, brought).await {
+            Break(settled) => return settled,
+            Continue(unsettled) => item = unsettled,
+        }
     }
 }
 
@@ -115,8 +117,7 @@ struct FileDownload<'a> {
     asked: LinkRefresh,
 }
 
-#[async_trait]
-impl DownloadSource for FileDownload<'_> {
+impl FileDownload<'_> {
     async fn bring(&mut self, item: &mut Download) -> Result<(), RetryAdvice> {
         let (bot, limit) = (self.bot, self.bot.base.limits.max_bytes);
         let stall = bot.timing.download_stall;
@@ -145,11 +146,10 @@ impl DownloadSource for FileDownload<'_> {
         // What Discord has said of its size decides nothing but patience: a short one is told at
         // the end.
         let bytes = response.content_length().or(self.file.size).unwrap_or(limit.0).min(limit.0);
-        read_body(&mut Pieces(response), item, stall, deadline_for(bytes)).await
+        let body = response.bytes_stream().map_err(|error| broken_download(&error));
+        read_body(body, item, stall, deadline_for(bytes)).await
     }
-}
 
-impl FileDownload<'_> {
     /// Asks the message for the file of the same number, once.
     async fn fresh_link(&mut self) -> Result<String, RetryAdvice> {
         let Some(message) = self.file.message.filter(|_| self.asked == LinkRefresh::No) else {
@@ -205,18 +205,6 @@ impl Cdn {
             None => url,
         };
         self.client.get(url).send().await
-    }
-}
-
-/// The body of an answer.
-struct Pieces(Response);
-
-#[async_trait]
-impl DownloadBody for Pieces {
-    type Piece = Bytes;
-
-    async fn next(&mut self) -> Result<Option<Bytes>, RetryAdvice> {
-        self.0.chunk().await.map_err(|error| broken_download(&error))
     }
 }
 

@@ -58,6 +58,8 @@ enum NextConnection {
     Again,
     Pause(String, Option<Duration>),
     Stops,
+    /// It would fail again.
+    Over(ServeError),
 }
 
 /// How a session was begun.
@@ -105,14 +107,14 @@ pub(super) async fn listen(
     let ended = loop {
         let next = tokio::select! {
             biased;
-            () = unauthorized.cancelled() => break Err(life.gateway.token_error(401)),
+            () = unauthorized.cancelled() => NextConnection::Over(life.gateway.token_error(401)),
             next = life.connection(&mut announce) => next,
         };
         let (said, asked) = match next {
-            Ok(NextConnection::Stops) => break Ok(()),
-            Ok(NextConnection::Again) => continue,
-            Ok(NextConnection::Pause(said, asked)) => (said, asked),
-            Err(over) => break Err(over),
+            NextConnection::Stops => break Ok(()),
+            NextConnection::Again => continue,
+            NextConnection::Pause(said, asked) => (said, asked),
+            NextConnection::Over(error) => break Err(error),
         };
         let lasted = life.up.is_some_and(|(since, _)| since.elapsed() >= GOOD_AFTER);
         // One that was resumed was no failure. New sessions are: there are so many a day.
@@ -138,21 +140,18 @@ pub(super) async fn listen(
 
 impl GatewayState<'_> {
     /// One connection, from its address to its end.
-    async fn connection(
-        &mut self,
-        announce: &mut Option<impl FnOnce()>,
-    ) -> Result<NextConnection, ServeError> {
+    async fn connection(&mut self, announce: &mut Option<impl FnOnce()>) -> NextConnection {
         let bot = self.bots.borrow().clone();
         self.up = None;
         note_next_within(SILENCE_MAX);
-        let url = match self.address(&bot).await? {
+        let url = match self.address(&bot).await {
             Ok(url) => url,
-            Err(next) => return Ok(next),
+            Err(next) => return next,
         };
         let stop = &bot.base.stop.soon;
         let socket = tokio::select! {
             socket = connect(&self.client, &url) => socket,
-            () = stop.cancelled() => return Ok(NextConnection::Stops),
+            () = stop.cancelled() => return NextConnection::Stops,
         };
         let socket = match socket {
             Ok(socket) => socket,
@@ -160,54 +159,56 @@ impl GatewayState<'_> {
                 // The first address stands in for one that does not answer.
                 let again = self.stream.is_some() && !self.at_first;
                 self.at_first = !self.at_first;
-                return Ok(if again { NextConnection::Again } else { NextConnection::Pause(said, None) });
+                return if again { NextConnection::Again } else { NextConnection::Pause(said, None) };
             }
         };
         PULSE.note_known();
         let ended = self.speak(&bot, socket, announce).await;
         self.note(&bot).await;
-        Ok(match ended {
+        match ended {
             ConnectionEnd::Stopped => NextConnection::Stops,
             ConnectionEnd::Resume(said) => NextConnection::Pause(said, None),
             ConnectionEnd::Anew(said) => {
                 self.stream = None;
                 NextConnection::Pause(said, None)
             }
-            ConnectionEnd::Fatal(4004) => return Err(self.gateway.token_error(4004)),
+            ConnectionEnd::Fatal(4004) => NextConnection::Over(self.gateway.token_error(4004)),
             ConnectionEnd::Fatal(code) => {
-                return Err(ServeError::Closed { code, why: describe_close_code(code) });
+                NextConnection::Over(ServeError::Closed { code, why: describe_close_code(code) })
             }
-        })
+        }
     }
 
     /// Where to connect to now.
-    async fn address(&mut self, bot: &DiscordBot) -> Result<Result<Url, NextConnection>, ServeError> {
+    async fn address(&mut self, bot: &DiscordBot) -> Result<Url, NextConnection> {
         let resumed = self.stream.as_ref().filter(|_| !self.at_first);
         if let Some(url) =
             resumed.and_then(|stream| address::gateway(&stream.position.address, self.gateway.api))
         {
-            return Ok(Ok(url));
+            return Ok(url);
         }
         let route = Route::bot(route::GATEWAY, &[]);
         let asked = tokio::select! {
             asked = bot.api.call(&route, RequestBody::Nothing) => asked,
-            () = bot.base.stop.soon.cancelled() => return Ok(Err(NextConnection::Stops)),
+            () = bot.base.stop.soon.cancelled() => return Err(NextConnection::Stops),
         };
         let answer = match asked {
             Ok(answer) => answer,
-            Err(ApiFailure::Unauthorized) => return Err(self.gateway.token_error(401)),
-            Err(failure) => return Ok(Err(NextConnection::Pause(failure.to_string(), None))),
+            Err(ApiFailure::Unauthorized) => {
+                return Err(NextConnection::Over(self.gateway.token_error(401)));
+            }
+            Err(failure) => return Err(NextConnection::Pause(failure.to_string(), None)),
         };
         if let Some(wait) =
             wait_for_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none())
         {
             let said = format!("no session can be begun for {} s more", wait.as_secs());
-            return Ok(Err(NextConnection::Pause(said, Some(wait))));
+            return Err(NextConnection::Pause(said, Some(wait)));
         }
         let url = address::gateway(answer["url"].as_str().unwrap_or_default(), self.gateway.api);
-        Ok(url.ok_or_else(|| {
+        url.ok_or_else(|| {
             NextConnection::Pause("GET /gateway/bot tells no address of Discord's".into(), None)
-        }))
+        })
     }
 
     /// Speaks over a connection, and keeps what comes until the last of it is kept.

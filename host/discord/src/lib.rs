@@ -53,7 +53,6 @@ use bot::{BotUser, Bots, CHANNEL, DiscordBot, configured_people};
 use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
-use cofferdam_chat::people::{AccessControl, PairedPeople, PeopleNames};
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_chat::setup::{self, Renewal, run, wait_for};
 use cofferdam_store::StoreError;
@@ -120,7 +119,7 @@ pub async fn serve(
     let (presence, users) = (service.services.presence.clone(), service.config.allowed_users.len());
     let Some((bot, gateway)) = open(service, &stop).await? else { return Ok(()) };
     presence.note_account(CHANNEL, &bot.me.display_name());
-    let who = who_is_served(users, bot.door.let_in(), &bot.door.groups.summarize("guild"));
+    let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups.summarize("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.display_name());
     let (menu, grace) = ((*bot.menu).clone(), bot.timing.grace);
     run(bot, menu, renewals, grace, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
@@ -179,16 +178,12 @@ fn bot(
         client(reach, AGENT).build().map_err(|error| ServeError::Client(error.without_url().to_string()))?;
     // In the store another bot's messages never meet this one's.
     let channel = format!("{CHANNEL}-{}", me.id);
+    let people = configured_people(&config);
     Ok(DiscordBot {
-        base: services.base(channel, soon, &config.approvers, config.timing.albums),
+        base: services.base((CHANNEL, channel), soon, people, config.timing.albums),
         api,
         cdn: Arc::new(Cdn { client, instead: cdn.map(|address| address.url) }),
         presence: services.presence,
-        door: AccessControl::new(
-            configured_people(&config),
-            PairedPeople::new(services.people, CHANNEL),
-            PeopleNames::default(),
-        ),
         timing: config.timing,
         me,
         menu: Arc::new(services.menu),

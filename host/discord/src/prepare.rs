@@ -16,8 +16,6 @@ use cofferdam_store::QueueMode;
 
 /// What a message asks for.
 pub(super) type DiscordAction = handler::MessageAction<ReplyTarget, DiscordFile>;
-/// A message that a turn answers.
-pub(super) type DiscordTurn = TurnRequest<ReplyTarget, DiscordFile>;
 
 /// What the words of a message are.
 enum MessageIntent {
@@ -57,10 +55,10 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
         return DiscordAction::Nothing;
     }
     let sender = message.author.id;
-    let question = DiscordTurn {
+    let question = TurnRequest {
         target: ReplyTarget::new(&message),
         sender: sender.to_string(),
-        power: rules.stop_power(sender),
+        power: rules.people.stop_power(sender),
         queue: queue_of(&message, rules),
         text: String::new(),
         files: RequestFiles::Own(message.files.clone()),
@@ -81,7 +79,7 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
         }
         _ => None,
     };
-    question.into_action(words, replied, rules.may_begin_anew(sender))
+    question.into_action(words, replied, rules.people.may_begin_anew(sender))
 }
 
 fn read_intent(message: &Message, rules: &AccessRules) -> MessageIntent {
@@ -127,24 +125,24 @@ mod tests {
     use super::super::bot::BotUser;
     use super::*;
     use cofferdam_agent::turn::ConversationOwner;
-    use cofferdam_chat::people::{Group, GroupMembers, Groups};
+    use cofferdam_chat::people::{Group, GroupMembers, Groups, PeopleRules};
     use serde_json::{Value, json};
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
     fn rules() -> AccessRules {
+        let whose = ConversationOwner::Session;
         AccessRules {
-            allowed: BTreeSet::from([7]),
-            guilds: Arc::default(),
+            people: PeopleRules { allowed: BTreeSet::from([7]), groups: Arc::default(), whose },
             me: BotUser { id: 99, name: "our_bot".into() },
             menu: Arc::default(),
-            whose: ConversationOwner::Session,
         }
     }
 
     fn rules_with(guild: Group) -> AccessRules {
         let groups = Groups { named: BTreeMap::from([(5, guild)]), ..Groups::default() };
-        AccessRules { guilds: Arc::new(groups), ..rules() }
+        let people = PeopleRules { groups: Arc::new(groups), ..rules().people };
+        AccessRules { people, ..rules() }
     }
 
     fn message(fields: Value) -> Message {

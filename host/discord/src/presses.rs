@@ -19,14 +19,14 @@ const EPHEMERAL: u64 = 1 << 6;
 
 /// Decides what a press asks for, and says so. When it returns, that is on disk.
 pub(super) async fn take(bot: &DiscordBot, press: ButtonPress) -> IntakeState {
-    let allowed = bot.door.allowed();
+    let allowed = bot.base.door.allowed();
     let person = press.user.filter(|user| !user.bot && allowed.contains(&user.id));
     if let Some(person) = &person {
-        bot.door.names.insert(person.id, &person.name);
+        bot.base.door.names.insert(person.id, &person.name);
     }
     let by = person.map(|user| user.id.to_string());
     let here = |channel: &str| channel.parse() == Ok(press.channel);
-    let called = |person: &str| bot.door.names.get(person);
+    let called = |person: &str| bot.base.door.names.get(person);
     let Some(said) = bot.base.approvals.press(&press.data, by.as_deref(), here, called).await else {
         return IntakeState::Stops;
     };

@@ -3,24 +3,17 @@
 use super::bot::BotUser;
 use super::route::Snowflake;
 use super::wire::{Message, MessageKind};
-use cofferdam_agent::turn::ConversationOwner;
-use cofferdam_chat::people::{Group, GroupMembers, Groups};
-use cofferdam_chat::session_queue::StopPower;
+use cofferdam_chat::people::{Group, PeopleRules};
 use cofferdam_chat::setup::MenuEntry;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What holds now.
 #[derive(Clone, Debug)]
 pub(super) struct AccessRules {
-    /// Those whom the configuration names, and those whom the operator has let in since.
-    pub(super) allowed: BTreeSet<Snowflake>,
-    pub(super) guilds: Arc<Groups>,
+    pub(super) people: PeopleRules,
     pub(super) me: BotUser,
     /// The tools as commands show them.
     pub(super) menu: Arc<Vec<MenuEntry>>,
-    /// Whose the conversations are.
-    pub(super) whose: ConversationOwner,
 }
 
 /// What is due to the sender of a message.
@@ -53,25 +46,11 @@ impl AccessRules {
 
     /// What holds where something was said.
     pub(super) fn place(&self, guild: Option<Snowflake>) -> &Group {
-        guild.map_or(Group::default_group(), |guild| self.guilds.get(&[guild]))
+        guild.map_or(Group::default_group(), |guild| self.people.groups.get(&[guild]))
     }
 
     /// Whether somebody is served there.
     pub(super) fn is_served(&self, person: Snowflake, guild: Option<Snowflake>) -> bool {
-        match self.place(guild).members {
-            GroupMembers::Allowed => self.allowed.contains(&person),
-            GroupMembers::All => true,
-            GroupMembers::None => false,
-        }
-    }
-
-    /// What somebody may stop.
-    pub(super) fn stop_power(&self, sender: Snowflake) -> StopPower {
-        if self.allowed.contains(&sender) { StopPower::Served } else { StopPower::Member(sender.to_string()) }
-    }
-
-    /// Whether somebody may have the conversation forgotten that they are heard in.
-    pub(super) fn may_begin_anew(&self, sender: Snowflake) -> bool {
-        self.whose == ConversationOwner::Person || self.allowed.contains(&sender)
+        self.people.is_served(person, self.place(guild))
     }
 }

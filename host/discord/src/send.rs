@@ -3,17 +3,16 @@
 
 use super::api::{BucketWait, RequestBody};
 use super::bot::{BotUser, DiscordBot};
-use super::channel::Typing;
 use super::failure::{ApiFailure, codes};
 use super::route::{self, Route, Snowflake};
 use super::target::{ChannelRef, ReplyTarget};
 use super::text::{TEXT_CHARS_MAX, length, to_markdown};
 use super::wire::id;
 use async_trait::async_trait;
+use cofferdam_chat::PlaceholderRef;
 use cofferdam_chat::outbound::{
     ChannelLimits, FileBundle, PartContent, Router, SendError, SendingPart, StyledText,
 };
-use cofferdam_chat::{PlaceholderRef, ShownActivity};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_store::now_ms;
 use cofferdam_warden::attachments::outgoing::Outgoing;
@@ -75,10 +74,7 @@ impl Router for DiscordBot {
         let Some(target) = ReplyTarget::from_text(sending.target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };
-        let sign = ShownActivity::begin_sending(Typing { bot: self.clone(), target: target.clone() });
-        let sent = self.send_part(target, sending).await;
-        sign.end().await;
-        sent
+        self.send_part(target, sending).await
     }
 
     async fn answers(&self) -> bool {

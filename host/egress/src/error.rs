@@ -3,7 +3,7 @@
 use crate::host::HostPort;
 use crate::range::Range;
 use crate::target::URL_BYTES_MAX;
-use cofferdam_core::tool::ErrorCode;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -161,5 +161,11 @@ impl EgressError {
                 ErrorCode::AttachmentUnavailable
             }
         }
+    }
+}
+
+impl From<EgressError> for ToolError {
+    fn from(error: EgressError) -> Self {
+        Self { code: error.code(), message: error.to_string() }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::EgressError;
 use crate::fetch::REDIRECTS;
 use crate::hop::{addresses, client, innermost_cause};
 use crate::host::HostPort;
-use crate::resolve::{Resolve, SystemResolver};
+use crate::resolve::SystemResolver;
 use crate::target::{AddressRules, CheckedUrl, HTTPS_PORT, Ports};
 use body::Unpacked;
 use cofferdam_core::network::{Address, HostPattern};
@@ -22,6 +22,7 @@ use cofferdam_core::web::{
     Stopped, Terms, Web, Witness,
 };
 use headers::RequestHeaders;
+use reqwest::dns::Resolve;
 use reqwest::header::LOCATION;
 use reqwest::{Method, Response};
 use std::collections::BTreeMap;

@@ -2,10 +2,9 @@
 //! these addresses and no way to others.
 
 use crate::error::EgressError;
-use crate::resolve::Resolve;
 use crate::target::CheckedUrl;
 use crate::trust::client_builder;
-use reqwest::dns::{Addrs, Name, Resolving};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, redirect};
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
@@ -37,7 +36,9 @@ pub(crate) async fn addresses(
         (Some(address), _) => vec![address],
         (None, Some(name)) => {
             let not_found = |why: String| EgressError::NotFound { shown: target.display_redacted(), why };
-            let found = resolver.resolve(name).await.map_err(|error| not_found(error.to_string()))?;
+            let asked = name.parse().map_err(|_| not_found("it is no name".to_owned()))?;
+            let found = resolver.resolve(asked).await.map_err(|error| not_found(error.to_string()))?;
+            let found: Vec<_> = found.map(|address| address.ip()).collect();
             if found.is_empty() {
                 return Err(not_found("it has no address".to_owned()));
             }
@@ -55,7 +56,7 @@ struct CheckedAddresses {
     addresses: Vec<IpAddr>,
 }
 
-impl reqwest::dns::Resolve for CheckedAddresses {
+impl Resolve for CheckedAddresses {
     fn resolve(&self, name: Name) -> Resolving {
         let known = self.name.as_deref() == Some(name.as_str());
         let addresses: Vec<SocketAddr> =

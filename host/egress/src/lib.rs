@@ -33,6 +33,5 @@ pub use fetch::{Egress, FetchLimits};
 pub use guests::GuestWeb;
 pub use host::{BadHost, HostPort};
 pub use range::{Range, range_of};
-pub use resolve::{Resolve, SystemResolver};
 pub use target::{AddressRules, CheckedUrl, HTTPS_PORT, Ports, URL_BYTES_MAX};
 pub use trust::{Authorities, BadAuthorities, client_builder};

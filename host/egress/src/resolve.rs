@@ -1,26 +1,15 @@
-//! What a name stands for. Asked once for each host that is contacted.
+//! What a name stands for, as the system says. Asked once for each host that is contacted.
 
-use async_trait::async_trait;
-use std::io;
-use std::net::IpAddr;
-
-/// Who knows what names stand for.
-#[async_trait]
-pub trait Resolve: Send + Sync {
-    /// Every address of a name.
-    ///
-    /// # Errors
-    /// What the resolver says.
-    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
-}
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// The system's: `/etc/hosts`, then DNS.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemResolver;
+pub(crate) struct SystemResolver;
 
-#[async_trait]
 impl Resolve for SystemResolver {
-    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
     }
 }

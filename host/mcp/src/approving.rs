@@ -5,6 +5,7 @@
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::lock::lock;
 use cofferdam_policy::GuestPath;
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
@@ -12,7 +13,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleServer, ServiceError};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -174,11 +175,6 @@ fn question(approval: &ApprovalRequest) -> ElicitRequestParams {
         // Nothing to fill in: the answer is to accept or to decline.
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     }
-}
-
-/// What a panic leaves behind is as sound as what it found.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

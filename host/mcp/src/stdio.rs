@@ -5,6 +5,7 @@ use crate::lines::{InputLine, LINE_BYTES_MAX, LineReader};
 use crate::message::{RefusedMessage, RpcFrame, read};
 use crate::server::McpServer;
 use crate::streams::{Input, Output};
+use cofferdam_core::lock::lock;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
     ServerJsonRpcMessage,
@@ -14,7 +15,7 @@ use rmcp::transport::Transport;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -96,10 +97,6 @@ impl Requests {
 }
 
 impl Stdio {
-    fn lock_requests(&self) -> std::sync::MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The message in a line, or its answer.
     fn accept_line(&self, line: InputLine) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
         let bytes = match line {
@@ -116,14 +113,14 @@ impl Stdio {
         };
         match &message {
             JsonRpcMessage::Request(request) => {
-                let begun = self.lock_requests().begin(&request.id);
+                let begun = lock(&self.requests).begin(&request.id);
                 begun.map_err(|error| RefusedMessage::new(Some(request.id.clone()), error))?;
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.lock_requests().cancel(id);
+                    lock(&self.requests).cancel(id);
                 }
             }
             _ => {}
@@ -145,7 +142,7 @@ impl Transport<RoleServer> for Stdio {
             _ => None,
         };
         if let Some(id) = answered {
-            self.lock_requests().open.remove(id);
+            lock(&self.requests).open.remove(id);
         }
         let (line, output) = (line(&message), self.output.clone());
         async move { output.ok_or(io::ErrorKind::BrokenPipe)?.put(line?).await }

@@ -2,13 +2,14 @@
 //! another one takes longer than to answer. That thread never waits for the client: what the client
 //! does not take is left to a thread that does.
 
+use cofferdam_core::lock::lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags, preadv2, pwritev2, read};
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
 use tokio::sync::oneshot;
@@ -162,7 +163,7 @@ impl Output {
 impl MessageRoom {
     /// Writes what the client takes at once, and leaves the rest to the thread.
     pub(crate) fn put(self, mut message: Vec<u8>) {
-        let _order = self.shared.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let _order = lock(&self.shared.order);
         if self.shared.waiting.load(Ordering::Acquire) == 0 {
             // What fails here the thread meets as well, and tells.
             let now = pwritev2(&self.shared.fd, &[IoSlice::new(&message)], HERE, ReadWriteFlags::NOWAIT);

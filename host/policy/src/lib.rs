@@ -23,7 +23,6 @@ pub mod rulings;
 pub mod schema;
 mod set;
 mod source;
-mod spelling;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -40,5 +39,4 @@ pub use origin::{Origins, SourceLocation};
 pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
 pub use set::PolicySet;
 pub use source::PolicyProblem;
-pub use spelling::{Spelled, spell_word};
-pub use words::{ArgumentClass, Imports, PathUse, Safety, UrlUse};
+pub use words::{ArgumentClass, Imports, PathUse, Safety, UrlUse, spell_word};

@@ -6,7 +6,6 @@
 use super::approval::Reason;
 use super::effective::ToolPolicy;
 use super::judge::{Cause, Denial};
-use super::spelling::Spelled;
 use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::capability::{Access, MountGrant};
 use cofferdam_core::id::Caller;

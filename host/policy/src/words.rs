@@ -31,6 +31,17 @@ pub enum ArgumentClass {
     Url(UrlUse),
 }
 
+impl ArgumentClass {
+    /// As a policy file writes it, as a whole value.
+    pub fn spell(&self) -> String {
+        match self {
+            Self::Value | Self::Content | Self::Recipient => format!("\"{}\"", spell_word(self)),
+            Self::Path(how) => format!("{{ path = \"{}\" }}", spell_word(how)),
+            Self::Url(how) => format!("{{ url = \"{}\" }}", spell_word(how)),
+        }
+    }
+}
+
 /// How an address is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -110,4 +121,9 @@ pub enum Imports {
     Stub,
     /// The tool does not load.
     Strict,
+}
+
+/// One word as a policy file writes it, without its quotes.
+pub fn spell_word<T: Serialize>(word: &T) -> String {
+    serde_json::to_value(word).ok().and_then(|word| Some(word.as_str()?.to_owned())).unwrap_or_default()
 }

@@ -8,6 +8,7 @@ mod subject;
 
 pub use subject::Subject;
 
+use cofferdam_core::capability::Access;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::ApprovalCondition;
@@ -15,8 +16,8 @@ use cofferdam_policy::Completion;
 use cofferdam_policy::Imports;
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::ToolPolicy;
+use cofferdam_policy::spell_word;
 use cofferdam_policy::{ArgumentClass, ComponentSource, PathUse};
-use cofferdam_policy::{Spelled, spell_word};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -82,8 +83,10 @@ impl DiffSubjects<'_> {
     fn diff_grants(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         self.component(&old.component, &new.component);
         self.entry(old, new);
-        self.diff_ranked(Subject::Imports, old, new, |p| (p.imports == Imports::Stub, p.imports.spell()));
-        self.diff_ranked(Subject::Safety, old, new, |p| (u8::MAX - p.safety as u8, p.safety.spell()));
+        self.diff_ranked(Subject::Imports, old, new, |p| {
+            (p.imports == Imports::Stub, spell_word(&p.imports))
+        });
+        self.diff_ranked(Subject::Safety, old, new, |p| (u8::MAX - p.safety as u8, spell_word(&p.safety)));
         self.mounts(old, new);
         self.interfaces(old, new);
         network::network(self, old, new);
@@ -153,30 +156,25 @@ impl DiffSubjects<'_> {
         for mount in all.collect::<BTreeSet<_>>() {
             let (old, new) = (old.grants.access(mount), new.grants.access(mount));
             let narrower = old.is_some_and(|old| new.is_none_or(|new| old.covers(new)));
-            self.diff_right(Subject::Mount(mount.to_owned()), old, new, narrower);
+            let named = |access: Option<Access>| access.map(|access| access.as_str());
+            self.diff_right(Subject::Mount(mount.to_owned()), named(old), named(new), narrower);
         }
     }
 
     fn interfaces(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         let all = old.grants.interfaces.iter().chain(&new.grants.interfaces).copied();
         for interface in all.collect::<BTreeSet<_>>() {
-            let granted = |p: &ToolPolicy| p.grants.allows(interface).then_some(interface);
+            let granted = |p: &ToolPolicy| p.grants.allows(interface).then_some(interface.as_str());
             let (old, new) = (granted(old), granted(new));
             self.diff_right(Subject::Interface(interface), old, new, new.is_none());
         }
     }
 
     /// A right that is there or not; whether less is allowed where it differs.
-    fn diff_right<T: Copy + PartialEq + Spelled>(
-        &mut self,
-        subject: Subject,
-        old: Option<T>,
-        new: Option<T>,
-        narrower: bool,
-    ) {
+    fn diff_right(&mut self, subject: Subject, old: Option<&str>, new: Option<&str>, narrower: bool) {
         if old != new {
             let direction = if narrower { Direction::Narrows } else { Direction::Widens };
-            self.push(direction, subject, old.map(|r| r.spell()), new.map(|r| r.spell()));
+            self.push(direction, subject, old.map(str::to_owned), new.map(str::to_owned));
         }
     }
 
@@ -233,7 +231,7 @@ impl DiffSubjects<'_> {
         for about in all.collect::<BTreeSet<_>>() {
             let (before, after) = (old.approval.find_condition(about), new.approval.find_condition(about));
             if before != after {
-                let shown = |when: Option<ApprovalCondition>| when.map(|when| when.spell());
+                let shown = |when: Option<ApprovalCondition>| when.map(|when| spell_word(&when));
                 let subject = Subject::Approval(about.to_owned());
                 self.push(direction, subject, shown(before), shown(after));
             }
@@ -283,7 +281,7 @@ fn looseness(class: ArgumentClass) -> [u8; 5] {
 }
 
 fn describe_policy(policy: &ToolPolicy) -> String {
-    format!("{}, {}, profile {}", policy.safety.spell(), policy.grants.describe(), policy.profile)
+    format!("{}, {}, profile {}", spell_word(&policy.safety), policy.grants.describe(), policy.profile)
 }
 
 impl fmt::Display for Change {

@@ -12,7 +12,6 @@ use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::network::HostPattern;
 use cofferdam_policy::PathUse;
 use cofferdam_policy::PolicySet;
-use cofferdam_policy::Spelled;
 use cofferdam_policy::ToolPolicy;
 use cofferdam_policy::{Cause, Denial, JudgedCall, Verdict, judge};
 use serde::Serialize;
@@ -188,14 +187,14 @@ fn grant(set: &PolicySet, policy: &ToolPolicy, mount: &MountGrant) -> Option<Vec
     let file = &*origins.mounts.file;
     let text = set.file(file)?;
     if let Some(at) = policy.grants.mounts.iter().position(|m| m.guest == mount.guest) {
-        let with = format!("\"{}\"", mount.access.spell());
+        let with = format!("\"{}\"", mount.access.as_str());
         return Some(vec![PolicyEdit::replace(file, text, origins.access.get(at)?.span.clone(), &with)?]);
     }
     let start = origins.mounts.span.start;
     let entry = mount.spell();
     if text[start..].starts_with("[[") {
         let MountGrant { guest, access } = mount;
-        let table = format!("[[mounts]]\nguest = \"{guest}\"\naccess = \"{}\"\n", access.spell());
+        let table = format!("[[mounts]]\nguest = \"{guest}\"\naccess = \"{}\"\n", access.as_str());
         return Some(vec![PolicyEdit::insert(file, origins.mounts.line, table)]);
     }
     let rest = text[start..].strip_prefix('[')?;

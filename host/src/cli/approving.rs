@@ -16,11 +16,12 @@ use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_chat::approvals::{ApprovalDisplay, ApprovalService, Changing, NotShown, Rules, Verb};
 use cofferdam_chat::session_queue::{Stop, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
+use cofferdam_core::lock::lock;
 use cofferdam_policy::GuestPath;
 use cofferdam_store::{Store, StoreRetry};
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::io::AsyncBufRead;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -241,7 +242,7 @@ impl ApprovalDisplay for Terminal {
 
     async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown> {
         let over = CancellationToken::new();
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), over.clone());
+        lock(&self.open).insert(id.to_owned(), over.clone());
         let code = approval.sha256.chars().take(CODE_CHARS).collect();
         let question = TerminalQuestion { id: id.to_owned(), text: approval.text.clone(), code, over };
         self.ask.send(question).map_err(|_| NotShown("the chat has ended".to_owned()))?;
@@ -250,7 +251,7 @@ impl ApprovalDisplay for Terminal {
 
     /// What was answered is said by the answer to the turn.
     fn change(&self, message: &str, _: String) -> Changing {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(message);
+        let open = lock(&self.open).remove(message);
         if let Some(over) = open {
             over.cancel();
         }

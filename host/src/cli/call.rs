@@ -58,28 +58,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments.call.arguments(gateway.toolbox.registry())?;
     let approver = arguments.approve.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>);
-    print(answer(&gateway, arguments.call.tool, text, attachments, approver, None)?)
-}
-
-/// The result of one call, after it was told which files it would have sent; SIGINT and SIGTERM
-/// cancel it.
-pub(super) fn answer(
-    gateway: &Gateway,
-    tool: String,
-    arguments: Result<String, BadArguments>,
-    attachments: Attachments,
-    approver: Option<Arc<dyn Approver>>,
-    printed: Option<Reports>,
-) -> anyhow::Result<Result<Value, ToolError>> {
-    let answer = run_call(gateway, tool, arguments, attachments, approver, printed)?;
-    Ok(answer.map(|ToolAnswer { result, attachments, .. }| {
-        for file in attachments {
-            let (name, size) = (one_line(&file.name, 120), about(file.bytes));
-            // A call stands alone: `chat` and the channels have replies.
-            eprintln!("not sent, since a single call has no reply: {name} ({}, {size})", file.mime_type);
-        }
-        result
-    }))
+    print(run_call(&gateway, arguments.call.tool, text, attachments, approver, None)?)
 }
 
 /// What becomes of one call; SIGINT and SIGTERM cancel it.
@@ -113,10 +92,15 @@ pub(super) fn run_call(
     })
 }
 
-/// The one line of JSON on stdout, and the exit code.
-pub(super) fn print(result: Result<Value, ToolError>) -> anyhow::Result<Exit> {
-    let (line, exit) = match result {
-        Ok(value) => (value, Exit::Done),
+/// The one line of JSON on stdout, and the exit code; on stderr the files that would have been sent.
+pub(super) fn print(answer: Result<ToolAnswer, ToolError>) -> anyhow::Result<Exit> {
+    for file in answer.iter().flat_map(|answer| &answer.attachments) {
+        let (name, size) = (one_line(&file.name, 120), about(file.bytes));
+        // A call stands alone: `chat` and the channels have replies.
+        eprintln!("not sent, since a single call has no reply: {name} ({}, {size})", file.mime_type);
+    }
+    let (line, exit) = match answer {
+        Ok(answer) => (answer.result, Exit::Done),
         Err(error) => (error.to_json(), Exit::ToolFailed),
     };
     match writeln!(std::io::stdout(), "{line}") {

@@ -16,16 +16,17 @@ use crate::config::Config;
 use crate::gateway::attaching::{self, AttachServer};
 use crate::gateway::{self, Gateway, PreparePurpose, ReadScope, Role};
 use crate::saying::MessageSender;
-use crate::workflows::{ChannelPeople as Reached, WorkflowService};
+use crate::workflows::{ChannelPeople, WorkflowService};
 use anyhow::bail;
 use channels::{Channels, Renewals};
 use cofferdam_agent::tools::Registry;
-use cofferdam_agent::turn::{History, HistorySize};
-use cofferdam_agent::voice::SpeechConfig;
+use cofferdam_agent::turn::{History, HistorySize, Runner};
+use cofferdam_agent::voice::{SpeechConfig, Voice};
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
 use cofferdam_core::capability::Interface;
 use cofferdam_store::people::People;
+use cofferdam_store::{Presence, Store};
 use prepare::OpenedOutside;
 pub(super) use reload::Load;
 use reload::Reloading;
@@ -81,22 +82,14 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     let store = prepare::open_inside(&gateway, config, &catalog)?;
     let provider = answering.provider.clone();
     let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
-    let mut services = Services {
-        people: People::new(&config.state_dir),
-        store: store.clone(),
-        presence: watchers.presence.clone(),
-        menu: menu(&gateway, runner.memory(), &config.speech),
-        runner,
-        blobs: gateway.blobs.clone(),
-        outgoing: gateway.warden.outgoing().clone(),
-        attachments: config.attachments.clone(),
-        approvals: config.approvals,
-        runs: Runs::default(),
-        voice,
-    };
-    services.menu.extend(workflows::menu(&catalog));
+    let menu = [menu(&gateway, runner.memory(), &config.speech), workflows::menu(&catalog)].concat();
+    let mute = mute_services(config, &gateway, &store, (runner, watchers.presence.clone()));
+    let services = Services { menu, voice, ..mute };
     let audit = gateway.warden.audit().clone();
     if let Ok(listener) = attaching {
+        let people = ChannelPeople { runs: services.runs.clone(), channels: workflows::channels(config) };
+        let parts = (gateway.warden.outgoing().clone(), audit.clone());
+        let sender = MessageSender::new(people, &store, parts, runtime.handle().clone());
         let files = AttachServer {
             requests: gateway.toolbox.requests().clone(),
             outgoing: gateway.warden.outgoing().clone(),
@@ -105,12 +98,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             dir: config.state_dir.join("blobs"),
             bytes_max: config.replies.max_call_bytes.0,
             runtime: runtime.handle().clone(),
-            speaks: Arc::new(MessageSender::new(
-                Reached { runs: services.runs.clone(), channels: workflows::channels(config) },
-                &store,
-                (gateway.warden.outgoing().clone(), audit.clone()),
-                runtime.handle().clone(),
-            )),
+            speak: move |message, answer| sender.speak(message, answer),
         };
         files.serve(listener)?;
     }
@@ -160,6 +148,28 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
     }
     Ok(Exit::Done)
+}
+
+/// What channels are given, without a menu and without a voice.
+fn mute_services(
+    config: &Config,
+    gateway: &Gateway,
+    store: &Store,
+    (runner, presence): (Arc<Runner>, Arc<Presence>),
+) -> Services {
+    Services {
+        people: People::new(&config.state_dir),
+        store: store.clone(),
+        presence,
+        menu: Vec::new(),
+        runner,
+        blobs: gateway.blobs.clone(),
+        outgoing: gateway.warden.outgoing().clone(),
+        attachments: config.attachments.clone(),
+        approvals: config.approvals,
+        runs: Runs::default(),
+        voice: Voice::default(),
+    }
 }
 
 /// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was

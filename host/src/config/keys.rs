@@ -2,6 +2,8 @@
 //! `COFFERDAM_WORKSPACE_MAX_BYTES`.
 
 use super::ConfigError;
+use EnvFormat::{Boolean, File, Integer, Integers, Tables, Text, Texts};
+use InForceBy::{Reload, Restart};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::{Table, Value};
@@ -10,7 +12,8 @@ use toml::{Table, Value};
 #[derive(Clone, Copy, PartialEq)]
 enum EnvFormat {
     Text,
-    Path,
+    /// A path.
+    File,
     Integer,
     Boolean,
     /// Whole numbers with commas between.
@@ -21,90 +24,98 @@ enum EnvFormat {
     Tables,
 }
 
-const KEYS: &[(&str, EnvFormat)] = &[
-    ("workspace.root", EnvFormat::Path),
-    ("workspace.max_bytes", EnvFormat::Text),
-    ("workspace.per_user", EnvFormat::Boolean),
-    ("workspace.session_tmp_age", EnvFormat::Text),
-    ("state.dir", EnvFormat::Path),
-    ("policies.dir", EnvFormat::Path),
-    ("audit.rotate_bytes", EnvFormat::Text),
-    ("audit.sign_key_file", EnvFormat::Path),
-    ("provider.kind", EnvFormat::Text),
-    ("provider.base_url", EnvFormat::Text),
-    ("provider.model", EnvFormat::Text),
-    ("provider.api_key_env", EnvFormat::Text),
-    ("provider.api_key_file", EnvFormat::Path),
-    ("provider.accepts", EnvFormat::Texts),
-    ("provider.max_output_tokens", EnvFormat::Integer),
-    ("provider.instructions_file", EnvFormat::Path),
-    ("transcription.base_url", EnvFormat::Text),
-    ("transcription.model", EnvFormat::Text),
-    ("transcription.api_key_env", EnvFormat::Text),
-    ("speech.base_url", EnvFormat::Text),
-    ("speech.model", EnvFormat::Text),
-    ("speech.voice", EnvFormat::Text),
-    ("speech.api_key_env", EnvFormat::Text),
-    ("attachments.max_bytes", EnvFormat::Text),
-    ("attachments.max_turn_bytes", EnvFormat::Text),
-    ("attachments.max_count", EnvFormat::Integer),
-    ("attachments.max_download_size_bytes", EnvFormat::Integer),
-    ("attachments.download_timeout", EnvFormat::Text),
-    ("attachments.max_redirects", EnvFormat::Integer),
-    ("attachments.temp_dir_quota_bytes", EnvFormat::Integer),
-    ("attachments.allowed_private_hosts", EnvFormat::Texts),
-    ("attachments.allowed_mime_types.image", EnvFormat::Texts),
-    ("attachments.allowed_mime_types.audio", EnvFormat::Texts),
-    ("attachments.allowed_mime_types.video", EnvFormat::Texts),
-    ("attachments.allowed_mime_types.pdf", EnvFormat::Texts),
-    ("attachments.allowed_mime_types.file", EnvFormat::Texts),
-    ("replies.max_bytes", EnvFormat::Text),
-    ("replies.max_call_bytes", EnvFormat::Text),
-    ("replies.max_turn_bytes", EnvFormat::Text),
-    ("replies.max_count", EnvFormat::Integer),
-    ("replies.max_held_bytes", EnvFormat::Text),
-    ("turns.written_bytes", EnvFormat::Text),
-    ("turns.rounds", EnvFormat::Integer),
-    ("turns.calls", EnvFormat::Integer),
-    ("turns.deadline", EnvFormat::Text),
-    ("turns.tokens", EnvFormat::Integer),
-    ("turns.history_tokens", EnvFormat::Integer),
-    ("turns.user_tokens_per_day", EnvFormat::Integer),
-    ("turns.user_written_bytes_per_day", EnvFormat::Text),
-    ("turns.reach", EnvFormat::Text),
-    ("approvals.expires", EnvFormat::Text),
-    ("sandbox.compile_time", EnvFormat::Text),
-    ("isolation.require", EnvFormat::Boolean),
-    ("metrics.listen", EnvFormat::Text),
-    ("network.allowed_private_hosts", EnvFormat::Texts),
-    ("network.ca_file", EnvFormat::Path),
-    ("log.format", EnvFormat::Text),
-    ("log.filter", EnvFormat::Text),
-    ("workflows.dir", EnvFormat::Path),
-    ("workflows.env", EnvFormat::Texts),
-    ("workflows.max_open", EnvFormat::Integer),
-    ("workflows.run_deadline", EnvFormat::Text),
-    ("channels.telegram.token_env", EnvFormat::Text),
-    ("channels.telegram.token_file", EnvFormat::Path),
-    ("channels.telegram.api_url", EnvFormat::Text),
-    ("channels.telegram.allowed_users", EnvFormat::Integers),
-    ("channels.telegram.approvers", EnvFormat::Integers),
-    ("channels.telegram.pairing", EnvFormat::Boolean),
-    ("channels.telegram.pairing_expires", EnvFormat::Text),
-    ("channels.telegram.groups", EnvFormat::Tables),
-    ("channels.telegram.other_groups", EnvFormat::Text),
-    ("channels.telegram.flood_limits", EnvFormat::Text),
-    ("channels.discord.token_env", EnvFormat::Text),
-    ("channels.discord.token_file", EnvFormat::Path),
-    ("channels.discord.api_url", EnvFormat::Text),
-    ("channels.discord.allowed_users", EnvFormat::Integers),
-    ("channels.discord.approvers", EnvFormat::Integers),
-    ("channels.discord.pairing", EnvFormat::Boolean),
-    ("channels.discord.pairing_expires", EnvFormat::Text),
-    ("channels.discord.message_content", EnvFormat::Boolean),
-    ("channels.discord.guilds", EnvFormat::Tables),
-    ("channels.discord.other_guilds", EnvFormat::Text),
-    ("channels.discord.cdn_url", EnvFormat::Text),
+/// What brings another value of a key into force.
+#[derive(Clone, Copy, PartialEq)]
+enum InForceBy {
+    Reload,
+    Restart,
+}
+
+/// Every key, how it is written in the environment, and what a change of it takes.
+const KEYS: &[(&str, EnvFormat, InForceBy)] = &[
+    ("workspace.root", File, Restart),
+    ("workspace.max_bytes", Text, Reload),
+    ("workspace.per_user", Boolean, Restart),
+    ("workspace.session_tmp_age", Text, Restart),
+    ("state.dir", File, Restart),
+    ("policies.dir", File, Restart),
+    ("audit.rotate_bytes", Text, Restart),
+    ("audit.sign_key_file", File, Restart),
+    ("provider.kind", Text, Reload),
+    ("provider.base_url", Text, Reload),
+    ("provider.model", Text, Reload),
+    ("provider.api_key_env", Text, Reload),
+    ("provider.api_key_file", File, Reload),
+    ("provider.accepts", Texts, Reload),
+    ("provider.max_output_tokens", Integer, Reload),
+    ("provider.instructions_file", File, Reload),
+    ("transcription.base_url", Text, Restart),
+    ("transcription.model", Text, Restart),
+    ("transcription.api_key_env", Text, Restart),
+    ("speech.base_url", Text, Restart),
+    ("speech.model", Text, Restart),
+    ("speech.voice", Text, Restart),
+    ("speech.api_key_env", Text, Restart),
+    ("attachments.max_bytes", Text, Reload),
+    ("attachments.max_turn_bytes", Text, Reload),
+    ("attachments.max_count", Integer, Reload),
+    ("attachments.max_download_size_bytes", Integer, Restart),
+    ("attachments.download_timeout", Text, Restart),
+    ("attachments.max_redirects", Integer, Restart),
+    ("attachments.temp_dir_quota_bytes", Integer, Restart),
+    ("attachments.allowed_private_hosts", Texts, Restart),
+    ("attachments.allowed_mime_types.image", Texts, Restart),
+    ("attachments.allowed_mime_types.audio", Texts, Restart),
+    ("attachments.allowed_mime_types.video", Texts, Restart),
+    ("attachments.allowed_mime_types.pdf", Texts, Restart),
+    ("attachments.allowed_mime_types.file", Texts, Restart),
+    ("replies.max_bytes", Text, Reload),
+    ("replies.max_call_bytes", Text, Reload),
+    ("replies.max_turn_bytes", Text, Reload),
+    ("replies.max_count", Integer, Reload),
+    ("replies.max_held_bytes", Text, Reload),
+    ("turns.written_bytes", Text, Reload),
+    ("turns.rounds", Integer, Reload),
+    ("turns.calls", Integer, Reload),
+    ("turns.deadline", Text, Reload),
+    ("turns.tokens", Integer, Reload),
+    ("turns.history_tokens", Integer, Reload),
+    ("turns.user_tokens_per_day", Integer, Reload),
+    ("turns.user_written_bytes_per_day", Text, Reload),
+    ("turns.reach", Text, Restart),
+    ("approvals.expires", Text, Reload),
+    ("sandbox.compile_time", Text, Restart),
+    ("isolation.require", Boolean, Restart),
+    ("metrics.listen", Text, Restart),
+    ("network.allowed_private_hosts", Texts, Restart),
+    ("network.ca_file", File, Restart),
+    ("log.format", Text, Reload),
+    ("log.filter", Text, Reload),
+    ("workflows.dir", File, Restart),
+    ("workflows.env", Texts, Restart),
+    ("workflows.max_open", Integer, Restart),
+    ("workflows.run_deadline", Text, Restart),
+    ("channels.telegram.token_env", Text, Restart),
+    ("channels.telegram.token_file", File, Restart),
+    ("channels.telegram.api_url", Text, Restart),
+    ("channels.telegram.allowed_users", Integers, Reload),
+    ("channels.telegram.approvers", Integers, Reload),
+    ("channels.telegram.pairing", Boolean, Reload),
+    ("channels.telegram.pairing_expires", Text, Reload),
+    ("channels.telegram.groups", Tables, Reload),
+    ("channels.telegram.other_groups", Text, Reload),
+    ("channels.telegram.flood_limits", Text, Restart),
+    ("channels.discord.token_env", Text, Restart),
+    ("channels.discord.token_file", File, Restart),
+    ("channels.discord.api_url", Text, Restart),
+    ("channels.discord.allowed_users", Integers, Reload),
+    ("channels.discord.approvers", Integers, Reload),
+    ("channels.discord.pairing", Boolean, Reload),
+    ("channels.discord.pairing_expires", Text, Reload),
+    ("channels.discord.message_content", Boolean, Restart),
+    ("channels.discord.guilds", Tables, Reload),
+    ("channels.discord.other_guilds", Text, Reload),
+    ("channels.discord.cdn_url", Text, Restart),
 ];
 
 const PREFIX: &str = "COFFERDAM_";
@@ -115,7 +126,12 @@ const OTHERS: &[&str] =
 
 /// Every key there is, in the order of the documentation.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(|(key, _)| *key)
+    KEYS.iter().map(|(key, ..)| *key)
+}
+
+/// Whether another value of a key comes into force by a reload; else it takes a restart.
+pub fn is_reloadable(key: &str) -> bool {
+    KEYS.iter().any(|(name, _, change)| *name == key && *change == Reload)
 }
 
 /// The value of a key as the table has it.
@@ -145,8 +161,8 @@ pub(super) fn apply_environment(
             continue;
         }
         let refused = |problem: String| ConfigError::Environment { name: name.clone(), problem };
-        let Some((key, kind)) = KEYS.iter().find(|(key, _)| variable(key) == *name) else {
-            let known: Vec<String> = KEYS.iter().map(|(key, _)| variable(key)).collect();
+        let Some((key, kind, _)) = KEYS.iter().find(|(key, ..)| variable(key) == *name) else {
+            let known: Vec<String> = KEYS.iter().map(|(key, ..)| variable(key)).collect();
             return Err(refused(format!("no such setting; there is {}", known.join(", "))));
         };
         let integer = |text: &str| {
@@ -156,20 +172,18 @@ pub(super) fn apply_environment(
                 .map_err(|_| refused(format!("{text:?} is not a whole number")))
         };
         let value = match kind {
-            EnvFormat::Text | EnvFormat::Path => Value::String(text.clone()),
-            EnvFormat::Integer => integer(text)?,
-            EnvFormat::Boolean => match text.trim() {
+            Text | File => Value::String(text.clone()),
+            Integer => integer(text)?,
+            Boolean => match text.trim() {
                 "true" => Value::Boolean(true),
                 "false" => Value::Boolean(false),
                 _ => return Err(refused(format!("{text:?} is neither true nor false"))),
             },
-            EnvFormat::Integers => Value::Array(parts(text).map(integer).collect::<Result<_, _>>()?),
-            EnvFormat::Tables => {
+            Integers => Value::Array(parts(text).map(integer).collect::<Result<_, _>>()?),
+            Tables => {
                 inline(text).ok_or_else(|| refused(format!("{text:?} is not an inline table of TOML")))?
             }
-            EnvFormat::Texts => {
-                Value::Array(parts(text).map(|part| Value::String(part.to_owned())).collect())
-            }
+            Texts => Value::Array(parts(text).map(|part| Value::String(part.to_owned())).collect()),
         };
         set(table, key, value).map_err(refused)?;
     }
@@ -204,7 +218,7 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
 
 /// Makes relative paths of a file relative to the file's folder instead of the current one.
 pub(super) fn anchor_paths(table: &mut Table, base: &Path) {
-    for (key, _) in KEYS.iter().filter(|(_, kind)| *kind == EnvFormat::Path) {
+    for (key, ..) in KEYS.iter().filter(|(_, kind, _)| *kind == File) {
         if let Some(Value::String(path)) = get_mut(table, key) {
             *path = base.join(&*path).to_string_lossy().into_owned();
         }

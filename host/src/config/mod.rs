@@ -14,6 +14,7 @@ mod workflows;
 
 pub use error::ConfigError;
 pub use flags::Flags;
+pub use keys::is_reloadable;
 pub use network::SecretSource;
 pub use settings::{Setting, SettingOrigin};
 
@@ -30,7 +31,7 @@ use cofferdam_core::text::one_line;
 use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
 use cofferdam_warden::{attachments, audit, publish, sandbox};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -87,13 +88,13 @@ pub struct Config {
     places: KeyPositions,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
     workspace: WorkspaceTable,
-    state: StateTable,
-    policies: PoliciesTable,
-    audit: AuditTable,
+    state: FolderTable,
+    policies: FolderTable,
+    audit: audit::Config,
     provider: llm::Config,
     transcription: voice::TranscriptionConfig,
     speech: voice::SpeechConfig,
@@ -111,41 +112,41 @@ struct ConfigFile {
     channels: ChannelsTable,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 struct WorkspaceTable {
     root: Option<PathBuf>,
-    max_bytes: Option<ByteSize>,
+    max_bytes: ByteSize,
     per_user: bool,
-    session_tmp_age: Option<TimeSpan>,
+    session_tmp_age: TimeSpan,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+impl Default for WorkspaceTable {
+    fn default() -> Self {
+        let (max_bytes, session_tmp_age) = (WORKSPACE_BYTES_MAX, publish::SESSION_TMP_AGE);
+        Self { root: None, max_bytes, per_user: false, session_tmp_age }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-struct StateTable {
+struct FolderTable {
     dir: Option<PathBuf>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct PoliciesTable {
-    dir: Option<PathBuf>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct AuditTable {
-    rotate_bytes: Option<ByteSize>,
-    sign_key_file: Option<PathBuf>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 struct SandboxTable {
-    compile_time: Option<TimeSpan>,
+    compile_time: TimeSpan,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+impl Default for SandboxTable {
+    fn default() -> Self {
+        Self { compile_time: sandbox::COMPILE_TIME }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 struct ChannelsTable {
     telegram: Option<telegram::Config>,
@@ -195,6 +196,7 @@ impl Config {
         let mut settings = settings::collect(&in_file, &written, environment);
         let written = ConfigFile::deserialize(written)
             .map_err(|e| find_bad_variable(&in_file, environment).unwrap_or_else(|| invalid(&e)))?;
+        let in_use = toml::Table::try_from(&written).expect("what was read can be written");
         let needs_home = |what: &str, key: &str| {
             ConfigError::Invalid(format!("there is no HOME to put {what} in; set {key} in {FILE_NAME}"))
         };
@@ -220,24 +222,20 @@ impl Config {
         written.transcription.check().map_err(|e| places.refuse(e.key(), &e))?;
         written.speech.check().map_err(|e| places.refuse(e.key(), &e))?;
         written.approvals.check().map_err(|e| places.refuse("approvals.expires", e))?;
-        let compile_time = written.sandbox.compile_time.unwrap_or(sandbox::COMPILE_TIME);
+        let compile_time = written.sandbox.compile_time;
         if !sandbox::compile_time_is_sound(compile_time) {
             let ceiling = sandbox::COMPILE_TIME_CEILING;
             let said = format!("compile_time = \"{compile_time}\" is not from 1ms to {ceiling}");
             return Err(places.refuse("sandbox.compile_time", said));
         }
-        let session_tmp_age = written.workspace.session_tmp_age.unwrap_or(publish::SESSION_TMP_AGE);
+        let session_tmp_age = written.workspace.session_tmp_age;
         if session_tmp_age < publish::SESSION_TMP_AGE_LEAST {
             let (age, least) = (session_tmp_age, publish::SESSION_TMP_AGE_LEAST);
             let said =
                 format!("session_tmp_age = \"{age}\" is less than {least}; a call may still be using it");
             return Err(places.refuse("workspace.session_tmp_age", said));
         }
-        let audit = audit::Config {
-            rotate_bytes: written.audit.rotate_bytes.unwrap_or(audit::Config::default().rotate_bytes),
-            sign_key_file: written.audit.sign_key_file,
-        };
-        audit.check().map_err(|e| places.refuse("audit.rotate_bytes", e))?;
+        written.audit.check().map_err(|e| places.refuse("audit.rotate_bytes", e))?;
         written.turns.check().map_err(|(key, e)| places.refuse(&format!("turns.{key}"), e))?;
         written.metrics.check().map_err(|e| places.refuse("metrics.listen", e))?;
         written.workflows.check(&places)?;
@@ -247,13 +245,13 @@ impl Config {
         let mut config = Self {
             workspace: publish::Config {
                 root,
-                max_bytes: written.workspace.max_bytes.unwrap_or(WORKSPACE_BYTES_MAX),
+                max_bytes: written.workspace.max_bytes,
                 per_user: written.workspace.per_user,
                 session_tmp_age,
             },
             state_dir,
             policies_dir: written.policies.dir,
-            audit,
+            audit: written.audit,
             provider: llm::Config { spare_help_chars: help_chars(&written.speech), ..written.provider },
             transcription: written.transcription,
             speech: written.speech,
@@ -280,7 +278,7 @@ impl Config {
             Some(variable) if Path::new(variable) == dir => SettingOrigin::Environment,
             _ => SettingOrigin::Flag,
         });
-        settings::complete(&mut settings, &config, flag);
+        settings::complete(&mut settings, &config, &in_use, flag);
         config.settings = settings;
         config.check_layout()?;
         Ok(config)

@@ -6,7 +6,7 @@ use super::places::KeyPositions;
 use cofferdam_core::text::one_line;
 use cofferdam_egress::HostPort;
 use cofferdam_policy::grant::is_secret_name;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const SECRETS_MAX: usize = 32;
 
 /// `[network]` as it is written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct NetworkSection {
     allowed_private_hosts: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct NetworkSection {
 }
 
 /// `[secrets.NAME]` as it is written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct SecretTable {
     file: Option<PathBuf>,

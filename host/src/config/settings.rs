@@ -58,8 +58,13 @@ pub(super) fn collect(
     keys::all().map(setting).collect()
 }
 
-/// Fills in the defaults, and the workspace that `--workspace` named.
-pub(super) fn complete(settings: &mut [Setting], config: &Config, flag: Option<SettingOrigin>) {
+/// Fills in the defaults, which `in_use` has, and the workspace that `--workspace` named.
+pub(super) fn complete(
+    settings: &mut [Setting],
+    config: &Config,
+    in_use: &Table,
+    flag: Option<SettingOrigin>,
+) {
     for setting in settings {
         if setting.key == "workspace.root"
             && let Some(origin) = flag
@@ -68,96 +73,29 @@ pub(super) fn complete(settings: &mut [Setting], config: &Config, flag: Option<S
             setting.value = None;
         }
         if setting.value.is_none() {
-            setting.value = value_in_use(config, setting.key);
+            let default = || keys::get(in_use, setting.key).map(Value::to_string);
+            setting.value = depending_default(config, setting.key).or_else(default);
         }
     }
 }
 
-/// The value in use where nothing was written.
-fn value_in_use(config: &Config, key: &str) -> Option<String> {
+/// The value in use where nothing was written, of a key whose default depends on the machine or on
+/// other keys.
+fn depending_default(config: &Config, key: &str) -> Option<String> {
     let quoted = |text: &dyn std::fmt::Display| Value::String(text.to_string()).to_string();
-    let telegram = config.telegram.as_ref();
-    let has_model = config.provider.kind != ProviderKind::Commands;
+    let provider = Some(&config.provider).filter(|provider| provider.kind != ProviderKind::Commands);
     Some(match key {
         "workspace.root" => quoted(&config.workspace.root.display()),
-        "workspace.max_bytes" => quoted(&config.workspace.max_bytes),
-        "workspace.per_user" => config.workspace.per_user.to_string(),
-        "workspace.session_tmp_age" => quoted(&config.workspace.session_tmp_age),
         "state.dir" => quoted(&config.state_dir.display()),
-        "audit.rotate_bytes" => quoted(&config.audit.rotate_bytes),
-        "provider.kind" => "\"commands\"".to_owned(),
-        "provider.base_url" if has_model => quoted(&config.provider.base_url()),
-        "provider.accepts" if has_model => format!("{:?}", config.provider.accepted_types()),
-        "provider.max_output_tokens" if has_model => config.provider.max_output_tokens().to_string(),
-        "transcription.base_url" if config.transcription.is_on() => quoted(&config.transcription.base_url()),
-        "speech.base_url" if config.speech.is_on() => quoted(&config.speech.base_url()),
-        "attachments.max_bytes" => quoted(&config.attachments.max_bytes),
-        "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
-        "attachments.max_count" => config.attachments.max_count.to_string(),
-        "attachments.max_download_size_bytes" => config.workflow_attachments.max_bytes.to_string(),
-        "attachments.download_timeout" => quoted(&config.workflow_attachments.download_timeout),
-        "attachments.max_redirects" => config.workflow_attachments.max_redirects.to_string(),
-        "attachments.temp_dir_quota_bytes" => config.workflow_attachments.temp_dir_quota_bytes?.to_string(),
-        "attachments.allowed_private_hosts" | "network.allowed_private_hosts" => "[]".to_owned(),
-        "workflows.max_open" => config.workflows.max_open.to_string(),
-        "workflows.run_deadline" => quoted(&config.workflows.run_deadline),
-        "workflows.env" => format!("{:?}", config.workflows.env),
-        "replies.max_bytes" => quoted(&config.replies.max_bytes),
-        "replies.max_call_bytes" => quoted(&config.replies.max_call_bytes),
-        "replies.max_turn_bytes" => quoted(&config.replies.max_turn_bytes),
-        "replies.max_count" => config.replies.max_count.to_string(),
-        "replies.max_held_bytes" => quoted(&config.replies.max_held_bytes),
-        "turns.written_bytes" => quoted(&config.turns.written_bytes),
-        "turns.rounds" => config.turns.rounds.to_string(),
-        "turns.calls" => config.turns.calls.to_string(),
-        "turns.deadline" => quoted(&config.turns.deadline),
-        "turns.tokens" => config.turns.tokens.to_string(),
-        "turns.history_tokens" => config.turns.history_tokens.to_string(),
-        "turns.user_tokens_per_day" => config.turns.user_tokens_per_day.to_string(),
-        "turns.user_written_bytes_per_day" => quoted(&config.turns.user_written_bytes_per_day),
-        "turns.reach" => quoted(&config.turns.reach),
-        "approvals.expires" => quoted(&config.approvals.expires),
-        "sandbox.compile_time" => quoted(&config.compile_time),
-        "log.format" => "\"text\"".to_owned(),
-        "isolation.require" => config.isolation.require.to_string(),
-        "channels.telegram.token_env" => quoted(&telegram?.token_env),
-        "channels.telegram.api_url" => quoted(&telegram?.api_url),
-        "channels.telegram.allowed_users" => format!("{:?}", telegram?.allowed_users),
-        "channels.telegram.approvers" => format!("{:?}", telegram?.approvers),
-        "channels.telegram.pairing" => telegram?.pairing.to_string(),
-        "channels.telegram.groups" => telegram.map(|_| "{}".to_owned())?,
-        "channels.telegram.other_groups" => "\"allowed\"".to_owned(),
-        "channels.telegram.pairing_expires" => quoted(&telegram?.pairing_expires),
-        "channels.telegram.flood_limits" => quoted(&telegram?.flood_limits),
-        _ => {
-            let discord = || discord(config.discord.as_ref()?, key);
-            return allowed_patterns(config, key).or_else(discord);
+        "provider.base_url" => quoted(&provider?.base_url()),
+        "provider.accepts" => format!("{:?}", provider?.accepted_types()),
+        "provider.max_output_tokens" => provider?.max_output_tokens().to_string(),
+        "transcription.base_url" if config.transcription.is_on() => {
+            quoted(&config.transcription.table().base_url)
         }
-    })
-}
-
-/// The same of the Discord channel, where there is one.
-fn discord(discord: &cofferdam_discord::Config, key: &str) -> Option<String> {
-    let quoted = |text: &dyn std::fmt::Display| Value::String(text.to_string()).to_string();
-    Some(match key.strip_prefix("channels.discord.")? {
-        "token_env" => quoted(&discord.token_env),
-        "api_url" => quoted(&discord.api_url),
-        "allowed_users" => format!("{:?}", discord.allowed_users),
-        "approvers" => format!("{:?}", discord.approvers),
-        "pairing" => discord.pairing.to_string(),
-        "pairing_expires" => quoted(&discord.pairing_expires),
-        "message_content" => discord.message_content.to_string(),
-        "guilds" => "{}".to_owned(),
-        "other_guilds" => "\"allowed\"".to_owned(),
+        "speech.base_url" if config.speech.is_on() => quoted(&config.speech.table().base_url),
         _ => return None,
     })
-}
-
-/// The patterns of one type of attachments.
-fn allowed_patterns(config: &Config, key: &str) -> Option<String> {
-    let kind = key.strip_prefix("attachments.allowed_mime_types.")?;
-    let lists = config.workflow_attachments.allowed.lists();
-    lists.into_iter().find(|(known, _)| *known == kind).map(|(_, patterns)| format!("{patterns:?}"))
 }
 
 #[cfg(test)]

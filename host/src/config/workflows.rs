@@ -3,11 +3,11 @@
 use super::ConfigError;
 use super::places::KeyPositions;
 use cofferdam_core::limits::TimeSpan;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// `[workflows]` of the configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The folder of the files that `serve` offers.

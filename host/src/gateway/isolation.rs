@@ -172,8 +172,8 @@ pub(super) fn ports(config: &Config) -> Option<Vec<u16>> {
     ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
     ports.extend(config.discord.iter().flat_map(|discord| discord.ports()));
     ports.extend(config.provider.port());
-    ports.extend(config.transcription.port());
-    ports.extend(config.speech.port());
+    ports.extend(config.transcription.table().port());
+    ports.extend(config.speech.table().port());
     ports.extend(config.network.private_hosts.iter().map(|host| host.port()));
     ports.extend(GRANTED.get().into_iter().flatten());
     ports.extend(config.workflow_attachments.private_hosts.iter().map(|host| host.port()));

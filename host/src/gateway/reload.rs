@@ -5,55 +5,11 @@
 //! force is always what one configuration says, and never half of it.
 
 use super::{Gateway, GatewayError, isolation, load_policies, sources};
-use crate::config::{Config, SettingOrigin};
+use crate::config::{Config, SettingOrigin, is_reloadable};
 use cofferdam_agent::tools::Registry;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_policy::PolicySet;
 use std::sync::Arc;
-
-/// Keys that come into force by a reload; all others need a restart.
-const RENEWED: &[&str] = &[
-    "workspace.max_bytes",
-    "provider.kind",
-    "provider.base_url",
-    "provider.model",
-    "provider.api_key_env",
-    "provider.api_key_file",
-    "provider.accepts",
-    "provider.max_output_tokens",
-    "provider.instructions_file",
-    "attachments.max_bytes",
-    "attachments.max_turn_bytes",
-    "attachments.max_count",
-    "replies.max_bytes",
-    "replies.max_call_bytes",
-    "replies.max_turn_bytes",
-    "replies.max_count",
-    "replies.max_held_bytes",
-    "turns.written_bytes",
-    "turns.rounds",
-    "turns.calls",
-    "turns.deadline",
-    "turns.tokens",
-    "turns.history_tokens",
-    "turns.user_tokens_per_day",
-    "turns.user_written_bytes_per_day",
-    "approvals.expires",
-    "log.format",
-    "log.filter",
-    "channels.telegram.allowed_users",
-    "channels.telegram.approvers",
-    "channels.telegram.pairing",
-    "channels.telegram.pairing_expires",
-    "channels.telegram.groups",
-    "channels.telegram.other_groups",
-    "channels.discord.allowed_users",
-    "channels.discord.approvers",
-    "channels.discord.pairing",
-    "channels.discord.pairing_expires",
-    "channels.discord.guilds",
-    "channels.discord.other_guilds",
-];
 
 /// Why a configuration does not come into force; the one before stays.
 #[derive(Debug, thiserror::Error)]
@@ -130,7 +86,7 @@ fn find_lost_tools(now: &Registry, then: &Registry) -> Vec<String> {
 /// The keys that differ and cannot come into force.
 fn needs_restart(started: &Config, new: &Config) -> Vec<&'static str> {
     let changed = started.settings.iter().zip(&new.settings).filter(|(old, new)| old.value != new.value);
-    let mut fixed: Vec<_> = changed.map(|(_, new)| new.key).filter(|key| !RENEWED.contains(key)).collect();
+    let mut fixed: Vec<_> = changed.map(|(_, new)| new.key).filter(|key| !is_reloadable(key)).collect();
     // The confined process reaches the ports that it was started for.
     let reached = |port: &u16| isolation::ports(started).is_none_or(|ports| ports.contains(port));
     if isolation::ports(new).is_some_and(|ports| !ports.iter().all(reached)) {

@@ -11,11 +11,12 @@ use crate::monitor::{Gauges, Watched};
 use cofferdam_agent::tools::CallThreads;
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_core::counts::COUNTS;
+use cofferdam_core::lock::lock;
 use cofferdam_core::standing::{HealthHistory, MODEL, STORE};
 use cofferdam_store::Store;
 use cofferdam_warden::calls::Warden;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
@@ -141,7 +142,7 @@ impl Watch {
     }
 
     fn problems(&self) -> Vec<String> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = lock(&self.found);
         if let Some((at, problems)) = found.as_ref().filter(|(at, _)| at.elapsed() < LOOK_EVERY) {
             let _ = at;
             return problems.clone();

@@ -1,9 +1,9 @@
 //! `[log]` of the configuration: how the log is written, and how much of it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The section as written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// What a line looks like.
@@ -15,7 +15,7 @@ pub struct Config {
 }
 
 /// What a line of the log looks like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
     /// For people.

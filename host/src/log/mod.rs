@@ -10,12 +10,13 @@ mod line;
 
 pub use config::{Config, LogFormat};
 
+use cofferdam_core::lock::lock;
 use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use line::{EventFields, LogLine};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -99,12 +100,12 @@ pub fn say(level: Level, text: &str) {
 
 /// What this process has logged last as an error.
 pub fn last_error() -> Option<LoggedLine> {
-    LAST_ERROR.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    lock(&LAST_ERROR).clone()
 }
 
 fn log(level: Level, target: &str, fields: EventFields) {
     if level == Level::ERROR {
-        *LAST_ERROR.lock().unwrap_or_else(PoisonError::into_inner) = Some(LoggedLine::now(&fields.words()));
+        *lock(&LAST_ERROR) = Some(LoggedLine::now(&fields.words()));
     }
     let format = if IS_JSON.load(Ordering::Relaxed) { LogFormat::Json } else { LogFormat::Text };
     write(&LogLine { time: now(), level, target, fields }.format(format));

@@ -1,11 +1,11 @@
 //! `[metrics]` of the configuration: where anyone who watches the gateway may ask.
 
 use cofferdam_core::text::one_line;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// The section as written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// An address of loopback with a port; none: nobody may ask. Port 0 takes one that is free.

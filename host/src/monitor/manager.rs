@@ -7,6 +7,7 @@
 //! poller: a standstill of either is not told.
 
 use super::Watched;
+use cofferdam_core::lock::lock;
 use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use rustix::time::{ClockId, clock_gettime};
@@ -15,7 +16,7 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -148,12 +149,12 @@ impl ServiceManager {
     }
 
     fn stage(&self) -> ServiceState {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.stage)
     }
 
     /// Says that a stage begins, once, and nothing of the stages before it any more.
     fn enter(&self, stage: ServiceState, said: &str) {
-        let mut now = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = lock(&self.stage);
         if (*now as u8) < stage as u8 {
             *now = stage;
             self.say(said);

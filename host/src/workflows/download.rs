@@ -1,7 +1,7 @@
 //! Attachments by address: fetched by the gateway's one egress, held without a name, told by their
 //! bytes.
 
-use super::gather::{ByteSource, GatherProblem, GatheredAttachment};
+use super::gather::{ByteSource, GatheredAttachment};
 use super::types::AttachmentLimits;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -21,7 +21,7 @@ pub(super) struct Downloads<'a> {
 impl Downloads<'_> {
     /// Downloads what is known by its address, one after the other. What failed leaves nothing, and
     /// so does dropping this.
-    pub(super) async fn all(&self, gathered: &mut [GatheredAttachment]) -> Result<(), GatherProblem> {
+    pub(super) async fn all(&self, gathered: &mut [GatheredAttachment]) -> Result<(), ToolError> {
         let mut held = 0;
         for one in gathered {
             let ByteSource::ToDownload(kind, url) = &one.bytes else { continue };
@@ -46,7 +46,7 @@ impl Downloads<'_> {
     }
 
     /// One download; `held` bytes of the same task are there already.
-    async fn download_one(&self, url: &Url, held: u64) -> Result<Blob, GatherProblem> {
+    async fn download_one(&self, url: &Url, held: u64) -> Result<Blob, ToolError> {
         let egress = Egress::new(egress::FetchLimits {
             bytes_max: self.limits.max_bytes,
             time_max: self.limits.download_timeout.0,
@@ -64,7 +64,7 @@ impl Downloads<'_> {
                      attach less in one task",
                     url.redacted()
                 );
-                return Err(GatherProblem { code: ErrorCode::QuotaExceeded, message });
+                return Err(ToolError { code: ErrorCode::QuotaExceeded, message });
             }
             let (back, written) = run_blocking(move || {
                 let written = writer.write(&piece);
@@ -79,25 +79,16 @@ impl Downloads<'_> {
 }
 
 /// Work with the disk, which may be slow: nobody else waits for it.
-async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, GatherProblem> {
-    let stopped = |_| GatherProblem::from(ToolError::cancelled());
-    tokio::task::spawn_blocking(work).await.map_err(stopped)
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| ToolError::cancelled())
 }
 
-fn storage_problem(url: &Url, error: &BlobError) -> GatherProblem {
+fn storage_problem(url: &Url, error: &BlobError) -> ToolError {
     let code = match error {
         BlobError::OverLimit { .. } => ErrorCode::TooLarge,
         BlobError::Spool(_) => ErrorCode::AttachmentUnavailable,
     };
-    GatherProblem { code, message: format!("`{}`: {error}", url.redacted()) }
-}
-
-impl From<EgressError> for GatherProblem {
-    fn from(error: EgressError) -> Self {
-        Self { code: error.code(), message: error.to_string() }
-    }
+    ToolError { code, message: format!("`{}`: {error}", url.redacted()) }
 }
 
 /// An address of a task that is never contacted, also where its host could be.

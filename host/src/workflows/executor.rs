@@ -4,12 +4,12 @@ mod kept;
 pub(super) mod people;
 mod replied;
 
-pub(in crate::workflows) use kept::describe_end;
+pub(in crate::workflows) use kept::{describe_end, failed_end};
 
 use super::LocalFile;
 use super::began::PreparedRun;
 use super::download::Downloads;
-use super::gather::{Gather, GatherProblem, GatheredAttachment, PlannedBytes};
+use super::gather::{Gather, GatheredAttachment, PlannedBytes};
 use super::in_turn::TurnMessaging;
 use super::shown::{AgentView, AttachmentViewer};
 use super::tools::AgentTools;
@@ -105,21 +105,20 @@ impl Executor {
                 return Ok(kept);
             }
             if let Some(late) = self.is_late(&kept) {
-                if self.store.end_run(&run.id, RunEnd::Failed(late.to_json(None))).await? {
+                if self.store.end_run(&run.id, failed_end(&late, None)).await? {
                     self.note(run, WorkflowState::Failed, None)?;
                 }
                 continue;
             }
             let outputs = outputs(&kept);
             let ended = match kept.tasks.iter().position(|task| task.state != TaskState::Done) {
-                None => match run.plan.output(&outputs).map_err(GatherProblem::from) {
+                None => match run.plan.output(&outputs) {
                     Ok(output) => {
                         let ended = self.store.end_run(&run.id, RunEnd::Done(output.to_string())).await?;
                         ended.then_some(WorkflowState::Done)
                     }
                     Err(problem) => {
-                        let error = problem.to_json(None);
-                        let ended = self.store.end_run(&run.id, RunEnd::Failed(error)).await?;
+                        let ended = self.store.end_run(&run.id, failed_end(&problem.into(), None)).await?;
                         ended.then_some(WorkflowState::Failed)
                     }
                 },
@@ -161,11 +160,11 @@ impl Executor {
     }
 
     /// Why a run has had its time, if so.
-    fn is_late(&self, kept: &KeptRun) -> Option<GatherProblem> {
+    fn is_late(&self, kept: &KeptRun) -> Option<ToolError> {
         let age = u64::try_from(now_ms().saturating_sub(kept.began_at)).unwrap_or(0);
-        (Duration::from_millis(age) >= self.deadline.0).then(|| GatherProblem {
-            code: ErrorCode::TimedOut,
-            message: format!("the run took longer than [workflows] run_deadline = \"{}\"", self.deadline),
+        (Duration::from_millis(age) >= self.deadline.0).then(|| {
+            let said = format!("the run took longer than [workflows] run_deadline = \"{}\"", self.deadline);
+            ToolError::new(ErrorCode::TimedOut, said)
         })
     }
 
@@ -195,7 +194,7 @@ impl Executor {
                 PlannedWork::Send(work) => self.send(run, n, work, outputs, &cancel).await,
                 PlannedWork::Approve(work) => self.approve(run, n, work, outputs, &cancel).await,
                 // It was looked at above.
-                PlannedWork::Wait(_) => Err(ToolError::cancelled().into()),
+                PlannedWork::Wait(_) => Err(ToolError::cancelled()),
             }
         };
         tokio::pin!(work);
@@ -231,7 +230,7 @@ impl Executor {
         &self,
         run: &PreparedRun,
         n: usize,
-        ended: Result<Value, GatherProblem>,
+        ended: Result<Value, ToolError>,
     ) -> Result<TaskResult, ExecuteError> {
         match ended {
             Ok(output) => {
@@ -239,8 +238,8 @@ impl Executor {
                 Ok(TaskResult::On)
             }
             Err(problem) => {
-                let error = problem.to_json(Some(&run.plan.tasks[n].id));
-                self.store.end_task(&run.id, n, RunEnd::Failed(error)).await?;
+                let ended = failed_end(&problem, Some(&run.plan.tasks[n].id));
+                self.store.end_task(&run.id, n, ended).await?;
                 Ok(TaskResult::Failed)
             }
         }
@@ -255,7 +254,7 @@ impl Executor {
         (name, with): (&str, &PlannedArguments),
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, GatherProblem> {
+    ) -> Result<Value, ToolError> {
         let arguments = run.plan.arguments(with, outputs)?;
         let attachments = self.collect_attachments(run, n, name, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
@@ -287,7 +286,7 @@ impl Executor {
         work: &AgentWork,
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, GatherProblem> {
+    ) -> Result<Value, ToolError> {
         let workflow = run.plan.workflow();
         let agent = &workflow.agents[work.agent];
         let action = &agent.actions[work.action];
@@ -299,7 +298,7 @@ impl Executor {
         let downloads = Downloads { limits: &self.limits, blobs: &self.blobs };
         tokio::select! {
             downloaded = downloads.all(&mut gathered) => downloaded?,
-            () = cancel.cancelled() => return Err(ToolError::cancelled().into()),
+            () = cancel.cancelled() => return Err(ToolError::cancelled()),
         }
         let view = block_in_place(|| self.view(gathered))?;
         let event = Workflow { task: Some(task.to_owned()), attachments: Some(view.audited), ..about(run) };
@@ -328,16 +327,16 @@ impl Executor {
         let answered = runner.answer_task(turn, request, journal, &read, cancel).await;
         self.warden.outgoing().release(&id);
         answered.map(|answer| answer.output).map_err(|failure| match failure {
-            TaskFailure::Cancelled => ToolError::cancelled().into(),
-            TaskFailure::Invalid(why) => GatherProblem {
+            TaskFailure::Cancelled => ToolError::cancelled(),
+            TaskFailure::Invalid(why) => ToolError {
                 code: ErrorCode::InvalidOutput,
                 message: format!(
                     "the agent {} did not answer as its action {} wants: {why}",
                     agent.id, action.id
                 ),
             },
-            TaskFailure::Unanswered(said) => GatherProblem { code: ErrorCode::Internal, message: said },
-            TaskFailure::NoModel => GatherProblem { code: ErrorCode::Internal, message: NO_MODEL.to_owned() },
+            TaskFailure::Unanswered(message) => ToolError { code: ErrorCode::Internal, message },
+            TaskFailure::NoModel => ToolError::new(ErrorCode::Internal, NO_MODEL),
         })
     }
 
@@ -346,20 +345,20 @@ impl Executor {
         &self,
         run: &PreparedRun,
         planned: Vec<PlannedBytes<'_>>,
-    ) -> Result<Vec<GatheredAttachment>, GatherProblem> {
+    ) -> Result<Vec<GatheredAttachment>, ToolError> {
         let place = self.place(run);
         let workspace = |path: &GuestPath| Some(self.open_workspace(&place, path));
         let folder = run
             .folder
             .as_ref()
-            .map_err(|why| GatherProblem { code: ErrorCode::PathDenied, message: why.clone() })?;
+            .map_err(|why| ToolError { code: ErrorCode::PathDenied, message: why.clone() })?;
         let gather = Gather { folder, limits: &self.limits, workspace: &workspace };
         let (gathered, problems) = gather.gather(planned);
         problems.into_iter().next().map_or(Ok(gathered), Err)
     }
 
     /// What an agent is shown; blocks while files are read.
-    fn view(&self, mut gathered: Vec<GatheredAttachment>) -> Result<AgentView, GatherProblem> {
+    fn view(&self, mut gathered: Vec<GatheredAttachment>) -> Result<AgentView, ToolError> {
         let viewer =
             AttachmentViewer { blobs: &self.blobs, max_bytes: self.limits.max_bytes, accepts: &self.accepts };
         viewer.view(&mut gathered)
@@ -371,7 +370,7 @@ impl Executor {
         FileOwner::new(own, run.session.clone())
     }
 
-    fn open_workspace(&self, place: &FileOwner, path: &GuestPath) -> Result<LocalFile, GatherProblem> {
+    fn open_workspace(&self, place: &FileOwner, path: &GuestPath) -> Result<LocalFile, ToolError> {
         let (file, bytes) = self.warden.open_file(place, path)?;
         let real = super::files::real_path(&file).unwrap_or_else(|| path.as_str().into());
         Ok(LocalFile { file, bytes, real })

@@ -7,7 +7,7 @@ use super::files::{AttachableFolder, LocalError, LocalFile};
 use super::types::AttachmentLimits;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::ErrorCode;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_egress::{CheckedUrl, EgressError};
 use cofferdam_warden::attachments::{Blob, sniff};
 use cofferdam_workflow::attachment::{
@@ -68,17 +68,8 @@ pub enum ByteSource {
     },
 }
 
-/// What is wrong with an attachment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GatherProblem {
-    /// For programs.
-    pub code: ErrorCode,
-    /// For people, one line.
-    pub message: String,
-}
-
 /// Opens a file of the run's workspace; `None` where that is not looked at.
-pub(super) type OpenWorkspace<'a> = &'a dyn Fn(&GuestPath) -> Option<Result<LocalFile, GatherProblem>>;
+pub(super) type OpenWorkspace<'a> = &'a dyn Fn(&GuestPath) -> Option<Result<LocalFile, ToolError>>;
 
 /// What gathering needs.
 pub struct Gather<'a> {
@@ -101,14 +92,14 @@ struct FoundAttachment {
 /// The union as it grows.
 struct AttachmentUnion {
     merge: AttachmentMerge<FoundAttachment>,
-    problems: Vec<GatherProblem>,
+    problems: Vec<ToolError>,
     /// Entries of folders that may still be looked at.
     left: usize,
     /// By declaration: whether anything matched, and the patterns.
     matched: BTreeMap<usize, (bool, Vec<String>)>,
 }
 
-impl From<LocalError> for GatherProblem {
+impl From<LocalError> for ToolError {
     fn from(error: LocalError) -> Self {
         Self { code: error.code(), message: error.to_string() }
     }
@@ -116,7 +107,7 @@ impl From<LocalError> for GatherProblem {
 
 impl Gather<'_> {
     /// The union of these in order, and everything that is wrong with them.
-    pub fn gather(&self, planned: Vec<PlannedBytes<'_>>) -> (Vec<GatheredAttachment>, Vec<GatherProblem>) {
+    pub fn gather(&self, planned: Vec<PlannedBytes<'_>>) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
         let mut union = AttachmentUnion {
             merge: AttachmentMerge::default(),
             problems: Vec::new(),
@@ -131,13 +122,13 @@ impl Gather<'_> {
             if union.merge.len() > ITEMS_MAX {
                 let message =
                     format!("the task has more than {ITEMS_MAX} attachments; write narrower patterns");
-                union.problems.push(GatherProblem { code: ErrorCode::TooLarge, message });
+                union.problems.push(ToolError { code: ErrorCode::TooLarge, message });
                 break;
             }
         }
         for (_, patterns) in union.matched.values().filter(|(matched, _)| !matched) {
             let message = format!("no file matches {}", patterns.join(", "));
-            union.problems.push(GatherProblem { code: ErrorCode::NotFound, message });
+            union.problems.push(ToolError { code: ErrorCode::NotFound, message });
         }
         let gathered = union.merge.finish().into_iter().map(|merged| GatheredAttachment {
             kind: merged.first.kind,
@@ -182,7 +173,7 @@ impl Gather<'_> {
         item: AttachmentItem,
         scope: DeclaringScope,
         merge: &mut AttachmentMerge<FoundAttachment>,
-    ) -> Result<(), GatherProblem> {
+    ) -> Result<(), ToolError> {
         let is_downloaded = item.is_downloaded();
         if is_downloaded {
             CheckedUrl::parse(url.as_written(), &self.limits.private_hosts).map_err(EgressError::from)?;
@@ -207,7 +198,7 @@ impl Gather<'_> {
         pattern: &Pattern,
         (item, scope, group): (&AttachmentItem, DeclaringScope, usize),
         union: &mut AttachmentUnion,
-    ) -> Result<(), GatherProblem> {
+    ) -> Result<(), ToolError> {
         let found = self.folder.open_below(folder)?.find_matching(pattern, &mut union.left)?;
         let matched = union.matched.entry(group).or_default();
         matched.0 |= !found.is_empty();
@@ -229,7 +220,7 @@ impl Gather<'_> {
         path: &FolderPath,
         (item, scope): (&AttachmentItem, DeclaringScope),
         union: &mut AttachmentUnion,
-    ) -> Result<(), GatherProblem> {
+    ) -> Result<(), ToolError> {
         let local = self.folder.open_below(folder)?.file(path)?;
         self.add(local, path.to_string(), (item, scope), union)
     }
@@ -266,13 +257,13 @@ impl Gather<'_> {
         shown: String,
         (item, scope): (&AttachmentItem, DeclaringScope),
         union: &mut AttachmentUnion,
-    ) -> Result<(), GatherProblem> {
+    ) -> Result<(), ToolError> {
         let quoted = format!("`{}`", one_line(&shown, 200));
         if local.bytes > self.limits.max_bytes {
             let (bytes, max) = (local.bytes, self.limits.max_bytes);
             let message =
                 format!("{quoted} has {bytes} bytes, and [attachments] max_download_size_bytes is {max}");
-            return Err(GatherProblem { code: ErrorCode::TooLarge, message });
+            return Err(ToolError { code: ErrorCode::TooLarge, message });
         }
         let mime_type = sniff(&mut local.file);
         self.limits.check_type(item.kind, &mime_type, &quoted)?;
@@ -290,7 +281,7 @@ impl Gather<'_> {
 
 impl AttachmentLimits {
     /// Refuses a detected type that an attachment of this type may not be.
-    pub(super) fn check_type(&self, kind: Kind, mime_type: &str, quoted: &str) -> Result<(), GatherProblem> {
+    pub(super) fn check_type(&self, kind: Kind, mime_type: &str, quoted: &str) -> Result<(), ToolError> {
         if self.allowed.is_allowed(kind, mime_type) {
             return Ok(());
         }
@@ -299,7 +290,7 @@ impl AttachmentLimits {
             "{quoted} is {mime_type}, and an attachment of type {name} may be {may}; write another type, or change \
              [attachments] allowed_mime_types"
         );
-        Err(GatherProblem { code: ErrorCode::AttachmentUnavailable, message })
+        Err(ToolError { code: ErrorCode::AttachmentUnavailable, message })
     }
 }
 

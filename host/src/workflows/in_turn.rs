@@ -9,8 +9,8 @@ mod run;
 
 pub(super) use run::{BeganInTurn, describe_duration, event};
 
+use super::executor::failed_end;
 use super::executor::people::{lost_problem, retry_reach};
-use super::gather::GatherProblem;
 use cofferdam_chat::runs::CallingTurn;
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
@@ -82,7 +82,7 @@ impl Messaging for TurnMessaging {
             tokio::pin!(delivered);
             loop {
                 tokio::select! {
-                    sent = &mut delivered => return sent.map_err(to_tool_error),
+                    sent = &mut delivered => return sent,
                     () = tokio::time::sleep(LOOK) => if let Some(why) = stopped() {
                         return Err(why);
                     }
@@ -92,7 +92,7 @@ impl Messaging for TurnMessaging {
     }
 
     fn begin(&self, of: &CallFacts, summary: Option<String>) -> Result<String, ToolError> {
-        self.runtime.block_on(self.begin_run(of, summary)).map_err(to_tool_error)
+        self.runtime.block_on(self.begin_run(of, summary))
     }
 
     fn wait(
@@ -102,7 +102,7 @@ impl Messaging for TurnMessaging {
         message: &str,
         timeout: Option<Duration>,
     ) -> Result<(), ToolError> {
-        self.runtime.block_on(self.add_wait(of, workflow, message, timeout)).map_err(to_tool_error)
+        self.runtime.block_on(self.add_wait(of, workflow, message, timeout))
     }
 }
 
@@ -129,7 +129,7 @@ impl TurnMessaging {
         of: &CallFacts,
         message: MessageToSend,
         cancel: &CancellationToken,
-    ) -> Result<SentMessage, GatherProblem> {
+    ) -> Result<SentMessage, ToolError> {
         let MessageToSend { to, text, files, workflow } = message;
         let executor = &self.executor;
         let to = person(&to)?;
@@ -206,37 +206,33 @@ impl TurnMessaging {
         &self,
         run: &KeptRun,
         id: &str,
-        sent: &Result<SentMessage, GatherProblem>,
-    ) -> Result<(), GatherProblem> {
+        sent: &Result<SentMessage, ToolError>,
+    ) -> Result<(), ToolError> {
         let ended = match sent {
             Ok(SentMessage { channel, channel_id, message_id }) => RunEnd::Done(
                 json!({ "channel": channel, "channelId": channel_id, "messageId": message_id }).to_string(),
             ),
-            Err(problem) if problem.code == ErrorCode::SendFailed => {
-                RunEnd::Failed(problem.to_json(Some(id)))
-            }
+            Err(problem) if problem.code == ErrorCode::SendFailed => failed_end(problem, Some(id)),
             Err(_) => return Ok(()),
         };
         self.executor.store.end_turn_task(&run.new.run, id, ended).await.map_err(lost_problem)
     }
 
     /// The files of a message, held until it is kept.
-    fn hold_files(&self, files: Vec<OutgoingFile>, turn: &TurnId) -> Result<Option<Addition>, GatherProblem> {
+    fn hold_files(&self, files: Vec<OutgoingFile>, turn: &TurnId) -> Result<Option<Addition>, ToolError> {
         if files.is_empty() {
             return Ok(None);
         }
         let mut addition = self.executor.warden.outgoing().addition(turn);
-        let _: Vec<OutgoingAttachment> = addition.take(files, &|| Ok(())).map_err(ToolError::from)?;
+        let _: Vec<OutgoingAttachment> = addition.take(files, &|| Ok(()))?;
         Ok(Some(addition))
     }
 
-    async fn begin_run(&self, of: &CallFacts, summary: Option<String>) -> Result<String, GatherProblem> {
+    async fn begin_run(&self, of: &CallFacts, summary: Option<String>) -> Result<String, ToolError> {
         let asking = self.asking_turn()?;
         self.may_write()?;
         if summary.as_ref().is_some_and(|summary| summary.len() > SUMMARY_BYTES_MAX) {
-            return Err(
-                invalid(format!("\"summary\" has at most {SUMMARY_BYTES_MAX} bytes; shorten it")).into()
-            );
+            return Err(invalid(format!("\"summary\" has at most {SUMMARY_BYTES_MAX} bytes; shorten it")));
         }
         let store = &self.executor.store;
         let run = format!("{WORKFLOW}-{}", &sha256_hex(of.call.as_str().as_bytes())[..20]);
@@ -255,7 +251,7 @@ impl TurnMessaging {
                 "{} runs of workflows are open ([workflows] max_open); try again when one has ended",
                 self.max_open
             );
-            return Err(GatherProblem { code: ErrorCode::QuotaExceeded, message });
+            return Err(ToolError::new(ErrorCode::QuotaExceeded, message));
         }
         Ok(run)
     }
@@ -266,7 +262,7 @@ impl TurnMessaging {
         workflow: &str,
         message: &str,
         timeout: Option<Duration>,
-    ) -> Result<(), GatherProblem> {
+    ) -> Result<(), ToolError> {
         let run = self.own_run(workflow).await?;
         let age = u64::try_from(now_ms() - run.began_at).unwrap_or(0);
         let left = self.executor.deadline.0.saturating_sub(Duration::from_millis(age));
@@ -278,26 +274,23 @@ impl TurnMessaging {
             message: message.to_owned(),
             patience: i64::try_from(patience.as_millis()).unwrap_or(i64::MAX),
         };
-        let refused = |code, said: &str| Err(GatherProblem { code, message: said.to_owned() });
+        let refused = |said: &str| Err(ToolError::new(ErrorCode::NotFound, said));
         match self.executor.store.wait_in_turn(new, now_ms()).await.map_err(lost_problem)? {
-            TurnWaited::Begun => Ok(self.note(&run.new, WorkflowState::Waiting, None)?),
+            TurnWaited::Begun => self.note(&run.new, WorkflowState::Waiting, None),
             TurnWaited::Again => Ok(()),
             TurnWaited::Ended => Err(ended_problem()),
             TurnWaited::NoMessage => refused(
-                ErrorCode::NotFound,
                 "this workflow has sent no such message; give the messageId that workflow_task_create returned",
             ),
-            TurnWaited::Over => refused(
-                ErrorCode::NotFound,
-                "what came of this message was told already; send another one to ask further",
-            ),
+            TurnWaited::Over => {
+                refused("what came of this message was told already; send another one to ask further")
+            }
         }
     }
 
     /// The turn that asks, where it can be gone on with.
-    fn asking_turn(&self) -> Result<&CallingTurn, GatherProblem> {
-        let refused =
-            |said: &str| GatherProblem { code: ErrorCode::ToolUnavailable, message: said.to_owned() };
+    fn asking_turn(&self) -> Result<&CallingTurn, ToolError> {
+        let refused = |said: &str| ToolError::new(ErrorCode::ToolUnavailable, said);
         match &self.asking {
             None => {
                 Err(refused("a task of a workflow's file begins no workflow; the file has `send` and `wait`"))
@@ -310,7 +303,7 @@ impl TurnMessaging {
     }
 
     /// A run of this very person in this very conversation.
-    async fn own_run(&self, run: &str) -> Result<KeptRun, GatherProblem> {
+    async fn own_run(&self, run: &str) -> Result<KeptRun, ToolError> {
         let asking = self.asking_turn()?;
         let kept = self.executor.store.load_run(run).await.map_err(lost_problem)?;
         let is_own = |kept: &KeptRun| {
@@ -319,11 +312,8 @@ impl TurnMessaging {
                 && kept.new.by == asking.by
                 && began.is_some_and(|began| began.trigger["session"] == asking.session.as_str())
         };
-        kept.filter(is_own).ok_or_else(|| GatherProblem {
-            code: ErrorCode::NotFound,
-            message: "there is no such workflow of this conversation; begin one with workflow_create"
-                .to_owned(),
-        })
+        let said = "there is no such workflow of this conversation; begin one with workflow_create";
+        kept.filter(is_own).ok_or_else(|| ToolError::new(ErrorCode::NotFound, said))
     }
 
     fn is_served(&self, by: &Caller) -> bool {
@@ -355,11 +345,6 @@ fn invalid(said: impl AsRef<str>) -> ToolError {
     ToolError::new(ErrorCode::InvalidArguments, said)
 }
 
-fn ended_problem() -> GatherProblem {
-    let message = "this workflow has ended; begin another one with workflow_create".to_owned();
-    GatherProblem { code: ErrorCode::NotFound, message }
-}
-
-fn to_tool_error(problem: GatherProblem) -> ToolError {
-    ToolError::new(problem.code, problem.message)
+fn ended_problem() -> ToolError {
+    ToolError::new(ErrorCode::NotFound, "this workflow has ended; begin another one with workflow_create")
 }

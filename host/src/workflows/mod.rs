@@ -28,7 +28,7 @@ pub use download::{AddressError, check_addresses};
 pub use executor::people::{ChannelPeople, await_sent, retry_reach};
 pub use executor::{ExecuteError, Executor, NO_MODEL, needs_model};
 pub use files::{AttachableFolder, ENTRIES_MAX, LocalError, LocalFile};
-pub use gather::{ByteSource, Gather, GatherProblem, GatheredAttachment, ITEMS_MAX, PlannedBytes};
+pub use gather::{ByteSource, Gather, GatheredAttachment, ITEMS_MAX, PlannedBytes};
 pub use in_turn::{MESSAGE_TEXT_BYTES_MAX, SUMMARY_BYTES_MAX};
 pub use load::{LoadError, Loaded, load};
 pub use lock::RunLock;

@@ -2,13 +2,13 @@
 //! parts in order.
 
 use super::files::LocalFile;
-use super::gather::{ByteSource, GatherProblem, GatheredAttachment};
+use super::gather::{ByteSource, GatheredAttachment};
 use cofferdam_agent::llm::PARTS_BYTES_MAX;
 use cofferdam_agent::turn::TaskAttachments;
 use cofferdam_core::audit::WorkflowAttachment;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::ErrorCode;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::{Attachment, Attachments, BlobStore, Config, DeclaredFile, Intake};
 use cofferdam_workflow::attachment::{Kind, Url};
 use serde_json::{Map, Value, json};
@@ -50,8 +50,8 @@ impl AttachmentViewer<'_> {
     /// Takes everything in and decides how it is shown.
     ///
     /// # Errors
-    /// The first [`GatherProblem`]: of a task everything is shown, or nothing is asked.
-    pub(super) fn view(&self, gathered: &mut [GatheredAttachment]) -> Result<AgentView, GatherProblem> {
+    /// The first [`ToolError`]: of a task everything is shown, or nothing is asked.
+    pub(super) fn view(&self, gathered: &mut [GatheredAttachment]) -> Result<AgentView, ToolError> {
         let max_bytes = ByteSize(self.max_bytes);
         let limits = Config { max_bytes, max_turn_bytes: ByteSize(u64::MAX), max_count: u32::MAX };
         let mut intake = Intake::new(self.blobs, &limits);
@@ -89,7 +89,7 @@ impl AttachmentViewer<'_> {
         taken: &TakenAttachment<'_>,
         attachment: &Attachment,
         left: &mut u64,
-    ) -> Result<Option<TaskAttachments>, GatherProblem> {
+    ) -> Result<Option<TaskAttachments>, ToolError> {
         let shown = format!("`{}`", one_line(&taken.of.redacted_source(), 200));
         if let ByteSource::At(_, url) = &taken.of.bytes {
             return match taken.kind {
@@ -107,7 +107,7 @@ impl AttachmentViewer<'_> {
             } else {
                 ErrorCode::AttachmentUnavailable
             };
-            return Err(GatherProblem { code, message: format!("{shown}: {why}") });
+            return Err(ToolError { code, message: format!("{shown}: {why}") });
         };
         match taken.kind {
             Kind::Image | Kind::Pdf => {
@@ -115,7 +115,7 @@ impl AttachmentViewer<'_> {
                 if !self.accepts.iter().any(|pattern| matches_type(pattern, mime_type)) {
                     return Err(self.not_accepted_problem(&shown, mime_type));
                 }
-                *left = left.checked_sub(blob.len()).ok_or_else(|| GatherProblem {
+                *left = left.checked_sub(blob.len()).ok_or_else(|| ToolError {
                     code: ErrorCode::TooLarge,
                     message: format!(
                         "{shown}: with it the model would be shown more than {PARTS_BYTES_MAX} bytes; show less in one task"
@@ -126,7 +126,7 @@ impl AttachmentViewer<'_> {
             Kind::File if blob.len() <= TEXT_BYTES_MAX => {
                 let mut bytes = Vec::new();
                 let read = blob.reader().read_to_end(&mut bytes);
-                read.map_err(|error| GatherProblem {
+                read.map_err(|error| ToolError {
                     code: ErrorCode::AttachmentUnavailable,
                     message: format!("{shown} cannot be read: {error}"),
                 })?;
@@ -139,7 +139,7 @@ impl AttachmentViewer<'_> {
         }
     }
 
-    fn not_accepted_problem(&self, shown: &str, what: &str) -> GatherProblem {
+    fn not_accepted_problem(&self, shown: &str, what: &str) -> ToolError {
         let accepts = match self.accepts {
             [] => "nothing".to_owned(),
             accepts => accepts.join(", "),
@@ -148,7 +148,7 @@ impl AttachmentViewer<'_> {
             "{shown} is {what}, and [provider] accepts names {accepts}; add it there where the model takes it, or attach it \
              as a file"
         );
-        GatherProblem { code: ErrorCode::AttachmentUnavailable, message }
+        ToolError { code: ErrorCode::AttachmentUnavailable, message }
     }
 }
 
@@ -225,9 +225,9 @@ fn audit_record(taken: &TakenAttachment<'_>, attachment: &Attachment) -> Workflo
     }
 }
 
-fn lost_problem(one: &GatheredAttachment) -> GatherProblem {
+fn lost_problem(one: &GatheredAttachment) -> ToolError {
     let message = format!("`{}` is not there", one_line(&one.shown, 200));
-    GatherProblem { code: ErrorCode::AttachmentUnavailable, message }
+    ToolError { code: ErrorCode::AttachmentUnavailable, message }
 }
 
 impl GatheredAttachment {

@@ -5,7 +5,7 @@ use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::text::one_line;
 use cofferdam_egress::HostPort;
 use cofferdam_workflow::attachment::Kind;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Bytes of one attachment when the configuration says nothing.
@@ -51,7 +51,7 @@ impl Default for AttachmentLimits {
 }
 
 /// Patterns of media types, by type of attachment.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AllowedTypes {
     /// Of images.

@@ -35,7 +35,7 @@ impl ApprovalDisplay for ApprovalTarget {
     }
 
     fn approvers(&self, mut named: Vec<String>) -> Vec<String> {
-        let allowed = self.bot.rules().allowed;
+        let allowed = self.bot.base.door.allowed();
         named.retain(|person| person.parse().is_ok_and(|person| allowed.contains(&person)));
         // A private chat has the number of the person.
         if !is_group(self.target.chat) && !named.contains(&self.chat()) {
@@ -49,7 +49,7 @@ impl ApprovalDisplay for ApprovalTarget {
     }
 
     fn name_of(&self, person: &str) -> Option<String> {
-        self.bot.door.names.get(person)
+        self.bot.base.door.names.get(person)
     }
 
     /// In a group that has moved since nobody can press any more.

@@ -6,7 +6,6 @@ use super::config::Timing;
 use super::failure::ApiFailure;
 use super::moves::Moves;
 use cofferdam_chat::handler::ChannelServices;
-use cofferdam_chat::people::AccessControl;
 use cofferdam_store::Presence;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -40,8 +39,6 @@ pub(super) struct TelegramBot {
     pub(super) base: ChannelServices,
     pub(super) api: Arc<TelegramApi>,
     pub(super) presence: Arc<Presence>,
-    /// Who is served.
-    pub(super) door: AccessControl,
     /// Groups that have another id than they had.
     pub(super) moves: Moves,
     pub(super) timing: Timing,

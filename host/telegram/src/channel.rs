@@ -3,28 +3,41 @@
 
 use super::approvals::{ApprovalTarget, take_choices};
 use super::bot::TelegramBot;
+use super::config::Config;
+use super::download::download;
+use super::failure::ApiFailure;
 use super::media::MessageFile;
-use super::people::CHANNEL;
+use super::menu::set_menus;
+use super::people::{CHANNEL, configured_people};
 use super::placeholder::Draft;
 use super::prepare::{TelegramAction, prepare};
 use super::send::ReplyTarget;
-use super::typing::Typing;
 use super::upload::CHANNEL_LIMITS;
 use super::wire;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
-use cofferdam_chat::handler::{Channel, ChannelServices};
+use cofferdam_chat::handler::{Channel, ChannelServices, PlatformChannel};
 use cofferdam_chat::outbound::{ChannelLimits, FirstMessage};
-use cofferdam_chat::{ActivityIndicator, LiveStatus, Placeholder, PlaceholderRef};
+use cofferdam_chat::runs::UnreachableReason;
+use cofferdam_chat::setup::{MenuEntry, RenewedSettings};
+use cofferdam_chat::{AGAIN, Activity, LiveStatus, Placeholder, PlaceholderRef};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, Update};
+use cofferdam_warden::attachments::{Download, IntakeResult};
 use std::sync::Arc;
-use teloxide_core::types::ChatAction;
+use std::time::Duration;
+use teloxide_core::payloads::SendChatAction;
+use teloxide_core::types::{ChatAction, ChatId, MessageId, ThreadId};
+
+/// Telegram shows an action for so long.
+const SHOWN: Duration = Duration::from_secs(5);
+const _: () = assert!(AGAIN.as_millis() < SHOWN.as_millis(), "nobody sees silence");
 
 impl Channel for TelegramBot {
     const NAME: &'static str = CHANNEL;
     const CHANNEL_LIMITS: &'static ChannelLimits = &CHANNEL_LIMITS;
 
     type Target = ReplyTarget;
+    type File = MessageFile;
     type Screen = Placeholder<Draft>;
 
     fn base(&self) -> &ChannelServices {
@@ -35,7 +48,7 @@ impl Channel for TelegramBot {
         let messages: Vec<_> = updates.iter().filter_map(message).collect();
         for message in &messages {
             if let Some(from) = message.from {
-                self.door.names.insert(from.id, &message.besides.name);
+                self.base.door.names.insert(from.id, &message.besides.name);
             }
         }
         prepare(messages, standing, &self.rules())
@@ -47,6 +60,10 @@ impl Channel for TelegramBot {
 
     fn file_of(&self, update: &Update) -> Option<MessageFile> {
         message(update)?.media
+    }
+
+    async fn fetch(&self, file: MessageFile, item: Download) -> IntakeResult {
+        download(self, file, item).await
     }
 
     /// A chat and topic of this bot. A group that moved keeps its conversation.
@@ -64,8 +81,19 @@ impl Channel for TelegramBot {
         (ReplyTarget { stand_in, ..*target }.to_text(), opening)
     }
 
-    fn sign(&self, target: &ReplyTarget) -> impl ActivityIndicator {
-        Typing::new(self.api.clone(), *target, ChatAction::Typing)
+    async fn show_activity(&self, target: &ReplyTarget, activity: Activity) -> Duration {
+        let what = match activity {
+            Activity::Typing => ChatAction::Typing,
+            Activity::Uploading => ChatAction::UploadDocument,
+        };
+        let mut action = SendChatAction::new(ChatId(target.chat), what);
+        action.message_thread_id =
+            target.thread.and_then(|id| i32::try_from(id).ok()).map(|id| ThreadId(MessageId(id)));
+        self.api.pace.sign(target.chat).await;
+        match self.api.call(&action, AGAIN).await {
+            Err(ApiFailure::TooMany(pause)) => pause,
+            _ => Duration::ZERO,
+        }
     }
 
     fn show(
@@ -84,6 +112,30 @@ impl Channel for TelegramBot {
 
     fn board(self: &Arc<Self>, target: &ReplyTarget, asker: &str) -> impl ApprovalDisplay {
         ApprovalTarget { bot: self.clone(), target: *target, sender: asker.to_owned() }
+    }
+}
+
+impl PlatformChannel for TelegramBot {
+    type Config = Config;
+
+    /// A private chat has the number of its person.
+    fn private(person: i64) -> String {
+        ReplyTarget::in_chat(person).to_text()
+    }
+
+    async fn open_private(
+        &self,
+        person: i64,
+    ) -> Result<(ReplyTarget, Option<store::ReplyPlace>), UnreachableReason> {
+        Ok((ReplyTarget::in_chat(person), None))
+    }
+
+    fn renew(&self, config: &Config, renewed: &RenewedSettings) -> Self {
+        Self { base: self.base.renew(renewed, configured_people(config)), ..self.clone() }
+    }
+
+    async fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) {
+        set_menus(&self, &menu).await;
     }
 }
 

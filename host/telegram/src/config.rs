@@ -5,19 +5,19 @@ use super::token::BotToken;
 use cofferdam_agent::server::{Address, BadAddress};
 use cofferdam_chat::people::{
     Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, deserialize_by_id,
+    serialize_by_id,
 };
 use cofferdam_chat::session_queue::AlbumWindow;
 use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
 use cofferdam_core::limits::TimeSpan;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The section as written. Nothing in it is secret: the token is in the environment, or in a file
 /// of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Name of the environment variable that holds the bot's token.
@@ -38,7 +38,7 @@ pub struct Config {
     /// How long such a code is good; from 1 min to [`cofferdam_chat::people::PAIRING_EXPIRES_MAX`].
     pub pairing_expires: TimeSpan,
     /// What holds in single groups, by their ids.
-    #[serde(deserialize_with = "deserialize_groups")]
+    #[serde(deserialize_with = "deserialize_groups", serialize_with = "serialize_by_id")]
     pub groups: BTreeMap<i64, Group>,
     /// Who is served in groups that are not named: [`GroupMembers::Allowed`] or
     /// [`GroupMembers::None`].
@@ -73,7 +73,7 @@ impl Default for Config {
 }
 
 /// Who keeps messages from going out too fast.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FloodLimits {
     /// This program, by the limits that Telegram has published.
@@ -130,15 +130,6 @@ impl TelegramConfigError {
             Self::Users(error) => return format!("channels.telegram.{}", error.key()),
         };
         format!("channels.telegram.{name}")
-    }
-}
-
-impl fmt::Display for FloodLimits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Telegram => "telegram",
-            Self::Server => "server",
-        })
     }
 }
 

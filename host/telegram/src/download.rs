@@ -5,13 +5,11 @@ use super::api::REQUEST_MAX;
 use super::bot::TelegramBot;
 use super::failure::ApiFailure;
 use super::media::MessageFile;
-use async_trait::async_trait;
-use cofferdam_chat::download::{
-    DownloadBody, DownloadSource, RetryAdvice, Unavailable, deadline_for, fetch, read_body, retry,
-};
-use cofferdam_warden::attachments::{DeclaredFile, Download, Fetcher, IntakeResult, SentFile};
-use reqwest::Response;
+use cofferdam_chat::download::{Attempts, RetryAdvice, Unavailable, deadline_for, read_body, retry};
+use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
+use futures_util::TryStreamExt;
 use serde_json::Value;
+use std::ops::ControlFlow::{Break, Continue};
 use teloxide_core::payloads::GetFile;
 use teloxide_core::types::FileId;
 use tokio::time::timeout;
@@ -39,14 +37,16 @@ struct FileDownload<'a> {
     size: Option<u64>,
 }
 
-#[async_trait]
-impl Fetcher for TelegramBot {
-    type File = MessageFile;
-
-    async fn fetch(&self, file: MessageFile, item: Download) -> IntakeResult {
-        match file.file_id {
-            Some(file_id) => fetch(FileDownload { bot: self, file_id, size: file.size }, item).await,
-            None => item.fail(NAMELESS),
+/// Fetches a file and ends its download.
+pub(super) async fn download(bot: &TelegramBot, file: MessageFile, mut item: Download) -> IntakeResult {
+    let Some(file_id) = file.file_id else { return item.fail(NAMELESS) };
+    let source = FileDownload { bot, file_id, size: file.size };
+    let mut attempts = Attempts::default();
+    loop {
+        let brought = source.bring(&mut item).await;
+        match attempts.settle(item, brought).await {
+            Break(settled) => return settled,
+            Continue(unsettled) => item = unsettled,
         }
     }
 }
@@ -54,9 +54,8 @@ impl Fetcher for TelegramBot {
 const NAMELESS: &str = "Telegram names no file to download";
 const TOO_BIG: &str = "the file is too large for a bot: Telegram hands out at most 20 MiB";
 
-#[async_trait]
-impl DownloadSource for FileDownload<'_> {
-    async fn bring(&mut self, item: &mut Download) -> Result<(), RetryAdvice> {
+impl FileDownload<'_> {
+    async fn bring(&self, item: &mut Download) -> Result<(), RetryAdvice> {
         let bot = self.bot;
         let request = GetFile::new(FileId(self.file_id.clone()));
         let result = bot.api.call(&request, REQUEST_MAX).await.map_err(file_gone)?;
@@ -85,28 +84,14 @@ impl DownloadSource for FileDownload<'_> {
         let expected = size.or(length).or(self.size);
         fits(length)?;
         let deadline = deadline_for(expected.unwrap_or(limit.0).min(limit.0));
-        read_body(&mut Pieces { bot, response }, item, bot.timing.download_stall, deadline).await?;
+        let body = response.bytes_stream().map_err(|error| file_gone(bot.api.network(error)));
+        read_body(body, item, bot.timing.download_stall, deadline).await?;
         match expected {
             Some(expected) if expected != item.bytes_arrived() => {
                 Err(RetryAdvice::Final(Unavailable::Mismatch { got: item.bytes_arrived(), expected }))
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// The body of an answer.
-struct Pieces<'a> {
-    bot: &'a TelegramBot,
-    response: Response,
-}
-
-#[async_trait]
-impl DownloadBody for Pieces<'_> {
-    type Piece = bytes::Bytes;
-
-    async fn next(&mut self) -> Result<Option<bytes::Bytes>, RetryAdvice> {
-        self.response.chunk().await.map_err(|error| file_gone(self.bot.api.network(error)))
     }
 }
 

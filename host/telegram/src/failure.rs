@@ -2,7 +2,7 @@
 //! bounded.
 
 use super::token::BotToken;
-use cofferdam_core::text::one_line;
+use cofferdam_core::text::{one_line, with_causes};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -128,13 +128,7 @@ fn pause_in(description: &str) -> Option<Duration> {
 impl ApiFailure {
     /// A failure of the HTTP client. Its own text would hold the URL, and the URL the token.
     pub(super) fn network(error: reqwest::Error, token: &BotToken) -> Self {
-        let error = error.without_url();
-        let mut said = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(deeper) = source {
-            said = format!("{said}: {deeper}");
-            source = deeper.source();
-        }
+        let said = with_causes(&error.without_url());
         Self::Unreachable(one_line(&token.scrub(&said), DESCRIPTION_BYTES_MAX))
     }
 

@@ -41,12 +41,9 @@ mod poll;
 mod prepare;
 mod presses;
 mod probe;
-mod renew;
 mod rules;
 mod send;
-mod start;
 mod token;
-mod typing;
 mod upload;
 mod wire;
 mod words;
@@ -59,9 +56,8 @@ use api::TelegramApi;
 use bot::{BotUser, Bots, GroupPrivacy, TelegramBot};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
-use cofferdam_chat::people::{AccessControl, PairedPeople, PeopleNames};
 use cofferdam_chat::session_queue::Arrival;
-use cofferdam_chat::setup::{self, Renewal, run};
+use cofferdam_chat::setup::{self, Renewal, run, wait_for};
 use cofferdam_store::StoreError;
 use failure::ApiFailure;
 use moves::Moves;
@@ -69,8 +65,8 @@ use pace::Pace;
 use people::{CHANNEL, configured_people};
 use poll::poll;
 use presses::ANSWERS_AT_ONCE_MAX;
-use start::fetch_account;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -121,9 +117,9 @@ pub async fn serve(
     let Some(bot) = open(service, &stop).await? else { return Ok(()) };
     let name = bot.me.username.clone().unwrap_or_else(|| bot.me.id.to_string());
     presence.note_account(CHANNEL, &bot.me.display_name());
-    let who = who_is_served(users, bot.door.let_in(), &bot.door.groups.summarize("group"));
+    let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups.summarize("group"));
     let line = words::polling(&name, &who);
-    if bot.me.hears == GroupPrivacy::WhatIsForIt && bot.door.groups.listen_to_everything() {
+    if bot.me.hears == GroupPrivacy::WhatIsForIt && bot.base.door.groups.listen_to_everything() {
         tracing::warn!(
             "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \
              Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"
@@ -165,6 +161,18 @@ async fn open(
     Ok(Some(Arc::new(bot(service, api, (me, moves), soon))))
 }
 
+/// The bot's account, which is asked for before anything else; waits for a network that is down.
+/// `None` on `stop`.
+async fn fetch_account(api: &TelegramApi, stop: &CancellationToken) -> Result<Option<BotUser>, ApiFailure> {
+    let asks_for = |failure: &ApiFailure| match failure {
+        ApiFailure::Unauthorized(_) => None,
+        ApiFailure::TooMany(asked) => Some(*asked),
+        _ => Some(Duration::ZERO),
+    };
+    let pauses = (Duration::from_millis(500), Duration::from_secs(10));
+    wait_for("Telegram", pauses, stop, || BotUser::ask(api), asks_for).await
+}
+
 fn poll_error(failure: ApiFailure, place: &str) -> ServeError {
     match failure {
         ApiFailure::Unauthorized(code) => ServeError::Unauthorized { place: place.to_owned(), code },
@@ -184,12 +192,8 @@ fn bot(
     soon: CancellationToken,
 ) -> TelegramBot {
     let TelegramService { config, services, .. } = service;
-    let door = AccessControl::new(
-        configured_people(&config),
-        PairedPeople::new(services.people.clone(), CHANNEL),
-        PeopleNames::default(),
-    );
-    let base = services.base(channel_of(&me), soon, &config.approvers, config.timing.albums);
+    let people = configured_people(&config);
+    let base = services.base((CHANNEL, channel_of(&me)), soon, people, config.timing.albums);
     let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
-    TelegramBot { base, api, presence: services.presence, door, moves, timing: config.timing, me, answers }
+    TelegramBot { base, api, presence: services.presence, moves, timing: config.timing, me, answers }
 }

@@ -3,9 +3,10 @@
 
 use super::bot::TelegramBot;
 use super::wire::{ChatMigration, Message};
+use cofferdam_core::lock::lock;
 use cofferdam_store::MOVES_MAX;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The old and the new id of each group that moved, as many as the store remembers. It happens to a
 /// group once. Clones share it.
@@ -39,7 +40,7 @@ impl Moves {
     }
 
     fn moved(&self) -> MutexGuard<'_, VecDeque<(i64, i64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

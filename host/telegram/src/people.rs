@@ -6,9 +6,8 @@ use super::rules::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::Message;
 use cofferdam_chat::people::words::Platform;
-use cofferdam_chat::people::{AccessControl, AdmitsPeople, ConfiguredPeople, Groups};
-use cofferdam_chat::runs::UnreachableReason;
-use cofferdam_store::{ReplyPlace, Stranger};
+use cofferdam_chat::people::{ConfiguredPeople, Groups};
+use cofferdam_store::Stranger;
 
 /// The name of this channel in the audit, in what a provider sees and in the file of people.
 pub(super) const CHANNEL: &str = "telegram";
@@ -20,6 +19,7 @@ const PLATFORM: Platform = Platform { name: "Telegram", section: "channels.teleg
 pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
     ConfiguredPeople {
         users: config.allowed_users.iter().copied().collect(),
+        approvers: config.approvers.clone(),
         pairing: config.pairing.then_some(config.pairing_expires),
         groups: Groups { named: config.groups.clone(), others: config.other_groups },
     }
@@ -28,33 +28,12 @@ pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
 impl TelegramBot {
     /// What holds now.
     pub(super) fn rules(&self) -> AccessRules {
-        let Self { door, moves, me, .. } = self;
-        let whose = self.base.runner.owner();
-        let (groups, moves, me) = (door.groups.clone(), moves.clone(), me.clone());
-        AccessRules { allowed: door.allowed(), groups, moves, me, whose }
+        AccessRules { people: self.base.people_rules(), moves: self.moves.clone(), me: self.me.clone() }
     }
 
     /// What a stranger in private may be told.
     pub(super) async fn stranger(&self, message: &Message, sender: i64) -> Stranger {
         let target = ReplyTarget::new(message).to_text();
-        self.door.stranger(&self.base, PLATFORM, (sender, &message.besides.name), target).await
-    }
-}
-
-impl AdmitsPeople for TelegramBot {
-    fn door(&self) -> &AccessControl {
-        &self.door
-    }
-
-    /// A private chat has the number of its person.
-    fn private(person: i64) -> String {
-        ReplyTarget { chat: person, thread: None, reply_to: None, stand_in: None }.to_text()
-    }
-
-    async fn open_private(
-        &self,
-        person: i64,
-    ) -> Result<(ReplyTarget, Option<ReplyPlace>), UnreachableReason> {
-        Ok((ReplyTarget { chat: person, thread: None, reply_to: None, stand_in: None }, None))
+        self.base.door.stranger(&self.base, PLATFORM, (sender, &message.besides.name), target).await
     }
 }

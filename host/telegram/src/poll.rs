@@ -6,7 +6,6 @@ use super::admission::{SenderReply, admit};
 use super::bot::{Bots, TelegramBot};
 use super::cursor::{Cursor, CursorMove};
 use super::failure::ApiFailure;
-use super::media::MessageFile;
 use super::people::CHANNEL;
 use super::prepare::{is_for_bot, queue_of};
 use super::presses;
@@ -16,13 +15,11 @@ use super::wire::{ChatKind, Message, Update};
 use cofferdam_chat::RetryPauses;
 use cofferdam_chat::handler::{Channel, IntakeState, hand_on, incoming};
 use cofferdam_chat::loop_health::note_next_within;
-use cofferdam_chat::runs::{files_of_run, reply_of_run};
+use cofferdam_chat::runs::wait_reply;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_core::id::Caller;
 use cofferdam_store::{Headers, NewUpdate, PersistResult, UpdateFate, WaitReply};
-use cofferdam_warden::attachments::SentFile;
 use serde::Serialize;
-use serde_json::json;
 use serde_json::value::RawValue;
 use std::time::Duration;
 use teloxide_core::requests::Payload;
@@ -193,19 +190,10 @@ fn answers(message: &Message, sender: i64, rules: &AccessRules) -> Option<WaitRe
     if replied.from?.id != rules.me.id || message.besides.forwarded.is_some() {
         return None;
     }
-    let file = |media: &MessageFile| {
-        let declared = media.declaration();
-        json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
-    };
-    let files: Vec<_> = message.media.iter().map(file).collect();
     let from = Caller { channel: CHANNEL.to_owned(), sender: sender.to_string() };
-    let own = message.message_id?.to_string();
-    Some(WaitReply {
-        message: replied.message_id?.to_string(),
-        text: replied.text.clone(),
-        reply: reply_of_run(&from, &message.text, &own, &files),
-        files: files_of_run(message.media.as_slice()),
-    })
+    let own = (&*message.message_id?.to_string(), &*message.text);
+    let replied = (replied.message_id?.to_string(), &*replied.text);
+    Some(wait_reply(&from, own, replied, message.media.as_slice()))
 }
 
 /// An update with its fate, which its sender decides before anything else.
@@ -222,7 +210,7 @@ async fn judge_update(bot: &TelegramBot, update: Update, raw: &str) -> NewUpdate
         (None, None) => return ignored("no message", None),
     };
     let chat = Some(message.chat.id);
-    match admit(&message, &rules.allowed, rules.group(&message).members) {
+    match admit(&message, &rules.people.allowed, rules.group(&message).members) {
         SenderReply::Ignore(why) => ignored(why, chat),
         // They were told when they wrote it.
         SenderReply::Tell(_) if edited => ignored("an edit of a stranger", chat),

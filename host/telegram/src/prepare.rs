@@ -17,8 +17,6 @@ use cofferdam_store::{AlbumStanding, QueueMode};
 
 /// What messages of Telegram ask for.
 pub(super) type TelegramAction = handler::MessageAction<ReplyTarget, MessageFile>;
-/// A message of Telegram that a turn answers.
-pub(super) type TelegramTurn = TurnRequest<ReplyTarget, MessageFile>;
 
 /// Whether a message alone can say that it needs no answer; then it is not kept.
 pub(super) fn is_for_bot(message: &Message, rules: &AccessRules) -> bool {
@@ -39,7 +37,7 @@ pub(super) fn prepare(
     messages.sort_by_key(|message| message.message_id);
     let Some(first) = messages.first() else { return TelegramAction::Nothing };
     let group = rules.group(first);
-    let SenderReply::Serve(sender) = admit(first, &rules.allowed, group.members) else {
+    let SenderReply::Serve(sender) = admit(first, &rules.people.allowed, group.members) else {
         return TelegramAction::Nothing;
     };
     let target = ReplyTarget::new(first);
@@ -59,10 +57,10 @@ pub(super) fn prepare(
     }
     let captioned = messages.iter().find(|message| !message.text.is_empty()).unwrap_or(first);
     let own: Vec<MessageFile> = messages.iter().filter_map(|message| message.media.clone()).collect();
-    let mut prepared = TelegramTurn {
+    let mut prepared = TurnRequest {
         target,
         sender: sender.to_string(),
-        power: rules.stop_power(sender),
+        power: rules.people.stop_power(sender),
         queue: queue_of_all(&messages, rules),
         text: String::new(),
         files: RequestFiles::Own(own),
@@ -94,7 +92,7 @@ pub(super) fn prepare(
     let replied = first.reply_to.as_ref().filter(|_| uses_replied).and_then(|message| {
         Some(RequestFiles::Replied { files: vec![message.media.clone()?], album: message.album() })
     });
-    prepared.into_action((text, is_command), replied, rules.may_begin_anew(sender))
+    prepared.into_action((text, is_command), replied, rules.people.may_begin_anew(sender))
 }
 
 /// How the parts of a message want to be taken: as any of them says.
@@ -175,21 +173,23 @@ mod tests {
     use super::super::wire::Update;
     use super::*;
     use cofferdam_agent::turn::ConversationOwner;
-    use cofferdam_chat::people::{Group, GroupMembers, Groups};
+    use cofferdam_chat::people::{Group, GroupMembers, Groups, PeopleRules};
     use serde_json::{Value, json};
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
     fn rules() -> AccessRules {
         let me = BotUser { id: 99, username: Some("our_bot".into()), hears: GroupPrivacy::default() };
-        let (groups, moves, whose) = (Arc::default(), Moves::default(), ConversationOwner::Session);
-        AccessRules { allowed: BTreeSet::from([7]), groups, moves, me, whose }
+        let (groups, whose) = (Arc::default(), ConversationOwner::Session);
+        let people = PeopleRules { allowed: BTreeSet::from([7]), groups, whose };
+        AccessRules { people, moves: Moves::default(), me }
     }
 
     /// The same with something of its own for the group.
     fn rules_with(group: Group) -> AccessRules {
         let groups = Groups { named: BTreeMap::from([(-5, group)]), ..Groups::default() };
-        AccessRules { groups: Arc::new(groups), ..rules() }
+        let people = PeopleRules { groups: Arc::new(groups), ..rules().people };
+        AccessRules { people, ..rules() }
     }
 
     fn message(chat: Value, fields: Value) -> Message {
@@ -250,7 +250,8 @@ mod tests {
     #[test]
     fn a_member_of_an_open_group_has_no_conversation_of_others_forgotten() {
         let open = Group { members: GroupMembers::All, ..Group::default() };
-        let own = AccessRules { whose: ConversationOwner::Person, ..rules_with(open.clone()) };
+        let mut own = rules_with(open.clone());
+        own.people.whose = ConversationOwner::Person;
         let refused = format!("say: {}", said::NOT_YOURS_TO_FORGET);
         let (refused, open) = (refused.as_str(), &rules_with(open));
         let said = |sender: i64, text: &str, rules: &AccessRules| {
@@ -438,7 +439,8 @@ mod tests {
 
     #[test]
     fn whoever_is_no_longer_allowed_is_not_answered() {
-        let nobody = AccessRules { allowed: BTreeSet::new(), ..rules() };
+        let mut nobody = rules();
+        nobody.people.allowed.clear();
         assert_eq!(
             prepare(vec![private(json!({ "text": "x" }))], AlbumStanding::First, &nobody),
             TelegramAction::Nothing

@@ -38,13 +38,14 @@ pub(super) async fn take(bot: &TelegramBot, presses: Vec<ButtonPress>) -> Intake
 /// What the presser is told; `None` once the bot stops.
 async fn answer_press(bot: &TelegramBot, press: &ButtonPress) -> Option<PressAnswer> {
     let rules = bot.rules();
-    let person = press.from.filter(|user| user.kind == UserKind::Person && rules.allowed.contains(&user.id));
+    let person =
+        press.from.filter(|user| user.kind == UserKind::Person && rules.people.allowed.contains(&user.id));
     if let Some(person) = person {
-        bot.door.names.insert(person.id, &press.name);
+        bot.base.door.names.insert(person.id, &press.name);
     }
     let by = person.map(|user| user.id.to_string());
     let home = |chat: i64| rules.moves.home(chat);
     let here = |chat: &str| chat.parse().is_ok_and(|chat| press.chat.map(home) == Some(home(chat)));
-    let called = |person: &str| bot.door.names.get(person);
+    let called = |person: &str| bot.base.door.names.get(person);
     bot.base.approvals.press(&press.data, by.as_deref(), here, called).await
 }

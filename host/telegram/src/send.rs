@@ -4,19 +4,16 @@ use super::api::{REQUEST_MAX, TelegramApi};
 use super::bot::{BotUser, TelegramBot};
 use super::failure::ApiFailure;
 use super::html::html;
-use super::typing::Typing;
 use super::upload::send_files;
 use super::wire::Message;
 use async_trait::async_trait;
+use cofferdam_chat::PlaceholderRef;
 use cofferdam_chat::outbound::{PartContent, Router, SendError, SendingPart, StyledText};
-use cofferdam_chat::{PlaceholderRef, ShownActivity};
 use cofferdam_store::{PartKind, ReplyPart};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teloxide_core::payloads::{DeleteMessage, EditMessageText, SendMessage};
-use teloxide_core::types::{
-    ChatAction, ChatId, LinkPreviewOptions, MessageId, ParseMode, ReplyParameters, ThreadId,
-};
+use teloxide_core::types::{ChatId, LinkPreviewOptions, MessageId, ParseMode, ReplyParameters, ThreadId};
 
 /// A message's text holds so many UTF-16 units.
 pub(super) const TEXT_UNITS_MAX: usize = 4096;
@@ -38,6 +35,11 @@ impl ReplyTarget {
     /// Where the answer to a message goes.
     pub(super) fn new(message: &Message) -> Self {
         Self { chat: message.chat.id, thread: message.thread, reply_to: message.message_id, stand_in: None }
+    }
+
+    /// A chat, and no message in it.
+    pub(super) fn in_chat(chat: i64) -> Self {
+        Self { chat, thread: None, reply_to: None, stand_in: None }
     }
 
     /// Whether more than two see it.
@@ -68,14 +70,7 @@ impl Router for TelegramBot {
         let Some(target) = ReplyTarget::from_text(target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };
-        let what = match part.kind {
-            PartKind::Attachment => ChatAction::UploadDocument,
-            _ => ChatAction::Typing,
-        };
-        let sign = ShownActivity::begin_sending(Typing::new(self.api.clone(), target, what));
-        let sent = self.send_part(target, part, after).await;
-        sign.end().await;
-        sent
+        self.send_part(target, part, after).await
     }
 
     async fn answers(&self) -> bool {
@@ -111,7 +106,7 @@ impl TelegramBot {
             // Before it goes out: what is written there then is known to belong here.
             self.moved(target.chat, chat).await;
             // The old ids of topic and message mean nothing there.
-            target = ReplyTarget { chat, thread: None, reply_to: None, stand_in: None };
+            target = ReplyTarget::in_chat(chat);
             sent = self.send_to(target, &content).await;
         }
         if target.thread.is_some() && sent.as_ref().is_err_and(ApiFailure::topic_is_gone) {

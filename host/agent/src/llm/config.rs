@@ -7,14 +7,14 @@ use crate::server::{Address, BadAddress, SecretFileError, ServerScope};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use rustix::fs::OFlags;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The section as written. Nothing in it is secret: a key is in a variable or a file.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Which provider answers.
@@ -42,7 +42,7 @@ pub struct Config {
 }
 
 /// The providers there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderKind {
     /// `/tool key=value …` is one call; no model.

@@ -2,25 +2,79 @@
 //! answers' events mean. Pure: a dialect contacts nobody.
 
 use super::answer::ModelAnswer;
+use super::chat::LimitField;
+use super::config::{Config, ProviderKind};
 use super::failure::AttemptFailure;
 use super::messages::Prompt;
+use super::{anthropic, chat, responses};
+use crate::server::Address;
 use cofferdam_core::secret::Secret;
-use reqwest::header::HeaderMap;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde_json::Value;
 
 /// A model API.
-pub(super) trait Dialect: Send + Sync {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Dialect {
+    /// Chat Completions: `POST {base_url}/chat/completions`.
+    Chat(LimitField),
+    /// Anthropic's Messages: `POST {base_url}/v1/messages`.
+    Anthropic,
+    /// OpenAI's Responses: `POST {base_url}/responses`.
+    Responses {
+        /// Tokens of an answer.
+        max_output_tokens: u32,
+    },
+}
+
+impl Dialect {
+    /// The one that is configured, as the server at this address speaks it.
+    pub(super) fn new(config: &Config, address: &Address) -> Self {
+        match config.kind {
+            ProviderKind::Commands | ProviderKind::OpenaiChat => Self::Chat(LimitField::at(address)),
+            ProviderKind::OpenaiResponses => {
+                Self::Responses { max_output_tokens: config.max_output_tokens() }
+            }
+            ProviderKind::Anthropic => Self::Anthropic,
+        }
+    }
+
     /// Where requests go, below the base address.
-    fn path(&self) -> &'static str;
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::Chat(_) => "chat/completions",
+            Self::Anthropic => "v1/messages",
+            Self::Responses { .. } => "responses",
+        }
+    }
 
     /// Headers that say who asks, and in which version.
-    fn headers(&self, key: Option<&Secret>) -> HeaderMap;
+    pub(super) fn headers(self, key: Option<&Secret>) -> HeaderMap {
+        match self {
+            Self::Chat(_) | Self::Responses { .. } => {
+                let bearer = |key: &Secret| secret_header(&format!("Bearer {}", key.reveal()));
+                key.map(|key| (AUTHORIZATION, bearer(key))).into_iter().collect()
+            }
+            Self::Anthropic => anthropic::headers(key),
+        }
+    }
 
     /// The body of a request.
-    fn body(&self, prompt: &Prompt<'_>) -> Vec<u8>;
+    pub(super) fn body(self, prompt: &Prompt<'_>) -> Vec<u8> {
+        match self {
+            Self::Chat(limit) => chat::body(prompt, limit),
+            Self::Anthropic => anthropic::body(prompt),
+            Self::Responses { .. } => responses::body(prompt),
+        }
+    }
 
     /// Takes the events of one answer.
-    fn listener(&self) -> Box<dyn Listener>;
+    pub(super) fn listener(self) -> Box<dyn Listener> {
+        match self {
+            Self::Chat(_) => Box::new(chat::Chunks::default()),
+            Self::Anthropic => Box::new(anthropic::Blocks::default()),
+            Self::Responses { max_output_tokens } => Box::new(responses::Items::new(max_output_tokens)),
+        }
+    }
 }
 
 /// Puts an answer together from the events of its stream.

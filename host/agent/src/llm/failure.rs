@@ -5,7 +5,7 @@
 //! that logs it takes the key out. What the user is told holds nothing of it.
 
 use crate::turn::ProviderError;
-use cofferdam_core::text::one_line;
+use cofferdam_core::text::{one_line, with_causes};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -151,14 +151,7 @@ impl AttemptFailure {
 
     /// A failure of the HTTP client. Its own text would hold the address.
     pub(super) fn network(error: reqwest::Error) -> Self {
-        let error = error.without_url();
-        let mut said = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(deeper) = source {
-            said = format!("{said}: {deeper}");
-            source = deeper.source();
-        }
-        Self::Unreachable(one_line(&said, SAID_BYTES_MAX))
+        Self::Unreachable(one_line(&with_causes(&error.without_url()), SAID_BYTES_MAX))
     }
 
     /// The same for those who watch the gateway: without the server's words, which may repeat what

@@ -69,7 +69,7 @@ impl ModelServer {
     /// [`ProviderError`], after as many attempts as make sense.
     pub(super) async fn ask(
         &self,
-        dialect: &dyn Dialect,
+        dialect: Dialect,
         asking: ModelRequest,
         deltas: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
@@ -144,7 +144,7 @@ impl ModelServer {
 
     async fn attempt(
         &self,
-        dialect: &dyn Dialect,
+        dialect: Dialect,
         body: Bytes,
         answer: &mut ModelAnswer,
         telling: &mut AnswerListener<'_>,

@@ -1,15 +1,12 @@
 //! A model as a provider: the conversation becomes a request of the configured dialect, and its
 //! answer a reply.
 
-use super::anthropic::Anthropic;
-use super::chat::Chat;
-use super::config::{Config, ProviderConfigError, ProviderKind};
+use super::config::{Config, ProviderConfigError};
 use super::dialect::Dialect;
 use super::failure::AttemptFailure;
 use super::http::{ModelRequest, ModelServer, PromptMedia};
 use super::messages::{Prompt, messages, tools};
 use super::parts::PromptParts;
-use super::responses::Responses;
 use crate::turn::{Deltas, HistorySize, Markup, Provider, ProviderError, StepReply, StepRequest};
 use async_trait::async_trait;
 
@@ -20,7 +17,7 @@ pub(super) const REQUEST_BYTES_MAX: usize = 40 << 20;
 /// A model behind one server.
 pub(super) struct ModelProvider {
     server: ModelServer,
-    dialect: Box<dyn Dialect>,
+    dialect: Dialect,
     name: String,
     accepts: Vec<String>,
     max_output_tokens: u32,
@@ -33,11 +30,7 @@ impl ModelProvider {
     /// [`ProviderConfigError`].
     pub(super) fn open(config: &Config) -> Result<Self, ProviderConfigError> {
         let address = config.address()?;
-        let dialect: Box<dyn Dialect> = match config.kind {
-            ProviderKind::Commands | ProviderKind::OpenaiChat => Box::new(Chat::at(&address)),
-            ProviderKind::OpenaiResponses => Box::new(Responses::up_to(config.max_output_tokens())),
-            ProviderKind::Anthropic => Box::new(Anthropic),
-        };
+        let dialect = Dialect::new(config, &address);
         let server = ModelServer::new(address, config.key()?, config.patience);
         Ok(Self {
             server: server.map_err(|error| ProviderConfigError::Client(error.to_string()))?,
@@ -76,7 +69,7 @@ impl Provider for ModelProvider {
         if asking.body.len() > REQUEST_BYTES_MAX {
             return Err(AttemptFailure::TooLong(String::new()).to_error());
         }
-        self.server.ask(self.dialect.as_ref(), asking, deltas).await
+        self.server.ask(self.dialect, asking, deltas).await
     }
 
     fn memory(&self) -> HistorySize {

@@ -1,13 +1,10 @@
 //! One request without cost that tells whether a model can be asked: its server's list of models,
 //! or the one model where the API has such a page. It says no more than the answer shows.
 
-use super::anthropic::Anthropic;
-use super::chat::Chat;
 use super::config::{Config, ProviderConfigError, ProviderKind};
 use super::dialect::Dialect;
 use super::failure::AttemptFailure;
 use super::http::ModelServer;
-use super::responses::Responses;
 use crate::server::http_date;
 use cofferdam_core::secret::Secret;
 use reqwest::header::DATE;
@@ -92,7 +89,7 @@ pub async fn probe(config: &Config, key: Option<Secret>, limit: Duration) -> Opt
 
 struct ProbeRequest {
     server: ModelServer,
-    dialect: Box<dyn Dialect>,
+    dialect: Dialect,
     key: Option<Secret>,
     path: String,
     model: String,
@@ -116,15 +113,11 @@ impl ProbeRequest {
     fn open(config: &Config, key: Option<Secret>) -> Result<Self, ProviderConfigError> {
         let address = config.address()?;
         let model = config.model()?.to_owned();
-        let (dialect, path): (Box<dyn Dialect>, String) = match config.kind {
-            ProviderKind::Commands | ProviderKind::OpenaiChat => {
-                (Box::new(Chat::at(&address)), "models".into())
-            }
-            ProviderKind::OpenaiResponses => {
-                (Box::new(Responses::up_to(config.max_output_tokens())), "models".into())
-            }
+        let dialect = Dialect::new(config, &address);
+        let path = match dialect {
+            Dialect::Chat(_) | Dialect::Responses { .. } => "models".into(),
             // Its list names dated models alone; the page of one knows its other names, too.
-            ProviderKind::Anthropic => (Box::new(Anthropic), format!("{ANTHROPIC_LIST}/{model}")),
+            Dialect::Anthropic => format!("{ANTHROPIC_LIST}/{model}"),
         };
         let server = ModelServer::new(address, key.clone(), config.patience);
         let server = server.map_err(|error| ProviderConfigError::Client(error.to_string()))?;

@@ -3,11 +3,12 @@
 
 use super::CallScope;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::lock::lock;
 use cofferdam_core::message::Address;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The requests that are being answered, each from its turn's begin to its end.
 #[derive(Debug, Default)]
@@ -161,11 +162,6 @@ impl Drop for OpenGuard {
     }
 }
 
-/// What a panic leaves behind is as sound as what it found.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,10 +184,10 @@ mod tests {
         let to = Address { session: session.map(Into::into), request: request.map(Into::into) };
         let found = requests.resolve(&ann, &to);
         match expected {
-            Ok(id) => assert_eq!(found, Ok(TurnId::new(id)), "{reach} {to:?}"),
+            Ok(id) => assert_eq!(found, Ok(TurnId::new(id)), "{reach:?} {to:?}"),
             Err(part) => {
                 let said = found.expect_err("rejected").to_string();
-                assert!(said.contains(part), "{reach} {to:?}: {said}");
+                assert!(said.contains(part), "{reach:?} {to:?}: {said}");
             }
         }
     }

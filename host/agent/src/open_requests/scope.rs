@@ -1,10 +1,9 @@
 //! Whose requests a call may add to: its own, unless the operator says otherwise.
 
-use serde::Deserialize;
-use std::fmt;
+use serde::{Deserialize, Serialize};
 
 /// How far a call reaches beyond the request that it belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallScope {
     /// No further: its own request alone.
@@ -14,14 +13,4 @@ pub enum CallScope {
     Person,
     /// Every request.
     Everyone,
-}
-
-impl fmt::Display for CallScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Own => "own",
-            Self::Person => "person",
-            Self::Everyone => "everyone",
-        })
-    }
 }

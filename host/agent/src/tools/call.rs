@@ -28,7 +28,7 @@ use cofferdam_warden::calls::{
     CallJob, CallRecord, CountedAs, EarlierRun, KEEPING_TIME_MAX, OutputKeeper, Replay,
 };
 use cofferdam_warden::sandbox::NOBODY_REACHED;
-use control::{KeptOutput, RunningCall};
+use control::RunningCall;
 use request::PendingRequest;
 use serde_json::Value;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ impl Toolbox {
     /// What the trusted core refuses.
     pub async fn keep_output(&self, output: OutputKeeper) -> Result<String, ToolError> {
         let (parts, caller) = (self.parts.clone(), output.caller.clone());
-        let work = move |handover: Handover| parts.warden.keep_output(&output, &KeptOutput(&handover));
+        let work = move |handover: Handover| parts.warden.keep_output(&output, &|| handover.commit());
         self.threads.run(&caller, KEEPING_TIME_MAX, work).await
     }
 }
@@ -153,7 +153,7 @@ impl CallServices {
                 return self.warden.refuse(record, &audited).and(Err(told));
             }
         };
-        let control = RunningCall { request, requests: &self.requests, handover };
+        let control = RunningCall { request, requests: &self.requests };
         let (permit, tool, before) = match self.judgement(text, approved, &control, &mut record) {
             Ok(Judgement::Run(run)) => *run,
             Ok(Judgement::Answered(answer)) => {
@@ -173,7 +173,8 @@ impl CallServices {
             printed: request.printed.clone(),
             journal: request.journal.clone(),
             cancel: request.cancel.clone(),
-            control: &control,
+            commit: &|| handover.commit(),
+            deliver: &|answer| control.deliver(answer),
         };
         self.warden.run(permit, job).map(CallProgress::With)
     }
@@ -190,7 +191,7 @@ impl CallServices {
         let (tool, judged) = self.judge_call(request, text, record)?;
         let journal = request.journal.as_deref().filter(|_| tool.policy.safety != Safety::ReadOnly);
         // What happened is not asked about again.
-        let before = match self.warden.resume(record, journal, control)? {
+        let before = match self.warden.resume(record, journal, |answer| control.deliver(answer))? {
             Replay::Run(before) => before,
             Replay::Answered(answer) => return Ok(Judgement::Answered(answer)),
         };

@@ -1,10 +1,10 @@
 //! `[approvals]` of the configuration: how long a call waits for a person.
 
 use cofferdam_core::limits::TimeSpan;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How long a person is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// An approval that nobody gave by then is denied; from 1 s to [`EXPIRES_MAX`].

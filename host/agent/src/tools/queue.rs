@@ -6,7 +6,8 @@
 use super::fair::{Fair, Full, QueuedAs, Shares};
 use super::following;
 use cofferdam_core::id::Caller;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use cofferdam_core::lock::lock;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 pub(super) type QueuedJob = Box<dyn FnOnce() -> AfterJob + Send>;
 
@@ -50,7 +51,7 @@ impl JobQueue {
 
     /// Takes a job of a session in, unless too many wait.
     pub(super) fn push(&self, session: &Caller, job: QueuedJob) -> Result<(), Full> {
-        let taken = self.lock().jobs.push(session, job)?;
+        let taken = lock(&self.waiting).jobs.push(session, job)?;
         if taken == QueuedAs::Ready && !following::can_take_next() {
             self.changed.notify_one();
         }
@@ -59,13 +60,13 @@ impl JobQueue {
 
     /// Jobs that wait.
     pub(super) fn waiting(&self) -> usize {
-        self.lock().jobs.waiting()
+        lock(&self.waiting).jobs.waiting()
     }
 
     /// The next job; waits for one. None once the queue is closed and has nothing ready. `done` is
     /// what the thread did before.
     pub(super) fn pop(&self, done: ThreadReport) -> Option<(Caller, QueuedJob)> {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         if let ThreadReport::Job(session) = &done {
             waiting.jobs.done(session);
         }
@@ -88,12 +89,12 @@ impl JobQueue {
 
     /// A job of the session is over, and its thread asks for another one soon.
     pub(super) fn finish(&self, session: &Caller) {
-        self.lock().jobs.done(session);
+        lock(&self.waiting).jobs.done(session);
     }
 
     /// A job of the session was given up: another one may run in its place.
     pub(super) fn end(&self, session: &Caller) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         waiting.jobs.done(session);
         let ready = waiting.jobs.is_ready();
         drop(waiting);
@@ -104,11 +105,7 @@ impl JobQueue {
 
     /// Lets the threads end when nothing waits any more.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        lock(&self.waiting).closed = true;
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WaitingJobs> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

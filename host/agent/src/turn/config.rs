@@ -3,10 +3,10 @@
 
 use crate::open_requests::CallScope;
 use cofferdam_core::limits::{ByteSize, TimeSpan};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Limits of one turn over all its steps, and of one person over all turns of a day of UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Bytes that the calls which published something have staged.

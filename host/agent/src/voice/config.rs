@@ -5,10 +5,10 @@ use super::server::VoiceTimeouts;
 use crate::server::{Address, SECRET_BYTES_MAX, ServerScope};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// `[transcription]` as written. It is off unless something of it is written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TranscriptionConfig {
     /// Address of the server; plain http only for loopback.
@@ -23,7 +23,7 @@ pub struct TranscriptionConfig {
 }
 
 /// `[speech]` as written. It is off unless something of it is written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpeechConfig {
     /// Address of the server; plain http only for loopback.
@@ -77,27 +77,10 @@ impl TranscriptionConfig {
         self.table().check()
     }
 
-    /// Where it is asked.
-    pub fn base_url(&self) -> &str {
-        self.base_url.as_deref().unwrap_or(BASE_URL)
-    }
-
-    /// The server's TCP port; none where it is off.
-    pub fn port(&self) -> Option<u16> {
-        self.table().address().ok().filter(|_| self.is_on())?.port()
-    }
-
-    /// The key, from this process's environment; none where none is needed.
-    ///
-    /// # Errors
-    /// [`VoiceConfigError`], which names the variable.
-    pub fn key(&self) -> Result<Option<Secret>, VoiceConfigError> {
-        self.table().key()
-    }
-
-    pub(super) fn table(&self) -> VoiceTable<'_> {
-        let api_key_env = self.api_key_env.as_deref();
-        VoiceTable { section: "transcription", base_url: self.base_url(), api_key_env }
+    /// What it has in common with the other section.
+    pub fn table(&self) -> VoiceTable<'_> {
+        let Self { base_url, api_key_env, .. } = self;
+        VoiceTable::new("transcription", self.is_on(), (base_url, api_key_env))
     }
 }
 
@@ -120,39 +103,38 @@ impl SpeechConfig {
         self.table().check()
     }
 
-    /// Where it is asked.
-    pub fn base_url(&self) -> &str {
-        self.base_url.as_deref().unwrap_or(BASE_URL)
-    }
-
-    /// The server's TCP port; none where it is off.
-    pub fn port(&self) -> Option<u16> {
-        self.table().address().ok().filter(|_| self.is_on())?.port()
-    }
-
-    /// The key, from this process's environment; none where none is needed.
-    ///
-    /// # Errors
-    /// [`VoiceConfigError`], which names the variable.
-    pub fn key(&self) -> Result<Option<Secret>, VoiceConfigError> {
-        self.table().key()
-    }
-
-    pub(super) fn table(&self) -> VoiceTable<'_> {
-        let api_key_env = self.api_key_env.as_deref();
-        VoiceTable { section: "speech", base_url: self.base_url(), api_key_env }
+    /// What it has in common with the other section.
+    pub fn table(&self) -> VoiceTable<'_> {
+        let Self { base_url, api_key_env, .. } = self;
+        VoiceTable::new("speech", self.is_on(), (base_url, api_key_env))
     }
 }
 
 /// What both sections have.
 #[derive(Clone, Copy)]
-pub(super) struct VoiceTable<'a> {
-    section: &'static str,
-    base_url: &'a str,
+pub struct VoiceTable<'a> {
+    pub(super) section: &'static str,
+    is_on: bool,
+    /// Where the server is asked.
+    pub base_url: &'a str,
     api_key_env: Option<&'a str>,
 }
 
-impl VoiceTable<'_> {
+impl<'a> VoiceTable<'a> {
+    fn new(
+        section: &'static str,
+        is_on: bool,
+        (base_url, api_key_env): (&'a Option<String>, &'a Option<String>),
+    ) -> Self {
+        let base_url = base_url.as_deref().unwrap_or(BASE_URL);
+        Self { section, is_on, base_url, api_key_env: api_key_env.as_deref() }
+    }
+
+    /// The server's TCP port; none where it is off.
+    pub fn port(&self) -> Option<u16> {
+        self.address().ok().filter(|_| self.is_on)?.port()
+    }
+
     pub(super) fn refuse(&self, key: &str, said: String) -> VoiceConfigError {
         VoiceConfigError { key: format!("{}.{key}", self.section), said }
     }
@@ -202,7 +184,11 @@ impl VoiceTable<'_> {
         }
     }
 
-    fn key(&self) -> Result<Option<Secret>, VoiceConfigError> {
+    /// The key, from this process's environment; none where none is needed.
+    ///
+    /// # Errors
+    /// [`VoiceConfigError`], which names the variable.
+    pub fn key(&self) -> Result<Option<Secret>, VoiceConfigError> {
         let Some(name) = self.api_key_env else { return Ok(None) };
         let value = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let Some(value) = value else {

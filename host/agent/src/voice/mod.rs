@@ -11,7 +11,7 @@ mod speech;
 mod tests;
 mod transcription;
 
-pub use config::{SpeechConfig, TranscriptionConfig, VoiceConfigError};
+pub use config::{SpeechConfig, TranscriptionConfig, VoiceConfigError, VoiceTable};
 pub use server::{VOICE_ATTEMPTS_MAX, VoiceError, VoiceTimeouts};
 pub use speech::{SPEECH_BYTES_MAX, SPOKEN_CHARS_MAX, Speech};
 pub use transcription::{TRANSCRIBED_BYTES_MAX, TRANSCRIPT_BYTES_MAX, Transcription};

@@ -68,11 +68,8 @@ pub(super) struct VoiceEndpoint {
 
 impl VoiceEndpoint {
     /// A client for the server. Contacts nobody.
-    pub(super) fn open(
-        written: VoiceTable<'_>,
-        key: Option<Secret>,
-        (name, patience): (&'static str, VoiceTimeouts),
-    ) -> Result<Self, VoiceConfigError> {
+    pub(super) fn open(written: VoiceTable<'_>, patience: VoiceTimeouts) -> Result<Self, VoiceConfigError> {
+        let (key, name) = (written.key()?, written.section);
         let address = written.address()?;
         let built = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();
         let no_client = |error: reqwest::Error| {

@@ -24,7 +24,7 @@ impl Speech {
         let (Some(model), Some(voice)) = (config.model.clone(), config.voice.clone()) else {
             return Ok(None);
         };
-        let server = VoiceEndpoint::open(config.table(), config.key()?, ("speech", config.patience))?;
+        let server = VoiceEndpoint::open(config.table(), config.patience)?;
         Ok(Some(Self { server, model, voice }))
     }
 

@@ -23,7 +23,7 @@ impl Transcription {
     pub(super) fn open(config: &TranscriptionConfig) -> Result<Option<Self>, VoiceConfigError> {
         config.check()?;
         let Some(model) = config.model.clone().filter(|_| config.is_on()) else { return Ok(None) };
-        let server = VoiceEndpoint::open(config.table(), config.key()?, ("transcription", config.patience))?;
+        let server = VoiceEndpoint::open(config.table(), config.patience)?;
         Ok(Some(Self { server, model }))
     }
 

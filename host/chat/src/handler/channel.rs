@@ -4,17 +4,20 @@
 use super::ChannelServices;
 use crate::approvals::{ApprovalDisplay, Changing};
 use crate::outbound::{ChannelLimits, FirstMessage, Router};
-use crate::session_queue::StopPower;
-use crate::{ActivityIndicator, LiveStatus, TurnDisplay, words};
+use crate::runs::UnreachableReason;
+use crate::session_queue::{StopPower, TurnSlot};
+use crate::setup::{MenuEntry, RenewedSettings};
+use crate::{Activity, LiveStatus, ShownActivity, TurnDisplay, words};
 use cofferdam_core::command::{ControlWord, steer_text, word};
 use cofferdam_core::id::{SessionId, TurnId};
-use cofferdam_store::{AlbumStanding, Placeholder, QueueMode, Update};
-use cofferdam_warden::attachments::{Fetcher, SentFile};
+use cofferdam_store::{AlbumStanding, Placeholder, QueueMode, ReplyPlace, Update};
+use cofferdam_warden::attachments::{Download, IntakeResult, SentFile};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A channel as it is configured now. What is under way keeps the one that it began with.
-pub trait Channel: Fetcher + Router + Sized {
+pub trait Channel: Router + Sized + 'static {
     /// The channel in the audit and in what a provider sees.
     const NAME: &'static str;
     /// What its messages can carry.
@@ -22,6 +25,8 @@ pub trait Channel: Fetcher + Router + Sized {
 
     /// Where a message was said and is answered.
     type Target: Clone + Send + Sync + 'static;
+    /// What names a file.
+    type File: SentFile;
     /// Where a turn is shown while it runs.
     type Screen: TurnDisplay;
 
@@ -37,6 +42,10 @@ pub trait Channel: Fetcher + Router + Sized {
 
     /// The file in an update of any sender; of a channel that has albums.
     fn file_of(&self, update: &Update) -> Option<Self::File>;
+
+    /// Fetches a file and ends its download: it is there, or says why not. Tries again what time may
+    /// heal. Dropping the future ends it.
+    fn fetch(&self, file: Self::File, download: Download) -> impl Future<Output = IntakeResult> + Send;
 
     /// Whether a question may be worked on now: asked each time right before. One that may not is
     /// answered by nobody.
@@ -61,8 +70,13 @@ pub trait Channel: Fetcher + Router + Sized {
         Self::reply_address(target, None).0
     }
 
-    /// Shows that something goes on there.
-    fn sign(&self, target: &Self::Target) -> impl ActivityIndicator;
+    /// Shows once that something goes on there, such as "typing…"; failures are of no consequence.
+    /// Returns the pause that the platform asks for, or none.
+    fn show_activity(
+        &self,
+        target: &Self::Target,
+        activity: Activity,
+    ) -> impl Future<Output = Duration> + Send;
 
     /// Shows the turn of a question until it is ended. `before` is what an earlier run of it has
     /// left.
@@ -87,6 +101,41 @@ pub trait Channel: Fetcher + Router + Sized {
     }
 }
 
+/// A channel on a platform: people come to it, and it goes on under another configuration.
+pub trait PlatformChannel: Channel {
+    /// Its section of the configuration.
+    type Config: Send;
+
+    /// Where somebody is written to in private, as it is kept.
+    fn private(person: i64) -> String;
+
+    /// The private chat with somebody, which is opened where it has to be; and what is to be noted
+    /// so that nothing is missed there.
+    fn open_private(
+        &self,
+        person: i64,
+    ) -> impl Future<Output = Result<(Self::Target, Option<ReplyPlace>), UnreachableReason>> + Send;
+
+    /// The same one under another configuration.
+    fn renew(&self, config: &Self::Config, renewed: &RenewedSettings) -> Self;
+
+    /// Has the platform show these commands. Best effort.
+    fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) -> impl Future<Output = ()> + Send;
+}
+
+/// Shows that a turn is worked on there, or without one that something is sent, until it is ended.
+pub(super) fn begin_activity<C: Channel>(
+    channel: &Arc<C>,
+    target: &C::Target,
+    (activity, slot): (Activity, Option<Arc<TurnSlot>>),
+) -> ShownActivity {
+    let (channel, target) = (channel.clone(), target.clone());
+    ShownActivity::begin(slot, move || {
+        let (channel, target) = (channel.clone(), target.clone());
+        async move { channel.show_activity(&target, activity).await }
+    })
+}
+
 /// Whether a turn begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartDecision {
@@ -99,7 +148,7 @@ pub enum StartDecision {
 }
 
 /// A question of a channel.
-pub type ChannelTurn<C> = TurnRequest<<C as Channel>::Target, <C as Fetcher>::File>;
+pub type ChannelTurn<C> = TurnRequest<<C as Channel>::Target, <C as Channel>::File>;
 
 /// What a message asks for.
 #[derive(Debug, PartialEq)]

@@ -50,7 +50,11 @@ pub(crate) async fn fetch_files<C: Channel>(
     progress: &dyn StepListener,
 ) -> Attachments {
     let intake = Intake::new(&channel.base().blobs, limits);
-    fetch_all(channel, files, intake, |done, of| progress.step(TurnStep::Fetching { done, of })).await
+    let fetch = |file, download| {
+        let channel = channel.clone();
+        async move { channel.fetch(file, download).await }
+    };
+    fetch_all(files, intake, fetch, |done, of| progress.step(TurnStep::Fetching { done, of })).await
 }
 
 /// The files of a message that is replied to; one part of an album means all of them.

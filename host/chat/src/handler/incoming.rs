@@ -1,11 +1,11 @@
 //! What has come, as the queues take it: each piece of work with its session, and which message
 //! asks to stop what runs; and the work of the queues.
 
-use super::{Channel, ChannelServices, MessageAction, ResumedTurn, turn};
+use super::{Channel, ChannelServices, MessageAction, ResumedTurn, begin_activity, turn};
 use crate::session_queue::{
     Arrival, Awaited, Patience, STOPS_AT_ONCE_MAX, SessionQueues, Stopping, TurnWorker, Unit,
 };
-use crate::{ArrivingAlbums, ShownActivity, WorkingTurn};
+use crate::{Activity, ArrivingAlbums, WorkingTurn};
 use async_trait::async_trait;
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::SessionId;
@@ -55,7 +55,8 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
         self.signs.show(session, || {
             let channel = self.channels.borrow();
             let slot = channel.base().slot();
-            let alive = ShownActivity::begin_turn(channel.sign(&C::target(target)?), slot.clone());
+            let shown = (Activity::Typing, Some(slot.clone()));
+            let alive = begin_activity(&*channel, &C::target(target)?, shown);
             Some(WorkingTurn { slot, alive })
         });
     }

@@ -26,7 +26,10 @@ mod turn;
 mod voice;
 
 pub use about::{Author, MessageFacts, NamedUser};
-pub use channel::{Channel, ChannelTurn, MessageAction, RequestFiles, StartDecision, TurnRequest};
+use channel::begin_activity;
+pub use channel::{
+    Channel, ChannelTurn, MessageAction, PlatformChannel, RequestFiles, StartDecision, TurnRequest,
+};
 pub(crate) use files::fetch_files;
 pub use incoming::{IntakeState, hand_on};
 pub use mention::{strip_mention, text_after_mention};

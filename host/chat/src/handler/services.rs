@@ -1,6 +1,7 @@
 //! What every channel stands on: the services that it is given, and what its turns share.
 
 use crate::approvals::ApprovalService;
+use crate::people::{AccessControl, PeopleRules};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnSlot};
 use cofferdam_agent::turn::Runner;
@@ -42,6 +43,8 @@ pub struct ChannelServices {
     pub runs: Runs,
     /// Hears voice messages, and speaks.
     pub voice: Voice,
+    /// Who comes in.
+    pub door: AccessControl,
 }
 
 impl ChannelServices {
@@ -51,6 +54,12 @@ impl ChannelServices {
         F: Future<Output = Result<T, StoreError>>,
     {
         self.store_retry.store_until_done(what, work).await
+    }
+
+    /// Who is served now.
+    pub fn people_rules(&self) -> PeopleRules {
+        let (groups, whose) = (self.door.groups.clone(), self.runner.owner());
+        PeopleRules { allowed: self.door.allowed(), groups, whose }
     }
 
     /// Removes the blobs that no reply needs any more. One that stays for now is removed later.

@@ -7,12 +7,12 @@ use super::files::{ReceivedFiles, fetch_files, find_files};
 use super::mailbox::Mailbox;
 use super::recent::{self, EarlierFiles};
 use super::voice::{Speaking, VoiceInput, switch_voice, to_be_spoken, transcribe};
-use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision};
+use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision, begin_activity};
 use crate::outbound::{FirstMessage, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
 use crate::session_queue::{StopResult, Stopping, TurnSlot, Unit};
 use crate::words as said;
-use crate::{ShownActivity, WorkingTurn, attempt};
+use crate::{Activity, WorkingTurn, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
 use cofferdam_agent::turn::{HistorySize, StepListener, TurnInput};
 use cofferdam_core::command::{ControlWord, word};
@@ -34,7 +34,7 @@ pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<W
         Unit::Stop(stopping, found) => answer_stop(&*channel, stopping, found).await,
     };
     if let Some(reply) = reply {
-        deliver(&base.store, &Speaking::on(&*channel), reply, &base.stop.soon).await;
+        deliver(&base.store, &Speaking::on(&channel), reply, &base.stop.soon).await;
         base.sweep().await;
     }
 }
@@ -127,7 +127,8 @@ async fn answer<C: Channel>(
                 }
             }
             let target = asked.target.clone();
-            alive.get_or_insert_with(|| ShownActivity::begin_turn(channel.sign(&target), slot.clone()));
+            let shown = (Activity::Typing, Some(slot.clone()));
+            alive.get_or_insert_with(|| begin_activity(channel, &target, shown));
             let came = find_files(&**channel, &asked).await?;
             noting = recent::to_note(&**channel, &asked, &came, None).await?;
             tokio::select! {

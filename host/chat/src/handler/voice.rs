@@ -1,7 +1,8 @@
 //! Voice messages: what is said in one becomes its text; the reply to one is spoken where its
 //! sender asked for that with `/voice on`. Neither ever costs the text or the file.
 
-use super::{Channel, ChannelTurn};
+use super::{Channel, ChannelTurn, begin_activity};
+use crate::Activity;
 use crate::outbound::{
     BundledFile, FileBundle, MediaKind, Router, SendError, SendingPart, SpeakableText, markdown,
 };
@@ -14,6 +15,7 @@ use cofferdam_store::{PartKind, ReplyPart, StoreError};
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_warden::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use std::io::Read;
+use std::sync::Arc;
 use tokio::sync::Mutex;
 
 /// What a message says by voice.
@@ -175,7 +177,7 @@ fn words(response: &OutgoingResponse) -> Option<String> {
 /// Sends parts as the channel does, and speaks those that are to be heard, when their turn has
 /// come.
 pub(super) struct Speaking<'a, C> {
-    channel: &'a C,
+    channel: &'a Arc<C>,
     recorded: Mutex<Option<SpokenPart>>,
 }
 
@@ -187,8 +189,23 @@ struct SpokenPart {
 }
 
 impl<'a, C: Channel> Speaking<'a, C> {
-    pub(super) fn on(channel: &'a C) -> Self {
+    pub(super) fn on(channel: &'a Arc<C>) -> Self {
         Self { channel, recorded: Mutex::new(None) }
+    }
+
+    /// Sends a part, and shows that it is on its way.
+    async fn send_shown(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
+        let activity = match sending.part.kind {
+            PartKind::Attachment => Activity::Uploading,
+            _ => Activity::Typing,
+        };
+        let target = C::target(sending.target);
+        let shown = target.map(|target| begin_activity(self.channel, &target, (activity, None)));
+        let sent = self.channel.send(sending).await;
+        if let Some(shown) = shown {
+            shown.end().await;
+        }
+        sent
     }
 
     /// The part as a file.
@@ -227,14 +244,14 @@ impl<'a, C: Channel> Speaking<'a, C> {
 impl<C: Channel> Router for Speaking<'_, C> {
     async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
         if sending.part.kind != PartKind::Voice {
-            return self.channel.send(sending).await;
+            return self.send_shown(sending).await;
         }
         let mut recorded = self.recorded.lock().await;
         if recorded.as_ref().is_none_or(|one| one.part.n != sending.part.n) {
             *recorded = Some(self.record(sending).await?);
         }
         let Some(one) = &*recorded else { return Err(SendError::Refused("nothing was spoken".to_owned())) };
-        self.channel.send(SendingPart { part: &one.part, ..sending }).await
+        self.send_shown(SendingPart { part: &one.part, ..sending }).await
     }
 
     async fn answers(&self) -> bool {

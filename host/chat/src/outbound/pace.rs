@@ -2,8 +2,9 @@
 //! before a platform has to say so. A reply waits for its place and is never left out; what only
 //! shows that something is done goes when there is room to spare.
 
+use cofferdam_core::lock::lock;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
@@ -44,13 +45,13 @@ impl Pacer {
 
     /// Returns when a message of a reply may go out. In the order of the calls for one recipient.
     pub async fn turn(&self, to: Recipient) {
-        let at = self.book().recipient(to.id).reserve(to.rates, Instant::now());
+        let at = lock(&self.book).recipient(to.id).reserve(to.rates, Instant::now());
         wait_until(at).await;
         // The platform may have asked for a pause meanwhile.
         while let Some(over) = self.held_until(to.id) {
             sleep_until(over).await;
         }
-        let at = self.book().all.reserve(self.all, Instant::now());
+        let at = lock(&self.book).all.reserve(self.all, Instant::now());
         wait_until(at).await;
     }
 
@@ -63,24 +64,20 @@ impl Pacer {
     }
 
     fn take_spare(&self, to: Recipient) -> Result<(), Instant> {
-        self.book().spare(to, self.all, Instant::now())
+        lock(&self.book).spare(to, self.all, Instant::now())
     }
 
     /// The platform takes nothing for this recipient for so long.
     pub fn hold(&self, id: i64, pause: Duration) {
         let until = Instant::now() + pause;
-        let mut book = self.book();
+        let mut book = lock(&self.book);
         let recipient = book.recipient(id);
         recipient.held = recipient.held.max(Some(until));
     }
 
     fn held_until(&self, id: i64) -> Option<Instant> {
-        let book = self.book();
+        let book = lock(&self.book);
         book.recipients.get(&id)?.held.filter(|until| *until > Instant::now())
-    }
-
-    fn book(&self) -> MutexGuard<'_, SendTimes> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

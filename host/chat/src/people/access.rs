@@ -2,14 +2,14 @@
 //! telling those whom the operator lets in while the bot runs.
 
 use super::words::{self, Platform};
-use super::{Groups, PairedPeople, PeopleNames};
-use crate::handler::{Channel, ChannelServices, IntakeState, hand_on, incoming};
-use crate::runs::UnreachableReason;
-use crate::session_queue::Arrival;
+use super::{Group, GroupMembers, Groups, PairedPeople, PeopleNames};
+use crate::handler::{ChannelServices, IntakeState, PlatformChannel, hand_on, incoming};
+use crate::session_queue::{Arrival, StopPower};
+use cofferdam_agent::turn::ConversationOwner;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_store::people::{PairedPerson, PeopleList};
-use cofferdam_store::{NewPart, NewReply, PartKind, ReplyPlace, STRANGER_TOLD_MAX, Stranger, now_ms};
+use cofferdam_store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, now_ms};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const TOLD_AGE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// What a configuration says of people.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ConfiguredPeople {
     /// Those who are served.
     pub users: BTreeSet<i64>,
+    /// Those of them who may approve calls; empty: the person who asked for the call.
+    pub approvers: Vec<i64>,
     /// How long a code is good; absent where strangers get none.
     pub pairing: Option<TimeSpan>,
     /// What holds in groups.
@@ -47,7 +49,7 @@ pub struct AccessControl {
 impl AccessControl {
     /// As a configuration has it.
     pub fn new(named: ConfiguredPeople, guests: PairedPeople, names: PeopleNames) -> Self {
-        let ConfiguredPeople { users: configured, pairing, groups } = named;
+        let ConfiguredPeople { users: configured, pairing, groups, .. } = named;
         Self { configured, pairing, guests, groups: Arc::new(groups), names }
     }
 
@@ -103,33 +105,51 @@ impl AccessControl {
     }
 }
 
+/// Who is served at one moment, and what they may do. Pure.
+#[derive(Clone, Debug)]
+pub struct PeopleRules {
+    /// Those whom the configuration names, and those whom the operator has let in since.
+    pub allowed: BTreeSet<i64>,
+    /// What holds in groups.
+    pub groups: Arc<Groups>,
+    /// Whose the conversations are.
+    pub whose: ConversationOwner,
+}
+
+impl PeopleRules {
+    /// Whether somebody is served where this holds.
+    pub fn is_served(&self, person: i64, group: &Group) -> bool {
+        match group.members {
+            GroupMembers::Allowed => self.allowed.contains(&person),
+            GroupMembers::All => true,
+            GroupMembers::None => false,
+        }
+    }
+
+    /// What somebody may stop.
+    pub fn stop_power(&self, sender: i64) -> StopPower {
+        if self.allowed.contains(&sender) { StopPower::Served } else { StopPower::Member(sender.to_string()) }
+    }
+
+    /// Whether somebody may have the conversation forgotten that they are heard in: their own, or
+    /// one of all, where they are not merely a member of an open group.
+    pub fn may_begin_anew(&self, sender: i64) -> bool {
+        self.whose == ConversationOwner::Person || self.allowed.contains(&sender)
+    }
+}
+
 fn number(one: &PairedPerson) -> Option<i64> {
     one.sender.parse().ok().filter(|id| *id > 0)
 }
 
-/// A channel whose people may be let in while it runs.
-pub trait AdmitsPeople: Channel {
-    /// Who comes in.
-    fn door(&self) -> &AccessControl;
-
-    /// Where somebody is written to in private, as it is kept.
-    fn private(person: i64) -> String;
-
-    /// The private chat with somebody, which is opened where it has to be; and what is to be noted
-    /// so that nothing is missed there.
-    fn open_private(
-        &self,
-        person: i64,
-    ) -> impl Future<Output = Result<(Self::Target, Option<ReplyPlace>), UnreachableReason>> + Send;
-}
-
 /// Tells people that they were let in, takes out old codes, and wakes those who wait for somebody
 /// who was removed; until the bot stops.
-pub async fn watch<C: AdmitsPeople>(channels: watch::Receiver<Arc<C>>, queues: mpsc::Sender<Arrival>) {
+pub async fn watch<C: PlatformChannel>(channels: watch::Receiver<Arc<C>>, queues: mpsc::Sender<Arrival>) {
     let mut before: Arc<PeopleList> = Arc::default();
     loop {
         let channel = channels.borrow().clone();
-        let (base, guests) = (channel.base(), &channel.door().guests);
+        let base = channel.base();
+        let guests = &base.door.guests;
         let listed = guests.load();
         if listed != before {
             base.approvals.look_again();
@@ -151,7 +171,7 @@ pub async fn watch<C: AdmitsPeople>(channels: watch::Receiver<Arc<C>>, queues: m
 }
 
 /// Tells somebody that they are served, once.
-async fn greet<C: AdmitsPeople>(
+async fn greet<C: PlatformChannel>(
     channel: &C,
     one: &PairedPerson,
     queues: &mpsc::Sender<Arrival>,

@@ -1,7 +1,7 @@
 //! What holds in a group that the operator names: a chat of several people, under any name of a
 //! platform. Pure.
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who of a group is served.
@@ -101,6 +101,17 @@ pub fn deserialize_by_id<'de, D: Deserializer<'de>>(
         Ok((number, group))
     };
     written.into_iter().map(read).collect()
+}
+
+/// The same, as TOML has them.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize_by_id<S: Serializer>(
+    groups: &BTreeMap<i64, Group>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(groups.iter().map(|(id, group)| (id.to_string(), group)))
 }
 
 impl Group {

@@ -1,8 +1,9 @@
 //! What people call themselves, shown beside their numbers where somebody reads who asked and who
 //! decided. The newest that was seen, in memory alone; nothing is decided by it.
 
+use cofferdam_core::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// People whose names are kept; of more, all are forgotten, and each is known again with the next
 /// message.
@@ -15,7 +16,7 @@ pub struct PeopleNames(Arc<Mutex<HashMap<i64, String>>>);
 impl PeopleNames {
     /// Notes what somebody is called; `name` is on one line and bounded.
     pub fn insert(&self, person: i64, name: &str) {
-        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = lock(&self.0);
         if name.is_empty() || names.get(&person).is_some_and(|known| known == name) {
             return;
         }
@@ -28,7 +29,7 @@ impl PeopleNames {
     /// What somebody is called, if that was seen.
     pub fn get(&self, person: &str) -> Option<String> {
         let person = person.parse().ok()?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&person).cloned()
+        lock(&self.0).get(&person).cloned()
     }
 }
 

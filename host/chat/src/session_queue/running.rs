@@ -3,8 +3,9 @@
 
 use super::Stopping;
 use cofferdam_core::id::SessionId;
+use cofferdam_core::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// The running turn of each session; there is one at most.
@@ -71,7 +72,7 @@ impl RunningTurns {
     }
 
     fn turns(&self) -> MutexGuard<'_, HashMap<SessionId, Stoppable>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

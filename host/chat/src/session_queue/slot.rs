@@ -1,7 +1,8 @@
 //! A turn's place among those that are worked on at once. It is given up while the turn does
 //! nothing but wait for a person, however long they take.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use cofferdam_core::lock::lock;
+use std::sync::{Arc, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Turns that are worked on at once, over all sessions.
@@ -31,12 +32,12 @@ impl TurnSlot {
     /// Waits until it is free.
     pub async fn take(&self) {
         let permit = self.all.clone().acquire_owned().await.ok();
-        self.lock().permit = permit;
+        lock(&self.held).permit = permit;
     }
 
     /// A call of the turn begins to wait.
     pub fn leave(&self) {
-        let mut held = self.lock();
+        let mut held = lock(&self.held);
         held.waiting += 1;
         held.permit = None;
     }
@@ -44,7 +45,7 @@ impl TurnSlot {
     /// A call of the turn waits no longer; it goes on once there is a place again.
     pub async fn take_back(&self) {
         let others = {
-            let mut held = self.lock();
+            let mut held = lock(&self.held);
             held.waiting -= 1;
             held.waiting
         };
@@ -55,11 +56,7 @@ impl TurnSlot {
 
     /// Whether the turn waits for a person.
     pub fn is_left(&self) -> bool {
-        self.lock().waiting > 0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, SlotUse> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held).waiting > 0
     }
 }
 

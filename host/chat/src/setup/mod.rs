@@ -11,7 +11,7 @@ mod wait;
 
 pub use menu::{MenuEntry, MenuTool};
 pub use probe::{ProbeError, ProbeResponse};
-pub use renew::{Renewable, Renewal, RenewedSettings, renew};
+pub use renew::{Renewal, RenewedSettings, renew};
 pub use run::{run, speak};
 pub use services::{ChannelService, Services, prune};
 pub use token::{TokenAt, TokenError, TokenOf};

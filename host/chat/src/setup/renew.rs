@@ -3,7 +3,8 @@
 
 use super::MenuEntry;
 use crate::approvals::Rules;
-use crate::handler::{Channel, ChannelServices};
+use crate::handler::{ChannelServices, PlatformChannel};
+use crate::people::ConfiguredPeople;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
 use cofferdam_warden::attachments::{self, outgoing::Outgoing};
@@ -11,11 +12,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-/// What a configuration changes of a running bot.
+/// What a configuration changes of every running bot.
 #[derive(Clone)]
-pub struct RenewedSettings<C> {
-    /// The section of the configuration; of it, who is served and who approves.
-    pub config: C,
+pub struct RenewedSettings {
     /// Answers turns.
     pub runner: Arc<Runner>,
     /// Holds the bytes of replies' files, with their limits.
@@ -30,51 +29,41 @@ pub struct RenewedSettings<C> {
 
 /// A configuration, and who is told that it is in force.
 pub struct Renewal<C> {
-    /// The configuration.
-    pub renewed: RenewedSettings<C>,
+    /// The section of the configuration; of it, who is served and who approves.
+    pub config: C,
+    /// What it changes besides.
+    pub renewed: RenewedSettings,
     /// Told once the next message is served under it.
     pub in_force: oneshot::Sender<()>,
 }
 
-/// A channel that can go on under another configuration.
-pub trait Renewable: Channel {
-    /// Its section.
-    type Config: Send;
-
-    /// The same one under another configuration.
-    fn renew(&self, renewed: RenewedSettings<Self::Config>) -> Self;
-
-    /// Has the platform show these commands. Best effort.
-    fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) -> impl Future<Output = ()> + Send;
-}
-
 /// Brings configurations into force for as long as they come.
-pub async fn renew<C: Renewable>(
+pub async fn renew<C: PlatformChannel>(
     channels: watch::Sender<Arc<C>>,
     mut renewals: mpsc::Receiver<Renewal<C::Config>>,
 ) {
     // One at a time: the menu of before is of no use any more.
     let mut menus = JoinSet::new();
-    while let Some(Renewal { renewed, in_force }) = renewals.recv().await {
-        let menu = renewed.menu.clone();
-        let channel = Arc::new(channels.borrow().renew(renewed));
+    while let Some(Renewal { config, renewed, in_force }) = renewals.recv().await {
+        let channel = Arc::new(channels.borrow().renew(&config, &renewed));
         channels.send_replace(channel.clone());
         // Nobody need be waiting.
         let _ = in_force.send(());
         menus.abort_all();
-        menus.spawn(channel.set_menu(menu));
+        menus.spawn(channel.set_menu(renewed.menu));
     }
 }
 
 impl ChannelServices {
-    /// The same under another configuration; `approvers` are its own.
+    /// The same under another configuration; `people` are the channel's own.
     #[must_use]
-    pub fn renew<C>(&self, renewed: &RenewedSettings<C>, approvers: &[i64]) -> Self {
+    pub fn renew(&self, renewed: &RenewedSettings, people: ConfiguredPeople) -> Self {
         Self {
             runner: renewed.runner.clone(),
-            approvals: self.approvals.renewed(Rules::new(approvers, &renewed.approvals)),
+            approvals: self.approvals.renewed(Rules::new(&people.approvers, &renewed.approvals)),
             limits: renewed.attachments.clone(),
             outgoing: renewed.outgoing.clone(),
+            door: self.door.with_people(people),
             ..self.clone()
         }
     }

@@ -1,10 +1,10 @@
 //! The life of a channel, from what the last run left to the stop: its queues, its people, its
 //! renewals and its commands beside its own loop.
 
-use super::{MenuEntry, Renewable, Renewal, renew};
+use super::{MenuEntry, Renewal, renew};
 use crate::approvals::chat_of;
-use crate::handler::{Channel, IntakeState, hand_on, incoming};
-use crate::people::{self, AdmitsPeople};
+use crate::handler::{Channel, IntakeState, PlatformChannel, hand_on, incoming};
+use crate::people;
 use crate::session_queue::{ARRIVALS_MAX, Arrival};
 use cofferdam_store::StoreError;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub async fn run<C, E>(
     listen: impl AsyncFnOnce(&watch::Receiver<Arc<C>>, &mpsc::Sender<Arrival>) -> Result<(), E>,
 ) -> Result<(), E>
 where
-    C: AdmitsPeople + Renewable,
+    C: PlatformChannel,
     C::Config: 'static,
     E: From<StoreError>,
 {
@@ -76,7 +76,7 @@ async fn clear_choices<C: Channel>(channel: Arc<C>) {
 
 /// Has a channel send what it is handed, and hear nothing, until the stop: for a command that says
 /// something once. What an earlier run has left stays for the next one.
-pub async fn speak<C: AdmitsPeople>(channel: Arc<C>, grace: Duration) {
+pub async fn speak<C: PlatformChannel>(channel: Arc<C>, grace: Duration) {
     let (_now, channels) = watch::channel(channel.clone());
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     channel.base().runs.is_up(channels.clone(), arrivals);

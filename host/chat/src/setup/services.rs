@@ -3,6 +3,7 @@
 use crate::approvals::{ApprovalService, Rules};
 use crate::handler::ChannelServices;
 use crate::loop_health::note_next_within;
+use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, PeopleNames};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TURNS_AT_ONCE_MAX};
 use crate::setup::MenuEntry;
@@ -71,17 +72,17 @@ pub async fn prune(store: Store) {
 }
 
 impl Services {
-    /// What a channel stands on that is `channel` in the store and ends with `soon`.
+    /// What a channel of this name stands on that is `channel` in the store and ends with `soon`.
     pub fn base(
         &self,
-        channel: String,
+        (name, channel): (&'static str, String),
         soon: CancellationToken,
-        approvers: &[i64],
+        people: ConfiguredPeople,
         albums: AlbumWindow,
     ) -> ChannelServices {
         let stop = Stop { soon, now: CancellationToken::new() };
         let store_retry = StoreRetry::new(stop.soon.clone(), note_next_within);
-        let rules = Rules::new(approvers, &self.approvals);
+        let rules = Rules::new(&people.approvers, &self.approvals);
         let approvals = ApprovalService::new(
             self.store.clone(),
             (store_retry.clone(), stop.clone()),
@@ -103,6 +104,11 @@ impl Services {
             albums,
             runs: self.runs.clone(),
             voice: self.voice.clone(),
+            door: AccessControl::new(
+                people,
+                PairedPeople::new(self.people.clone(), name),
+                PeopleNames::default(),
+            ),
         }
     }
 }

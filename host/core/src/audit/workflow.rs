@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a run of a workflow came to, or what one of its tasks shows an agent. The calls of its
 /// tasks have the run's id in `turn` and `call`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
     /// The run.
     pub run: String,

@@ -5,7 +5,7 @@ use super::until;
 use crate::hop::innermost_cause;
 use bytes::Bytes;
 use cofferdam_core::secret::Blanker;
-use cofferdam_core::web::{FailureKind, HttpBody, HttpFailure, PIECE_BYTES_MAX, Terms};
+use cofferdam_core::web::{FailureKind, HttpFailure, PIECE_BYTES_MAX, Terms};
 use flate2::write::GzDecoder;
 use reqwest::Response;
 use std::future::poll_fn;
@@ -137,24 +137,27 @@ fn malformed() -> HttpFailure {
     HttpFailure::new(FailureKind::Broken, "the body is said to be packed as gzip, and is not")
 }
 
-impl HttpBody for Unpacked {
-    fn next(&mut self) -> Result<Vec<u8>, HttpFailure> {
+impl Iterator for Unpacked {
+    type Item = Result<Vec<u8>, HttpFailure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
         // At least something, and as much as is there: a server may send byte by byte.
         while self.output.is_empty() || (self.output.len() < PIECE_BYTES_MAX && self.has_more()) {
             match &self.state {
                 BodyState::Ended => break,
-                BodyState::Failed(failure) => return Err(failure.clone()),
+                BodyState::Failed(failure) => return Some(Err(failure.clone())),
                 BodyState::Coming => {}
             }
             if let Err(failure) = self.step() {
                 self.state = BodyState::Failed(failure.clone());
                 // What came before it is not handed out: it may end in a part of a secret.
                 self.output.clear();
-                return Err(failure);
+                return Some(Err(failure));
             }
         }
         let rest = self.output.split_off(self.output.len().min(PIECE_BYTES_MAX));
-        Ok(std::mem::replace(&mut self.output, rest))
+        let piece = std::mem::replace(&mut self.output, rest);
+        (!piece.is_empty()).then_some(Ok(piece))
     }
 }
 

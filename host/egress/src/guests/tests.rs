@@ -2,16 +2,16 @@
 //! cannot have.
 
 use super::GuestWeb;
-use crate::{HostPort, Resolve};
-use async_trait::async_trait;
+use crate::HostPort;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::network::{METHODS, Network};
 use cofferdam_core::web::{
     Allowance, FailureKind, HttpFailure, HttpRequest, RequestFate, RequestRecord, Terms, Web,
 };
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpListener};
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -29,15 +29,18 @@ impl Answers {
     }
 }
 
-#[async_trait]
 impl Resolve for Answers {
-    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        self.asked.lock().expect("whole").push(name.to_owned());
+    fn resolve(&self, name: Name) -> Resolving {
+        self.asked.lock().expect("whole").push(name.as_str().to_owned());
         let answer = self.next.lock().expect("whole").pop_front();
-        match answer {
-            Some(answer) => Ok(answer),
-            None => std::future::pending().await,
-        }
+        Box::pin(async {
+            match answer {
+                Some(found) => {
+                    Ok(Box::new(found.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+                }
+                None => std::future::pending().await,
+            }
+        })
     }
 }
 
@@ -70,14 +73,9 @@ fn ask(web: &GuestWeb, url: &str, terms: &Terms) -> (Result<Vec<u8>, HttpFailure
         seen.push((asked.clone(), fate));
         Ok(())
     });
-    let body = answered.and_then(|mut answered| {
-        let mut whole = Vec::new();
-        loop {
-            match answered.body.next()? {
-                piece if piece.is_empty() => return Ok(whole),
-                piece => whole.extend(piece),
-            }
-        }
+    let body = answered.and_then(|answered| {
+        let pieces: Result<Vec<_>, _> = answered.body.collect();
+        pieces.map(|pieces| pieces.concat())
     });
     (body, seen)
 }

@@ -1,10 +1,9 @@
 //! One fetch against a server on loopback, with a resolver of the tests' own.
 
-use crate::{Egress, EgressError, FetchLimits, HostPort, Resolve};
-use async_trait::async_trait;
+use crate::{Egress, EgressError, FetchLimits, HostPort};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::collections::VecDeque;
-use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,11 +27,14 @@ impl Answers {
     }
 }
 
-#[async_trait]
 impl Resolve for Answers {
-    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        self.asked.lock().expect("whole").push(name.to_owned());
-        self.next.lock().expect("whole").pop_front().ok_or_else(|| io::Error::other("no such name"))
+    fn resolve(&self, name: Name) -> Resolving {
+        self.asked.lock().expect("whole").push(name.as_str().to_owned());
+        let next = self.next.lock().expect("whole").pop_front();
+        Box::pin(async {
+            let found = next.ok_or("no such name")?;
+            Ok(Box::new(found.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+        })
     }
 }
 
@@ -261,10 +263,9 @@ async fn nothing_but_a_whole_200_within_bytes_and_time_is_an_answer() {
 /// A resolver that never answers.
 struct Silent;
 
-#[async_trait]
 impl Resolve for Silent {
-    async fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
-        std::future::pending().await
+    fn resolve(&self, _: Name) -> Resolving {
+        Box::pin(std::future::pending())
     }
 }
 

@@ -2,7 +2,7 @@
 //! one hash.
 
 use super::{READING, WRITING, policies};
-use crate::{PolicyProblem, PolicySet, Spelled};
+use crate::{PolicyProblem, PolicySet, spell_word};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::Access;
 use cofferdam_core::limits::{ByteSize, Limits, TimeSpan};
@@ -94,7 +94,7 @@ fn grants_are_the_profiles_and_told_in_words() {
     assert_eq!(words(""), "nothing");
     assert_eq!(words(READING), "/shared (read-only), /tmp (read-only)");
     for access in Access::ALL {
-        let (spelled, name) = (access.spell(), access.as_str());
+        let (spelled, name) = (spell_word(&access), access.as_str());
         assert_eq!(spelled, name);
         let mount = format!("{{ guest = \"/vault\", access = \"{name}\" }}");
         assert_eq!(words(&mount), format!("/vault ({name})"));

@@ -2,7 +2,7 @@
 
 use cofferdam_core::capability::Interface;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::{SourceLocation, Spelled, ToolPolicy};
+use cofferdam_policy::{SourceLocation, ToolPolicy};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -106,7 +106,7 @@ impl fmt::Display for Subject {
             Self::Imports => f.write_str("imports"),
             Self::Safety => f.write_str("safety"),
             Self::Mount(guest) => named(f, "mount", guest),
-            Self::Interface(interface) => named(f, "interface", &interface.spell()),
+            Self::Interface(interface) => named(f, "interface", interface.as_str()),
             Self::Network => f.write_str("network"),
             Self::NetworkHost(host) => named(f, "network host", host),
             Self::NetworkMethod(method) => named(f, "network method", method),

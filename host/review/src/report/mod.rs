@@ -9,7 +9,7 @@ pub use html::page as html;
 pub use markdown::page as markdown;
 
 use cofferdam_policy::approval::{ApprovalCondition, Rule};
-use cofferdam_policy::{ArgumentClass, PathUse, PolicyProblem, SourceLocation, Spelled, ToolPolicy};
+use cofferdam_policy::{ArgumentClass, PathUse, PolicyProblem, SourceLocation, ToolPolicy, spell_word};
 use serde::Serialize;
 
 /// Everything on the page, as plain text; each format escapes it in its own way.
@@ -51,10 +51,11 @@ pub struct ReportTable {
 pub fn grants(policy: &ToolPolicy) -> ReportTable {
     let (at, grants) = (&policy.origins, &policy.grants);
     let mounts = grants.mounts.iter().zip(&at.access);
-    let mounts = mounts.map(|(m, at)| vec![format!("mount {}", m.guest), m.access.spell(), at.to_string()]);
+    let mounts = mounts
+        .map(|(m, at)| vec![format!("mount {}", m.guest), m.access.as_str().to_owned(), at.to_string()]);
     let interfaces = grants.interfaces.iter().zip(&at.interfaces);
     let interfaces =
-        interfaces.map(|(i, at)| vec![format!("interface {}", i.spell()), "granted".into(), at.to_string()]);
+        interfaces.map(|(i, at)| vec![format!("interface {}", i.as_str()), "granted".into(), at.to_string()]);
     let network = grants.network.iter().zip(&at.network).flat_map(|(network, at)| {
         let (hosts, whole) = (at.hosts.to_string(), at.whole.to_string());
         let hosts = network
@@ -119,7 +120,7 @@ pub fn approvals(policy: &ToolPolicy) -> Option<ReportTable> {
             }
             ApprovalCondition::Always => "each time",
         };
-        vec![about.to_owned(), rule.when.spell(), meaning.to_owned(), rule.at.to_string()]
+        vec![about.to_owned(), spell_word(&rule.when), meaning.to_owned(), rule.at.to_string()]
     };
     let rows: Vec<_> = policy.approval.iter().map(row).collect();
     let head = &["about", "asks", "meaning", "said in"];

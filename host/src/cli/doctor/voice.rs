@@ -43,15 +43,15 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> VoiceR
     };
     let (transcription, speech) = (&config.transcription, &config.speech);
     let heard = transcription.is_on().then(|| TranscriptionReport {
-        server: transcription.base_url().to_owned(),
+        server: transcription.table().base_url.to_owned(),
         model: transcription.model.clone(),
-        has_key: key(transcription.key(), &transcription.api_key_env),
+        has_key: key(transcription.table().key(), &transcription.api_key_env),
     });
     let spoken = speech.is_on().then(|| SpeechReport {
         by: TranscriptionReport {
-            server: speech.base_url().to_owned(),
+            server: speech.table().base_url.to_owned(),
             model: speech.model.clone(),
-            has_key: key(speech.key(), &speech.api_key_env),
+            has_key: key(speech.table().key(), &speech.api_key_env),
         },
         voice: speech.voice.clone(),
     });

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::gateway::{self, GatewayError};
 use anyhow::Context;
 use cofferdam_agent::tools::RegisteredTool;
-use cofferdam_policy::{SourceLocation, Spelled, ToolPolicy};
+use cofferdam_policy::{SourceLocation, ToolPolicy, spell_word};
 use cofferdam_review::report::{
     self, ReportPage, ReportTable, Section, approvals, arguments as told, grants, limits,
 };
@@ -110,7 +110,7 @@ fn facts(config: &Config, policy: &ToolPolicy, dir: Option<&Path>) -> ReportTabl
     let row = |name: &str, value: String, at: &SourceLocation| vec![name.to_owned(), value, at.to_string()];
     let (at, component) = (&policy.origins, &policy.origins.component);
     let rows = vec![
-        row("safety", policy.safety.spell(), &at.safety),
+        row("safety", spell_word(&policy.safety), &at.safety),
         row("profile", policy.profile.clone(), &at.profile),
         row("why of the profile", at.profile_why.clone(), &at.profile_why_at),
         row("component", policy.component.describe(), component),

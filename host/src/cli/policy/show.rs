@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::gateway;
 use anyhow::bail;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::{ComponentSource, PolicySet, SourceLocation, Spelled, ToolPolicy};
+use cofferdam_policy::{ComponentSource, PolicySet, SourceLocation, ToolPolicy, spell_word};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -115,16 +115,16 @@ fn rows(config: &Config, policy: &ToolPolicy) -> Vec<(String, String)> {
     let mut rows = vec![
         (policy.tool.to_string(), policy.file.clone()),
         (format!("  why {}", text(&policy.why)), at.why.to_string()),
-        (format!("  safety {}", policy.safety.spell()), at.safety.to_string()),
+        (format!("  safety {}", spell_word(&policy.safety)), at.safety.to_string()),
         (format!("  component {} sha256 {sha256}", policy.component.describe()), at.component.to_string()),
         (format!("  profile {}", text(&policy.profile)), at.profile.to_string()),
         (format!("    why {}", text(&at.profile_why)), at.profile_why_at.to_string()),
     ];
     for (mount, at) in policy.grants.mounts.iter().zip(&at.access) {
-        rows.push((format!("  mount {} {}", mount.guest, mount.access.spell()), at.to_string()));
+        rows.push((format!("  mount {} {}", mount.guest, mount.access.as_str()), at.to_string()));
     }
     for (interface, at) in policy.grants.interfaces.iter().zip(&at.interfaces) {
-        rows.push((format!("  interface {}", interface.spell()), at.to_string()));
+        rows.push((format!("  interface {}", interface.as_str()), at.to_string()));
     }
     if let (Some(network), Some(at)) = (&policy.grants.network, &at.network) {
         rows.push((format!("  {}", text(&network.describe())), at.whole.to_string()));
@@ -138,7 +138,7 @@ fn rows(config: &Config, policy: &ToolPolicy) -> Vec<(String, String)> {
         rows.push((row, format!("{}:{line}", policy.file)));
     }
     for (about, rule) in policy.approval.iter() {
-        rows.push((format!("  approval {} {}", text(about), rule.when.spell()), rule.at.to_string()));
+        rows.push((format!("  approval {} {}", text(about), spell_word(&rule.when)), rule.at.to_string()));
     }
     for row in policy.limits.rows() {
         let place = at.limits.get(row.name).map_or_else(|| "default".to_owned(), SourceLocation::to_string);

@@ -1,21 +1,17 @@
 //! One message without a running `serve`: the channel of the one who gets it is opened, sends what
 //! it is handed, and hears nothing.
 
-use super::Channels;
 use super::workflows::channels;
+use super::{Channels, mute_services};
 use crate::config::Config;
 use crate::gateway::attaching::{AttachAnswer, OperatorMessage};
 use crate::gateway::{self, Gateway, ReadScope, Role, ServeLock};
 use crate::saying::MessageSender;
-use crate::workflows::ChannelPeople as Reached;
+use crate::workflows::ChannelPeople;
 use anyhow::Context as _;
 use cofferdam_agent::llm;
 use cofferdam_agent::turn::History;
-use cofferdam_agent::voice::Voice;
-use cofferdam_chat::runs::Runs;
-use cofferdam_chat::setup::Services;
 use cofferdam_core::id::Caller;
-use cofferdam_store::people::People;
 use cofferdam_store::{Presence, Store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -46,20 +42,9 @@ pub(in crate::cli) fn say(
     let runtime = super::super::runtime()?;
     let gateway = Gateway::open(config, Role::Serve)?;
     let store = Store::open(&config.state_dir).context("cannot open the database")?;
-    let services = Services {
-        people: People::new(&config.state_dir),
-        store: store.clone(),
-        presence: Presence::new(&config.state_dir),
-        menu: Vec::new(),
-        runner: Arc::new(gateway.runner(config, answering, History::durable(store.clone()))),
-        blobs: gateway.blobs.clone(),
-        outgoing: gateway.warden.outgoing().clone(),
-        attachments: config.attachments.clone(),
-        approvals: config.approvals,
-        runs: Runs::default(),
-        voice: Voice::default(),
-    };
-    let people = Reached { runs: services.runs.clone(), channels: channels(config) };
+    let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
+    let services = mute_services(config, &gateway, &store, (runner, Presence::new(&config.state_dir)));
+    let people = ChannelPeople { runs: services.runs.clone(), channels: channels(config) };
     let parts = (gateway.warden.outgoing().clone(), gateway.warden.audit().clone());
     let saying = MessageSender::new(people, &store, parts, runtime.handle().clone());
     runtime.block_on(async {

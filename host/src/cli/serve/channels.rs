@@ -31,7 +31,7 @@ pub(super) struct Renewing {
 pub(super) struct ChannelSections {
     telegram: Option<telegram::Config>,
     discord: Option<discord::Config>,
-    shared: RenewedSettings<()>,
+    shared: RenewedSettings,
 }
 
 /// Whether a configuration came into force.
@@ -66,13 +66,11 @@ impl Renewals {
 async fn bring<C>(
     to: &mpsc::Sender<Renewal<C>>,
     config: Option<C>,
-    shared: &RenewedSettings<()>,
+    shared: &RenewedSettings,
 ) -> ReloadOutcome {
     let Some(config) = config else { return ReloadOutcome::Yes };
-    let RenewedSettings { config: (), runner, outgoing, attachments, approvals, menu } = shared.clone();
-    let renewed = RenewedSettings { config, runner, outgoing, attachments, approvals, menu };
     let (in_force, told) = oneshot::channel();
-    let sent = to.send(Renewal { renewed, in_force }).await;
+    let sent = to.send(Renewal { config, renewed: shared.clone(), in_force }).await;
     if sent.is_err() || told.await.is_err() { ReloadOutcome::Ending } else { ReloadOutcome::Yes }
 }
 
@@ -84,7 +82,7 @@ impl ChannelSections {
     pub(super) fn from_config(
         config: &Config,
         started: &Config,
-        shared: RenewedSettings<()>,
+        shared: RenewedSettings,
     ) -> anyhow::Result<Self> {
         let telegram = config.telegram.clone();
         if started.telegram.is_some() {

@@ -156,7 +156,6 @@ impl Reloading {
         let provider = answering.provider.clone();
         let runner = Arc::new(gateway.runner(&config, answering, History::durable(self.store.clone())));
         let shared = RenewedSettings {
-            config: (),
             menu: [menu(&gateway, runner.memory(), &config.speech), workflows::menu(&self.catalog)].concat(),
             runner,
             outgoing: gateway.warden.outgoing().clone(),

@@ -84,7 +84,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let text =
         call::arguments_text(gateway.toolbox.registry(), &name, arguments.args.as_deref(), &arguments.pairs)?;
     let printed = PrintedLines::default();
-    let result = call::answer(&gateway, name, text, attachments, None, Some(printed.reporter()))?;
+    let result = call::run_call(&gateway, name, text, attachments, None, Some(printed.reporter()))?;
     let last = printed.crash_lines(&result);
     if !last.is_empty() {
         tell(&format!("it printed last:\n    {}", last.join("\n    ")));

@@ -8,13 +8,13 @@ use crate::config::Config;
 use crate::gateway;
 use crate::log;
 use crate::workflows::{
-    self, AttachableFolder, ByteSource, Gather, GatherProblem, GatheredAttachment, Loaded, PlannedBytes,
+    self, AttachableFolder, ByteSource, Gather, GatheredAttachment, Loaded, PlannedBytes,
 };
 use anyhow::Context as _;
 use cofferdam_agent::tools::Registry;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::escape_deceptive_json;
-use cofferdam_core::tool::{ErrorCode, wire_name};
+use cofferdam_core::tool::{ErrorCode, ToolError, wire_name};
 use cofferdam_policy::PolicySet;
 use cofferdam_workflow::{Context, PlannedTask, PlannedWork, ReadyAttachment, RunPlan};
 use serde_json::{Map, Value, json};
@@ -102,7 +102,7 @@ impl Checker<'_> {
         for (task, planned) in workflow.tasks.iter().zip(&plan.tasks) {
             let (attachments, found) = self.task(loaded, planned);
             problems.extend(found.into_iter().map(
-                |GatherProblem { code, message }| json!({ "code": code, "message": message, "task": task.id }),
+                |ToolError { code, message }| json!({ "code": code, "message": message, "task": task.id }),
             ));
             let attachments: Vec<_> = attachments.iter().map(attachment_json).collect();
             tasks.push(json!({ "id": task.id, "attachments": attachments }));
@@ -115,7 +115,7 @@ impl Checker<'_> {
         Ok(CheckedFile { line, is_sound })
     }
 
-    fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<GatheredAttachment>, Vec<GatherProblem>) {
+    fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
         match &planned.work {
             PlannedWork::Tool { name, .. } => (Vec::new(), self.unknown(name).into_iter().collect()),
             PlannedWork::Send(_) | PlannedWork::Wait(_) | PlannedWork::Approve(_) => (Vec::new(), Vec::new()),
@@ -141,7 +141,7 @@ impl Checker<'_> {
     }
 
     /// A file of the workspace that is there already; an earlier task may make what is not.
-    fn workspace(&self, path: &GuestPath) -> Option<Result<workflows::LocalFile, GatherProblem>> {
+    fn workspace(&self, path: &GuestPath) -> Option<Result<workflows::LocalFile, ToolError>> {
         if self.config.workspace.per_user {
             return None;
         }
@@ -149,17 +149,17 @@ impl Checker<'_> {
         let opened = AttachableFolder::open(&mount).ok()?.file_of_mount(path);
         match opened {
             Err(workflows::LocalError::NotFound(_)) => None,
-            opened => Some(opened.map_err(GatherProblem::from)),
+            opened => Some(opened.map_err(ToolError::from)),
         }
     }
 
-    fn unknown(&self, name: &str) -> Option<GatherProblem> {
+    fn unknown(&self, name: &str) -> Option<ToolError> {
         let wire = wire_name(name);
         if self.policies.get(&wire).is_some() || self.policies.get(name).is_some() {
             return None;
         }
         let message = format!("there is no tool {name}; `cofferdam tools` lists them");
-        Some(GatherProblem { code: ErrorCode::UnknownTool, message })
+        Some(ToolError { code: ErrorCode::UnknownTool, message })
     }
 
     fn describe_tools(&mut self) -> anyhow::Result<Map<String, Value>> {

@@ -4,7 +4,7 @@
 //!
 //! It is the command `cmd.attachment.add` from outside: the request is found among those that are
 //! being answered, and the files are handed over as a call of another request hands them over. A
-//! message is handed to anyone who [`SendsMessages`], and is waited for beside the next command.
+//! message is handed on, and is waited for beside the next command.
 
 mod asked;
 
@@ -17,7 +17,7 @@ use crate::config::Config;
 use asked::read_head;
 use cofferdam_agent::open_requests::{CallOrigin, Requests};
 use cofferdam_agent::tools::Journal;
-use cofferdam_core::audit::{AttachRecord, CallFacts, Effect, Intent, sha256_hex};
+use cofferdam_core::audit::{CallFacts, Effect, Intent};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{Address, Delivery};
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -54,14 +54,8 @@ pub struct OperatorMessage {
     pub by: Caller,
 }
 
-/// Sends messages of the operator's.
-pub trait SendsMessages: Send + Sync {
-    /// Has one sent, and answers once it is out or will not be. Returns at once.
-    fn speak(&self, message: OperatorMessage, answer: Box<dyn FnOnce(AttachAnswer) + Send>);
-}
-
-/// Who takes files.
-pub struct AttachServer {
+/// Who takes files, and messages, which it hands to `S`.
+pub struct AttachServer<S> {
     /// Those that are being answered.
     pub requests: Arc<Requests>,
     /// Takes the files.
@@ -76,8 +70,8 @@ pub struct AttachServer {
     pub bytes_max: u64,
     /// Of the runtime.
     pub runtime: Handle,
-    /// Sends messages.
-    pub speaks: Arc<dyn SendsMessages>,
+    /// Has a message sent, and answers once it is out or will not be. Returns at once.
+    pub speak: S,
 }
 
 /// Where the socket is, however long the path of the state folder: an address has 107 bytes.
@@ -115,7 +109,10 @@ pub fn listen(config: &Config) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-impl AttachServer {
+impl<S> AttachServer<S>
+where
+    S: Fn(OperatorMessage, Box<dyn FnOnce(AttachAnswer) + Send>) + Send + 'static,
+{
     /// Serves anyone who connects, on a thread of its own, until the process ends.
     ///
     /// # Errors
@@ -152,7 +149,7 @@ impl AttachServer {
                         Ok(()) => {}
                         Err(error) => tracing::info!(%error, "who has sent a message is gone"),
                     };
-                    self.speaks.speak(message, Box::new(told));
+                    (self.speak)(message, Box::new(told));
                     return Ok(());
                 }
                 Err(error) => Err(error),
@@ -260,28 +257,10 @@ fn intent(
 ) -> Intent {
     let names: Vec<&str> = asked.files.iter().map(|file| file.name.as_str()).collect();
     let arguments = json!({ "session": asked.session, "request": asked.request, "files": names });
-    let facts = CallFacts {
-        call,
-        turn: origin.request.clone(),
-        session: origin.session.clone(),
-        caller: Caller { channel: "cli".to_owned(), sender: by.to_owned() },
-        own_workspace: false,
-        tool: COMMAND.to_owned(),
-        component_sha256: None,
-        policy_sha256: None,
-        profile: None,
-        arguments_sha256: sha256_hex(arguments.to_string().as_bytes()),
-        arguments,
-    };
-    Intent { facts, files: addition.effects().into_iter().map(from_outside).collect() }
-}
-
-/// It lies nowhere in the workspace.
-fn from_outside(effect: Effect) -> Effect {
-    match effect {
-        Effect::Attached(attached) => Effect::Attached(AttachRecord { path: None, ..attached }),
-        other => other,
-    }
+    let by = Caller { channel: "cli".to_owned(), sender: by.to_owned() };
+    let facts = CallFacts::new(call, origin.request.clone(), by, COMMAND, arguments);
+    let facts = CallFacts { session: origin.session.clone(), ..facts };
+    Intent { facts, files: addition.effects().into_iter().map(Effect::without_path).collect() }
 }
 
 /// Answers, unless the other side takes nothing.

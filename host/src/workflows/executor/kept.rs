@@ -1,34 +1,20 @@
 //! What is kept of a run and told of it: problems as JSON, results of tasks, what each event of the
 //! audit has.
 
-use super::{GatherProblem, PreparedRun};
+use super::PreparedRun;
 use cofferdam_core::audit::Workflow;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{KeptRun, RunState, TaskState};
-use cofferdam_workflow::PlanError;
+use cofferdam_store::{KeptRun, RunEnd, RunState, TaskState};
 use serde_json::{Map, Value, json};
 
-impl From<PlanError> for GatherProblem {
-    fn from(error: PlanError) -> Self {
-        Self { code: error.code, message: error.problem.to_string() }
+/// What is kept of an error that ended a run, or one of its tasks.
+pub(in crate::workflows) fn failed_end(error: &ToolError, task: Option<&str>) -> RunEnd {
+    let mut kept = json!({ "code": error.code, "message": error.message });
+    if let Some(task) = task {
+        kept["task"] = task.into();
     }
-}
-
-impl From<ToolError> for GatherProblem {
-    fn from(error: ToolError) -> Self {
-        Self { code: error.code, message: error.message }
-    }
-}
-
-impl GatherProblem {
-    pub(in crate::workflows) fn to_json(&self, task: Option<&str>) -> String {
-        let mut error = json!({ "code": self.code, "message": self.message });
-        if let Some(task) = task {
-            error["task"] = task.into();
-        }
-        error.to_string()
-    }
+    RunEnd::Failed(kept.to_string())
 }
 
 /// What every event of a run has.
@@ -37,12 +23,7 @@ pub(super) fn about(run: &PreparedRun) -> Workflow {
         run: run.id.clone(),
         workflow: run.plan.workflow().id.clone(),
         file_sha256: run.file_sha256.clone(),
-        state: None,
-        by: None,
-        task: None,
-        attachments: None,
-        to: None,
-        text_sha256: None,
+        ..Workflow::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tasks that reach people: messages, replies to them, and questions. Each step is kept before the
 //! next, so that each happens once however often the process is killed.
 
-use super::{ExecuteError, Executor, GatherProblem, PreparedRun, TaskResult, WorkflowState, about, turn_of};
+use super::{ExecuteError, Executor, PreparedRun, TaskResult, WorkflowState, about, turn_of};
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision, SHOWN_UNITS_MAX};
 use cofferdam_chat::runs::{Messenger, Runs, UnreachableReason};
 use cofferdam_core::audit::{Workflow, sha256_hex};
@@ -43,10 +43,6 @@ fn unreached_error(error: &UnreachableReason) -> ToolError {
 /// To somebody whom nobody serves.
 pub(in crate::workflows) fn recipient_denied(to: &str) -> ToolError {
     ToolError::new(ErrorCode::RecipientDenied, format!("{} {CLOSED}", one_line(to, 80)))
-}
-
-fn cancelled_problem() -> GatherProblem {
-    ToolError::cancelled().into()
 }
 
 impl ChannelPeople {
@@ -108,9 +104,9 @@ impl Executor {
         &self,
         person: &Caller,
         cancel: &CancellationToken,
-    ) -> Result<Arc<dyn Messenger>, GatherProblem> {
+    ) -> Result<Arc<dyn Messenger>, ToolError> {
         let people = self.people.as_ref().ok_or_else(|| recipient_denied(&person.to_string()))?;
-        Ok(people.messenger(person, cancel).await?)
+        people.messenger(person, cancel).await
     }
 
     /// Sends the message of a task, once, and waits until it is out.
@@ -121,7 +117,7 @@ impl Executor {
         work: &SendWork,
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, GatherProblem> {
+    ) -> Result<Value, ToolError> {
         let ready = run.plan.message(work, outputs)?;
         let messenger = self.messenger(&ready.to, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
@@ -155,7 +151,7 @@ impl Executor {
             match kept {
                 Some(message) => messenger.send(message).await,
                 // The run has ended.
-                None => return Err(cancelled_problem()),
+                None => return Err(ToolError::cancelled()),
             }
         }
         let id = self.await_first_id(&turn, cancel).await?;
@@ -167,7 +163,7 @@ impl Executor {
         &self,
         turn: &TurnId,
         cancel: &CancellationToken,
-    ) -> Result<String, GatherProblem> {
+    ) -> Result<String, ToolError> {
         Ok(await_sent(&self.store, turn, cancel).await?.into_iter().next().unwrap_or_default())
     }
 
@@ -177,14 +173,13 @@ impl Executor {
         run: &PreparedRun,
         ready: &ReadySend,
         turn: &TurnId,
-    ) -> Result<Vec<OutgoingAttachment>, GatherProblem> {
+    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
         if ready.files.is_empty() {
             return Ok(Vec::new());
         }
         let place = self.place(run);
         let open = |path: &String| {
-            let denied =
-                |why: String| GatherProblem { code: ErrorCode::PathDenied, message: one_line(&why, 500) };
+            let denied = |why: String| ToolError::new(ErrorCode::PathDenied, one_line(&why, 500));
             let guest = GuestPath::parse(path).map_err(|error| denied(error.to_string()))?;
             if !matches!(guest.mount(), "/shared" | "/tmp") {
                 return Err(denied(format!("{path}: a message takes files of /shared and /tmp")));
@@ -193,7 +188,7 @@ impl Executor {
             let body = OutgoingBytes::File { path: path.clone(), file, len };
             Ok(OutgoingFile { body, name: None, mime_type: None })
         };
-        let sources = ready.files.iter().map(open).collect::<Result<Vec<_>, GatherProblem>>()?;
+        let sources = ready.files.iter().map(open).collect::<Result<Vec<_>, ToolError>>()?;
         let mut addition = self.warden.outgoing().addition(turn);
         let taken = addition.take(sources, &|| Ok(())).map_err(ToolError::from)?;
         addition.keep();
@@ -212,7 +207,7 @@ impl Executor {
         let sent = match &run.plan.tasks[work.reply_to].work {
             PlannedWork::Send(send) => run.plan.message(send, outputs),
             // The file was refused.
-            _ => return self.end(run, n, Err(cancelled_problem())).await,
+            _ => return self.end(run, n, Err(ToolError::cancelled())).await,
         };
         let (ready, sent) = match ready.and_then(|ready| Ok((ready, sent?))) {
             Ok(both) => both,
@@ -241,7 +236,7 @@ impl Executor {
                 }
                 None => {
                     let message = format!("{from} did not reply within {}", ready.timeout);
-                    self.end(run, n, Err(GatherProblem { code: ErrorCode::TimedOut, message })).await
+                    self.end(run, n, Err(ToolError::new(ErrorCode::TimedOut, message))).await
                 }
             },
         }
@@ -255,7 +250,7 @@ impl Executor {
         work: &ApproveWork,
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, GatherProblem> {
+    ) -> Result<Value, ToolError> {
         let ready = run.plan.question(work, outputs)?;
         let who_began = || run.by.clone();
         let from = ready.from.unwrap_or_else(who_began);
@@ -263,7 +258,7 @@ impl Executor {
         if ready.text.encode_utf16().count() > SHOWN_UNITS_MAX {
             let message =
                 format!("the text of `approve` is longer than {SHOWN_UNITS_MAX}; write a shorter one");
-            return Err(GatherProblem { code: ErrorCode::TooLarge, message });
+            return Err(ToolError::new(ErrorCode::TooLarge, message));
         }
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
         let new = NewWait { run: run.id.clone(), task: n, of: None, from: from.to_string(), patience };
@@ -286,7 +281,7 @@ impl Executor {
             _ => None,
         };
         self.note(run, WorkflowState::Resumed, by).map_err(failed)?;
-        let refused = |code: ErrorCode, message: String| Err(GatherProblem { code, message });
+        let refused = |code: ErrorCode, message: String| Err(ToolError::new(code, message));
         match decision {
             Decision::Approved(by) => Ok(json!({ "approved": true, "by": by.to_string() })),
             Decision::Denied(by) => {
@@ -303,7 +298,7 @@ impl Executor {
     }
 
     /// Notes that a question is asked, and how long it still is.
-    async fn begin_question(&self, run: &PreparedRun, new: NewWait) -> Result<Duration, GatherProblem> {
+    async fn begin_question(&self, run: &PreparedRun, new: NewWait) -> Result<Duration, ToolError> {
         let WaitState::Open { begins, until } = self.store.wait(new, now_ms()).await.map_err(lost_problem)?
         else {
             return Ok(Duration::ZERO);
@@ -320,7 +315,7 @@ impl Executor {
         approver: &dyn Approver,
         approval: &ApprovalRequest,
         cancel: &CancellationToken,
-    ) -> Result<Decision, GatherProblem> {
+    ) -> Result<Decision, ToolError> {
         let own = CancellationToken::new();
         let deciding = approver.decide(approval, &own);
         tokio::pin!(deciding);
@@ -328,11 +323,11 @@ impl Executor {
             decision = &mut deciding => decision,
             () = cancel.cancelled() => {
                 if self.stop.is_cancelled() {
-                    return Err(cancelled_problem());
+                    return Err(ToolError::cancelled());
                 }
                 own.cancel();
                 deciding.await;
-                return Err(cancelled_problem());
+                return Err(ToolError::cancelled());
             }
         };
         if decision == Decision::Withdrawn {
@@ -342,18 +337,18 @@ impl Executor {
                 () = cancel.cancelled() => {}
             }
             if self.stop.is_cancelled() {
-                return Err(cancelled_problem());
+                return Err(ToolError::cancelled());
             }
         }
         Ok(decision)
     }
 }
 
-fn failed(error: ExecuteError) -> GatherProblem {
-    GatherProblem { code: ErrorCode::Internal, message: one_line(&error.to_string(), 500) }
+fn failed(error: ExecuteError) -> ToolError {
+    ToolError::new(ErrorCode::Internal, one_line(&error.to_string(), 500))
 }
 
-pub(in crate::workflows) fn lost_problem(error: StoreError) -> GatherProblem {
+pub(in crate::workflows) fn lost_problem(error: StoreError) -> ToolError {
     failed(error.into())
 }
 

@@ -2,7 +2,7 @@
 //! it, up to the next wait.
 
 use super::people::lost_problem;
-use super::{Executor, GatherProblem, PreparedRun};
+use super::{Executor, PreparedRun};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::ToolError;
 use cofferdam_warden::attachments::Attachments;
@@ -22,7 +22,7 @@ impl Executor {
         n: usize,
         tool: &str,
         cancel: &CancellationToken,
-    ) -> Result<Attachments, GatherProblem> {
+    ) -> Result<Attachments, ToolError> {
         let awaited = run.plan.tasks[..n].iter().rev().find_map(|task| match &task.work {
             PlannedWork::Wait(wait) => Some(wait.reply_to),
             _ => None,
@@ -51,7 +51,7 @@ impl Executor {
         };
         tokio::select! {
             fetched = fetched => Ok(fetched),
-            () = cancel.cancelled() => Err(ToolError::cancelled().into()),
+            () = cancel.cancelled() => Err(ToolError::cancelled()),
         }
     }
 }

@@ -82,10 +82,7 @@ pub(in crate::workflows) fn event(new: &NewRun, state: WorkflowState, by: Option
         file_sha256: new.file_sha256.clone(),
         state: Some(state),
         by: by.map(Caller::to_string),
-        task: None,
-        attachments: None,
-        to: None,
-        text_sha256: None,
+        ..Workflow::default()
     }
 }
 

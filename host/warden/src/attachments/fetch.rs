@@ -2,10 +2,8 @@
 //! every limit. A file that cannot be had keeps its place and says why.
 
 use super::{Attachments, DeclaredFile, Download, Intake, IntakeResult};
-use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// Files of one message that are fetched at once.
@@ -24,25 +22,18 @@ pub trait SentFile: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sy
     fn missing_reason(&self) -> Option<String>;
 }
 
-/// Brings the bytes of a channel's files.
-#[async_trait]
-pub trait Fetcher: Send + Sync + 'static {
-    /// What names one.
-    type File: SentFile;
-
-    /// Fetches one and ends its download: it is there, or says why not. Tries again what time may
-    /// heal. Dropping the future ends it.
-    async fn fetch(&self, file: Self::File, download: Download) -> IntakeResult;
-}
-
-/// Fetches all files. `tell` hears how many are in, or cannot be had, and how many are fetched.
-/// Dropping the future ends every download.
-pub async fn fetch_all<F: Fetcher>(
-    fetcher: &Arc<F>,
-    files: Vec<F::File>,
+/// Fetches all files. `fetch` fetches one and ends its download: it is there, or says why not.
+/// `tell` hears how many are in, or cannot be had, and how many are fetched. Dropping the future
+/// ends every download.
+pub async fn fetch_all<F: SentFile, R>(
+    files: Vec<F>,
     mut intake: Intake,
-    tell: impl Fn(usize, usize) + Send,
-) -> Attachments {
+    fetch: impl Fn(F, Download) -> R,
+    tell: impl Fn(usize, usize),
+) -> Attachments
+where
+    R: Future<Output = IntakeResult> + Send + 'static,
+{
     let mut admitted = Vec::new();
     for file in files {
         match file.missing_reason() {
@@ -57,8 +48,7 @@ pub async fn fetch_all<F: Fetcher>(
         tell(done, of);
         let free = AT_ONCE_MAX - tasks.len();
         for (file, download) in admitted.by_ref().take(free) {
-            let fetcher = fetcher.clone();
-            tasks.spawn(async move { fetcher.fetch(file, download).await });
+            tasks.spawn(fetch(file, download));
         }
         match tasks.join_next().await {
             Some(Ok(settled)) => intake.settle(settled),

@@ -20,7 +20,7 @@ mod text;
 mod turn_bytes;
 
 pub use blob::{Blob, BlobBytes, BlobReader};
-pub use fetch::{Fetcher, SentFile, fetch_all};
+pub use fetch::{SentFile, fetch_all};
 pub use intake::{DeclaredFile, Download, Intake, IntakeResult, RejectedDownload};
 pub use list::{Attachment, Attachments};
 pub use recent::RecentAttachments;

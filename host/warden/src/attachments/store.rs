@@ -5,6 +5,7 @@
 
 use super::blob::{Blob, BlobBody, BlobShared};
 use cofferdam_core::limits::ByteSize;
+use cofferdam_core::lock::lock;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File};
@@ -12,7 +13,7 @@ use std::io::{self, Write};
 use std::mem;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// Larger blobs go to a file.
 const MEMORY_BYTES_MAX: usize = 256 << 10;
@@ -69,7 +70,7 @@ impl BlobStore {
 
     /// The one blob with this hash: the one that is alive, or else a new one.
     fn hold(&self, sha256: [u8; 32], new: impl FnOnce() -> BlobShared) -> Blob {
-        let mut alive = self.0.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut alive = lock(&self.0.alive);
         if let Some(held) = alive.get(&sha256).and_then(Weak::upgrade) {
             return Blob(held);
         }

@@ -224,7 +224,7 @@ impl Chain {
         };
         let (line, torn) = (self.lines.max(1), self.torn.is_some());
         let seq = if torn || self.head_line != self.lines { self.head.seq + 1 } else { self.head.seq };
-        Some(self.broken_record(BadRecord { line, seq, fault }))
+        Some(self.broken_record(line, seq, fault))
     }
 
     /// Whether a line that is no record begins as the next one would, as far as it goes.
@@ -249,7 +249,7 @@ impl Chain {
         } else {
             return None;
         };
-        Some(self.broken_record(BadRecord { line: torn.line, seq: self.head.seq + 1, fault }))
+        Some(self.broken_record(torn.line, self.head.seq + 1, fault))
     }
 
     /// Goes on with the first line of the next file.
@@ -260,7 +260,7 @@ impl Chain {
     /// The first record that is missing before a head that something says there was.
     pub(super) fn cut(&self, fault: RecordFault) -> BrokenRecord {
         let line = self.torn.as_ref().map_or(self.lines + 1, |torn| torn.line);
-        self.broken_record(BadRecord { line, seq: self.head.seq + 1, fault })
+        self.broken_record(line, self.head.seq + 1, fault)
     }
 
     /// A fault of the record that was just followed.
@@ -269,8 +269,8 @@ impl Chain {
         BrokenRecord { file: self.head_file, record }
     }
 
-    fn broken_record(&self, record: BadRecord) -> BrokenRecord {
-        BrokenRecord { file: self.file, record }
+    fn broken_record(&self, line: u64, seq: u64, fault: RecordFault) -> BrokenRecord {
+        BrokenRecord { file: self.file, record: BadRecord { line, seq, fault } }
     }
 
     fn begin_at(&mut self, record: &Record) {
@@ -298,17 +298,13 @@ impl Chain {
         }
         if found != expected {
             let fault = RecordFault::WrongSeq { expected, found };
-            return Some(self.broken_record(BadRecord { line: self.lines, seq: found, fault }));
+            return Some(self.broken_record(self.lines, found, fault));
         }
         if record.prev == self.head.sha256 {
             return None;
         }
         if self.head.seq == 0 {
-            return Some(self.broken_record(BadRecord {
-                line: self.lines,
-                seq: found,
-                fault: RecordFault::WrongStart,
-            }));
+            return Some(self.broken_record(self.lines, found, RecordFault::WrongStart));
         }
         let next_line = self.lines;
         Some(self.current_fault(if across {
@@ -335,7 +331,7 @@ impl Chain {
             (AuditEvent::Recovered(_), None) => RecordFault::NoTornLine,
             _ => return Ok(None),
         };
-        Ok(Some(self.broken_record(BadRecord { line: self.lines, seq: record.seq, fault })))
+        Ok(Some(self.broken_record(self.lines, record.seq, fault)))
     }
 
     /// The first of the lines that cannot be read: the torn one, or the one just met.
@@ -344,6 +340,6 @@ impl Chain {
             Some(torn) => (torn.line, torn.why.clone()),
             None => (self.lines, why),
         };
-        self.broken_record(BadRecord { line, seq: self.head.seq + 1, fault: RecordFault::NotARecord(why) })
+        self.broken_record(line, self.head.seq + 1, RecordFault::NotARecord(why))
     }
 }

@@ -2,13 +2,15 @@
 //! record.
 
 use cofferdam_core::limits::ByteSize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The smallest size to rotate at: the longest line.
 pub const ROTATE_BYTES_MIN: ByteSize = ByteSize::kib(64);
 
 /// How the audit is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The active file is rotated away before the first append that finds it this long, or longer.
     pub rotate_bytes: ByteSize,

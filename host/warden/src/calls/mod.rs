@@ -19,7 +19,7 @@ mod unwritten;
 pub use output::{KEEPING_TIME_MAX, OutputKeeper};
 pub use record::{CallRecord, CountedAs};
 pub use replay::{EarlierRun, Replay};
-pub use run::{CallControl, CallJob};
+pub use run::CallJob;
 pub use settle::{SettleError, settle};
 pub use unwritten::journal_error;
 

@@ -5,9 +5,8 @@
 use super::Warden;
 use super::publication::Publication;
 use super::record::{CallRecord, CountedAs};
-use super::run::CallControl;
 use crate::publish::{BudgetStop, CallBudget, PlannedChange, Workspace};
-use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
+use cofferdam_core::audit::{CallFacts, VerdictKind};
 use cofferdam_core::host_call::{Contents, Disposition};
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::ByteSize;
@@ -52,17 +51,17 @@ pub struct OutputKeeper {
 
 impl Warden {
     /// Keeps an output as a file under `/tmp/outputs` and returns its path; old ones go. The same
-    /// again for the same call. Blocks.
+    /// again for the same call. `commit` says whether the caller still waits. Blocks.
     ///
     /// # Errors
     /// What the publisher and the audit refuse.
-    pub fn keep_output(&self, output: &OutputKeeper, control: &dyn CallControl) -> Result<String, ToolError> {
+    pub fn keep_output(&self, output: &OutputKeeper, commit: &dyn Fn() -> bool) -> Result<String, ToolError> {
         let name = output.call.as_str().replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "-");
         let path = format!("{FOLDER}/{name}.json");
         let facts = facts(output, &path, self.parts.workspaces.is_per_user());
         let mut record = CallRecord::begin(facts, CountedAs::Not, Arc::default());
         record.verdict = VerdictKind::Permit;
-        let published = self.publish_output(output, &path, &mut record, control);
+        let published = self.publish_output(output, &path, &mut record, commit);
         // The file comes first: old ones that stay are no reason to do without it.
         let is_kept = !record.files.is_empty();
         let error = published.as_ref().err();
@@ -76,7 +75,7 @@ impl Warden {
         output: &OutputKeeper,
         path: &str,
         record: &mut CallRecord,
-        control: &dyn CallControl,
+        commit: &dyn Fn() -> bool,
     ) -> Result<(), ToolError> {
         let workspace = self.workspace_of(&record.facts)?;
         let plan = plan(&workspace, path, output, record.started)?;
@@ -85,7 +84,7 @@ impl Warden {
             before: None,
             plan,
             reply: None,
-            control,
+            commit,
             keep: &|_| Ok(()),
             deliver: &|| Ok(()),
         };
@@ -139,17 +138,7 @@ fn old_outputs(workspace: &Workspace, spared: &str) -> Vec<String> {
 
 fn facts(output: &OutputKeeper, path: &str, own_workspace: bool) -> CallFacts {
     let arguments: Value = json!({ "call": output.call, "tool": one_line(&output.tool, 80), "path": path });
-    CallFacts {
-        call: output.call.output(),
-        turn: output.turn.clone(),
-        session: output.session.clone(),
-        own_workspace,
-        caller: output.caller.clone(),
-        tool: DOING.into(),
-        component_sha256: None,
-        policy_sha256: None,
-        profile: None,
-        arguments_sha256: sha256_hex(arguments.to_string().as_bytes()),
-        arguments,
-    }
+    let (call, turn, caller) = (output.call.output(), output.turn.clone(), output.caller.clone());
+    let facts = CallFacts::new(call, turn, caller, DOING, arguments);
+    CallFacts { session: output.session.clone(), own_workspace, ..facts }
 }

@@ -5,7 +5,6 @@
 
 use super::Warden;
 use super::record::CallRecord;
-use super::run::CallControl;
 use super::unwritten::audit_error;
 use crate::attachments::outgoing::Addition;
 use crate::audit::Durability;
@@ -24,7 +23,7 @@ pub(super) struct Publication<'a> {
     /// What is added to a reply.
     pub(super) reply: Option<Addition>,
     /// Says whether the caller still waits.
-    pub(super) control: &'a dyn CallControl,
+    pub(super) commit: &'a dyn Fn() -> bool,
     /// Keeps the answer where a replayed turn finds it.
     pub(super) keep: &'a dyn Fn(&CallFacts) -> Result<(), ToolError>,
     /// Hands over what goes to another request.
@@ -51,8 +50,8 @@ impl Warden {
         if publication.is_empty() {
             return Ok(());
         }
-        let Publication { workspace, before, plan, reply, control, keep, deliver } = publication;
-        if !control.commit() {
+        let Publication { workspace, before, plan, reply, commit, keep, deliver } = publication;
+        if !commit() {
             let said = match &before {
                 None => "the deadline passed before publishing; nothing was changed".to_owned(),
                 Some(done) => format!(

@@ -9,8 +9,9 @@ use crate::publish::TurnShare;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::JournalState;
 use cofferdam_core::limits::ByteSize;
+use cofferdam_core::lock::lock;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 #[cfg(test)]
 mod tests;
@@ -37,23 +38,19 @@ impl WriteQuota {
     pub(super) fn share(&self, turn: &TurnId, earlier: Option<&JournalState>) -> TurnShare {
         let written = match earlier {
             Some(earlier) => earlier.written_bytes,
-            None => self.kept().iter().find(|(kept, _)| kept == turn).map_or(0, |(_, bytes)| *bytes),
+            None => lock(&self.kept).iter().find(|(kept, _)| kept == turn).map_or(0, |(_, bytes)| *bytes),
         };
         TurnShare { limit: self.limit, left: self.limit.0.saturating_sub(written) }
     }
 
     /// Enters what a call of a turn without a journal is about to publish.
     pub(super) fn enter(&self, turn: &TurnId, bytes: u64) {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         let before = kept.iter().position(|(kept, _)| kept == turn).and_then(|at| kept.remove(at));
         let written = before.map_or(0, |(_, bytes)| bytes);
         if kept.len() == TURNS_KEPT_MAX {
             kept.pop_front();
         }
         kept.push_back((turn.clone(), written.saturating_add(bytes)));
-    }
-
-    fn kept(&self) -> MutexGuard<'_, VecDeque<(TurnId, u64)>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,6 @@
 //! changed.
 
 use super::record::CallRecord;
-use super::run::CallControl;
 use super::unwritten::{audit_error, journal_error};
 use super::{Parts, Warden};
 use crate::audit::LandedCall;
@@ -53,7 +52,8 @@ pub(super) struct InterruptedPlan {
 }
 
 impl Warden {
-    /// What an earlier run of this very call came to, if there was one that had an answer.
+    /// What an earlier run of this very call came to, if there was one that had an answer. `deliver`
+    /// hands its files to the request that it names.
     ///
     /// # Errors
     /// What to answer: the journal or the audit cannot be read, it failed then, or it cannot be
@@ -62,7 +62,7 @@ impl Warden {
         &self,
         record: &mut CallRecord,
         journal: Option<&dyn Journal>,
-        control: &dyn CallControl,
+        deliver: impl Fn(&ToolAnswer) -> Result<(), ToolError>,
     ) -> Result<Replay, ToolError> {
         let facts = &record.facts;
         let read = journal.map(|journal| journal.load_earlier(facts.call.as_str(), &facts.arguments_sha256));
@@ -76,7 +76,7 @@ impl Warden {
         let (planned, done) = match audit.find_landed(&facts.call).map_err(|e| audit_error(&e))? {
             None => return Ok(Replay::Run(EarlierRun { earlier, cut: None })),
             Some(LandedCall::All(files)) if outgoing.adopt(&facts.turn, &answer.attachments) => {
-                control.deliver(&answer)?;
+                deliver(&answer)?;
                 record.files = files;
                 record.verdict = VerdictKind::Permit;
                 return Ok(Replay::Answered(answer));

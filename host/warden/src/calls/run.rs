@@ -40,22 +40,12 @@ pub struct CallJob<'a> {
     pub journal: Option<Arc<dyn Journal>>,
     /// Ends the call early.
     pub cancel: CancellationToken,
-    /// The caller.
-    pub control: &'a dyn CallControl,
-}
-
-/// What only the caller of a call knows.
-pub trait CallControl {
     /// Claims the right to publish. False when the caller was answered meanwhile: nothing may
     /// change any more.
-    fn commit(&self) -> bool;
-
+    pub commit: &'a dyn Fn() -> bool,
     /// Hands the files of an answer to the other request that it names, once; nothing where it
-    /// names none.
-    ///
-    /// # Errors
-    /// Why that does not take them; nothing is published then.
-    fn deliver(&self, answer: &ToolAnswer) -> Result<(), ToolError>;
+    /// names none. An error says why that does not take them; nothing is published then.
+    pub deliver: &'a dyn Fn(&ToolAnswer) -> Result<(), ToolError>,
 }
 
 /// What a guest that returned ok has left. Nothing of it is published yet.
@@ -92,12 +82,12 @@ impl Warden {
             }
         };
         let GuestResult { answer, plan, reply, written_bytes } = ran;
-        let CallJob { record, journal, control, .. } = job;
+        let CallJob { record, journal, commit, deliver, .. } = job;
         let keep = |facts: &CallFacts| self.keep_answer(journal.as_deref(), facts, &answer, written_bytes);
-        let deliver = || control.deliver(&answer);
+        let deliver = || deliver(&answer);
         let (keep, deliver) = (&keep, &deliver);
         let publication =
-            Publication { workspace: &workspace, before, plan, reply, control: *control, keep, deliver };
+            Publication { workspace: &workspace, before, plan, reply, commit: *commit, keep, deliver };
         self.publish(record, publication)?;
         Ok(answer)
     }

@@ -7,7 +7,7 @@ use crate::{publish, sandbox};
 use cofferdam_confine as confine;
 use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_core::tool::{ErrorCode, ToolAnswer};
+use cofferdam_core::tool::ErrorCode;
 
 /// A trusted core over a real audit.
 fn warden(dir: &std::path::Path) -> Warden {
@@ -27,19 +27,6 @@ fn warden(dir: &std::path::Path) -> Warden {
     )
 }
 
-/// A caller who waits, or was answered meanwhile.
-struct Waits(bool);
-
-impl CallControl for Waits {
-    fn commit(&self) -> bool {
-        self.0
-    }
-
-    fn deliver(&self, _: &ToolAnswer) -> Result<(), ToolError> {
-        Ok(())
-    }
-}
-
 fn output(n: usize, text: &str) -> OutputKeeper {
     let turn = TurnId::new("test");
     OutputKeeper {
@@ -53,7 +40,7 @@ fn output(n: usize, text: &str) -> OutputKeeper {
 }
 
 fn keep(warden: &Warden, output: OutputKeeper) -> Result<String, ToolError> {
-    warden.keep_output(&output, &Waits(true))
+    warden.keep_output(&output, &|| true)
 }
 
 /// What the audit tells of keeping: the paths that were written and removed, by outcome.
@@ -139,7 +126,7 @@ fn old_outputs_go() {
 fn an_output_that_nobody_waits_for_is_not_kept() {
     let dir = tempfile::tempdir().expect("a folder");
     let warden = warden(dir.path());
-    let refused = warden.keep_output(&output(1, "late"), &Waits(false)).expect_err("too late");
+    let refused = warden.keep_output(&output(1, "late"), &|| false).expect_err("too late");
     assert_eq!(refused.code, ErrorCode::TimedOut);
     assert_eq!(std::fs::read_dir(dir.path().join("workspace/tmp/outputs")).map_or(0, Iterator::count), 0);
     assert_eq!(told(dir.path()), [(Some(ErrorCode::TimedOut), 0)]);

@@ -12,6 +12,7 @@ use super::place::HOLDERS;
 use super::temp::StagingFolder;
 use super::walk::{self, HiddenNames, StopCheck};
 use cofferdam_core::limits::ByteSize;
+use cofferdam_core::lock::lock;
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -75,12 +76,12 @@ impl Quota {
     /// Bytes on disk as far as they are known.
     #[cfg(test)]
     pub(super) fn landed_bytes(&self) -> u64 {
-        self.state().landed
+        lock(&self.state).landed
     }
 
     /// The same; `None` before anything was measured.
     pub(super) fn known_bytes(&self) -> Option<u64> {
-        let state = self.state();
+        let state = lock(&self.state);
         state.last.is_some().then_some(state.landed)
     }
 
@@ -94,20 +95,16 @@ impl Quota {
         self.limit.store(limit.0, Ordering::Relaxed);
     }
 
-    fn state(&self) -> MutexGuard<'_, QuotaState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// `freed` bytes that had landed are gone. A walk under way may count them or not; until the
     /// next one they count, so that nothing is granted twice.
     pub(super) fn release(&self, freed: u64) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.landed = state.landed.saturating_sub(freed);
     }
 
     /// Grants `bytes` to a staged file.
     fn take(&self, bytes: u64, stop: StopCheck<'_>) -> Result<(), QuotaRefusal> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.last.as_ref().is_none_or(|m| m.at.elapsed() > MEASURED_AGE_MAX) {
             state = self.measure(state, stop)?;
         }
@@ -145,7 +142,7 @@ impl Quota {
         drop(state);
         let began = Instant::now();
         let bytes = self.walk(stop);
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.walking = false;
         self.walked.notify_all();
         state.landed = bytes?.saturating_add(state.landed_in_walk);
@@ -221,7 +218,7 @@ impl Reservation {
     /// The file is on disk, where it took the place of `freed` bytes.
     pub(super) fn land(&mut self, freed: u64) {
         let bytes = std::mem::take(&mut self.bytes);
-        let mut state = self.quota.state();
+        let mut state = lock(&self.quota.state);
         state.staged = state.staged.saturating_sub(bytes);
         state.landed = state.landed.saturating_add(bytes).saturating_sub(freed);
         if state.walking {
@@ -232,7 +229,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut state = self.quota.state();
+        let mut state = lock(&self.quota.state);
         state.staged = state.staged.saturating_sub(self.bytes);
     }
 }

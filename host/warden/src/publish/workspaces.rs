@@ -13,13 +13,14 @@ use super::temp::{StagingFolder, StagingMethod};
 use super::{Config, Inner, SessionFolder, Workspace, resolve};
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::ByteSize;
+use cofferdam_core::lock::lock;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     FlockOperation, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, fstat, fsync, futimens,
 };
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -142,16 +143,12 @@ impl Workspaces {
     /// How many are open, the usual one apart.
     #[cfg(test)]
     pub(super) fn open_now(&self) -> usize {
-        self.open_places().len()
-    }
-
-    fn open_places(&self) -> MutexGuard<'_, BTreeMap<String, OpenWorkspace>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open).len()
     }
 
     /// One that is open already.
     fn find_open(&self, name: &str) -> Option<Arc<Workspace>> {
-        let mut places = self.open_places();
+        let mut places = lock(&self.open);
         let open = places.get_mut(name)?;
         open.used = Instant::now();
         Some(open.workspace.clone())
@@ -159,7 +156,7 @@ impl Workspaces {
 
     /// Keeps it open; somebody else may have opened it meanwhile, then it is theirs.
     fn keep(&self, name: String, workspace: Workspace) -> Arc<Workspace> {
-        let mut places = self.open_places();
+        let mut places = lock(&self.open);
         // Closed after the lock is let go.
         let mut closed = Vec::new();
         while places.len() >= PLACES_OPEN_MAX {
@@ -177,7 +174,7 @@ impl Workspaces {
 
     /// Closes a place that no call has and none had for `age`; false when one does or did.
     pub(super) fn close_unused(&self, name: &str, age: Duration) -> bool {
-        let mut places = self.open_places();
+        let mut places = lock(&self.open);
         let closed = match places.get(name) {
             None => None,
             Some(open) if open.is_in_use() || open.used.elapsed() < age => return false,

@@ -2,10 +2,11 @@
 //! minute, and nothing else would be seen meanwhile. It says nothing as long as all of it was
 //! quick.
 
+use cofferdam_core::lock::lock;
 use cofferdam_core::text::one_line;
 use std::cell::RefCell;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -44,13 +45,13 @@ pub(super) fn report_compiling<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let name = NAME.with_borrow(|name| name.clone().unwrap_or_else(|| "a component".into()));
     let what = format!("{name} ({})", size(bytes));
     let started = Instant::now();
-    let spent = *SPENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let spent = *lock(&SPENT);
     let (ended, watch) = start_watch(*tell, what, UNNOTICED.saturating_sub(spent));
     let done = work();
     drop(ended);
     let told = watch.is_some_and(|watch| watch.join().unwrap_or(false));
     let took = started.elapsed();
-    *SPENT.lock().unwrap_or_else(PoisonError::into_inner) += took;
+    *lock(&SPENT) += took;
     if told {
         tell(&format!("compiling {name} took {:.1} s", took.as_secs_f64()));
     }

@@ -166,6 +166,28 @@ macro_rules! stream {
         impl Pollable for $stream {
             async fn ready(&mut self) {}
         }
+
+        impl OutputStream for $stream {
+            fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+                self.take(bytes)
+            }
+
+            fn flush(&mut self) -> StreamResult<()> {
+                Ok(())
+            }
+
+            fn check_write(&mut self) -> StreamResult<usize> {
+                Ok(PERMIT_BYTES)
+            }
+
+            // The stock one allocates as much as the guest asks for.
+            fn write_zeroes(&mut self, nelem: usize) -> StreamResult<()> {
+                if nelem > PERMIT_BYTES {
+                    return Err(StreamError::trap("more zeroes than the stream permits at once"));
+                }
+                self.take(vec![0; nelem].into())
+            }
+        }
     };
 }
 
@@ -175,8 +197,8 @@ stream!(Stderr);
 /// Bytes that one write may have.
 const PERMIT_BYTES: usize = 64 << 10;
 
-impl OutputStream for Stdout {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+impl Stdout {
+    fn take(&mut self, bytes: Bytes) -> StreamResult<()> {
         let mut kept = lock(&self.kept);
         let len = kept.len() + bytes.len();
         if len as u64 > self.limits.result.0 {
@@ -186,43 +208,12 @@ impl OutputStream for Stdout {
         kept.extend_from_slice(&bytes);
         Ok(())
     }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(PERMIT_BYTES)
-    }
-
-    // The stock one allocates as much as the guest asks for.
-    fn write_zeroes(&mut self, nelem: usize) -> StreamResult<()> {
-        if nelem > PERMIT_BYTES {
-            return Err(StreamError::trap("more zeroes than the stream permits at once"));
-        }
-        self.write(vec![0; nelem].into())
-    }
 }
 
-impl OutputStream for Stderr {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+impl Stderr {
+    fn take(&mut self, bytes: Bytes) -> StreamResult<()> {
         lock(&self.tail).take(&bytes);
         self.log.write(bytes)
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(PERMIT_BYTES)
-    }
-
-    fn write_zeroes(&mut self, nelem: usize) -> StreamResult<()> {
-        if nelem > PERMIT_BYTES {
-            return Err(StreamError::trap("more zeroes than the stream permits at once"));
-        }
-        self.write(vec![0; nelem].into())
     }
 }
 

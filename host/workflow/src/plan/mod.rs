@@ -16,7 +16,7 @@ use crate::problem::{FileFault, FileProblem};
 use crate::template::{RenderScope, Template, ValueRoot};
 use agents::{depends_on_outputs, known_value, ready_agent};
 use attachments::AttachmentTexts;
-use cofferdam_core::tool::ErrorCode;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -119,6 +119,12 @@ pub struct PlanError {
     pub code: ErrorCode,
     /// What is wrong, and where it is written.
     pub problem: FileProblem,
+}
+
+impl From<PlanError> for ToolError {
+    fn from(error: PlanError) -> Self {
+        Self { code: error.code, message: error.problem.to_string() }
+    }
 }
 
 impl RunPlan {

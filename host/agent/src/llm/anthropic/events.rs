@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Takes events.
 #[derive(Default)]
-pub(super) struct Blocks {
+pub(in crate::llm) struct Blocks {
     stopped: bool,
 }
 

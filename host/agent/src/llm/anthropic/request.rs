@@ -58,7 +58,7 @@ struct OfferedTool<'a> {
 }
 
 /// The body.
-pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
+pub(in crate::llm) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
     let mut messages: Vec<RequestMessage<'_>> = Vec::new();
     let mut ids = Ids::default();
     for message in &prompt.messages {

@@ -1,7 +1,7 @@
 //! Messages on streams written after its published format, and the request as it is published.
 
 use super::events::Blocks;
-use super::{Anthropic, request};
+use super::request;
 use crate::llm::dialect::{Dialect, Listener};
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
 use crate::turn::{Stop, TokenUsage};
@@ -95,7 +95,7 @@ fn a_request_is_as_published() {
 
 #[test]
 fn the_key_and_the_version_are_headers() {
-    let headers = Anthropic.headers(Some(&Secret::new("sk-ant-1")));
+    let headers = Dialect::Anthropic.headers(Some(&Secret::new("sk-ant-1")));
     assert_eq!(
         (&headers["x-api-key"], &headers["anthropic-version"]),
         (&"sk-ant-1".parse().expect("fit"), &"2023-06-01".parse().expect("fit"))

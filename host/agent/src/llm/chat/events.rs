@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Takes chunks.
 #[derive(Default)]
-pub(super) struct Chunks {
+pub(in crate::llm) struct Chunks {
     finished: bool,
 }
 

@@ -6,48 +6,23 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-use super::dialect::{Dialect, Listener, secret_header};
-use super::messages::Prompt;
-use crate::server::Address;
-use cofferdam_core::secret::Secret;
-use reqwest::header::{AUTHORIZATION, HeaderMap};
+pub(super) use events::Chunks;
+pub(super) use request::body;
 
-/// The dialect.
-pub(super) struct Chat {
-    limit: LimitField,
-}
+use crate::server::Address;
 
 /// How the limit of output tokens is written: OpenAI's newer models refuse the old name, and many
 /// other servers know no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LimitField {
+pub(super) enum LimitField {
     MaxTokens,
     MaxCompletionTokens,
 }
 
-impl Chat {
-    /// The dialect as the server at this address speaks it.
+impl LimitField {
+    /// As the server at this address reads it.
     pub(super) fn at(address: &Address) -> Self {
         let openai = address.url.host_str() == Some("api.openai.com");
-        Self { limit: if openai { LimitField::MaxCompletionTokens } else { LimitField::MaxTokens } }
-    }
-}
-
-impl Dialect for Chat {
-    fn path(&self) -> &'static str {
-        "chat/completions"
-    }
-
-    fn headers(&self, key: Option<&Secret>) -> HeaderMap {
-        let bearer = key.map(|key| (AUTHORIZATION, secret_header(&format!("Bearer {}", key.reveal()))));
-        bearer.into_iter().collect()
-    }
-
-    fn body(&self, prompt: &Prompt<'_>) -> Vec<u8> {
-        request::body(prompt, self.limit)
-    }
-
-    fn listener(&self) -> Box<dyn Listener> {
-        Box::new(events::Chunks::default())
+        if openai { Self::MaxCompletionTokens } else { Self::MaxTokens }
     }
 }

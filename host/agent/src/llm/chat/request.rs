@@ -99,7 +99,7 @@ struct OfferedFunction<'a> {
 }
 
 /// The body.
-pub(super) fn body(prompt: &Prompt<'_>, limit: LimitField) -> Vec<u8> {
+pub(in crate::llm) fn body(prompt: &Prompt<'_>, limit: LimitField) -> Vec<u8> {
     let system = Some(prompt.instructions).filter(|text| !text.trim().is_empty());
     let mut messages: Vec<_> = system.into_iter().map(|content| RequestMessage::System { content }).collect();
     messages.extend(prompt.messages.iter().flat_map(to_messages));

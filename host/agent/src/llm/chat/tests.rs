@@ -2,7 +2,7 @@
 //! published.
 
 use super::events::Chunks;
-use super::{Chat, LimitField, request};
+use super::{LimitField, request};
 use crate::llm::dialect::{Dialect, Listener};
 use crate::llm::failure::AttemptFailure;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
@@ -144,9 +144,10 @@ fn a_request_is_as_published() {
 #[test]
 fn the_key_is_a_bearers_and_openai_is_known() {
     let address = |text: &str| Address::parse(text).expect("an address");
-    assert_eq!(Chat::at(&address("https://api.openai.com/v1")).limit, LimitField::MaxCompletionTokens);
-    let ollama = Chat::at(&address("http://127.0.0.1:11434/v1"));
-    assert_eq!(ollama.limit, LimitField::MaxTokens);
+    assert_eq!(LimitField::at(&address("https://api.openai.com/v1")), LimitField::MaxCompletionTokens);
+    let limit = LimitField::at(&address("http://127.0.0.1:11434/v1"));
+    assert_eq!(limit, LimitField::MaxTokens);
+    let ollama = Dialect::Chat(limit);
     assert!(ollama.headers(None).is_empty());
     let headers = ollama.headers(Some(&Secret::new("sk-1")));
     assert_eq!(headers["authorization"], "Bearer sk-1");

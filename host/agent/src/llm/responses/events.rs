@@ -9,7 +9,7 @@ use crate::turn::Stop;
 use serde_json::Value;
 
 /// Takes events.
-pub(super) struct Items {
+pub(in crate::llm) struct Items {
     max_output_tokens: u32,
     over: bool,
 }
@@ -69,7 +69,7 @@ impl Listener for Items {
 
 impl Items {
     /// For an answer of at most so many tokens.
-    pub(super) fn new(max_output_tokens: u32) -> Self {
+    pub(in crate::llm) fn new(max_output_tokens: u32) -> Self {
         Self { max_output_tokens, over: false }
     }
 

@@ -47,7 +47,7 @@ struct OfferedTool<'a> {
 }
 
 /// The body.
-pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
+pub(in crate::llm) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
     let body = RequestBody {
         model: prompt.model,
         instructions: Some(prompt.instructions).filter(|text| !text.trim().is_empty()),

@@ -1,7 +1,7 @@
 //! Responses on streams written after its published format, and the request as it is published.
 
 use super::events::Items;
-use super::{Responses, request};
+use super::request;
 use crate::llm::dialect::{Dialect, Listener};
 use crate::llm::failure::AttemptFailure;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
@@ -95,5 +95,8 @@ fn a_request_is_as_published() {
 
 #[test]
 fn the_key_is_a_bearers() {
-    assert_eq!(Responses::up_to(1).headers(Some(&Secret::new("sk-1")))["authorization"], "Bearer sk-1");
+    assert_eq!(
+        Dialect::Responses { max_output_tokens: 1 }.headers(Some(&Secret::new("sk-1")))["authorization"],
+        "Bearer sk-1"
+    );
 }

@@ -2,10 +2,8 @@
 //! answer that is taken for whole has heard an end.
 
 use super::heard;
-use crate::llm::anthropic::Anthropic;
+use crate::llm::chat::LimitField;
 use crate::llm::dialect::Dialect;
-use crate::llm::responses::Responses;
-use crate::server::Address;
 
 /// Numbers that look like chance and are the same every time.
 struct Chance(u64);
@@ -40,16 +38,15 @@ fn garble(recorded: &str, chance: &mut Chance) -> String {
 
 #[tokio::test]
 async fn nothing_panics_on_what_a_server_may_send() {
-    let address = Address::parse("http://127.0.0.1:1").expect("an address");
-    let chat = crate::llm::chat::Chat::at(&address);
-    let responses = Responses::up_to(1000);
-    let recorded: [(&dyn Dialect, &str, &str); 6] = [
-        (&chat, include_str!("../chat/streams/text.sse"), "finish_reason"),
-        (&chat, include_str!("../chat/streams/calls.sse"), "finish_reason"),
-        (&Anthropic, include_str!("../anthropic/streams/text.sse"), "message_stop"),
-        (&Anthropic, include_str!("../anthropic/streams/calls.sse"), "message_stop"),
-        (&responses, include_str!("../responses/streams/text.sse"), "response."),
-        (&responses, include_str!("../responses/streams/calls.sse"), "response."),
+    let chat = Dialect::Chat(LimitField::MaxTokens);
+    let responses = Dialect::Responses { max_output_tokens: 1000 };
+    let recorded: [(Dialect, &str, &str); 6] = [
+        (chat, include_str!("../chat/streams/text.sse"), "finish_reason"),
+        (chat, include_str!("../chat/streams/calls.sse"), "finish_reason"),
+        (Dialect::Anthropic, include_str!("../anthropic/streams/text.sse"), "message_stop"),
+        (Dialect::Anthropic, include_str!("../anthropic/streams/calls.sse"), "message_stop"),
+        (responses, include_str!("../responses/streams/text.sse"), "response."),
+        (responses, include_str!("../responses/streams/calls.sse"), "response."),
     ];
     let mut chance = Chance(1);
     let (mut whole, mut failed) = (0, 0);

@@ -2,12 +2,9 @@
 //! they were asked.
 
 use super::{cut_is_never_whole, heard, reply};
-use crate::llm::anthropic::Anthropic;
-use crate::llm::chat::Chat;
+use crate::llm::chat::LimitField;
 use crate::llm::dialect::Dialect;
 use crate::llm::failure::AttemptFailure;
-use crate::llm::responses::Responses;
-use crate::server::Address;
 use crate::turn::{Stop, TokenUsage};
 
 /// An answer that a server gave.
@@ -24,14 +21,16 @@ const CALL: (&str, &[(&str, &str)]) = ("", &[("file_list", r#"{"path": "/shared"
 const CALLS: (&str, &[(&str, &str)]) =
     ("I look.\n", &[("file_list", r#"{"path": "/shared"}"#), ("file_read", r#"{"path": "/shared/b"}"#)]);
 
-fn chat() -> Chat {
-    Chat::at(&Address::parse("http://127.0.0.1:1/v1").expect("an address"))
+const CHAT: Dialect = Dialect::Chat(LimitField::MaxTokens);
+
+fn responses(max_output_tokens: u32) -> Dialect {
+    Dialect::Responses { max_output_tokens }
 }
 
 /// That the answer is this one, with what was read and written, and that it is whole at `end` and
 /// not before.
 async fn check(
-    dialect: &dyn Dialect,
+    dialect: Dialect,
     recorded: &str,
     (text, calls): (&str, &[(&str, &str)]),
     (stop, input_tokens, output_tokens): (Stop, u64, u64),
@@ -52,18 +51,18 @@ async fn llama_server_is_understood_over_each_api() {
     let (done, cut) = ((Stop::Done, 24, 16), (Stop::Length, 24, 4));
     let called = (Stop::Done, 374, 68);
     let end = "\"finish_reason\":\"";
-    check(&chat(), recorded!("llama-server/chat-text.sse"), GREETING, done, end).await;
-    check(&chat(), recorded!("llama-server/chat-length.sse"), BEGINNING, cut, end).await;
-    check(&chat(), recorded!("llama-server/chat-calls.sse"), CALLS, called, end).await;
+    check(CHAT, recorded!("llama-server/chat-text.sse"), GREETING, done, end).await;
+    check(CHAT, recorded!("llama-server/chat-length.sse"), BEGINNING, cut, end).await;
+    check(CHAT, recorded!("llama-server/chat-calls.sse"), CALLS, called, end).await;
     let end = "event: message_stop";
-    check(&Anthropic, recorded!("llama-server/anthropic-text.sse"), GREETING, done, end).await;
-    check(&Anthropic, recorded!("llama-server/anthropic-length.sse"), BEGINNING, cut, end).await;
-    check(&Anthropic, recorded!("llama-server/anthropic-calls.sse"), CALLS, called, end).await;
-    let (responses, end) = (Responses::up_to, "event: response.completed");
-    check(&responses(40), recorded!("llama-server/responses-text.sse"), GREETING, done, end).await;
+    check(Dialect::Anthropic, recorded!("llama-server/anthropic-text.sse"), GREETING, done, end).await;
+    check(Dialect::Anthropic, recorded!("llama-server/anthropic-length.sse"), BEGINNING, cut, end).await;
+    check(Dialect::Anthropic, recorded!("llama-server/anthropic-calls.sse"), CALLS, called, end).await;
+    let end = "event: response.completed";
+    check(responses(40), recorded!("llama-server/responses-text.sse"), GREETING, done, end).await;
     // It says that this one is complete.
-    check(&responses(4), recorded!("llama-server/responses-length.sse"), BEGINNING, cut, end).await;
-    check(&responses(90), recorded!("llama-server/responses-calls.sse"), CALLS, called, end).await;
+    check(responses(4), recorded!("llama-server/responses-length.sse"), BEGINNING, cut, end).await;
+    check(responses(90), recorded!("llama-server/responses-calls.sse"), CALLS, called, end).await;
 }
 
 #[tokio::test]
@@ -71,17 +70,17 @@ async fn a_server_that_reads_for_long_gives_signs_of_life() {
     let nothing = (Stop::Done, 2210, 1);
     let recorded = recorded!("llama-server/chat-ping.sse");
     assert!(recorded.starts_with(":\n\n:\n\n:\n\ndata: "));
-    check(&chat(), recorded, ("", &[]), nothing, "\"finish_reason\":\"").await;
+    check(CHAT, recorded, ("", &[]), nothing, "\"finish_reason\":\"").await;
 }
 
 #[tokio::test]
 async fn a_proxy_is_understood_over_each_api() {
     let called = (Stop::Done, 315, 31);
-    check(&chat(), recorded!("litellm/chat-call.sse"), CALL, called, "\"finish_reason\":\"").await;
-    check(&Anthropic, recorded!("litellm/anthropic-call.sse"), CALL, called, "event: message_stop").await;
-    let responses = Responses::up_to(60);
+    check(CHAT, recorded!("litellm/chat-call.sse"), CALL, called, "\"finish_reason\":\"").await;
+    check(Dialect::Anthropic, recorded!("litellm/anthropic-call.sse"), CALL, called, "event: message_stop")
+        .await;
     check(
-        &responses,
+        responses(60),
         recorded!("litellm/responses-call.sse"),
         CALL,
         called,
@@ -92,11 +91,11 @@ async fn a_proxy_is_understood_over_each_api() {
 
 #[tokio::test]
 async fn a_server_that_is_killed_leaves_no_whole_answer() {
-    let killed: [(&dyn Dialect, &str); 4] = [
-        (&chat(), recorded!("llama-server/chat-killed.sse")),
-        (&chat(), recorded!("litellm/chat-killed.sse")),
-        (&Anthropic, recorded!("litellm/anthropic-killed.sse")),
-        (&Responses::up_to(60), recorded!("litellm/responses-killed.sse")),
+    let killed: [(Dialect, &str); 4] = [
+        (CHAT, recorded!("llama-server/chat-killed.sse")),
+        (CHAT, recorded!("litellm/chat-killed.sse")),
+        (Dialect::Anthropic, recorded!("litellm/anthropic-killed.sse")),
+        (responses(60), recorded!("litellm/responses-killed.sse")),
     ];
     for (n, (dialect, recorded)) in killed.into_iter().enumerate() {
         for size in [1, 7, 64] {

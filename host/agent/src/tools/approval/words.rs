@@ -17,7 +17,7 @@ use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use cofferdam_policy::{
     ApprovalCondition, ArgumentClass, ComponentSource, GuestPath, PathRequest, PathSnapshot, PathUse,
-    Spelled, ToolPolicy,
+    ToolPolicy, spell_word,
 };
 use serde_json::Value;
 
@@ -74,7 +74,7 @@ pub(in crate::tools) fn describe_call(
             _ => "",
         };
         let about = one_line(&reason.about, 4096);
-        let line = format!("Rule: {about} = {:?} ({}){once}", reason.when.spell(), reason.at);
+        let line = format!("Rule: {about} = {:?} ({}){once}", spell_word(&reason.when), reason.at);
         if !words.said.contains(&line) {
             words.say(line);
         }

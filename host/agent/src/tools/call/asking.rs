@@ -10,7 +10,9 @@ use cofferdam_core::audit::{self, ApprovalState, CallFacts};
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
-use cofferdam_policy::{ApprovalCondition, Facts, GuestPath, PathRequest, Permit, Reason, Spelled, Verdict};
+use cofferdam_policy::{
+    ApprovalCondition, Facts, GuestPath, PathRequest, Permit, Reason, Verdict, spell_word,
+};
 use cofferdam_warden::calls::CallRecord;
 use cofferdam_warden::publish::FileOwner;
 use std::sync::Arc;
@@ -202,7 +204,8 @@ fn paths(reasons: &[Reason]) -> Vec<GuestPath> {
 fn rules(reasons: &[Reason]) -> String {
     let mut rules: Vec<String> = Vec::new();
     for reason in reasons {
-        let rule = format!("{} = {:?} at {}", one_line(&reason.about, 200), reason.when.spell(), reason.at);
+        let rule =
+            format!("{} = {:?} at {}", one_line(&reason.about, 200), spell_word(&reason.when), reason.at);
         if !rules.contains(&rule) {
             rules.push(rule);
         }

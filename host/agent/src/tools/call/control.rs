@@ -1,20 +1,17 @@
-//! What the trusted core asks of a call's caller: whether anybody still waits for it, and which
-//! other request a file of it is for.
+//! What the trusted core asks of a call's caller: which other request a file of it is for.
 
 use super::request::CallRequest;
 use crate::open_requests::{CallOrigin, NotOpen, Requests};
-use crate::tools::threads::Handover;
 use cofferdam_core::journal::JournalError;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_warden::attachments::outgoing::Resolve;
-use cofferdam_warden::calls::{CallControl, journal_error};
+use cofferdam_warden::calls::journal_error;
 use std::sync::Arc;
 
 /// One call, as its caller sees it.
 pub(super) struct RunningCall<'a> {
     pub(super) request: &'a CallRequest,
     pub(super) requests: &'a Arc<Requests>,
-    pub(super) handover: &'a Handover,
 }
 
 impl RunningCall<'_> {
@@ -28,14 +25,9 @@ impl RunningCall<'_> {
         };
         Arc::new(move |to| Ok(requests.resolve(&from, to)?))
     }
-}
 
-impl CallControl for RunningCall<'_> {
-    fn commit(&self) -> bool {
-        self.handover.commit()
-    }
-
-    fn deliver(&self, answer: &ToolAnswer) -> Result<(), ToolError> {
+    /// Hands the files of an answer to the other request that it names, once.
+    pub(super) fn deliver(&self, answer: &ToolAnswer) -> Result<(), ToolError> {
         let Some(delivery) = &answer.delivery else { return Ok(()) };
         let said = "the files cannot be handed over, so nothing was sent";
         let unwritten = |e: JournalError| journal_error(said, &e);
@@ -47,18 +39,5 @@ impl CallControl for RunningCall<'_> {
         }
         let handed = self.requests.run_while_open(&delivery.request, || journal.deliver(call, delivery));
         handed.ok_or_else(|| NotOpen::NothingOpen(delivery.request.to_string()))?.map_err(unwritten)
-    }
-}
-
-/// An output that is kept: it is for its own turn alone.
-pub(super) struct KeptOutput<'a>(pub(super) &'a Handover);
-
-impl CallControl for KeptOutput<'_> {
-    fn commit(&self) -> bool {
-        self.0.commit()
-    }
-
-    fn deliver(&self, _: &ToolAnswer) -> Result<(), ToolError> {
-        Ok(())
     }
 }

@@ -8,9 +8,10 @@ mod recent;
 use super::*;
 use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing, NotShown};
 use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
+use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, PeopleNames};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, Unit};
-use crate::{ActivityIndicator, LiveStatus, StatusDelays, StatusText, TurnDisplay};
+use crate::{Activity, LiveStatus, StatusDelays, StatusText, TurnDisplay};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, CallRequest, OutputKeeper};
 use cofferdam_agent::turn::{
@@ -21,13 +22,14 @@ use cofferdam_agent::voice::Voice;
 use cofferdam_core::command::steer_text;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ToolAnswer, ToolError};
+use cofferdam_store::people::People;
 use cofferdam_store::{
     AlbumStanding, Headers, NewUpdate, Placeholder, QueueMode, Store, StoreRetry, Update, UpdateClaim,
     UpdateFate,
 };
 use cofferdam_warden::attachments::outgoing::{self, Outgoing};
 use cofferdam_warden::attachments::{
-    self, Attachments, BlobStore, DeclaredFile, Download, Fetcher, IntakeResult, SentFile,
+    self, Attachments, BlobStore, DeclaredFile, Download, IntakeResult, SentFile,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -89,16 +91,6 @@ struct Paper {
 }
 
 #[async_trait]
-impl Fetcher for Paper {
-    type File = Sheet;
-
-    async fn fetch(&self, sheet: Sheet, mut download: Download) -> IntakeResult {
-        let _ = download.write(format!("<{}>", sheet.name).as_bytes());
-        download.finish()
-    }
-}
-
-#[async_trait]
 impl Router for Paper {
     async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
         let SendingPart { target, part, .. } = sending;
@@ -124,13 +116,6 @@ impl TurnDisplay for Nothing {
 
     async fn show(&mut self, _: StatusText) -> Duration {
         Duration::MAX
-    }
-}
-
-#[async_trait]
-impl ActivityIndicator for Nothing {
-    async fn show(&self) -> Duration {
-        Duration::ZERO
     }
 }
 
@@ -180,6 +165,7 @@ impl Channel for Paper {
     };
 
     type Target = String;
+    type File = Sheet;
     type Screen = Nothing;
 
     fn base(&self) -> &ChannelServices {
@@ -222,6 +208,11 @@ impl Channel for Paper {
         letter(update)?.sheet
     }
 
+    async fn fetch(&self, sheet: Sheet, mut download: Download) -> IntakeResult {
+        let _ = download.write(format!("<{}>", sheet.name).as_bytes());
+        download.finish()
+    }
+
     fn conversation(&self, target: &String) -> String {
         target.clone()
     }
@@ -234,8 +225,8 @@ impl Channel for Paper {
         (target.clone(), FirstMessage::Fresh)
     }
 
-    fn sign(&self, _: &String) -> impl ActivityIndicator {
-        Nothing
+    async fn show_activity(&self, _: &String, _: Activity) -> Duration {
+        Duration::ZERO
     }
 
     fn show(self: &Arc<Self>, _: &TurnId, _: &String, _: Option<Placeholder>) -> LiveStatus<Nothing> {
@@ -400,6 +391,11 @@ impl World {
             albums: AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO },
             voice: Voice::default(),
             runs: Runs::default(),
+            door: AccessControl::new(
+                ConfiguredPeople::default(),
+                PairedPeople::new(People::new(self.dir.path()), "paper"),
+                PeopleNames::default(),
+            ),
         };
         Arc::new(Paper { base, outside: self.outside.clone() })
     }

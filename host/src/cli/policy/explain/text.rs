@@ -2,7 +2,7 @@
 
 use super::Explanation;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::Spelled;
+use cofferdam_policy::spell_word;
 use cofferdam_review::edit::Action;
 use cofferdam_review::explain::Explained;
 use cofferdam_review::mend::Suggestion;
@@ -25,7 +25,7 @@ pub(super) fn write(answer: &Explanation, embedded: bool, out: &mut dyn Write) -
         let path = reason.path.as_ref().map(ToString::to_string);
         let whom = path.or_else(|| reason.recipient.clone());
         let whom = whom.map_or_else(String::new, |whom| format!(" for {whom}"));
-        writeln!(out, "  asks {}{whom}: {about}  {}", reason.when.spell(), reason.at)?;
+        writeln!(out, "  asks {}{whom}: {about}  {}", spell_word(&reason.when), reason.at)?;
     }
     for problem in &answer.problems {
         writeln!(out, "  problem: {problem}")?;
@@ -63,7 +63,7 @@ fn argument(answer: &Explanation, place: &Explained, out: &mut dyn Write) -> io:
         .map_or_else(String::new, |(p, line)| format!("  {}:{line}", p.file));
     writeln!(out, "  argument {} = {class}{rule}", one_line(&place.at, 200))?;
     for (guest, (access, at)) in &place.mounts {
-        writeln!(out, "    in {guest}, {}  {at}", access.spell())?;
+        writeln!(out, "    in {guest}, {}  {at}", access.as_str())?;
     }
     for (host, at) in &place.hosts {
         writeln!(out, "    at {host}  {at}")?;

@@ -1,10 +1,10 @@
 //! `[replies]` of the configuration: how much goes out with one reply, and how much waits to.
 
 use cofferdam_core::limits::ByteSize;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Limits on what tools add to replies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// One file.

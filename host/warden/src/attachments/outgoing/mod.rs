@@ -19,6 +19,7 @@ pub use take::OutgoingError;
 
 use cofferdam_core::audit::{AttachRecord, Effect};
 use cofferdam_core::id::TurnId;
+use cofferdam_core::lock::lock;
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use place::BlobFolder;
@@ -27,7 +28,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Where the blobs of replies are, and which of them running turns hold. Cheap to clone.
 #[derive(Clone)]
@@ -150,7 +151,7 @@ impl Outgoing {
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.shared.turns.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.turns)
     }
 }
 

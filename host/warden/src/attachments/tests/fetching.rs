@@ -1,7 +1,6 @@
 //! Fetching the files of a message from a place that does as their names say.
 
 use super::*;
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,10 +29,7 @@ struct Place {
     most: AtomicUsize,
 }
 
-#[async_trait]
-impl Fetcher for Place {
-    type File = Named;
-
+impl Place {
     async fn fetch(&self, Named(name): Named, mut download: Download) -> IntakeResult {
         let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(at_once, Ordering::SeqCst);
@@ -61,7 +57,11 @@ async fn each_file_keeps_its_place_and_few_are_fetched_at_once() {
     let files = ["a", "nowhere", "gone", "b", "panics", "c", "d", "e"];
     let files = files.map(|name| Named(name.to_owned())).to_vec();
     let tell = |done, of| told.lock().unwrap().push((done, of));
-    let list = fetch_all(&place, files, Intake::new(&store, &limits), tell).await;
+    let fetch = |file, download| {
+        let place = place.clone();
+        async move { place.fetch(file, download).await }
+    };
+    let list = fetch_all(files, Intake::new(&store, &limits), fetch, tell).await;
     let shown = |info: cofferdam_core::attachment::AttachmentInfo| {
         format!("{} {}: {}", info.index, info.name.unwrap(), info.unavailable.unwrap_or_default())
     };

@@ -38,6 +38,6 @@ fn accounts_are_kept_while_they_are_recent() {
     // Used again, so it is not the oldest any more.
     quota.enter(&turn(0), 1);
     quota.enter(&turn(TURNS_KEPT_MAX), 1);
-    assert_eq!(quota.kept().len(), TURNS_KEPT_MAX);
+    assert_eq!(lock(&quota.kept).len(), TURNS_KEPT_MAX);
     assert_eq!((left(&quota, "t0"), left(&quota, "t1"), left(&quota, "t2")), (8, 10, 9));
 }

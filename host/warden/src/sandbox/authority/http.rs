@@ -4,8 +4,7 @@
 use cofferdam_core::host_call::{HttpId, Reply};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::{
-    BODY_BYTES_MAX, FailureKind, HttpAnswer, HttpBody, HttpFailure, HttpRequest, RequestFate, RequestRecord,
-    Terms, Web,
+    BODY_BYTES_MAX, FailureKind, HttpAnswer, HttpFailure, HttpRequest, RequestFate, RequestRecord, Terms, Web,
 };
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -58,7 +57,7 @@ struct OpenExchange {
     status: u16,
     /// Of both bodies.
     bytes: u64,
-    body: Box<dyn HttpBody>,
+    body: Box<dyn Iterator<Item = Result<Vec<u8>, HttpFailure>> + Send>,
 }
 
 impl Exchanges {
@@ -133,7 +132,7 @@ impl Exchanges {
     /// The next piece of an answer; nothing at its end, nor of one that is not read any more.
     pub(super) fn read(&mut self, id: HttpId) -> Result<Reply, ToolError> {
         let Some(open) = self.open.get_mut(&id) else { return Ok(Reply::HttpPiece(ByteBuf::new())) };
-        match open.body.next() {
+        match open.body.next().unwrap_or_else(|| Ok(Vec::new())) {
             Ok(piece) => {
                 open.bytes += piece.len() as u64;
                 if piece.is_empty() {

@@ -12,12 +12,13 @@ use crate::sandbox::cache::CompileCache;
 use crate::sandbox::notice::report_compiling;
 use crate::sandbox::{COMPONENT_BYTES_MAX, SandboxError};
 use cofferdam_core::limits::{ByteSize, TimeSpan};
+use cofferdam_core::lock::lock;
 use cofferdam_ipc::{Broken, COMPILED_BYTES_MAX, Compiled, Socket, ToWorker, decode};
 use rustix::fs::MemfdFlags;
 use serde_bytes::Bytes;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 #[cfg(test)]
@@ -49,7 +50,7 @@ impl CodeStore {
     /// # Errors
     /// [`SandboxError`]: it does not compile, or no process does it.
     pub(super) fn get(&self, starter: &WorkerStarter, binary: &Binary) -> Result<Arc<OwnedFd>, SandboxError> {
-        let held = self.lock().get(binary.sha256());
+        let held = lock(&self.held).get(binary.sha256());
         if let Some(code) = held {
             return Ok(code);
         }
@@ -87,15 +88,11 @@ impl CodeStore {
         self.compile(starter, binary, bytes)
     }
 
-    fn lock(&self) -> MutexGuard<'_, CodeFiles<OwnedFd>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn hold(&self, binary: &Binary, code: &[u8]) -> Result<Arc<OwnedFd>, SandboxError> {
         let file = Arc::new(
             seal_memory_file("cofferdam-code", &[code], MemfdFlags::NOEXEC_SEAL).map_err(start_error)?,
         );
-        self.lock().keep(binary.sha256(), code.len(), file.clone());
+        lock(&self.held).keep(binary.sha256(), code.len(), file.clone());
         Ok(file)
     }
 

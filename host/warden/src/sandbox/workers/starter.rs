@@ -6,12 +6,13 @@ use super::pool::WorkerKey;
 use super::process::{SpareWorker, Worker};
 use cofferdam_confine as confine;
 use cofferdam_core::counts::COUNTS;
+use cofferdam_core::lock::lock;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::Child;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// What a worker is started for: for as long as it lives it reaches this and nothing else.
@@ -80,10 +81,6 @@ impl WorkerStarter {
 
 /// Processes that do not end, and workers that wait, are looked at this often.
 const LOOK: Duration = Duration::from_millis(200);
-
-pub(super) fn lock(idle: &Mutex<IdleWorkers<Worker>>) -> MutexGuard<'_, IdleWorkers<Worker>> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn run(
     messages: &Receiver<StarterMessage>,

@@ -239,7 +239,7 @@ fn read_database(
     config: &Config,
 ) -> anyhow::Result<(Option<QueueStatus>, Vec<DayUsage>, Vec<OpenRequestRow>)> {
     let look =
-        DatabaseView::open(&config.state_dir)?.filter(|look| look.version() == DatabaseView::version_known());
+        DatabaseView::open(&config.store)?.filter(|look| look.version() == DatabaseView::version_known());
     let Some(look) = look else { return Ok((None, Vec::new(), Vec::new())) };
     let queue = QueueStatus { waiting: look.count_waiting()?, received_at: look.received_at()?.map(time) };
     Ok((Some(queue), look.usage_today()?, look.open_requests()?))

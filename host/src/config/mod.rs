@@ -10,6 +10,7 @@ mod keys;
 mod network;
 mod places;
 mod settings;
+mod store;
 mod workflows;
 
 pub use error::ConfigError;
@@ -28,6 +29,7 @@ use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_core::text::one_line;
 use cofferdam_discord as discord;
+use cofferdam_store::StoreLocation;
 use cofferdam_telegram as telegram;
 use cofferdam_warden::{attachments, audit, publish, sandbox};
 use serde::Deserialize;
@@ -41,6 +43,10 @@ pub struct Config {
     pub workspace: publish::Config,
     /// Audit, database, compile cache, blobs.
     pub state_dir: PathBuf,
+    /// Where inbox, replies, conversations and runs are kept.
+    pub store: StoreLocation,
+    /// The file that the URL of that is in, if one is.
+    pub store_url_file: Option<PathBuf>,
     /// Policies that replace the embedded ones.
     pub policies_dir: Option<PathBuf>,
     /// When the audit is rotated, and whether its heads are signed.
@@ -92,6 +98,7 @@ pub struct Config {
 struct ConfigFile {
     workspace: WorkspaceTable,
     state: StateTable,
+    store: store::StoreTable,
     policies: PoliciesTable,
     audit: AuditTable,
     provider: llm::Config,
@@ -243,6 +250,7 @@ impl Config {
         written.workflows.check(&places)?;
         let workflow_attachments = written.attachments.for_workflows(&places)?;
         let network = network::Config::new(written.network, written.secrets, file.as_deref(), &places)?;
+        let store = written.store.location(&state_dir, &network, (environment, &places))?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         let mut config = Self {
             workspace: publish::Config {
@@ -252,6 +260,8 @@ impl Config {
                 session_tmp_age,
             },
             state_dir,
+            store,
+            store_url_file: written.store.url_file,
             policies_dir: written.policies.dir,
             audit,
             provider: llm::Config { spare_help_chars: help_chars(&written.speech), ..written.provider },
@@ -301,6 +311,7 @@ impl Config {
     pub fn check_layout(&self) -> Result<(), ConfigError> {
         let kept = [
             ("state.dir", Some(&self.state_dir)),
+            ("store.url_file", self.store_url_file.as_ref()),
             ("policies.dir", self.policies_dir.as_ref()),
             ("", self.file.as_ref()),
             ("audit.sign_key_file", self.audit.sign_key_file.as_ref()),

@@ -84,6 +84,11 @@ fn value_in_use(config: &Config, key: &str) -> Option<String> {
         "workspace.per_user" => config.workspace.per_user.to_string(),
         "workspace.session_tmp_age" => quoted(&config.workspace.session_tmp_age),
         "state.dir" => quoted(&config.state_dir.display()),
+        "store.engine" => "\"sqlite\"".to_owned(),
+        "store.schema" => match &config.store {
+            StoreLocation::Sqlite(_) => return None,
+            StoreLocation::Postgres(at) => quoted(&at.schema()),
+        },
         "audit.rotate_bytes" => quoted(&config.audit.rotate_bytes),
         "provider.kind" => "\"commands\"".to_owned(),
         "provider.base_url" if has_model => quoted(&config.provider.base_url()),
@@ -194,7 +199,7 @@ mod tests {
         check(&load(Some("/x")), "workspace.root", "\"/x\"", SettingOrigin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
-            let may_be_none = ["policies.dir", "workflows.dir", "audit.sign_key_file", "network.ca_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
+            let may_be_none = ["store.url_env", "store.url_file", "store.schema", "policies.dir", "workflows.dir", "audit.sign_key_file", "network.ca_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
                 // None of a model's settings has a value where there is no model.
                 || ["provider.", "transcription.", "speech."].iter().any(|of| setting.key.starts_with(of))
                 // Nor of a channel's where there is no channel.

@@ -142,3 +142,30 @@ impl Table {
         into.query_row(&next, params![], |_| Ok(()))
     }
 }
+
+/// Every row of every table in words, for tests.
+#[cfg(test)]
+pub(super) fn dump(tx: &Tx<'_>) -> Result<Vec<String>, StoreError> {
+    let mut all = Vec::new();
+    for table in &TABLES {
+        let order = match table.order {
+            Order::None => table.columns,
+            Order::Seq => "seq",
+            Order::Rowid => "rowid",
+        };
+        let select = format!("SELECT {} FROM {} ORDER BY {order}", table.columns, table.name);
+        let columns = table.columns.split(',').count();
+        all.extend(tx.query_rows(&select, params![], |row| {
+            let values = (0..columns).map(|n| row.value(n)).collect::<Result<Vec<_>, _>>()?;
+            Ok(format!("{} {values:?}", table.name))
+        })?);
+    }
+    Ok(all)
+}
+
+/// `table.column` of all that is copied, for tests.
+#[cfg(test)]
+pub(super) fn columns() -> Vec<String> {
+    let each = TABLES.iter().flat_map(|table| table.columns.split(", ").map(move |column| (table.name, column)));
+    each.map(|(table, column)| format!("{table}.{column}")).collect()
+}

@@ -37,7 +37,7 @@ pub fn programs() -> Option<PathBuf> {
         .flatten()
         .map(|version| version.path().join("bin"))
         .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()))
-        .filter(|dir| dir.join("initdb").exists() && dir.join("postgres").exists())
+        .filter(|dir| ["initdb", "postgres", "psql"].iter().all(|program| dir.join(program).exists()))
         .collect();
     found.sort();
     found.pop()
@@ -98,10 +98,11 @@ impl PostgresServer {
 
     /// Starts it, or starts it again.
     pub fn begin(&mut self) {
-        // It ends with its standard input: that of a test that was killed is closed as well.
+        // It ends with its standard input: that of a test that was killed is closed as well. One that
+        // just begins does not hear a signal yet.
         let script = "\"$1/postgres\" -D \"$2/data\" -k \"$2\" -c listen_addresses= -c fsync=off \
              -c max_connections=400 >\"$2/log\" 2>&1 <&- & server=$!
-             cat >/dev/null; kill -INT $server; wait $server; test -z \"$3\" || rm -rf \"$2\"";
+             cat >/dev/null; while kill -INT $server; do sleep 0.05; done; test -z \"$3\" || rm -rf \"$2\"";
         let mut watch = self.unprivileged(Command::new("sh"));
         watch.args(["-c", script, "sh"]).arg(&self.programs).arg(&self.dir);
         watch.arg(if self.removes { "remove" } else { "" });

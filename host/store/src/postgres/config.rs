@@ -164,6 +164,7 @@ fn describe(client: &tokio_postgres::Config) -> String {
         named => named
             .iter()
             .map(|host| match host {
+                Host::Tcp(name) if name.contains(':') => format!("[{name}]"),
                 Host::Tcp(name) => name.clone(),
                 Host::Unix(folder) => folder.display().to_string(),
             })

@@ -135,4 +135,4 @@ macro_rules! conformance {
 
 conformance!(Files: files);
 conformance!(Memory: memory);
-conformance!(Postgres: postgres);
+conformance!(Schema: postgres);

@@ -14,6 +14,7 @@ use cofferdam_core::journal::Journal;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolAnswer;
 use serde_json::json;
+use postgres::Schema;
 use sqlite::Files;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use cofferdam_core::secret::Secret;
 use cofferdam_postgres::{PostgresServer, new_schema, shared};
 
 /// A schema of the server that the tests share.
-pub(super) struct Postgres {
+pub(super) struct Schema {
     location: StoreLocation,
 }
 
@@ -14,7 +14,7 @@ pub(super) fn location(server: &PostgresServer, schema: &str) -> StoreLocation {
     StoreLocation::Postgres(Box::new(config))
 }
 
-impl Engine for Postgres {
+impl Engine for Schema {
     fn new() -> Self {
         let server = shared("cofferdam-store").expect("it is there");
         Self { location: location(server, &new_schema()) }
@@ -29,7 +29,7 @@ impl Engine for Postgres {
     }
 }
 
-impl Fixture<Postgres> {
+impl Fixture<Schema> {
     fn schema(&self) -> &str {
         match &self.engine.location {
             StoreLocation::Postgres(config) => config.schema(),
@@ -71,10 +71,10 @@ async fn a_server_that_went_is_told_and_the_next_call_works_when_it_is_back() {
 
 #[tokio::test]
 async fn one_serves_and_another_one_is_refused_or_waits_for_who_died() {
-    if !Postgres::is_there("one_serves_and_another_one_is_refused") {
+    if !Schema::is_there("one_serves_and_another_one_is_refused") {
         return;
     }
-    let fixture = Fixture::<Postgres>::new();
+    let fixture = Fixture::<Schema>::new();
     let location = &fixture.engine.location;
     let first = Store::open_to_serve(location).expect("nobody else serves");
     let refused = said(Store::open_to_serve(location));
@@ -96,10 +96,10 @@ async fn one_serves_and_another_one_is_refused_or_waits_for_who_died() {
 
 #[tokio::test]
 async fn who_was_silent_for_too_long_writes_nothing_any_more() {
-    if !Postgres::is_there("who_was_silent_for_too_long_writes_nothing") {
+    if !Schema::is_there("who_was_silent_for_too_long_writes_nothing") {
         return;
     }
-    let fixture = Fixture::<Postgres>::new();
+    let fixture = Fixture::<Schema>::new();
     let first = Store::open_to_serve(&fixture.engine.location).expect("nobody else serves");
     first.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     // As if it had stood still.
@@ -115,10 +115,10 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
 
 #[tokio::test]
 async fn tables_of_a_newer_release_are_refused_and_untouched() {
-    if !Postgres::is_there("tables_of_a_newer_release_are_refused") {
+    if !Schema::is_there("tables_of_a_newer_release_are_refused") {
         return;
     }
-    let fixture = Fixture::<Postgres>::new();
+    let fixture = Fixture::<Schema>::new();
     fixture.sql("UPDATE schema_version SET version = 99");
     let refused = said(Store::open(&fixture.engine.location));
     assert!(refused.contains("the database has version 99"), "{refused}");
@@ -128,10 +128,10 @@ async fn tables_of_a_newer_release_are_refused_and_untouched() {
 
 #[tokio::test]
 async fn many_programs_may_come_first() {
-    if !Postgres::is_there("many_programs_may_come_first") {
+    if !Schema::is_there("many_programs_may_come_first") {
         return;
     }
-    let engine = Postgres::new();
+    let engine = Schema::new();
     assert!(DatabaseView::open(&engine.location).expect("asked").is_none(), "who looks makes nothing");
     let opened: Vec<_> = std::thread::scope(|scope| {
         let each: Vec<_> = (0..4).map(|_| scope.spawn(|| Store::open(&engine.location))).collect();
@@ -145,10 +145,10 @@ async fn many_programs_may_come_first() {
 /// A connection that goes at the very commit: whether it was kept is not known, and is not told.
 #[tokio::test]
 async fn a_commit_of_which_nothing_is_known_is_told_as_that() {
-    if !Postgres::is_there("a_commit_of_which_nothing_is_known") {
+    if !Schema::is_there("a_commit_of_which_nothing_is_known") {
         return;
     }
-    let fixture = Fixture::<Postgres>::new();
+    let fixture = Fixture::<Schema>::new();
     fixture.sql(
         "CREATE FUNCTION go() RETURNS trigger LANGUAGE plpgsql AS
          $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1); RETURN NULL; END $$;
@@ -163,10 +163,10 @@ async fn a_commit_of_which_nothing_is_known_is_told_as_that() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_many_add_to_at_once_is_added_each_time() {
-    if !Postgres::is_there("what_many_add_to_at_once") {
+    if !Schema::is_there("what_many_add_to_at_once") {
         return;
     }
-    let fixture = Fixture::<Postgres>::new();
+    let fixture = Fixture::<Schema>::new();
     let mut adding = tokio::task::JoinSet::new();
     for n in 0..40 {
         let store = fixture.store.clone();
@@ -180,7 +180,7 @@ async fn what_many_add_to_at_once_is_added_each_time() {
 
 #[tokio::test]
 async fn commits_are_on_the_disk_whatever_the_servers_default_is() {
-    if !Postgres::is_there("commits_are_on_the_disk") {
+    if !Schema::is_there("commits_are_on_the_disk") {
         return;
     }
     let server = shared("").expect("it runs");
@@ -226,10 +226,10 @@ fn rows(store: &Store) -> Vec<String> {
 
 #[tokio::test]
 async fn a_store_moves_there_and_back_and_nothing_is_lost() {
-    if !Postgres::is_there("a_store_moves_there_and_back") {
+    if !Schema::is_there("a_store_moves_there_and_back") {
         return;
     }
-    let (sqlite, postgres, back) = (Fixture::<Files>::new(), Fixture::<Postgres>::new(), Fixture::<Files>::new());
+    let (sqlite, postgres, back) = (Fixture::<Files>::new(), Fixture::<Schema>::new(), Fixture::<Files>::new());
     fill(&sqlite.store).await;
     let before = rows(&sqlite.store);
     assert!(before.len() > 20, "{before:?}");
@@ -253,10 +253,10 @@ async fn a_store_moves_there_and_back_and_nothing_is_lost() {
 /// What a copy knows of the tables is what the engines have.
 #[tokio::test]
 async fn both_engines_have_the_tables_that_are_copied() {
-    if !Postgres::is_there("both_engines_have_the_tables_that_are_copied") {
+    if !Schema::is_there("both_engines_have_the_tables_that_are_copied") {
         return;
     }
-    let (sqlite, postgres) = (Fixture::<Files>::new(), Fixture::<Postgres>::new());
+    let (sqlite, postgres) = (Fixture::<Files>::new(), Fixture::<Schema>::new());
     let known = crate::copy::columns();
     let of_sqlite = sqlite.store.write_here(|tx| {
         tx.query_rows(

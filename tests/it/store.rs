@@ -32,7 +32,6 @@ fn list(home: &Home) -> Vec<String> {
 #[test]
 fn what_is_wrong_in_the_section_is_refused_with_its_line() {
     let home = Home::new();
-    let file = home.dir().join("store.toml");
     let exposed = home.dir().join("exposed");
     std::fs::write(&exposed, format!("postgres://u:{PASSWORD}@localhost/d")).expect("writable");
     let remote = format!("postgres://u:{PASSWORD}@db.example/d?sslmode=disable");
@@ -41,7 +40,11 @@ fn what_is_wrong_in_the_section_is_refused_with_its_line() {
         ("engine = \"postgres\"", 2, "url_env = \"DATABASE_URL\""),
         ("engine = \"postgres\"\nurl_env = \"GOOD_URL\"\nurl_file = \"x\"", 4, "take one of them out"),
         ("engine = \"postgres\"\nurl_env = \"MISSING_URL\"", 3, "MISSING_URL is not set"),
-        ("engine = \"postgres\"\nurl_env = \"postgres://u@h/d\"", 3, "not the name of an environment variable"),
+        (
+            "engine = \"postgres\"\nurl_env = \"postgres://u@h/d\"",
+            3,
+            "not the name of an environment variable",
+        ),
         ("engine = \"postgres\"\nurl_file = \"nowhere\"", 3, "cannot read"),
         ("engine = \"postgres\"\nurl_file = \"exposed\"", 3, "can be read by others"),
         ("engine = \"postgres\"\nurl_env = \"REMOTE_URL\"", 3, "readable on the way"),
@@ -50,12 +53,13 @@ fn what_is_wrong_in_the_section_is_refused_with_its_line() {
         ("engine = \"sqlite\"\nurl_env = \"GOOD_URL\"", 3, "write engine = \"postgres\""),
         ("schema = \"x\"", 2, "write engine = \"postgres\""),
     ] {
-        std::fs::write(&file, format!("[store]\n{text}\n")).expect("writable");
-        let mut command = home.command(&["--config", file.to_str().expect("UTF-8"), "tools"]);
+        let rest = "[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n";
+        std::fs::write(home.config_file(), format!("[store]\n{text}\n{rest}")).expect("writable");
+        let mut command = home.command(&["tools"]);
         command.env("REMOTE_URL", &remote).env("ODD_URL", format!("u:{PASSWORD}@x"));
         let ran = Ran::from(command.env("GOOD_URL", "postgres://u@localhost/d").output().expect("it runs"));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{text}: {ran:?}");
-        assert!(ran.stderr.contains(&format!("store.toml:{line}: ")), "{text}: {ran:?}");
+        assert!(ran.stderr.contains(&format!("cofferdam.toml:{line}: ")), "{text}: {ran:?}");
         assert!(ran.stderr.contains(said), "{text}: {ran:?}");
         assert!(!ran.stderr.contains(PASSWORD), "{ran:?}");
     }
@@ -75,6 +79,21 @@ fn a_run_of_a_workflow_is_kept_in_postgresql() {
 }
 
 #[test]
+fn a_run_that_failed_goes_on_in_postgresql() {
+    let Some(server) = shared("store::a_run_that_failed") else { return };
+    let home = Home::new().postgres(server, &new_schema());
+    let file = home.dir().join("read.yaml");
+    let flow = "workflow: read\ntasks:\n  - { id: read, tool: file.read, with: { path: /shared/in.txt } }\n";
+    std::fs::write(&file, flow).expect("writable");
+    let failed = home.run(&["run", file.to_str().expect("UTF-8")]);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    std::fs::write(home.host("/shared/in.txt"), "now").expect("writable");
+    let line = failed.json();
+    let resumed = home.run(&["workflow", "resume", line["run"].as_str().expect("an id")]);
+    assert!(resumed.code == Some(0) && resumed.stdout.contains("now"), "{resumed:?}");
+}
+
+#[test]
 fn tables_of_a_newer_release_are_refused_by_every_command() {
     let Some(server) = shared("store::tables_of_a_newer_release") else { return };
     let schema = new_schema();
@@ -82,7 +101,8 @@ fn tables_of_a_newer_release_are_refused_by_every_command() {
     let made = home.run(&["store", "migrate"]);
     assert!(made.code == Some(0) && made.stdout.contains("was made"), "{made:?}");
     server.sql(&format!("UPDATE {schema}.schema_version SET version = 99"));
-    for words in [&["store", "migrate"][..], &["workflow", "list"], &["store", "copy", "postgres", "sqlite"]] {
+    for words in [&["store", "migrate"][..], &["workflow", "list"], &["store", "copy", "postgres", "sqlite"]]
+    {
         let ran = home.run(words);
         assert!(ran.code == Some(2) && ran.stderr.contains("run the newer release"), "{words:?}: {ran:?}");
     }
@@ -112,7 +132,7 @@ fn a_gateway_moves_to_postgresql_and_back() {
     let shown = home.run(&["workflow", "show", &kept[0], "--json"]).json();
     assert_eq!(shown["tasks"], first.json()["tasks"]);
     let again = home.run(&["store", "copy", "sqlite", "postgres"]);
-    assert!(again.code == Some(2) && again.stderr.contains("rows in run already"), "{again:?}");
+    assert!(again.code == Some(2) && again.stderr.contains("rows in journal already"), "{again:?}");
     run_flow(&home);
     let moved = list(&home);
     assert_eq!(moved.len(), 2);
@@ -144,7 +164,9 @@ fn a_copy_that_is_killed_leaves_nothing_and_is_made_again() {
     server.sql(&format!("DROP SCHEMA {schema} CASCADE"));
     let count = |server: &PostgresServer| {
         let there = server.sql(&format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{schema}'"));
-        if there == "0" { 0 } else {
+        if there == "0" {
+            0
+        } else {
             server.sql(&format!("SELECT count(*) FROM {schema}.line")).parse().expect("a number")
         }
     };

@@ -173,11 +173,12 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
 /// Lets another `serve` have the store at once.
 fn end_serving(store: &Store) -> anyhow::Result<()> {
     match store.end_serving() {
-        Err(error @ StoreError::TakenOver) => Err(error.into()),
+        Err(error @ StoreError::TakenOver) => return Err(error.into()),
         // It may have it in a moment.
-        Err(error) => Ok(tracing::warn!(%error, "the store was not handed back")),
-        Ok(()) => Ok(()),
+        Err(error) => tracing::warn!(%error, "the store was not handed back"),
+        Ok(()) => {}
     }
+    Ok(())
 }
 
 /// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was

@@ -54,9 +54,9 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
 
 fn migrate(config: &Config) -> anyhow::Result<Exit> {
     let known = DatabaseView::version_known();
-    let found = DatabaseView::open(&config.store)?.map(|look| look.version());
-    Store::open(&config.store)?;
-    let place = place(&config.store);
+    let found = DatabaseView::open(&config.store.location)?.map(|look| look.version());
+    Store::open(&config.store.location)?;
+    let place = place(&config.store.location);
     let said = match found {
         Some(found) if found == known => format!("{place} is at version {known} already"),
         Some(found) => format!("{place} was at version {found} and is at {known} now"),
@@ -68,7 +68,9 @@ fn migrate(config: &Config) -> anyhow::Result<Exit> {
 
 fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
     if copy.from == copy.to {
-        bail!("FROM and TO are the same; write `cofferdam store copy sqlite postgres`, or the other way round");
+        bail!(
+            "FROM and TO are the same; write `cofferdam store copy sqlite postgres`, or the other way round"
+        );
     }
     let (from, to) = (location(config, copy.from)?, location(config, copy.to)?);
     if DatabaseView::open(&from)?.is_none() {
@@ -91,7 +93,7 @@ fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
 }
 
 fn location(config: &Config, engine: StoreEngine) -> anyhow::Result<StoreLocation> {
-    match (engine, &config.store) {
+    match (engine, &config.store.location) {
         (StoreEngine::Sqlite, _) => Ok(StoreLocation::Sqlite(config.state_dir.clone())),
         (StoreEngine::Postgres, at @ StoreLocation::Postgres(_)) => Ok(at.clone()),
         (StoreEngine::Postgres, StoreLocation::Sqlite(_)) => {

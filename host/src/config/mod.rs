@@ -29,7 +29,6 @@ use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_core::text::one_line;
 use cofferdam_discord as discord;
-use cofferdam_store::StoreLocation;
 use cofferdam_telegram as telegram;
 use cofferdam_warden::{attachments, audit, publish, sandbox};
 use serde::Deserialize;
@@ -44,9 +43,7 @@ pub struct Config {
     /// Audit, database, compile cache, blobs.
     pub state_dir: PathBuf,
     /// Where inbox, replies, conversations and runs are kept.
-    pub store: StoreLocation,
-    /// The file that the URL of that is in, if one is.
-    pub store_url_file: Option<PathBuf>,
+    pub store: store::Config,
     /// Policies that replace the embedded ones.
     pub policies_dir: Option<PathBuf>,
     /// When the audit is rotated, and whether its heads are signed.
@@ -250,7 +247,7 @@ impl Config {
         written.workflows.check(&places)?;
         let workflow_attachments = written.attachments.for_workflows(&places)?;
         let network = network::Config::new(written.network, written.secrets, file.as_deref(), &places)?;
-        let store = written.store.location(&state_dir, &network, (environment, &places))?;
+        let store = written.store.check(&state_dir, &network, (environment, &places))?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         let mut config = Self {
             workspace: publish::Config {
@@ -261,7 +258,6 @@ impl Config {
             },
             state_dir,
             store,
-            store_url_file: written.store.url_file,
             policies_dir: written.policies.dir,
             audit,
             provider: llm::Config { spare_help_chars: help_chars(&written.speech), ..written.provider },
@@ -311,7 +307,7 @@ impl Config {
     pub fn check_layout(&self) -> Result<(), ConfigError> {
         let kept = [
             ("state.dir", Some(&self.state_dir)),
-            ("store.url_file", self.store_url_file.as_ref()),
+            ("store.url_file", self.store.url_file.as_ref()),
             ("policies.dir", self.policies_dir.as_ref()),
             ("", self.file.as_ref()),
             ("audit.sign_key_file", self.audit.sign_key_file.as_ref()),

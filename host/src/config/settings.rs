@@ -5,6 +5,7 @@
 
 use super::{Config, keys};
 use cofferdam_agent::llm::ProviderKind;
+use cofferdam_store::StoreLocation;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -85,7 +86,7 @@ fn value_in_use(config: &Config, key: &str) -> Option<String> {
         "workspace.session_tmp_age" => quoted(&config.workspace.session_tmp_age),
         "state.dir" => quoted(&config.state_dir.display()),
         "store.engine" => "\"sqlite\"".to_owned(),
-        "store.schema" => match &config.store {
+        "store.schema" => match &config.store.location {
             StoreLocation::Sqlite(_) => return None,
             StoreLocation::Postgres(at) => quoted(&at.schema()),
         },

@@ -16,8 +16,17 @@ use std::path::{Path, PathBuf};
 pub(super) struct StoreTable {
     engine: StoreEngine,
     url_env: Option<String>,
-    pub(super) url_file: Option<PathBuf>,
+    url_file: Option<PathBuf>,
     schema: Option<String>,
+}
+
+/// Where the store is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The engine, and where it keeps it.
+    pub location: StoreLocation,
+    /// The file that holds the URL, if one does.
+    pub url_file: Option<PathBuf>,
 }
 
 /// The engines that there are.
@@ -31,7 +40,17 @@ enum StoreEngine {
 
 impl StoreTable {
     /// Where the store is.
-    pub(super) fn location(
+    pub(super) fn check(
+        self,
+        state_dir: &Path,
+        network: &network::Config,
+        read: (&BTreeMap<String, String>, &KeyPositions),
+    ) -> Result<Config, ConfigError> {
+        let location = self.location(state_dir, network, read)?;
+        Ok(Config { location, url_file: self.url_file })
+    }
+
+    fn location(
         &self,
         state_dir: &Path,
         network: &network::Config,
@@ -47,7 +66,8 @@ impl StoreTable {
                 None => Ok(StoreLocation::Sqlite(state_dir.to_owned())),
                 Some((key, _)) => {
                     let name = key.trim_start_matches("store.");
-                    let said = format!("{name} is of PostgreSQL; write engine = \"postgres\", or take it out");
+                    let said =
+                        format!("{name} is of PostgreSQL; write engine = \"postgres\", or take it out");
                     Err(places.refuse(key, said))
                 }
             };
@@ -92,13 +112,16 @@ impl StoreTable {
                     return Err(places.refuse(key, no_name));
                 }
                 let url = environment.get(variable).filter(|url| !url.is_empty());
-                let missing = format!("the environment variable {variable} is not set; put the URL of the database into it, or name another variable in url_env");
+                let missing = format!(
+                    "the environment variable {variable} is not set; put the URL of the database into it, or name another variable in url_env"
+                );
                 let url = url.ok_or_else(|| places.refuse(key, missing))?;
                 Ok((key, Secret::new(url.trim())))
             }
             (None, Some(file)) => {
                 let key = "store.url_file";
-                let url = read_secret(file).map_err(|error| places.refuse(key, format!("url_file: {error}")))?;
+                let url =
+                    read_secret(file).map_err(|error| places.refuse(key, format!("url_file: {error}")))?;
                 Ok((key, Secret::new(url.trim())))
             }
         }

@@ -6,8 +6,8 @@ use super::{GatewayError, load_policies, make_folder, make_private};
 use crate::config::Config;
 use cofferdam_confine::{self as confine, ConfineError, GatewayPaths};
 use cofferdam_core::network::HostPattern;
-use cofferdam_store::StoreLocation;
 use cofferdam_policy::{ComponentSource, PolicySet, ToolPolicy};
+use cofferdam_store::StoreLocation;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -129,7 +129,7 @@ fn renewable(config: &Config) -> Vec<PathBuf> {
         &config.file,
         &config.provider.api_key_file,
         &config.provider.instructions_file,
-        &config.store_url_file,
+        &config.store.url_file,
         // Of it alone a store in PostgreSQL is read anew with the configuration.
         &config.network.ca_file,
     ];
@@ -179,7 +179,7 @@ pub(super) fn ports(config: &Config) -> Option<Vec<u16>> {
     let mut ports = PORTS.to_vec();
     ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
     ports.extend(config.discord.iter().flat_map(|discord| discord.ports()));
-    if let StoreLocation::Postgres(at) = &config.store {
+    if let StoreLocation::Postgres(at) = &config.store.location {
         ports.extend(at.ports());
     }
     ports.extend(config.provider.port());

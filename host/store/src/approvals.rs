@@ -5,8 +5,8 @@
 //! kept, only the hash that names it.
 
 use super::tx::{Row, Tx};
+use super::value::{FromValue, SqlValue, ToValue, params};
 use super::{Store, StoreError, now_ms};
-use super::value::{FromValue, ToValue, Value, params};
 
 /// Paths that are remembered as approved, the latest; one that was forgotten is asked about again.
 pub const APPROVED_PATHS_MAX: u32 = 10_000;
@@ -139,9 +139,8 @@ impl Store {
         self.write(move |tx| {
             // Who waited was killed, and nobody goes on with a run that has ended.
             let asked = "SELECT id, call_id FROM approval WHERE channel = ?1 AND state = 'asked'";
-            let asked = tx.query_rows(asked, [&channel], |row| {
-                Ok((row.get::<String>(0)?, row.get::<String>(1)?))
-            })?;
+            let asked =
+                tx.query_rows(asked, [&channel], |row| Ok((row.get::<String>(0)?, row.get::<String>(1)?)))?;
             for (id, call) in asked {
                 let run = call.split_once('/').map_or("", |(run, _)| run);
                 if tx.exists("SELECT 1 FROM run WHERE run = ?1 AND state <> 'running'", [run])? {
@@ -266,13 +265,13 @@ impl ApprovalState {
 }
 
 impl ToValue for ApprovalState {
-    fn to_value(&self) -> Value<'_> {
-        Value::Text(self.as_str())
+    fn to_value(&self) -> SqlValue<'_> {
+        SqlValue::Text(self.as_str())
     }
 }
 
 impl FromValue for ApprovalState {
-    fn from_value(value: Value<'_>) -> Result<Self, StoreError> {
+    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
         let text = String::from_value(value)?;
         let known = Self::ALL.iter().find(|(_, name)| *name == text).map(|(state, _)| *state);
         known.ok_or_else(|| StoreError::Corrupt(format!("an approval that is {text:?}")))

@@ -1,10 +1,10 @@
 //! How often a turn was begun, since when, and whose it is: what brings the whole process down runs
 //! again at the next start, and must not do so for ever. Forgotten when the turn ends.
 
-use super::tx::{Row, Tx};
 use super::retention::OPEN_TURNS;
-use super::{Store, StoreError, WhoseTurn, now_ms, usage};
+use super::tx::{Row, Tx};
 use super::value::params;
+use super::{Store, StoreError, WhoseTurn, now_ms, usage};
 use cofferdam_core::id::{Caller, TurnId};
 
 /// What a turn has behind it that no line of it tells.

@@ -2,7 +2,7 @@
 //! them. Cut off it leaves nothing there.
 
 use super::tx::Tx;
-use super::value::{Value, params};
+use super::value::{SqlValue, params};
 use super::{Store, StoreError};
 
 /// A table, its columns, and by what its rows are in order.
@@ -113,7 +113,7 @@ impl Table {
         let insert = format!("INSERT INTO {} ({columns}) VALUES ({})", self.name, places.join(", "));
         let select = format!("SELECT {columns} FROM {}{order}", self.name);
         from.for_each(&select, params![], |row| {
-            let values = (0..places.len()).map(|n| row.value(n)).collect::<Result<Vec<Value<'_>>, _>>()?;
+            let values = (0..places.len()).map(|n| row.value(n)).collect::<Result<Vec<SqlValue<'_>>, _>>()?;
             into.execute(&insert, values.as_slice())?;
             Ok(std::ops::ControlFlow::Continue(()))
         })?;
@@ -166,6 +166,7 @@ pub(super) fn dump(tx: &Tx<'_>) -> Result<Vec<String>, StoreError> {
 /// `table.column` of all that is copied, for tests.
 #[cfg(test)]
 pub(super) fn columns() -> Vec<String> {
-    let each = TABLES.iter().flat_map(|table| table.columns.split(", ").map(move |column| (table.name, column)));
+    let each =
+        TABLES.iter().flat_map(|table| table.columns.split(", ").map(move |column| (table.name, column)));
     each.map(|(table, column)| format!("{table}.{column}")).collect()
 }

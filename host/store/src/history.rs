@@ -1,10 +1,10 @@
 //! What was said in each session, line by line, in the order of saying. A line is opaque here:
 //! anyone who adds it makes sure that it holds no attachment's bytes.
 
-use super::tx::Tx;
 use super::retention::OPEN_TURNS;
-use super::{Store, StoreError, WhoseTurn, now_ms, outgoing, usage};
+use super::tx::Tx;
 use super::value::params;
+use super::{Store, StoreError, WhoseTurn, now_ms, outgoing, usage};
 use cofferdam_core::id::{SessionId, TurnId};
 use std::ops::ControlFlow;
 

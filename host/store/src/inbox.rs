@@ -1,13 +1,13 @@
 //! Updates on their way from a channel to a turn. Nothing is acknowledged before it is here, and
 //! nothing here is answered twice.
 
-use super::tx::{Row, Tx};
 use super::replies::insert_reply;
+use super::tx::{Row, Tx};
+use super::value::{ToValue, params};
 use super::{
     AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Store, StoreError, Stranger, Update,
     UpdateClaim, UpdateFate, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
 };
-use super::value::{ToValue, params};
 use cofferdam_core::id::TurnId;
 
 /// Strangers that a channel tells within an hour; further ones are told when they write again

@@ -1,10 +1,10 @@
 //! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run
 //! them again and writes no more than one turn may.
 
-use super::tx::Tx;
 use super::retention::OPEN_TURNS;
-use super::{Store, StoreError, now_ms, outgoing, usage};
+use super::tx::Tx;
 use super::value::params;
+use super::{Store, StoreError, now_ms, outgoing, usage};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::{Journal, JournalError, JournalState};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};

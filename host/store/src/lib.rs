@@ -51,7 +51,9 @@ pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use location::StoreLocation;
 pub use moves::MOVES_MAX;
-pub use postgres::{CONFLICTS_MAX, CONNECTIONS_MAX, DEFAULT_SCHEMA, LEASE_MS, PostgresConfig, PostgresConfigError};
+pub use postgres::{
+    CONFLICTS_MAX, CONNECTIONS_MAX, DEFAULT_SCHEMA, LEASE_MS, PostgresConfig, PostgresConfigError,
+};
 pub use presence::{ChannelNoted, Health, LastError, Presence, PresenceNote, Reloaded, Reloads, read_note};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
@@ -74,12 +76,12 @@ pub use voices::SPOKEN_TO_MAX;
 
 use postgres::{Postgres, lease};
 use sqlite::Sqlite;
-use tokio_util::sync::CancellationToken;
-use tx::Tx;
-use value::params;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio_util::sync::CancellationToken;
+use tx::Tx;
+use value::params;
 
 /// The file's name within the state directory.
 pub const FILE_NAME: &str = "cofferdam.db";
@@ -154,7 +156,9 @@ pub enum StoreError {
         why: String,
     },
     /// The connection went before the commit: nothing has changed.
-    #[error("the connection to PostgreSQL at {server} was lost: {why}; nothing was changed, and the next attempt connects anew")]
+    #[error(
+        "the connection to PostgreSQL at {server} was lost: {why}; nothing was changed, and the next attempt connects anew"
+    )]
     Lost {
         /// Host, port and database.
         server: String,
@@ -180,10 +184,14 @@ pub enum StoreError {
         why: String,
     },
     /// What is to be filled holds something.
-    #[error("the store that is to be filled has rows in {0} already; name one that is empty, and keep what this one holds")]
+    #[error(
+        "the store that is to be filled has rows in {0} already; name one that is empty, and keep what this one holds"
+    )]
     NotEmpty(&'static str),
     /// Another `serve` says that it is there.
-    #[error("another serve uses the store in PostgreSQL at {server}: {who}; stop it first, or name another schema in [store]")]
+    #[error(
+        "another serve uses the store in PostgreSQL at {server}: {who}; stop it first, or name another schema in [store]"
+    )]
     Served {
         /// Host, port and database.
         server: String,
@@ -191,7 +199,9 @@ pub enum StoreError {
         who: String,
     },
     /// Another `serve` has begun while this one was silent.
-    #[error("another serve has taken the store over while this one was silent; this one writes nothing any more, so stop one of them")]
+    #[error(
+        "another serve has taken the store over while this one was silent; this one writes nothing any more, so stop one of them"
+    )]
     TakenOver,
     /// The program is going down.
     #[error("the database work was cut off by the shutdown")]

@@ -1,8 +1,8 @@
 //! Conversations that go on elsewhere, such as a group that became a supergroup: where each was,
 //! and where it is.
 
-use super::{Store, StoreError, now_ms};
 use super::value::params;
+use super::{Store, StoreError, now_ms};
 
 /// Moves that are remembered, the latest.
 pub const MOVES_MAX: u32 = 10_000;

@@ -2,8 +2,8 @@
 //! nobody removes one that is listed here.
 
 use super::tx::Tx;
-use super::{BlobHolder, Store, StoreError};
 use super::value::params;
+use super::{BlobHolder, Store, StoreError};
 use cofferdam_core::message::OutgoingAttachment;
 use std::collections::BTreeSet;
 

@@ -2,8 +2,8 @@
 //! is sent, so that a turn that runs again after a crash finds it and never sends a second one.
 
 use super::tx::Tx;
-use super::{Placeholder, Store, StoreError};
 use super::value::params;
+use super::{Placeholder, Store, StoreError};
 use cofferdam_core::id::TurnId;
 
 /// The messages that stand for answers of turns that run.

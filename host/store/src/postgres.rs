@@ -20,12 +20,12 @@ pub(super) use tx::{PgRow, PgTx};
 use crate::StoreError;
 use crate::tx::Tx;
 use cofferdam_core::text::with_causes;
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use lease::Lease;
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tokio::runtime::Handle;
+use tokio::runtime::Runtime;
 use tokio_postgres::error::{Error, SqlState};
 use tokio_postgres::{IsolationLevel, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -51,41 +51,43 @@ struct Server {
     /// Host, port and database, for errors.
     name: String,
     schema: String,
-    handle: Handle,
-    runtime: Option<tokio::runtime::Runtime>,
+    /// None while it is dropped.
+    driver: Option<Driver>,
+}
+
+/// Who reads and writes the connections.
+enum Driver {
+    /// A thread of its own; callers may be of any runtime.
+    Thread(Runtime),
+    /// Whoever waits.
+    Caller(Runtime),
 }
 
 impl Postgres {
     /// Opens it, making or migrating its tables.
     pub(super) fn open(config: &PostgresConfig) -> Result<Self, StoreError> {
-        let postgres = Self::connect(config)?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("postgres").enable_all().build();
+        let postgres = Self::connect(config, Driver::Thread(runtime.map_err(engine_error)?))?;
         postgres.check_server()?;
         schema::migrate(&postgres)?;
         Ok(postgres)
     }
 
-    /// Opens it for those who only look, and its version; none where there are no tables.
+    /// Opens it for those who only look, and its version; none where there are no tables. They may
+    /// be about to confine the process, so no thread is begun that stays. Not for async threads.
     pub(super) fn look(config: &PostgresConfig) -> Result<Option<(Self, i64)>, StoreError> {
-        let postgres = Self::connect(config)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let postgres = Self::connect(config, Driver::Caller(runtime.map_err(engine_error)?))?;
         postgres.check_server()?;
         let version = postgres.run_unfenced(&|tx| schema::version(tx, &postgres.server.schema))?;
         Ok(version.map(|version| (postgres, version)))
     }
 
     /// A pool of connections; none is made yet.
-    fn connect(config: &PostgresConfig) -> Result<Self, StoreError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("postgres")
-            .enable_all()
-            .build()
-            .map_err(|error| StoreError::Engine(Box::new(error)))?;
-        let server = Server {
-            name: config.server().to_owned(),
-            schema: config.schema.clone(),
-            handle: runtime.handle().clone(),
-            runtime: Some(runtime),
-        };
+    fn connect(config: &PostgresConfig, driver: Driver) -> Result<Self, StoreError> {
+        let server =
+            Server { name: config.server().to_owned(), schema: config.schema.clone(), driver: Some(driver) };
         let options = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = match &config.tls {
             None => Manager::from_config(config.client.clone(), NoTls, options),
@@ -108,21 +110,18 @@ impl Postgres {
         });
         let pool = Pool::builder(manager)
             .max_size(CONNECTIONS_MAX)
-            .runtime(Runtime::Tokio1)
+            .runtime(deadpool_postgres::Runtime::Tokio1)
             .wait_timeout(Some(QUERY_DEADLINE))
             .create_timeout(Some(QUERY_DEADLINE))
             .recycle_timeout(Some(QUERY_DEADLINE))
             .post_create(prepare)
             .build()
-            .map_err(|error| StoreError::Engine(Box::new(error)))?;
+            .map_err(engine_error)?;
         Ok(Self { server, pool, lease: OnceLock::new() })
     }
 
     /// Runs work in one transaction, again where it met another one.
-    pub(super) fn run<T>(
-        &self,
-        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    pub(super) fn run<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.run_unfenced(&|tx| {
             self.lease.get().map_or(Ok(()), |lease| lease.check(tx))?;
             work(tx)
@@ -218,18 +217,31 @@ impl Server {
 
     /// Blocks this thread, which may be one of another runtime.
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        let _within = self.handle.enter();
-        futures_executor::block_on(future)
+        match &self.driver {
+            Some(Driver::Caller(runtime)) => runtime.block_on(future),
+            Some(Driver::Thread(runtime)) => {
+                let _within = runtime.enter();
+                futures_executor::block_on(future)
+            }
+            None => futures_executor::block_on(future),
+        }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Without waiting: a store may be dropped on an async thread.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+        match self.driver.take() {
+            // Without waiting: a store may be dropped on an async thread.
+            Some(Driver::Thread(runtime)) => runtime.shutdown_background(),
+            // With all that has looked up a name.
+            Some(Driver::Caller(runtime)) => drop(runtime),
+            None => {}
         }
     }
+}
+
+fn engine_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+    StoreError::Engine(Box::new(error))
 }
 
 /// Whether nothing more can be said over its connection.

@@ -4,8 +4,8 @@
 //! that came after.
 
 use super::tx::Tx;
-use super::{NewRecent, RecentFiles, Store, StoreError};
 use super::value::params;
+use super::{NewRecent, RecentFiles, Store, StoreError};
 
 /// Conversations whose last files are remembered, the latest; and none longer than
 /// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).

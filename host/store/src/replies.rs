@@ -1,12 +1,12 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
 use super::tx::Tx;
+use super::value::params;
 use super::{
     NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Store, StoreError, StoredReply, inbox, now_ms,
     outgoing, placeholder, recent,
 };
 use crate::streams::note_place;
-use super::value::params;
 use cofferdam_core::id::TurnId;
 
 /// Replies between the end of a turn and the platform's acknowledgement of their last part.
@@ -116,8 +116,7 @@ impl Store {
         self.write(move |tx| {
             let last: u32 =
                 tx.query_row("SELECT max(n) FROM part WHERE turn = ?1", [&turn], |row| row.get(0))?;
-            let added: Vec<_> =
-                (last + 1..).zip(&instead).map(|(n, part)| numbered(n, part)).collect();
+            let added: Vec<_> = (last + 1..).zip(&instead).map(|(n, part)| numbered(n, part)).collect();
             insert_parts(tx, &turn, &added)?;
             settle(tx, &turn, n, ("failed", &reason))?;
             Ok(added)

@@ -3,8 +3,8 @@
 //! runs again at the next start, however late that is, and must not do again what it has done.
 
 use super::tx::Tx;
-use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, runs, usage};
 use super::value::params;
+use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, runs, usage};
 use std::collections::BTreeSet;
 use std::time::Duration;
 

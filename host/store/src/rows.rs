@@ -1,6 +1,6 @@
 //! What goes into the store and comes out of it, as types.
 
-use super::value::{FromValue, ToValue, Value};
+use super::value::{FromValue, SqlValue, ToValue};
 use super::{ReplyPlace, StoreError};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
@@ -305,13 +305,13 @@ impl PartKind {
 }
 
 impl ToValue for PartKind {
-    fn to_value(&self) -> Value<'_> {
-        Value::Text(self.as_str())
+    fn to_value(&self) -> SqlValue<'_> {
+        SqlValue::Text(self.as_str())
     }
 }
 
 impl FromValue for PartKind {
-    fn from_value(value: Value<'_>) -> Result<Self, StoreError> {
+    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
         let text = String::from_value(value)?;
         let known = Self::ALL.iter().find(|(_, name)| *name == text).map(|(kind, _)| *kind);
         known.ok_or_else(|| StoreError::Corrupt(format!("a part of kind {text:?}")))

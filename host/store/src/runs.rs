@@ -19,8 +19,8 @@ pub(super) use resolve::resolve;
 pub use state::{RunOwner, RunState, TaskState};
 pub use turns::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 
-use super::{Store, StoreError, now_ms};
 use super::value::params;
+use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::Caller;
 
 /// Runs that a listing has, the latest first.
@@ -277,7 +277,8 @@ impl Store {
 
 /// Keeps a run, unless so many are open.
 fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreError> {
-    let open: u32 = tx.query_row("SELECT count(*) FROM run WHERE state = 'running'", params![], |row| row.get(0))?;
+    let open: u32 =
+        tx.query_row("SELECT count(*) FROM run WHERE state = 'running'", params![], |row| row.get(0))?;
     if open >= open_max {
         return Ok(false);
     }

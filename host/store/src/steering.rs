@@ -2,13 +2,13 @@
 //! turn takes it up, with the line that says so, or a turn of its own answers it when its place in
 //! the order has come.
 
-use super::tx::Tx;
 use super::inbox::update;
+use super::tx::Tx;
+use super::value::params;
 use super::{
     Headers, QueueMode, SteerUpdate, Store, StoreError, TakeUpRequest, TakeUpResult, Update, WhoseTurn,
     history, now_ms, recent,
 };
-use super::value::params;
 use cofferdam_core::id::TurnId;
 
 /// Updates that wait to be said to one turn and are looked at; the others are answered after it.

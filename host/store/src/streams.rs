@@ -1,10 +1,10 @@
 //! How far a channel has read a stream of events that goes on after a break, and where people were
 //! answered: what was said there while nobody listened is asked for again.
 
-use super::tx::Tx;
 use super::inbox::persist;
-use super::{NewUpdate, PersistResult, Store, StoreError, now_ms};
+use super::tx::Tx;
 use super::value::params;
+use super::{NewUpdate, PersistResult, Store, StoreError, now_ms};
 
 /// Places of a channel that are remembered, the latest.
 pub const PLACES_MAX: u32 = 1000;

@@ -3,7 +3,7 @@
 
 use super::StoreError;
 use super::postgres::{PgRow, PgTx};
-use super::value::{FromValue, Params, Value};
+use super::value::{FromValue, Params, SqlValue};
 use rusqlite::OptionalExtension;
 use std::ops::ControlFlow;
 
@@ -25,7 +25,7 @@ impl Row<'_> {
         T::from_value(self.value(column)?)
     }
 
-    pub(super) fn value(&self, column: usize) -> Result<Value<'_>, StoreError> {
+    pub(super) fn value(&self, column: usize) -> Result<SqlValue<'_>, StoreError> {
         match self {
             Self::Sqlite(row) => row.get_ref(column)?.try_into(),
             Self::Postgres(row) => row.value(column),

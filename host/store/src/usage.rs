@@ -4,8 +4,8 @@
 //! same transaction: what runs again after a crash is charged once.
 
 use super::tx::Tx;
-use super::{Store, StoreError, now_ms};
 use super::value::params;
+use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 
 pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;

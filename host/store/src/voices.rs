@@ -1,8 +1,8 @@
 //! Voice: what was heard in the message of a turn, so that nobody is asked twice; and whose voice
 //! messages are answered by voice.
 
-use super::{Store, StoreError, now_ms};
 use super::value::params;
+use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{SessionId, TurnId};
 
 /// People in their sessions who are answered by voice, the latest; anyone who is forgotten asks

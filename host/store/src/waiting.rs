@@ -1,8 +1,8 @@
 //! What waits for a turn, session by session: in which order it is to be worked on, and how much
 //! there is.
 
-use super::{QueuedUpdate, Store, StoreError};
 use super::value::params;
+use super::{QueuedUpdate, Store, StoreError};
 use cofferdam_core::id::SessionId;
 
 /// What waits for a turn, session by session.
@@ -53,7 +53,8 @@ impl Store {
     ) -> Result<usize, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.write(move |tx| {
-            let statement = "SELECT count(DISTINCT coalesce('a' || album, CAST(update_id AS text))) FROM inbox
+            let statement =
+                "SELECT count(DISTINCT coalesce('a' || album, CAST(update_id AS text))) FROM inbox
                  WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
                  AND update_id IS DISTINCT FROM ?3";
             let count: u32 =

@@ -1,6 +1,7 @@
 //! Turns of a gateway whose store is in a real PostgreSQL: as with SQLite, through kills, and while
 //! the server is away.
 
+use super::metrics::{monitor, until, watched};
 use super::world::{ANN, World, save};
 use std::time::{Duration, Instant};
 use support::postgres::{PASSWORD, PostgresServer, new_schema, shared};
@@ -39,8 +40,8 @@ async fn a_turn_is_answered_and_known_after_a_restart() -> anyhow::Result<()> {
     world.stop()?;
     world.start()?;
     // The file of the message before is known.
-    let answer = world.ask(Incoming::private(ANN).text(&save(0, "/shared/again.jpg"))).await?;
-    assert!(answer.contains(r#""saved":true"#), "{answer}");
+    let answer = world.ask(Incoming::private(ANN).text("/attachment_download {}")).await?;
+    assert!(answer.contains(r#""mimeType":"image/jpeg""#), "{answer}");
     end(world, 2, (server, &schema))
 }
 
@@ -50,7 +51,7 @@ async fn a_turn_that_a_kill_cut_off_goes_on() -> anyhow::Result<()> {
     let schema = new_schema();
     let mut world = World::running_in(|home| home.postgres(server, &schema)).await?;
     let bytes = samples::jpeg(10_000);
-    let gate = world.server.gate(Target::method("sendMessage"), Hold::BeforeEffect);
+    let gate = world.server.gate(Target::method("getFile"), Hold::BeforeEffect);
     let photo = Incoming::private(ANN).photo(Media::with_content("p", bytes.clone()));
     let question = world.server.push(photo.caption(&save(0, "/shared/a.jpg")));
     gate.reached().await?;
@@ -63,28 +64,29 @@ async fn a_turn_that_a_kill_cut_off_goes_on() -> anyhow::Result<()> {
     let answer = world.answer(&question).await?.text;
     assert!(answer.contains(r#""saved":true"#), "{answer}");
     assert!(world.saved("/shared/a.jpg") == bytes);
-    let messages = world.server.sent_messages().len();
-    end(world, messages, (server, &schema))
+    end(world, 1, (server, &schema))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_server_is_away_nothing_is_lost_and_it_is_told() -> anyhow::Result<()> {
     let Some(_) = shared("telegram::postgres") else { return Ok(()) };
     let mut server = PostgresServer::start().expect("it is there");
-    let mut world = World::running_in(|home| home.postgres(&server, "here")).await?;
+    let world = World::running_in(|home| watched(home.postgres(&server, "here"))).await?;
+    let monitor = monitor(&world).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     server.stop();
     let question = world.server.push(Incoming::private(ANN).text("/file_info path=/tmp"));
     world.logs("the store fails; waiting for it").await?;
     world.logs("PostgreSQL at ").await?;
     let status = world.home.run(&["status"]);
-    assert_eq!(status.code, Some(2), "{status:?}");
-    assert!(status.stderr.contains("cannot be reached"), "{status:?}");
+    assert!(status.code == Some(3) && status.stdout.contains("cannot be reached"), "{status:?}");
+    until(monitor, "database: it cannot be written, so no message is taken").await?;
     let doctor = world.home.run(&["doctor"]);
     assert!(doctor.code == Some(3) && doctor.stdout.contains("cannot be reached"), "{doctor:?}");
     server.begin();
     let answer = world.answer(&question).await?.text;
     assert!(answer.contains("directory"), "{answer}");
+    until(monitor, "ok\n").await?;
     end(world, 2, (&server, "here"))
 }
 

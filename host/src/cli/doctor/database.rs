@@ -32,7 +32,7 @@ pub(super) struct Database {
 /// None when there is none yet.
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option<Database> {
     let known = DatabaseView::version_known();
-    let (engine, server, schema) = match &config.store {
+    let (engine, server, schema) = match &config.store.location {
         StoreLocation::Sqlite(_) => ("sqlite", None, None),
         StoreLocation::Postgres(at) => {
             ("postgres", Some(at.server().to_owned()), Some(at.schema().to_owned()))
@@ -48,7 +48,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
         sound,
         waiting,
     };
-    let look = match DatabaseView::open(&config.store) {
+    let look = match DatabaseView::open(&config.store.location) {
         Ok(look) => look,
         Err(error) => {
             findings.push(closed(config, &error));
@@ -76,7 +76,7 @@ fn closed(config: &Config, error: &StoreError) -> DoctorFinding {
             let mend = format!("chown -R $(id -u) {}", shell(&config.state_dir));
             DoctorFinding::problem("database", error.to_string(), mend)
         }
-        _ if matches!(config.store, StoreLocation::Postgres(_)) => {
+        _ if matches!(config.store.location, StoreLocation::Postgres(_)) => {
             DoctorFinding::problem("database", error.to_string(), "[store] url_env = \"DATABASE_URL\"")
         }
         _ => damaged(config, &error.to_string()),

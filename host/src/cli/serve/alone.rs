@@ -45,7 +45,7 @@ pub(in crate::cli) fn say(
     let answering = llm::open(&llm::Config::default()).context("[provider]")?;
     let runtime = super::super::runtime()?;
     let gateway = Gateway::open(config, Role::Serve)?;
-    let store = Store::open_to_serve(&config.store).context("cannot open the database")?;
+    let store = Store::open_to_serve(&config.store.location).context("cannot open the database")?;
     let services = Services {
         people: People::new(&config.state_dir),
         store: store.clone(),

@@ -3,9 +3,9 @@
 //! who serves reads it. So one that stood still meanwhile changes nothing when it goes on.
 
 use super::Postgres;
-use crate::{Engine, Store, StoreError};
 use crate::tx::Tx;
 use crate::value::params;
+use crate::{Engine, Store, StoreError};
 use std::time::Duration;
 
 /// How long a silent `serve` keeps the others waiting, in milliseconds.

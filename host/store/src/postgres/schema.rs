@@ -23,6 +23,10 @@ pub(super) fn migrate(postgres: &Postgres) -> Result<(), StoreError> {
         if found == Some(VERSION) {
             return Ok(());
         }
+        let (first, _) = VERSIONS[0];
+        if let Some(found) = found.filter(|found| *found < first) {
+            return Err(StoreError::Corrupt(format!("tables of version {found}")));
+        }
         if !tx.exists("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = ?1", [schema])? {
             tx.execute(&format!("CREATE SCHEMA \"{schema}\""), params![])?;
         }

@@ -4,7 +4,7 @@
 use super::text::{decode, encode, translate};
 use super::{Server, is_lost};
 use crate::StoreError;
-use crate::value::Value;
+use crate::value::SqlValue;
 use deadpool_postgres::Transaction;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -34,14 +34,18 @@ enum OwnedValue {
 }
 
 impl PgTx<'_> {
-    pub(in super::super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, StoreError> {
+    pub(in super::super) fn execute(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<usize, StoreError> {
         let statement = self.prepare(sql, values)?;
         let values = PgValue::all(values);
         let changed = self.wait(self.transaction.execute(&statement, &references(&values)))?;
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
-    pub(in super::super) fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<PgRow>, StoreError> {
+    pub(in super::super) fn query(
+        &self,
+        sql: &str,
+        values: &[SqlValue<'_>],
+    ) -> Result<Vec<PgRow>, StoreError> {
         let statement = self.prepare(sql, values)?;
         let values = PgValue::all(values);
         let rows = self.wait(self.transaction.query(&statement, &references(&values)))?;
@@ -51,7 +55,7 @@ impl PgTx<'_> {
     pub(in super::super) fn for_each(
         &self,
         sql: &str,
-        values: &[Value<'_>],
+        values: &[SqlValue<'_>],
         mut each: impl FnMut(PgRow) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
         let statement = self.prepare(sql, values)?;
@@ -72,23 +76,20 @@ impl PgTx<'_> {
     }
 
     /// The types are told, so that the server need not guess any of them.
-    fn prepare(&self, sql: &str, values: &[Value<'_>]) -> Result<Statement, StoreError> {
+    fn prepare(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<Statement, StoreError> {
         let types: Vec<Type> = values
             .iter()
             .map(|value| match value {
-                Value::Null => Type::UNKNOWN,
-                Value::Integer(_) => Type::INT8,
-                Value::Text(_) => Type::TEXT,
-                Value::Bytes(_) => Type::BYTEA,
+                SqlValue::Null => Type::UNKNOWN,
+                SqlValue::Integer(_) => Type::INT8,
+                SqlValue::Text(_) => Type::TEXT,
+                SqlValue::Bytes(_) => Type::BYTEA,
             })
             .collect();
         self.wait(self.transaction.prepare_typed_cached(&translate(sql), &types))
     }
 
-    fn wait<T>(
-        &self,
-        step: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, StoreError> {
+    fn wait<T>(&self, step: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, StoreError> {
         let ended = self.server.wait(step);
         self.has_failed.set(self.has_failed.get() || ended.is_err());
         ended
@@ -110,13 +111,13 @@ impl PgTx<'_> {
 }
 
 impl PgRow {
-    pub(in super::super) fn value(&self, column: usize) -> Result<Value<'_>, StoreError> {
+    pub(in super::super) fn value(&self, column: usize) -> Result<SqlValue<'_>, StoreError> {
         let missing = || StoreError::Corrupt(format!("no column {column} where one belongs"));
         Ok(match self.0.get(column).ok_or_else(missing)? {
-            OwnedValue::Null => Value::Null,
-            OwnedValue::Integer(number) => Value::Integer(*number),
-            OwnedValue::Text(text) => Value::Text(text),
-            OwnedValue::Bytes(bytes) => Value::Bytes(bytes),
+            OwnedValue::Null => SqlValue::Null,
+            OwnedValue::Integer(number) => SqlValue::Integer(*number),
+            OwnedValue::Text(text) => SqlValue::Text(text),
+            OwnedValue::Bytes(bytes) => SqlValue::Bytes(bytes),
         })
     }
 
@@ -128,7 +129,12 @@ impl PgRow {
             })?;
             Ok(value.unwrap_or(OwnedValue::Null))
         };
-        row.columns().iter().enumerate().map(|(n, column)| read(n, column)).collect::<Result<_, _>>().map(Self)
+        row.columns()
+            .iter()
+            .enumerate()
+            .map(|(n, column)| read(n, column))
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 }
 
@@ -145,7 +151,8 @@ impl<'a> FromSql<'a> for OwnedValue {
     }
 
     fn accepts(ty: &Type) -> bool {
-        [Type::BOOL, Type::INT2, Type::INT4, Type::INT8, Type::BYTEA].contains(ty) || <String as FromSql>::accepts(ty)
+        [Type::BOOL, Type::INT2, Type::INT4, Type::INT8, Type::BYTEA].contains(ty)
+            || <String as FromSql>::accepts(ty)
     }
 }
 
@@ -158,14 +165,14 @@ enum PgValue<'a> {
 }
 
 impl<'a> PgValue<'a> {
-    fn all(values: &'a [Value<'a>]) -> Vec<Self> {
+    fn all(values: &'a [SqlValue<'a>]) -> Vec<Self> {
         values
             .iter()
             .map(|value| match value {
-                Value::Null => Self::Null,
-                Value::Integer(number) => Self::Integer(*number),
-                Value::Text(text) => Self::Text(encode(text)),
-                Value::Bytes(bytes) => Self::Bytes(bytes),
+                SqlValue::Null => Self::Null,
+                SqlValue::Integer(number) => Self::Integer(*number),
+                SqlValue::Text(text) => Self::Text(encode(text)),
+                SqlValue::Bytes(bytes) => Self::Bytes(bytes),
             })
             .collect()
     }

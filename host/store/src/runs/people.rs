@@ -5,12 +5,12 @@
 //! exclude each other by the `WHERE` of one `UPDATE`: of several at once one counts.
 
 use super::due;
-use crate::tx::{Row, Tx};
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
 use crate::streams::note_place;
-use crate::{AnswerTo, NewReply, ReplyPlace, Store, StoreError, StoredReply, now_ms};
+use crate::tx::{Row, Tx};
 use crate::value::params;
+use crate::{AnswerTo, NewReply, ReplyPlace, Store, StoreError, StoredReply, now_ms};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
 
@@ -104,8 +104,7 @@ impl Store {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             let parts = "SELECT state, outcome FROM part WHERE turn = ?1 ORDER BY n";
-            let columns =
-                |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?));
+            let columns = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?));
             let mut ids = Vec::new();
             for (state, outcome) in tx.query_rows(parts, [&turn], columns)? {
                 let outcome = outcome.unwrap_or_default();

@@ -3,8 +3,8 @@
 
 use super::{due, plain_letters};
 use crate::tx::Tx;
-use crate::{StoreError, WaitReply, now_ms};
 use crate::value::params;
+use crate::{StoreError, WaitReply, now_ms};
 use serde_json::Value;
 use std::ops::ControlFlow;
 

@@ -3,13 +3,13 @@
 
 use super::people::keep;
 use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
-use crate::tx::Tx;
 use crate::replies::{insert_reply, reply};
 use crate::streams::note_place;
+use crate::tx::Tx;
+use crate::value::params;
 use crate::{
     Headers, NewReply, QueueMode, ReplyPlace, Store, StoreError, StoredReply, now_ms, outgoing, steering,
 };
-use crate::value::params;
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
 use std::ops::ControlFlow;
@@ -235,7 +235,8 @@ fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreErr
     }
     // The channel of a message is the store's name of it: `telegram-1` is of `telegram`.
     let mut found = None;
-    let sent = "SELECT n, channel, recipient, messages FROM run_message WHERE run = ?1 AND messages IS NOT NULL";
+    let sent =
+        "SELECT n, channel, recipient, messages FROM run_message WHERE run = ?1 AND messages IS NOT NULL";
     tx.for_each(sent, [&new.run], |row| {
         if row.get::<String>(3)?.split(',').any(|id| id == new.message) {
             found = Some((row.get::<i64>(0)?, row.get::<String>(1)?, row.get::<String>(2)?));

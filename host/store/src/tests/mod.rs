@@ -13,8 +13,8 @@ use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::journal::Journal;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolAnswer;
-use serde_json::json;
 use postgres::Schema;
+use serde_json::json;
 use sqlite::Files;
 use std::path::Path;
 

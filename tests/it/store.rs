@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use support::home::{Home, Ran};
 use support::postgres::{PASSWORD, PostgresServer, new_schema, shared};
+use support::tls::Authority;
 
 const FLOW: &str = "workflow: copy\ntasks:\n\
     \x20 - { id: write, tool: file_write, with: { path: \"/shared/a.txt\", content: \"by {{ trigger.kind }}\" } }\n\
@@ -144,6 +145,35 @@ fn a_gateway_moves_to_postgresql_and_back() {
     let after = after.split_once("schema = ").expect("and its keys").1.split_once('\n').expect("a line").1;
     std::fs::write(home.config_file(), format!("{before}{after}")).expect("writable");
     assert_eq!(list(&home), moved);
+}
+
+#[test]
+fn a_server_elsewhere_is_spoken_to_over_tls_and_its_certificate_is_verified() -> anyhow::Result<()> {
+    let Some(mut server) = PostgresServer::start() else {
+        assert!(shared("store::a_server_elsewhere").is_none());
+        return Ok(());
+    };
+    let authority = Authority::new()?;
+    let (certificate, key) = authority.issue("localhost")?;
+    let port = server.encrypt(&certificate, &key);
+    let migrates = |host: &str, trusted: bool| {
+        let url = format!("postgres://cofferdam:{PASSWORD}@{host}:{port}/postgres?sslmode=require");
+        let mut home = Home::new().postgres_at(&url, "here");
+        std::fs::write(home.dir().join("ca.pem"), authority.pem()).expect("writable");
+        if trusted {
+            home = home.config("[network]\nca_file = \"ca.pem\"\n");
+        }
+        let ran = home.run(&["store", "migrate"]);
+        assert!(!ran.stderr.contains(PASSWORD), "{ran:?}");
+        ran
+    };
+    for (host, trusted) in [("localhost", false), ("127.0.0.1", true)] {
+        let refused = migrates(host, trusted);
+        assert!(refused.code == Some(2) && refused.stderr.contains("certificate"), "{host}: {refused:?}");
+    }
+    let sound = migrates("localhost", true);
+    assert!(sound.code == Some(0) && sound.stdout.contains("was made"), "{sound:?}");
+    Ok(())
 }
 
 /// Enough rows that a kill meets the copy in their midst.

@@ -15,10 +15,18 @@ impl Home {
     /// When the file cannot be written.
     #[must_use]
     pub fn postgres(self, server: &PostgresServer, schema: &str) -> Self {
+        self.postgres_at(&format!("{} password={PASSWORD}", server.url()), schema)
+    }
+
+    /// The same with this URL.
+    ///
+    /// # Panics
+    /// When the file cannot be written.
+    #[must_use]
+    pub fn postgres_at(self, url: &str, schema: &str) -> Self {
         let mut options = std::fs::File::options();
         let file =
             options.create(true).write(true).truncate(true).mode(0o600).open(self.dir().join("store-url"));
-        let url = format!("{} password={PASSWORD}\n", server.url());
         file.and_then(|mut file| file.write_all(url.as_bytes())).expect("writable");
         self.config(&format!(
             "[store]\nengine = \"postgres\"\nurl_file = \"store-url\"\nschema = {schema:?}\n"

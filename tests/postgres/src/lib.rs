@@ -2,7 +2,7 @@
 //! folder, that ends with the tests. The tests tell their data apart by schemas.
 
 use std::io::Write as _;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,6 +27,7 @@ pub struct PostgresServer {
     dir: PathBuf,
     watch: Option<Child>,
     removes: bool,
+    port: u16,
 }
 
 /// Where Debian and others have the programs of the server.
@@ -87,21 +88,50 @@ impl PostgresServer {
         if rustix::process::geteuid().is_root() {
             chown(&dir, Some(NOBODY), Some(NOBODY)).expect("root may");
         }
-        let mut server = Self { programs, _folder: folder, dir, watch: None, removes };
+        let mut server = Self { programs, _folder: folder, dir, watch: None, removes, port: 5432 };
         let mut initdb = server.command("initdb");
         initdb.args(["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]);
         let made = initdb.arg(server.dir.join("data")).output().expect("initdb starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        server.configure(&format!(
+            "listen_addresses = ''\nunix_socket_directories = '{}'\nfsync = off\nmax_connections = 400\n",
+            server.dir.display()
+        ));
         server.begin();
         server
+    }
+
+    /// Adds lines to what it reads when it starts; of one that is set twice the last one counts.
+    fn configure(&self, lines: &str) {
+        let file = std::fs::File::options().append(true).open(self.dir.join("data/postgresql.conf"));
+        file.and_then(|mut file| file.write_all(lines.as_bytes())).expect("writable");
+    }
+
+    /// Starts it anew on loopback, where it takes nobody without TLS; its port.
+    pub fn encrypt(&mut self, certificate: &str, key: &str) -> u16 {
+        self.stop();
+        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        self.port = free.expect("a free port").port();
+        let data = self.dir.join("data");
+        let hba = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
+        for (name, text) in [("server.crt", certificate), ("server.key", key), ("pg_hba.conf", hba)] {
+            let file = data.join(name);
+            std::fs::write(&file, text).expect("writable");
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("ours");
+            if rustix::process::geteuid().is_root() {
+                chown(&file, Some(NOBODY), Some(NOBODY)).expect("root may");
+            }
+        }
+        self.configure(&format!("listen_addresses = '127.0.0.1'\nport = {}\nssl = on\n", self.port));
+        self.begin();
+        self.port
     }
 
     /// Starts it, or starts it again.
     pub fn begin(&mut self) {
         // It ends with its standard input: that of a test that was killed is closed as well. One that
         // just begins does not hear a signal yet.
-        let script = "\"$1/postgres\" -D \"$2/data\" -k \"$2\" -c listen_addresses= -c fsync=off \
-             -c max_connections=400 >\"$2/log\" 2>&1 <&- & server=$!
+        let script = "\"$1/postgres\" -D \"$2/data\" >\"$2/log\" 2>&1 <&- & server=$!
              cat >/dev/null; while kill -INT $server; do sleep 0.05; done; test -z \"$3\" || rm -rf \"$2\"";
         let mut watch = self.unprivileged(Command::new("sh"));
         watch.args(["-c", script, "sh"]).arg(&self.programs).arg(&self.dir);
@@ -130,7 +160,7 @@ impl PostgresServer {
 
     /// For a client on this machine.
     pub fn url(&self) -> String {
-        format!("host={} user={USER} dbname=postgres", self.dir.display())
+        format!("host={} port={} user={USER} dbname=postgres", self.dir.display(), self.port)
     }
 
     /// What an SQL statement answers, a row a line.
@@ -143,8 +173,14 @@ impl PostgresServer {
 
     fn try_sql(&self, statement: &str) -> Result<String, String> {
         let mut psql = self.command("psql");
-        psql.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-U", USER, "-d", "postgres", "-h"]);
-        let output = psql.arg(&self.dir).args(["-c", statement]).output().expect("psql starts");
+        psql.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-U", USER, "-d", "postgres", "-p"]);
+        let output = psql
+            .arg(self.port.to_string())
+            .arg("-h")
+            .arg(&self.dir)
+            .args(["-c", statement])
+            .output()
+            .expect("psql starts");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }

@@ -14,6 +14,7 @@ mod mcp;
 mod network;
 mod sandbox;
 mod soak;
+mod store;
 mod telegram;
 mod unrelated;
 mod vault;

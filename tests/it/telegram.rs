@@ -38,6 +38,7 @@ mod pairing;
 mod people;
 mod places;
 mod polling;
+mod postgres;
 mod progress;
 mod queue;
 mod recent;

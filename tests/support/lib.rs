@@ -16,6 +16,7 @@ pub mod manager;
 pub mod namespace;
 pub mod needs;
 pub mod platform;
+pub mod postgres;
 pub mod program;
 pub mod prometheus;
 pub mod registry;

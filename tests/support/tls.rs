@@ -55,6 +55,16 @@ impl Authority {
         &self.pem
     }
 
+    /// A certificate for this name, and its key, in PEM.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub fn issue(&self, name: &str) -> anyhow::Result<(String, String)> {
+        let key = KeyPair::generate()?;
+        let certificate = CertificateParams::new([name.to_owned()])?.signed_by(&key, &self.issuer)?;
+        Ok((certificate.pem(), key.serialize_pem()))
+    }
+
     /// TLS before a server, with a certificate for this name or address.
     ///
     /// # Errors

@@ -35,6 +35,13 @@ pub(crate) fn test_tools() {
         // Debian keeps what makes an environment apart from Python.
         ("python3", &["-c", "import ensurepip, venv"], "python3-venv"),
     ];
+    // Debian has the server's programs in a folder of each release, which is in no PATH.
+    if !Path::new("/usr/lib/postgresql").exists()
+        && output_of("postgres", &["--version"]).is_none()
+        && let Err(why) = debian("PostgreSQL's server", "postgresql")
+    {
+        println!("    {why}; the tests that need it will be skipped");
+    }
     for (program, asked, package) in wanted {
         if output_of(program, asked).is_some() {
             continue;

@@ -19,6 +19,7 @@ mod say;
 mod serve;
 mod service;
 mod status;
+mod store;
 mod streaming;
 mod tool;
 mod tools;
@@ -100,6 +101,9 @@ enum Command {
     /// Says what the running gateway is doing; exit 3 when none runs, or it cannot answer
     #[command(after_help = STATUS_EXAMPLE)]
     Status(Output),
+    /// Brings the store to this release, and moves it between SQLite and PostgreSQL
+    #[command(subcommand)]
+    Store(store::Command),
     /// Has the running gateway read its configuration, keys, instructions and policies anew
     #[command(after_help = RELOAD_EXAMPLE)]
     Reload,
@@ -251,6 +255,7 @@ fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Resu
         Command::Audit(command) => audit::run(config, command),
         Command::Doctor(arguments) => doctor::run(config, &arguments),
         Command::Status(output) => status::run(config, output),
+        Command::Store(command) => store::run(config, &command),
         Command::Reload => reload::run(config),
         Command::Service(command) => service::run(config, &command),
         Command::Tool(command) => tool::run(config, command),

@@ -95,7 +95,7 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
     let answering = llm::open(&config.provider).context("[provider]")?;
     gateway::confine(config, ReadScope::Listed(std::slice::from_ref(&dir)))?;
     let gateway = Gateway::open(config, Role::Beside)?;
-    let store = Store::open(&config.state_dir)?;
+    let store = Store::open(&config.store.location)?;
     let host = RunHost { gateway, store, answering };
     let Some(lock) = RunLock::take(&config.state_dir, id).context("cannot lock the run")? else {
         super::tell(&format!("another process carries out {id} now"));
@@ -134,7 +134,7 @@ fn block_on<T>(running: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resu
 
 /// The folder of a kept run's files; none where no such run is kept.
 fn find_run_folder(config: &Config, id: &str) -> anyhow::Result<Option<PathBuf>> {
-    let Some(look) = DatabaseView::open(&config.state_dir)? else { return Ok(None) };
+    let Some(look) = DatabaseView::open(&config.store.location)? else { return Ok(None) };
     let Some(began_with) = look.load_beginning(id)? else { return Ok(None) };
     let began: Value = serde_json::from_str(&began_with).context("what was kept of the run")?;
     if began["trigger"]["kind"] == "turn" {
@@ -206,7 +206,7 @@ impl RunHost {
         let answering = llm::open(&provider).context("[provider]")?;
         gateway::confine(config, ReadScope::Listed(&[dir.to_owned()]))?;
         let gateway = Gateway::open(config, Role::Beside)?;
-        Ok(Self { gateway, store: Store::open(&config.state_dir)?, answering })
+        Ok(Self { gateway, store: Store::open(&config.store.location)?, answering })
     }
 
     fn executor(&self, config: &Config, stop: CancellationToken, approvals: &RunApprovals) -> Executor {

@@ -26,7 +26,7 @@ use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
 use cofferdam_core::capability::Interface;
 use cofferdam_store::people::People;
-use cofferdam_store::{Presence, Store};
+use cofferdam_store::{Presence, Store, StoreError};
 use prepare::OpenedOutside;
 pub(super) use reload::Load;
 use reload::Reloading;
@@ -81,6 +81,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     }
     let store = prepare::open_inside(&gateway, config, &catalog)?;
     let provider = answering.provider.clone();
+    let served_store = store.clone();
     let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
     let menu = [menu(&gateway, runner.memory(), &config.speech), workflows::menu(&catalog)].concat();
     let mute = mute_services(config, &gateway, &store, (runner, watchers.presence.clone()));
@@ -136,6 +137,11 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             manager.note_stopping();
         });
         beside.spawn(prune(services.store.clone()));
+        let (ours, ends) = (services.store.clone(), stop.clone());
+        beside.spawn(async move {
+            ours.taken_over().await;
+            ends.cancel();
+        });
         services.presence.note_begin();
         // Polled with the channels, and not after them: what it is at gets a moment to end.
         let (served, ()) = tokio::join!(channels.serve(services, renewing, stop.clone()), runs.run());
@@ -144,6 +150,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     });
     watchers.end(&served);
     served?;
+    end_serving(&served_store)?;
     if let Err(error) = audit.sign_head() {
         tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
     }
@@ -170,6 +177,17 @@ fn mute_services(
         runs: Runs::default(),
         voice: Voice::default(),
     }
+}
+
+/// Lets another `serve` have the store at once.
+fn end_serving(store: &Store) -> anyhow::Result<()> {
+    match store.end_serving() {
+        Err(error @ StoreError::TakenOver) => return Err(error.into()),
+        // It may have it in a moment.
+        Err(error) => tracing::warn!(%error, "the store was not handed back"),
+        Ok(()) => {}
+    }
+    Ok(())
 }
 
 /// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was

@@ -1,6 +1,6 @@
 //! `cofferdam status`: what the running gateway is doing, from what it keeps in the state folder
-//! and from the kernel. It asks the gateway nothing, takes no lock and contacts nobody, so it works
-//! when nothing runs, too.
+//! and from the kernel. It asks the gateway nothing, takes no lock and contacts nobody but a store in
+//! PostgreSQL, so it works when nothing runs, too.
 
 mod words;
 
@@ -13,7 +13,7 @@ use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::standing::HealthHistory;
 use cofferdam_core::text::one_line;
 use cofferdam_store::{
-    self as store, DatabaseView, DayUsage, LastError, OpenRequestRow, PresenceNote, WaitingCounts,
+    self as store, DatabaseView, DayUsage, LastError, OpenRequestRow, PresenceNote, StoreError, WaitingCounts,
 };
 use cofferdam_warden::audit::{self, EntryRange, Head, LogEntry, LogSelection};
 use cofferdam_warden::publish;
@@ -106,6 +106,19 @@ impl LastFailure {
             failing_since: fared.failing_since.filter(|_| own).map(time),
         }
     }
+
+    /// It is so now, whether the gateway has noticed or not.
+    fn note_away(&mut self, error: &anyhow::Error) {
+        let now = time(store::now_ms());
+        self.failed_at = Some(now.clone());
+        self.reason = Some(one_line(&error.to_string(), 400));
+        self.failing_since.get_or_insert(now);
+    }
+}
+
+/// Whether the store's server does not answer.
+fn is_away(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::Unreachable { .. } | StoreError::Lost { .. }))
 }
 
 #[derive(Serialize)]
@@ -167,7 +180,14 @@ fn status(config: &Config) -> anyhow::Result<StatusReport> {
     let noted = store::read_note(&config.state_dir);
     // An earlier process's note says nothing of when this one began.
     let own = noted.as_ref().filter(|noted| Some(noted.pid) == pid);
-    let (queue, people, mut requests) = read_database(config)?;
+    let mut health = health(config, noted.as_ref(), pid);
+    let (queue, people, mut requests) = match read_database(config) {
+        Err(error) if is_away(&error) => {
+            health.store.note_away(&error);
+            (None, Vec::new(), Vec::new())
+        }
+        read => read?,
+    };
     // What an earlier process was at is nobody's to add to.
     requests.retain(|_| pid.is_some());
     let turns = &config.turns;
@@ -192,7 +212,7 @@ fn status(config: &Config) -> anyhow::Result<StatusReport> {
                 (name.clone(), status)
             })
             .collect(),
-        health: health(config, noted.as_ref(), pid),
+        health,
         workers: pid.map_or(0, gateway::workers),
         queue,
         requests,
@@ -238,8 +258,8 @@ fn seconds_since(ms: i64) -> i64 {
 fn read_database(
     config: &Config,
 ) -> anyhow::Result<(Option<QueueStatus>, Vec<DayUsage>, Vec<OpenRequestRow>)> {
-    let look =
-        DatabaseView::open(&config.state_dir)?.filter(|look| look.version() == DatabaseView::version_known());
+    let look = DatabaseView::open(&config.store.location)?
+        .filter(|look| look.version() == DatabaseView::version_known());
     let Some(look) = look else { return Ok((None, Vec::new(), Vec::new())) };
     let queue = QueueStatus { waiting: look.count_waiting()?, received_at: look.received_at()?.map(time) };
     Ok((Some(queue), look.usage_today()?, look.open_requests()?))

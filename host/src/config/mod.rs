@@ -10,6 +10,7 @@ mod keys;
 mod network;
 mod places;
 mod settings;
+mod store;
 mod workflows;
 
 pub use error::ConfigError;
@@ -42,6 +43,8 @@ pub struct Config {
     pub workspace: publish::Config,
     /// Audit, database, compile cache, blobs.
     pub state_dir: PathBuf,
+    /// Where inbox, replies, conversations and runs are kept.
+    pub store: store::Config,
     /// Policies that replace the embedded ones.
     pub policies_dir: Option<PathBuf>,
     /// When the audit is rotated, and whether its heads are signed.
@@ -93,6 +96,7 @@ pub struct Config {
 struct ConfigFile {
     workspace: WorkspaceTable,
     state: FolderTable,
+    store: store::StoreTable,
     policies: FolderTable,
     audit: audit::Config,
     provider: llm::Config,
@@ -241,6 +245,7 @@ impl Config {
         written.workflows.check(&places)?;
         let workflow_attachments = written.attachments.for_workflows(&places)?;
         let network = network::Config::new(written.network, written.secrets, file.as_deref(), &places)?;
+        let store = written.store.check(&state_dir, &network, (environment, &places))?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         let mut config = Self {
             workspace: publish::Config {
@@ -250,6 +255,7 @@ impl Config {
                 session_tmp_age,
             },
             state_dir,
+            store,
             policies_dir: written.policies.dir,
             audit: written.audit,
             provider: llm::Config { spare_help_chars: help_chars(&written.speech), ..written.provider },
@@ -299,6 +305,7 @@ impl Config {
     pub fn check_layout(&self) -> Result<(), ConfigError> {
         let kept = [
             ("state.dir", Some(&self.state_dir)),
+            ("store.url_file", self.store.url_file.as_ref()),
             ("policies.dir", self.policies_dir.as_ref()),
             ("", self.file.as_ref()),
             ("audit.sign_key_file", self.audit.sign_key_file.as_ref()),

@@ -5,6 +5,7 @@
 
 use super::{Config, keys};
 use cofferdam_agent::llm::ProviderKind;
+use cofferdam_store::StoreLocation;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -87,6 +88,10 @@ fn depending_default(config: &Config, key: &str) -> Option<String> {
     Some(match key {
         "workspace.root" => quoted(&config.workspace.root.display()),
         "state.dir" => quoted(&config.state_dir.display()),
+        "store.schema" => match &config.store.location {
+            StoreLocation::Sqlite(_) => return None,
+            StoreLocation::Postgres(at) => quoted(&at.schema()),
+        },
         "provider.base_url" => quoted(&provider?.base_url()),
         "provider.accepts" => format!("{:?}", provider?.accepted_types()),
         "provider.max_output_tokens" => provider?.max_output_tokens().to_string(),
@@ -132,7 +137,7 @@ mod tests {
         check(&load(Some("/x")), "workspace.root", "\"/x\"", SettingOrigin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
-            let may_be_none = ["policies.dir", "workflows.dir", "audit.sign_key_file", "network.ca_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
+            let may_be_none = ["store.url_env", "store.url_file", "store.schema", "policies.dir", "workflows.dir", "audit.sign_key_file", "network.ca_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
                 // None of a model's settings has a value where there is no model.
                 || ["provider.", "transcription.", "speech."].iter().any(|of| setting.key.starts_with(of))
                 // Nor of a channel's where there is no channel.

@@ -7,6 +7,7 @@ use crate::config::Config;
 use cofferdam_confine::{self as confine, ConfineError, GatewayPaths};
 use cofferdam_core::network::HostPattern;
 use cofferdam_policy::{ComponentSource, PolicySet, ToolPolicy};
+use cofferdam_store::StoreLocation;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -124,7 +125,14 @@ fn places(config: &Config, readable: ReadScope<'_>) -> Result<GatewayPaths, Conf
 
 /// The files that a reload reads: each with its folder where that is the gateway's own.
 fn renewable(config: &Config) -> Vec<PathBuf> {
-    let files = [&config.file, &config.provider.api_key_file, &config.provider.instructions_file];
+    let files = [
+        &config.file,
+        &config.provider.api_key_file,
+        &config.provider.instructions_file,
+        &config.store.url_file,
+        // Of it alone a store in PostgreSQL is read anew with the configuration.
+        &config.network.ca_file,
+    ];
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let mut places = Vec::new();
     for file in files.into_iter().flatten() {
@@ -171,6 +179,9 @@ pub(super) fn ports(config: &Config) -> Option<Vec<u16>> {
     let mut ports = PORTS.to_vec();
     ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
     ports.extend(config.discord.iter().flat_map(|discord| discord.ports()));
+    if let StoreLocation::Postgres(at) = &config.store.location {
+        ports.extend(at.ports());
+    }
     ports.extend(config.provider.port());
     ports.extend(config.transcription.table().port());
     ports.extend(config.speech.table().port());

@@ -4,10 +4,9 @@
 //! One step decides: anyone who comes first, and only in time. What a call would have done is not
 //! kept, only the hash that names it.
 
-use super::commit::Tx;
+use super::tx::{Row, Tx};
+use super::value::{FromValue, SqlValue, ToValue, params};
 use super::{Store, StoreError, now_ms};
-use rusqlite::params;
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 /// Paths that are remembered as approved, the latest; one that was forgotten is asked about again.
 pub const APPROVED_PATHS_MAX: u32 = 10_000;
@@ -83,9 +82,8 @@ impl Store {
     pub async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
         self.write(move |tx| {
             tx.execute(
-                "INSERT OR IGNORE INTO approval
-                     (id, call_id, sha256, place, state, asked_at, expires_at, channel)
-                 VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6, ?7)",
+                "INSERT INTO approval (id, call_id, sha256, place, state, asked_at, expires_at, channel)
+                 VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6, ?7) ON CONFLICT DO NOTHING",
                 params![new.id, new.call, new.sha256, new.place, now_ms(), new.expires_at, new.channel],
             )?;
             let others = tx.query_rows(
@@ -110,7 +108,7 @@ impl Store {
     pub async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
         let (id, message) = (id.to_owned(), message.to_owned());
         self.write(move |tx| {
-            tx.execute("UPDATE approval SET message = ?2 WHERE id = ?1", [id, message])?;
+            tx.execute("UPDATE approval SET message = ?2 WHERE id = ?1", [&id, &message])?;
             Ok(())
         })
         .await
@@ -130,7 +128,7 @@ impl Store {
         by: Option<String>,
     ) -> Result<Option<ApprovalRow>, StoreError> {
         let id = id.to_owned();
-        self.write(move |tx| decide(tx, &id, state, by, now_ms())).await
+        self.write(move |tx| decide(tx, &id, state, by.as_deref(), now_ms())).await
     }
 
     /// Approvals of a channel that are over, and whose message may still show choices, oldest
@@ -140,12 +138,15 @@ impl Store {
         let channel = channel.to_owned();
         self.write(move |tx| {
             // Who waited was killed, and nobody goes on with a run that has ended.
-            tx.execute(
-                "UPDATE approval SET state = 'withdrawn' WHERE channel = ?1 AND state = 'asked' AND EXISTS (
-                     SELECT 1 FROM run WHERE run.state <> 'running'
-                     AND run.run = substr(approval.call_id, 1, instr(approval.call_id, '/') - 1))",
-                [&channel],
-            )?;
+            let asked = "SELECT id, call_id FROM approval WHERE channel = ?1 AND state = 'asked'";
+            let asked =
+                tx.query_rows(asked, [&channel], |row| Ok((row.get::<String>(0)?, row.get::<String>(1)?)))?;
+            for (id, call) in asked {
+                let run = call.split_once('/').map_or("", |(run, _)| run);
+                if tx.exists("SELECT 1 FROM run WHERE run = ?1 AND state <> 'running'", [run])? {
+                    tx.execute("UPDATE approval SET state = 'withdrawn' WHERE id = ?1", [id])?;
+                }
+            }
             tx.query_rows(
                 "SELECT id, place, message, state, decided_by, expires_at FROM approval
                  WHERE channel = ?1 AND has_choices = 1 AND state <> 'asked' AND message IS NOT NULL
@@ -161,7 +162,7 @@ impl Store {
     pub async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
         let id = id.to_owned();
         self.commit_along(move |tx| {
-            tx.execute("UPDATE approval SET has_choices = 0 WHERE id = ?1", [id])?;
+            tx.execute("UPDATE approval SET has_choices = 0 WHERE id = ?1", [&id])?;
             Ok(())
         })
         .await
@@ -170,8 +171,10 @@ impl Store {
     /// Remembers paths as approved.
     pub async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
         self.write(move |tx| {
-            let insert = "INSERT OR REPLACE INTO approved_path VALUES (?1, ?2, ?3, ?4, ?5)";
-            for path in paths {
+            let insert = "INSERT INTO approved_path (channel, sender, tool, path, approved_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (channel, sender, tool, path) DO UPDATE SET approved_at = ?5";
+            for path in &paths {
                 tx.execute(insert, params![of.channel, of.sender, of.tool, path, now_ms()])?;
             }
             Ok(())
@@ -199,7 +202,7 @@ fn decide(
     tx: &Tx<'_>,
     id: &str,
     state: ApprovalState,
-    by: Option<String>,
+    by: Option<&str>,
     now: i64,
 ) -> Result<Option<ApprovalRow>, StoreError> {
     tx.execute(
@@ -222,7 +225,7 @@ fn find(tx: &Tx<'_>, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
     Ok(found)
 }
 
-fn approval(row: &rusqlite::Row<'_>) -> rusqlite::Result<ApprovalRow> {
+fn approval(row: &Row<'_>) -> Result<ApprovalRow, StoreError> {
     Ok(ApprovalRow {
         id: row.get(0)?,
         place: row.get(1)?,
@@ -240,7 +243,7 @@ pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.execute("DELETE FROM approved_path WHERE approved_at < ?1", [before])?;
     tx.execute(
         "DELETE FROM approved_path WHERE rowid IN
-         (SELECT rowid FROM approved_path ORDER BY approved_at DESC, rowid DESC LIMIT -1 OFFSET ?1)",
+         (SELECT rowid FROM approved_path ORDER BY approved_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
         [APPROVED_PATHS_MAX],
     )?;
     Ok(())
@@ -261,18 +264,16 @@ impl ApprovalState {
     }
 }
 
-impl ToSql for ApprovalState {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.as_str().into())
+impl ToValue for ApprovalState {
+    fn to_value(&self) -> SqlValue<'_> {
+        SqlValue::Text(self.as_str())
     }
 }
 
-impl FromSql for ApprovalState {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let text = value.as_str()?;
+impl FromValue for ApprovalState {
+    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+        let text = String::from_value(value)?;
         let known = Self::ALL.iter().find(|(_, name)| *name == text).map(|(state, _)| *state);
-        known.ok_or_else(|| {
-            FromSqlError::Other(Box::new(StoreError::Corrupt(format!("an approval that is {text:?}"))))
-        })
+        known.ok_or_else(|| StoreError::Corrupt(format!("an approval that is {text:?}")))
     }
 }

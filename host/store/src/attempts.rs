@@ -1,11 +1,11 @@
 //! How often a turn was begun, since when, and whose it is: what brings the whole process down runs
 //! again at the next start, and must not do so for ever. Forgotten when the turn ends.
 
-use super::commit::Tx;
 use super::retention::OPEN_TURNS;
+use super::tx::{Row, Tx};
+use super::value::params;
 use super::{Store, StoreError, WhoseTurn, now_ms, usage};
 use cofferdam_core::id::{Caller, TurnId};
-use rusqlite::params;
 
 /// What a turn has behind it that no line of it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,9 @@ impl Store {
             let count = tx.query_row(
                 "INSERT INTO attempt (turn, channel, sender, count, last_at, begun_at)
                      VALUES (?1, ?2, ?3, 1, ?4, ?4)
-                     ON CONFLICT (turn) DO UPDATE SET count = count + 1, last_at = ?4,
-                     begun_at = CASE count WHEN 0 THEN ?4 ELSE begun_at END RETURNING count",
+                     ON CONFLICT (turn) DO UPDATE SET count = attempt.count + 1, last_at = ?4,
+                     begun_at = CASE attempt.count WHEN 0 THEN ?4 ELSE attempt.begun_at END
+                     RETURNING attempt.count",
                 params![turn, caller.channel, caller.sender, now_ms()],
                 |row| row.get(0),
             )?;
@@ -51,8 +52,8 @@ impl Store {
     pub async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.commit_along(move |tx| {
-            let begun = |row: &rusqlite::Row<'_>| {
-                Ok(AttemptRow { at: row.get(0)?, spent: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0) })
+            let begun = |row: &Row<'_>| {
+                Ok(AttemptRow { at: row.get(0)?, spent: u64::try_from(row.get::<i64>(1)?).unwrap_or(0) })
             };
             let found = "SELECT begun_at, spent FROM attempt WHERE turn = ?1";
             tx.query_optional(found, [&turn], begun)

@@ -1,11 +1,11 @@
 //! What was said in each session, line by line, in the order of saying. A line is opaque here:
 //! anyone who adds it makes sure that it holds no attachment's bytes.
 
-use super::commit::Tx;
 use super::retention::OPEN_TURNS;
+use super::tx::Tx;
+use super::value::params;
 use super::{Store, StoreError, WhoseTurn, now_ms, outgoing, usage};
 use cofferdam_core::id::{SessionId, TurnId};
-use rusqlite::params;
 use std::ops::ControlFlow;
 
 /// Lines that are kept of all sessions together, the latest; and none longer than
@@ -32,7 +32,7 @@ impl Store {
             let latest_first = "SELECT turn, body FROM line WHERE session = ?1 ORDER BY seq DESC";
             let (mut lines, mut loaded) = (Vec::new(), 0);
             tx.for_each(latest_first, [session.as_str()], |row| {
-                let line = HistoryLine { turn: TurnId::new(row.get::<_, String>(0)?), body: row.get(1)? };
+                let line = HistoryLine { turn: TurnId::new(row.get::<String>(0)?), body: row.get(1)? };
                 if line.turn != turn {
                     loaded += line.body.len();
                     if loaded > LOADED_BYTES_MAX {
@@ -112,7 +112,7 @@ pub(super) fn add(
     tokens: u64,
 ) -> Result<(), StoreError> {
     let added = tx.execute(
-        "INSERT OR IGNORE INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
         params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()],
     )?;
     if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }

@@ -1,14 +1,14 @@
 //! Updates on their way from a channel to a turn. Nothing is acknowledged before it is here, and
 //! nothing here is answered twice.
 
-use super::commit::Tx;
 use super::replies::insert_reply;
+use super::tx::{Row, Tx};
+use super::value::{ToValue, params};
 use super::{
     AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Store, StoreError, Stranger, Update,
     UpdateClaim, UpdateFate, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
 };
 use cofferdam_core::id::TurnId;
-use rusqlite::{ToSql, params};
 
 /// Strangers that a channel tells within an hour; further ones are told when they write again
 /// later.
@@ -28,7 +28,7 @@ impl Store {
     /// newer than the last telling. Rides.
     pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError> {
         let channel = channel.to_owned();
-        self.commit_along(move |tx| persist(tx, &channel, updates, now_ms())).await
+        self.commit_along(move |tx| persist(tx, &channel, &updates, now_ms())).await
     }
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
@@ -72,9 +72,9 @@ impl Store {
     /// left to answer. Rides.
     pub async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
-        self.commit_along(move |tx| match claim {
-            UpdateClaim::Update(id) => claim_update(tx, &channel, id),
-            UpdateClaim::Album(album) => claim_album(tx, &channel, &album),
+        self.commit_along(move |tx| match &claim {
+            UpdateClaim::Update(id) => claim_update(tx, &channel, *id),
+            UpdateClaim::Album(album) => claim_album(tx, &channel, album),
         })
         .await
     }
@@ -107,7 +107,7 @@ impl Store {
         self.write(move |tx| {
             let times = tx.query_optional(
                 "SELECT times FROM stranger WHERE channel = ?1 AND sender = ?2",
-                [channel, sender],
+                [&channel, &sender],
                 |row| row.get(0),
             )?;
             Ok(times.unwrap_or(0))
@@ -133,7 +133,7 @@ impl Store {
 /// the parts of an album: a later reply to one of them means all of them.
 pub(super) fn mark_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
     let done = tx.execute(
-        "UPDATE inbox SET done_at = ?2, raw = iif(album IS NULL, '', raw)
+        "UPDATE inbox SET done_at = ?2, raw = CASE WHEN album IS NULL THEN '' ELSE raw END
          WHERE turn = ?1 AND done_at IS NULL",
         params![turn, now],
     )?;
@@ -144,17 +144,17 @@ pub(super) fn mark_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize, Stor
 pub(super) fn persist(
     tx: &Tx<'_>,
     channel: &str,
-    updates: Vec<NewUpdate>,
+    updates: &[NewUpdate],
     now: i64,
 ) -> Result<PersistResult, StoreError> {
     let mut persisted = PersistResult::default();
     let insert = "INSERT INTO inbox (channel, update_id, received_at, album, raw, turn, done_at, message)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING RETURNING seq";
-    let keep = |row: &[&dyn ToSql]| tx.query_optional(insert, row, |row| row.get::<_, i64>(0));
+    let keep = |row: [&dyn ToValue; 8]| tx.query_optional(insert, row, |row| row.get::<i64>(0));
     let none = None::<&str>;
     for new in updates {
         let id = new.update_id;
-        match new.fate {
+        match &new.fate {
             UpdateFate::Pending(headers) => {
                 let row = params![channel, id, now, new.album, new.raw, none, None::<i64>, new.message];
                 if let Some(seq) = keep(row)? {
@@ -166,8 +166,8 @@ pub(super) fn persist(
                         tx.execute(done, params![seq, now])?;
                         continue;
                     }
-                    steering::address(tx, seq, &headers)?;
-                    persisted.pending.push(Update { update_id: id, raw: new.raw });
+                    steering::address(tx, seq, headers)?;
+                    persisted.pending.push(Update { update_id: id, raw: new.raw.clone() });
                 }
             }
             UpdateFate::Edited => {
@@ -182,8 +182,8 @@ pub(super) fn persist(
             UpdateFate::Stranger(stranger) => {
                 let turn = turn_id(channel, id);
                 let fresh = keep(params![channel, id, now, none, "", turn.as_str(), now, none])?.is_some();
-                if fresh && may_tell(tx, channel, &stranger, now)? {
-                    insert_reply(tx, channel, &turn, stranger.reply, now)?;
+                if fresh && may_tell(tx, channel, stranger, now)? {
+                    insert_reply(tx, channel, &turn, &stranger.reply, now)?;
                     persisted.replies.push(replies::reply(tx, &turn)?);
                 }
             }
@@ -225,8 +225,8 @@ fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result
     }
     let told = tx.execute(
         "INSERT INTO stranger (channel, sender, told_at) VALUES (?1, ?2, ?3)
-             ON CONFLICT (channel, sender) DO UPDATE SET told_at = ?3, times = times + 1
-             WHERE (told_at < ?4 OR told_at > ?3) AND times < ?5",
+             ON CONFLICT (channel, sender) DO UPDATE SET told_at = ?3, times = stranger.times + 1
+             WHERE (stranger.told_at < ?4 OR stranger.told_at > ?3) AND stranger.times < ?5",
         params![channel, stranger.sender, now, stranger.since, STRANGER_TOLD_MAX],
     )?;
     Ok(told == 1)
@@ -288,6 +288,6 @@ fn turn_id(channel: &str, update_id: i64) -> TurnId {
     TurnId::new(format!("{channel}-{update_id}"))
 }
 
-pub(super) fn update(row: &rusqlite::Row<'_>) -> rusqlite::Result<Update> {
+pub(super) fn update(row: &Row<'_>) -> Result<Update, StoreError> {
     Ok(Update { update_id: row.get(0)?, raw: row.get(1)? })
 }

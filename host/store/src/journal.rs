@@ -1,14 +1,15 @@
 //! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run
 //! them again and writes no more than one turn may.
 
-use super::commit::Tx;
 use super::retention::OPEN_TURNS;
+use super::tx::Tx;
+use super::value::params;
 use super::{Store, StoreError, now_ms, outgoing, usage};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::{Journal, JournalError, JournalState};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
 use cofferdam_core::tool::ToolAnswer;
-use rusqlite::{ffi, params};
+use rusqlite::ffi;
 use serde_json::json;
 use std::io;
 
@@ -79,7 +80,7 @@ impl Store {
             let answer = parsed
                 .map_err(|_| StoreError::Corrupt(format!("an answer of call {call} that is not JSON")))?;
             let written: i64 = tx.query_row(
-                "SELECT coalesce(sum(written_bytes), 0) FROM journal WHERE turn = ?1 AND call_id <> ?2",
+                "SELECT CAST(coalesce(sum(written_bytes), 0) AS bigint) FROM journal WHERE turn = ?1 AND call_id <> ?2",
                 [turn_of(call), call],
                 |row| row.get(0),
             )?;
@@ -108,9 +109,11 @@ impl Store {
             // Until they are handed over.
             outgoing::hold(tx, turn_of(call), delivery.map_or(&[], |delivery| &delivery.attachments))?;
             tx.execute(
-                "INSERT OR REPLACE INTO journal
+                "INSERT INTO journal
                  (call_id, turn, arguments_sha256, result, attachments, written_bytes, recorded_at, delivery)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT (call_id) DO UPDATE SET turn = ?2, arguments_sha256 = ?3, result = ?4,
+                 attachments = ?5, written_bytes = ?6, recorded_at = ?7, delivery = ?8",
                 params![
                     call,
                     turn_of(call),
@@ -130,7 +133,8 @@ impl Store {
         let request = delivery.request.as_str();
         self.write_here(|tx| {
             tx.execute(
-                "INSERT OR IGNORE INTO delivery VALUES (?1, ?2, ?3, ?4)",
+                "INSERT INTO delivery (call_id, request, files, delivered_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT DO NOTHING",
                 params![call, request, json!(delivery.attachments).to_string(), now_ms()],
             )?;
             outgoing::hold(tx, request, &delivery.attachments)
@@ -149,7 +153,7 @@ impl Store {
         let request = request.clone();
         self.write(move |tx| {
             let lists = "SELECT files FROM delivery WHERE request = ?1 ORDER BY rowid";
-            let lists = tx.query_rows(lists, [request.as_str()], |row| row.get::<_, String>(0))?;
+            let lists = tx.query_rows(lists, [request.as_str()], |row| row.get::<String>(0))?;
             let mut files = Vec::new();
             for list in lists {
                 let unreadable = |_| StoreError::Corrupt(format!("files for {request} that are not JSON"));

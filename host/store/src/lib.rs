@@ -1,9 +1,10 @@
 //! The durable memory of the channels: what came in, which turn answers it, what is still to be
 //! sent.
 //!
-//! [`Store`] is one SQLite file with one writer. What a method reports as done outlasts the program;
-//! what goes out, or is confirmed, is on the disk before (`commit`). It holds raw updates and opaque
-//! targets: it knows no channel's wire format, decides nothing and sends nothing.
+//! [`Store`] is one SQLite file with one writer, or a schema of PostgreSQL. What a method reports as
+//! done outlasts the program; what goes out, or is confirmed, is on the disk before (`commit`). It
+//! holds raw updates and opaque targets: it knows no channel's wire format, decides nothing and
+//! sends nothing.
 //!
 //! ```text
 //! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, its reply stored ─► parts sent
@@ -13,13 +14,16 @@ mod approvals;
 mod attempts;
 pub mod blocking;
 mod commit;
+mod copy;
 mod history;
 mod inbox;
 mod journal;
+mod location;
 mod moves;
 mod outgoing;
 pub mod people;
 mod placeholder;
+mod postgres;
 mod presence;
 mod recent;
 mod replies;
@@ -28,11 +32,14 @@ mod retry;
 mod rows;
 mod runs;
 mod schema;
+mod sqlite;
 mod steering;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod tx;
 mod usage;
+mod value;
 mod view;
 mod voices;
 mod waiting;
@@ -43,7 +50,11 @@ pub use approvals::{
 pub use attempts::AttemptRow;
 pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
+pub use location::StoreLocation;
 pub use moves::MOVES_MAX;
+pub use postgres::{
+    CONFLICTS_MAX, CONNECTIONS_MAX, DEFAULT_SCHEMA, LEASE_MS, PostgresConfig, PostgresConfigError,
+};
 pub use presence::{ChannelNoted, Health, LastError, Presence, PresenceNote, Reloaded, Reloads, read_note};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
@@ -64,11 +75,14 @@ pub use view::{
 };
 pub use voices::SPOKEN_TO_MAX;
 
-use commit::WriteAheadLog;
-use rusqlite::Connection;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Weak};
+use postgres::{Postgres, lease};
+use sqlite::Sqlite;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio_util::sync::CancellationToken;
+use tx::Tx;
+use value::params;
 
 /// The file's name within the state directory.
 pub const FILE_NAME: &str = "cofferdam.db";
@@ -80,7 +94,8 @@ pub const FILE_NAME: &str = "cofferdam.db";
 /// A crash of the program costs nothing that was reported. A loss of power may cost what rides: the
 /// latest of it, never what came before something that is there. A method whose work rides says so;
 /// that work is settled before anybody outside sees an effect of it. Everything else is settled
-/// when it is reported. Methods fail with [`StoreError`], and then have changed nothing.
+/// when it is reported. Methods fail with [`StoreError`], and then have changed nothing, but for
+/// [`StoreError::Unknown`].
 #[derive(Clone)]
 pub struct Store {
     database: Arc<Database>,
@@ -91,8 +106,14 @@ pub struct Store {
 pub struct WeakStore(Weak<Database>);
 
 struct Database {
-    connection: Mutex<Connection>,
-    log: WriteAheadLog,
+    engine: Engine,
+    taken_over: CancellationToken,
+}
+
+/// What differs: where a transaction runs.
+enum Engine {
+    Sqlite(Sqlite),
+    Postgres(Postgres),
 }
 
 /// Why the store cannot do what was asked.
@@ -125,20 +146,113 @@ pub enum StoreError {
     /// The disk failed, and what it may have lost could not be written once more.
     #[error("the disk failed to take the database in, and it cannot be written once more now")]
     Unsettled,
+    /// There is no connection to be had.
+    #[error(
+        "PostgreSQL at {server} cannot be reached: {why}; check that it runs and lets this program in, and the URL of [store]"
+    )]
+    Unreachable {
+        /// Host, port and database.
+        server: String,
+        /// What the system or the server says.
+        why: String,
+    },
+    /// The connection went before the commit: nothing has changed.
+    #[error(
+        "the connection to PostgreSQL at {server} was lost: {why}; nothing was changed, and the next attempt connects anew"
+    )]
+    Lost {
+        /// Host, port and database.
+        server: String,
+        /// What became of it.
+        why: String,
+    },
+    /// The connection went while the server committed.
+    #[error(
+        "the connection to PostgreSQL at {server} was lost while a change was committed: {why}; whether it was kept is not known, so look before it is made again"
+    )]
+    Unknown {
+        /// Host, port and database.
+        server: String,
+        /// What became of it.
+        why: String,
+    },
+    /// A server that would not do.
+    #[error("PostgreSQL at {server} cannot hold the store: {why}")]
+    Unsuitable {
+        /// Host, port and database.
+        server: String,
+        /// What it lacks.
+        why: String,
+    },
+    /// What is to be filled holds something.
+    #[error(
+        "the store that is to be filled has rows in {0} already; name one that is empty, and keep what this one holds"
+    )]
+    NotEmpty(&'static str),
+    /// Another `serve` says that it is there.
+    #[error(
+        "another serve uses the store in PostgreSQL at {server}: {who}; stop it first, or name another schema in [store]"
+    )]
+    Served {
+        /// Host, port and database.
+        server: String,
+        /// The process.
+        who: String,
+    },
+    /// Another `serve` has begun while this one was silent.
+    #[error(
+        "another serve has taken the store over while this one was silent; this one writes nothing any more, so stop one of them"
+    )]
+    TakenOver,
     /// The program is going down.
     #[error("the database work was cut off by the shutdown")]
     Stopped,
 }
 
 impl Store {
-    /// Opens the database of a state directory, making both where they are missing; the file is
-    /// readable by its owner alone.
+    /// Opens the database at a place: a state directory, which is made where it is missing (the file
+    /// is readable by its owner alone), or PostgreSQL. Tables are made where there are none, and
+    /// brought to the version that this program knows.
     ///
     /// # Errors
-    /// [`StoreError`]; a file of a newer version stays untouched.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        let connection = schema::open_file(&dir.join(FILE_NAME))?;
-        Ok(Self::from_parts(connection, WriteAheadLog::open(dir)?))
+    /// [`StoreError`]; a database of a newer version stays untouched.
+    pub fn open(at: impl Into<StoreLocation>) -> Result<Self, StoreError> {
+        Ok(Self::new(match at.into() {
+            StoreLocation::Sqlite(dir) => Engine::Sqlite(Sqlite::open(&dir)?),
+            StoreLocation::Postgres(config) => Engine::Postgres(Postgres::open(&config)?),
+        }))
+    }
+
+    /// [`Store::open`] for the one `serve` of a database. Who serves from another machine is waited
+    /// for as long as it may have died; the lock of the state directory tells of those on this one.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::Served`] where another one says that it is there; [`Store::open`].
+    pub fn open_to_serve(at: impl Into<StoreLocation>) -> Result<Self, StoreError> {
+        let store = Self::open(at)?;
+        if let Engine::Postgres(postgres) = &store.database.engine {
+            postgres.take_lease()?;
+            lease::keep(&store)?;
+        }
+        Ok(store)
+    }
+
+    /// Ends once another `serve` has taken the database over; never before, and not in SQLite.
+    pub async fn taken_over(&self) {
+        self.database.taken_over.cancelled().await;
+    }
+
+    /// Lets another one serve at once. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::TakenOver`] where another one serves already; any other means that it waits a
+    /// moment.
+    pub fn end_serving(&self) -> Result<(), StoreError> {
+        match &self.database.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(postgres) => postgres.end_lease(),
+        }
     }
 
     /// Keeps everything in memory, until the last handle goes.
@@ -146,20 +260,21 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where there is no room.
     pub fn in_memory() -> Result<Self, StoreError> {
-        let connection = schema::prepare(Connection::open_in_memory()?)?;
-        Ok(Self::from_parts(connection, WriteAheadLog::absent()))
+        Ok(Self::new(Engine::Sqlite(Sqlite::in_memory()?)))
     }
 
-    /// The same store, with `refuses` asked before each commit: one that it refuses fails and
-    /// changes nothing. Tests end a program there.
+    fn new(engine: Engine) -> Self {
+        Self { database: Arc::new(Database { engine, taken_over: CancellationToken::new() }) }
+    }
+
+    /// The same store, with `refuses` asked before each commit of SQLite: one that it refuses fails
+    /// and changes nothing. Tests end a program there.
     #[must_use]
     pub fn with_refusals(self, refuses: impl FnMut() -> bool + Send + 'static) -> Self {
-        self.connection().commit_hook(Some(refuses));
+        if let Engine::Sqlite(sqlite) = &self.database.engine {
+            sqlite.connection().commit_hook(Some(refuses));
+        }
         self
-    }
-
-    fn from_parts(connection: Connection, log: WriteAheadLog) -> Self {
-        Self { database: Arc::new(Database { connection: Mutex::new(connection), log }) }
     }
 
     /// A handle that keeps the database open no longer than others do.
@@ -181,7 +296,22 @@ impl Store {
 
     /// Whether it can be written now: writes what it holds already. Blocks.
     pub fn check(&self) -> Result<(), StoreError> {
-        self.write_here(|tx| tx.execute(&format!("PRAGMA user_version = {}", schema::VERSION), []).map(drop))
+        self.write_here(|tx| match tx {
+            Tx::Sqlite(_) => {
+                tx.execute(&format!("PRAGMA user_version = {}", schema::VERSION), params![]).map(drop)
+            }
+            Tx::Postgres(_) => tx.execute("UPDATE schema_version SET version = version", params![]).map(drop),
+        })
+    }
+}
+
+#[cfg(test)]
+impl Database {
+    fn sqlite(&self) -> &Sqlite {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite,
+            Engine::Postgres(_) => panic!("a test of SQLite with another engine"),
+        }
     }
 }
 

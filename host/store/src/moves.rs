@@ -1,8 +1,8 @@
 //! Conversations that go on elsewhere, such as a group that became a supergroup: where each was,
 //! and where it is.
 
+use super::value::params;
 use super::{Store, StoreError, now_ms};
-use rusqlite::params;
 
 /// Moves that are remembered, the latest.
 pub const MOVES_MAX: u32 = 10_000;
@@ -14,12 +14,13 @@ impl Store {
         let channel = channel.to_owned();
         self.write(move |tx| {
             tx.execute(
-                "INSERT OR REPLACE INTO moved (channel, place, goes_on, noted_at) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT INTO moved (channel, place, goes_on, noted_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (channel, place) DO UPDATE SET goes_on = ?3, noted_at = ?4",
                 params![channel, place, goes_on, now_ms()],
             )?;
             tx.execute(
                 "DELETE FROM moved WHERE rowid IN
-                 (SELECT rowid FROM moved ORDER BY noted_at DESC, rowid DESC LIMIT -1 OFFSET ?1)",
+                 (SELECT rowid FROM moved ORDER BY noted_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
                 [MOVES_MAX],
             )?;
             Ok(())
@@ -33,7 +34,7 @@ impl Store {
         self.write(move |tx| {
             tx.query_rows(
                 "SELECT place, goes_on FROM moved WHERE channel = ?1 ORDER BY noted_at, rowid",
-                [channel],
+                [&channel],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
         })

@@ -1,10 +1,10 @@
 //! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database;
 //! nobody removes one that is listed here.
 
-use super::commit::Tx;
+use super::tx::Tx;
+use super::value::params;
 use super::{BlobHolder, Store, StoreError};
 use cofferdam_core::message::OutgoingAttachment;
-use rusqlite::params;
 use std::collections::BTreeSet;
 
 /// Who still needs the blobs of replies.
@@ -12,7 +12,7 @@ impl Store {
     /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
     pub fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
         let found =
-            self.write_here(|tx| tx.query_rows("SELECT sha256 FROM outgoing", [], |row| row.get(0)))?;
+            self.write_here(|tx| tx.query_rows("SELECT sha256 FROM outgoing", params![], |row| row.get(0)))?;
         // Blobs go for good, so what says that nobody needs them has to stay.
         self.settle_here()?;
         Ok(found.into_iter().collect())
@@ -51,14 +51,14 @@ pub(super) fn prune(tx: &Tx<'_>) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM outgoing WHERE turn LIKE 'retry:%'
          AND NOT EXISTS (SELECT 1 FROM line WHERE session = substr(outgoing.turn, 7))",
-        [],
+        params![],
     )?;
     Ok(())
 }
 
 /// Notes that a turn needs these.
 pub(super) fn hold(tx: &Tx<'_>, turn: &str, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
-    let insert = "INSERT OR IGNORE INTO outgoing (turn, sha256) VALUES (?1, ?2)";
+    let insert = "INSERT INTO outgoing (turn, sha256) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
     for file in files {
         tx.execute(insert, params![turn, file.sha256])?;
     }

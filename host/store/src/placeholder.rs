@@ -1,10 +1,10 @@
 //! The one message that may stand for an answer while its turn runs. It is written down before it
 //! is sent, so that a turn that runs again after a crash finds it and never sends a second one.
 
-use super::commit::Tx;
+use super::tx::Tx;
+use super::value::params;
 use super::{Placeholder, Store, StoreError};
 use cofferdam_core::id::TurnId;
-use rusqlite::params;
 
 /// The messages that stand for answers of turns that run.
 impl Store {
@@ -25,7 +25,7 @@ impl Store {
     pub async fn mark_placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
-            tx.execute("INSERT OR IGNORE INTO placeholder (turn) VALUES (?1)", [&turn])?;
+            tx.execute("INSERT INTO placeholder (turn) VALUES (?1) ON CONFLICT DO NOTHING", [&turn])?;
             Ok(())
         })
         .await

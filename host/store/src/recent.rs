@@ -3,9 +3,9 @@
 //! the message ends, so a later turn of the same conversation finds what came before it and nothing
 //! that came after.
 
-use super::commit::Tx;
+use super::tx::Tx;
+use super::value::params;
 use super::{NewRecent, RecentFiles, Store, StoreError};
-use rusqlite::params;
 
 /// Conversations whose last files are remembered, the latest; and none longer than
 /// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).
@@ -42,8 +42,9 @@ pub(super) fn note(
     now: i64,
 ) -> Result<(), StoreError> {
     tx.execute(
-        "INSERT OR REPLACE INTO recent (channel, conversation, sender, album, files, noted_at, turn)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO recent (channel, conversation, sender, album, files, noted_at, turn)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (channel, conversation, sender)
+         DO UPDATE SET album = ?4, files = ?5, noted_at = ?6, turn = ?7",
         params![channel, new.conversation, new.sender, new.recent.album, new.recent.files, now, turn],
     )?;
     Ok(())
@@ -68,7 +69,7 @@ pub(super) fn note_first(
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.execute("DELETE FROM recent WHERE noted_at < ?1", [before])?;
     tx.execute(
-        "DELETE FROM recent WHERE rowid IN (SELECT rowid FROM recent ORDER BY noted_at DESC LIMIT -1 OFFSET ?1)",
+        "DELETE FROM recent WHERE rowid IN (SELECT rowid FROM recent ORDER BY noted_at DESC LIMIT 9223372036854775807 OFFSET ?1)",
         [RECENT_ROWS_MAX],
     )?;
     Ok(())

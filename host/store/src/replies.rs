@@ -1,13 +1,13 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
-use super::commit::Tx;
+use super::tx::Tx;
+use super::value::params;
 use super::{
     NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Store, StoreError, StoredReply, inbox, now_ms,
     outgoing, placeholder, recent,
 };
 use crate::streams::note_place;
 use cofferdam_core::id::TurnId;
-use rusqlite::params;
 
 /// Replies between the end of a turn and the platform's acknowledgement of their last part.
 impl Store {
@@ -51,7 +51,7 @@ impl Store {
                 recent::note_first(tx, (&channel, turn.as_str()), files, now)?;
             }
             placeholder::forget(tx, turn.as_str())?;
-            insert_reply(tx, &channel, &turn, reply, now)?;
+            insert_reply(tx, &channel, &turn, &reply, now)?;
             self::reply(tx, &turn)
         })
         .await
@@ -66,18 +66,18 @@ impl Store {
     ) -> Result<Option<StoredReply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let NewTelling { turn, reply, files, place } = telling;
+            let NewTelling { turn, reply, files, place } = &telling;
             let known = "SELECT 1 FROM reply WHERE turn = ?1";
             if tx.exists(known, [turn.as_str()])? {
                 return Ok(None);
             }
             let now = now_ms();
-            if let Some(place) = &place {
+            if let Some(place) = place {
                 note_place(tx, &channel, place, now)?;
             }
-            outgoing::hold(tx, turn.as_str(), &files)?;
-            insert_reply(tx, &channel, &turn, reply, now)?;
-            self::reply(tx, &turn).map(Some)
+            outgoing::hold(tx, turn.as_str(), files)?;
+            insert_reply(tx, &channel, turn, reply, now)?;
+            self::reply(tx, turn).map(Some)
         })
         .await
     }
@@ -89,8 +89,8 @@ impl Store {
         self.write(move |tx| {
             let turns = tx.query_rows(
                 "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL ORDER BY seq",
-                [channel],
-                |row| row.get::<_, String>(0),
+                [&channel],
+                |row| row.get::<String>(0),
             )?;
             turns.into_iter().map(|turn| self::reply(tx, &TurnId::new(turn))).collect()
         })
@@ -116,9 +116,7 @@ impl Store {
         self.write(move |tx| {
             let last: u32 =
                 tx.query_row("SELECT max(n) FROM part WHERE turn = ?1", [&turn], |row| row.get(0))?;
-            let numbered =
-                (last + 1..).zip(instead).map(|(n, NewPart { kind, body })| ReplyPart { n, kind, body });
-            let added: Vec<_> = numbered.collect();
+            let added: Vec<_> = (last + 1..).zip(&instead).map(|(n, part)| numbered(n, part)).collect();
             insert_parts(tx, &turn, &added)?;
             settle(tx, &turn, n, ("failed", &reason))?;
             Ok(added)
@@ -155,14 +153,14 @@ pub(super) fn insert_reply(
     tx: &Tx<'_>,
     channel: &str,
     turn: &TurnId,
-    reply: NewReply,
+    reply: &NewReply,
     now: i64,
 ) -> Result<(), StoreError> {
     // Without parts there is nothing to wait for.
     let finished = reply.parts.is_empty().then_some(now);
     let inserted = tx.execute(
-        "INSERT OR IGNORE INTO reply (turn, channel, target, created_at, finished_at)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO reply (turn, channel, target, created_at, finished_at)
+             VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
         params![turn.as_str(), channel, reply.target, now, finished],
     )?;
     if inserted == 0 {
@@ -171,8 +169,12 @@ pub(super) fn insert_reply(
     if finished.is_some() {
         outgoing::forget(tx, turn.as_str())?;
     }
-    let numbered = (0..).zip(reply.parts).map(|(n, NewPart { kind, body })| ReplyPart { n, kind, body });
-    insert_parts(tx, turn.as_str(), &numbered.collect::<Vec<_>>())
+    let parts = (0..).zip(&reply.parts).map(|(n, part)| numbered(n, part));
+    insert_parts(tx, turn.as_str(), &parts.collect::<Vec<_>>())
+}
+
+fn numbered(n: u32, NewPart { kind, body }: &NewPart) -> ReplyPart {
+    ReplyPart { n, kind: *kind, body: body.clone() }
 }
 
 /// A stored reply and what is left of it.

@@ -2,9 +2,9 @@
 //! a turn or for its reply to be sent is never touched, nor is what an open turn has behind it: it
 //! runs again at the next start, however late that is, and must not do again what it has done.
 
-use super::commit::Tx;
+use super::tx::Tx;
+use super::value::params;
 use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, runs, usage};
-use rusqlite::params;
 use std::collections::BTreeSet;
 use std::time::Duration;
 

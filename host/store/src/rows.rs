@@ -1,9 +1,9 @@
 //! What goes into the store and comes out of it, as types.
 
+use super::value::{FromValue, SqlValue, ToValue};
 use super::{ReplyPlace, StoreError};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 /// An update as a channel received it.
 #[derive(Clone, Debug)]
@@ -304,18 +304,16 @@ impl PartKind {
     }
 }
 
-impl ToSql for PartKind {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.as_str().into())
+impl ToValue for PartKind {
+    fn to_value(&self) -> SqlValue<'_> {
+        SqlValue::Text(self.as_str())
     }
 }
 
-impl FromSql for PartKind {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let text = value.as_str()?;
+impl FromValue for PartKind {
+    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+        let text = String::from_value(value)?;
         let known = Self::ALL.iter().find(|(_, name)| *name == text).map(|(kind, _)| *kind);
-        known.ok_or_else(|| {
-            FromSqlError::Other(Box::new(StoreError::Corrupt(format!("a part of kind {text:?}"))))
-        })
+        known.ok_or_else(|| StoreError::Corrupt(format!("a part of kind {text:?}")))
     }
 }

@@ -12,16 +12,16 @@ mod resolve;
 mod state;
 mod turns;
 
-use super::commit::Tx;
+use super::tx::Tx;
 use kept::load_run;
 pub use people::{NewMessage, NewWait, SendState, WaitState, plain_letters};
 pub(super) use resolve::resolve;
 pub use state::{RunOwner, RunState, TaskState};
 pub use turns::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 
+use super::value::params;
 use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::Caller;
-use rusqlite::params;
 
 /// Runs that a listing has, the latest first.
 pub const RUNS_LISTED_MAX: u32 = 200;
@@ -151,7 +151,7 @@ impl Store {
                 [RUNS_LISTED_MAX],
                 |row| {
                     let texts: [String; 4] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
-                    Ok((texts, row.get::<_, bool>(4)?))
+                    Ok((texts, row.get::<bool>(4)?))
                 },
             )?;
             let listed = listed.into_iter().map(|([run, workflow, state, owner], waits)| {
@@ -240,7 +240,7 @@ impl Store {
     pub async fn end_noted(&self, run: &str) -> Result<(), StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
-            tx.execute("UPDATE run SET unnoted = 0 WHERE run = ?1", [run])?;
+            tx.execute("UPDATE run SET unnoted = 0 WHERE run = ?1", [&run])?;
             Ok(())
         })
         .await
@@ -277,7 +277,8 @@ impl Store {
 
 /// Keeps a run, unless so many are open.
 fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreError> {
-    let open: u32 = tx.query_row("SELECT count(*) FROM run WHERE state = 'running'", [], |row| row.get(0))?;
+    let open: u32 =
+        tx.query_row("SELECT count(*) FROM run WHERE state = 'running'", params![], |row| row.get(0))?;
     if open >= open_max {
         return Ok(false);
     }

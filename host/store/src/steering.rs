@@ -2,14 +2,14 @@
 //! turn takes it up, with the line that says so, or a turn of its own answers it when its place in
 //! the order has come.
 
-use super::commit::Tx;
 use super::inbox::update;
+use super::tx::Tx;
+use super::value::params;
 use super::{
     Headers, QueueMode, SteerUpdate, Store, StoreError, TakeUpRequest, TakeUpResult, Update, WhoseTurn,
     history, now_ms, recent,
 };
 use cofferdam_core::id::TurnId;
-use rusqlite::params;
 
 /// Updates that wait to be said to one turn and are looked at; the others are answered after it.
 pub(super) const LOOKED_AT_MAX: u32 = 64;
@@ -69,7 +69,7 @@ impl Store {
                 "SELECT update_id, raw, joined FROM inbox
                  WHERE turn = ?1 AND channel = ?2 AND joined IS NOT NULL ORDER BY joined, seq",
                 params![turn.as_str(), channel],
-                |row| Ok((row.get::<_, i64>(2)?, update(row)?)),
+                |row| Ok((row.get::<i64>(2)?, update(row)?)),
             )?;
             let messages = updates.chunk_by(|(one, _), (next, _)| one == next);
             Ok(messages.map(|parts| parts.iter().map(|(_, part)| part.clone()).collect()).collect())
@@ -97,7 +97,7 @@ pub(super) fn address(tx: &Tx<'_>, seq: i64, headers: &Headers) -> Result<(), St
                  AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = at.request AND done_at IS NULL)
                  ORDER BY seq LIMIT 1",
                 params![session.as_str(), seq],
-                |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)),
+                |row| Ok((row.get::<i64>(0)?, row.get(1)?)),
             )?
             .filter(|(_, at): &(i64, Option<String>)| at.as_ref() == Some(sender))
             .map(|(seq, _)| seq),

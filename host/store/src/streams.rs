@@ -1,10 +1,10 @@
 //! How far a channel has read a stream of events that goes on after a break, and where people were
 //! answered: what was said there while nobody listened is asked for again.
 
-use super::commit::Tx;
 use super::inbox::persist;
+use super::tx::Tx;
+use super::value::params;
 use super::{NewUpdate, PersistResult, Store, StoreError, now_ms};
-use rusqlite::params;
 
 /// Places of a channel that are remembered, the latest.
 pub const PLACES_MAX: u32 = 1000;
@@ -53,10 +53,10 @@ impl Store {
         let channel = channel.to_owned();
         self.commit_along(move |tx| {
             let now = now_ms();
-            let persisted = persist(tx, &channel, updates, now)?;
+            let persisted = persist(tx, &channel, &updates, now)?;
             set_position(tx, &channel, &position)?;
-            for place in places {
-                note_place(tx, &channel, &place, now)?;
+            for place in &places {
+                note_place(tx, &channel, place, now)?;
             }
             Ok(persisted)
         })
@@ -69,7 +69,7 @@ impl Store {
         self.write(move |tx| {
             let found = tx.query_optional(
                 "SELECT session, address, number, behind FROM stream WHERE channel = ?1",
-                [channel],
+                [&channel],
                 |row| {
                     let position =
                         StreamPosition { session: row.get(0)?, address: row.get(1)?, number: row.get(2)? };
@@ -86,8 +86,8 @@ impl Store {
         let channel = channel.to_owned();
         self.write(move |tx| {
             tx.execute(
-                "INSERT OR REPLACE INTO stream (channel, session, address, number, behind)
-                 VALUES (?1, ?2, ?3, ?4, 1)",
+                "INSERT INTO stream (channel, session, address, number, behind) VALUES (?1, ?2, ?3, ?4, 1)
+                 ON CONFLICT (channel) DO UPDATE SET session = ?2, address = ?3, number = ?4, behind = 1",
                 params![channel, position.session, position.address, position.number],
             )?;
             Ok(())
@@ -108,7 +108,7 @@ impl Store {
         self.write(move |tx| {
             tx.query_rows(
                 "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC",
-                [channel],
+                [&channel],
                 |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }),
             )
         })
@@ -130,8 +130,8 @@ impl Store {
             )?;
             // Another stream has begun meanwhile: it asks for all of it again.
             if this == 1 {
-                for place in places {
-                    note_place(tx, &channel, &place, now_ms())?;
+                for place in &places {
+                    note_place(tx, &channel, place, now_ms())?;
                 }
             }
             Ok(())
@@ -152,13 +152,14 @@ fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result
 pub(crate) fn note_place(tx: &Tx<'_>, channel: &str, place: &ReplyPlace, now: i64) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = iif(
-             EXISTS (SELECT 1 FROM stream WHERE channel = ?1 AND behind = 1), last, max(last, ?3))",
+         ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = CASE
+             WHEN place.last >= ?3 OR EXISTS (SELECT 1 FROM stream WHERE channel = ?1 AND behind = 1)
+             THEN place.last ELSE ?3 END",
         params![channel, place.place, place.last, now],
     )?;
     tx.execute(
         "DELETE FROM place WHERE channel = ?1 AND rowid IN
-         (SELECT rowid FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC LIMIT -1 OFFSET ?2)",
+         (SELECT rowid FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?2)",
         params![channel, PLACES_MAX],
     )?;
     Ok(())

@@ -3,10 +3,10 @@
 //! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the
 //! same transaction: what runs again after a crash is charged once.
 
-use super::commit::Tx;
+use super::tx::Tx;
+use super::value::params;
 use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
-use rusqlite::params;
 
 pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -67,10 +67,10 @@ fn charge(tx: &Tx<'_>, caller: &Caller, tokens: i64, bytes: i64) -> Result<(), S
         return Ok(());
     }
     tx.execute(
-        "INSERT INTO usage (day, channel, sender, tokens, written_bytes) VALUES (?1, ?2, ?3, ?4, max(?5, 0))
-         ON CONFLICT (day, channel, sender) DO UPDATE
-         SET tokens = tokens + ?4, written_bytes = max(written_bytes + ?5, 0)",
-        params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, bytes],
+        "INSERT INTO usage (day, channel, sender, tokens, written_bytes) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (day, channel, sender) DO UPDATE SET tokens = usage.tokens + ?4, written_bytes =
+         CASE WHEN usage.written_bytes + ?6 < 0 THEN 0 ELSE usage.written_bytes + ?6 END",
+        params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, bytes.max(0), bytes],
     )?;
     Ok(())
 }

@@ -1,7 +1,11 @@
 //! The database for those who only look: opened for reading, also beside a `serve` that writes, and
 //! never made.
 
+use super::location::StoreLocation;
+use super::postgres::{self, Postgres};
+use super::tx::Tx;
 use super::usage::DAY_MS;
+use super::value::params;
 use super::{FILE_NAME, StoreError, now_ms, schema};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
@@ -29,8 +33,13 @@ pub struct OpenRequestRow {
 
 /// The database as it is.
 pub struct DatabaseView {
-    connection: Connection,
+    engine: ViewedEngine,
     version: i64,
+}
+
+enum ViewedEngine {
+    Sqlite(Connection),
+    Postgres(Postgres),
 }
 
 /// What waits, by number.
@@ -67,23 +76,31 @@ impl DatabaseView {
     /// # Errors
     /// [`StoreError`].
     pub fn load_beginning(&self, run: &str) -> Result<Option<String>, StoreError> {
-        use rusqlite::OptionalExtension;
         match self.version {
             schema::VERSION => {}
             // Of a release that kept no runs.
             older if older < schema::VERSION => return Ok(None),
             found => return Err(StoreError::Newer { found, known: schema::VERSION }),
         }
-        let found =
-            self.connection.query_row("SELECT began_with FROM run WHERE run = ?1", [run], |row| row.get(0));
-        Ok(found.optional()?)
+        let began_with = "SELECT began_with FROM run WHERE run = ?1";
+        self.read(|tx| tx.query_optional(began_with, [run], |row| row.get(0)))
     }
 
-    /// The database of a state directory; none where there is no file.
+    /// The database at a place; none where there is no file, or there are no tables.
     ///
     /// # Errors
     /// [`StoreError`], also for a file that is no database.
-    pub fn open(dir: &Path) -> Result<Option<Self>, StoreError> {
+    pub fn open(at: impl Into<StoreLocation>) -> Result<Option<Self>, StoreError> {
+        match at.into() {
+            StoreLocation::Sqlite(dir) => Self::open_file(&dir),
+            StoreLocation::Postgres(config) => {
+                let looked = Postgres::look(&config)?;
+                Ok(looked.map(|(engine, version)| Self { engine: ViewedEngine::Postgres(engine), version }))
+            }
+        }
+    }
+
+    fn open_file(dir: &Path) -> Result<Option<Self>, StoreError> {
         let file = dir.join(FILE_NAME);
         if !file.try_exists().map_err(|source| StoreError::Open { path: file.clone(), source })? {
             return Ok(None);
@@ -91,7 +108,7 @@ impl DatabaseView {
         let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.busy_timeout(Duration::from_secs(1))?;
         let version = schema::version(&connection)?;
-        Ok(Some(Self { connection, version }))
+        Ok(Some(Self { engine: ViewedEngine::Sqlite(connection), version }))
     }
 
     /// Looks whether [`Store::open`](super::Store::open) would succeed. Where there is no file, its
@@ -99,34 +116,61 @@ impl DatabaseView {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn check_open(dir: &Path) -> Result<(), StoreError> {
-        let path = dir.join(FILE_NAME);
-        let Some(look) = Self::open(dir)? else { return Ok(()) };
+    pub fn check_open(at: impl Into<StoreLocation>) -> Result<(), StoreError> {
+        let at = at.into();
+        let Some(look) = Self::open(&at)? else { return Ok(()) };
         let found = look.version();
         if found > schema::VERSION {
             return Err(StoreError::Newer { found, known: schema::VERSION });
         }
+        let StoreLocation::Sqlite(dir) = at else { return Ok(()) };
+        let path = dir.join(FILE_NAME);
         let writable = File::options().write(true).open(&path);
         writable.map(drop).map_err(|source| StoreError::Open { path, source })
     }
 
-    /// The version of the file.
+    /// Runs queries in one transaction, which changes nothing.
+    fn read<T>(&self, work: impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        match &self.engine {
+            ViewedEngine::Sqlite(connection) => work(&Tx::Sqlite(connection.unchecked_transaction()?)),
+            ViewedEngine::Postgres(postgres) => postgres.run(&work),
+        }
+    }
+
+    /// The process that serves with this database, where the database itself knows: PostgreSQL.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn who_serves(&self) -> Result<Option<String>, StoreError> {
+        match &self.engine {
+            ViewedEngine::Sqlite(_) => Ok(None),
+            ViewedEngine::Postgres(_) => self.read(postgres::who_serves),
+        }
+    }
+
+    /// The version of the tables.
     pub fn version(&self) -> i64 {
         self.version
     }
 
-    /// The version that this program writes. An older file is brought to it by the next `serve`.
+    /// The version that this program writes. An older database is brought to it by the next program
+    /// that writes.
     pub fn version_known() -> i64 {
         schema::VERSION
     }
 
-    /// What SQLite finds wrong with the file, if anything.
+    /// What SQLite finds wrong with the file, if anything; PostgreSQL looks after its own.
     ///
     /// # Errors
     /// [`StoreError`] when it cannot be read at all.
     pub fn damage(&self) -> Result<Option<String>, StoreError> {
-        let said: String = self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        Ok((said != "ok").then_some(said))
+        match &self.engine {
+            ViewedEngine::Postgres(_) => Ok(None),
+            ViewedEngine::Sqlite(connection) => {
+                let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+                Ok((said != "ok").then_some(said))
+            }
+        }
     }
 
     /// What waits now.
@@ -134,24 +178,22 @@ impl DatabaseView {
     /// # Errors
     /// [`StoreError`], also for a file of another version.
     pub fn count_waiting(&self) -> Result<WaitingCounts, StoreError> {
-        let count = |sql: &str| -> Result<u64, StoreError> {
-            Ok(self
-                .connection
-                .query_row(sql, [], |row| row.get::<_, i64>(0))
-                .map(u64::try_from)?
-                .unwrap_or(0))
-        };
-        Ok(WaitingCounts {
-            messages: count("SELECT count(*) FROM inbox WHERE done_at IS NULL AND turn IS NULL")?,
-            turns: count(
-                "SELECT count(DISTINCT turn) FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL",
-            )?,
-            approvals: count(&format!(
-                "SELECT count(*) FROM approval WHERE state = 'asked' AND expires_at > {}",
-                now_ms()
-            ))?,
-            replies: count("SELECT count(*) FROM reply WHERE finished_at IS NULL")?,
-            parts: count("SELECT count(*) FROM part WHERE state = 'pending'")?,
+        self.read(|tx| {
+            let count = |sql: &str| -> Result<u64, StoreError> {
+                tx.query_row(sql, params![], |row| Ok(u64::try_from(row.get::<i64>(0)?).unwrap_or(0)))
+            };
+            Ok(WaitingCounts {
+                messages: count("SELECT count(*) FROM inbox WHERE done_at IS NULL AND turn IS NULL")?,
+                turns: count(
+                    "SELECT count(DISTINCT turn) FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL",
+                )?,
+                approvals: count(&format!(
+                    "SELECT count(*) FROM approval WHERE state = 'asked' AND expires_at > {}",
+                    now_ms()
+                ))?,
+                replies: count("SELECT count(*) FROM reply WHERE finished_at IS NULL")?,
+                parts: count("SELECT count(*) FROM part WHERE state = 'pending'")?,
+            })
         })
     }
 
@@ -163,18 +205,19 @@ impl DatabaseView {
     pub fn open_requests(&self) -> Result<Vec<OpenRequestRow>, StoreError> {
         // A message that is said to a turn that runs has that turn, too, and comes after the one
         // that began it.
-        let mut statement = self.connection.prepare(
-            "SELECT turn, session, channel, sender, min(seq) FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL
-             GROUP BY turn ORDER BY min(seq) LIMIT ?1",
-        )?;
-        let requests = statement.query_map([REQUESTS_LISTED_MAX], |row| {
-            let (channel, sender) = (row.get::<_, String>(2)?, row.get::<_, Option<String>>(3)?);
-            // Inboxes are by bot, `telegram-123`; people are the channel's.
-            let client = channel.split('-').next().unwrap_or_default().to_owned();
-            let by = sender.map(|sender| format!("{client}:{sender}"));
-            Ok(OpenRequestRow { request: row.get(0)?, session: row.get(1)?, client, by })
-        })?;
-        Ok(requests.collect::<Result<_, _>>()?)
+        let first = "SELECT turn, session, channel, sender FROM inbox AS message
+             WHERE done_at IS NULL AND turn IS NOT NULL AND NOT EXISTS (SELECT 1 FROM inbox AS earlier
+             WHERE earlier.turn = message.turn AND earlier.done_at IS NULL AND earlier.seq < message.seq)
+             ORDER BY seq LIMIT ?1";
+        self.read(|tx| {
+            tx.query_rows(first, [REQUESTS_LISTED_MAX], |row| {
+                let (channel, sender) = (row.get::<String>(2)?, row.get::<Option<String>>(3)?);
+                // Inboxes are by bot, `telegram-123`; people are the channel's.
+                let client = channel.split('-').next().unwrap_or_default().to_owned();
+                let by = sender.map(|sender| format!("{client}:{sender}"));
+                Ok(OpenRequestRow { request: row.get(0)?, session: row.get(1)?, client, by })
+            })
+        })
     }
 
     /// What each person has used today, a day of UTC: the most first, and at most
@@ -183,16 +226,15 @@ impl DatabaseView {
     /// # Errors
     /// [`StoreError`], also for a file of another version.
     pub fn usage_today(&self) -> Result<Vec<DayUsage>, StoreError> {
-        let mut statement = self.connection.prepare(
-            "SELECT channel, sender, tokens, written_bytes FROM usage WHERE day = ?1
-             ORDER BY tokens DESC, written_bytes DESC, channel, sender LIMIT ?2",
-        )?;
+        let most = "SELECT channel, sender, tokens, written_bytes FROM usage WHERE day = ?1
+             ORDER BY tokens DESC, written_bytes DESC, channel, sender LIMIT ?2";
         let count = |n: i64| u64::try_from(n).unwrap_or(0);
-        let people = statement.query_map([now_ms() / DAY_MS, i64::from(PEOPLE_LISTED_MAX)], |row| {
-            let (tokens, written_bytes) = (count(row.get(2)?), count(row.get(3)?));
-            Ok(DayUsage { channel: row.get(0)?, sender: row.get(1)?, tokens, written_bytes })
-        })?;
-        Ok(people.collect::<Result<_, _>>()?)
+        self.read(|tx| {
+            tx.query_rows(most, [now_ms() / DAY_MS, i64::from(PEOPLE_LISTED_MAX)], |row| {
+                let (tokens, written_bytes) = (count(row.get(2)?), count(row.get(3)?));
+                Ok(DayUsage { channel: row.get(0)?, sender: row.get(1)?, tokens, written_bytes })
+            })
+        })
     }
 
     /// When a message came last, in milliseconds since 1970 UTC.
@@ -200,6 +242,7 @@ impl DatabaseView {
     /// # Errors
     /// [`StoreError`].
     pub fn received_at(&self) -> Result<Option<i64>, StoreError> {
-        Ok(self.connection.query_row("SELECT max(received_at) FROM inbox", [], |row| row.get(0))?)
+        let last = "SELECT max(received_at) FROM inbox";
+        self.read(|tx| tx.query_row(last, params![], |row| row.get(0)))
     }
 }

@@ -1,9 +1,9 @@
 //! Voice: what was heard in the message of a turn, so that nobody is asked twice; and whose voice
 //! messages are answered by voice.
 
+use super::value::params;
 use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{SessionId, TurnId};
-use rusqlite::params;
 
 /// People in their sessions who are answered by voice, the latest; anyone who is forgotten asks
 /// again.
@@ -27,7 +27,7 @@ impl Store {
         self.write(move |tx| {
             tx.execute(
                 "UPDATE attempt SET transcript = ?2 WHERE turn = ?1 AND transcript IS NULL",
-                [turn, text],
+                [&turn, &text],
             )?;
             Ok(())
         })
@@ -39,7 +39,7 @@ impl Store {
         let key = [session.as_str().to_owned(), sender.to_owned()];
         self.commit_along(move |tx| {
             let found = "SELECT 1 FROM spoken_to WHERE session = ?1 AND sender = ?2";
-            tx.exists(found, key)
+            tx.exists(found, key.as_slice())
         })
         .await
     }
@@ -54,16 +54,17 @@ impl Store {
         let (session, sender) = (session.as_str().to_owned(), sender.to_owned());
         self.write(move |tx| {
             if !is_on {
-                tx.execute("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2", [session, sender])?;
+                tx.execute("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2", [&session, &sender])?;
                 return Ok(());
             }
             tx.execute(
-                "INSERT OR REPLACE INTO spoken_to (session, sender, since) VALUES (?1, ?2, ?3)",
+                "INSERT INTO spoken_to (session, sender, since) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (session, sender) DO UPDATE SET since = ?3",
                 params![session, sender, now_ms()],
             )?;
             tx.execute(
                 "DELETE FROM spoken_to WHERE rowid IN
-                 (SELECT rowid FROM spoken_to ORDER BY since DESC, rowid DESC LIMIT -1 OFFSET ?1)",
+                 (SELECT rowid FROM spoken_to ORDER BY since DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
                 [SPOKEN_TO_MAX],
             )?;
             Ok(())

@@ -1,9 +1,9 @@
 //! What waits for a turn, session by session: in which order it is to be worked on, and how much
 //! there is.
 
+use super::value::params;
 use super::{QueuedUpdate, Store, StoreError};
 use cofferdam_core::id::SessionId;
-use rusqlite::params;
 
 /// What waits for a turn, session by session.
 impl Store {
@@ -16,7 +16,7 @@ impl Store {
                  WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
                  GROUP BY session ORDER BY min(seq) LIMIT ?2",
                 params![channel, limit],
-                |row| row.get::<_, String>(0),
+                |row| row.get::<String>(0),
             )?;
             Ok(sessions.into_iter().map(SessionId::new).collect())
         })
@@ -34,7 +34,7 @@ impl Store {
         self.write(move |tx| {
             tx.query_rows(
                 "SELECT update_id, album FROM inbox
-                 WHERE session IS ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
+                 WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
                  ORDER BY seq LIMIT ?3",
                 params![channel, session_key(&session), limit],
                 |row| Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? }),
@@ -53,9 +53,10 @@ impl Store {
     ) -> Result<usize, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.write(move |tx| {
-            let statement = "SELECT count(DISTINCT coalesce(album, update_id)) FROM inbox
-                 WHERE session IS ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
-                 AND update_id IS NOT ?3";
+            let statement =
+                "SELECT count(DISTINCT coalesce('a' || album, CAST(update_id AS text))) FROM inbox
+                 WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
+                 AND update_id IS DISTINCT FROM ?3";
             let count: u32 =
                 tx.query_row(statement, params![channel, session_key(&session), besides], |row| row.get(0))?;
             Ok(usize::try_from(count).unwrap_or(usize::MAX))

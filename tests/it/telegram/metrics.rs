@@ -12,12 +12,12 @@ use support::llm::{Call, Dialect, LlmServer, Turn};
 use support::prometheus::Page;
 use support::telegram::{Fault, Hold, Incoming, Media};
 
-fn watched(home: Home) -> Home {
+pub(super) fn watched(home: Home) -> Home {
     home.config("[metrics]\nlisten = \"127.0.0.1:0\"\n")
 }
 
 /// Where the monitor answers, as the log says.
-async fn monitor(world: &World) -> anyhow::Result<SocketAddr> {
+pub(super) async fn monitor(world: &World) -> anyhow::Result<SocketAddr> {
     world.logs("/metrics and /healthz answer").await?;
     told_in(&world.log())
 }
@@ -60,7 +60,7 @@ pub(crate) fn numbers(address: SocketAddr) -> anyhow::Result<Page> {
 }
 
 /// Waits until the health says this.
-async fn until(address: SocketAddr, expected: &str) -> anyhow::Result<()> {
+pub(super) async fn until(address: SocketAddr, expected: &str) -> anyhow::Result<()> {
     let started = Instant::now();
     loop {
         let (status, body) = get(address, "/healthz")?;

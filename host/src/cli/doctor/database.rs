@@ -3,12 +3,23 @@
 
 use super::finding::{DoctorFinding, shell};
 use crate::config::Config;
-use cofferdam_store::{DatabaseView, FILE_NAME, StoreError, WaitingCounts};
+use cofferdam_store::{DatabaseView, FILE_NAME, StoreError, StoreLocation, WaitingCounts};
 use serde::Serialize;
 use std::fmt;
 
 #[derive(Serialize)]
 pub(super) struct Database {
+    /// `sqlite` or `postgres`.
+    engine: &'static str,
+    /// Host, port and database of PostgreSQL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    /// The schema there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<String>,
+    /// The process that serves with it, as PostgreSQL is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serves: Option<String>,
     /// None when it does not open.
     version: Option<i64>,
     /// What this program writes.
@@ -21,12 +32,32 @@ pub(super) struct Database {
 /// None when there is none yet.
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option<Database> {
     let known = DatabaseView::version_known();
-    let look = match DatabaseView::open(&config.state_dir) {
-        Ok(look) => look?,
+    let (engine, server, schema) = match &config.store.location {
+        StoreLocation::Sqlite(_) => ("sqlite", None, None),
+        StoreLocation::Postgres(at) => {
+            ("postgres", Some(at.server().to_owned()), Some(at.schema().to_owned()))
+        }
+    };
+    let of = |version, sound, waiting, serves| Database {
+        engine,
+        server: server.clone(),
+        schema: schema.clone(),
+        serves,
+        version,
+        known,
+        sound,
+        waiting,
+    };
+    let look = match DatabaseView::open(&config.store.location) {
+        Ok(look) => look,
         Err(error) => {
             findings.push(closed(config, &error));
-            return Some(Database { version: None, known, sound: false, waiting: None });
+            return Some(of(None, false, None, None));
         }
+    };
+    let Some(look) = look else {
+        // The first `serve` makes the tables.
+        return server.is_some().then(|| of(Some(0), true, None, None));
     };
     let version = look.version();
     if version > known {
@@ -36,7 +67,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
     let damage = look.damage().unwrap_or_else(|error| Some(error.to_string()));
     let (sound, waiting) = (damage.is_none(), look.count_waiting().ok().filter(|_| version == known));
     findings.extend(damage.map(|said| damaged(config, &said)));
-    Some(Database { version: Some(version), known, sound, waiting })
+    Some(of(Some(version), sound, waiting, look.who_serves().ok().flatten()))
 }
 
 fn closed(config: &Config, error: &StoreError) -> DoctorFinding {
@@ -44,6 +75,9 @@ fn closed(config: &Config, error: &StoreError) -> DoctorFinding {
         StoreError::Open { .. } => {
             let mend = format!("chown -R $(id -u) {}", shell(&config.state_dir));
             DoctorFinding::problem("database", error.to_string(), mend)
+        }
+        _ if matches!(config.store.location, StoreLocation::Postgres(_)) => {
+            DoctorFinding::problem("database", error.to_string(), "[store] url_env = \"DATABASE_URL\"")
         }
         _ => damaged(config, &error.to_string()),
     }
@@ -61,7 +95,13 @@ fn damaged(config: &Config, said: &str) -> DoctorFinding {
 
 impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(server), Some(schema)) = (&self.server, &self.schema) {
+            write!(f, "PostgreSQL at {server}, schema {schema}: ")?;
+        }
         let Some(version) = self.version else { return f.write_str("DOES NOT OPEN") };
+        if version == 0 && self.server.is_some() {
+            return f.write_str("reachable, without tables yet");
+        }
         write!(f, "version {version}, {}", if self.sound { "sound" } else { "DAMAGED" })?;
         match &self.waiting {
             Some(WaitingCounts { messages, turns, replies, approvals, .. }) => write!(
@@ -69,6 +109,7 @@ impl fmt::Display for Database {
                 "; {messages} messages wait, {turns} turns have begun, {replies} replies and {approvals} approvals are open"
             ),
             None => write!(f, "; this program writes version {}", self.known),
-        }
+        }?;
+        self.serves.as_ref().map_or(Ok(()), |who| write!(f, "; {who} serves"))
     }
 }

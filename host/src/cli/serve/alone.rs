@@ -41,7 +41,7 @@ pub(in crate::cli) fn say(
     let answering = llm::open(&llm::Config::default()).context("[provider]")?;
     let runtime = super::super::runtime()?;
     let gateway = Gateway::open(config, Role::Serve)?;
-    let store = Store::open(&config.state_dir).context("cannot open the database")?;
+    let store = Store::open_to_serve(&config.store.location).context("cannot open the database")?;
     let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
     let services = mute_services(config, &gateway, &store, (runner, Presence::new(&config.state_dir)));
     let people = ChannelPeople { runs: services.runs.clone(), channels: channels(config) };
@@ -63,6 +63,7 @@ pub(in crate::cli) fn say(
         stop.cancel();
         runs.close();
         speaking.await?;
+        super::end_serving(&store)?;
         Ok(match said {
             Ok(said) => AttachAnswer::Said(said),
             Err(error) => AttachAnswer::Refused { error },

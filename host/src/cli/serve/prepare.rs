@@ -129,7 +129,7 @@ pub(super) fn open_inside(
         .map_err(|error| FailedStep { step: PrepareStep::Groups, error })?;
     check_workflows(config, gateway.toolbox.registry(), catalog)
         .map_err(|error| FailedStep { step: PrepareStep::Workflows, error })?;
-    let opened = Store::open(&config.state_dir).context("cannot open the database");
+    let opened = Store::open_to_serve(&config.store.location).context("cannot open the database");
     opened.map_err(|error| FailedStep { step: PrepareStep::Database, error })
 }
 
@@ -152,6 +152,6 @@ pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Resu
         check_groups(config, registry).map_err(refused(PrepareStep::Groups))?;
         check_workflows(config, registry, &catalog).map_err(refused(PrepareStep::Workflows))?;
     }
-    let opened = DatabaseView::check_open(&config.state_dir).context("cannot open the database");
+    let opened = DatabaseView::check_open(&config.store.location).context("cannot open the database");
     opened.map_err(refused(PrepareStep::Database))
 }

@@ -7,10 +7,9 @@ use crate::cli::{Exit, Output, runtime};
 use crate::config::Config;
 use crate::gateway;
 use crate::workflows::{RunLock, end_of, trigger_of};
-use anyhow::Context as _;
 use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::text::{escape_deceptive_json, one_line};
-use cofferdam_store::{FILE_NAME, KeptRun, KeptTask, ListedRun, RunOwner, RunState, Store};
+use cofferdam_store::{DatabaseView, KeptRun, KeptTask, ListedRun, RunOwner, RunState, Store};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -38,11 +37,9 @@ pub(in crate::cli) struct Resumed {
 
 /// The store, where there is one.
 fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
-    let file = config.state_dir.join(FILE_NAME);
-    if !file.try_exists().with_context(|| file.display().to_string())? {
-        return Ok(None);
-    }
-    Ok(Some(Store::open(&config.state_dir)?))
+    // What is not there is not made by those who only ask.
+    let is_there = DatabaseView::open(&config.store.location)?.is_some();
+    Ok(if is_there { Some(Store::open(&config.store.location)?) } else { None })
 }
 
 pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {

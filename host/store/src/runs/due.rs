@@ -2,27 +2,27 @@
 //! look at runs that wait.
 
 use crate::StoreError;
-use crate::commit::Tx;
-use rusqlite::params;
+use crate::tx::Tx;
+use crate::value::params;
 
 /// The runs of `serve` that have something to do at ?1, or began ?2 milliseconds before it.
 pub(super) const TO_GO_ON: &str = "SELECT run FROM (
         SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND due_at <= ?1
         UNION
-        SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND began_at <= ?1 - ?2)
+        SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND began_at <= ?1 - ?2) AS due
     ORDER BY began_at, n";
 
 /// The waits of turns that may be over at ?1; a reply in several parts is settled after ?2
-/// milliseconds.
+/// milliseconds. SQLite goes from left to right over a cross join, and to a sorted sum by no index.
 pub(super) const WAITS: &str =
     "SELECT task.run, task.n, task.waits_for, coalesce(task.patience, 0), message.state,
             message.answer, message.files
-     FROM run INDEXED BY run_due JOIN run_task AS task ON task.run = run.run
-     JOIN run_message AS message ON message.run = task.run AND message.n = task.waits_of
-     WHERE run.state = 'running' AND run.owner = 'turn' AND run.due_at <= ?1 AND task.state = 'running'
+     FROM run CROSS JOIN run_task AS task CROSS JOIN run_message AS message
+     WHERE task.run = run.run AND message.run = task.run AND message.n = task.waits_of
+     AND run.state = 'running' AND run.owner = 'turn' AND run.due_at <= ?1 AND task.state = 'running'
      AND ((message.state = 'replied' AND (message.album IS NULL OR message.replied_at <= ?1 - ?2))
           OR (message.state <> 'replied' AND task.waits_until <= ?1))
-     ORDER BY run.began_at, task.n";
+     ORDER BY +run.began_at, task.n";
 
 /// Runs of turns in which nothing is waited for, whose turn has ended; and whether they have had
 /// their time, which ends ?1.
@@ -44,7 +44,7 @@ pub(super) const UNNOTED: &str = "SELECT run FROM run WHERE unnoted = 1 AND ende
 
 /// 0 where anything but the reply to a message that is out is waited for.
 const DUE: &str = "UPDATE run SET due_at = coalesce((
-        SELECT min(iif(message.state = 'open', task.waits_until, 0)) FROM run_task AS task
+        SELECT min(CASE WHEN message.state = 'open' THEN task.waits_until ELSE 0 END) FROM run_task AS task
         LEFT JOIN run_message AS message ON message.run = task.run AND message.n = task.waits_of
         WHERE task.run = run.run AND task.state = 'running' AND task.waits_until IS NOT NULL), 0)";
 

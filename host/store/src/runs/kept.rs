@@ -2,9 +2,8 @@
 
 use super::{AnswerTo, KeptRun, KeptTask, NewRun, RunOwner, RunState, TaskState, WaitsFor};
 use crate::StoreError;
-use crate::commit::Tx;
+use crate::tx::{Row, Tx};
 use cofferdam_core::id::Caller;
-use rusqlite::Row;
 
 /// The columns of a run before their words are read.
 type Columns = (NewRun, String, Option<String>, Option<String>, i64, Option<String>, bool);
@@ -12,7 +11,7 @@ type Columns = (NewRun, String, Option<String>, Option<String>, i64, Option<Stri
 type TaskColumns = (String, String, Option<String>, Option<String>, Option<(String, i64)>);
 
 pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
-    let read = |row: &Row<'_>| -> rusqlite::Result<Columns> {
+    let read = |row: &Row<'_>| -> Result<Columns, StoreError> {
         let by = Caller { channel: row.get(1)?, sender: row.get(2)? };
         let new = NewRun {
             run: run.to_owned(),
@@ -21,7 +20,7 @@ pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreE
             began_with: row.get(3)?,
             file_sha256: row.get(4)?,
             tasks: Vec::new(),
-            owner: RunOwner::read(&row.get::<_, String>(9)?),
+            owner: RunOwner::read(&row.get::<String>(9)?),
             answer_to: answer_to(row)?,
             answers: row.get(12)?,
         };
@@ -40,7 +39,7 @@ pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreE
     let of_run =
         "SELECT id, state, output, error, waits_for, waits_until FROM run_task WHERE run = ?1 ORDER BY n";
     let rows = tx.query_rows(of_run, [run], |row| {
-        let waits = row.get::<_, Option<String>>(4)?.zip(row.get::<_, Option<i64>>(5)?);
+        let waits = row.get::<Option<String>>(4)?.zip(row.get::<Option<i64>>(5)?);
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, waits))
     })?;
     let mut tasks = Vec::new();
@@ -56,7 +55,7 @@ pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreE
     Ok(Some(KeptRun { new, began_at, state, output, error, ended_by, is_unnoted, tasks }))
 }
 
-fn answer_to(row: &Row<'_>) -> rusqlite::Result<Option<AnswerTo>> {
+fn answer_to(row: &Row<'_>) -> Result<Option<AnswerTo>, StoreError> {
     let (channel, target): (Option<String>, Option<String>) = (row.get(10)?, row.get(11)?);
     Ok(channel.zip(target).map(|(channel, target)| AnswerTo { channel, target }))
 }

@@ -5,14 +5,14 @@
 //! exclude each other by the `WHERE` of one `UPDATE`: of several at once one counts.
 
 use super::due;
-use crate::commit::Tx;
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
 use crate::streams::note_place;
+use crate::tx::{Row, Tx};
+use crate::value::params;
 use crate::{AnswerTo, NewReply, ReplyPlace, Store, StoreError, StoredReply, now_ms};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
-use rusqlite::params;
 
 /// A message that a task sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Store {
     /// Keeps the message of a task, to be sent, and that a reply to it is waited for; `None` when
     /// it is kept already, or the run has ended.
     pub async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
-        self.write(move |tx| keep(tx, new)).await
+        self.write(move |tx| keep(tx, &new)).await
     }
 
     /// What became of a message; once it is out, its ids are kept for as long as its run.
@@ -104,8 +104,7 @@ impl Store {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             let parts = "SELECT state, outcome FROM part WHERE turn = ?1 ORDER BY n";
-            let columns =
-                |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?));
+            let columns = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?));
             let mut ids = Vec::new();
             for (state, outcome) in tx.query_rows(parts, [&turn], columns)? {
                 let outcome = outcome.unwrap_or_default();
@@ -142,7 +141,7 @@ impl Store {
         self.commit_along(move |tx| {
             let found =
                 "SELECT channel, files FROM run_message WHERE run = ?1 AND n = ?2 AND files IS NOT NULL";
-            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
             tx.query_optional(found, params![run, super::number(task)], row)
         })
         .await
@@ -160,7 +159,7 @@ impl Store {
         let run = run.to_owned();
         self.write(move |tx| {
             let changed = "UPDATE run SET owner = 'serve' WHERE run = ?1 AND state = 'running'";
-            Ok(tx.execute(changed, [run])? == 1)
+            Ok(tx.execute(changed, [&run])? == 1)
         })
         .await
     }
@@ -178,7 +177,7 @@ impl Store {
 
     /// Runs that have ended, and whose end was promised to be told and is not yet.
     pub async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
-        self.commit_along(|tx| tx.query_rows(due::UNANSWERED, [], |row| row.get(0))).await
+        self.commit_along(|tx| tx.query_rows(due::UNANSWERED, params![], |row| row.get(0))).await
     }
 
     /// Tells the end of such a run, once.
@@ -201,7 +200,7 @@ impl Store {
             }
             // A run that was opened again is answered again.
             let turn = TurnId::new(format!("{run}/answer-{now}"));
-            insert_reply(tx, &to.channel, &turn, said, now)?;
+            insert_reply(tx, &to.channel, &turn, &said, now)?;
             reply(tx, &turn).map(Some)
         })
         .await
@@ -274,11 +273,12 @@ impl Store {
 }
 
 /// Keeps the message of a task.
-pub(super) fn keep(tx: &Tx<'_>, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
+pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>, StoreError> {
     let texts = serde_json::to_string(&new.texts).unwrap_or_default();
     let kept = tx.execute(
-        "INSERT OR IGNORE INTO run_message (run, n, channel, recipient, turn, texts, state)
-         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM run WHERE run.run = ?1 AND run.state = 'running'",
+        "INSERT INTO run_message (run, n, channel, recipient, turn, texts, state)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM run WHERE run.run = ?1 AND run.state = 'running'
+         ON CONFLICT DO NOTHING",
         params![
             new.run,
             super::number(new.task),
@@ -297,7 +297,7 @@ pub(super) fn keep(tx: &Tx<'_>, new: NewMessage) -> Result<Option<StoredReply>, 
         note_place(tx, &new.channel, place, now)?;
     }
     outgoing::hold(tx, new.turn.as_str(), &new.files)?;
-    insert_reply(tx, &new.channel, &new.turn, new.reply, now)?;
+    insert_reply(tx, &new.channel, &new.turn, &new.reply, now)?;
     reply(tx, &new.turn).map(Some)
 }
 
@@ -317,7 +317,7 @@ fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
     )? == 1;
     let until = tx
         .query_row("SELECT waits_until FROM run_task WHERE run = ?1 AND n = ?2", params![run, task], |row| {
-            row.get::<_, Option<i64>>(0)
+            row.get::<Option<i64>>(0)
         })?
         .unwrap_or(now);
     let Some(of) = new.of else { return Ok(WaitState::Open { begins, until }) };
@@ -331,7 +331,7 @@ fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
     let found = tx.query_optional(
         "SELECT state, answer FROM run_message WHERE run = ?1 AND n = ?2",
         params![run, super::number(of)],
-        |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)),
+        |row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?)),
     )?;
     Ok(match found {
         Some((state, Some(answer))) if state == "replied" => WaitState::Replied(answer),

@@ -2,9 +2,9 @@
 //! to, and by its words where that id could not be noted.
 
 use super::{due, plain_letters};
-use crate::commit::Tx;
+use crate::tx::Tx;
+use crate::value::params;
 use crate::{StoreError, WaitReply, now_ms};
-use rusqlite::params;
 use serde_json::Value;
 use std::ops::ControlFlow;
 
@@ -74,7 +74,8 @@ fn is_noted(tx: &Tx<'_>, turn: &str, message: &str) -> Result<bool, StoreError> 
              JOIN part ON part.turn = other.turn
              WHERE mine.turn = ?1 AND other.turn <> ?1 AND part.state = 'sent' AND part.outcome = ?2
              AND (other.target = mine.target
-                  OR other.target LIKE substr(mine.target, 1, length(mine.target) - 1) || ',%')",
+                  OR substr(other.target, 1, length(mine.target))
+                     = substr(mine.target, 1, length(mine.target) - 1) || ',')",
         params![turn, message],
     )?;
     Ok(found)
@@ -99,7 +100,7 @@ fn note(
 
 fn ids_of(tx: &Tx<'_>, turn: &str) -> Result<String, StoreError> {
     let sent = "SELECT coalesce(outcome, '') FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n";
-    Ok(tx.query_rows(sent, [turn], |row| row.get::<_, String>(0))?.join(","))
+    Ok(tx.query_rows(sent, [turn], |row| row.get::<String>(0))?.join(","))
 }
 
 /// Two lists of files as one.

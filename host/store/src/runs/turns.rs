@@ -3,15 +3,16 @@
 
 use super::people::keep;
 use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
-use crate::commit::Tx;
 use crate::replies::{insert_reply, reply};
 use crate::streams::note_place;
+use crate::tx::Tx;
+use crate::value::params;
 use crate::{
     Headers, NewReply, QueueMode, ReplyPlace, Store, StoreError, StoredReply, now_ms, outgoing, steering,
 };
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use rusqlite::params;
+use std::ops::ControlFlow;
 
 /// A message to somebody that belongs to no run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,18 +103,18 @@ impl Store {
     /// already.
     pub async fn keep_direct(&self, new: NewDirect) -> Result<Option<StoredReply>, StoreError> {
         self.write(move |tx| {
-            let NewDirect { channel, turn, reply: message, files, place } = new;
+            let NewDirect { channel, turn, reply: message, files, place } = &new;
             let is_kept = tx.exists("SELECT 1 FROM reply WHERE turn = ?1", [turn.as_str()])?;
             if is_kept {
                 return Ok(None);
             }
             let now = now_ms();
-            if let Some(place) = &place {
-                note_place(tx, &channel, place, now)?;
+            if let Some(place) = place {
+                note_place(tx, channel, place, now)?;
             }
-            outgoing::hold(tx, turn.as_str(), &files)?;
-            insert_reply(tx, &channel, &turn, message, now)?;
-            reply(tx, &turn).map(Some)
+            outgoing::hold(tx, turn.as_str(), files)?;
+            insert_reply(tx, channel, turn, message, now)?;
+            reply(tx, turn).map(Some)
         })
         .await
     }
@@ -139,15 +140,15 @@ impl Store {
     pub async fn keep_turn_message(
         &self,
         id: &str,
-        mut new: NewMessage,
+        new: NewMessage,
     ) -> Result<Option<StoredReply>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| {
             if !is_open(tx, &new.run)? || task_of(tx, &new.run, &id)?.is_some() {
                 return Ok(None);
             }
-            new.task = add_task(tx, &new.run, &id)?;
-            keep(tx, new)
+            let task = add_task(tx, &new.run, &id)?;
+            keep(tx, &NewMessage { task, ..new.clone() })
         })
         .await
     }
@@ -177,14 +178,14 @@ impl Store {
     pub async fn due_waits(&self, now: i64, settled: i64) -> Result<Vec<DueWait>, StoreError> {
         self.commit_along(move |tx| {
             tx.query_rows(due::WAITS, [now, settled], |row| {
-                let is_replied = row.get::<_, String>(4)? == "replied";
+                let is_replied = row.get::<String>(4)? == "replied";
                 Ok(DueWait {
                     run: row.get(0)?,
-                    task: usize::try_from(row.get::<_, i64>(1)?).unwrap_or(usize::MAX),
+                    task: usize::try_from(row.get::<i64>(1)?).unwrap_or(usize::MAX),
                     from: row.get(2)?,
                     patience: row.get(3)?,
-                    reply: row.get::<_, Option<String>>(5)?.filter(|_| is_replied),
-                    files: row.get::<_, Option<String>>(6)?.filter(|_| is_replied),
+                    reply: row.get::<Option<String>>(5)?.filter(|_| is_replied),
+                    files: row.get::<Option<String>>(6)?.filter(|_| is_replied),
                 })
             })
         })
@@ -233,12 +234,16 @@ fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreErr
         return Ok(TurnWaited::Ended);
     }
     // The channel of a message is the store's name of it: `telegram-1` is of `telegram`.
-    let found = tx.query_optional(
-        "SELECT n, channel, recipient FROM run_message
-             WHERE run = ?1 AND instr(',' || messages || ',', ',' || ?2 || ',') > 0",
-        params![new.run, new.message],
-        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?)),
-    )?;
+    let mut found = None;
+    let sent =
+        "SELECT n, channel, recipient, messages FROM run_message WHERE run = ?1 AND messages IS NOT NULL";
+    tx.for_each(sent, [&new.run], |row| {
+        if row.get::<String>(3)?.split(',').any(|id| id == new.message) {
+            found = Some((row.get::<i64>(0)?, row.get::<String>(1)?, row.get::<String>(2)?));
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
     let Some((of, channel, recipient)) = found else { return Ok(TurnWaited::NoMessage) };
     let earlier: Option<String> = tx.query_optional(
         "SELECT state FROM run_task WHERE run = ?1 AND waits_of = ?2",
@@ -298,7 +303,7 @@ fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
         return Ok(false);
     }
     tx.execute(
-        "INSERT OR IGNORE INTO inbox (channel, update_id, received_at, raw) VALUES (?1, ?2, ?3, ?4)",
+        "INSERT INTO inbox (channel, update_id, received_at, raw) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
         params![going.channel, going.update_id, now, going.raw],
     )?;
     let seq = "SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2";
@@ -307,8 +312,9 @@ fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
     steering::address(tx, seq, &Headers { session, sender, queue: QueueMode::Turn, answers: None })?;
     // From here on the run is that turn's.
     tx.execute(
-        "UPDATE run SET turn = ?2, answers = EXISTS (
+        "UPDATE run SET turn = ?2, answers = CASE WHEN EXISTS (
              SELECT 1 FROM run_task WHERE run = ?1 AND state = 'running' AND waits_until IS NOT NULL)
+             THEN 1 ELSE 0 END
          WHERE run = ?1",
         params![going.run, format!("{}-{}", going.channel, going.update_id)],
     )?;

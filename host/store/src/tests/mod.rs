@@ -1,9 +1,10 @@
 //! The store across restarts: everything that was reported as done is there again, and only once.
-//! What every engine owes is in `conformance`; what only SQLite has is in `sqlite`.
+//! What every engine owes is in `conformance`; what only one has is in `sqlite` and `postgres`.
 
 mod conformance;
 mod look;
 mod people;
+mod postgres;
 mod sqlite;
 mod turns;
 
@@ -12,8 +13,10 @@ use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::journal::Journal;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolAnswer;
+use postgres::Schema;
 use serde_json::json;
 use sqlite::Files;
+use std::path::Path;
 
 const CHANNEL: &str = "telegram-1";
 
@@ -22,6 +25,11 @@ const CHANNEL: &str = "telegram-1";
 trait Engine: Send + Sync {
     fn new() -> Self;
     fn open(&self) -> Store;
+
+    /// Whether the machine has it.
+    fn is_there(_test: &str) -> bool {
+        true
+    }
 }
 
 /// The engine in memory; the same one, opened again.

@@ -48,7 +48,7 @@ fn the_file_is_private_even_if_it_was_not() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("chmod");
     let sqlite = Store::open(fixture.engine.dir.path()).expect("a store");
     assert_eq!(mode(), 0o600);
-    let connection = sqlite.database.connection.lock().expect("a connection");
+    let connection = sqlite.database.sqlite().connection.lock().expect("a connection");
     let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).expect("it");
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).expect("it");
     assert_eq!((synchronous, mode.as_str()), (2, "wal"));
@@ -345,8 +345,8 @@ async fn of_what_rides_a_loss_of_power_takes_the_latest_and_tears_nothing() {
 async fn what_rides_is_settled_once_and_what_the_disk_may_have_lost_is_written_once_more() {
     let fixture = Fixture::<Files>::new();
     let sqlite = Store::open(fixture.dir()).expect("a store");
-    let settled = || *sqlite.database.log.settled.lock().expect("nobody panics with it");
-    let committed = || sqlite.database.log.committed.load(Ordering::Relaxed);
+    let settled = || *sqlite.database.sqlite().log.settled.lock().expect("nobody panics with it");
+    let committed = || sqlite.database.sqlite().log.committed.load(Ordering::Relaxed);
     assert!(settled() < committed(), "an earlier run may have left something");
     sqlite.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
     sqlite.settle_here().expect("settled");
@@ -356,14 +356,14 @@ async fn what_rides_is_settled_once_and_what_the_disk_may_have_lost_is_written_o
 
     let log = || std::fs::metadata(fixture.dir().join(format!("{FILE_NAME}-wal"))).expect("a log").len();
     assert!(log() > 0);
-    sqlite.database.log.doubtful.store(true, Ordering::Relaxed);
+    sqlite.database.sqlite().log.doubtful.store(true, Ordering::Relaxed);
     sqlite.settle_here().expect("settled");
     assert_eq!((settled(), log()), (committed(), 0), "all of it is in the database itself");
     assert_eq!(sqlite.bound(CHANNEL).await.expect("it").len(), 1);
-    sqlite.database.log.doubtful.store(true, Ordering::Relaxed);
+    sqlite.database.sqlite().log.doubtful.store(true, Ordering::Relaxed);
     sqlite.persist(CHANNEL, vec![new(2, None)]).await.expect("it");
     assert!(
-        !sqlite.database.log.doubtful.load(Ordering::Relaxed),
+        !sqlite.database.sqlite().log.doubtful.load(Ordering::Relaxed),
         "nothing is written upon what may be lost"
     );
 }

@@ -1,0 +1,120 @@
+//! `cofferdam store`: brings the tables to this release, and moves everything from one engine to the
+//! other.
+
+use super::{Exit, tell};
+use crate::config::Config;
+use crate::gateway::ServeLock;
+use anyhow::bail;
+use cofferdam_store::{DatabaseView, Store, StoreLocation};
+use std::io::Write as _;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Makes the tables of [store], or brings them to the version of this release
+    #[command(after_help = MIGRATE_EXAMPLE)]
+    Migrate,
+    /// Copies everything into an empty store of the other engine, and leaves the first as it is
+    #[command(after_help = COPY_EXAMPLE)]
+    Copy(Copy),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Copy {
+    /// The store that is full
+    #[arg(value_name = "FROM")]
+    from: StoreEngine,
+    /// The store that is empty
+    #[arg(value_name = "TO")]
+    to: StoreEngine,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum StoreEngine {
+    /// The file cofferdam.db in [state] dir
+    Sqlite,
+    /// The schema that [store] names
+    Postgres,
+}
+
+const MIGRATE_EXAMPLE: &str = "Every command that writes does this by itself; it is here for those who want to see it done first. A \
+store of a newer release is refused. Exit codes: 0 done; 2 it cannot be done, and nothing was changed.\nExample: DATABASE_URL=… \
+cofferdam store migrate --config cofferdam.toml";
+
+const COPY_EXAMPLE: &str = "Write [store] with engine = \"postgres\" first; `sqlite` is the file in [state] dir in any case. Nothing \
+may serve meanwhile. What is copied is there as a whole or not at all, so a copy that was cut off is simply made again. Files, \
+audit and people stay where they are, in [state] dir. Exit codes: 0 done; 2 it cannot be done, and the other store is \
+empty.\nExample: cofferdam store copy sqlite postgres";
+
+pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Migrate => migrate(config),
+        Command::Copy(copy) => self::copy(config, copy),
+    }
+}
+
+fn migrate(config: &Config) -> anyhow::Result<Exit> {
+    let known = DatabaseView::version_known();
+    let found = DatabaseView::open(&config.store.location)?.map(|look| look.version());
+    Store::open(&config.store.location)?;
+    let place = place(&config.store.location);
+    let said = match found {
+        Some(found) if found == known => format!("{place} is at version {known} already"),
+        Some(found) => format!("{place} was at version {found} and is at {known} now"),
+        None => format!("{place} was made, at version {known}"),
+    };
+    writeln!(std::io::stdout(), "{said}")?;
+    Ok(Exit::Done)
+}
+
+fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
+    if copy.from == copy.to {
+        bail!(
+            "FROM and TO are the same; write `cofferdam store copy sqlite postgres`, or the other way round"
+        );
+    }
+    let (from, to) = (location(config, copy.from)?, location(config, copy.to)?);
+    if DatabaseView::open(&from)?.is_none() {
+        bail!("{} holds no store; there is nothing to copy", place(&from));
+    }
+    // Nothing serves with this state meanwhile, nor elsewhere with the schema.
+    let _lock = ServeLock::take(config)?;
+    let (full, empty) = (Store::open_to_serve(&from)?, Store::open_to_serve(&to)?);
+    let copied = full.copy_into(&empty, &|table, rows| tell(&format!("{table}: {rows} rows")));
+    let ended = full.end_serving().and(empty.end_serving());
+    let rows = copied?;
+    ended?;
+    let (from, engine) = (place(&from), copy.to.word());
+    writeln!(
+        std::io::stdout(),
+        "{rows} rows were copied and counted. Now write engine = \"{engine}\" into [store] and start `cofferdam serve`. \
+         What was copied is still in {from}, and nothing reads it there any more."
+    )?;
+    Ok(Exit::Done)
+}
+
+fn location(config: &Config, engine: StoreEngine) -> anyhow::Result<StoreLocation> {
+    match (engine, &config.store.location) {
+        (StoreEngine::Sqlite, _) => Ok(StoreLocation::Sqlite(config.state_dir.clone())),
+        (StoreEngine::Postgres, at @ StoreLocation::Postgres(_)) => Ok(at.clone()),
+        (StoreEngine::Postgres, StoreLocation::Sqlite(_)) => {
+            bail!("[store] names no PostgreSQL; write engine = \"postgres\" and url_env there first")
+        }
+    }
+}
+
+/// Where a store is, for people.
+fn place(location: &StoreLocation) -> String {
+    match location {
+        StoreLocation::Sqlite(dir) => dir.join(cofferdam_store::FILE_NAME).display().to_string(),
+        StoreLocation::Postgres(at) => format!("schema {} of PostgreSQL at {}", at.schema(), at.server()),
+    }
+}
+
+impl StoreEngine {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+}

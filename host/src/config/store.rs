@@ -1,0 +1,129 @@
+//! `[store]`: the engine that the store is in, and for PostgreSQL where it is. The URL is read here,
+//! because a confined process reaches neither its file nor the authorities.
+
+use super::places::KeyPositions;
+use super::{ConfigError, network};
+use cofferdam_agent::server::read_secret;
+use cofferdam_core::secret::Secret;
+use cofferdam_store::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError, StoreLocation};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// `[store]` as it is written.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct StoreTable {
+    engine: StoreEngine,
+    url_env: Option<String>,
+    url_file: Option<PathBuf>,
+    schema: Option<String>,
+}
+
+/// Where the store is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The engine, and where it keeps it.
+    pub location: StoreLocation,
+    /// The file that holds the URL, if one does.
+    pub url_file: Option<PathBuf>,
+}
+
+/// The engines that there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum StoreEngine {
+    #[default]
+    Sqlite,
+    Postgres,
+}
+
+impl StoreTable {
+    /// Where the store is.
+    pub(super) fn check(
+        self,
+        state_dir: &Path,
+        network: &network::Config,
+        read: (&BTreeMap<String, String>, &KeyPositions),
+    ) -> Result<Config, ConfigError> {
+        let location = self.location(state_dir, network, read)?;
+        Ok(Config { location, url_file: self.url_file })
+    }
+
+    fn location(
+        &self,
+        state_dir: &Path,
+        network: &network::Config,
+        (environment, places): (&BTreeMap<String, String>, &KeyPositions),
+    ) -> Result<StoreLocation, ConfigError> {
+        let written = [
+            ("store.url_env", self.url_env.is_some()),
+            ("store.url_file", self.url_file.is_some()),
+            ("store.schema", self.schema.is_some()),
+        ];
+        if self.engine == StoreEngine::Sqlite {
+            return match written.iter().find(|(_, is_written)| *is_written) {
+                None => Ok(StoreLocation::Sqlite(state_dir.to_owned())),
+                Some((key, _)) => {
+                    let name = key.trim_start_matches("store.");
+                    let said =
+                        format!("{name} is of PostgreSQL; write engine = \"postgres\", or take it out");
+                    Err(places.refuse(key, said))
+                }
+            };
+        }
+        let (key, url) = self.url(environment, places)?;
+        let authorities = match &network.ca_file {
+            None => Vec::new(),
+            Some(file) => std::fs::read(file)
+                .map_err(|error| places.refuse("network.ca_file", format!("{}: {error}", file.display())))?,
+        };
+        let schema = self.schema.as_deref().unwrap_or(DEFAULT_SCHEMA);
+        let config = PostgresConfig::new(&url, schema, &authorities).map_err(|error| {
+            let key = match error {
+                PostgresConfigError::Schema(_) => "store.schema",
+                PostgresConfigError::Tls(_) => "network.ca_file",
+                PostgresConfigError::Url(_) | PostgresConfigError::Readable(_) => key,
+            };
+            places.refuse(key, error)
+        })?;
+        Ok(StoreLocation::Postgres(Box::new(config)))
+    }
+
+    /// The URL, and the key that it comes from.
+    fn url(
+        &self,
+        environment: &BTreeMap<String, String>,
+        places: &KeyPositions,
+    ) -> Result<(&'static str, Secret), ConfigError> {
+        match (&self.url_env, &self.url_file) {
+            (Some(_), Some(_)) => Err(places
+                .refuse("store.url_file", "url_env and url_file are both written; take one of them out")),
+            (None, None) => {
+                let said = "engine = \"postgres\" needs url_env = \"DATABASE_URL\", the variable that holds postgres://USER:PASSWORD@HOST/DATABASE, or url_file = \"PATH\"";
+                Err(places.refuse("store.engine", said))
+            }
+            (Some(variable), None) => {
+                let key = "store.url_env";
+                let is_name = variable.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                // Perhaps the URL itself, so it is not repeated.
+                let no_name = "url_env is not the name of an environment variable; write a name there, such as DATABASE_URL, and put the URL into that variable";
+                if !is_name {
+                    return Err(places.refuse(key, no_name));
+                }
+                let url = environment.get(variable).filter(|url| !url.is_empty());
+                let missing = format!(
+                    "the environment variable {variable} is not set; put the URL of the database into it, or name another variable in url_env"
+                );
+                let url = url.ok_or_else(|| places.refuse(key, missing))?;
+                Ok((key, Secret::new(url.trim())))
+            }
+            (None, Some(file)) => {
+                let key = "store.url_file";
+                let url =
+                    read_secret(file).map_err(|error| places.refuse(key, format!("url_file: {error}")))?;
+                Ok((key, Secret::new(url.trim())))
+            }
+        }
+    }
+}

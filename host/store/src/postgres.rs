@@ -1,0 +1,285 @@
+//! The second engine: PostgreSQL 15 or newer, and what speaks its protocol with serializable
+//! transactions.
+//!
+//! A transaction is SERIALIZABLE, and runs again where it met another one. A commit is on the
+//! server's disk when it has returned, so nothing rides here. Callers block, so this has a thread of
+//! its own that speaks with the server.
+
+mod config;
+pub(super) mod lease;
+mod schema;
+mod text;
+mod tls;
+mod tx;
+
+pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
+pub use lease::LEASE_MS;
+pub(super) use lease::who_serves;
+pub(super) use tx::{PgRow, PgTx};
+
+use crate::StoreError;
+use crate::tx::Tx;
+use cofferdam_core::text::with_causes;
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
+use lease::Lease;
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_postgres::error::{Error, SqlState};
+use tokio_postgres::{IsolationLevel, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Connections of one process.
+pub const CONNECTIONS_MAX: usize = 8;
+/// How often a transaction runs again that met another one.
+pub const CONFLICTS_MAX: u32 = 30;
+/// How long the server may take over one statement, or over a connection.
+pub(super) const QUERY_DEADLINE: Duration = Duration::from_secs(10);
+/// The oldest release that is known to do, as the server numbers it.
+const SERVER_LEAST: i64 = 150_000;
+
+/// The engine of a store in PostgreSQL.
+pub(super) struct Postgres {
+    server: Server,
+    pool: Pool,
+    lease: OnceLock<Lease>,
+}
+
+/// The server, and what waits for it.
+struct Server {
+    /// Host, port and database, for errors.
+    name: String,
+    schema: String,
+    /// None while it is dropped.
+    driver: Option<Driver>,
+}
+
+/// Who reads and writes the connections.
+enum Driver {
+    /// A thread of its own; callers may be of any runtime.
+    Thread(Runtime),
+    /// Whoever waits.
+    Caller(Runtime),
+}
+
+impl Postgres {
+    /// Opens it, making or migrating its tables.
+    pub(super) fn open(config: &PostgresConfig) -> Result<Self, StoreError> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("postgres").enable_all().build();
+        let postgres = Self::connect(config, Driver::Thread(runtime.map_err(engine_error)?))?;
+        postgres.check_server()?;
+        schema::migrate(&postgres)?;
+        Ok(postgres)
+    }
+
+    /// Opens it for those who only look, and its version; none where there are no tables. They may
+    /// be about to confine the process, so no thread is begun that stays. Not for async threads.
+    pub(super) fn look(config: &PostgresConfig) -> Result<Option<(Self, i64)>, StoreError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let postgres = Self::connect(config, Driver::Caller(runtime.map_err(engine_error)?))?;
+        postgres.check_server()?;
+        let version = postgres.run_unfenced(&|tx| schema::version(tx, &postgres.server.schema))?;
+        Ok(version.map(|version| (postgres, version)))
+    }
+
+    /// A pool of connections; none is made yet.
+    fn connect(config: &PostgresConfig, driver: Driver) -> Result<Self, StoreError> {
+        let server =
+            Server { name: config.server().to_owned(), schema: config.schema.clone(), driver: Some(driver) };
+        let options = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = match &config.tls {
+            None => Manager::from_config(config.client.clone(), NoTls, options),
+            Some(tls) => {
+                let tls = MakeRustlsConnect::new(tls.as_ref().clone());
+                Manager::from_config(config.client.clone(), tls, options)
+            }
+        };
+        // The name was checked: it needs no escape. What is committed is on the disk, whatever the
+        // server's default is. A node that stands still holds up nobody for long.
+        let settings = format!(
+            "SET search_path TO \"{}\"; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {deadline};
+             SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+            config.schema,
+            deadline = QUERY_DEADLINE.as_millis(),
+        );
+        let prepare = Hook::async_fn(move |client, _| {
+            let settings = settings.clone();
+            Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
+        });
+        let pool = Pool::builder(manager)
+            .max_size(CONNECTIONS_MAX)
+            .runtime(deadpool_postgres::Runtime::Tokio1)
+            .wait_timeout(Some(QUERY_DEADLINE))
+            .create_timeout(Some(QUERY_DEADLINE))
+            .recycle_timeout(Some(QUERY_DEADLINE))
+            .post_create(prepare)
+            .build()
+            .map_err(engine_error)?;
+        Ok(Self { server, pool, lease: OnceLock::new() })
+    }
+
+    /// Runs work in one transaction, again where it met another one.
+    pub(super) fn run<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.run_unfenced(&|tx| {
+            self.lease.get().map_or(Ok(()), |lease| lease.check(tx))?;
+            work(tx)
+        })
+    }
+
+    fn run_unfenced<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut met = 0;
+        loop {
+            match self.run_once(work) {
+                Err(error) if met < CONFLICTS_MAX && is_conflict(&error) => {
+                    met += 1;
+                    std::thread::sleep(pause(met));
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    fn run_once<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut client = self.client()?;
+        let ended = self.transact(&mut client, work);
+        if ended.as_ref().is_err_and(is_lost) {
+            // Nobody else is handed a connection of which nothing is known.
+            drop(Object::take(client));
+        }
+        ended
+    }
+
+    fn transact<T>(
+        &self,
+        client: &mut Object,
+        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let begin = client.build_transaction().isolation_level(IsolationLevel::Serializable);
+        let transaction = self.server.wait(begin.start())?;
+        let tx = Tx::Postgres(PgTx { transaction, server: &self.server, has_failed: Cell::new(false) });
+        let value = work(&tx)?;
+        match tx {
+            Tx::Postgres(tx) => tx.commit()?,
+            Tx::Sqlite(_) => {}
+        }
+        Ok(value)
+    }
+
+    fn client(&self) -> Result<Object, StoreError> {
+        let got = self.server.block_on(self.pool.get());
+        got.map_err(|error| {
+            let why = match &error {
+                PoolError::Timeout(_) => format!("it has not answered in {} s", QUERY_DEADLINE.as_secs()),
+                error => with_causes(error),
+            };
+            StoreError::Unreachable { server: self.server.name.clone(), why }
+        })
+    }
+
+    /// Refuses a server that would not keep what it is given, or would not isolate transactions.
+    fn check_server(&self) -> Result<(), StoreError> {
+        let told = self.run_unfenced(&|tx| {
+            tx.query_row(
+                "SELECT version(), current_setting('server_version_num'), current_setting('server_encoding')",
+                crate::value::params![],
+                |row| Ok((row.get::<String>(0)?, row.get::<String>(1)?, row.get::<String>(2)?)),
+            )
+        });
+        let (version, number, encoding) = told?;
+        let unsuitable = |why: String| StoreError::Unsuitable { server: self.server.name.clone(), why };
+        let is_another_kind = version.starts_with("CockroachDB");
+        if !is_another_kind && number.parse::<i64>().is_ok_and(|number| number < SERVER_LEAST) {
+            return Err(unsuitable(format!("it is {version}, and 15 or newer is needed")));
+        }
+        if encoding != "UTF8" {
+            return Err(unsuitable(format!("its encoding is {encoding}, and UTF8 is needed")));
+        }
+        Ok(())
+    }
+}
+
+impl Server {
+    /// What comes of a step, by the deadline of a statement.
+    fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+        // The server ends a statement itself; it gets a moment to say so.
+        let deadline = QUERY_DEADLINE + Duration::from_secs(2);
+        let ended = self.block_on(async { tokio::time::timeout(deadline, step).await });
+        let lost = |why: String| StoreError::Lost { server: self.name.clone(), why };
+        match ended {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) if ends_connection(&error) => Err(lost(with_causes(&error))),
+            Ok(Err(error)) => Err(StoreError::Engine(Box::new(error))),
+            Err(_) => Err(lost(format!("it has not answered in {} s", deadline.as_secs()))),
+        }
+    }
+
+    /// Blocks this thread, which may be one of another runtime.
+    fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        match &self.driver {
+            Some(Driver::Caller(runtime)) => runtime.block_on(future),
+            Some(Driver::Thread(runtime)) => {
+                let _within = runtime.enter();
+                futures_executor::block_on(future)
+            }
+            None => futures_executor::block_on(future),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        match self.driver.take() {
+            // Without waiting: a store may be dropped on an async thread.
+            Some(Driver::Thread(runtime)) => runtime.shutdown_background(),
+            // With all that has looked up a name.
+            Some(Driver::Caller(runtime)) => drop(runtime),
+            None => {}
+        }
+    }
+}
+
+fn engine_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+    StoreError::Engine(Box::new(error))
+}
+
+/// Whether nothing more can be said over its connection.
+fn ends_connection(error: &Error) -> bool {
+    let Some(said) = error.as_db_error() else { return true };
+    // 57P: the server is shut down, or starts. The other one is how it ends who stood still.
+    said.code().code().starts_with("57P") || *said.code() == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
+}
+
+/// Whether nothing is known of the connection any more.
+fn is_lost(error: &StoreError) -> bool {
+    matches!(error, StoreError::Lost { .. } | StoreError::Unknown { .. })
+}
+
+/// What the server says of a statement that it refuses.
+pub(super) fn refusal(error: &StoreError) -> Option<&SqlState> {
+    let StoreError::Engine(cause) = error else { return None };
+    cause.downcast_ref::<Error>().and_then(Error::code)
+}
+
+/// Whether another transaction was in the way, and a further try may pass.
+fn is_conflict(error: &StoreError) -> bool {
+    let conflicts = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        // How the same is told where two make the same row, or the same tables.
+        SqlState::UNIQUE_VIOLATION,
+        SqlState::DUPLICATE_TABLE,
+        SqlState::DUPLICATE_SCHEMA,
+    ];
+    refusal(error).is_some_and(|code| conflicts.contains(code))
+}
+
+/// A pause that grows, and that no two who met have alike.
+fn pause(met: u32) -> Duration {
+    let longest = 1_u64 << met.min(7);
+    let mut random = [0; 8];
+    // Without random numbers they may meet again.
+    let _ = getrandom::fill(&mut random);
+    Duration::from_micros(u64::from_le_bytes(random) % (longest * 1000))
+}

@@ -1,0 +1,295 @@
+//! What only PostgreSQL has: a server of its own that goes and comes back, and one who serves.
+
+use super::*;
+use cofferdam_core::secret::Secret;
+use cofferdam_postgres::{PostgresServer, new_schema, shared};
+
+/// A schema of the server that the tests share.
+pub(super) struct Schema {
+    location: StoreLocation,
+}
+
+pub(super) fn location(server: &PostgresServer, schema: &str) -> StoreLocation {
+    let config = PostgresConfig::new(&Secret::new(server.url()), schema, b"").expect("sound");
+    StoreLocation::Postgres(Box::new(config))
+}
+
+impl Engine for Schema {
+    fn new() -> Self {
+        let server = shared("cofferdam-store").expect("it is there");
+        Self { location: location(server, &new_schema()) }
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.location).expect("a store")
+    }
+
+    fn is_there(test: &str) -> bool {
+        shared(test).is_some()
+    }
+}
+
+impl Fixture<Schema> {
+    fn schema(&self) -> &str {
+        match &self.engine.location {
+            StoreLocation::Postgres(config) => config.schema(),
+            StoreLocation::Sqlite(_) => unreachable!("a schema of PostgreSQL"),
+        }
+    }
+
+    /// What a statement answers, with the schema's own tables.
+    fn sql(&self, statement: &str) -> String {
+        let schema = self.schema();
+        shared("").expect("it runs").sql(&format!("SET search_path TO {schema}; {statement}"))
+    }
+}
+
+/// What comes of a look, which is not for async threads.
+fn look<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
+}
+
+/// What an error says.
+fn said<T>(result: Result<T, StoreError>) -> String {
+    result.map(|_| ()).expect_err("refused").to_string()
+}
+
+#[tokio::test]
+async fn a_server_that_went_is_told_and_the_next_call_works_when_it_is_back() {
+    let Some(mut server) = PostgresServer::start() else {
+        assert!(shared("a_server_that_went_is_told").is_none());
+        return;
+    };
+    let location = location(&server, "here");
+    let store = Store::open(&location).expect("a store");
+    store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    server.stop();
+    let lost = said(store.persist(CHANNEL, vec![new(2, None)]).await);
+    assert!(lost.contains("PostgreSQL at") && lost.contains("/postgres"), "{lost}");
+    let away = said(Store::open(&location));
+    assert!(away.contains("cannot be reached"), "{away}");
+    assert!(said(look(|| DatabaseView::open(&location))).contains("cannot be reached"));
+    server.begin();
+    store.persist(CHANNEL, vec![new(2, None)]).await.expect("kept");
+    assert_eq!(ids(&store.pending(CHANNEL, None, 9).await.expect("asked")), [1, 2]);
+}
+
+#[tokio::test]
+async fn one_serves_and_another_one_is_refused_or_waits_for_who_died() {
+    if !Schema::is_there("one_serves_and_another_one_is_refused") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let first = Store::open_to_serve(location).expect("nobody else serves");
+    let refused = said(Store::open_to_serve(location));
+    assert!(refused.contains("another serve uses the store") && refused.contains("process "), "{refused}");
+    let who = look(|| DatabaseView::open(location)?.map_or(Ok(None), |view| view.who_serves()));
+    assert!(who.expect("read").is_some_and(|who| who.starts_with("process ")));
+    // Those beside it write as they do beside a serve of SQLite.
+    fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    first.end_serving().expect("handed back");
+    drop(first);
+    let second = Store::open_to_serve(location).expect("handed back");
+    drop(second);
+    let since = std::time::Instant::now();
+    let third = Store::open_to_serve(location).expect("its time is over");
+    let waited = i64::try_from(since.elapsed().as_millis()).expect("short");
+    assert!(waited > LEASE_MS / 4 && waited < LEASE_MS * 2, "{waited}");
+    third.end_serving().expect("handed back");
+}
+
+#[tokio::test]
+async fn who_was_silent_for_too_long_writes_nothing_any_more() {
+    if !Schema::is_there("who_was_silent_for_too_long_writes_nothing") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let first = Store::open_to_serve(&fixture.engine.location).expect("nobody else serves");
+    first.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    // As if it had stood still.
+    fixture.sql("UPDATE lease SET until = 0");
+    let second = Store::open_to_serve(&fixture.engine.location).expect("its time is over");
+    assert!(matches!(first.persist(CHANNEL, vec![new(2, None)]).await, Err(StoreError::TakenOver)));
+    assert!(matches!(first.claim(CHANNEL, UpdateClaim::Update(1)).await, Err(StoreError::TakenOver)));
+    assert_eq!(ids(&second.pending(CHANNEL, None, 9).await.expect("asked")), [1]);
+    let told = tokio::time::timeout(std::time::Duration::from_secs(30), first.taken_over());
+    told.await.expect("it is told");
+    assert!(matches!(first.end_serving(), Err(StoreError::TakenOver)));
+}
+
+#[tokio::test]
+async fn tables_of_a_newer_release_are_refused_and_untouched() {
+    if !Schema::is_there("tables_of_a_newer_release_are_refused") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    fixture.sql("UPDATE schema_version SET version = 99");
+    let refused = said(Store::open(&fixture.engine.location));
+    assert!(refused.contains("the database has version 99"), "{refused}");
+    assert!(said(look(|| DatabaseView::check_open(&fixture.engine.location))).contains("version 99"));
+    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "99");
+    // This engine began with a later one.
+    fixture.sql("UPDATE schema_version SET version = 16");
+    assert!(said(Store::open(&fixture.engine.location)).contains("tables of version 16"));
+}
+
+#[tokio::test]
+async fn many_programs_may_come_first() {
+    if !Schema::is_there("many_programs_may_come_first") {
+        return;
+    }
+    let engine = Schema::new();
+    assert!(
+        look(|| DatabaseView::open(&engine.location).map(|view| view.is_none())).expect("asked"),
+        "who looks makes nothing"
+    );
+    let opened: Vec<_> = std::thread::scope(|scope| {
+        let each: Vec<_> = (0..4).map(|_| scope.spawn(|| Store::open(&engine.location))).collect();
+        each.into_iter().map(|one| one.join().expect("no panic")).collect()
+    });
+    for store in opened {
+        store.expect("a store").check().expect("writable");
+    }
+}
+
+/// A connection that goes at the very commit: whether it was kept is not known, and is not told.
+#[tokio::test]
+async fn a_commit_of_which_nothing_is_known_is_told_as_that() {
+    if !Schema::is_there("a_commit_of_which_nothing_is_known") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    fixture.sql(
+        "CREATE FUNCTION go() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1); RETURN NULL; END $$;
+         CREATE CONSTRAINT TRIGGER goes AFTER INSERT ON moved DEFERRABLE INITIALLY DEFERRED
+         FOR EACH ROW EXECUTE FUNCTION go()",
+    );
+    let unknown = fixture.store.note_move(CHANNEL, "a".into(), "b".into()).await;
+    assert!(matches!(&unknown, Err(StoreError::Unknown { .. })), "{unknown:?}");
+    assert!(said(unknown).contains("is not known"));
+    assert!(fixture.store.load_moves(CHANNEL).await.expect("connected anew").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_many_add_to_at_once_is_added_each_time() {
+    if !Schema::is_there("what_many_add_to_at_once") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let mut adding = tokio::task::JoinSet::new();
+    for n in 0..40 {
+        let store = fixture.store.clone();
+        adding.spawn(async move { store.spend(&whose("s", &format!("t{n}")), 1).await });
+    }
+    for added in adding.join_all().await {
+        added.expect("added");
+    }
+    assert_eq!(fixture.used("ann").await.0, 40);
+}
+
+#[tokio::test]
+async fn commits_are_on_the_disk_whatever_the_servers_default_is() {
+    if !Schema::is_there("commits_are_on_the_disk") {
+        return;
+    }
+    let server = shared("").expect("it runs");
+    server.sql("CREATE ROLE careless SUPERUSER LOGIN; ALTER ROLE careless SET synchronous_commit = off");
+    let url = server.url().replace("user=cofferdam", "user=careless");
+    let config = PostgresConfig::new(&Secret::new(url), &new_schema(), b"").expect("sound");
+    let store = Store::open(StoreLocation::Postgres(Box::new(config))).expect("a store");
+    let shown = store.write_here(|tx| {
+        tx.query_row("SELECT current_setting('synchronous_commit')", params![], |row| row.get::<String>(0))
+    });
+    assert_eq!(shown.expect("asked"), "on");
+}
+
+/// A store with rows in most tables, and texts that are hard to keep.
+async fn fill(store: &Store) {
+    let hard = "NUL \0, \u{1a}, \u{1a}0, 'quote', \\, ä€😀, ?1 $1";
+    for id in 1..=5 {
+        let update = NewUpdate { raw: format!("{hard} {id}"), ..new(id, Some("album")) };
+        store.persist(CHANNEL, vec![update]).await.expect("kept");
+    }
+    store.persist(CHANNEL, vec![new(6, None), stranger(7, "eve")]).await.expect("kept");
+    let turn = store.claim(CHANNEL, UpdateClaim::Update(6)).await.expect("it").expect("bound").turn;
+    store.attempt(&turn, &caller("ann")).await.expect("noted");
+    store.keep_transcript(&turn, hard).await.expect("kept");
+    store.add_line(&whose("s", turn.as_str()), 0, hard.into(), 7).await.expect("added");
+    store.record(turn.call(0).as_str(), "h", &answer(vec![file("f1")]), 9).expect("recorded");
+    store.mark_placeholder_begun(&turn).await.expect("noted");
+    for place in ["a", "b", "c"] {
+        store.note_move(CHANNEL, place.into(), hard.into()).await.expect("noted");
+    }
+    store.set_spoken_to(&SessionId::new("s"), "ann", true).await.expect("set");
+    let position = StreamPosition { session: "x".into(), address: "y".into(), number: 3 };
+    store.begin_stream(CHANNEL, position).await.expect("begun");
+    let paths = ApprovedPaths { channel: "c".into(), sender: "s".into(), tool: "t".into() };
+    store.remember_paths(paths, vec!["/a".into(), "/b".into()]).await.expect("noted");
+    store.begin_schedule_check("w", 5).await.expect("begun");
+}
+
+/// Every row of every table, in order.
+fn rows(store: &Store) -> Vec<String> {
+    store.write_here(crate::copy::dump).expect("read")
+}
+
+#[tokio::test]
+async fn a_store_moves_there_and_back_and_nothing_is_lost() {
+    if !Schema::is_there("a_store_moves_there_and_back") {
+        return;
+    }
+    let (sqlite, postgres, back) =
+        (Fixture::<Files>::new(), Fixture::<Schema>::new(), Fixture::<Files>::new());
+    fill(&sqlite.store).await;
+    let before = rows(&sqlite.store);
+    assert!(before.len() > 20, "{before:?}");
+    let copied = sqlite.store.copy_into(&postgres.store, &|_, _| {}).expect("copied");
+    assert_eq!(copied, before.len() as u64);
+    assert_eq!((rows(&postgres.store), rows(&sqlite.store)), (before.clone(), before.clone()));
+    assert!(matches!(
+        sqlite.store.copy_into(&postgres.store, &|_, _| {}),
+        Err(StoreError::NotEmpty("inbox"))
+    ));
+    postgres.store.copy_into(&back.store, &|_, _| {}).expect("copied");
+    assert_eq!(rows(&back.store), before);
+    // It goes on where it was: behind what came along.
+    for store in [&sqlite.store, &postgres.store, &back.store] {
+        store.persist(CHANNEL, vec![new(8, None)]).await.expect("kept");
+        store.note_move(CHANNEL, "d".into(), "e".into()).await.expect("noted");
+        store.add_line(&whose("s", "later"), 0, "x".into(), 0).await.expect("added");
+        assert_eq!(ids(&store.pending(CHANNEL, None, 9).await.expect("asked")), [1, 2, 3, 4, 5, 8]);
+        let moves: Vec<_> =
+            store.load_moves(CHANNEL).await.expect("read").into_iter().map(|(from, _)| from).collect();
+        assert_eq!(moves, ["a", "b", "c", "d"]);
+    }
+}
+
+/// What a copy knows of the tables is what the engines have.
+#[tokio::test]
+async fn both_engines_have_the_tables_that_are_copied() {
+    if !Schema::is_there("both_engines_have_the_tables_that_are_copied") {
+        return;
+    }
+    let (sqlite, postgres) = (Fixture::<Files>::new(), Fixture::<Schema>::new());
+    let known = crate::copy::columns();
+    let of_sqlite = sqlite.store.write_here(|tx| {
+        tx.query_rows(
+            "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'",
+            params![],
+            |row| Ok(format!("{}.{}", row.get::<String>(0)?, row.get::<String>(1)?)),
+        )
+    });
+    let sorted = |mut list: Vec<String>| {
+        list.sort();
+        list
+    };
+    assert_eq!(sorted(of_sqlite.expect("read")), sorted(known.clone()));
+    let of_postgres = postgres.sql(&format!(
+        "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = '{}'
+         AND column_name <> 'rowid' AND table_name NOT IN ('lease', 'schema_version')",
+        postgres.schema()
+    ));
+    assert_eq!(sorted(of_postgres.lines().map(str::to_owned).collect()), sorted(known));
+}

@@ -1,0 +1,130 @@
+//! A transaction of either engine, so that each method of the store is written once. SQL is what
+//! both engines read alike, with parameters `?1`, `?2`, ….
+
+use super::StoreError;
+use super::postgres::{PgRow, PgTx};
+use super::value::{FromValue, Params, SqlValue};
+use rusqlite::OptionalExtension;
+use std::ops::ControlFlow;
+
+/// A transaction. Its statements are compiled once for the connection.
+pub(super) enum Tx<'c> {
+    Sqlite(rusqlite::Transaction<'c>),
+    Postgres(PgTx<'c>),
+}
+
+/// A row of a query, while it is read.
+pub(super) enum Row<'r> {
+    Sqlite(&'r rusqlite::Row<'r>),
+    Postgres(PgRow),
+}
+
+impl Row<'_> {
+    /// The value of a column, from 0.
+    pub(super) fn get<T: FromValue>(&self, column: usize) -> Result<T, StoreError> {
+        T::from_value(self.value(column)?)
+    }
+
+    pub(super) fn value(&self, column: usize) -> Result<SqlValue<'_>, StoreError> {
+        match self {
+            Self::Sqlite(row) => row.get_ref(column)?.try_into(),
+            Self::Postgres(row) => row.value(column),
+        }
+    }
+}
+
+impl Tx<'_> {
+    /// Runs a statement; how many rows it has changed.
+    pub(super) fn execute(&self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
+        let values = params.to_values();
+        match self {
+            Self::Sqlite(tx) => Ok(tx.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))?),
+            Self::Postgres(tx) => tx.execute(sql, &values),
+        }
+    }
+
+    /// What is read of the one row of a query.
+    pub(super) fn query_row<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let missing = || StoreError::Corrupt("no row where one belongs".to_owned());
+        self.query_optional(sql, params, read)?.ok_or_else(missing)
+    }
+
+    /// What is read of the first row of a query, if it has one.
+    pub(super) fn query_optional<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let values = params.to_values();
+        match self {
+            Self::Sqlite(tx) => {
+                let mut statement = tx.prepare_cached(sql)?;
+                let values = rusqlite::params_from_iter(values);
+                // What is read of the row fails as itself.
+                Ok(statement.query_row(values, |row| Ok(read(&Row::Sqlite(row)))).optional()?.transpose()?)
+            }
+            Self::Postgres(tx) => {
+                let first = tx.query(sql, &values)?.into_iter().next();
+                first.map(|row| read(&Row::Postgres(row))).transpose()
+            }
+        }
+    }
+
+    /// What is read of each row of a query.
+    pub(super) fn query_rows<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let values = params.to_values();
+        match self {
+            Self::Sqlite(tx) => {
+                let mut statement = tx.prepare_cached(sql)?;
+                let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+                let mut all = Vec::new();
+                while let Some(row) = rows.next()? {
+                    all.push(read(&Row::Sqlite(row))?);
+                }
+                Ok(all)
+            }
+            Self::Postgres(tx) => {
+                tx.query(sql, &values)?.into_iter().map(|row| read(&Row::Postgres(row))).collect()
+            }
+        }
+    }
+
+    /// Hands on the rows of a query one by one, for as long as more are wanted.
+    pub(super) fn for_each(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let values = params.to_values();
+        match self {
+            Self::Sqlite(tx) => {
+                let mut statement = tx.prepare_cached(sql)?;
+                let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+                while let Some(row) = rows.next()? {
+                    if each(&Row::Sqlite(row))?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Self::Postgres(tx) => tx.for_each(sql, &values, |row| each(&Row::Postgres(row))),
+        }
+    }
+
+    /// Whether a query has a row.
+    pub(super) fn exists(&self, sql: &str, params: impl Params) -> Result<bool, StoreError> {
+        Ok(self.query_optional(sql, params, |_| Ok(()))?.is_some())
+    }
+}

@@ -1,0 +1,167 @@
+//! What a statement is given and a row holds: the four kinds that both engines have alike.
+
+use super::StoreError;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+/// A value of a column, or in the place of a parameter. A truth is 0 or 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum SqlValue<'a> {
+    Null,
+    Integer(i64),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+/// What can stand in the place of a parameter.
+pub(super) trait ToValue {
+    fn to_value(&self) -> SqlValue<'_>;
+}
+
+/// What can be read of a column.
+pub(super) trait FromValue: Sized {
+    /// The error is what the column holds instead.
+    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError>;
+}
+
+/// The parameters of a statement.
+pub(super) trait Params {
+    fn to_values(&self) -> Vec<SqlValue<'_>>;
+}
+
+/// Parameters of several types.
+macro_rules! params {
+    ($($value:expr),* $(,)?) => {
+        [$(&$value as &dyn $crate::value::ToValue),*] as [&dyn $crate::value::ToValue; _]
+    };
+}
+pub(super) use params;
+
+impl<T: ToValue, const N: usize> Params for [T; N] {
+    fn to_values(&self) -> Vec<SqlValue<'_>> {
+        self.iter().map(ToValue::to_value).collect()
+    }
+}
+
+impl<T: ToValue> Params for &[T] {
+    fn to_values(&self) -> Vec<SqlValue<'_>> {
+        self.iter().map(ToValue::to_value).collect()
+    }
+}
+
+impl<T: ToValue + ?Sized> ToValue for &T {
+    fn to_value(&self) -> SqlValue<'_> {
+        (**self).to_value()
+    }
+}
+
+impl<T: ToValue> ToValue for Option<T> {
+    fn to_value(&self) -> SqlValue<'_> {
+        self.as_ref().map_or(SqlValue::Null, ToValue::to_value)
+    }
+}
+
+impl ToValue for SqlValue<'_> {
+    fn to_value(&self) -> SqlValue<'_> {
+        *self
+    }
+}
+
+impl ToValue for str {
+    fn to_value(&self) -> SqlValue<'_> {
+        SqlValue::Text(self)
+    }
+}
+
+impl ToValue for String {
+    fn to_value(&self) -> SqlValue<'_> {
+        SqlValue::Text(self)
+    }
+}
+
+impl ToValue for bool {
+    fn to_value(&self) -> SqlValue<'_> {
+        SqlValue::Integer((*self).into())
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($number:ty)+) => { $(
+        impl ToValue for $number {
+            /// No count of ours comes near the end.
+            fn to_value(&self) -> SqlValue<'_> {
+                SqlValue::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
+        }
+
+        impl FromValue for $number {
+            fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+                match value {
+                    SqlValue::Integer(number) => number.try_into().map_err(|_| unexpected(value)),
+                    _ => Err(unexpected(value)),
+                }
+            }
+        }
+    )+ };
+}
+
+whole_numbers! { i64 u32 usize }
+
+impl FromValue for bool {
+    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+        i64::from_value(value).map(|number| number != 0)
+    }
+}
+
+impl FromValue for String {
+    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+        match value {
+            SqlValue::Text(text) => Ok(text.to_owned()),
+            _ => Err(unexpected(value)),
+        }
+    }
+}
+
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+        if value == SqlValue::Null { Ok(None) } else { T::from_value(value).map(Some) }
+    }
+}
+
+/// A column holds something else than its reader takes.
+fn unexpected(value: SqlValue<'_>) -> StoreError {
+    let kind = match value {
+        SqlValue::Null => "nothing".to_owned(),
+        SqlValue::Integer(number) => format!("the number {number}"),
+        SqlValue::Text(_) => "a text".to_owned(),
+        SqlValue::Bytes(_) => "bytes".to_owned(),
+    };
+    StoreError::Corrupt(format!("{kind} where something else belongs"))
+}
+
+impl rusqlite::ToSql for SqlValue<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+impl<'a> TryFrom<ValueRef<'a>> for SqlValue<'a> {
+    type Error = StoreError;
+
+    fn try_from(value: ValueRef<'a>) -> Result<Self, StoreError> {
+        Ok(match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Integer(number),
+            ValueRef::Text(text) => Self::Text(
+                std::str::from_utf8(text)
+                    .map_err(|_| StoreError::Corrupt("a text that is no UTF-8".to_owned()))?,
+            ),
+            ValueRef::Blob(bytes) => Self::Bytes(bytes),
+            ValueRef::Real(_) => return Err(StoreError::Corrupt("a fraction".to_owned())),
+        })
+    }
+}

@@ -1,0 +1,226 @@
+//! `[store]` and `cofferdam store`: what is refused, a run of a workflow with a store in PostgreSQL,
+//! and the way from one engine to the other and back.
+
+use serde_json::json;
+use std::process::Stdio;
+use std::time::Duration;
+use support::home::{Home, Ran};
+use support::postgres::{PASSWORD, PostgresServer, new_schema, shared};
+use support::tls::Authority;
+
+const FLOW: &str = "workflow: copy\ntasks:\n\
+    \x20 - { id: write, tool: file_write, with: { path: \"/shared/a.txt\", content: \"by {{ trigger.kind }}\" } }\n\
+    \x20 - { id: read, tool: file.read, with: { path: \"{{ tasks.write.output.path }}\" } }\n\
+    output: { text: \"{{ tasks.read.output.content }}\" }\n";
+
+fn run_flow(home: &Home) -> Ran {
+    let file = home.dir().join("copy.yaml");
+    std::fs::write(&file, FLOW).expect("writable");
+    let ran = home.run(&["run", file.to_str().expect("UTF-8")]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.json()["output"], json!({ "text": "by cli" }));
+    // Its file is not written a second time.
+    std::fs::remove_file(home.host("/shared/a.txt")).expect("written");
+    ran
+}
+
+fn list(home: &Home) -> Vec<String> {
+    let listed = home.run(&["workflow", "list", "--json"]).json();
+    let runs = listed["runs"].as_array().expect("runs").iter();
+    runs.map(|run| run["run"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn what_is_wrong_in_the_section_is_refused_with_its_line() {
+    let home = Home::new();
+    let exposed = home.dir().join("exposed");
+    std::fs::write(&exposed, format!("postgres://u:{PASSWORD}@localhost/d")).expect("writable");
+    let remote = format!("postgres://u:{PASSWORD}@db.example/d?sslmode=disable");
+    for (text, line, said) in [
+        ("engine = \"mysql\"", 2, "`mysql`"),
+        ("engine = \"postgres\"", 2, "url_env = \"DATABASE_URL\""),
+        ("engine = \"postgres\"\nurl_env = \"GOOD_URL\"\nurl_file = \"x\"", 4, "take one of them out"),
+        ("engine = \"postgres\"\nurl_env = \"MISSING_URL\"", 3, "MISSING_URL is not set"),
+        (
+            "engine = \"postgres\"\nurl_env = \"postgres://u@h/d\"",
+            3,
+            "not the name of an environment variable",
+        ),
+        ("engine = \"postgres\"\nurl_file = \"nowhere\"", 3, "cannot read"),
+        ("engine = \"postgres\"\nurl_file = \"exposed\"", 3, "can be read by others"),
+        ("engine = \"postgres\"\nurl_env = \"REMOTE_URL\"", 3, "readable on the way"),
+        ("engine = \"postgres\"\nurl_env = \"ODD_URL\"", 3, "is not understood"),
+        ("engine = \"postgres\"\nurl_env = \"GOOD_URL\"\nschema = \"A b\"", 4, "is no name"),
+        ("engine = \"sqlite\"\nurl_env = \"GOOD_URL\"", 3, "write engine = \"postgres\""),
+        ("schema = \"x\"", 2, "write engine = \"postgres\""),
+    ] {
+        let rest = "[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n";
+        std::fs::write(home.config_file(), format!("[store]\n{text}\n{rest}")).expect("writable");
+        let mut command = home.command(&["tools"]);
+        command.env("REMOTE_URL", &remote).env("ODD_URL", format!("u:{PASSWORD}@x"));
+        let ran = Ran::from(command.env("GOOD_URL", "postgres://u@localhost/d").output().expect("it runs"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{text}: {ran:?}");
+        assert!(ran.stderr.contains(&format!("cofferdam.toml:{line}: ")), "{text}: {ran:?}");
+        assert!(ran.stderr.contains(said), "{text}: {ran:?}");
+        assert!(!ran.stderr.contains(PASSWORD), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_run_of_a_workflow_is_kept_in_postgresql() {
+    let Some(server) = shared("store::a_run_of_a_workflow") else { return };
+    let home = Home::new().postgres(server, &new_schema());
+    assert!(list(&home).is_empty(), "who asks makes nothing");
+    assert!(home.run(&["doctor"]).stdout.contains("reachable, without tables yet"));
+    let ran = run_flow(&home);
+    assert_eq!(list(&home), [ran.json()["run"].as_str().expect("an id")]);
+    assert!(!home.state().join("cofferdam.db").exists());
+    let migrated = home.run(&["store", "migrate"]);
+    assert!(migrated.code == Some(0) && migrated.stdout.contains("already"), "{migrated:?}");
+}
+
+#[test]
+fn a_run_that_failed_goes_on_in_postgresql() {
+    let Some(server) = shared("store::a_run_that_failed") else { return };
+    let home = Home::new().postgres(server, &new_schema());
+    let file = home.dir().join("read.yaml");
+    let flow = "workflow: read\ntasks:\n  - { id: read, tool: file.read, with: { path: /shared/in.txt } }\n";
+    std::fs::write(&file, flow).expect("writable");
+    let failed = home.run(&["run", file.to_str().expect("UTF-8")]);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    std::fs::write(home.host("/shared/in.txt"), "now").expect("writable");
+    let line = failed.json();
+    let resumed = home.run(&["workflow", "resume", line["run"].as_str().expect("an id")]);
+    assert!(resumed.code == Some(0) && resumed.stdout.contains("now"), "{resumed:?}");
+}
+
+#[test]
+fn tables_of_a_newer_release_are_refused_by_every_command() {
+    let Some(server) = shared("store::tables_of_a_newer_release") else { return };
+    let schema = new_schema();
+    let home = Home::new().postgres(server, &schema);
+    let made = home.run(&["store", "migrate"]);
+    assert!(made.code == Some(0) && made.stdout.contains("was made"), "{made:?}");
+    server.sql(&format!("UPDATE {schema}.schema_version SET version = 99"));
+    for words in [&["store", "migrate"][..], &["workflow", "list"], &["store", "copy", "postgres", "sqlite"]]
+    {
+        let ran = home.run(words);
+        assert!(ran.code == Some(2) && ran.stderr.contains("run the newer release"), "{words:?}: {ran:?}");
+    }
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.code == Some(3) && doctor.stdout.contains("version 99"), "{doctor:?}");
+    assert_eq!(server.sql(&format!("SELECT version FROM {schema}.schema_version")), "99");
+}
+
+#[test]
+fn a_gateway_moves_to_postgresql_and_back() {
+    let Some(server) = shared("store::a_gateway_moves") else { return };
+    let home = Home::new();
+    let (first, schema) = (run_flow(&home), new_schema());
+    let kept = list(&home);
+    let without = home.run(&["store", "copy", "sqlite", "postgres"]);
+    assert!(without.code == Some(2) && without.stderr.contains("names no PostgreSQL"), "{without:?}");
+    let home = home.postgres(server, &schema);
+    let same = home.run(&["store", "copy", "postgres", "postgres"]);
+    assert!(same.code == Some(2) && same.stderr.contains("the same"), "{same:?}");
+    let nothing = home.run(&["store", "copy", "postgres", "sqlite"]);
+    assert!(nothing.code == Some(2) && nothing.stderr.contains("nothing to copy"), "{nothing:?}");
+    let copied = home.run(&["store", "copy", "sqlite", "postgres"]);
+    assert_eq!(copied.code, Some(0), "{copied:?}");
+    assert!(copied.stdout.contains("engine = \"postgres\""), "{copied:?}");
+    assert!(copied.stderr.contains("run_task: 2 rows"), "{copied:?}");
+    assert_eq!(list(&home), kept);
+    let shown = home.run(&["workflow", "show", &kept[0], "--json"]).json();
+    assert_eq!(shown["tasks"], first.json()["tasks"]);
+    let again = home.run(&["store", "copy", "sqlite", "postgres"]);
+    assert!(again.code == Some(2) && again.stderr.contains("rows in journal already"), "{again:?}");
+    run_flow(&home);
+    let moved = list(&home);
+    assert_eq!(moved.len(), 2);
+    std::fs::remove_file(home.state().join("cofferdam.db")).expect("it is left where it was");
+    let back = home.run(&["store", "copy", "postgres", "sqlite"]);
+    assert!(back.code == Some(0) && back.stdout.contains("engine = \"sqlite\""), "{back:?}");
+    let text = std::fs::read_to_string(home.config_file()).expect("there");
+    let (before, after) = text.split_once("[store]").expect("it has the section");
+    let after = after.split_once("schema = ").expect("and its keys").1.split_once('\n').expect("a line").1;
+    std::fs::write(home.config_file(), format!("{before}{after}")).expect("writable");
+    assert_eq!(list(&home), moved);
+}
+
+#[test]
+fn a_server_elsewhere_is_spoken_to_over_tls_and_its_certificate_is_verified() -> anyhow::Result<()> {
+    let Some(mut server) = PostgresServer::start() else {
+        assert!(shared("store::a_server_elsewhere").is_none());
+        return Ok(());
+    };
+    let authority = Authority::new()?;
+    let (certificate, key) = authority.issue("localhost")?;
+    let port = server.encrypt(&certificate, &key);
+    let migrates = |host: &str, trusted: bool| {
+        let url = format!("postgres://cofferdam:{PASSWORD}@{host}:{port}/postgres?sslmode=require");
+        let mut home = Home::new().postgres_at(&url, "here");
+        std::fs::write(home.dir().join("ca.pem"), authority.pem()).expect("writable");
+        if trusted {
+            home = home.config("[network]\nca_file = \"ca.pem\"\n");
+        }
+        let ran = home.run(&["store", "migrate"]);
+        assert!(!ran.stderr.contains(PASSWORD), "{ran:?}");
+        ran
+    };
+    for (host, trusted) in [("localhost", false), ("127.0.0.1", true)] {
+        let refused = migrates(host, trusted);
+        assert!(refused.code == Some(2) && refused.stderr.contains("certificate"), "{host}: {refused:?}");
+    }
+    let sound = migrates("localhost", true);
+    assert!(sound.code == Some(0) && sound.stdout.contains("was made"), "{sound:?}");
+    Ok(())
+}
+
+/// Enough rows that a kill meets the copy in their midst.
+const LINES: usize = 30_000;
+
+#[test]
+fn a_copy_that_is_killed_leaves_nothing_and_is_made_again() {
+    let Some(server) = shared("store::a_copy_that_is_killed") else { return };
+    let schema = new_schema();
+    let home = Home::new().postgres(server, &schema);
+    assert_eq!(home.run(&["store", "migrate"]).code, Some(0));
+    server.sql(&format!(
+        "INSERT INTO {schema}.line (session, turn, n, body, said_at)
+         SELECT 's', 't', n, repeat('x', 200), n FROM generate_series(1, {LINES}) AS n"
+    ));
+    let copied = home.run(&["store", "copy", "postgres", "sqlite"]);
+    assert_eq!(copied.code, Some(0), "{copied:?}");
+    server.sql(&format!("DROP SCHEMA {schema} CASCADE"));
+    let count = |server: &PostgresServer| {
+        let there = server.sql(&format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{schema}'"));
+        if there == "0" {
+            0
+        } else {
+            server.sql(&format!("SELECT count(*) FROM {schema}.line")).parse().expect("a number")
+        }
+    };
+    for pause in [50, 300, 700] {
+        let mut copy = home.command(&["store", "copy", "sqlite", "postgres"]);
+        let mut copy = copy.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+        std::thread::sleep(Duration::from_millis(pause));
+        copy.kill().expect("ours");
+        copy.wait().expect("ours");
+        assert_eq!(count(server), 0, "all or nothing");
+    }
+    let copied = home.run(&["store", "copy", "sqlite", "postgres"]);
+    assert_eq!(copied.code, Some(0), "{copied:?}");
+    assert_eq!(count(server), LINES);
+}
+
+#[test]
+fn a_gateway_that_serves_is_not_copied() -> anyhow::Result<()> {
+    let Some(server) = shared("store::a_gateway_that_serves") else { return Ok(()) };
+    let home = Home::new().postgres(server, &new_schema());
+    assert_eq!(home.run(&["store", "migrate"]).code, Some(0));
+    let lock = std::fs::File::create(home.state().join("serve.lock"))?;
+    lock.lock()?;
+    let refused = home.run(&["store", "copy", "postgres", "sqlite"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("serve"), "{refused:?}");
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! A real PostgreSQL for tests: one server for each test binary, on a UNIX socket in a temporary
+//! folder, that ends with the tests. The tests tell their data apart by schemas.
+
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// What the tests need, for those who tell that it is missing.
+pub const NEEDED: &str = "PostgreSQL's server (on Debian: apt-get install postgresql)";
+/// The superuser of each server.
+const USER: &str = "cofferdam";
+/// PostgreSQL refuses to run as root.
+const NOBODY: u32 = 65_534;
+const START_DEADLINE: Duration = Duration::from_secs(60);
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct PostgresServer {
+    programs: PathBuf,
+    /// Removed with it, where it is not the one of all tests.
+    _folder: Option<tempfile::TempDir>,
+    dir: PathBuf,
+    watch: Option<Child>,
+    removes: bool,
+    port: u16,
+}
+
+/// Where Debian and others have the programs of the server.
+pub fn programs() -> Option<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|version| version.path().join("bin"))
+        .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()))
+        .filter(|dir| ["initdb", "postgres", "psql"].iter().all(|program| dir.join(program).exists()))
+        .collect();
+    found.sort();
+    found.pop()
+}
+
+/// The server of this test binary, started once; none where there is no PostgreSQL, which is told.
+///
+/// # Panics
+/// In CI, which skips no test; and where the server does not start.
+pub fn shared(test: &str) -> Option<&'static PostgresServer> {
+    static SHARED: OnceLock<Option<PostgresServer>> = OnceLock::new();
+    let server = SHARED.get_or_init(|| Some(PostgresServer::start_in(None, programs()?))).as_ref();
+    if server.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "{test} needs {NEEDED}, and CI skips no test");
+        note_skipped(test);
+    }
+    server
+}
+
+/// The runner of all tests lists this file at its end, which lies beside the programs.
+fn note_skipped(test: &str) {
+    let program = std::env::current_exe().expect("a test has a program");
+    let folder = program.ancestors().nth(2).expect("target/debug/deps/PROGRAM");
+    let list = std::fs::File::options().create(true).append(true).open(folder.join("skipped-tests.txt"));
+    writeln!(list.expect("the target folder can be written"), "{test}: needs {NEEDED}").expect("writable");
+}
+
+/// A name of a schema that no other test has.
+pub fn new_schema() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+impl PostgresServer {
+    /// One for a test that stops it; none where there is no PostgreSQL.
+    pub fn start() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        Some(Self::start_in(Some(folder), programs()?))
+    }
+
+    fn start_in(folder: Option<tempfile::TempDir>, programs: PathBuf) -> Self {
+        let removes = folder.is_none();
+        let dir = match &folder {
+            Some(folder) => folder.path().to_owned(),
+            None => tempfile::tempdir().expect("a folder").keep(),
+        };
+        if rustix::process::geteuid().is_root() {
+            chown(&dir, Some(NOBODY), Some(NOBODY)).expect("root may");
+        }
+        let mut server = Self { programs, _folder: folder, dir, watch: None, removes, port: 5432 };
+        let mut initdb = server.command("initdb");
+        initdb.args(["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]);
+        let made = initdb.arg(server.dir.join("data")).output().expect("initdb starts");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        server.configure(&format!(
+            "listen_addresses = ''\nunix_socket_directories = '{}'\nfsync = off\nmax_connections = 400\n",
+            server.dir.display()
+        ));
+        server.begin();
+        server
+    }
+
+    /// Adds lines to what it reads when it starts; of one that is set twice the last one counts.
+    fn configure(&self, lines: &str) {
+        let file = std::fs::File::options().append(true).open(self.dir.join("data/postgresql.conf"));
+        file.and_then(|mut file| file.write_all(lines.as_bytes())).expect("writable");
+    }
+
+    /// Starts it anew on loopback, where it takes nobody without TLS; its port.
+    pub fn encrypt(&mut self, certificate: &str, key: &str) -> u16 {
+        self.stop();
+        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        self.port = free.expect("a free port").port();
+        let data = self.dir.join("data");
+        let hba = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
+        for (name, text) in [("server.crt", certificate), ("server.key", key), ("pg_hba.conf", hba)] {
+            let file = data.join(name);
+            std::fs::write(&file, text).expect("writable");
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("ours");
+            if rustix::process::geteuid().is_root() {
+                chown(&file, Some(NOBODY), Some(NOBODY)).expect("root may");
+            }
+        }
+        self.configure(&format!("listen_addresses = '127.0.0.1'\nport = {}\nssl = on\n", self.port));
+        self.begin();
+        self.port
+    }
+
+    /// Starts it, or starts it again.
+    pub fn begin(&mut self) {
+        // It ends with its standard input: that of a test that was killed is closed as well. One that
+        // just begins does not hear a signal yet.
+        let script = "\"$1/postgres\" -D \"$2/data\" >\"$2/log\" 2>&1 <&- & server=$!
+             cat >/dev/null; while kill -INT $server; do sleep 0.05; done; test -z \"$3\" || rm -rf \"$2\"";
+        let mut watch = self.unprivileged(Command::new("sh"));
+        watch.args(["-c", script, "sh"]).arg(&self.programs).arg(&self.dir);
+        watch.arg(if self.removes { "remove" } else { "" });
+        watch.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.watch = Some(watch.spawn().expect("a shell"));
+        let since = Instant::now();
+        while self.try_sql("SELECT 1").is_err() {
+            let log = || std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+            assert!(since.elapsed() < START_DEADLINE, "PostgreSQL does not start: {}", log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Stops it, whatever is connected.
+    pub fn stop(&mut self) {
+        let Some(mut watch) = self.watch.take() else { return };
+        drop(watch.stdin.take());
+        watch.wait().expect("the shell ends");
+    }
+
+    /// Where the server's socket and its data are.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// For a client on this machine.
+    pub fn url(&self) -> String {
+        format!("host={} port={} user={USER} dbname=postgres", self.dir.display(), self.port)
+    }
+
+    /// What an SQL statement answers, a row a line.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub fn sql(&self, statement: &str) -> String {
+        self.try_sql(statement).unwrap_or_else(|error| panic!("{statement}: {error}"))
+    }
+
+    fn try_sql(&self, statement: &str) -> Result<String, String> {
+        let mut psql = self.command("psql");
+        psql.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-U", USER, "-d", "postgres", "-p"]);
+        let output = psql
+            .arg(self.port.to_string())
+            .arg("-h")
+            .arg(&self.dir)
+            .args(["-c", statement])
+            .output()
+            .expect("psql starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    }
+
+    fn command(&self, program: &str) -> Command {
+        self.unprivileged(Command::new(self.programs.join(program)))
+    }
+
+    fn unprivileged(&self, mut command: Command) -> Command {
+        if rustix::process::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command.current_dir(&self.dir);
+        command
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -101,8 +101,13 @@ fn refuse(id: Option<RequestId>, error: ErrorData) -> RpcFrame {
 
 fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     let without_id = |error| RefusedMessage::new(None, error);
+    // Its members would be taken for the values of the keys, in order.
+    if text.trim_start().starts_with('[') && serde_json::from_str::<&RawValue>(text).is_ok() {
+        let said = "send one message at a time: batches are not taken";
+        return Err(without_id(ErrorData::invalid_request(said, None)));
+    }
     let envelope: RpcEnvelope<'_> =
-        serde_json::from_str(text).map_err(|e| without_id(unreadable(text, &e)))?;
+        serde_json::from_str(text).map_err(|e| without_id(unreadable(&e)))?;
     let invalid = |said: &str| ErrorData::invalid_request(said.to_owned(), None);
     let id = match envelope.id {
         None => None,
@@ -187,10 +192,7 @@ pub(crate) fn arguments_of(message: ClientJsonRpcMessage) -> Option<RawArguments
     request.extensions_mut().remove::<RawArguments>()
 }
 
-fn unreadable(text: &str, error: &serde_json::Error) -> ErrorData {
-    if text.trim_start().starts_with('[') && error.is_data() {
-        return ErrorData::invalid_request("send one message at a time: batches are not taken", None);
-    }
+fn unreadable(error: &serde_json::Error) -> ErrorData {
     match error.classify() {
         Category::Data => ErrorData::invalid_request(format!("not a JSON-RPC message: {error}"), None),
         _ => ErrorData::parse_error(format!("not JSON: {error}"), None),
@@ -221,6 +223,9 @@ mod tests {
         for text in [
             "[]",
             r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+            // The values of a request's keys, in the order in which they are declared here.
+            r#"["2.0", 7, "ping"]"#,
+            r#" ["2.0", 7, "tools/call", {"name":"file_list"}]"#,
             "1",
             "\"ping\"",
             "{}",

@@ -106,8 +106,7 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
         let said = "send one message at a time: batches are not taken";
         return Err(without_id(ErrorData::invalid_request(said, None)));
     }
-    let envelope: RpcEnvelope<'_> =
-        serde_json::from_str(text).map_err(|e| without_id(unreadable(&e)))?;
+    let envelope: RpcEnvelope<'_> = serde_json::from_str(text).map_err(|e| without_id(unreadable(&e)))?;
     let invalid = |said: &str| ErrorData::invalid_request(said.to_owned(), None);
     let id = match envelope.id {
         None => None,

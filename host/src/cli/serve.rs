@@ -137,11 +137,13 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             manager.note_stopping();
         });
         beside.spawn(prune(services.store.clone()));
-        let (ours, ends) = (services.store.clone(), stop.clone());
-        beside.spawn(async move {
-            ours.taken_over().await;
-            ends.cancel();
-        });
+        if let Some(taken_over) = services.store.taken_over() {
+            let ends = stop.clone();
+            beside.spawn(async move {
+                taken_over.await;
+                ends.cancel();
+            });
+        }
         services.presence.note_begin();
         // Polled with the channels, and not after them: what it is at gets a moment to end.
         let (served, ()) = tokio::join!(channels.serve(services, renewing, stop.clone()), runs.run());

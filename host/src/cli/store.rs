@@ -10,7 +10,7 @@ use std::io::Write as _;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Makes the tables of [store], or brings them to the version of this release
+    /// Makes the tables of the store, or brings them to the version of this release
     #[command(after_help = MIGRATE_EXAMPLE)]
     Migrate,
     /// Copies everything into an empty store of the other engine, and leaves the first as it is
@@ -30,9 +30,9 @@ pub(super) struct Copy {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum StoreEngine {
-    /// The file cofferdam.db in [state] dir
+    /// The file cofferdam.db in the state folder
     Sqlite,
-    /// The schema that [store] names
+    /// The schema that the configuration names
     Postgres,
 }
 

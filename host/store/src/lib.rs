@@ -238,9 +238,10 @@ impl Store {
         Ok(store)
     }
 
-    /// Ends once another `serve` has taken the database over; never before, and not in SQLite.
-    pub async fn taken_over(&self) {
-        self.database.taken_over.cancelled().await;
+    /// What ends once another `serve` has taken the database over. None in SQLite, where none can.
+    pub fn taken_over(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let is_leased = matches!(self.database.engine, Engine::Postgres(_));
+        is_leased.then(|| self.database.taken_over.clone().cancelled_owned())
     }
 
     /// Lets another one serve at once. Blocks.

@@ -172,6 +172,7 @@ impl Postgres {
         got.map_err(|error| {
             let why = match &error {
                 PoolError::Timeout(_) => format!("it has not answered in {} s", QUERY_DEADLINE.as_secs()),
+                PoolError::Backend(error) => with_causes(error),
                 error => with_causes(error),
             };
             StoreError::Unreachable { server: self.server.name.clone(), why }

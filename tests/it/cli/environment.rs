@@ -87,6 +87,10 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         "\"59m\" is less than 1h",
     ),
     ("COFFERDAM_STATE_DIR", "state2", |home, set| ran(home, set, &["audit", "show"]), "state2/audit.jsonl"),
+    ("COFFERDAM_STORE_ENGINE", "mysql", |home, set| ran(home, set, &["tools"]), "`mysql`"),
+    ("COFFERDAM_STORE_URL_ENV", "URL", |home, set| ran(home, set, &["tools"]), "url_env is of PostgreSQL"),
+    ("COFFERDAM_STORE_URL_FILE", "url", |home, set| ran(home, set, &["tools"]), "url_file is of PostgreSQL"),
+    ("COFFERDAM_STORE_SCHEMA", "s", |home, set| ran(home, set, &["tools"]), "schema is of PostgreSQL"),
     (
         "COFFERDAM_POLICIES_DIR",
         "policies2",

@@ -121,10 +121,12 @@ fn what_is_commented_out_is_understood_as_well() {
     // A model's keys are refused without a model, and a key is in one place.
     let all = all.replace("kind = \"commands\"", "kind = \"openai-chat\"");
     let all = all.replacen("api_key_env = \"OPENAI_API_KEY\"\n", "", 1);
+    let all = all.replacen("url_file = \"database-url\"\n", "", 1);
     fs::write(home.config_file(), &all).expect("writable");
     let authority = Authority::new().expect("a key");
     fs::write(home.dir().join("company-ca.pem"), authority.pem()).expect("writable");
-    let shown = home.run(&["audit", "show"]);
+    let database = ("DATABASE_URL", "postgres://cofferdam@localhost/cofferdam");
+    let shown = run(home.command(&["audit", "show"]).env(database.0, database.1));
     refused(&shown, &["/home/me/.local/state/cofferdam/audit.jsonl"]);
 }
 

@@ -77,7 +77,8 @@ fn closed(config: &Config, error: &StoreError) -> DoctorFinding {
             DoctorFinding::problem("database", error.to_string(), mend)
         }
         _ if matches!(config.store.location, StoreLocation::Postgres(_)) => {
-            DoctorFinding::problem("database", error.to_string(), "[store] url_env = \"DATABASE_URL\"")
+            let mend = "start the server, or correct the URL of [store]";
+            DoctorFinding::problem("database", error.to_string(), mend)
         }
         _ => damaged(config, &error.to_string()),
     }

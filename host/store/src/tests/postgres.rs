@@ -113,7 +113,8 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     assert!(matches!(first.persist(CHANNEL, vec![new(2, None)]).await, Err(StoreError::TakenOver)));
     assert!(matches!(first.claim(CHANNEL, UpdateClaim::Update(1)).await, Err(StoreError::TakenOver)));
     assert_eq!(ids(&second.pending(CHANNEL, None, 9).await.expect("asked")), [1]);
-    let told = tokio::time::timeout(std::time::Duration::from_secs(30), first.taken_over());
+    let told =
+        tokio::time::timeout(std::time::Duration::from_secs(30), first.taken_over().expect("it is leased"));
     told.await.expect("it is told");
     assert!(matches!(first.end_serving(), Err(StoreError::TakenOver)));
 }

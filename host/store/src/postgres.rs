@@ -59,7 +59,7 @@ struct Server {
 enum Driver {
     /// A thread of its own; callers may be of any runtime.
     Thread(Runtime),
-    /// Whoever waits.
+    /// The thread that waits.
     Caller(Runtime),
 }
 
@@ -96,8 +96,8 @@ impl Postgres {
                 Manager::from_config(config.client.clone(), tls, options)
             }
         };
-        // The name was checked: it needs no escape. What is committed is on the disk, whatever the
-        // server's default is. A node that stands still holds up nobody for long.
+        // The name was checked: it needs no escape. What is committed is on the disk, also
+        // where the server's default is another. A node that stands still holds up nobody for long.
         let settings = format!(
             "SET search_path TO \"{}\"; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {deadline};
              SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",

@@ -146,7 +146,7 @@ impl PostgresServer {
         }
     }
 
-    /// Stops it, whatever is connected.
+    /// Stops it, with all that is connected.
     pub fn stop(&mut self) {
         let Some(mut watch) = self.watch.take() else { return };
         drop(watch.stdin.take());

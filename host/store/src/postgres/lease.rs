@@ -82,7 +82,7 @@ pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
                 tracing::error!(%error);
                 return store.database.taken_over.cancel();
             }
-            // Whoever writes is told it as well; the server may be back in time.
+            // Those who write are told it as well; the server may be back in time.
             Err(error) => tracing::warn!(%error, "cannot say that this process serves"),
         }
     };

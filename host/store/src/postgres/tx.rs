@@ -19,7 +19,7 @@ const ROWS_AT_ONCE: i32 = 64;
 pub(in super::super) struct PgTx<'c> {
     pub(super) transaction: Transaction<'c>,
     pub(super) server: &'c Server,
-    /// A statement has failed: the server rolls back whatever is committed.
+    /// A statement has failed: the server rolls back at the commit.
     pub(super) has_failed: Cell<bool>,
 }
 

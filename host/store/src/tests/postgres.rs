@@ -173,6 +173,22 @@ async fn a_commit_of_which_nothing_is_known_is_told_as_that() {
     assert!(fixture.store.load_moves(CHANNEL).await.expect("connected anew").is_empty());
 }
 
+#[tokio::test]
+async fn a_transaction_that_meets_another_one_each_time_is_given_up() {
+    if !Schema::is_there("a_transaction_that_meets_another_one_each_time") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let tried = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let counted = tried.clone();
+    let ended = fixture.store.write(move |tx| {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        tx.execute("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$", crate::value::params![]).map(drop)
+    });
+    assert!(matches!(ended.await, Err(StoreError::Engine(_))));
+    assert_eq!(tried.load(std::sync::atomic::Ordering::Relaxed), crate::postgres::CONFLICTS_MAX + 1);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_many_add_to_at_once_is_added_each_time() {
     if !Schema::is_there("what_many_add_to_at_once") {

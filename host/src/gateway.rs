@@ -123,10 +123,19 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`]; nothing is half-open then.
     pub fn open(config: &Config, role: Role) -> Result<Self, GatewayError> {
+        Self::open_to_call(config, role, None)
+    }
+
+    /// The same where it is known which tool is called first: its worker is there already.
+    ///
+    /// # Errors
+    /// [`Gateway::open`].
+    pub fn open_to_call(config: &Config, role: Role, first: Option<&str>) -> Result<Self, GatewayError> {
         let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
-        Self::open_with(config, role, &cache_dir(config), |sandbox| {
+        let load = |sandbox: &Sandbox| {
             Registry::load(sandbox, &policies, &sources(config, config.policies_dir.as_deref()))
-        })
+        };
+        Self::open_with(config, role, &cache_dir(config), (load, first))
     }
 
     /// The same with tools from elsewhere, their compiled code kept in `cache`.
@@ -134,7 +143,7 @@ impl Gateway {
         config: &Config,
         role: Role,
         cache: &Path,
-        load: impl FnOnce(&Sandbox) -> Registry,
+        (load, first): (impl FnOnce(&Sandbox) -> Registry, Option<&str>),
     ) -> Result<Self, GatewayError> {
         make_private(&config.state_dir)?;
         let workspaces = Arc::new(Workspaces::open(&config.workspace)?);
@@ -150,20 +159,22 @@ impl Gateway {
             settled => settled?,
         }
         let (sandbox, threads) = sandbox(config, role, cache)?;
-        sandbox.try_worker()?;
         let registry = load(&sandbox);
-        if role == Role::Serve {
-            sandbox.keep_spare();
-            // Not before the intents are settled, from what lies in those folders.
-            expire::start(&workspaces)?;
-        }
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
             .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
-        let parts = Parts { sandbox: Arc::new(sandbox), workspaces, audit, outgoing, web: web::web(config) };
+        let sandbox = Arc::new(sandbox);
+        let (kept, folders) = (sandbox.clone(), workspaces.clone());
+        let parts = Parts { sandbox, workspaces, audit, outgoing, web: web::web(config) };
         let warden = Warden::new(parts, config.turns.written_bytes);
         let (threads, requests) = (Arc::new(threads), Arc::new(Requests::new(config.turns.reach)));
         let toolbox = Arc::new(Toolbox::new(registry, warden.clone(), requests, threads.clone()));
+        toolbox.try_worker(first)?;
+        if role == Role::Serve {
+            kept.keep_spare();
+            // Not before the intents are settled, from what lies in those folders.
+            expire::start(&folders)?;
+        }
         Ok(Self { toolbox, warden, blobs, threads })
     }
 

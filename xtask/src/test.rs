@@ -81,12 +81,15 @@ fn checks_beside() -> Result<(), String> {
         let lint = ["clippy", "--locked", "--all", "--target", "wasm32-wasip2", "--", "-D", "warnings"];
         beside(&format!("clippy of {guests}"), &mut in_guests(guests, &lint))?;
     }
-    // Only libFuzzer itself is left out, which takes a minute to compile and nothing here links.
-    let mut fuzz = cargo(&["clippy", "--locked", "--all-targets", "--", "-D", "warnings"]);
-    fuzz.current_dir(root().join("fuzz")).env("CARGO_TARGET_DIR", target_dir().join("fuzz"));
-    beside("clippy of fuzz", fuzz.env("CUSTOM_LIBFUZZER_PATH", "/not/linked/libfuzzer.a"))?;
     let lint = ["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
     beside("clippy", &mut cargo(&lint))?;
+    // With the profiles of the workspace, so that what it depends on was checked just now. Only
+    // libFuzzer itself is left out, which takes a minute to compile and nothing here links.
+    let profiles = root().join("Cargo.toml");
+    let mut fuzz = cargo(&["clippy", "--locked", "--all-targets", "--config"]);
+    fuzz.arg(profiles).args(["--", "-D", "warnings"]);
+    fuzz.current_dir(root().join("fuzz")).env("CARGO_TARGET_DIR", target_dir());
+    beside("clippy of fuzz", fuzz.env("CUSTOM_LIBFUZZER_PATH", "/not/linked/libfuzzer.a"))?;
     let mut docs = cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
     beside("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     let deny = setup::cargo_deny()?;

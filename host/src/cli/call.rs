@@ -52,9 +52,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let arguments_file = arguments.call.args.as_deref().and_then(|args| args.strip_prefix('@'));
     let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
     gateway::confine(config, ReadScope::Listed(&files))?;
-    let gateway = Gateway::open(config, Role::Beside)?;
-    // While the arguments are read.
-    gateway.toolbox.start_ahead(&arguments.call.tool);
+    let gateway = Gateway::open_to_call(config, Role::Beside, Some(&arguments.call.tool))?;
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments.call.arguments(gateway.toolbox.registry())?;
     let approver = arguments.approve.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>);

@@ -285,9 +285,8 @@ impl Candidate {
     /// # Errors
     /// [`GatewayError`].
     pub fn gateway(&self, places: &Config, policy: &ToolPolicy) -> Result<Gateway, GatewayError> {
-        Gateway::open_with(places, Role::Beside, self.cache.path(), |sandbox| {
-            Registry::from_component(sandbox, policy, self.binary.clone())
-        })
+        let load = |sandbox: &Sandbox| Registry::from_component(sandbox, policy, self.binary.clone());
+        Gateway::open_with(places, Role::Beside, self.cache.path(), (load, Some(policy.tool.as_str())))
     }
 }
 

@@ -5,6 +5,7 @@ use super::{Gateway, GatewayError, Role, cache_dir, component_bytes};
 use crate::config::Config;
 use cofferdam_agent::tools::Registry;
 use cofferdam_policy::{PolicySet, ToolPolicy};
+use cofferdam_warden::sandbox::Sandbox;
 
 impl Gateway {
     /// A gateway with this one tool of the gateway that serves, in the workspace and state of
@@ -14,11 +15,9 @@ impl Gateway {
     /// [`GatewayError`], and a component that cannot be had.
     pub fn to_replay(scratch: &Config, policy: &ToolPolicy, serving: &Config) -> anyhow::Result<Self> {
         let binary = component_bytes(serving, policy, serving.policies_dir.as_deref())?;
-        let opened: Result<Self, GatewayError> =
-            Self::open_with(scratch, Role::Beside, &cache_dir(scratch), |sandbox| {
-                Registry::from_component(sandbox, policy, binary)
-            });
-        Ok(opened?)
+        let load = |sandbox: &Sandbox| Registry::from_component(sandbox, policy, binary);
+        let first = Some(policy.tool.as_str());
+        Ok(Self::open_with(scratch, Role::Beside, &cache_dir(scratch), (load, first))?)
     }
 }
 

@@ -26,7 +26,7 @@ pub use unwritten::journal_error;
 use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog, Durability};
 use crate::publish::{FileOwner, Workspaces};
-use crate::sandbox::{Component, Sandbox};
+use crate::sandbox::{Component, Sandbox, SandboxError};
 use cofferdam_core::audit::{self, ApprovalRecord, AuditEvent};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -90,11 +90,18 @@ impl Warden {
         &self.parts.audit
     }
 
-    /// Has a worker ready for the first call of a component, where users share their workspace.
-    pub fn start_ahead(&self, component: &Component, policy: &ToolPolicy) {
+    /// Sees whether a worker starts, confined as is demanded: one for the first call of the
+    /// component, where users share their workspace.
+    ///
+    /// # Errors
+    /// [`SandboxError::Engine`] when none does.
+    pub fn try_worker(&self, first: Option<(&Component, &ToolPolicy)>) -> Result<(), SandboxError> {
         let Parts { sandbox, workspaces, .. } = &self.parts;
-        if !workspaces.is_per_user() {
-            sandbox.start_ahead(component, policy, workspaces.default_workspace());
+        match first.filter(|_| !workspaces.is_per_user()) {
+            Some((component, policy)) => {
+                sandbox.try_worker_for(component, policy, workspaces.default_workspace())
+            }
+            None => sandbox.try_worker(),
         }
     }
 

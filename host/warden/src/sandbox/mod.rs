@@ -242,13 +242,6 @@ impl Sandbox {
         })
     }
 
-    /// Has a worker ready for the first call of this component under this policy in this
-    /// workspace.
-    pub(crate) fn start_ahead(&self, component: &Component, policy: &ToolPolicy, workspace: &Workspace) {
-        let key = worker_key(component, policy.tool.as_str(), &policy.profile, &policy.grants, workspace);
-        self.pool.start_ahead(&component.binary, key);
-    }
-
     /// Has a process ready for the next worker, which may serve anybody.
     pub fn keep_spare(&self) {
         self.pool.keep_spare();
@@ -260,6 +253,22 @@ impl Sandbox {
     /// [`SandboxError::Engine`] when none does.
     pub fn try_worker(&self) -> Result<(), SandboxError> {
         self.pool.try_worker().map_err(|e| SandboxError::Engine(e.to_string()))
+    }
+
+    /// The same by the worker that serves the first call of this component under this policy in
+    /// this workspace.
+    ///
+    /// # Errors
+    /// [`SandboxError::Engine`] when none starts.
+    pub(crate) fn try_worker_for(
+        &self,
+        component: &Component,
+        policy: &ToolPolicy,
+        workspace: &Workspace,
+    ) -> Result<(), SandboxError> {
+        let key = worker_key(component, policy.tool.as_str(), &policy.profile, &policy.grants, workspace);
+        let tried = self.pool.try_worker_for(&component.binary, key);
+        tried.map_err(|e| SandboxError::Engine(e.to_string()))
     }
 
     /// Runs a judged call to its end; its guest sees the granted mounts of `workspace`. Blocks;

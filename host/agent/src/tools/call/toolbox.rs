@@ -3,6 +3,7 @@
 use crate::open_requests::Requests;
 use crate::tools::{CallThreads, Registry};
 use cofferdam_warden::calls::Warden;
+use cofferdam_warden::sandbox::SandboxError;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Everything a call passes through.
@@ -63,11 +64,13 @@ impl Toolbox {
         &self.parts.registry
     }
 
-    /// Has a worker ready for the first call of a tool, where users share their workspace.
-    pub fn start_ahead(&self, tool: &str) {
+    /// Sees whether a worker starts, for the first call of a tool if that is there.
+    ///
+    /// # Errors
+    /// [`SandboxError::Engine`] when none does.
+    pub fn try_worker(&self, first: Option<&str>) -> Result<(), SandboxError> {
         let CallServices { registry, warden, .. } = &*self.parts;
-        if let Ok(tool) = registry.get(tool) {
-            warden.start_ahead(&tool.component, &tool.policy);
-        }
+        let tool = first.and_then(|first| registry.get(first).ok());
+        warden.try_worker(tool.map(|tool| (&tool.component, &tool.policy)))
     }
 }

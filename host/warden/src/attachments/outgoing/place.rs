@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder, DirEntry, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use tempfile::{NamedTempFile, TempDir};
 
 /// What `tempfile` names a file that is not finished.
@@ -17,8 +18,8 @@ const BESIDE_PREFIX: &str = ".beside-";
 /// Where blobs are.
 pub(super) struct BlobFolder {
     dir: PathBuf,
-    /// The lock that says that the process of a private folder lives; it goes with the folder.
-    _private: Option<(TempDir, File)>,
+    /// Of a process beside, once it has a blob: its folder, and the lock that says that it lives.
+    private: Option<OnceLock<(TempDir, File)>>,
 }
 
 impl BlobFolder {
@@ -33,53 +34,69 @@ impl BlobFolder {
             }
         }
         sweep_left(dir)?;
-        Ok(Self { dir: dir.to_owned(), _private: None })
+        Ok(Self { dir: dir.to_owned(), private: None })
     }
 
-    /// A folder within it for this process.
+    /// A folder within it for this process, made for its first blob.
     pub(super) fn private(dir: &Path) -> io::Result<Self> {
         make_private(dir)?;
         sweep_left(dir)?;
-        // Until it is locked: a start of another process would take it for one that was left.
-        let around = File::open(dir)?;
-        flock(&around, FlockOperation::LockShared)?;
-        let own = tempfile::Builder::new().prefix(BESIDE_PREFIX).tempdir_in(dir)?;
-        let lock = File::open(own.path())?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self { dir: own.path().to_owned(), _private: Some((own, lock)) })
+        Ok(Self { dir: dir.to_owned(), private: Some(OnceLock::new()) })
+    }
+
+    /// Where blobs of this process lie; none where it has no folder yet.
+    fn own(&self) -> Option<&Path> {
+        match &self.private {
+            None => Some(&self.dir),
+            Some(private) => private.get().map(|(own, _)| own.path()),
+        }
+    }
+
+    /// The same, made if need be.
+    fn make_own(&self) -> io::Result<&Path> {
+        let Some(private) = &self.private else { return Ok(&self.dir) };
+        let (own, _) = match private.get() {
+            Some(made) => made,
+            // Two at once make two, and one of them stays.
+            None => {
+                let made = private_folder(&self.dir)?;
+                private.get_or_init(|| made)
+            }
+        };
+        Ok(own.path())
     }
 
     /// Whether a blob is here, or in the folder around this one.
     pub(super) fn has(&self, sha256: &str) -> bool {
-        let around = self._private.as_ref().and_then(|_| self.dir.parent());
-        let mut places = [Some(&*self.dir), around].into_iter().flatten();
+        let mut places = [self.own(), Some(&*self.dir)].into_iter().flatten();
         is_sha256(sha256) && places.any(|dir| dir.join(sha256).is_file())
     }
 
     /// The path of a blob; none for what is no SHA-256.
     pub(super) fn blob(&self, sha256: &str) -> Option<PathBuf> {
-        is_sha256(sha256).then(|| self.dir.join(sha256))
+        self.own().filter(|_| is_sha256(sha256)).map(|own| own.join(sha256))
     }
 
     /// A file that becomes a blob or nothing.
     pub(super) fn temp(&self) -> io::Result<NamedTempFile> {
-        tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(&self.dir)
+        tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(self.make_own()?)
     }
 
     /// Makes a file the blob of this SHA-256; the same bytes may be there already.
     pub(super) fn keep(&self, temp: NamedTempFile, sha256: &str) -> io::Result<()> {
-        temp.persist(self.dir.join(sha256)).map(|_| ()).map_err(|error| error.error)
+        temp.persist(self.make_own()?.join(sha256)).map(|_| ()).map_err(|error| error.error)
     }
 
     /// Makes the names durable.
     pub(super) fn sync(&self) -> io::Result<()> {
-        File::open(&self.dir)?.sync_all()
+        File::open(self.make_own()?)?.sync_all()
     }
 
     /// Bytes of all blobs together.
     pub(super) fn bytes(&self) -> io::Result<u64> {
         let mut bytes: u64 = 0;
-        for entry in fs::read_dir(&self.dir)? {
+        let Some(own) = self.own() else { return Ok(bytes) };
+        for entry in fs::read_dir(own)? {
             let entry = entry?;
             if entry.file_name().to_str().is_some_and(is_sha256) {
                 // Swept meanwhile: then it takes no room.
@@ -92,7 +109,7 @@ impl BlobFolder {
     /// Removes all other blobs; returns whether any is left.
     pub(super) fn remove_all_but(&self, kept: &BTreeSet<String>) -> bool {
         let mut left = false;
-        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+        for entry in self.own().map(fs::read_dir).into_iter().flatten().flatten().flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str().filter(|name| is_sha256(name)) else { continue };
             if kept.contains(name) {
@@ -104,6 +121,17 @@ impl BlobFolder {
         }
         left
     }
+}
+
+/// A folder of this process alone, and its lock.
+fn private_folder(dir: &Path) -> io::Result<(TempDir, File)> {
+    // Until it is locked: a start of another process would take it for one that was left.
+    let around = File::open(dir)?;
+    flock(&around, FlockOperation::LockShared)?;
+    let own = tempfile::Builder::new().prefix(BESIDE_PREFIX).tempdir_in(dir)?;
+    let lock = File::open(own.path())?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    Ok((own, lock))
 }
 
 fn make_private(dir: &Path) -> io::Result<()> {

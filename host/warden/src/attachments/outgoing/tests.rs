@@ -302,17 +302,30 @@ fn what_dead_processes_leave_is_removed_and_what_living_ones_hold_is_not() {
 
 #[test]
 fn processes_that_start_at_once_each_have_a_folder() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let outgoing = dir.path().join("outgoing");
+    let f = Fixture::new();
+    let dir = f.dir.path().join("outgoing");
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..50 {
-                    drop(Outgoing::open_beside(&outgoing, LIMITS).expect("it opens"));
+                    let beside = Outgoing::open_beside(&dir, LIMITS).expect("it opens");
+                    let mut addition = beside.addition(&turn(1));
+                    let added = addition.take(vec![f.source("a", "x")], &|| Ok(())).expect("taken");
+                    assert!(beside.holds(&added[0].sha256));
                 }
             });
         }
     });
-    let left = std::fs::read_dir(&outgoing).expect("there").count();
-    assert_eq!(left, 0, "each is gone with its process");
+    assert!(f.names().is_empty(), "each is gone with its process: {:?}", f.names());
+}
+
+#[test]
+fn a_process_beside_that_adds_nothing_makes_no_folder() {
+    let f = Fixture::new();
+    let served = f.add(&turn(1), &[("a", "x")]).expect("taken");
+    let beside = Outgoing::open_beside(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
+    assert!(beside.holds(&served[0].sha256), "it sees what the one serve holds");
+    assert!(beside.file(&served[0].sha256).is_err(), "and reads its own alone");
+    beside.sweep(|| Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
+    assert_eq!(f.names().len(), 1, "the blob, which is not its to remove");
 }

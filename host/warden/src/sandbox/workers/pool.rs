@@ -95,20 +95,26 @@ impl Pool {
         self.starter.keep_spare();
     }
 
-    /// Has a worker ready for the first call, where the code is at hand.
-    pub(in crate::sandbox) fn start_ahead(&self, binary: &Binary, key: WorkerKey) {
-        // What fails now is tried, and told, by the call.
-        if let Ok(code) = self.code.get(&self.starter, binary) {
-            self.starter.start_ahead(WorkerSpec::Call { key, code });
-        }
-    }
-
     /// Sees whether workers start.
     ///
     /// # Errors
     /// Why none does.
     pub(in crate::sandbox) fn try_worker(&self) -> io::Result<()> {
         self.starter.worker(WorkerSpec::Compile { cpu_seconds: 1 }).map(drop)
+    }
+
+    /// The same by the worker that serves the first call of a component.
+    ///
+    /// # Errors
+    /// Why none starts.
+    pub(in crate::sandbox) fn try_worker_for(&self, binary: &Binary, key: WorkerKey) -> io::Result<()> {
+        match self.start(key, binary) {
+            Ok(worker) => self.give_back(worker),
+            Err(SandboxError::Engine(why)) => return Err(io::Error::other(why)),
+            // The component's fault, which the call tells.
+            Err(_) => self.try_worker()?,
+        }
+        Ok(())
     }
 
     /// What a component says of itself, compiled first if need be; nothing runs where that is

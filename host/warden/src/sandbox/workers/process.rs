@@ -103,18 +103,9 @@ impl Worker {
         }
     }
 
-    /// Whether it is for these calls and has run none yet.
-    pub(super) fn is_new_for(&self, spec: &WorkerSpec) -> bool {
-        let same = match (&self.spec, spec) {
-            (WorkerSpec::Call { key, .. }, WorkerSpec::Call { key: other, .. }) => key.is_for_the_same(other),
-            _ => false,
-        };
-        same && self.calls == 0
-    }
-
-    /// How long it waits since a guest ran in it.
+    /// How long it waits.
     pub(super) fn idle_for(&self) -> Duration {
-        if self.calls == 0 { Duration::ZERO } else { self.served.elapsed() }
+        self.served.elapsed()
     }
 
     /// How it ended, in words, for a worker that closed its socket.

@@ -34,10 +34,8 @@ pub(super) enum WorkerSpec {
 
 /// What the thread is told.
 enum StarterMessage {
-    /// Start a worker, and send it there; or one that was started ahead.
+    /// Start a worker, and send it there.
     Start(WorkerSpec, Sender<io::Result<Worker>>),
-    /// Start a worker, and let it wait.
-    Ahead(WorkerSpec),
     /// From now on a process is to be there before anybody wants a worker.
     KeepSpare,
 }
@@ -64,13 +62,7 @@ impl WorkerStarter {
         let _ = self.0.send(StarterMessage::KeepSpare);
     }
 
-    /// Has a worker started before anybody waits for it.
-    pub(super) fn start_ahead(&self, spec: WorkerSpec) {
-        // As above.
-        let _ = self.0.send(StarterMessage::Ahead(spec));
-    }
-
-    /// A worker, ready: a new one, or one that was started ahead meanwhile.
+    /// A new worker, ready.
     pub(super) fn worker(&self, spec: WorkerSpec) -> io::Result<Worker> {
         let gone = || io::Error::other("no worker can be started any more");
         let (give, given) = channel();
@@ -95,22 +87,8 @@ fn run(
         dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         match messages.recv_timeout(LOOK) {
             Ok(StarterMessage::Start(spec, give)) => {
-                let ahead =
-                    idle.upgrade().and_then(|idle| lock(&idle).take(|worker| worker.is_new_for(&spec)));
                 // Its caller gave up waiting and has it ended.
-                let _ = give.send(ahead.map_or_else(|| start(&mut spare, spec, isolation, &reaper), Ok));
-            }
-            Ok(StarterMessage::Ahead(spec)) => {
-                match (start(&mut spare, spec, isolation, &reaper), idle.upgrade()) {
-                    (Ok(worker), Some(idle)) => {
-                        let surplus = lock(&idle).keep(worker);
-                        // After the lock is let go: that kills a process.
-                        drop(surplus);
-                    }
-                    // The next call tries again, and says so.
-                    (Err(error), _) => tracing::error!(%error, "no worker could be started ahead"),
-                    (Ok(_), None) => {}
-                }
+                let _ = give.send(start(&mut spare, spec, isolation, &reaper));
             }
             Ok(StarterMessage::KeepSpare) => spare.is_kept = true,
             Err(RecvTimeoutError::Timeout) => {}

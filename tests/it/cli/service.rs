@@ -123,7 +123,7 @@ async fn what_root_has_made_before_is_the_accounts_after_the_printed_commands() 
     symlink(home.dir(), home.state().join("link"))?;
     // Its own copy of the program, since the build's may be closed to others.
     let program = home.dir().join("cofferdam");
-    std::fs::copy(support::program::cofferdam(), &program)?;
+    support::program::copy_cofferdam(&program);
     let serve = || {
         let mut command = Command::new(&program);
         command.uid(NOBODY).gid(NOBODY).env_clear().env("HOME", "/nonexistent").current_dir("/");

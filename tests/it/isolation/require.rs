@@ -102,7 +102,7 @@ fn a_worker_that_is_less_confined_than_its_gateway_is_refused() {
     let home = required();
     let refused = call(&home);
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
-    for said in ["[isolation] require = true, and in the worker (compile) ", "capabilities are left"] {
+    for said in ["[isolation] require = true, and in the worker (call) ", "capabilities are left"] {
         assert!(refused.stderr.contains(said), "{said:?} in {refused:?}");
     }
     assert_eq!(home.audit().len(), 0, "nothing was called");

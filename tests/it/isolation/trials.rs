@@ -113,7 +113,7 @@ fn the_same_holds_without_roots_rights() {
     let dir = tempfile::Builder::new().prefix("cofferdam-test-").tempdir().expect("a folder");
     let nobody = 65534;
     let copy = dir.path().join("cofferdam");
-    std::fs::copy(program::cofferdam(), &copy).expect("writable");
+    program::copy_cofferdam(&copy);
     std::os::unix::fs::chown(dir.path(), Some(nobody), Some(nobody)).expect("root may");
     let mut command = std::process::Command::new(copy);
     command.uid(nobody).gid(nobody).env_clear().env("HOME", dir.path()).current_dir(dir.path());

@@ -30,6 +30,8 @@ fn list(home: &Home) -> Vec<String> {
     runs.map(|run| run["run"].as_str().expect("an id").to_owned()).collect()
 }
 
+const POSTGRES: &str = "engine = \"postgres\"\nurl_env = \"GOOD_URL\"\n";
+
 #[test]
 fn what_is_wrong_in_the_section_is_refused_with_its_line() {
     let home = Home::new();
@@ -53,6 +55,11 @@ fn what_is_wrong_in_the_section_is_refused_with_its_line() {
         ("engine = \"postgres\"\nurl_env = \"GOOD_URL\"\nschema = \"A b\"", 4, "is no name"),
         ("engine = \"sqlite\"\nurl_env = \"GOOD_URL\"", 3, "write engine = \"postgres\""),
         ("schema = \"x\"", 2, "write engine = \"postgres\""),
+        (&format!("{POSTGRES}[cluster]\nnode = \"a b\""), 5, "is no name of a node"),
+        (&format!("{POSTGRES}[cluster]\nlease = \"2s\""), 5, "is not from 3s to 10m"),
+        (&format!("{POSTGRES}[cluster]\nlease = \"11m\""), 5, "is not from 3s to 10m"),
+        (&format!("{POSTGRES}[cluster]\nnodes = 3"), 5, "unknown field `nodes`"),
+        ("[cluster]\nnode = \"a\"", 3, "write engine = \"postgres\" in [store]"),
     ] {
         let rest = "[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n";
         std::fs::write(home.config_file(), format!("[store]\n{text}\n{rest}")).expect("writable");

@@ -14,6 +14,7 @@ mod attachments_out;
 mod backlog;
 mod beside;
 mod chaos;
+mod cluster;
 mod commands;
 mod cut_off;
 mod disk;

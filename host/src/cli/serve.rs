@@ -3,6 +3,7 @@
 
 pub(super) mod alone;
 mod channels;
+mod cluster;
 pub(super) mod prepare;
 mod reload;
 mod signals;
@@ -50,15 +51,19 @@ pub(super) struct Arguments {
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     let outside = prepare::open_outside(config, PreparePurpose::Serve)?;
-    let OpenedOutside { telegram, discord, answering, voice, lock: _lock, monitor, catalog } = outside;
+    let OpenedOutside { telegram, discord, answering, voice, lock, monitor, catalog } = outside;
     let channels = Channels {
         telegram: telegram.map(|(config, token)| (config.clone(), token)),
         discord: discord.map(|(config, token)| (config.clone(), token)),
     };
     let watched = gateway::channels(config);
-    let attaching = attaching::listen(config).inspect_err(|error| {
-        tracing::warn!(%error, "`cofferdam attach` will not reach this gateway");
-    });
+    let listen = || {
+        attaching::listen(config).inspect_err(|error| {
+            tracing::warn!(%error, "`cofferdam attach` will not reach this gateway");
+        })
+    };
+    // A node that may stand by listens once it serves.
+    let attaching = lock.is_some().then(listen);
     // Confined, it reaches nobody new.
     let mut watchers = Watchers::open(config, monitor);
     for missing in gateway::confine(config, ReadScope::Renewable)? {
@@ -73,13 +78,22 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     };
     let mut beside = JoinSet::new();
     watchers.begin(&mut beside, runtime.handle(), watched.clone())?;
+    let node = match lock {
+        Some(_) => None,
+        None => match cluster::serve_or_stand_by(config, &runtime, &watchers.watching)? {
+            None => return Ok(Exit::Done),
+            node => node,
+        },
+    };
+    let attaching = attaching.unwrap_or_else(listen);
     let gateway = Gateway::open(config, Role::Serve)?;
     for (name, tool) in gateway.toolbox.registry().iter() {
         if let Err(why) = tool {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
-    let store = prepare::open_inside(&gateway, config, &catalog)?;
+    let opened = node.as_ref().map(|node| node.store.clone());
+    let store = prepare::open_inside(&gateway, config, &catalog, opened)?;
     let provider = answering.provider.clone();
     let served_store = store.clone();
     let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
@@ -106,7 +120,10 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     watchers.watching.set_running(gateway.watch(store.clone(), watched));
     let manager = watchers.manager.clone();
     let served = runtime.block_on(async {
-        let stop = cancelled_by_signals()?;
+        let stop = match node.as_ref().and_then(|node| node.stop.clone()) {
+            Some(stop) => stop,
+            None => cancelled_by_signals()?,
+        };
         if hangup == Hangup::Ends {
             cancel_on_signal(SignalKind::hangup(), &stop)?;
         }
@@ -183,7 +200,7 @@ fn mute_services(
 
 /// Lets another `serve` have the store at once.
 fn end_serving(store: &Store) -> anyhow::Result<()> {
-    match store.end_serving() {
+    match store.leave() {
         Err(error @ StoreError::TakenOver) => return Err(error.into()),
         // It may have it in a moment.
         Err(error) => tracing::warn!(%error, "the store was not handed back"),

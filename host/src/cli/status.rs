@@ -13,7 +13,8 @@ use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::standing::HealthHistory;
 use cofferdam_core::text::one_line;
 use cofferdam_store::{
-    self as store, DatabaseView, DayUsage, LastError, OpenRequestRow, PresenceNote, StoreError, WaitingCounts,
+    self as store, DatabaseView, DayUsage, LastError, NodeRow, OpenRequestRow, PresenceNote, StoreError,
+    WaitingCounts,
 };
 use cofferdam_warden::audit::{self, EntryRange, Head, LogEntry, LogSelection};
 use cofferdam_warden::publish;
@@ -46,6 +47,8 @@ struct StatusReport {
     #[serde(flatten)]
     health: Health,
     workers: usize,
+    /// The gateways that share a store in PostgreSQL, and what each does for all; empty in SQLite.
+    nodes: Vec<NodeRow>,
     /// None without a database, or with one of another version.
     queue: Option<QueueStatus>,
     /// Those that it is at; empty when it does not run.
@@ -181,18 +184,20 @@ fn status(config: &Config) -> anyhow::Result<StatusReport> {
     // An earlier process's note says nothing of when this one began.
     let own = noted.as_ref().filter(|noted| Some(noted.pid) == pid);
     let mut health = health(config, noted.as_ref(), pid);
-    let (queue, people, mut requests) = match read_database(config) {
+    let DatabaseStatus { queue, people, mut requests, nodes } = match read_database(config) {
         Err(error) if is_away(&error) => {
             health.store.note_away(&error);
-            (None, Vec::new(), Vec::new())
+            DatabaseStatus::default()
         }
         read => read?,
     };
+    // Perhaps on another machine.
+    let running = pid.is_some() || nodes.iter().any(NodeRow::serves);
     // What an earlier process was at is nobody's to add to.
-    requests.retain(|_| pid.is_some());
+    requests.retain(|_| running);
     let turns = &config.turns;
     Ok(StatusReport {
-        running: pid.is_some(),
+        running,
         pid,
         version: noted.as_ref().map(|noted| noted.version.clone()),
         started_at: own.map(|noted| time(noted.started_at)),
@@ -214,6 +219,7 @@ fn status(config: &Config) -> anyhow::Result<StatusReport> {
             .collect(),
         health,
         workers: pid.map_or(0, gateway::workers),
+        nodes,
         queue,
         requests,
         today: UsageToday {
@@ -254,15 +260,22 @@ fn seconds_since(ms: i64) -> i64 {
     (store::now_ms() - ms).max(0) / 1000
 }
 
-/// What the database tells.
-fn read_database(
-    config: &Config,
-) -> anyhow::Result<(Option<QueueStatus>, Vec<DayUsage>, Vec<OpenRequestRow>)> {
-    let look = DatabaseView::open(&config.store.location)?
-        .filter(|look| look.version() == DatabaseView::version_known());
-    let Some(look) = look else { return Ok((None, Vec::new(), Vec::new())) };
+/// What the database tells; nothing where its version is another.
+#[derive(Default)]
+struct DatabaseStatus {
+    queue: Option<QueueStatus>,
+    people: Vec<DayUsage>,
+    requests: Vec<OpenRequestRow>,
+    nodes: Vec<NodeRow>,
+}
+
+fn read_database(config: &Config) -> anyhow::Result<DatabaseStatus> {
+    let known = config.store.location.version_known();
+    let look = DatabaseView::open(&config.store.location)?.filter(|look| look.version() == known);
+    let Some(look) = look else { return Ok(DatabaseStatus::default()) };
     let queue = QueueStatus { waiting: look.count_waiting()?, received_at: look.received_at()?.map(time) };
-    Ok((Some(queue), look.usage_today()?, look.open_requests()?))
+    let (people, requests) = (look.usage_today()?, look.open_requests()?);
+    Ok(DatabaseStatus { queue: Some(queue), people, requests, nodes: look.nodes()? })
 }
 
 /// The newest record; no more of the log is read than holds it.

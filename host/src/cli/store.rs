@@ -3,7 +3,7 @@
 
 use super::{Exit, tell};
 use crate::config::Config;
-use crate::gateway::ServeLock;
+use crate::gateway::{ServeLock, cluster_node};
 use anyhow::bail;
 use cofferdam_store::{DatabaseView, Store, StoreLocation};
 use std::io::Write as _;
@@ -53,7 +53,7 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
 }
 
 fn migrate(config: &Config) -> anyhow::Result<Exit> {
-    let known = DatabaseView::version_known();
+    let known = config.store.location.version_known();
     let found = DatabaseView::open(&config.store.location)?.map(|look| look.version());
     Store::open(&config.store.location)?;
     let place = place(&config.store.location);
@@ -78,9 +78,10 @@ fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
     }
     // Nothing serves with this state meanwhile, nor elsewhere with the schema.
     let _lock = ServeLock::take(config)?;
-    let (full, empty) = (Store::open_to_serve(&from)?, Store::open_to_serve(&to)?);
+    let node = cluster_node(config)?;
+    let (full, empty) = (Store::open_to_serve(&from, &node)?, Store::open_to_serve(&to, &node)?);
     let copied = full.copy_into(&empty, &|table, rows| tell(&format!("{table}: {rows} rows")));
-    let ended = full.end_serving().and(empty.end_serving());
+    let ended = full.leave().and(empty.leave());
     let rows = copied?;
     ended?;
     let (from, engine) = (place(&from), copy.to.word());

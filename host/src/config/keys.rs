@@ -42,6 +42,8 @@ const KEYS: &[(&str, EnvFormat, InForceBy)] = &[
     ("store.url_env", Text, Restart),
     ("store.url_file", File, Restart),
     ("store.schema", Text, Restart),
+    ("cluster.node", Text, Restart),
+    ("cluster.lease", Text, Restart),
     ("policies.dir", File, Restart),
     ("audit.rotate_bytes", Text, Restart),
     ("audit.sign_key_file", File, Restart),

@@ -97,6 +97,7 @@ struct ConfigFile {
     workspace: WorkspaceTable,
     state: FolderTable,
     store: store::StoreTable,
+    cluster: store::ClusterTable,
     policies: FolderTable,
     audit: audit::Config,
     provider: llm::Config,
@@ -245,7 +246,7 @@ impl Config {
         written.workflows.check(&places)?;
         let workflow_attachments = written.attachments.for_workflows(&places)?;
         let network = network::Config::new(written.network, written.secrets, file.as_deref(), &places)?;
-        let store = written.store.check(&state_dir, &network, (environment, &places))?;
+        let store = written.store.check(written.cluster, (&state_dir, &network), (environment, &places))?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         let mut config = Self {
             workspace: publish::Config {

@@ -1,14 +1,20 @@
 //! `[store]`: the engine that the store is in, and for PostgreSQL where it is. The URL is read here,
-//! because a confined process reaches neither its file nor the authorities.
+//! because a confined process reaches neither its file nor the authorities. `[cluster]`: what this
+//! gateway is called among those that share it.
 
 use super::places::KeyPositions;
 use super::{ConfigError, network};
 use cofferdam_agent::server::read_secret;
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::secret::Secret;
-use cofferdam_store::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError, StoreLocation};
+use cofferdam_store::{
+    DEFAULT_SCHEMA, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, PostgresConfig, PostgresConfigError,
+    StoreLocation, host_name,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// `[store]` as it is written.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -20,6 +26,14 @@ pub(super) struct StoreTable {
     schema: Option<String>,
 }
 
+/// `[cluster]` as it is written.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ClusterTable {
+    node: Option<String>,
+    lease: Option<TimeSpan>,
+}
+
 /// Where the store is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -27,6 +41,10 @@ pub struct Config {
     pub location: StoreLocation,
     /// The file that holds the URL, if one does.
     pub url_file: Option<PathBuf>,
+    /// What this gateway is called among those that share the store.
+    pub node: String,
+    /// How long it may be silent until another one takes over.
+    pub lease: Duration,
 }
 
 /// The engines that there are.
@@ -39,15 +57,16 @@ enum StoreEngine {
 }
 
 impl StoreTable {
-    /// Where the store is.
+    /// Where the store is, and who shares it.
     pub(super) fn check(
         self,
-        state_dir: &Path,
-        network: &network::Config,
+        cluster: ClusterTable,
+        (state_dir, network): (&Path, &network::Config),
         read: (&BTreeMap<String, String>, &KeyPositions),
     ) -> Result<Config, ConfigError> {
         let location = self.location(state_dir, network, read)?;
-        Ok(Config { location, url_file: self.url_file })
+        let (node, lease) = cluster.check(self.engine, read.1)?;
+        Ok(Config { location, url_file: self.url_file, node, lease })
     }
 
     fn location(
@@ -125,5 +144,36 @@ impl StoreTable {
                 Ok((key, Secret::new(url.trim())))
             }
         }
+    }
+}
+
+impl ClusterTable {
+    /// Name and lease of this node.
+    fn check(self, engine: StoreEngine, places: &KeyPositions) -> Result<(String, Duration), ConfigError> {
+        let written = [("cluster.node", self.node.is_some()), ("cluster.lease", self.lease.is_some())];
+        if let Some((key, _)) = written.iter().find(|(_, is_written)| *is_written)
+            && engine == StoreEngine::Sqlite
+        {
+            let said = "[cluster] is of gateways that share a store in PostgreSQL; write engine = \"postgres\" in [store], or take it out";
+            return Err(places.refuse(key, said));
+        }
+        let node = self.node.unwrap_or_else(host_name);
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if engine == StoreEngine::Postgres
+            && (node.is_empty() || node.len() > NODE_NAME_MAX || !node.chars().all(is_plain))
+        {
+            let said = format!(
+                "node = {node:?} is no name of a node; write 1 to {NODE_NAME_MAX} of the letters a-z, A-Z, 0-9, - _ and ., such as node = \"a\""
+            );
+            return Err(places.refuse("cluster.node", said));
+        }
+        let lease = self.lease.map_or(LEASE, |lease| lease.0);
+        if !(LEASE_LEAST..=LEASE_MAX).contains(&lease) {
+            let (lease, least, most) = (TimeSpan(lease), TimeSpan(LEASE_LEAST), TimeSpan(LEASE_MAX));
+            return Err(
+                places.refuse("cluster.lease", format!("lease = \"{lease}\" is not from {least} to {most}"))
+            );
+        }
+        Ok((node, lease))
     }
 }

@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 /// Polls last 30 s, and pauses between attempts 10 s; so long without an answer is an outage.
 const POLL_AGE_MAX: Duration = Duration::from_secs(90);
@@ -27,7 +28,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A gateway, watched from before it is there.
 #[derive(Default)]
-pub struct Watching(OnceLock<Watch>);
+pub struct Watching {
+    watch: OnceLock<Watch>,
+    /// Whether another node serves.
+    standby: watch::Sender<bool>,
+}
 
 /// A running gateway, watched.
 pub struct Watch {
@@ -93,21 +98,41 @@ impl Watch {
 impl Watching {
     /// The gateway is there.
     pub fn set_running(&self, watch: Watch) {
-        let _ = self.0.set(watch);
+        let _ = self.watch.set(watch);
+    }
+
+    /// Another node serves, so this one does all that it is there for.
+    pub fn begin_standby(&self) {
+        self.standby.send_replace(true);
+    }
+
+    /// This node is going to serve.
+    pub fn end_standby(&self) {
+        self.standby.send_replace(false);
+    }
+
+    /// Waits until it stands by.
+    pub async fn await_standby(&self) {
+        // It cannot be closed while this is here.
+        let _ = self.standby.subscribe().wait_for(|stands_by| *stands_by).await;
     }
 }
 
 impl Watched for Watching {
     fn gauges(&self) -> Option<Gauges> {
-        self.0.get().map(Watch::gauges)
+        self.watch.get().map(Watch::gauges)
     }
 
     fn problems(&self) -> Vec<String> {
-        self.0.get().map_or_else(|| vec![describe_start()], Watch::problems)
+        match self.watch.get() {
+            Some(watch) => watch.problems(),
+            None if *self.standby.borrow() => Vec::new(),
+            None => vec![describe_start()],
+        }
     }
 
     fn overdue_by(&self) -> Duration {
-        self.0.get().map_or(Duration::ZERO, Watch::overdue_by)
+        self.watch.get().map_or(Duration::ZERO, Watch::overdue_by)
     }
 }
 

@@ -13,6 +13,7 @@
 mod approvals;
 mod attempts;
 pub mod blocking;
+mod cluster;
 mod commit;
 mod copy;
 mod history;
@@ -48,13 +49,12 @@ pub use approvals::{
     APPROVED_PATHS_MAX, ApprovalRow, ApprovalState, ApprovedPaths, NewApproval, OPEN_CHOICES_MAX,
 };
 pub use attempts::AttemptRow;
+pub use cluster::{ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name};
 pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use location::StoreLocation;
 pub use moves::MOVES_MAX;
-pub use postgres::{
-    CONFLICTS_MAX, CONNECTIONS_MAX, DEFAULT_SCHEMA, LEASE_MS, PostgresConfig, PostgresConfigError,
-};
+pub use postgres::{CONFLICTS_MAX, CONNECTIONS_MAX, DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
 pub use presence::{ChannelNoted, Health, LastError, Presence, PresenceNote, Reloaded, Reloads, read_note};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
@@ -75,7 +75,7 @@ pub use view::{
 };
 pub use voices::SPOKEN_TO_MAX;
 
-use postgres::{Postgres, lease};
+use postgres::Postgres;
 use sqlite::Sqlite;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -189,19 +189,26 @@ pub enum StoreError {
         "the store that is to be filled has rows in {0} already; name one that is empty, and keep what this one holds"
     )]
     NotEmpty(&'static str),
-    /// Another `serve` says that it is there.
+    /// Another process says that it serves, or runs this node.
     #[error(
-        "another serve uses the store in PostgreSQL at {server}: {who}; stop it first, or name another schema in [store]"
+        "another serve uses the store in PostgreSQL at {server} as node {node:?}: {who}; stop it first, give this one another [cluster] node, or name another schema in [store]"
     )]
     Served {
         /// Host, port and database.
         server: String,
+        /// Its node.
+        node: String,
         /// The process.
         who: String,
     },
-    /// Another `serve` has begun while this one was silent.
+    /// A node that serves has other files.
     #[error(
-        "another serve has taken the store over while this one was silent; this one writes nothing any more, so stop one of them"
+        "node {0:?} serves with another state folder: nodes share [state] dir and [workspace] root, so that any of them goes on where another one stopped; put both on a filesystem that all of them see, or name another schema in [store]"
+    )]
+    OtherState(String),
+    /// Another node has begun to serve while this one was silent.
+    #[error(
+        "this node was silent for longer than its lease, and another one took its duty over; it writes nothing any more, so start it again, and it stands by"
     )]
     TakenOver,
     /// The program is going down.
@@ -221,39 +228,6 @@ impl Store {
             StoreLocation::Sqlite(dir) => Engine::Sqlite(Sqlite::open(&dir)?),
             StoreLocation::Postgres(config) => Engine::Postgres(Postgres::open(&config)?),
         }))
-    }
-
-    /// [`Store::open`] for the one `serve` of a database. Who serves from another machine is waited
-    /// for as long as it may have died; the lock of the state directory tells of those on this one.
-    /// Blocks.
-    ///
-    /// # Errors
-    /// [`StoreError::Served`] where another one says that it is there; [`Store::open`].
-    pub fn open_to_serve(at: impl Into<StoreLocation>) -> Result<Self, StoreError> {
-        let store = Self::open(at)?;
-        if let Engine::Postgres(postgres) = &store.database.engine {
-            postgres.take_lease()?;
-            lease::keep(&store)?;
-        }
-        Ok(store)
-    }
-
-    /// What ends once another `serve` has taken the database over. None in SQLite, where none can.
-    pub fn taken_over(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let is_leased = matches!(self.database.engine, Engine::Postgres(_));
-        is_leased.then(|| self.database.taken_over.clone().cancelled_owned())
-    }
-
-    /// Lets another one serve at once. Blocks.
-    ///
-    /// # Errors
-    /// [`StoreError::TakenOver`] where another one serves already; any other means that it waits a
-    /// moment.
-    pub fn end_serving(&self) -> Result<(), StoreError> {
-        match &self.database.engine {
-            Engine::Sqlite(_) => Ok(()),
-            Engine::Postgres(postgres) => postgres.end_lease(),
-        }
     }
 
     /// Keeps everything in memory, until the last handle goes.

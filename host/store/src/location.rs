@@ -1,6 +1,7 @@
 //! Where a store is.
 
-use super::postgres::PostgresConfig;
+use super::postgres::{PostgresConfig, schema as postgres_schema};
+use super::schema;
 use std::path::{Path, PathBuf};
 
 /// Where a store is.
@@ -10,6 +11,17 @@ pub enum StoreLocation {
     Sqlite(PathBuf),
     /// A schema of PostgreSQL.
     Postgres(Box<PostgresConfig>),
+}
+
+impl StoreLocation {
+    /// The version of the tables that this program writes there. Older ones are brought to it by the
+    /// next program that writes.
+    pub fn version_known(&self) -> i64 {
+        match self {
+            Self::Sqlite(_) => schema::VERSION,
+            Self::Postgres(_) => postgres_schema::VERSION,
+        }
+    }
 }
 
 impl From<&Path> for StoreLocation {

@@ -7,14 +7,12 @@
 
 mod config;
 pub(super) mod lease;
-mod schema;
+pub(super) mod schema;
 mod text;
 mod tls;
 mod tx;
 
 pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
-pub use lease::LEASE_MS;
-pub(super) use lease::who_serves;
 pub(super) use tx::{PgRow, PgTx};
 
 use crate::StoreError;
@@ -82,6 +80,11 @@ impl Postgres {
         postgres.check_server()?;
         let version = postgres.run_unfenced(&|tx| schema::version(tx, &postgres.server.schema))?;
         Ok(version.map(|version| (postgres, version)))
+    }
+
+    /// Host, port and database, for errors.
+    pub(super) fn server_name(&self) -> String {
+        self.server.name.clone()
     }
 
     /// A pool of connections; none is made yet.

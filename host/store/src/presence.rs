@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The file's name within the state directory.
@@ -104,6 +105,8 @@ pub struct LastError {
 pub struct Presence {
     path: PathBuf,
     noted: Mutex<PresenceNote>,
+    /// Whether the note is this process's to write: another one may serve with this state.
+    begun: AtomicBool,
 }
 
 impl Presence {
@@ -120,11 +123,12 @@ impl Presence {
         let reloads = Reloads::default();
         let noted =
             PresenceNote { pid, version, started_at: now_ms(), health, reloads, ..PresenceNote::default() };
-        Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted) })
+        Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted), begun: AtomicBool::new(false) })
     }
 
     /// Notes that this process has begun to serve.
     pub fn note_begin(&self) {
+        self.begun.store(true, Ordering::Relaxed);
         self.note(|_| {});
     }
 
@@ -187,6 +191,9 @@ impl Presence {
         // Held while it is written: two writers would share one temporary name.
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut noted);
+        if !self.begun.load(Ordering::Relaxed) {
+            return;
+        }
         let written = serde_json::to_vec(&*noted).map_err(std::io::Error::from).and_then(|text| {
             let new = self.path.with_extension("json-new");
             fs::write(&new, &text)
@@ -236,6 +243,7 @@ mod tests {
         presence.note_health(Health { error: error.clone(), ..Health::default() });
         // The next process goes on with it, until it has something to tell itself.
         let next = Presence::new(dir.path());
+        next.note_begin();
         let failed = HealthHistory {
             failed_at: Some(7),
             reason: Some("404".into()),
@@ -263,6 +271,7 @@ mod tests {
     fn where_there_is_no_room_for_another_note_the_one_that_is_there_is_written_over() {
         let dir = tempfile::tempdir().expect("a folder");
         let presence = Presence::new(dir.path());
+        presence.note_begin();
         presence.note_account("telegram", &"long".repeat(100));
         // No file can be made under that name any more.
         fs::create_dir(dir.path().join("serving.json-new")).expect("writable");
@@ -282,6 +291,7 @@ mod tests {
     fn what_came_of_a_reload_is_noted_with_its_number() {
         let dir = tempfile::tempdir().expect("a folder");
         let presence = Presence::new(dir.path());
+        presence.note_begin();
         assert_eq!(presence.begin_reload(), 1);
         assert_eq!(read_note(dir.path()).expect("written").reloads, Reloads { begun: 1, ended: None });
         presence.end_reload(false, "c.toml:3: no");

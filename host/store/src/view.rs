@@ -1,8 +1,10 @@
 //! The database for those who only look: opened for reading, also beside a `serve` that writes, and
 //! never made.
 
+use super::cluster::NodeRow;
 use super::location::StoreLocation;
-use super::postgres::{self, Postgres};
+use super::postgres::schema as postgres_schema;
+use super::postgres::{Postgres, lease};
 use super::tx::Tx;
 use super::usage::DAY_MS;
 use super::value::params;
@@ -76,11 +78,11 @@ impl DatabaseView {
     /// # Errors
     /// [`StoreError`].
     pub fn load_beginning(&self, run: &str) -> Result<Option<String>, StoreError> {
-        match self.version {
-            schema::VERSION => {}
+        match (self.version, self.version_known()) {
+            (found, known) if found == known => {}
             // Of a release that kept no runs.
-            older if older < schema::VERSION => return Ok(None),
-            found => return Err(StoreError::Newer { found, known: schema::VERSION }),
+            (found, known) if found < known => return Ok(None),
+            (found, known) => return Err(StoreError::Newer { found, known }),
         }
         let began_with = "SELECT began_with FROM run WHERE run = ?1";
         self.read(|tx| tx.query_optional(began_with, [run], |row| row.get(0)))
@@ -119,9 +121,9 @@ impl DatabaseView {
     pub fn check_open(at: impl Into<StoreLocation>) -> Result<(), StoreError> {
         let at = at.into();
         let Some(look) = Self::open(&at)? else { return Ok(()) };
-        let found = look.version();
-        if found > schema::VERSION {
-            return Err(StoreError::Newer { found, known: schema::VERSION });
+        let (found, known) = (look.version(), look.version_known());
+        if found > known {
+            return Err(StoreError::Newer { found, known });
         }
         let StoreLocation::Sqlite(dir) = at else { return Ok(()) };
         let path = dir.join(FILE_NAME);
@@ -137,14 +139,14 @@ impl DatabaseView {
         }
     }
 
-    /// The process that serves with this database, where the database itself knows: PostgreSQL.
+    /// The nodes that are there, by name; none in SQLite, and in tables of before there were nodes.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn who_serves(&self) -> Result<Option<String>, StoreError> {
+    pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         match &self.engine {
-            ViewedEngine::Sqlite(_) => Ok(None),
-            ViewedEngine::Postgres(_) => self.read(postgres::who_serves),
+            ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(lease::nodes),
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -153,10 +155,11 @@ impl DatabaseView {
         self.version
     }
 
-    /// The version that this program writes. An older database is brought to it by the next program
-    /// that writes.
-    pub fn version_known() -> i64 {
-        schema::VERSION
+    fn version_known(&self) -> i64 {
+        match &self.engine {
+            ViewedEngine::Sqlite(_) => schema::VERSION,
+            ViewedEngine::Postgres(_) => postgres_schema::VERSION,
+        }
     }
 
     /// What SQLite finds wrong with the file, if anything; PostgreSQL looks after its own.

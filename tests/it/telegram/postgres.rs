@@ -18,7 +18,7 @@ fn end(world: World, messages: usize, (server, schema): (&PostgresServer, &str))
     }
     assert!(!world.home.state().join("cofferdam.db").exists(), "nothing is kept beside it");
     world.end(messages)?;
-    assert_eq!(server.sql(&format!("SELECT count(*) FROM {schema}.lease")), "0");
+    assert_eq!(server.sql(&format!("SELECT count(*) FROM {schema}.node")), "0");
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use super::finding::{DoctorFinding, shell};
 use crate::config::Config;
-use cofferdam_store::{DatabaseView, FILE_NAME, StoreError, StoreLocation, WaitingCounts};
+use cofferdam_store::{DatabaseView, FILE_NAME, NodeRow, StoreError, StoreLocation, WaitingCounts};
 use serde::Serialize;
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub(super) struct Database {
 
 /// None when there is none yet.
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option<Database> {
-    let known = DatabaseView::version_known();
+    let known = config.store.location.version_known();
     let (engine, server, schema) = match &config.store.location {
         StoreLocation::Sqlite(_) => ("sqlite", None, None),
         StoreLocation::Postgres(at) => {
@@ -67,7 +67,12 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
     let damage = look.damage().unwrap_or_else(|error| Some(error.to_string()));
     let (sound, waiting) = (damage.is_none(), look.count_waiting().ok().filter(|_| version == known));
     findings.extend(damage.map(|said| damaged(config, &said)));
-    Some(of(Some(version), sound, waiting, look.who_serves().ok().flatten()))
+    Some(of(Some(version), sound, waiting, who_serves(&look)))
+}
+
+/// The process that serves, where the database knows.
+fn who_serves(look: &DatabaseView) -> Option<String> {
+    look.nodes().ok()?.into_iter().find(NodeRow::serves).map(|node| node.who)
 }
 
 fn closed(config: &Config, error: &StoreError) -> DoctorFinding {

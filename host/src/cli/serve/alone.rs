@@ -41,7 +41,8 @@ pub(in crate::cli) fn say(
     let answering = llm::open(&llm::Config::default()).context("[provider]")?;
     let runtime = super::super::runtime()?;
     let gateway = Gateway::open(config, Role::Serve)?;
-    let store = Store::open_to_serve(&config.store.location).context("cannot open the database")?;
+    let node = gateway::cluster_node(config)?;
+    let store = Store::open_to_serve(&config.store.location, &node).context("cannot open the database")?;
     let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
     let services = mute_services(config, &gateway, &store, (runner, Presence::new(&config.state_dir)));
     let people = ChannelPeople { runs: services.runs.clone(), channels: channels(config) };

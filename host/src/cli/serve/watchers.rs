@@ -61,7 +61,12 @@ impl Watchers {
             };
             beside.spawn_on(answering, runtime);
         }
-        beside.spawn_on(self.manager.clone().watch(await_any_up(channels), watched), runtime);
+        let watching = self.watching.clone();
+        let up = async move {
+            // A node that stands by is up as well.
+            tokio::select! { () = await_any_up(channels) => {}, () = watching.await_standby() => {} }
+        };
+        beside.spawn_on(self.manager.clone().watch(up, watched), runtime);
         beside.spawn_on(note(self.presence.clone(), self.watching.clone()), runtime);
         Ok(())
     }

@@ -29,9 +29,13 @@ pub(super) fn format_status(status: &StatusReport) -> String {
             format!("channel {name}: {bot}, {last}")
         }));
     }
-    if status.running {
+    if status.pid.is_some() {
         lines.push(format!("workers: {}", status.workers));
     }
+    lines.extend(status.nodes.iter().map(|node| {
+        let does = if node.serves() { "serves" } else { "stands by" };
+        format!("node {}: {does}, {}", one_line(&node.name, 80), one_line(&node.who, 200))
+    }));
     lines.extend(health(&status.health));
     lines.extend(queue(status.queue.as_ref()));
     lines.extend(describe_usage(status));
@@ -62,6 +66,7 @@ fn describe_running(status: &StatusReport) -> String {
             format!("serve: running since {since} ({up}), process {pid}, version {version}")
         }
         (Some(pid), None) => format!("serve: running, process {pid}"),
+        (None, _) if status.running => "serve: running on another machine".to_owned(),
         (None, _) if version.is_empty() => "serve: not running, and never was here".to_owned(),
         (None, _) => format!("serve: not running; last was version {version}"),
     }

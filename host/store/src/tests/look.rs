@@ -10,7 +10,7 @@ async fn what_waits_is_counted_beside_a_writer_and_nothing_is_made() {
     assert_eq!(std::fs::read_dir(dir.path()).expect("there").count(), 0);
     let fixture = Fixture::<Files>::new();
     let look = DatabaseView::open(fixture.dir()).expect("opened").expect("there");
-    assert_eq!(look.version(), DatabaseView::version_known());
+    assert_eq!(look.version(), StoreLocation::from(fixture.dir()).version_known());
     assert_eq!((look.damage().expect("read"), look.received_at().expect("read")), (None, None));
     fixture.store.persist(CHANNEL, vec![new(1, None), new(2, None), new(3, None)]).await.expect("persisted");
     let turn =

@@ -81,22 +81,28 @@ async fn one_serves_and_another_one_is_refused_or_waits_for_who_died() {
     }
     let fixture = Fixture::<Schema>::new();
     let location = &fixture.engine.location;
-    let first = Store::open_to_serve(location).expect("nobody else serves");
-    let refused = said(Store::open_to_serve(location));
-    assert!(refused.contains("another serve uses the store") && refused.contains("process "), "{refused}");
-    let who = look(|| DatabaseView::open(location)?.map_or(Ok(None), |view| view.who_serves()));
-    assert!(who.expect("read").is_some_and(|who| who.starts_with("process ")));
+    let a = node("a");
+    let first = Store::open_to_serve(location, &a).expect("nobody else serves");
+    for other in [&a, &node("b")] {
+        let refused = said(Store::open_to_serve(location, other));
+        let tells =
+            refused.contains("another serve uses the store") && refused.contains("as node \"a\": process ");
+        assert!(tells, "{refused}");
+    }
+    let [NodeRow { name, who, duties }] = &nodes(location)[..] else { panic!("{:?}", nodes(location)) };
+    assert!(name == "a" && who.starts_with("process ") && duties == &["serve"], "{name} {who} {duties:?}");
     // Those beside it write as they do beside a serve of SQLite.
     fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
-    first.end_serving().expect("handed back");
+    first.leave().expect("handed back");
     drop(first);
-    let second = Store::open_to_serve(location).expect("handed back");
+    let second = Store::open_to_serve(location, &a).expect("handed back");
     drop(second);
     let since = std::time::Instant::now();
-    let third = Store::open_to_serve(location).expect("its time is over");
-    let waited = i64::try_from(since.elapsed().as_millis()).expect("short");
-    assert!(waited > LEASE_MS / 4 && waited < LEASE_MS * 2, "{waited}");
-    third.end_serving().expect("handed back");
+    let third = Store::open_to_serve(location, &a).expect("its time is over");
+    let waited = since.elapsed();
+    assert!(waited > a.lease / 4 && waited < a.lease * 2, "{waited:?}");
+    third.leave().expect("handed back");
+    assert!(nodes(location).is_empty());
 }
 
 #[tokio::test]
@@ -105,18 +111,63 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
         return;
     }
     let fixture = Fixture::<Schema>::new();
-    let first = Store::open_to_serve(&fixture.engine.location).expect("nobody else serves");
+    let location = &fixture.engine.location;
+    let first = Store::open_to_serve(location, &node("a")).expect("nobody else serves");
     first.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     // As if it had stood still.
-    fixture.sql("UPDATE lease SET until = 0");
-    let second = Store::open_to_serve(&fixture.engine.location).expect("its time is over");
+    fixture.sql("UPDATE node SET until = 0");
+    let second = Store::open_to_serve(location, &node("b")).expect("its time is over");
     assert!(matches!(first.persist(CHANNEL, vec![new(2, None)]).await, Err(StoreError::TakenOver)));
     assert!(matches!(first.claim(CHANNEL, UpdateClaim::Update(1)).await, Err(StoreError::TakenOver)));
     assert_eq!(ids(&second.pending(CHANNEL, None, 9).await.expect("asked")), [1]);
     let told =
         tokio::time::timeout(std::time::Duration::from_secs(30), first.taken_over().expect("it is leased"));
     told.await.expect("it is told");
-    assert!(matches!(first.end_serving(), Err(StoreError::TakenOver)));
+    assert!(matches!(first.leave(), Err(StoreError::TakenOver)));
+    let [NodeRow { name, .. }] = &nodes(location)[..] else { panic!("{:?}", nodes(location)) };
+    assert_eq!(name, "b");
+}
+
+#[tokio::test]
+async fn a_node_stands_by_until_the_one_that_serves_leaves_or_is_silent() {
+    if !Schema::is_there("a_node_stands_by") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let join = |name: &str| {
+        let store = Store::open(location).expect("a store");
+        store.join(&node(name)).expect("no other one of this name");
+        store
+    };
+    let (first, second, third) = (join("a"), join("b"), join("c"));
+    let serves = |store: &Store| store.try_serve().expect("asked").map(|other| other.name);
+    assert_eq!([serves(&first), serves(&second), serves(&third)], [None, Some("a".into()), Some("a".into())]);
+    let refused = second.persist(CHANNEL, vec![new(1, None)]).await;
+    assert!(matches!(refused, Err(StoreError::TakenOver)), "who stands by writes nothing");
+    let duties = |location| nodes(location).into_iter().map(|node| (node.name, node.duties.len()));
+    assert!(duties(location).eq([("a".to_owned(), 1), ("b".to_owned(), 0), ("c".to_owned(), 0)]));
+    first.leave().expect("handed back");
+    assert_eq!([serves(&third), serves(&second)], [None, Some("c".into())]);
+    // As if it had stood still; it says that it is there too late.
+    fixture.sql("UPDATE node SET until = 0 WHERE name = 'c'");
+    assert_eq!(serves(&second), None);
+    assert!(matches!(third.try_serve(), Err(StoreError::TakenOver)));
+    assert!(matches!(third.persist(CHANNEL, vec![new(1, None)]).await, Err(StoreError::TakenOver)));
+    second.persist(CHANNEL, vec![new(1, None)]).await.expect("it serves");
+    let elsewhere = ClusterNode { state: "other".to_owned(), ..node("d") };
+    let stranger = Store::open(location).expect("a store");
+    stranger.join(&elsewhere).expect("no other one of this name");
+    assert!(said(stranger.try_serve()).contains("node \"b\" serves with another state folder"));
+}
+
+fn node(name: &str) -> ClusterNode {
+    ClusterNode { name: name.to_owned(), lease: LEASE_LEAST, state: "here".to_owned() }
+}
+
+fn nodes(location: &StoreLocation) -> Vec<NodeRow> {
+    let found = look(|| DatabaseView::open(location)?.map_or(Ok(Vec::new()), |view| view.nodes()));
+    found.expect("read")
 }
 
 #[tokio::test]
@@ -305,7 +356,7 @@ async fn both_engines_have_the_tables_that_are_copied() {
     assert_eq!(sorted(of_sqlite.expect("read")), sorted(known.clone()));
     let of_postgres = postgres.sql(&format!(
         "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = '{}'
-         AND column_name <> 'rowid' AND table_name NOT IN ('lease', 'schema_version')",
+         AND column_name <> 'rowid' AND table_name NOT IN ('node', 'duty', 'schema_version')",
         postgres.schema()
     ));
     assert_eq!(sorted(of_postgres.lines().map(str::to_owned).collect()), sorted(known));

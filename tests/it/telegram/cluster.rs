@@ -6,7 +6,7 @@ use super::world::{ANN, PATIENCE, World, save};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 use support::home::Home;
-use support::postgres::{new_schema, shared};
+use support::postgres::{PostgresServer, new_schema, shared};
 use support::samples;
 use support::serving::Serving;
 use support::telegram::{Hold, Incoming, Media, Target};
@@ -124,6 +124,27 @@ async fn a_node_that_slept_writes_nothing_when_it_wakes() -> anyhow::Result<()> 
     world.says("polling as ")?;
     let answer = world.answer(&question).await?.text;
     assert!(answer.contains("directory"), "{answer}");
+    world.end(2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn nodes_outlive_their_server_and_one_of_them_serves_again() -> anyhow::Result<()> {
+    let Some(_) = shared("telegram::cluster::nodes_outlive_their_server") else { return Ok(()) };
+    let mut server = PostgresServer::start().expect("it is there");
+    let mut world = World::stopped(|home| cluster(home.postgres(&server, "here"))).await?;
+    let first = node(&world, "a")?.polling()?;
+    stand_by(&mut world)?;
+    server.stop();
+    world.logs("node b cannot look who serves: ").await?;
+    let question = world.server.push(Incoming::private(ANN).text("/file_info path=/tmp"));
+    server.begin();
+    let answer = world.answer(&question).await?.text;
+    assert!(answer.contains("directory"), "{answer}");
+    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
+    // Whoever was quicker when the server was back serves; the other one stands by, or has ended.
+    assert!(status.success() || log.contains("another one took its duty over"), "{status} {log}");
+    world.says("polling as ")?;
+    world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     world.end(2)
 }
 

@@ -31,8 +31,7 @@ pub(super) fn serve_or_stand_by(
     watching: &Watching,
 ) -> anyhow::Result<Option<ServingNode>> {
     let node = gateway::cluster_node(config)?;
-    let opened = Store::open(&config.store.location).context("cannot open the database");
-    let store = opened?;
+    let store = Store::open(&config.store.location).context("cannot open the database")?;
     store.join(&node)?;
     let (mut stop, mut told) = (None, String::new());
     let mut tell = |said: String| {
@@ -66,7 +65,7 @@ pub(super) fn serve_or_stand_by(
                 let _ = store.leave();
                 return Err(error.into());
             }
-            Err(error) => tracing::warn!(%error, "a node that stands by cannot look"),
+            Err(error) => tell(format!("node {} cannot look who serves: {error}", node.name)),
         }
         if wait(runtime, &mut stop)? {
             let _ = store.leave();

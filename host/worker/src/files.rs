@@ -13,13 +13,13 @@ mod facts;
 mod folders;
 mod stream;
 
-pub(crate) use beneath::own_handles;
+pub(crate) use beneath::{LastMount, own_handles};
 
 use crate::scratch::{Handle as ScratchHandle, Scratch};
 use beneath::{look, look_into, reopen};
 use entries::DirectoryEntries;
-use facts::{hash_of, kind, stat, stat_of};
-use rustix::fs::{FileType, OFlags};
+use facts::FileFacts;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -58,6 +58,8 @@ pub(crate) struct GuestFiles<'a> {
     pub(crate) scratch: Option<&'a Scratch>,
     /// Entries of directories that the call has read.
     pub(crate) entries_read: &'a mut u64,
+    /// Where something was looked at last.
+    pub(crate) last_mount: &'a mut LastMount,
 }
 
 /// Bytes that one call of `read` gives at most.
@@ -110,6 +112,14 @@ impl GuestFiles<'_> {
         let dir = self.dir(fd)?;
         Ok(look(&dir, path, flags.contains(PathFlags::SYMLINK_FOLLOW))?)
     }
+
+    fn facts(&mut self, fd: &Handle, flags: PathFlags, path: &str) -> FsResult<FileFacts> {
+        let dir = self.dir(fd)?;
+        match self.last_mount.facts(&dir, path, flags.contains(PathFlags::SYMLINK_FOLLOW)) {
+            Some(facts) => Ok(facts),
+            None => Ok(FileFacts::read(&self.look(fd, flags, path)?)?),
+        }
+    }
 }
 
 const READ_ONLY: ErrorCode = ErrorCode::ReadOnly;
@@ -154,7 +164,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
             return Ok(self.table().push(as_dir(found))?);
         }
         let handle = self.look(&fd, path_flags, &path)?;
-        let found = match kind(FileType::from_raw_mode(stat(&handle)?.st_mode)) {
+        let found = match FileFacts::read(&handle)?.kind() {
             DescriptorType::Directory => as_dir(File::from(reopen(&handle, OFlags::DIRECTORY)?)),
             DescriptorType::RegularFile => {
                 let file = File::from(reopen(&handle, OFlags::empty())?);
@@ -185,14 +195,14 @@ impl types::HostDescriptor for GuestFiles<'_> {
             return Ok(scratch.stat());
         }
         let file = self.any(&fd)?;
-        stat_of(&file)
+        Ok(FileFacts::read(&file)?.stat())
     }
 
     async fn stat_at(&mut self, fd: Handle, flags: PathFlags, path: String) -> FsResult<DescriptorStat> {
         if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.stat_at(&path)?);
         }
-        stat_of(&self.look(&fd, flags, &path)?)
+        Ok(self.facts(&fd, flags, &path)?.stat())
     }
 
     async fn readlink_at(&mut self, fd: Handle, path: String) -> FsResult<String> {
@@ -212,8 +222,8 @@ impl types::HostDescriptor for GuestFiles<'_> {
             (Some(a), Some(b)) => return Ok(a.hash().lower == b.hash().lower),
             _ => return Ok(false),
         }
-        let (a, b) = (rustix::fs::fstat(&*self.any(&a)?)?, rustix::fs::fstat(&*self.any(&b)?)?);
-        Ok((a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
+        let (a, b) = (FileFacts::read(&*self.any(&a)?)?, FileFacts::read(&*self.any(&b)?)?);
+        Ok(a.is_same(&b))
     }
 
     async fn metadata_hash(&mut self, fd: Handle) -> FsResult<types::MetadataHashValue> {
@@ -221,7 +231,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
             return Ok(scratch.hash());
         }
         let file = self.any(&fd)?;
-        hash_of(&file)
+        Ok(FileFacts::read(&file)?.hash())
     }
 
     async fn metadata_hash_at(
@@ -233,7 +243,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
         if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.hash_at(&path)?);
         }
-        hash_of(&self.look(&fd, flags, &path)?)
+        Ok(self.facts(&fd, flags, &path)?.hash())
     }
 
     async fn advise(&mut self, fd: Handle, at: u64, len: u64, advice: types::Advice) -> FsResult<()> {

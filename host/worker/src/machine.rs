@@ -6,7 +6,7 @@
 use crate::bindings::ToolWorldPre;
 use crate::command::{LinkedCommand, Streams};
 use crate::engine;
-use crate::files::GuestMount;
+use crate::files::{GuestMount, LastMount};
 use crate::function::{Callable, VALUE_BYTES};
 use crate::gateway::GatewayLink;
 use crate::linking;
@@ -303,6 +303,7 @@ fn state_of(grants: &Grants, limits: &Limits, reach: CallContext, wasi: WasiCtx)
         mounts,
         scratch,
         entries_read: 0,
+        last_mount: LastMount::default(),
         gateway,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::bindings::cofferdam::tool::types::{ErrorCode as WitCode, ToolError as WitError};
 use crate::engine::TABLE_ELEMENTS_MAX;
-use crate::files::{GuestFiles, GuestMount};
+use crate::files::{GuestFiles, GuestMount, LastMount};
 use crate::gateway::GatewayLink;
 use crate::scratch::Scratch;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -21,14 +21,16 @@ pub(crate) struct StoreState {
     pub(crate) scratch: Option<Scratch>,
     /// Entries of directories read so far.
     pub(crate) entries_read: u64,
+    /// Where something was looked at last.
+    pub(crate) last_mount: LastMount,
     pub(crate) gateway: GatewayLink,
 }
 
 impl StoreState {
     pub(crate) fn files(&mut self) -> GuestFiles<'_> {
-        let Self { wasi, table, mounts, scratch, entries_read, .. } = self;
+        let Self { wasi, table, mounts, scratch, entries_read, last_mount, .. } = self;
         let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
-        GuestFiles { wasi: view, mounts, scratch: scratch.as_ref(), entries_read }
+        GuestFiles { wasi: view, mounts, scratch: scratch.as_ref(), entries_read, last_mount }
     }
 
     /// An error as the guest may see it.

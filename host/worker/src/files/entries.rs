@@ -1,7 +1,7 @@
 //! A directory being read: one kernel buffer at a time, never as a whole, and no more entries in
 //! one call than it may have.
 
-use super::kind;
+use super::facts::kind;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::{ErrorCode as ToolCode, ToolError};
 use std::fs::File;

@@ -9,17 +9,21 @@ use wasmtime_wasi::p2::{InputStream, Pollable, StreamError, StreamResult};
 
 /// One read gives at most so many bytes.
 const PIECE_BYTES: usize = 64 << 10;
+/// A guest that asks for less finds the rest of so many bytes at hand when it asks again.
+const AHEAD_BYTES: usize = 4 << 10;
 
 /// What is left of a file from a place on.
 pub(super) struct FileStream {
     /// None at the end, and after an error.
     file: Option<Arc<File>>,
     at: u64,
+    /// Read, and not given out yet.
+    ahead: Bytes,
 }
 
 impl FileStream {
     pub(super) fn new(file: Arc<File>, at: u64) -> Self {
-        Self { file: Some(file), at }
+        Self { file: Some(file), at, ahead: Bytes::new() }
     }
 }
 
@@ -36,9 +40,13 @@ impl InputStream for FileStream {
         if size == 0 {
             return Ok(Bytes::new());
         }
-        let mut piece = vec![0; size.min(PIECE_BYTES)];
+        if !self.ahead.is_empty() {
+            return Ok(self.ahead.split_to(size.min(self.ahead.len())));
+        }
+        // Not zeroed first: most files are much shorter than what a guest asks for.
+        let mut piece = Vec::with_capacity(size.clamp(AHEAD_BYTES, PIECE_BYTES));
         let read = loop {
-            match rustix::io::pread(file, &mut piece, self.at) {
+            match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut piece), self.at) {
                 Err(Errno::INTR) => {}
                 read => break read,
             }
@@ -46,8 +54,9 @@ impl InputStream for FileStream {
         match read {
             Ok(read) if read > 0 => {
                 self.at += read as u64;
-                piece.truncate(read);
-                Ok(piece.into())
+                let mut piece = Bytes::from(piece);
+                self.ahead = piece.split_off(read.min(size).min(PIECE_BYTES));
+                Ok(piece)
             }
             ended => {
                 self.file = None;

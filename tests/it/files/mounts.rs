@@ -6,6 +6,17 @@ use super::namespace::{Namespace, available};
 use std::fs;
 use support::home::Home;
 
+/// A gateway whose tool looks at what it is told to, in its own ways.
+fn curious() -> Home {
+    with_folders(Home::new().hostile("memory = \"16 MiB\""))
+}
+
+/// A guest is told nothing of it, not even its size.
+fn untold(inside: &Namespace, path: &str) {
+    let told = inside.call(&["hostile", "behaviour=stat_raw", &format!("path={path}")]);
+    assert_eq!(told.json()["error"], "not-permitted", "{told:?}");
+}
+
 /// Neither read nor written, whatever it is.
 fn out_of_reach(inside: &Namespace, path: &str) {
     let file = inside.home().file("sent", b"new");
@@ -23,13 +34,17 @@ fn a_filesystem_mounted_inside_is_out_of_reach() {
     if !available("files::mounts::a_filesystem_mounted_inside_is_out_of_reach") {
         return;
     }
-    let inside = Namespace::new(
-        "mkdir -p workspace/shared/a/other
+    let inside = Namespace::around(
+        curious(),
+        "mkdir -p workspace/shared/a/other workspace/shared/top
+        mount -t tmpfs none workspace/shared/top
         mount -t tmpfs none workspace/shared/a/other
         echo secret > workspace/shared/a/other/file
         mkdir workspace/shared/a/other/folder
         ln -s a/other/file workspace/shared/link",
     );
+    untold(&inside, "/shared/top");
+    untold(&inside, "/shared/a/other");
     out_of_reach(&inside, "/shared/a/other/file");
     out_of_reach(&inside, "/shared/a/other/new");
     out_of_reach(&inside, "/shared/a/other/folder/new");
@@ -44,13 +59,16 @@ fn a_folder_or_file_bound_inside_is_out_of_reach() {
         return;
     }
     // The same filesystem: only the mount differs.
-    let inside = Namespace::new(
+    let inside = Namespace::around(
+        curious(),
         "mkdir -p outside workspace/shared/bound; echo secret > outside/file; echo cover > workspace/shared/file
         mount --bind outside workspace/shared/bound
         mount --bind outside/file workspace/shared/file",
     );
     let outside = inside.home().dir().join("outside");
     let before = tree(&outside);
+    untold(&inside, "/shared/bound");
+    untold(&inside, "/shared/file");
     out_of_reach(&inside, "/shared/bound/file");
     out_of_reach(&inside, "/shared/bound/new");
     out_of_reach(&inside, "/shared/file");

@@ -1,13 +1,14 @@
 //! The bounded queue between those who ask for calls and the threads that run them.
 //!
-//! One waiting thread is woken for one job; a channel behind a lock would wake two. Whose job is
-//! next is decided by [`Fair`].
+//! One waiting thread is woken for one job; a channel behind a lock would wake two. It is the one
+//! that worked last: its memory is warm, and it is on the processor of the worker that it used.
+//! Whose job is next is decided by [`Fair`].
 
 use super::fair::{Fair, Full, QueuedAs, Shares};
 use super::following;
 use cofferdam_core::id::Caller;
 use cofferdam_core::lock::lock;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 pub(super) type QueuedJob = Box<dyn FnOnce() -> AfterJob + Send>;
 
@@ -35,25 +36,31 @@ pub(super) enum ThreadReport {
 /// Jobs that wait, by who asked for them.
 pub(super) struct JobQueue {
     waiting: Mutex<WaitingJobs>,
-    changed: Condvar,
 }
 
 struct WaitingJobs {
     jobs: Fair<Caller, QueuedJob>,
+    /// Threads that wait for a job and are not woken yet; the last one waits the shortest.
+    idle: Vec<Arc<Condvar>>,
     closed: bool,
+}
+
+thread_local! {
+    /// What this thread waits on.
+    static WAKE: Arc<Condvar> = Arc::new(Condvar::new());
 }
 
 impl JobQueue {
     pub(super) fn new(shares: Shares) -> Self {
-        let waiting = Mutex::new(WaitingJobs { jobs: Fair::new(shares), closed: false });
-        Self { waiting, changed: Condvar::new() }
+        Self { waiting: Mutex::new(WaitingJobs { jobs: Fair::new(shares), idle: Vec::new(), closed: false }) }
     }
 
     /// Takes a job of a session in, unless too many wait.
     pub(super) fn push(&self, session: &Caller, job: QueuedJob) -> Result<(), Full> {
-        let taken = lock(&self.waiting).jobs.push(session, job)?;
+        let mut waiting = lock(&self.waiting);
+        let taken = waiting.jobs.push(session, job)?;
         if taken == QueuedAs::Ready && !following::can_take_next() {
-            self.changed.notify_one();
+            wake_one(waiting);
         }
         Ok(())
     }
@@ -72,10 +79,8 @@ impl JobQueue {
         }
         loop {
             if let Some(next) = waiting.jobs.pop() {
-                let others = matches!(done, ThreadReport::Turn) && waiting.jobs.is_ready();
-                drop(waiting);
-                if others {
-                    self.changed.notify_one();
+                if matches!(done, ThreadReport::Turn) && waiting.jobs.is_ready() {
+                    wake_one(waiting);
                 }
                 return Some(next);
             }
@@ -83,7 +88,7 @@ impl JobQueue {
             if waiting.closed {
                 return None;
             }
-            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting = WAKE.with(|mine| wait(waiting, mine));
         }
     }
 
@@ -96,16 +101,80 @@ impl JobQueue {
     pub(super) fn end(&self, session: &Caller) {
         let mut waiting = lock(&self.waiting);
         waiting.jobs.done(session);
-        let ready = waiting.jobs.is_ready();
-        drop(waiting);
-        if ready {
-            self.changed.notify_one();
+        if waiting.jobs.is_ready() {
+            wake_one(waiting);
         }
     }
 
     /// Lets the threads end when nothing waits any more.
     pub(super) fn close(&self) {
-        lock(&self.waiting).closed = true;
-        self.changed.notify_all();
+        let mut waiting = lock(&self.waiting);
+        waiting.closed = true;
+        waiting.idle.drain(..).for_each(|idle| idle.notify_one());
+    }
+}
+
+/// Wakes the thread that waits the shortest, if one waits.
+fn wake_one(mut waiting: MutexGuard<'_, WaitingJobs>) {
+    let idle = waiting.idle.pop();
+    drop(waiting);
+    if let Some(idle) = idle {
+        idle.notify_one();
+    }
+}
+
+/// Waits until this thread is woken.
+fn wait<'a>(mut waiting: MutexGuard<'a, WaitingJobs>, mine: &Arc<Condvar>) -> MutexGuard<'a, WaitingJobs> {
+    waiting.idle.push(mine.clone());
+    mine.wait_while(waiting, |waiting| waiting.idle.iter().any(|idle| Arc::ptr_eq(idle, mine)))
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread::{current, spawn, yield_now};
+
+    #[test]
+    fn the_thread_that_worked_last_is_woken_first() {
+        let queue = Arc::new(JobQueue::new(Shares { running: 8, waiting: 8, waiting_in_all: 8 }));
+        let start = |waiting: usize| {
+            let mine = queue.clone();
+            let thread = spawn(move || {
+                let mut done = ThreadReport::Nothing;
+                while let Some((session, job)) = mine.pop(done) {
+                    job();
+                    done = ThreadReport::Job(session);
+                }
+            });
+            while lock(&queue.waiting).idle.len() < waiting {
+                yield_now();
+            }
+            thread
+        };
+        let threads = [start(1), start(2), start(3)];
+        let one = Caller { channel: "test".into(), sender: "1".into() };
+        let (tell, told) = mpsc::channel();
+        let push = || {
+            let tell = tell.clone();
+            let job: QueuedJob = Box::new(move || {
+                tell.send(current().id()).expect("waited for");
+                AfterJob::Next
+            });
+            assert!(queue.push(&one, job).is_ok());
+        };
+        for _ in 0..20 {
+            push();
+            assert_eq!(told.recv().expect("it runs"), threads[2].thread().id());
+            while lock(&queue.waiting).idle.len() < 3 {
+                yield_now();
+            }
+        }
+        // As many are woken as there are jobs.
+        (0..3).for_each(|_| push());
+        (0..3).for_each(|_| drop(told.recv().expect("it runs")));
+        queue.close();
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     }
 }

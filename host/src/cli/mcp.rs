@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use cofferdam_core::secret::Secret;
 use cofferdam_mcp::http::{self, BoundListener, TOKEN_VARIABLE};
 use cofferdam_mcp::{McpServer, ServerParts, serve_stdio};
+use cofferdam_warden::sandbox::workers;
 use print::Client;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -96,7 +97,12 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 /// A runtime for one client, on this thread: what comes is taken up, and what ends is answered, without
 /// another thread that is woken for it. Calls have threads of their own.
 fn runtime_of_one_client() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().max_blocking_threads(8).enable_all().build()
+    workers::run_with_calls();
+    tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(8)
+        .on_thread_start(workers::run_anywhere)
+        .enable_all()
+        .build()
 }
 
 /// The listener, and what the audit calls those who come: all that is known of them.

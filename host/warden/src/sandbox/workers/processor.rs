@@ -1,11 +1,15 @@
 //! A worker runs on the processor of the thread that waits for its answers. The two take turns, so
 //! neither waits for another processor to be woken, which takes longer than a small call. What
 //! takes longer, or asks the gateway for something, runs where the system wants it.
+//!
+//! Where one thread begins all calls and waits for them, it takes turns with them as well, as long
+//! as there is one call at a time.
 
-use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use cofferdam_core::lock::lock;
+use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::cell::Cell;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Calls that take longer are spread over the processors, as everything else is.
@@ -15,6 +19,20 @@ const SHARED_MAX: Duration = Duration::from_millis(20);
 static ANYWHERE: OnceLock<CpuSet> = OnceLock::new();
 /// How many calls run on each processor.
 static CALLS: [AtomicU32; CpuSet::MAX_CPU] = [const { AtomicU32::new(0) }; CpuSet::MAX_CPU];
+
+/// The processor that the last call began on: the next one finds its thread and its worker there,
+/// and what is in its caches.
+static LAST: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// Calls that share a processor.
+static SHARING: AtomicU32 = AtomicU32::new(0);
+/// The thread that begins all calls, where one does.
+static BEGINNER: Mutex<Option<Beginner>> = Mutex::new(None);
+
+/// A thread that begins calls, and the one processor that it may use.
+struct Beginner {
+    thread: Pid,
+    only: Option<usize>,
+}
 
 thread_local! {
     /// The one processor that this thread may use.
@@ -45,6 +63,24 @@ pub fn run_anywhere() {
     }
 }
 
+/// Has this thread run where a call does, while there is one at a time: it begins all of them and
+/// waits for what they come to. Threads that it starts are restricted as it is.
+pub fn run_with_calls() {
+    *lock(&BEGINNER) = Some(Beginner { thread: gettid(), only: None });
+}
+
+/// Moves the thread that begins calls: to a processor, or wherever the gateway may run.
+fn move_beginner(to: Option<usize>) {
+    let (mut beginner, anywhere) = (lock(&BEGINNER), ANYWHERE.get());
+    let (Some(beginner), Some(anywhere)) = (&mut *beginner, anywhere) else { return };
+    if beginner.only != to {
+        let set = to.map_or(*anywhere, single_cpu);
+        // Nothing but time depends on it.
+        let _ = sched_setaffinity(Some(beginner.thread), &set);
+        beginner.only = to;
+    }
+}
+
 impl Placement {
     /// Of a process that runs anywhere.
     pub(super) fn new(worker: Pid) -> Self {
@@ -62,6 +98,7 @@ impl Placement {
             ONLY.set(Some(processor));
         }
         CALLS[processor].fetch_add(1, Ordering::Relaxed);
+        let is_alone = SHARING.fetch_add(1, Ordering::Relaxed) == 0;
         let shared = SharedProcessor { placement: self, processor, since: Instant::now() };
         if shared.placement.only != Some(processor) {
             if sched_setaffinity(Some(shared.placement.worker), &single_cpu(processor)).is_err() {
@@ -70,6 +107,8 @@ impl Placement {
             }
             shared.placement.only = Some(processor);
         }
+        LAST.store(processor, Ordering::Relaxed);
+        move_beginner(is_alone.then_some(processor));
         Some(shared)
     }
 }
@@ -83,6 +122,7 @@ impl SharedProcessor<'_> {
     /// Lets both run anywhere.
     pub(super) fn release(self) {
         run_anywhere();
+        move_beginner(None);
         if let Some(anywhere) = ANYWHERE.get() {
             // A worker that has ended needs none.
             let _ = sched_setaffinity(Some(self.placement.worker), anywhere);
@@ -94,14 +134,16 @@ impl SharedProcessor<'_> {
 impl Drop for SharedProcessor<'_> {
     fn drop(&mut self) {
         CALLS[self.processor].fetch_sub(1, Ordering::Relaxed);
+        SHARING.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// The processor with the fewest calls, this thread's own among equals; None where there are not
-/// two.
+/// The processor with the fewest calls, among equals the one that was used last, else this thread's
+/// own; None where there are not two.
 fn least_used(anywhere: &CpuSet) -> Option<usize> {
-    let here = ONLY.get().unwrap_or_else(sched_getcpu);
-    let calls = |&processor: &usize| (CALLS[processor].load(Ordering::Relaxed), processor != here);
+    let (here, last) = (ONLY.get().unwrap_or_else(sched_getcpu), LAST.load(Ordering::Relaxed));
+    let calls =
+        |&processor: &usize| (CALLS[processor].load(Ordering::Relaxed), processor != last, processor != here);
     let several = anywhere.count() > 1;
     (0..CpuSet::MAX_CPU).filter(|&processor| several && anywhere.is_set(processor)).min_by_key(calls)
 }
@@ -184,6 +226,40 @@ mod tests {
         };
         assert!(shared.len() == 2 && apart());
         shared.clear();
+    }
+
+    /// Other tests share processors meanwhile, so that a call is not always alone.
+    #[test]
+    fn the_thread_that_begins_calls_shares_the_processor_of_the_only_one() {
+        let Some(all) = all() else { return };
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let beginner = std::thread::spawn(move || {
+            run_with_calls();
+            tell.send(gettid()).expect("waited for");
+            let _ = ended.recv();
+        });
+        let thread = told.recv().expect("it runs");
+        let (_process, mut placement) = Process::start();
+        let mut comes_to = |count: u32, release: bool| {
+            (0..10_000).any(|_| {
+                let shared = placement.share().expect("there are two");
+                let kept = match release {
+                    true => {
+                        shared.release();
+                        None
+                    }
+                    false => Some(shared),
+                };
+                let is_so = processors(Some(thread)) == count;
+                drop(kept);
+                is_so
+            })
+        };
+        assert!(comes_to(1, false) && comes_to(all, true) && comes_to(1, false));
+        *lock(&BEGINNER) = None;
+        drop(end);
+        beginner.join().expect("no panic");
     }
 
     #[test]

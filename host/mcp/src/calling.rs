@@ -4,8 +4,9 @@
 use crate::approving::{DeferredQuestion, Elicitation};
 use crate::attached::{self, ATTACHMENTS_META_KEY};
 use crate::progress::ProgressReport;
+use crate::requests::DirectAnswer;
 use crate::server::{ServerState, is_stateless, raw_arguments};
-use cofferdam_agent::tools::{Approver, CallRequest};
+use cofferdam_agent::tools::{Approver, CallRequest, follow_work};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::schema::StepBudget;
 use cofferdam_core::text::{about, one_line};
@@ -13,6 +14,7 @@ use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_warden::attachments::Attachments;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ErrorData,
+    ServerResult,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -32,7 +34,7 @@ enum AskablePerson {
 
 impl ServerState {
     pub(crate) async fn call(
-        &self,
+        self: &Arc<Self>,
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
@@ -62,7 +64,20 @@ impl ServerState {
             approver: person.approver(),
             cancel: context.ct.clone(),
         };
-        let answer = self.parts.toolbox.call(request).await;
+        let name = self.parts.toolbox.registry().resolve_name(&tool).into_owned();
+        if let Some(direct) = context.extensions.get::<DirectAnswer>().cloned()
+            && progress.is_none()
+            && matches!(person, AskablePerson::Nobody)
+        {
+            let (state, is_legacy) = (self.clone(), !is_stateless(&context));
+            let called = follow_work(async move {
+                let result = state.run(&name, request).await?;
+                Ok(answer_directly(&direct, result, is_legacy))
+            });
+            let failed = || ErrorData::internal_error("the gateway failed in this call; see its log", None);
+            return called.await.unwrap_or_else(|_| Err(failed())).map(Into::into);
+        }
+        let result = self.run(&name, request).await;
         if let Some(progress) = progress {
             progress.end().await;
         }
@@ -71,8 +86,12 @@ impl ServerState {
         {
             return Ok(question.into());
         }
-        let name = self.parts.toolbox.registry().resolve_name(&tool).into_owned();
-        answer.and_then(|answer| self.result(&name, answer)).or_else(failed).map(Into::into)
+        result.map(Into::into)
+    }
+
+    async fn run(&self, tool: &str, request: CallRequest) -> Result<CallToolResult, ErrorData> {
+        let answer = self.parts.toolbox.call(request).await;
+        answer.and_then(|answer| self.result(tool, answer)).or_else(failed)
     }
 
     fn person(
@@ -142,6 +161,21 @@ impl AskablePerson {
             Self::Now(asking) => Some(asking.clone()),
             Self::Next(returning) => Some(returning.clone()),
         }
+    }
+}
+
+/// Has this thread tell the client what its call came to, as the library would. What is left for
+/// the library to tell is dropped where that is done.
+fn answer_directly(direct: &DirectAnswer, result: CallToolResult, is_legacy: bool) -> CallToolResult {
+    let mut told = ServerResult::CallToolResult(result);
+    if is_legacy {
+        told.strip_result_type_for_legacy_peer();
+        told.strip_non_object_output_for_legacy_peer();
+    }
+    let is_told = direct.answer(&told);
+    match told {
+        ServerResult::CallToolResult(result) if !is_told => result,
+        _ => CallToolResult::success(Vec::new()),
     }
 }
 

@@ -15,6 +15,7 @@ mod lines;
 mod message;
 mod offer;
 mod progress;
+mod requests;
 mod server;
 mod stdio;
 mod streams;
@@ -22,8 +23,9 @@ mod streams;
 pub use attached::ATTACHMENTS_META_KEY;
 pub use lines::LINE_BYTES_MAX;
 pub use message::{RawArguments, RefusedMessage, RpcFrame, read};
+pub use requests::REQUESTS_MAX;
 pub use server::{McpServer, ServerParts};
-pub use stdio::{REQUESTS_MAX, serve_stdio};
+pub use stdio::serve_stdio;
 
 /// The channel's name in audit records.
 pub const CHANNEL: &str = "mcp";

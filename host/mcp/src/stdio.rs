@@ -3,26 +3,20 @@
 
 use crate::lines::{InputLine, LINE_BYTES_MAX, LineReader};
 use crate::message::{RefusedMessage, RpcFrame, read};
+use crate::requests::{RequestBegin, Requests, line};
 use crate::server::McpServer;
 use crate::streams::{Input, Output};
-use cofferdam_core::lock::lock;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+    ClientJsonRpcMessage, ClientNotification, ErrorData, GetExtensions, JsonRpcMessage, JsonRpcRequest,
     ServerJsonRpcMessage,
 };
 use rmcp::service::{QuitReason, RoleServer, serve_directly_with_ct};
 use rmcp::transport::Transport;
-use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Requests of a client that may be under way; one more is refused.
-pub const REQUESTS_MAX: usize = 256;
-/// Cancelled requests whose ids are not taken again yet: their last words would pass for an answer.
-const CANCELLED_MAX: usize = 1024;
 /// Calls that were cancelled get so long to end.
 const CALLS_END: Duration = Duration::from_secs(3);
 /// A client that does not read gets so long for what is still to be written.
@@ -43,8 +37,8 @@ pub async fn serve_stdio(
     let transport = Stdio {
         input: Input::new(input)?,
         lines: LineReader::new(LINE_BYTES_MAX),
-        output: Some(output),
-        requests: Arc::default(),
+        requests: Requests::new(output),
+        held: None,
         pending: None,
     };
     let serving = serve_directly_with_ct(server.clone(), transport, None, stop);
@@ -59,46 +53,24 @@ pub async fn serve_stdio(
 struct Stdio {
     input: Input,
     lines: LineReader,
-    output: Option<Output>,
-    requests: Arc<Mutex<Requests>>,
+    requests: Requests,
+    /// A request that came before the library heard that its like is answered.
+    held: Option<ClientJsonRpcMessage>,
     /// An answer that is still to be written: the reader who waits for a message may stop waiting.
     pending: Option<Vec<u8>>,
 }
 
-/// The ids that are taken.
-#[derive(Default)]
-struct Requests {
-    open: HashSet<RequestId>,
-    cancelled: VecDeque<RequestId>,
-}
-
-impl Requests {
-    fn begin(&mut self, id: &RequestId) -> Result<(), ErrorData> {
-        if self.open.contains(id) || self.cancelled.contains(id) {
-            let said = "this id belongs to an earlier request; give each request one of its own";
-            return Err(ErrorData::invalid_request(said, None));
-        }
-        if self.open.len() >= REQUESTS_MAX {
-            let said = format!("{REQUESTS_MAX} requests are under way; wait for an answer");
-            return Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, said, None));
-        }
-        self.open.insert(id.clone());
-        Ok(())
-    }
-
-    fn cancel(&mut self, id: &RequestId) {
-        if self.open.remove(id) {
-            if self.cancelled.len() >= CANCELLED_MAX {
-                self.cancelled.pop_front();
-            }
-            self.cancelled.push_back(id.clone());
-        }
-    }
+/// What a line comes to.
+enum AcceptedLine {
+    Message(ClientJsonRpcMessage),
+    /// A request that is looked at again.
+    Later(ClientJsonRpcMessage),
+    Nothing,
 }
 
 impl Stdio {
     /// The message in a line, or its answer.
-    fn accept_line(&self, line: InputLine) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
+    fn accept_line(&self, line: InputLine) -> Result<AcceptedLine, RefusedMessage> {
         let bytes = match line {
             InputLine::Whole(bytes) => bytes,
             InputLine::TooLong => {
@@ -106,26 +78,46 @@ impl Stdio {
                 return Err(RefusedMessage::new(None, ErrorData::invalid_request(said, None)));
             }
         };
-        let message = match read(&bytes) {
-            RpcFrame::Message(message) => *message,
-            RpcFrame::Refused(refusal) => return Err(refusal),
-            RpcFrame::Ignored => return Ok(None),
-        };
-        match &message {
-            JsonRpcMessage::Request(request) => {
-                let begun = lock(&self.requests).begin(&request.id);
-                begun.map_err(|error| RefusedMessage::new(Some(request.id.clone()), error))?;
+        match read(&bytes) {
+            RpcFrame::Message(message) => self.accept(*message),
+            RpcFrame::Refused(refusal) => Err(refusal),
+            RpcFrame::Ignored => Ok(AcceptedLine::Nothing),
+        }
+    }
+
+    /// The next line; none at the end of the input.
+    async fn read_line(&mut self) -> Option<InputLine> {
+        match self.input.take(|source| self.lines.next(source)).await {
+            Ok(line) => line,
+            Err(error) => {
+                tracing::error!(%error, "standard input cannot be read");
+                None
+            }
+        }
+    }
+
+    fn accept(&self, mut message: ClientJsonRpcMessage) -> Result<AcceptedLine, RefusedMessage> {
+        match &mut message {
+            JsonRpcMessage::Request(JsonRpcRequest { id, request, .. }) => {
+                let begun = self.requests.begin(id);
+                match begun.map_err(|error| RefusedMessage::new(Some(id.clone()), error))? {
+                    RequestBegin::Later => return Ok(AcceptedLine::Later(message)),
+                    RequestBegin::Begun => {
+                        request.extensions_mut().insert(self.requests.direct(id.clone()));
+                    }
+                }
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
+                    && !self.requests.cancel(id)
                 {
-                    lock(&self.requests).cancel(id);
+                    return Ok(AcceptedLine::Nothing);
                 }
             }
             _ => {}
         }
-        Ok(Some(message))
+        Ok(AcceptedLine::Message(message))
     }
 }
 
@@ -141,32 +133,40 @@ impl Transport<RoleServer> for Stdio {
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        if let Some(id) = answered {
-            lock(&self.requests).open.remove(id);
+        let told = match answered.is_none_or(|id| self.requests.end(id)) {
+            true => Some((line(&message), self.requests.output())),
+            false => None,
+        };
+        async move {
+            let Some((line, output)) = told else { return Ok(()) };
+            output.ok_or(io::ErrorKind::BrokenPipe)?.put(line?).await
         }
-        let (line, output) = (line(&message), self.output.clone());
-        async move { output.ok_or(io::ErrorKind::BrokenPipe)?.put(line?).await }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if self.pending.is_some() {
                 // Cancelled here, nothing is lost; nobody reads, and nothing is to be said.
-                let room = self.output.as_ref()?.reserve().await;
+                let room = self.requests.output()?.reserve().await;
                 if let (Ok(room), Some(pending)) = (room, self.pending.take()) {
                     room.put(pending);
                 }
             }
-            let line_read = match self.input.take(|source| self.lines.next(source)).await {
-                Ok(line_read) => line_read?,
-                Err(error) => {
-                    tracing::error!(%error, "standard input cannot be read");
-                    return None;
+            let accepted = match self.held.take() {
+                Some(message) => self.accept(message),
+                None => {
+                    let line = self.read_line().await?;
+                    self.accept_line(line)
                 }
             };
-            match self.accept_line(line_read) {
-                Ok(Some(message)) => return Some(message),
-                Ok(None) => {}
+            match accepted {
+                Ok(AcceptedLine::Message(message)) => return Some(message),
+                Ok(AcceptedLine::Later(message)) => {
+                    self.held = Some(message);
+                    // Asked again when the library has sent something, which it is about to.
+                    std::future::pending::<()>().await;
+                }
+                Ok(AcceptedLine::Nothing) => {}
                 Err(RefusedMessage { id, error }) => {
                     self.pending = line(&ServerJsonRpcMessage::error(*error, id)).ok();
                 }
@@ -175,13 +175,7 @@ impl Transport<RoleServer> for Stdio {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.output = None;
+        self.requests.close();
         Ok(())
     }
-}
-
-fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    Ok(line)
 }

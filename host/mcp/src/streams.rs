@@ -150,6 +150,12 @@ impl Output {
         Ok(())
     }
 
+    /// Room for a message, where there is some now.
+    pub(crate) fn room_now(&self) -> Option<MessageRoom> {
+        let left = self.left.clone().try_reserve_owned().ok()?;
+        Some(MessageRoom { shared: self.shared.clone(), left })
+    }
+
     /// Room for a message.
     ///
     /// # Errors

@@ -173,7 +173,9 @@ mod tests {
         }
         // As many are woken as there are jobs.
         (0..3).for_each(|_| push());
-        (0..3).for_each(|_| drop(told.recv().expect("it runs")));
+        for _ in 0..3 {
+            told.recv().expect("it runs");
+        }
         queue.close();
         threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     }

@@ -35,9 +35,9 @@ pub struct ShownActivity {
 }
 
 impl ShownActivity {
-    /// Begins to show by `sign` that a turn is worked on, but while it waits for a person; without a
-    /// turn, that a message is on its way, once that takes long. `sign` shows it once and says what
-    /// pause the platform asks for.
+    /// Begins to show by `sign` that a turn is worked on, but while it waits for a person; without
+    /// a turn, that a message is on its way, once that takes long. `sign` shows it once and says
+    /// what pause the platform asks for.
     pub fn begin<F>(slot: Option<Arc<TurnSlot>>, sign: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Duration> + Send,

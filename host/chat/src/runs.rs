@@ -292,8 +292,8 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
     }
 }
 
-/// What somebody has replied to a message of the bot, for a run that may wait for that; both messages
-/// by id and text. The run is told of `files` by name, type and size.
+/// What somebody has replied to a message of the bot, for a run that may wait for that; both
+/// messages by id and text. The run is told of `files` by name, type and size.
 pub fn wait_reply<F: SentFile>(
     from: &Caller,
     (own, text): (&str, &str),

@@ -1,6 +1,6 @@
 //! Approvals on the command line: the person there is the operator. `call --approve` approves its
-//! one call, and `run` with the same flag each of its calls. `chat`, and `run` on a terminal, show a
-//! call with a code. Only a line that repeats the code approves it: what was typed before the
+//! one call, and `run` with the same flag each of its calls. `chat`, and `run` on a terminal, show
+//! a call with a code. Only a line that repeats the code approves it: what was typed before the
 //! question, or in answer to another one, approves nothing. Lines that are no answer are the next
 //! messages.
 

@@ -90,7 +90,8 @@ pub(super) fn run_call(
     })
 }
 
-/// The one line of JSON on stdout, and the exit code; on stderr the files that would have been sent.
+/// The one line of JSON on stdout, and the exit code; on stderr the files that would have been
+/// sent.
 pub(super) fn print(answer: Result<ToolAnswer, ToolError>) -> anyhow::Result<Exit> {
     for file in answer.iter().flat_map(|answer| &answer.attachments) {
         let (name, size) = (one_line(&file.name, 120), about(file.bytes));

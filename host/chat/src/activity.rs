@@ -6,7 +6,7 @@ use crate::session_queue::TurnSlot;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -111,7 +111,7 @@ pub struct WorkingTurn {
 impl ArrivingAlbums {
     /// Shows one for a session, unless one is shown already.
     pub fn show(&self, session: &SessionId, begin: impl FnOnce() -> Option<WorkingTurn>) {
-        let mut signs = self.signs();
+        let mut signs = lock(&self.0);
         if !signs.contains_key(session)
             && let Some(sign) = begin()
         {
@@ -121,11 +121,7 @@ impl ArrivingAlbums {
 
     /// The sign of a session whose work begins.
     pub fn take(&self, session: &SessionId) -> Option<WorkingTurn> {
-        self.signs().remove(session)
-    }
-
-    fn signs(&self) -> MutexGuard<'_, HashMap<SessionId, WorkingTurn>> {
-        lock(&self.0)
+        lock(&self.0).remove(session)
     }
 }
 

@@ -16,7 +16,7 @@ use cofferdam_warden::attachments::{Attachments, SentFile};
 use cofferdam_warden::messaging::Messaging;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -151,31 +151,31 @@ struct ReachableChannels {
 impl Runs {
     /// Who reaches the people of a channel; none while it is not up.
     pub fn messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
-        self.lock_known().messengers.get(channel).cloned()
+        lock(&self.0).messengers.get(channel).cloned()
     }
 
     /// Has messages begin runs.
     pub fn begin_with(&self, starter: Arc<dyn RunStarter>) {
-        self.lock_known().starter = Some(starter);
+        lock(&self.0).starter = Some(starter);
     }
 
     /// Lets go of channels and of what begins runs: they hold this, and with the last of them the
     /// store is closed.
     pub fn close(&self) {
-        let known = std::mem::take(&mut *self.lock_known());
+        let known = std::mem::take(&mut *lock(&self.0));
         // Unlocked: what ends may look here.
         drop(known);
     }
 
     /// Writes to people for the calls of a turn; none where nobody does.
     pub(crate) fn messaging(&self, asking: CallingTurn) -> Option<Arc<dyn Messaging>> {
-        let starter = self.lock_known().starter.clone()?;
+        let starter = lock(&self.0).starter.clone()?;
         Some(starter.messaging(asking))
     }
 
     /// Who begins a run for this message, if it is for one.
     pub(crate) fn starter(&self, text: &str) -> Option<Arc<dyn RunStarter>> {
-        let starter = self.lock_known().starter.clone();
+        let starter = lock(&self.0).starter.clone();
         starter.filter(|starter| starter.is_command(text))
     }
 
@@ -185,11 +185,7 @@ impl Runs {
         channels: watch::Receiver<Arc<C>>,
         arrivals: mpsc::Sender<Arrival>,
     ) {
-        self.lock_known().messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, arrivals }));
-    }
-
-    fn lock_known(&self) -> MutexGuard<'_, ReachableChannels> {
-        lock(&self.0)
+        lock(&self.0).messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, arrivals }));
     }
 }
 

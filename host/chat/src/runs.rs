@@ -3,7 +3,7 @@
 
 pub use crate::handler::ResumedTurn;
 
-use crate::handler::{ChannelServices, IntakeState, PlatformChannel, fetch_files, hand_on, incoming};
+use crate::handler::{ChannelServices, PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
 use crate::session_queue::{Arrival, TurnSlot};
 use async_trait::async_trait;
@@ -201,7 +201,7 @@ impl<C: PlatformChannel> ReachableChannel<C> {
     }
 
     async fn hand_on(&self, channel: &C, arrival: Arrival) {
-        if hand_on(channel.base(), &self.arrivals, arrival).await == IntakeState::Stops {
+        if hand_on(channel.base(), &self.arrivals, arrival).await.is_none() {
             tracing::debug!("a message of a run waits for the next start");
         }
     }
@@ -251,7 +251,7 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
 
     async fn arrive(&self, session: SessionId, update_id: i64) {
         let message = Arrival::Message(session, QueuedUpdate { update_id, album: None });
-        if hand_on(self.current().base(), &self.arrivals, message).await == IntakeState::Stops {
+        if hand_on(self.current().base(), &self.arrivals, message).await.is_none() {
             tracing::debug!("a request goes on at the next start");
         }
     }

@@ -12,7 +12,7 @@ use super::presses;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, Update};
 use cofferdam_chat::RetryPauses;
-use cofferdam_chat::handler::{Channel, IntakeState, hand_on, incoming};
+use cofferdam_chat::handler::{Channel, hand_on, incoming};
 use cofferdam_chat::loop_health::note_next_within;
 use cofferdam_chat::runs::wait_reply;
 use cofferdam_chat::session_queue::Arrival;
@@ -68,16 +68,16 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
                 hold = bot.timing.long_poll;
                 take(&bot, batch, &mut cursor, arrivals).await
             }
-            Err(failure) => Err(failure),
+            Err(failure) => Some(Err(failure)),
         };
         let pause = match taken {
-            Ok(IntakeState::Goes) => {
+            None => return Ok(()),
+            Some(Ok(())) => {
                 trouble.clear();
                 continue;
             }
-            Ok(IntakeState::Stops) => return Ok(()),
-            Err(failure @ ApiFailure::Unauthorized(_)) => return Err(failure),
-            Err(failure) => {
+            Some(Err(failure @ ApiFailure::Unauthorized(_))) => return Err(failure),
+            Some(Err(failure)) => {
                 if let ApiFailure::Unreadable(text) = &failure
                     && cursor.pass_over(text) == CursorMove::Moved
                 {
@@ -127,60 +127,52 @@ async fn ask(bot: &TelegramBot, cursor: &Cursor, hold: Duration) -> Result<Vec<B
 }
 
 /// Persists a batch, hands the work on, which never waits for work to be done, then moves the
-/// cursor.
+/// cursor; `None` once the bot stops.
 async fn take(
     bot: &TelegramBot,
     batch: Vec<Box<RawValue>>,
     cursor: &mut Cursor,
     arrivals: &mpsc::Sender<Arrival>,
-) -> Result<IntakeState, ApiFailure> {
+) -> Option<Result<(), ApiFailure>> {
     let (mut updates, mut presses) = (Vec::with_capacity(batch.len()), Vec::new());
     for raw in &batch {
         match Update::read(raw.get()) {
             Some(mut update) => {
                 presses.extend(update.press.take());
-                if let Some(message) = &update.message
-                    && bot.note_message(message).await.is_none()
-                {
-                    return Ok(IntakeState::Stops);
+                if let Some(message) = &update.message {
+                    bot.note_message(message).await?;
                 }
                 updates.push(judge_update(bot, update, raw.get()).await);
             }
             None => tracing::error!("an update without an id was passed over"),
+    presses::take(bot, presses).await?;
         }
     }
     if updates.is_empty() && !batch.is_empty() {
-        return Err(ApiFailure::Unreachable("getUpdates brings updates without ids".into()));
-    }
-    if presses::take(bot, presses).await == IntakeState::Stops {
-        return Ok(IntakeState::Stops);
+        return Some(Err(ApiFailure::Unreachable("getUpdates brings updates without ids".into())));
     }
     let last = updates.iter().map(|update| update.update_id).max();
     let base = &bot.base;
     let persist = || base.store.persist(&base.channel, updates.clone());
-    let persisted = if updates.is_empty() {
-        Some(PersistResult::default())
-    } else {
-        base.store_until_done("persist updates", persist).await
+    let persisted = match updates.is_empty() {
+        true => PersistResult::default(),
+        false => base.store_until_done("persist updates", persist).await?,
     };
-    let Some(persisted) = persisted else { return Ok(IntakeState::Stops) };
     for arrival in incoming::from_batch(bot, &updates, persisted) {
-        if hand_on(&bot.base, arrivals, arrival).await == IntakeState::Stops {
-            return Ok(IntakeState::Stops);
-        }
+        hand_on(base, arrivals, arrival).await?;
     }
     // Work begins while the disk takes them in; what the next poll confirms has to outlast the
     // power as well.
-    if last.is_some() && base.store_until_done("settle updates", || base.store.settle()).await.is_none() {
-        return Ok(IntakeState::Stops);
+    if last.is_some() {
+        base.store_until_done("settle updates", || base.store.settle()).await?;
     }
     let again = last.is_some() && last < cursor.offset();
     cursor.advance(last);
     if again {
         // A server that ignores the offset must not keep this loop busy.
-        return Err(ApiFailure::Unreachable("getUpdates repeats what was confirmed".into()));
+        return Some(Err(ApiFailure::Unreachable("getUpdates repeats what was confirmed".into())));
     }
-    Ok(IntakeState::Goes)
+    Some(Ok(()))
 }
 
 /// What a message of a person replies to, where a run may wait for that.

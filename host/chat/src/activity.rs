@@ -54,10 +54,7 @@ impl ShownActivity {
             };
             // Even a timer of no time takes a millisecond.
             if !first.is_zero() {
-                tokio::select! {
-                    () = sleep(first) => {}
-                    () = ended.cancelled() => return,
-                }
+                let Some(()) = ended.run_until_cancelled(sleep(first)).await else { return };
             }
             repeat_until(AGAIN, &ended, show).await;
         });
@@ -87,10 +84,8 @@ where
     loop {
         let next = Instant::now() + every;
         let asked = timeout_at(next, show()).await.unwrap_or_default();
-        tokio::select! {
-            () = sleep_until(next.max(Instant::now() + asked)) => {}
-            () = ended.cancelled() => return,
-        }
+        let pause = sleep_until(next.max(Instant::now() + asked));
+        let Some(()) = ended.run_until_cancelled(pause).await else { return };
     }
 }
 

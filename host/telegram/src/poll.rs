@@ -23,6 +23,7 @@ use serde_json::value::RawValue;
 use std::time::Duration;
 use teloxide_core::requests::Payload;
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 /// The pause after the first failure, and the longest that Telegram did not ask for.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
@@ -55,11 +56,8 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
     let mut trouble = RetryPauses::new("polling", PAUSE_FIRST, PAUSE_MAX);
     loop {
         let bot = bots.borrow().clone();
-        let polled = tokio::select! {
-            biased;
-            () = bot.base.stop.soon.cancelled() => return Ok(()),
-            polled = ask(&bot, &cursor, hold) => polled,
-        };
+        let polled = bot.base.stop.soon.run_until_cancelled(ask(&bot, &cursor, hold)).await;
+        let Some(polled) = polled else { return Ok(()) };
         // A poll lasts long: who sent what it brings is judged by what is configured now.
         let bot = bots.borrow().clone();
         let taken = match polled {
@@ -88,10 +86,7 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
             }
         };
         note_next_within(pause);
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = bot.base.stop.soon.cancelled() => return Ok(()),
-        }
+        let Some(()) = bot.base.stop.soon.run_until_cancelled(sleep(pause)).await else { return Ok(()) };
     }
 }
 
@@ -145,12 +140,12 @@ async fn take(
                 updates.push(judge_update(bot, update, raw.get()).await);
             }
             None => tracing::error!("an update without an id was passed over"),
-    presses::take(bot, presses).await?;
         }
     }
     if updates.is_empty() && !batch.is_empty() {
         return Some(Err(ApiFailure::Unreachable("getUpdates brings updates without ids".into())));
     }
+    presses::take(bot, presses).await?;
     let last = updates.iter().map(|update| update.update_id).max();
     let base = &bot.base;
     let persist = || base.store.persist(&base.channel, updates.clone());

@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
 
 /// How often it is looked whether somebody was let in, to tell them so. Who is served is looked up
 /// for each message.
@@ -163,10 +164,7 @@ pub async fn watch<C: PlatformChannel>(channels: watch::Receiver<Arc<C>>, queues
         if before.waiting.iter().any(|one| !one.is_good(now_ms())) {
             guests.forget_expired().await;
         }
-        tokio::select! {
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = base.stop.soon.cancelled() => return,
-        }
+        let Some(()) = base.stop.soon.run_until_cancelled(sleep(LOOK_EVERY)).await else { return };
     }
 }
 

@@ -13,7 +13,8 @@ use super::streaming::StreamedAnswer;
 use super::typed::TypedLines;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
-use cofferdam_chat::approvals::{ApprovalDisplay, ApprovalService, Changing, NotShown, Rules, Verb};
+use cofferdam_chat::approvals::{ApprovalDisplay, ApprovalService, Changing, Rules, Verb};
+use cofferdam_chat::outbound::SendError;
 use cofferdam_chat::session_queue::{Stop, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::lock::lock;
@@ -240,12 +241,12 @@ impl ApprovalDisplay for Terminal {
         true
     }
 
-    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown> {
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError> {
         let over = CancellationToken::new();
         lock(&self.open).insert(id.to_owned(), over.clone());
         let code = approval.sha256.chars().take(CODE_CHARS).collect();
         let question = TerminalQuestion { id: id.to_owned(), text: approval.text.clone(), code, over };
-        self.ask.send(question).map_err(|_| NotShown("the chat has ended".to_owned()))?;
+        self.ask.send(question).map_err(|_| SendError::Gone("the chat has ended".to_owned()))?;
         Ok(id.to_owned())
     }
 

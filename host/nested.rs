@@ -1,5 +1,5 @@
-//! What the build scripts of the gateway share: another cargo in a target folder of its own, and what
-//! is looked at to tell whether it is needed again.
+//! What the build scripts of the gateway share: another cargo in a target folder of its own, and
+//! what is looked at to tell whether it is needed again.
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -36,9 +36,9 @@ pub(crate) fn target_dir(out: &Path, name: &str) -> PathBuf {
     target.join(name)
 }
 
-/// What the outer build was told (flags, wrappers, its own target folder) is not for another one. Nor
-/// are its jobserver's tokens: the test guests' build script holds one while it waits for this one,
-/// and a processor would lie idle.
+/// What the outer build was told (flags, wrappers, its own target folder) is not for another one.
+/// Nor are its jobserver's tokens: the test guests' build script holds one while it waits for this
+/// one, and a processor would lie idle.
 pub(crate) fn cargo(dir: &Path) -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
     let flags = [

@@ -1,5 +1,5 @@
-//! `[store]` and `cofferdam store`: what is refused, a run of a workflow with a store in PostgreSQL,
-//! and the way from one engine to the other and back.
+//! `[store]` and `cofferdam store`: what is refused, a run of a workflow with a store in
+//! PostgreSQL, and the way from one engine to the other and back.
 
 use serde_json::json;
 use std::process::Stdio;

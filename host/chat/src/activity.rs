@@ -6,7 +6,7 @@ use crate::session_queue::TurnSlot;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -35,9 +35,9 @@ pub struct ShownActivity {
 }
 
 impl ShownActivity {
-    /// Begins to show by `sign` that a turn is worked on, but while it waits for a person; without a
-    /// turn, that a message is on its way, once that takes long. `sign` shows it once and says what
-    /// pause the platform asks for.
+    /// Begins to show by `sign` that a turn is worked on, but while it waits for a person; without
+    /// a turn, that a message is on its way, once that takes long. `sign` shows it once and says
+    /// what pause the platform asks for.
     pub fn begin<F>(slot: Option<Arc<TurnSlot>>, sign: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Duration> + Send,
@@ -54,10 +54,7 @@ impl ShownActivity {
             };
             // Even a timer of no time takes a millisecond.
             if !first.is_zero() {
-                tokio::select! {
-                    () = sleep(first) => {}
-                    () = ended.cancelled() => return,
-                }
+                let Some(()) = ended.run_until_cancelled(sleep(first)).await else { return };
             }
             repeat_until(AGAIN, &ended, show).await;
         });
@@ -87,10 +84,8 @@ where
     loop {
         let next = Instant::now() + every;
         let asked = timeout_at(next, show()).await.unwrap_or_default();
-        tokio::select! {
-            () = sleep_until(next.max(Instant::now() + asked)) => {}
-            () = ended.cancelled() => return,
-        }
+        let pause = sleep_until(next.max(Instant::now() + asked));
+        let Some(()) = ended.run_until_cancelled(pause).await else { return };
     }
 }
 
@@ -111,7 +106,7 @@ pub struct WorkingTurn {
 impl ArrivingAlbums {
     /// Shows one for a session, unless one is shown already.
     pub fn show(&self, session: &SessionId, begin: impl FnOnce() -> Option<WorkingTurn>) {
-        let mut signs = self.signs();
+        let mut signs = lock(&self.0);
         if !signs.contains_key(session)
             && let Some(sign) = begin()
         {
@@ -121,11 +116,7 @@ impl ArrivingAlbums {
 
     /// The sign of a session whose work begins.
     pub fn take(&self, session: &SessionId) -> Option<WorkingTurn> {
-        self.signs().remove(session)
-    }
-
-    fn signs(&self) -> MutexGuard<'_, HashMap<SessionId, WorkingTurn>> {
-        lock(&self.0)
+        lock(&self.0).remove(session)
     }
 }
 

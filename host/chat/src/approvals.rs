@@ -16,7 +16,7 @@ mod press;
 mod tests;
 mod words;
 
-pub use asking::{ApprovalDisplay, Changing, NotShown, ShowAttempt, change_message, retry_show};
+pub use asking::{ApprovalDisplay, Changing, change_message};
 pub use press::{PressAnswer, Verb};
 
 use crate::session_queue::Stop;

@@ -4,8 +4,8 @@
 use cofferdam_agent::server::Backoff;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_warden::attachments::{Download, IntakeResult};
+use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
-use std::ops::ControlFlow::{self, Break, Continue};
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -64,49 +64,45 @@ pub fn retry(why: Unavailable) -> RetryAdvice {
     RetryAdvice::Again(why, None)
 }
 
-/// The attempts at one file.
-pub struct Attempts {
-    made: u32,
-    backoff: Backoff,
+/// Nothing helps, for a reason in the channel's own words.
+pub fn give_up(why: &str) -> RetryAdvice {
+    Unavailable::Because(why.to_owned()).into()
 }
 
-impl Default for Attempts {
-    fn default() -> Self {
-        Self { made: 0, backoff: Backoff::new(Duration::from_millis(500), Duration::from_secs(5)) }
+impl From<Unavailable> for RetryAdvice {
+    fn from(why: Unavailable) -> Self {
+        Self::Final(why)
     }
 }
 
-impl Attempts {
-    /// Ends the download after an attempt, or hands it back for the next one once its pause is over.
-    pub async fn settle(
-        &mut self,
-        item: Download,
-        brought: Result<(), RetryAdvice>,
-    ) -> ControlFlow<IntakeResult, Download> {
-        self.made += 1;
-        let why = match brought {
-            Ok(()) => return Break(item.finish()),
+/// Fetches a file in a few attempts, with pauses between them, and ends its download.
+pub async fn fetch<S>(
+    mut source: S,
+    mut item: Download,
+    attempt: impl for<'a> Fn(&'a mut S, &'a mut Download) -> BoxFuture<'a, Result<(), RetryAdvice>>,
+) -> IntakeResult {
+    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
+    let mut made = 0;
+    let why = loop {
+        made += 1;
+        match attempt(&mut source, &mut item).await {
+            Ok(()) => return item.finish(),
             Err(RetryAdvice::Again(why, pause))
-                if self.made < ATTEMPTS_MAX && pause.is_none_or(|pause| pause <= ASKED_PAUSE_MAX) =>
+                if made < ATTEMPTS_MAX && pause.is_none_or(|pause| pause <= ASKED_PAUSE_MAX) =>
             {
-                tracing::debug!(%why, attempt = self.made, "a download is tried again");
-                tokio::time::sleep(self.backoff.pause().max(pause.unwrap_or_default())).await;
-                return Continue(item);
+                tracing::debug!(%why, attempt = made, "a download is tried again");
+                tokio::time::sleep(backoff.pause().max(pause.unwrap_or_default())).await;
             }
-            Err(RetryAdvice::Final(why) | RetryAdvice::Again(why, _)) => why,
-        };
-        tracing::info!(%why, "an attachment is unavailable");
-        Break(item.fail(&why.to_string()))
-    }
+            Err(RetryAdvice::Final(why) | RetryAdvice::Again(why, _)) => break why,
+        }
+    };
+    tracing::info!(%why, "an attachment is unavailable");
+    item.fail(&why.to_string())
 }
 
-/// When a download of so many bytes is given up.
-pub fn deadline_for(bytes: u64) -> Instant {
-    Instant::now() + ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S))
-}
-
-/// Takes a body into the item; `stall` is how long nothing may come. A file names the same bytes
-/// for ever, so a later attempt passes over those that an earlier one has brought.
+/// Takes a body of about so many bytes into the item; `stall` is how long nothing may come. A file
+/// names the same bytes for ever, so a later attempt passes over those that an earlier one has
+/// brought.
 ///
 /// # Errors
 /// [`RetryAdvice`]
@@ -114,9 +110,10 @@ pub async fn read_body<P: AsRef<[u8]>>(
     body: impl Stream<Item = Result<P, RetryAdvice>>,
     item: &mut Download,
     stall: Duration,
-    deadline: Instant,
+    bytes: u64,
 ) -> Result<(), RetryAdvice> {
     let (mut body, mut known) = (pin!(body), item.bytes_arrived());
+    let deadline = Instant::now() + ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S));
     loop {
         let patience = stall.min(deadline.saturating_duration_since(Instant::now()));
         let piece = timeout(patience, body.next()).await.map_err(|_| retry(Unavailable::Stalled))?;
@@ -125,7 +122,7 @@ pub async fn read_body<P: AsRef<[u8]>>(
         let passed = usize::try_from(known).unwrap_or(usize::MAX).min(piece.len());
         known -= passed as u64;
         if let Some(new) = piece.get(passed..).filter(|new| !new.is_empty()) {
-            item.write(new).map_err(|error| RetryAdvice::Final(Unavailable::Because(error.to_string())))?;
+            item.write(new).map_err(|error| give_up(&error.to_string()))?;
         }
     }
 }

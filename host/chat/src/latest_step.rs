@@ -95,25 +95,17 @@ impl StepListener for LatestStep {
     fn step(&self, step: TurnStep) {
         self.0.send_if_modified(|state| {
             let shown = state.now.step(step);
-            if shown == StatusChange::Newly {
-                state.number += 1;
-            }
-            shown == StatusChange::Newly
+            state.number += u64::from(shown);
+            shown
         });
     }
 }
 
-/// Whether a step changes what can be shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StatusChange {
-    Newly,
-    AsBefore,
-}
-
 impl CurrentStep {
-    fn step(&mut self, step: TurnStep) -> StatusChange {
+    /// Whether it changes what can be shown.
+    fn step(&mut self, step: TurnStep) -> bool {
         match step {
-            TurnStep::Attachments(_) => return StatusChange::AsBefore,
+            TurnStep::Attachments(_) => return false,
             TurnStep::Asking => *self = Self::Nothing,
             TurnStep::Fetching { done, of } => {
                 let since = match self {
@@ -126,25 +118,25 @@ impl CurrentStep {
                 if !matches!(self, Self::Saying { .. }) {
                     *self = Self::Saying { since: Instant::now(), text: String::new() };
                 }
-                let Self::Saying { text, .. } = self else { return StatusChange::AsBefore };
+                let Self::Saying { text, .. } = self else { return false };
                 let room = SAID_BYTES_MAX - text.len();
                 let fits = &piece[..piece.floor_char_boundary(room)];
                 text.push_str(fits);
                 if fits.is_empty() {
-                    return StatusChange::AsBefore;
+                    return false;
                 }
             }
             TurnStep::Calling { tool, number, of, .. } => self.note_calls(tool, number, of),
             TurnStep::Called { .. } => {
-                let Self::Calling(calls) = self else { return StatusChange::AsBefore };
+                let Self::Calling(calls) = self else { return false };
                 (calls.running, calls.ended) = (calls.running.saturating_sub(1), calls.ended + 1);
             }
             TurnStep::Report { message, .. } => {
-                let Self::Calling(calls) = self else { return StatusChange::AsBefore };
+                let Self::Calling(calls) = self else { return false };
                 calls.said = Some(message);
             }
         }
-        StatusChange::Newly
+        true
     }
 
     fn note_calls(&mut self, tool: String, number: usize, of: usize) {

@@ -30,5 +30,5 @@ pub use activity::{AGAIN, Activity, ArrivingAlbums, ShownActivity, WorkingTurn};
 pub use attempt::{ATTEMPTS_MAX, attempt};
 pub use latest_step::{LatestStep, StatusDelays, StatusText, StatusWatcher};
 pub use live_status::{LiveStatus, TurnDisplay};
-pub use placeholder::{EditResult, EditableMessage, Placeholder, PlaceholderEnd, PlaceholderRef};
+pub use placeholder::{EditableMessage, Placeholder, PlaceholderRef};
 pub use retry_pauses::RetryPauses;

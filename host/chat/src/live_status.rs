@@ -75,12 +75,7 @@ async fn run<S: TurnDisplay>(
             screen.room().await;
             Some(watcher.newest().unwrap_or(seen))
         };
-        let seen = tokio::select! {
-            biased;
-            () = end.cancelled() => return screen,
-            seen = seen => seen,
-        };
-        let Some(seen) = seen else { return screen };
+        let Some(Some(seen)) = end.run_until_cancelled(seen).await else { return screen };
         pause = screen.show(seen).await;
     }
 }

@@ -2,7 +2,7 @@
 //! what a long call is doing, how far several have come, what a model has said so far. One a turn
 //! at most; the answer takes its place. Nothing about it can fail a turn.
 
-use crate::outbound::{FirstMessage, StyledText, markdown, split};
+use crate::outbound::{FirstMessage, SendError, StyledText, markdown, split};
 use crate::{LiveStatus, StatusDelays, StatusText, TurnDisplay};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
@@ -40,21 +40,14 @@ pub trait EditableMessage: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why nobody knows whether it is there, for the log.
-    async fn send(&self, text: &StyledText) -> Result<String, String>;
+    async fn send(&self, text: &StyledText) -> Result<String, SendError>;
 
     /// Gives it another text.
-    async fn edit(&self, id: &str, text: &StyledText) -> EditResult;
-}
-
-/// What came of an edit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EditResult {
-    /// It is done, or will be left out.
-    Settled,
-    /// The message is not there any more.
-    Gone,
-    /// It may still arrive.
-    Doubtful,
+    ///
+    /// # Errors
+    /// [`SendError::Later`] where it is left out, `Refused` and `Gone` where the message is not
+    /// there any more; after the others the text may still arrive.
+    async fn edit(&self, id: &str, text: &StyledText) -> Result<(), SendError>;
 }
 
 /// The message of one turn.
@@ -81,31 +74,26 @@ enum PlaceholderState {
     Over,
 }
 
-/// What is to become of the message that stood for an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlaceholderEnd {
-    /// The answer takes its place.
-    Standing(String),
-    /// An edit of it may still be on its way, and would overtake the answer.
-    Doubtful(String),
-}
-
-/// The same by the platform's number of the message, as a target keeps it.
+/// What is to become of the message that stood for an answer, by the platform's number of it, as a
+/// target keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceholderRef {
     /// The first text takes its place.
     Edit(i64),
-    /// It goes.
+    /// It goes: an edit of it may still be on its way, and would overtake the answer.
     Delete(i64),
 }
 
 impl PlaceholderRef {
     /// What stands there for a reply, and so what the reply's first message is.
     pub fn from_shown<D: EditableMessage>(shown: Option<Placeholder<D>>) -> (Option<Self>, FirstMessage) {
-        let left = shown.and_then(Placeholder::outcome).and_then(|left| match left {
-            PlaceholderEnd::Standing(id) => id.parse().ok().map(Self::Edit),
-            PlaceholderEnd::Doubtful(id) => id.parse().ok().map(Self::Delete),
+        // No request about it is under way any more: one that overtook the answer would take its
+        // place.
+        let left = shown.and_then(|shown| match shown.state {
+            PlaceholderState::Shown(id) => id.parse().ok().map(Self::Edit),
+            PlaceholderState::Doubtful(id) => id.parse().ok().map(Self::Delete),
+            PlaceholderState::None | PlaceholderState::Begun | PlaceholderState::Over => None,
         });
         let opening = match left {
             Some(Self::Edit(_)) => FirstMessage::Standing,
@@ -130,16 +118,6 @@ impl<D: EditableMessage> Placeholder<D> {
             Some(store::Placeholder::Sent(id)) => PlaceholderState::Shown(id),
         };
         LiveStatus::start(Self { store, turn, draft, state }, PATIENCE)
-    }
-
-    /// What is to become of the message. No request about it is under way any more: one that
-    /// overtook the answer would take its place.
-    pub fn outcome(self) -> Option<PlaceholderEnd> {
-        match self.state {
-            PlaceholderState::Shown(id) => Some(PlaceholderEnd::Standing(id)),
-            PlaceholderState::Doubtful(id) => Some(PlaceholderEnd::Doubtful(id)),
-            PlaceholderState::None | PlaceholderState::Begun | PlaceholderState::Over => None,
-        }
     }
 }
 
@@ -177,9 +155,11 @@ impl<D: EditableMessage> Placeholder<D> {
         match &self.state {
             PlaceholderState::None | PlaceholderState::Begun => self.send(text).await,
             PlaceholderState::Shown(id) => match self.draft.edit(id, text).await {
-                EditResult::Settled => self.state.clone(),
-                EditResult::Gone => PlaceholderState::Over,
-                EditResult::Doubtful => PlaceholderState::Doubtful(id.clone()),
+                Ok(()) | Err(SendError::Later(_)) => self.state.clone(),
+                Err(SendError::Refused(_) | SendError::Gone(_)) => PlaceholderState::Over,
+                Err(SendError::Unreachable(_) | SendError::TooSlow(_)) => {
+                    PlaceholderState::Doubtful(id.clone())
+                }
             },
             PlaceholderState::Doubtful(_) | PlaceholderState::Over => self.state.clone(),
         }

@@ -3,7 +3,7 @@
 
 pub use crate::handler::ResumedTurn;
 
-use crate::handler::{ChannelServices, IntakeState, PlatformChannel, fetch_files, hand_on, incoming};
+use crate::handler::{ChannelServices, PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
 use crate::session_queue::{Arrival, TurnSlot};
 use async_trait::async_trait;
@@ -16,7 +16,7 @@ use cofferdam_warden::attachments::{Attachments, SentFile};
 use cofferdam_warden::messaging::Messaging;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -151,31 +151,31 @@ struct ReachableChannels {
 impl Runs {
     /// Who reaches the people of a channel; none while it is not up.
     pub fn messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
-        self.lock_known().messengers.get(channel).cloned()
+        lock(&self.0).messengers.get(channel).cloned()
     }
 
     /// Has messages begin runs.
     pub fn begin_with(&self, starter: Arc<dyn RunStarter>) {
-        self.lock_known().starter = Some(starter);
+        lock(&self.0).starter = Some(starter);
     }
 
     /// Lets go of channels and of what begins runs: they hold this, and with the last of them the
     /// store is closed.
     pub fn close(&self) {
-        let known = std::mem::take(&mut *self.lock_known());
+        let known = std::mem::take(&mut *lock(&self.0));
         // Unlocked: what ends may look here.
         drop(known);
     }
 
     /// Writes to people for the calls of a turn; none where nobody does.
     pub(crate) fn messaging(&self, asking: CallingTurn) -> Option<Arc<dyn Messaging>> {
-        let starter = self.lock_known().starter.clone()?;
+        let starter = lock(&self.0).starter.clone()?;
         Some(starter.messaging(asking))
     }
 
     /// Who begins a run for this message, if it is for one.
     pub(crate) fn starter(&self, text: &str) -> Option<Arc<dyn RunStarter>> {
-        let starter = self.lock_known().starter.clone();
+        let starter = lock(&self.0).starter.clone();
         starter.filter(|starter| starter.is_command(text))
     }
 
@@ -185,11 +185,7 @@ impl Runs {
         channels: watch::Receiver<Arc<C>>,
         arrivals: mpsc::Sender<Arrival>,
     ) {
-        self.lock_known().messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, arrivals }));
-    }
-
-    fn lock_known(&self) -> MutexGuard<'_, ReachableChannels> {
-        lock(&self.0)
+        lock(&self.0).messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, arrivals }));
     }
 }
 
@@ -205,7 +201,7 @@ impl<C: PlatformChannel> ReachableChannel<C> {
     }
 
     async fn hand_on(&self, channel: &C, arrival: Arrival) {
-        if hand_on(channel.base(), &self.arrivals, arrival).await == IntakeState::Stops {
+        if hand_on(channel.base(), &self.arrivals, arrival).await.is_none() {
             tracing::debug!("a message of a run waits for the next start");
         }
     }
@@ -255,7 +251,7 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
 
     async fn arrive(&self, session: SessionId, update_id: i64) {
         let message = Arrival::Message(session, QueuedUpdate { update_id, album: None });
-        if hand_on(self.current().base(), &self.arrivals, message).await == IntakeState::Stops {
+        if hand_on(self.current().base(), &self.arrivals, message).await.is_none() {
             tracing::debug!("a request goes on at the next start");
         }
     }
@@ -292,8 +288,8 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
     }
 }
 
-/// What somebody has replied to a message of the bot, for a run that may wait for that; both messages
-/// by id and text. The run is told of `files` by name, type and size.
+/// What somebody has replied to a message of the bot, for a run that may wait for that; both
+/// messages by id and text. The run is told of `files` by name, type and size.
 pub fn wait_reply<F: SentFile>(
     from: &Caller,
     (own, text): (&str, &str),

@@ -90,7 +90,7 @@ impl Redactor {
 #[derive(Clone, Default)]
 pub struct Blanker {
     /// How they may be written, the longest first.
-    forms: Vec<Vec<u8>>,
+    forms: Vec<String>,
     /// What may be the beginning of one.
     held: Vec<u8>,
 }
@@ -103,13 +103,7 @@ impl Blanker {
             parts.push(whole);
             parts.extend(whole.rsplit_once(' ').map(|(_, token)| token));
         }
-        let mut forms: Vec<Vec<u8>> = parts
-            .into_iter()
-            .filter(|part| part.len() >= KNOWN_BYTES_MIN)
-            .flat_map(|part| forms(part).map(String::into_bytes))
-            .collect();
-        forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        forms.dedup();
+        let forms = all_forms(parts.into_iter().filter(|part| part.len() >= KNOWN_BYTES_MIN));
         Self { forms, held: Vec::new() }
     }
 
@@ -120,24 +114,8 @@ impl Blanker {
             return piece.to_vec();
         }
         self.held.extend_from_slice(piece);
-        let text = std::mem::take(&mut self.held);
-        let mut shown = Vec::with_capacity(text.len());
-        let mut rest = text.as_slice();
-        while let Some(first) = rest.first() {
-            let begins = |form: &&Vec<u8>| rest.starts_with(form) || form.starts_with(rest);
-            match self.forms.iter().filter(|form| form.first() == Some(first)).find(begins) {
-                Some(form) if rest.starts_with(form) => {
-                    shown.extend_from_slice(HIDDEN.as_bytes());
-                    rest = &rest[form.len()..];
-                }
-                Some(_) => break,
-                None => {
-                    shown.push(*first);
-                    rest = &rest[1..];
-                }
-            }
-        }
-        self.held = rest.to_vec();
+        let (shown, held) = blank_so_far(&self.forms, &self.held);
+        self.held = held;
         shown
     }
 
@@ -147,7 +125,7 @@ impl Blanker {
         let mut shown = Vec::new();
         while !rest.is_empty() {
             // Longer ones cannot become whole any more.
-            let found = self.forms.iter().find(|form| rest.starts_with(form)).map(Vec::len);
+            let found = self.forms.iter().find(|form| rest.starts_with(form.as_bytes())).map(String::len);
             shown.extend_from_slice(if found.is_some() { HIDDEN.as_bytes() } else { &rest[..1] });
             rest.drain(..found.unwrap_or(1));
         }
@@ -189,9 +167,7 @@ impl KnownSecrets {
             self.secrets.pop_front();
         }
         self.secrets.push_back(secret.to_owned());
-        self.forms = self.secrets.iter().flat_map(|secret| forms(secret)).collect();
-        self.forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        self.forms.dedup();
+        self.forms = all_forms(self.secrets.iter().map(String::as_str));
     }
 
     fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -206,26 +182,43 @@ impl KnownSecrets {
 
     /// What can be shown of a text that may go on, and what must wait.
     fn redact_so_far(&self, text: &str) -> (String, String) {
-        let mut shown = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(first) = rest.chars().next() {
-            // The longest comes first, so what may still become a longer one is waited for.
-            let found =
-                self.forms.iter().find(|form| rest.starts_with(form.as_str()) || form.starts_with(rest));
-            match found {
-                Some(form) if rest.starts_with(form.as_str()) => {
-                    shown.push_str(HIDDEN);
-                    rest = &rest[form.len()..];
-                }
-                Some(_) => break,
-                None => {
-                    shown.push(first);
-                    rest = &rest[first.len_utf8()..];
-                }
+        let (shown, held) = blank_so_far(&self.forms, text.as_bytes());
+        // A secret is text, so neither it nor its beginning ends within a character.
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        (text(shown), text(held))
+    }
+}
+
+/// What can be shown of a text that may go on, without what is written in any of these forms, and
+/// the end that must wait.
+fn blank_so_far(forms: &[String], text: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let mut shown = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.first() {
+        // The longest comes first, so what may still become a longer one is waited for.
+        let begins = |form: &&[u8]| rest.starts_with(form) || form.starts_with(rest);
+        let mut alike = forms.iter().map(String::as_bytes).filter(|form| form.first() == Some(first));
+        match alike.find(begins) {
+            Some(form) if rest.starts_with(form) => {
+                shown.extend_from_slice(HIDDEN.as_bytes());
+                rest = &rest[form.len()..];
+            }
+            Some(_) => break,
+            None => {
+                shown.push(*first);
+                rest = &rest[1..];
             }
         }
-        (shown, rest.to_owned())
     }
+    (shown, rest.to_vec())
+}
+
+/// How these secrets may be written, the longest first.
+fn all_forms<'a>(secrets: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut all: Vec<String> = secrets.flat_map(forms).collect();
+    all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    all.dedup();
+    all
 }
 
 /// As it is, in a URL (with digits of either case), and in JSON.

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 /// After so long Discord has told the person that the program does not answer.
@@ -84,12 +85,10 @@ async fn tell(api: &DiscordApi, interaction: &Interaction, stop: &CancellationTo
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     loop {
         let told = api.call_within(&route, RequestBody::Json(&deferred), (ANSWER_MAX, BucketWait::Waits));
-        let failure = tokio::select! {
-            told = told => match told {
-                Ok(_) => return StartDecision::Now,
-                Err(failure) => failure,
-            },
-            () = stop.cancelled() => return StartDecision::Later,
+        let failure = match stop.run_until_cancelled(told).await {
+            None => return StartDecision::Later,
+            Some(Ok(_)) => return StartDecision::Now,
+            Some(Err(failure)) => failure,
         };
         match &failure {
             failure if failure.is_code(codes::ACKNOWLEDGED) => return StartDecision::Now,
@@ -99,10 +98,9 @@ async fn tell(api: &DiscordApi, interaction: &Interaction, stop: &CancellationTo
             }
             _ => tracing::debug!(%failure, "a command is not acknowledged yet"),
         }
-        tokio::select! {
-            () = tokio::time::sleep(backoff.pause()) => {}
-            () = stop.cancelled() => return StartDecision::Later,
-        }
+        let Some(()) = stop.run_until_cancelled(sleep(backoff.pause())).await else {
+            return StartDecision::Later;
+        };
     }
 }
 

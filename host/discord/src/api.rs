@@ -104,11 +104,7 @@ impl DiscordApi {
                 Authority::Callback => None,
                 Authority::Bot | Authority::Interaction => {
                     let turn = self.buckets.turn(route.name, &route.place);
-                    Some(tokio::select! {
-                        biased;
-                        () = self.stop.cancelled() => return Err(stopped_failure()),
-                        turn = turn => turn,
-                    })
+                    Some(self.stop.run_until_cancelled(turn).await.ok_or_else(stopped_failure)?)
                 }
             };
             let all = self.buckets.blocked_until().filter(|_| route.authority == Authority::Bot);
@@ -117,10 +113,8 @@ impl DiscordApi {
                 if haste == BucketWait::Now {
                     return Err(ApiFailure::TooMany(until.saturating_duration_since(Instant::now())));
                 }
-                tokio::select! {
-                    () = sleep_until(until) => continue,
-                    () = self.stop.cancelled() => return Err(stopped_failure()),
-                }
+                self.stop.run_until_cancelled(sleep_until(until)).await.ok_or_else(stopped_failure)?;
+                continue;
             }
             let (status, headers, body) =
                 timeout(limit, self.send(route, &carried)).await.map_err(|_| late(&carried, limit))??;

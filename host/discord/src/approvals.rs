@@ -9,14 +9,11 @@ use super::send::{CHANNEL_LIMITS, message, nonce, payload};
 use super::target::ReplyTarget;
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
-use cofferdam_chat::approvals::{
-    ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, retry_show,
-};
-use cofferdam_chat::outbound::{StyledText, split_text};
+use cofferdam_chat::approvals::{ApprovalDisplay, Changing, Verb, change_message};
+use cofferdam_chat::outbound::{SendError, StyledText, split_text};
 use serde_json::{Value, json};
 use std::future::ready;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Where the approvals of one turn are shown: below its question.
 pub(super) struct ApprovalTarget {
@@ -60,16 +57,8 @@ impl ApprovalDisplay for ApprovalTarget {
         true
     }
 
-    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown> {
-        let attempt = || async {
-            match self.send(id, &approval.text).await {
-                Ok(message) => ShowAttempt::Shown(message),
-                Err(ApiFailure::TooMany(pause)) => ShowAttempt::Later(pause),
-                Err(failure @ ApiFailure::Refused { .. }) => ShowAttempt::Never(failure.to_string()),
-                Err(_) => ShowAttempt::Later(Duration::ZERO),
-            }
-        };
-        retry_show(attempt).await
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError> {
+        Ok(self.send(id, &approval.text).await?)
     }
 
     fn change(&self, message: &str, text: String) -> Changing {
@@ -93,11 +82,7 @@ fn edit(bot: &DiscordBot, (channel, message): (Snowflake, Snowflake), body: Valu
         let (api, body) = (api.clone(), body.clone());
         async move {
             let route = Route::bot(route::EDIT, &[channel, message]);
-            match api.call(&route, RequestBody::Json(&body)).await {
-                Ok(_) | Err(ApiFailure::Refused { .. }) => None,
-                Err(ApiFailure::TooMany(pause)) => Some(pause),
-                Err(_) => Some(Duration::from_secs(1)),
-            }
+            api.call(&route, RequestBody::Json(&body)).await.map(drop).map_err(SendError::from)
         }
     })
 }

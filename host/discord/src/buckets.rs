@@ -5,7 +5,7 @@
 use cofferdam_core::lock::lock;
 use reqwest::header::HeaderMap;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
@@ -57,7 +57,7 @@ impl Buckets {
 
     /// Until when nothing authorized may be sent, if that is so.
     pub(super) fn blocked_until(&self) -> Option<Instant> {
-        self.book().all.filter(|until| *until > Instant::now())
+        lock(&self.0).all.filter(|until| *until > Instant::now())
     }
 
     /// Notes what an answer tells; `retry_after` is that of a 429, `global` whether it is over all.
@@ -67,7 +67,7 @@ impl Buckets {
         let reset = number(headers, "x-ratelimit-reset-after").and_then(seconds);
         let until = match limited {
             Some(RateLimit { wait, over_all: true }) => {
-                let mut book = self.book();
+                let mut book = lock(&self.0);
                 book.all = book.all.max(Some(now + wait));
                 None
             }
@@ -81,18 +81,18 @@ impl Buckets {
         if name == turn.name {
             return;
         }
-        self.book().names.insert(turn.route, name.to_owned());
+        lock(&self.0).names.insert(turn.route, name.to_owned());
         let bucket = self.bucket(name, &turn.place);
         let mut same = bucket.lock().await;
         *same = (*same).max(until);
     }
 
     fn name_of(&self, route: &'static str) -> String {
-        self.book().names.get(route).cloned().unwrap_or_else(|| route.to_owned())
+        lock(&self.0).names.get(route).cloned().unwrap_or_else(|| route.to_owned())
     }
 
     fn bucket(&self, name: &str, place: &str) -> Bucket {
-        let mut book = self.book();
+        let mut book = lock(&self.0);
         if book.buckets.len() >= BUCKETS_MAX {
             let now = Instant::now();
             let matters = |bucket: &mut Bucket| {
@@ -101,10 +101,6 @@ impl Buckets {
             book.buckets.retain(|_, bucket| matters(bucket));
         }
         book.buckets.entry((name.to_owned(), place.to_owned())).or_default().clone()
-    }
-
-    fn book(&self) -> MutexGuard<'_, BucketStates> {
-        lock(&self.0)
     }
 }
 
@@ -207,6 +203,6 @@ mod tests {
         for n in 0..BUCKETS_MAX + 10 {
             drop(buckets.turn("create", &n.to_string()).await);
         }
-        assert!(buckets.book().buckets.len() <= BUCKETS_MAX);
+        assert!(lock(&buckets.0).buckets.len() <= BUCKETS_MAX);
     }
 }

@@ -104,9 +104,7 @@ async fn page(bot: &DiscordBot, channel: Snowflake, after: Snowflake) -> Result<
             Err(ApiFailure::Unauthorized) => return Err(CatchUp::Stops),
             Err(_) => {}
         }
-        tokio::select! {
-            () = tokio::time::sleep(backoff.pause()) => {}
-            () = bot.base.stop.soon.cancelled() => return Err(CatchUp::Stops),
-        }
+        let pause = tokio::time::sleep(backoff.pause());
+        bot.base.stop.soon.run_until_cancelled(pause).await.ok_or(CatchUp::Stops)?;
     }
 }

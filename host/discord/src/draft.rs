@@ -3,14 +3,13 @@
 
 use super::api::{BucketWait, REQUEST_MAX, RequestBody};
 use super::bot::DiscordBot;
-use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::send::{message, nonce, payload, sent_id};
 use super::target::ReplyTarget;
 use super::text::TEXT_CHARS_MAX;
 use async_trait::async_trait;
-use cofferdam_chat::outbound::StyledText;
-use cofferdam_chat::{self as chat, EditResult};
+use cofferdam_chat::EditableMessage;
+use cofferdam_chat::outbound::{SendError, StyledText};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::now_ms;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ pub(super) struct Draft {
 }
 
 #[async_trait]
-impl chat::EditableMessage for Draft {
+impl EditableMessage for Draft {
     const IS_SENT_ONCE: bool = true;
     // Escapes and marks count; what is said so far is cut rather early.
     const TEXT_UNITS_MAX: usize = TEXT_CHARS_MAX / 2 - 200;
@@ -34,40 +33,36 @@ impl chat::EditableMessage for Draft {
 
     async fn room(&self) {}
 
-    async fn send(&self, text: &StyledText) -> Result<String, String> {
+    async fn send(&self, text: &StyledText) -> Result<String, SendError> {
         let id = match self.target.open_interaction(now_ms()) {
             Some(of) => {
                 let route = Route::on_answer(route::EDIT_ANSWER, of);
-                let answer = self.bot.api.call(&route, RequestBody::Json(&payload(text))).await;
-                answer.map(|message| sent_id(&message))
+                sent_id(&self.bot.api.call(&route, RequestBody::Json(&payload(text))).await?)
             }
             None => {
-                let channel = self.target.channel().ok_or("nobody knows where")?;
+                let channel = self.target.channel().ok_or_else(nowhere)?;
                 let nonce = nonce(self.turn.as_str(), "placeholder");
-                self.bot.create(channel, message(text, nonce, self.target.reply_to), None).await
+                self.bot.create(channel, message(text, nonce, self.target.reply_to), None).await?
             }
         };
-        let id = id.map_err(|failure| failure.to_string())?;
-        id.parse::<i64>().map(|_| id).map_err(|_| "somebody has deleted it".to_owned())
+        id.parse::<i64>().map_err(|_| SendError::Gone("somebody has deleted it".to_owned()))?;
+        Ok(id)
     }
 
-    async fn edit(&self, id: &str, text: &StyledText) -> EditResult {
+    async fn edit(&self, id: &str, text: &StyledText) -> Result<(), SendError> {
         let (Some(channel), Ok(message)) = (self.target.channel(), id.parse()) else {
-            return EditResult::Gone;
+            return Err(nowhere());
         };
         let route = match self.target.open_interaction(now_ms()) {
             Some(of) => Route::on_answer(route::EDIT_ANSWER, of),
             None => Route::bot(route::EDIT, &[channel, message]),
         };
-        match self
-            .bot
-            .api
-            .call_within(&route, RequestBody::Json(&payload(text)), (REQUEST_MAX, BucketWait::Now))
-            .await
-        {
-            Ok(_) | Err(ApiFailure::TooMany(_)) => EditResult::Settled,
-            Err(ApiFailure::Refused { .. }) => EditResult::Gone,
-            Err(_) => EditResult::Doubtful,
-        }
+        let (text, at_once) = (payload(text), (REQUEST_MAX, BucketWait::Now));
+        self.bot.api.call_within(&route, RequestBody::Json(&text), at_once).await?;
+        Ok(())
     }
+}
+
+fn nowhere() -> SendError {
+    SendError::Gone("nobody knows where".to_owned())
 }

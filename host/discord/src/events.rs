@@ -11,7 +11,7 @@ use super::rules::SenderReply;
 use super::target::ReplyTarget;
 use super::wire::{ACKNOWLEDGED, ButtonPress, Interaction, Message, RepliedMessage, id};
 use cofferdam_agent::server::ServerScope;
-use cofferdam_chat::handler::{Channel, IntakeState, hand_on, incoming};
+use cofferdam_chat::handler::{Channel, hand_on, incoming};
 use cofferdam_chat::runs::wait_reply;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_core::audit::sha256_hex;
@@ -117,9 +117,7 @@ impl EventReader<'_> {
     async fn interaction(&mut self, bot: &DiscordBot, number: i64, mut event: Value) -> Option<()> {
         if let Some(press) = ButtonPress::read(&event) {
             // Decided at once: the turn that waits for it holds its queue.
-            if presses::take(bot, press).await == IntakeState::Stops {
-                return None;
-            }
+            presses::take(bot, press).await?;
             return self.skip_event(bot, number).await;
         }
         let Some(command) = Message::from_command(&event) else {
@@ -187,9 +185,7 @@ pub(super) async fn keep(
         bot.acks.begin(bot, interaction, noted);
     }
     for arrival in incoming::from_batch(bot, &batch, persisted) {
-        if hand_on(base, arrivals, arrival).await == IntakeState::Stops {
-            return None;
-        }
+        hand_on(base, arrivals, arrival).await?;
     }
     base.store_until_done("settle updates", || base.store.settle()).await
 }

@@ -6,14 +6,13 @@ use super::bot::DiscordBot;
 use super::failure::ApiFailure;
 use super::route::{self, Route, Snowflake};
 use super::wire::id;
-use cofferdam_chat::download::{Attempts, RetryAdvice, Unavailable, deadline_for, read_body, retry};
+use cofferdam_chat::download::{RetryAdvice, Unavailable, fetch, give_up, read_body, retry};
 use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
 use futures_util::TryStreamExt;
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -92,29 +91,16 @@ impl SentFile for DiscordFile {
 }
 
 /// Fetches a file and ends its download.
-pub(super) async fn download(bot: &DiscordBot, file: DiscordFile, mut item: Download) -> IntakeResult {
-    let mut source = FileDownload { bot, file, asked: LinkRefresh::No };
-    let mut attempts = Attempts::default();
-    loop {
-        let brought = source.bring(&mut item).await;
-        match attempts.settle(item, brought).await {
-            Break(settled) => return settled,
-            Continue(unsettled) => item = unsettled,
-        }
-    }
-}
-
-/// Whether a fresh link was asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LinkRefresh {
-    No,
-    Once,
+pub(super) async fn download(bot: &DiscordBot, file: DiscordFile, item: Download) -> IntakeResult {
+    let source = FileDownload { bot, file, is_renewed: false };
+    fetch(source, item, |source, item| Box::pin(source.bring(item))).await
 }
 
 struct FileDownload<'a> {
     bot: &'a DiscordBot,
     file: DiscordFile,
-    asked: LinkRefresh,
+    /// Whether a fresh link was asked for.
+    is_renewed: bool,
 }
 
 impl FileDownload<'_> {
@@ -131,28 +117,28 @@ impl FileDownload<'_> {
             let response = head.map_err(|error| broken_download(&error))?;
             match response.status().as_u16() {
                 200 => break response,
-                403 | 404 | 410 if self.asked == LinkRefresh::No => self.file.signed = None,
+                403 | 404 | 410 if !self.is_renewed => self.file.signed = None,
                 403 | 404 | 410 => return Err(give_up(GONE)),
-                300..=399 => return Err(RetryAdvice::Final(Unavailable::Redirected)),
+                300..=399 => return Err(Unavailable::Redirected.into()),
                 status @ (408 | 425 | 429 | 500..=599) => {
                     return Err(RetryAdvice::Again(Unavailable::Status(status), retry_after(&response)));
                 }
-                status => return Err(RetryAdvice::Final(Unavailable::Status(status))),
+                status => return Err(Unavailable::Status(status).into()),
             }
         };
         if response.content_length().is_some_and(|length| length > limit.0) {
-            return Err(RetryAdvice::Final(Unavailable::TooLarge(limit)));
+            return Err(Unavailable::TooLarge(limit).into());
         }
         // What Discord has said of its size decides nothing but patience: a short one is told at
         // the end.
         let bytes = response.content_length().or(self.file.size).unwrap_or(limit.0).min(limit.0);
         let body = response.bytes_stream().map_err(|error| broken_download(&error));
-        read_body(body, item, stall, deadline_for(bytes)).await
+        read_body(body, item, stall, bytes).await
     }
 
     /// Asks the message for the file of the same number, once.
     async fn fresh_link(&mut self) -> Result<String, RetryAdvice> {
-        let Some(message) = self.file.message.filter(|_| self.asked == LinkRefresh::No) else {
+        let Some(message) = self.file.message.filter(|_| !self.is_renewed) else {
             return Err(give_up(GONE));
         };
         let found = self
@@ -168,7 +154,7 @@ impl FileDownload<'_> {
                 return Err(retry(Unavailable::Broken));
             }
         };
-        self.asked = LinkRefresh::Once;
+        self.is_renewed = true;
         let lists = [&found["attachments"], &found["message_snapshots"][0]["message"]["attachments"]];
         let mut all = lists.into_iter().filter_map(Value::as_array).flatten();
         let same = all.find(|file| id(&file["id"]) == Some(self.file.id));
@@ -206,10 +192,6 @@ impl Cdn {
         };
         self.client.get(url).send().await
     }
-}
-
-fn give_up(why: &str) -> RetryAdvice {
-    RetryAdvice::Final(Unavailable::Because(why.to_owned()))
 }
 
 /// Without the address, which holds the signature.

@@ -149,13 +149,10 @@ impl GatewayState<'_> {
             Err(next) => return next,
         };
         let stop = &bot.base.stop.soon;
-        let socket = tokio::select! {
-            socket = connect(&self.client, &url) => socket,
-            () = stop.cancelled() => return NextConnection::Stops,
-        };
-        let socket = match socket {
-            Ok(socket) => socket,
-            Err(said) => {
+        let socket = match stop.run_until_cancelled(connect(&self.client, &url)).await {
+            None => return NextConnection::Stops,
+            Some(Ok(socket)) => socket,
+            Some(Err(said)) => {
                 // The first address stands in for one that does not answer.
                 let again = self.stream.is_some() && !self.at_first;
                 self.at_first = !self.at_first;
@@ -188,16 +185,14 @@ impl GatewayState<'_> {
             return Ok(url);
         }
         let route = Route::bot(route::GATEWAY, &[]);
-        let asked = tokio::select! {
-            asked = bot.api.call(&route, RequestBody::Nothing) => asked,
-            () = bot.base.stop.soon.cancelled() => return Err(NextConnection::Stops),
-        };
-        let answer = match asked {
-            Ok(answer) => answer,
-            Err(ApiFailure::Unauthorized) => {
+        let asked = bot.api.call(&route, RequestBody::Nothing);
+        let answer = match bot.base.stop.soon.run_until_cancelled(asked).await {
+            None => return Err(NextConnection::Stops),
+            Some(Ok(answer)) => answer,
+            Some(Err(ApiFailure::Unauthorized)) => {
                 return Err(NextConnection::Over(self.gateway.token_error(401)));
             }
-            Err(failure) => return Err(NextConnection::Pause(failure.to_string(), None)),
+            Some(Err(failure)) => return Err(NextConnection::Pause(failure.to_string(), None)),
         };
         if let Some(wait) =
             wait_for_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none())

@@ -1,5 +1,5 @@
-//! Setting the application commands, where they are not as they should be. Best effort: without them
-//! what is typed works as well.
+//! Setting the application commands, where they are not as they should be. Best effort: without
+//! them what is typed works as well.
 
 use super::api::RequestBody;
 use super::bot::DiscordBot;

@@ -7,7 +7,6 @@ use super::api::{BucketWait, RequestBody};
 use super::bot::{DiscordBot, PLATFORM};
 use super::route::Route;
 use super::wire::{ButtonPress, Interaction};
-use cofferdam_chat::handler::IntakeState;
 use cofferdam_chat::outbound::StyledText;
 use cofferdam_chat::people::words::to_stranger;
 use serde_json::{Value, json};
@@ -17,8 +16,9 @@ pub(super) const ANSWERS_AT_ONCE_MAX: usize = 64;
 /// Seen by the person whom it answers alone.
 const EPHEMERAL: u64 = 1 << 6;
 
-/// Decides what a press asks for, and says so. When it returns, that is on disk.
-pub(super) async fn take(bot: &DiscordBot, press: ButtonPress) -> IntakeState {
+/// Decides what a press asks for, and says so. When it returns, that is on disk; `None` once the
+/// program stops.
+pub(super) async fn take(bot: &DiscordBot, press: ButtonPress) -> Option<()> {
     let allowed = bot.base.door.allowed();
     let person = press.user.filter(|user| !user.bot && allowed.contains(&user.id));
     if let Some(person) = &person {
@@ -27,13 +27,11 @@ pub(super) async fn take(bot: &DiscordBot, press: ButtonPress) -> IntakeState {
     let by = person.map(|user| user.id.to_string());
     let here = |channel: &str| channel.parse() == Ok(press.channel);
     let called = |person: &str| bot.base.door.names.get(person);
-    let Some(said) = bot.base.approvals.press(&press.data, by.as_deref(), here, called).await else {
-        return IntakeState::Stops;
-    };
+    let said = bot.base.approvals.press(&press.data, by.as_deref(), here, called).await?;
     // What was decided is shown below the call; what nobody expects is told to who pressed, alone.
     let answer = if said.alert { ephemeral_answer(&said.text) } else { json!({ "type": 6 }) };
     say(bot, press.interaction, answer);
-    IntakeState::Goes
+    Some(())
 }
 
 /// Tells a stranger who uses a command their id; nobody else sees it.

@@ -87,7 +87,7 @@ impl DiscordBot {
         let SendingPart { turn, part, after, .. } = sending;
         let channel = match target.to {
             ChannelRef::Channel(channel) => channel,
-            ChannelRef::Person(person) => self.private_channel(person).await.map_err(send_error)?,
+            ChannelRef::Person(person) => self.private_channel(person).await?,
         };
         let content = PartContent::from_part(part)?;
         if part.n == 0
@@ -102,7 +102,7 @@ impl DiscordBot {
             (_, None) => None,
         };
         let message = message(&content.words, nonce(turn.as_str(), &part.n.to_string()), reply_to);
-        self.create(channel, message, content.files.as_ref()).await.map_err(send_error)
+        Ok(self.create(channel, message, content.files.as_ref()).await?)
     }
 
     /// Creates a message and returns its id.
@@ -155,7 +155,7 @@ impl DiscordBot {
             };
             return match self.api.call(&route, RequestBody::Nothing).await {
                 Ok(_) | Err(ApiFailure::Refused { .. }) => Ok(None),
-                Err(failure) => Err(send_error(failure)),
+                Err(failure) => Err(failure.into()),
             };
         }
         if let Some(of) = interaction {
@@ -169,7 +169,7 @@ impl DiscordBot {
                         let route = Route::on_answer(route::DELETE_ANSWER, of);
                         let _ = self.api.call(&route, RequestBody::Nothing).await;
                     }
-                    return Err(send_error(failure));
+                    return Err(failure.into());
                 }
             }
         }
@@ -181,7 +181,7 @@ impl DiscordBot {
             Ok(_) => Ok(Some(message.to_string())),
             // Somebody has deleted it.
             Err(ApiFailure::Refused { .. }) => Ok(None),
-            Err(failure) => Err(send_error(failure)),
+            Err(failure) => Err(failure.into()),
         }
     }
 
@@ -219,17 +219,19 @@ fn refusal(said: &str) -> ApiFailure {
     ApiFailure::Refused { status: 400, code: 0, said: said.to_owned() }
 }
 
-fn send_error(failure: ApiFailure) -> SendError {
-    if failure.channel_is_gone() {
-        return SendError::Gone(failure.to_string());
-    }
-    match failure {
-        ApiFailure::TooMany(pause) => SendError::Later(pause),
-        ApiFailure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
-        ApiFailure::Refused { .. } => SendError::Refused(failure.to_string()),
-        // Without its token the bot cannot send now; the program ends, and the next start, with a
-        // token that is accepted, sends it.
-        ApiFailure::Unauthorized | ApiFailure::Unreachable(_) => SendError::Unreachable(failure.to_string()),
+impl From<ApiFailure> for SendError {
+    fn from(failure: ApiFailure) -> Self {
+        if failure.channel_is_gone() {
+            return Self::Gone(failure.to_string());
+        }
+        match failure {
+            ApiFailure::TooMany(pause) => Self::Later(pause),
+            ApiFailure::TooSlow(_) => Self::TooSlow(failure.to_string()),
+            ApiFailure::Refused { .. } => Self::Refused(failure.to_string()),
+            // Without its token the bot cannot send now; the program ends, and the next start, with
+            // a token that is accepted, sends it.
+            ApiFailure::Unauthorized | ApiFailure::Unreachable(_) => Self::Unreachable(failure.to_string()),
+        }
     }
 }
 

@@ -41,23 +41,17 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     if arguments.code.is_some() || arguments.remove.is_some() {
         check_account(config)?;
     }
-    let told = match (&arguments.code, &arguments.remove) {
+    let (text, json) = match (&arguments.code, &arguments.remove) {
         (Some(code), _) => let_in(config, &people, code)?,
         (None, Some(id)) => remove(config, &people, id)?,
         (None, None) => list(config, &*people.load()?),
     };
     let mut out = std::io::stdout().lock();
     match arguments.json {
-        true => writeln!(out, "{}", told.json)?,
-        false => write!(out, "{}", told.text)?,
+        true => writeln!(out, "{json}")?,
+        false => write!(out, "{text}")?,
     }
     Ok(Exit::Done)
-}
-
-/// The same for people and for programs.
-struct AllowResult {
-    text: String,
-    json: Value,
 }
 
 /// Refuses another account than the state's: files that it leaves there nobody else could read,
@@ -73,7 +67,7 @@ fn check_account(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<AllowResult> {
+fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<(String, Value)> {
     let Some(code) = read_code(typed) else {
         bail!("{:?} is not a code; one looks like 7KQ2-M9XD", one_line(typed, 80));
     };
@@ -87,10 +81,10 @@ fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<Allow
     note(config, &paired, AccessChange::Allowed)?;
     edit.commit()?;
     let text = format!("allowed {}\n", display_name(&paired));
-    Ok(AllowResult { text, json: json!({ "allowed": paired_json(&paired) }) })
+    Ok((text, json!({ "allowed": paired_json(&paired) })))
 }
 
-fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<AllowResult> {
+fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<(String, Value)> {
     let configured = configured_people(config).any(|(_, user)| user.to_string() == id);
     let in_file = format!(
         "{id} is named in allowed_users of {FILE_NAME}; take it out there, then `pkill -HUP -x cofferdam`"
@@ -115,10 +109,10 @@ fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<AllowRes
         text.push_str(&format!("still served: {in_file}\n"));
     }
     let removed: Vec<Value> = removed.iter().map(paired_json).collect();
-    Ok(AllowResult { text, json: json!({ "removed": removed, "still_configured": configured }) })
+    Ok((text, json!({ "removed": removed, "still_configured": configured })))
 }
 
-fn list(config: &Config, listed: &PeopleList) -> AllowResult {
+fn list(config: &Config, listed: &PeopleList) -> (String, Value) {
     let now = now_ms();
     let waiting: Vec<&WaitingStranger> = listed.waiting.iter().filter(|one| one.is_good(now)).collect();
     let mut text = String::new();
@@ -155,7 +149,7 @@ fn list(config: &Config, listed: &PeopleList) -> AllowResult {
                     "expires": time(one.expires_at) })
         })
         .collect();
-    AllowResult { text, json: json!({ "allowed": allowed, "waiting": waiting }) }
+    (text, json!({ "allowed": allowed, "waiting": waiting }))
 }
 
 /// Those whom the configuration names, each with the channel.

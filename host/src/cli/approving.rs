@@ -1,6 +1,6 @@
 //! Approvals on the command line: the person there is the operator. `call --approve` approves its
-//! one call, and `run` with the same flag each of its calls. `chat`, and `run` on a terminal, show a
-//! call with a code. Only a line that repeats the code approves it: what was typed before the
+//! one call, and `run` with the same flag each of its calls. `chat`, and `run` on a terminal, show
+//! a call with a code. Only a line that repeats the code approves it: what was typed before the
 //! question, or in answer to another one, approves nothing. Lines that are no answer are the next
 //! messages.
 
@@ -13,7 +13,8 @@ use super::streaming::StreamedAnswer;
 use super::typed::TypedLines;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
-use cofferdam_chat::approvals::{ApprovalDisplay, ApprovalService, Changing, NotShown, Rules, Verb};
+use cofferdam_chat::approvals::{ApprovalDisplay, ApprovalService, Changing, Rules, Verb};
+use cofferdam_chat::outbound::SendError;
 use cofferdam_chat::session_queue::{Stop, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::lock::lock;
@@ -240,12 +241,12 @@ impl ApprovalDisplay for Terminal {
         true
     }
 
-    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown> {
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError> {
         let over = CancellationToken::new();
         lock(&self.open).insert(id.to_owned(), over.clone());
         let code = approval.sha256.chars().take(CODE_CHARS).collect();
         let question = TerminalQuestion { id: id.to_owned(), text: approval.text.clone(), code, over };
-        self.ask.send(question).map_err(|_| NotShown("the chat has ended".to_owned()))?;
+        self.ask.send(question).map_err(|_| SendError::Gone("the chat has ended".to_owned()))?;
         Ok(id.to_owned())
     }
 

@@ -4,7 +4,8 @@ use super::Exit;
 use super::approving::ApproveAll;
 use crate::config::Config;
 use crate::gateway::{self, Gateway, ReadScope, Role};
-use anyhow::{Context, bail};
+use anyhow::Context;
+use cofferdam_agent::server::open_regular;
 use cofferdam_agent::tools::{Approver, CallRequest, Registry};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::id::{Caller, TurnId};
@@ -15,7 +16,6 @@ use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
 use cofferdam_warden::sandbox::Reports;
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,7 +90,8 @@ pub(super) fn run_call(
     })
 }
 
-/// The one line of JSON on stdout, and the exit code; on stderr the files that would have been sent.
+/// The one line of JSON on stdout, and the exit code; on stderr the files that would have been
+/// sent.
 pub(super) fn print(answer: Result<ToolAnswer, ToolError>) -> anyhow::Result<Exit> {
     for file in answer.iter().flat_map(|answer| &answer.attachments) {
         let (name, size) = (one_line(&file.name, 120), about(file.bytes));
@@ -177,17 +178,11 @@ pub(super) fn attach(gateway: &Gateway, config: &Config, files: &[PathBuf]) -> a
 }
 
 fn take(intake: &mut Intake, path: &Path) -> anyhow::Result<()> {
-    // Not blocking: the path may name a FIFO.
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let mut file = std::fs::File::options().read(true).custom_flags(flags).open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        bail!("it is not a regular file");
-    }
+    let mut file = open_regular(path)?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     // The name alone: where the file lies on this machine is nobody's business.
     let source = name.as_ref().map(|name| format!("file:{name}"));
-    let declared = DeclaredFile { name, mime_type: None, size: Some(meta.len()), source };
+    let declared = DeclaredFile { name, mime_type: None, size: Some(file.metadata()?.len()), source };
     intake.read(declared, &mut file);
     Ok(())
 }

@@ -94,8 +94,8 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     served
 }
 
-/// A runtime for one client, on this thread: what comes is taken up, and what ends is answered, without
-/// another thread that is woken for it. Calls have threads of their own.
+/// A runtime for one client, on this thread: what comes is taken up, and what ends is answered,
+/// without another thread that is woken for it. Calls have threads of their own.
 fn runtime_of_one_client() -> std::io::Result<tokio::runtime::Runtime> {
     workers::run_with_calls();
     tokio::runtime::Builder::new_current_thread()

@@ -1,9 +1,9 @@
 //! The durable memory of the channels: what came in, which turn answers it, what is still to be
 //! sent.
 //!
-//! [`Store`] is one SQLite file with one writer, or a schema of PostgreSQL. What a method reports as
-//! done outlasts the program; what goes out, or is confirmed, is on the disk before (`commit`). It
-//! holds raw updates and opaque targets: it knows no channel's wire format, decides nothing and
+//! [`Store`] is one SQLite file with one writer, or a schema of PostgreSQL. What a method reports
+//! as done outlasts the program; what goes out, or is confirmed, is on the disk before (`commit`).
+//! It holds raw updates and opaque targets: it knows no channel's wire format, decides nothing and
 //! sends nothing.
 //!
 //! ```text
@@ -217,9 +217,9 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// Opens the database at a place: a state directory, which is made where it is missing (the file
-    /// is readable by its owner alone), or PostgreSQL. Tables are made where there are none, and
-    /// brought to the version that this program knows.
+    /// Opens the database at a place: a state directory, which is made where it is missing (the
+    /// file is readable by its owner alone), or PostgreSQL. Tables are made where there are none,
+    /// and brought to the version that this program knows.
     ///
     /// # Errors
     /// [`StoreError`]; a database of a newer version stays untouched.

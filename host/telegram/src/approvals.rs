@@ -7,13 +7,10 @@ use super::failure::ApiFailure;
 use super::send::{NO_PREVIEW, ReplyTarget, is_group};
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
-use cofferdam_chat::approvals::{
-    ApprovalDisplay, Changing, NotShown, ShowAttempt, Verb, change_message, retry_show,
-};
-use cofferdam_chat::outbound::StyledText;
+use cofferdam_chat::approvals::{ApprovalDisplay, Changing, Verb, change_message};
+use cofferdam_chat::outbound::{SendError, StyledText};
 use std::future::ready;
 use std::sync::Arc;
-use std::time::Duration;
 use teloxide_core::payloads::{EditMessageReplyMarkup, SendMessage};
 use teloxide_core::types::{
     ChatId, InlineKeyboardButton, InlineKeyboardMarkup, MessageId, ReplyMarkup, ReplyParameters, ThreadId,
@@ -57,22 +54,15 @@ impl ApprovalDisplay for ApprovalTarget {
         self.message(message).0 == self.current_chat()
     }
 
-    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown> {
-        let attempt = || async {
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError> {
+        loop {
             match self.send(id, &approval.text).await {
-                Ok(message) => ShowAttempt::Shown(message),
-                Err(ApiFailure::TooMany(pause)) => ShowAttempt::Later(pause),
                 Err(ApiFailure::Migrated(to)) if self.current_chat() != to => {
                     self.bot.moved(self.current_chat(), to).await;
-                    ShowAttempt::Again
                 }
-                Err(failure @ (ApiFailure::Refused { .. } | ApiFailure::Migrated(_))) => {
-                    ShowAttempt::Never(failure.to_string())
-                }
-                Err(_) => ShowAttempt::Later(Duration::ZERO),
+                sent => return Ok(sent?),
             }
-        };
-        retry_show(attempt).await
+        }
     }
 
     fn change(&self, message: &str, text: String) -> Changing {
@@ -80,13 +70,7 @@ impl ApprovalDisplay for ApprovalTarget {
         let (api, text) = (self.bot.api.clone(), Arc::new(StyledText::plain(text)));
         change_message(move || {
             let (api, text) = (api.clone(), text.clone());
-            async move {
-                match api.pace.reply(chat, api.edit(chat, message, &text)).await {
-                    Ok(()) | Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => None,
-                    Err(ApiFailure::TooMany(pause)) => Some(pause),
-                    Err(_) => Some(Duration::from_secs(1)),
-                }
-            }
+            async move { api.pace.reply(chat, api.edit(chat, message, &text)).await.map_err(SendError::from) }
         })
     }
 }
@@ -98,13 +82,7 @@ pub(super) fn take_choices(bot: &TelegramBot, kept_chat: &str, kept: &str) -> Ch
     let api = bot.api.clone();
     change_message(move || {
         let (api, edit) = (api.clone(), EditMessageReplyMarkup::new(ChatId(chat), MessageId(id)));
-        async move {
-            match api.pace.reply(chat, api.call(&edit, REQUEST_MAX)).await {
-                Ok(_) | Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => None,
-                Err(ApiFailure::TooMany(pause)) => Some(pause),
-                Err(_) => Some(Duration::from_secs(1)),
-            }
-        }
+        async move { api.pace.reply(chat, api.call(&edit, REQUEST_MAX)).await.map(drop).map_err(SendError::from) }
     })
 }
 

@@ -8,8 +8,8 @@
 //! A press of a button is decided by the poller itself (`presses`), before it is confirmed; the
 //! turn that waits for it (`approvals`) holds its queue meanwhile, and nothing else.
 //!
-//! Who is served, and what holds in which group, is asked for each message (`people`, `rules`); a
-//! group that moved is one place with two ids (`moves`).
+//! Who is served, and what holds in which group, is asked for each message (`people`); a group that
+//! moved is one place with two ids (`moves`).
 //!
 //! The token stays in [`BotToken`] and the URLs of `api`. Messages of people who are not served are
 //! neither kept nor downloaded from.
@@ -41,12 +41,10 @@ mod poll;
 mod prepare;
 mod presses;
 mod probe;
-mod rules;
 mod send;
 mod token;
 mod upload;
 mod wire;
-mod words;
 
 pub use config::{Config, FloodLimits, TelegramConfigError, Timing};
 pub use probe::probe_account;
@@ -118,7 +116,7 @@ pub async fn serve(
     let name = bot.me.username.clone().unwrap_or_else(|| bot.me.id.to_string());
     presence.note_account(CHANNEL, &bot.me.display_name());
     let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups.summarize("group"));
-    let line = words::polling(&name, &who);
+    let line = format!("polling as @{name} {who}");
     if bot.me.hears == GroupPrivacy::WhatIsForIt && bot.base.door.groups.listen_to_everything() {
         tracing::warn!(
             "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \

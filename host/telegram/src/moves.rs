@@ -6,7 +6,7 @@ use super::wire::{ChatMigration, Message};
 use cofferdam_core::lock::lock;
 use cofferdam_store::MOVES_MAX;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// The old and the new id of each group that moved, as many as the store remembers. It happens to a
 /// group once. Clones share it.
@@ -22,25 +22,21 @@ impl Moves {
 
     /// The id under which a chat was first known: what is kept of it is kept under this one.
     pub(super) fn home(&self, chat: i64) -> i64 {
-        self.moved().iter().find(|(_, to)| *to == chat).map_or(chat, |(from, _)| *from)
+        lock(&self.0).iter().find(|(_, to)| *to == chat).map_or(chat, |(from, _)| *from)
     }
 
     /// The id under which a chat can be reached.
     pub(super) fn current_id(&self, chat: i64) -> i64 {
-        self.moved().iter().find(|(from, _)| *from == chat).map_or(chat, |(_, to)| *to)
+        lock(&self.0).iter().find(|(from, _)| *from == chat).map_or(chat, |(_, to)| *to)
     }
 
     fn note(&self, from: i64, to: i64) {
-        let mut moved = self.moved();
+        let mut moved = lock(&self.0);
         moved.retain(|(other, _)| *other != from);
         moved.push_back((from, to));
         if moved.len() > MOVES_MAX as usize {
             moved.pop_front();
         }
-    }
-
-    fn moved(&self) -> MutexGuard<'_, VecDeque<(i64, i64)>> {
-        lock(&self.0)
     }
 }
 
@@ -93,7 +89,7 @@ mod tests {
             moves.note(-from, -from - 1_000_000);
         }
         moves.note(-3, -2_000_003);
-        assert_eq!(moves.moved().len(), MOVES_MAX as usize);
+        assert_eq!(lock(&moves.0).len(), MOVES_MAX as usize);
         assert_eq!((moves.current_id(-2), moves.current_id(-3)), (-2, -2_000_003), "the oldest went");
     }
 }

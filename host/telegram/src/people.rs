@@ -1,12 +1,12 @@
-//! Who is served, and what strangers are told.
+//! Who is served, what holds in which group, and what strangers are told.
 
-use super::bot::TelegramBot;
+use super::bot::{BotUser, TelegramBot};
 use super::config::Config;
-use super::rules::AccessRules;
+use super::moves::Moves;
 use super::send::ReplyTarget;
-use super::wire::Message;
+use super::wire::{ChatKind, Message};
 use cofferdam_chat::people::words::Platform;
-use cofferdam_chat::people::{ConfiguredPeople, Groups};
+use cofferdam_chat::people::{ConfiguredPeople, Group, Groups, PeopleRules};
 use cofferdam_store::Stranger;
 
 /// The name of this channel in the audit, in what a provider sees and in the file of people.
@@ -22,6 +22,36 @@ pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
         approvers: config.approvers.clone(),
         pairing: config.pairing.then_some(config.pairing_expires),
         groups: Groups { named: config.groups.clone(), others: config.other_groups },
+    }
+}
+
+/// What holds now.
+#[derive(Clone, Debug)]
+pub(super) struct AccessRules {
+    pub(super) people: PeopleRules,
+    pub(super) moves: Moves,
+    pub(super) me: BotUser,
+}
+
+impl AccessRules {
+    /// What holds in the chat of a message.
+    pub(super) fn group(&self, message: &Message) -> &Group {
+        match message.chat.kind {
+            ChatKind::Group => self.group_by_id(message.chat.id),
+            ChatKind::Private | ChatKind::Other => Group::default_group(),
+        }
+    }
+
+    /// What holds in a group of this id.
+    pub(super) fn group_by_id(&self, chat: i64) -> &Group {
+        self.people.groups.get(&[self.moves.current_id(chat), self.moves.home(chat)])
+    }
+
+    /// Whether somebody is served in a chat: a private one, which has the number of its person, or
+    /// a group.
+    pub(super) fn is_served(&self, person: i64, chat: i64) -> bool {
+        let group = if chat < 0 { self.group_by_id(chat) } else { Group::default_group() };
+        self.people.is_served(person, group)
     }
 }
 

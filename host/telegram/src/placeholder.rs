@@ -1,11 +1,10 @@
 //! The message that stands for the answer while its turn runs, in reply to the question.
 
 use super::bot::TelegramBot;
-use super::failure::ApiFailure;
 use super::send::{ReplyTarget, TEXT_UNITS_MAX};
 use async_trait::async_trait;
-use cofferdam_chat::outbound::StyledText;
-use cofferdam_chat::{self as chat, EditResult};
+use cofferdam_chat::EditableMessage;
+use cofferdam_chat::outbound::{SendError, StyledText};
 use std::sync::Arc;
 
 /// Where it is sent.
@@ -15,7 +14,7 @@ pub(super) struct Draft {
 }
 
 #[async_trait]
-impl chat::EditableMessage for Draft {
+impl EditableMessage for Draft {
     const IS_SENT_ONCE: bool = false;
     const TEXT_UNITS_MAX: usize = TEXT_UNITS_MAX;
 
@@ -27,20 +26,18 @@ impl chat::EditableMessage for Draft {
         self.bot.api.pace.spare(self.target.chat).await;
     }
 
-    async fn send(&self, text: &StyledText) -> Result<String, String> {
+    async fn send(&self, text: &StyledText) -> Result<String, SendError> {
         let (api, chat) = (&self.bot.api, self.target.chat);
-        let sent = api.pace.send_noted(chat, api.send(self.target, text)).await;
-        let id = sent.map_err(|failure| failure.to_string())?;
-        id.parse::<i64>().map(|_| id).map_err(|_| "Telegram tells no id of it".to_owned())
+        let id = api.pace.send_noted(chat, api.send(self.target, text)).await?;
+        let unknown = |_| SendError::Unreachable("Telegram tells no id of it".to_owned());
+        id.parse::<i64>().map_err(unknown)?;
+        Ok(id)
     }
 
-    async fn edit(&self, id: &str, text: &StyledText) -> EditResult {
+    async fn edit(&self, id: &str, text: &StyledText) -> Result<(), SendError> {
         let (api, chat) = (&self.bot.api, self.target.chat);
-        let Ok(message) = id.parse() else { return EditResult::Gone };
-        match api.pace.send_noted(chat, api.edit(chat, message, text)).await {
-            Ok(()) | Err(ApiFailure::TooMany(_)) => EditResult::Settled,
-            Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => EditResult::Gone,
-            Err(_) => EditResult::Doubtful,
-        }
+        let unknown = |_| SendError::Gone(format!("{id} is no message's id"));
+        let message = id.parse::<i64>().map_err(unknown)?;
+        Ok(api.pace.send_noted(chat, api.edit(chat, message, text)).await?)
     }
 }

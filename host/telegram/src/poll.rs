@@ -6,14 +6,13 @@ use super::admission::{SenderReply, admit};
 use super::bot::{Bots, TelegramBot};
 use super::cursor::{Cursor, CursorMove};
 use super::failure::ApiFailure;
-use super::people::CHANNEL;
+use super::people::{AccessRules, CHANNEL};
 use super::prepare::{is_for_bot, queue_of};
 use super::presses;
-use super::rules::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, Update};
 use cofferdam_chat::RetryPauses;
-use cofferdam_chat::handler::{Channel, IntakeState, hand_on, incoming};
+use cofferdam_chat::handler::{Channel, hand_on, incoming};
 use cofferdam_chat::loop_health::note_next_within;
 use cofferdam_chat::runs::wait_reply;
 use cofferdam_chat::session_queue::Arrival;
@@ -24,6 +23,7 @@ use serde_json::value::RawValue;
 use std::time::Duration;
 use teloxide_core::requests::Payload;
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 /// The pause after the first failure, and the longest that Telegram did not ask for.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
@@ -56,11 +56,8 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
     let mut trouble = RetryPauses::new("polling", PAUSE_FIRST, PAUSE_MAX);
     loop {
         let bot = bots.borrow().clone();
-        let polled = tokio::select! {
-            biased;
-            () = bot.base.stop.soon.cancelled() => return Ok(()),
-            polled = ask(&bot, &cursor, hold) => polled,
-        };
+        let polled = bot.base.stop.soon.run_until_cancelled(ask(&bot, &cursor, hold)).await;
+        let Some(polled) = polled else { return Ok(()) };
         // A poll lasts long: who sent what it brings is judged by what is configured now.
         let bot = bots.borrow().clone();
         let taken = match polled {
@@ -69,16 +66,16 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
                 hold = bot.timing.long_poll;
                 take(&bot, batch, &mut cursor, arrivals).await
             }
-            Err(failure) => Err(failure),
+            Err(failure) => Some(Err(failure)),
         };
         let pause = match taken {
-            Ok(IntakeState::Goes) => {
+            None => return Ok(()),
+            Some(Ok(())) => {
                 trouble.clear();
                 continue;
             }
-            Ok(IntakeState::Stops) => return Ok(()),
-            Err(failure @ ApiFailure::Unauthorized(_)) => return Err(failure),
-            Err(failure) => {
+            Some(Err(failure @ ApiFailure::Unauthorized(_))) => return Err(failure),
+            Some(Err(failure)) => {
                 if let ApiFailure::Unreadable(text) = &failure
                     && cursor.pass_over(text) == CursorMove::Moved
                 {
@@ -89,10 +86,7 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
             }
         };
         note_next_within(pause);
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = bot.base.stop.soon.cancelled() => return Ok(()),
-        }
+        let Some(()) = bot.base.stop.soon.run_until_cancelled(sleep(pause)).await else { return Ok(()) };
     }
 }
 
@@ -128,22 +122,20 @@ async fn ask(bot: &TelegramBot, cursor: &Cursor, hold: Duration) -> Result<Vec<B
 }
 
 /// Persists a batch, hands the work on, which never waits for work to be done, then moves the
-/// cursor.
+/// cursor; `None` once the bot stops.
 async fn take(
     bot: &TelegramBot,
     batch: Vec<Box<RawValue>>,
     cursor: &mut Cursor,
     arrivals: &mpsc::Sender<Arrival>,
-) -> Result<IntakeState, ApiFailure> {
+) -> Option<Result<(), ApiFailure>> {
     let (mut updates, mut presses) = (Vec::with_capacity(batch.len()), Vec::new());
     for raw in &batch {
         match Update::read(raw.get()) {
             Some(mut update) => {
                 presses.extend(update.press.take());
-                if let Some(message) = &update.message
-                    && bot.note_message(message).await.is_none()
-                {
-                    return Ok(IntakeState::Stops);
+                if let Some(message) = &update.message {
+                    bot.note_message(message).await?;
                 }
                 updates.push(judge_update(bot, update, raw.get()).await);
             }
@@ -151,37 +143,31 @@ async fn take(
         }
     }
     if updates.is_empty() && !batch.is_empty() {
-        return Err(ApiFailure::Unreachable("getUpdates brings updates without ids".into()));
+        return Some(Err(ApiFailure::Unreachable("getUpdates brings updates without ids".into())));
     }
-    if presses::take(bot, presses).await == IntakeState::Stops {
-        return Ok(IntakeState::Stops);
-    }
+    presses::take(bot, presses).await?;
     let last = updates.iter().map(|update| update.update_id).max();
     let base = &bot.base;
     let persist = || base.store.persist(&base.channel, updates.clone());
-    let persisted = if updates.is_empty() {
-        Some(PersistResult::default())
-    } else {
-        base.store_until_done("persist updates", persist).await
+    let persisted = match updates.is_empty() {
+        true => PersistResult::default(),
+        false => base.store_until_done("persist updates", persist).await?,
     };
-    let Some(persisted) = persisted else { return Ok(IntakeState::Stops) };
     for arrival in incoming::from_batch(bot, &updates, persisted) {
-        if hand_on(&bot.base, arrivals, arrival).await == IntakeState::Stops {
-            return Ok(IntakeState::Stops);
-        }
+        hand_on(base, arrivals, arrival).await?;
     }
     // Work begins while the disk takes them in; what the next poll confirms has to outlast the
     // power as well.
-    if last.is_some() && base.store_until_done("settle updates", || base.store.settle()).await.is_none() {
-        return Ok(IntakeState::Stops);
+    if last.is_some() {
+        base.store_until_done("settle updates", || base.store.settle()).await?;
     }
     let again = last.is_some() && last < cursor.offset();
     cursor.advance(last);
     if again {
         // A server that ignores the offset must not keep this loop busy.
-        return Err(ApiFailure::Unreachable("getUpdates repeats what was confirmed".into()));
+        return Some(Err(ApiFailure::Unreachable("getUpdates repeats what was confirmed".into())));
     }
-    Ok(IntakeState::Goes)
+    Some(Ok(()))
 }
 
 /// What a message of a person replies to, where a run may wait for that.

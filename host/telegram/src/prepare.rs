@@ -6,10 +6,9 @@ use super::admission::{SenderReply, admit};
 use super::bot::BotUser;
 use super::media::MessageFile;
 use super::mention::next_mention;
-use super::rules::AccessRules;
+use super::people::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, MessageContent};
-use super::words;
 use cofferdam_chat::handler::{self, RequestFiles, TurnRequest, strip_mention, text_after_mention};
 use cofferdam_chat::words as said;
 use cofferdam_core::command::{CommandLine, parse_command, steer_text};
@@ -17,6 +16,14 @@ use cofferdam_store::{AlbumStanding, QueueMode};
 
 /// What messages of Telegram ask for.
 pub(super) type TelegramAction = handler::MessageAction<ReplyTarget, MessageFile>;
+
+/// To a message whose JSON cannot be read.
+const UNREADABLE: &str = "This message could not be read. Send it again, as plain text or as a file.";
+
+/// To a message of a kind that nothing here uses, by its name in the API.
+fn unused_kind(kind: &str) -> String {
+    format!("A message of this kind ({kind}) cannot be used here. Send text or a file.")
+}
 
 /// Whether a message alone can say that it needs no answer; then it is not kept.
 pub(super) fn is_for_bot(message: &Message, rules: &AccessRules) -> bool {
@@ -52,8 +59,8 @@ pub(super) fn prepare(
     match &first.content {
         MessageContent::Usable => {}
         MessageContent::Service => return TelegramAction::Nothing,
-        MessageContent::Unknown(kind) => return TelegramAction::Say(target, words::unused_kind(kind)),
-        MessageContent::Unreadable => return TelegramAction::Say(target, words::UNREADABLE.into()),
+        MessageContent::Unknown(kind) => return TelegramAction::Say(target, unused_kind(kind)),
+        MessageContent::Unreadable => return TelegramAction::Say(target, UNREADABLE.into()),
     }
     let captioned = messages.iter().find(|message| !message.text.is_empty()).unwrap_or(first);
     let own: Vec<MessageFile> = messages.iter().filter_map(|message| message.media.clone()).collect();

@@ -7,7 +7,6 @@ use super::api::REQUEST_MAX;
 use super::bot::TelegramBot;
 use super::wire::{ButtonPress, UserKind};
 use cofferdam_chat::approvals::PressAnswer;
-use cofferdam_chat::handler::IntakeState;
 use teloxide_core::payloads::AnswerCallbackQuery;
 use teloxide_core::types::CallbackQueryId;
 
@@ -15,10 +14,10 @@ use teloxide_core::types::CallbackQueryId;
 /// same.
 pub(super) const ANSWERS_AT_ONCE_MAX: usize = 16;
 
-/// Decides what the presses ask for. When it returns, that is on disk.
-pub(super) async fn take(bot: &TelegramBot, presses: Vec<ButtonPress>) -> IntakeState {
+/// Decides what the presses ask for. When it returns, that is on disk; `None` once the bot stops.
+pub(super) async fn take(bot: &TelegramBot, presses: Vec<ButtonPress>) -> Option<()> {
     for press in presses {
-        let Some(said) = answer_press(bot, &press).await else { return IntakeState::Stops };
+        let said = answer_press(bot, &press).await?;
         let Ok(permit) = bot.answers.clone().try_acquire_owned() else { continue };
         let api = bot.api.clone();
         tokio::spawn(async move {
@@ -32,7 +31,7 @@ pub(super) async fn take(bot: &TelegramBot, presses: Vec<ButtonPress>) -> Intake
             drop(permit);
         });
     }
-    IntakeState::Goes
+    Some(())
 }
 
 /// What the presser is told; `None` once the bot stops.

@@ -113,7 +113,7 @@ impl TelegramBot {
             // A deleted or closed topic: the answer goes to the chat rather than nowhere.
             sent = self.send_to(ReplyTarget { thread: None, ..target }, &content).await;
         }
-        sent.map_err(send_error)
+        Ok(sent?)
     }
 
     async fn send_to(&self, target: ReplyTarget, content: &PartContent) -> Result<String, ApiFailure> {
@@ -144,14 +144,14 @@ impl TelegramApi {
                     Ok(()) => return Ok(Some(id.to_string())),
                     // Somebody has deleted it, or it is too old.
                     Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => id,
-                    Err(failure) => return Err(send_error(failure)),
+                    Err(failure) => return Err(failure.into()),
                 }
             }
             PlaceholderRef::Edit(id) | PlaceholderRef::Delete(id) => id,
         };
         match self.delete(chat, id).await {
             Ok(()) | Err(ApiFailure::Refused { .. } | ApiFailure::Migrated(_)) => Ok(None),
-            Err(failure) => Err(send_error(failure)),
+            Err(failure) => Err(failure.into()),
         }
     }
 
@@ -257,20 +257,22 @@ fn message_id(id: i64) -> Result<MessageId, ApiFailure> {
     i32::try_from(id).map(MessageId).map_err(unknown)
 }
 
-fn send_error(failure: ApiFailure) -> SendError {
-    if failure.chat_is_gone() {
-        return SendError::Gone(failure.to_string());
-    }
-    match failure {
-        ApiFailure::TooMany(pause) => SendError::Later(pause),
-        ApiFailure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
-        ApiFailure::Refused { .. } | ApiFailure::Migrated(_) => SendError::Refused(failure.to_string()),
-        // Without its token the bot cannot send now; the poller ends the program, and the next
-        // start, with a token that is accepted, sends it. An answer that cannot be read says
-        // nothing.
-        ApiFailure::Unauthorized(_)
-        | ApiFailure::Conflict(_)
-        | ApiFailure::Unreachable(_)
-        | ApiFailure::Unreadable(_) => SendError::Unreachable(failure.to_string()),
+impl From<ApiFailure> for SendError {
+    fn from(failure: ApiFailure) -> Self {
+        if failure.chat_is_gone() {
+            return Self::Gone(failure.to_string());
+        }
+        match failure {
+            ApiFailure::TooMany(pause) => Self::Later(pause),
+            ApiFailure::TooSlow(_) => Self::TooSlow(failure.to_string()),
+            ApiFailure::Refused { .. } | ApiFailure::Migrated(_) => Self::Refused(failure.to_string()),
+            // Without its token the bot cannot send now; the poller ends the program, and the next
+            // start, with a token that is accepted, sends it. An answer that cannot be read says
+            // nothing.
+            ApiFailure::Unauthorized(_)
+            | ApiFailure::Conflict(_)
+            | ApiFailure::Unreachable(_)
+            | ApiFailure::Unreadable(_) => Self::Unreachable(failure.to_string()),
+        }
     }
 }

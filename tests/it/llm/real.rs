@@ -3,7 +3,8 @@
 //!
 //! ```sh
 //! llama-server -m model.gguf --jinja --alias m --port 8080
-//! MODEL_SERVER=http://127.0.0.1:8080 MODEL=m cargo test -p cofferdam-tests --test it llm::real -- --ignored
+//! export MODEL_SERVER=http://127.0.0.1:8080 MODEL=m
+//! cargo test -p cofferdam-tests --test it llm::real -- --ignored
 //! ```
 //!
 //! What a model says is its own affair: they ask only that it is heard, shown while it comes, and

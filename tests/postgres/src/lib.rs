@@ -129,8 +129,8 @@ impl PostgresServer {
 
     /// Starts it, or starts it again.
     pub fn begin(&mut self) {
-        // It ends with its standard input: that of a test that was killed is closed as well. One that
-        // just begins does not hear a signal yet.
+        // It ends with its standard input: that of a test that was killed is closed as well. One
+        // that just begins does not hear a signal yet.
         let script = "\"$1/postgres\" -D \"$2/data\" >\"$2/log\" 2>&1 <&- & server=$!
              cat >/dev/null; while kill -INT $server; do sleep 0.05; done; test -z \"$3\" || rm -rf \"$2\"";
         let mut watch = self.unprivileged(Command::new("sh"));

@@ -15,9 +15,8 @@
 //! discord.fault("create_message", 1, Fault::server_error(502));
 //! // … the bot starts with `api_url`, `cdn_url` and `token` …
 //! discord.wait_until_connected(Duration::from_secs(10)).await?;
-//! discord.push(
-//!     Incoming::private(7).text("/attachment_save path=/shared/a.txt").attachment(Media::new("a.txt", "hello")),
-//! );
+//! let message = Incoming::private(7).text("/attachment_save path=/shared/a.txt");
+//! discord.push(message.attachment(Media::new("a.txt", "hello")));
 //! let reply = discord.wait_for_message(Duration::from_secs(10), |m| m.reply_to.is_some()).await?;
 //! assert!(reply.content.contains("/shared/a.txt"));
 //! # Ok(())

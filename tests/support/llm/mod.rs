@@ -17,8 +17,9 @@
 //! # use support::llm::{Call, Dialect, LlmServer, Turn};
 //! # async fn example() -> anyhow::Result<()> {
 //! let llm = LlmServer::start().await?;
+//! let read = Call::new("file_read", serde_json::json!({ "path": "/shared/a" }));
 //! llm.script([
-//!     Turn::calls([Call::new("file_read", serde_json::json!({ "path": "/shared/a" })).in_pieces(3)]),
+//!     Turn::calls([read.in_pieces(3)]),
 //!     Turn::status(429).header("Retry-After", "1"),
 //!     Turn::say("It says hello.").in_pieces(4),
 //! ]);

@@ -3,14 +3,11 @@
 
 use super::key;
 use super::timeouts::RequestTimeouts;
-use crate::server::{Address, BadAddress, SecretFileError, ServerScope};
+use crate::server::{Address, BadAddress, SecretFileError, ServerScope, open_regular};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The section as written. Nothing in it is secret: a key is in a variable or a file.
@@ -296,13 +293,8 @@ impl Config {
 }
 
 fn read_instructions(file: &Path) -> io::Result<String> {
-    // Not blocking: the path may name a FIFO.
-    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(file)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
     let mut text = String::new();
-    file.take(INSTRUCTIONS_BYTES_MAX + 1).read_to_string(&mut text)?;
+    open_regular(file)?.take(INSTRUCTIONS_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > INSTRUCTIONS_BYTES_MAX {
         return Err(io::Error::other("it is longer than 64 KiB, which would go with every request"));
     }

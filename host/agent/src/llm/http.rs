@@ -27,17 +27,8 @@ pub(super) const ERROR_BYTES_MAX: usize = 64 << 10;
 pub(super) struct ModelRequest {
     /// Its body.
     pub(super) body: Bytes,
-    /// What is in it.
-    pub(super) shows: PromptMedia,
-}
-
-/// What a request shows a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PromptMedia {
-    /// Nothing but text.
-    Text,
-    /// Attachments too, which may be why it is refused.
-    Files,
+    /// Whether it shows attachments, which may be why it is refused.
+    pub(super) shows_files: bool,
 }
 
 /// A model's server.
@@ -106,10 +97,7 @@ impl ModelServer {
             if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {
                 COUNTS.model.requests.add("failed", 1);
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
-                let told = match asking.shows {
-                    PromptMedia::Text => failure.to_error(),
-                    PromptMedia::Files => failure.to_file_error(),
-                };
+                let told = if asking.shows_files { failure.to_file_error() } else { failure.to_error() };
                 match told {
                     // Another request may succeed.
                     ProviderError::TooLong(_) | ProviderError::Unshowable(_) => {

@@ -4,7 +4,7 @@
 use super::config::{Config, ProviderConfigError};
 use super::dialect::Dialect;
 use super::failure::AttemptFailure;
-use super::http::{ModelRequest, ModelServer, PromptMedia};
+use super::http::{ModelRequest, ModelServer};
 use super::messages::{Prompt, messages, tools};
 use super::parts::PromptParts;
 use crate::turn::{Deltas, HistorySize, Markup, Provider, ProviderError, StepReply, StepRequest};
@@ -53,8 +53,7 @@ impl ModelProvider {
             messages: messages(request, &parts),
             tools: tools(request.tools),
         };
-        let shows = if parts.is_empty() { PromptMedia::Text } else { PromptMedia::Files };
-        Ok(ModelRequest { body: self.dialect.body(&prompt).into(), shows })
+        Ok(ModelRequest { body: self.dialect.body(&prompt).into(), shows_files: !parts.is_empty() })
     }
 }
 

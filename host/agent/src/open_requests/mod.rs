@@ -5,7 +5,7 @@
 //! | Command | Waits as | Taken up by |
 //! |---|---|---|
 //! | `cmd.request.message` | an update of the inbox | a turn of its own, or the one it is said to |
-//! | `cmd.attachment.add` | a file of the reply, or a delivery | the turn that answers the request |
+//! | `cmd.attachment.add` | a file of a reply, or a delivery | the turn that answers the request |
 //!
 //! What a request comes to are the parts of its reply, in order.
 

@@ -8,7 +8,7 @@ use cofferdam_core::message::Address;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// The requests that are being answered, each from its turn's begin to its end.
 #[derive(Debug, Default)]
@@ -22,13 +22,7 @@ struct OpenRequest {
     session: Option<SessionId>,
     caller: Caller,
     /// Held while something is handed to it, and by its end: one of the two comes first.
-    state: Mutex<RequestState>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RequestState {
-    Open,
-    Ended,
+    is_open: Mutex<bool>,
 }
 
 /// Where a call comes from.
@@ -78,8 +72,8 @@ impl Requests {
     /// Notes that a request is being answered, until what comes back is dropped.
     pub fn begin(self: &Arc<Self>, origin: CallOrigin) -> OpenGuard {
         let CallOrigin { request, session, caller } = origin;
-        let entry = Arc::new(OpenRequest { session, caller, state: Mutex::new(RequestState::Open) });
-        self.open().insert(request.clone(), entry.clone());
+        let entry = Arc::new(OpenRequest { session, caller, is_open: Mutex::new(true) });
+        lock(&self.open).insert(request.clone(), entry.clone());
         OpenGuard { requests: self.clone(), request, entry }
     }
 
@@ -105,7 +99,7 @@ impl Requests {
         if self.reach == CallScope::Own {
             return Err(NotOpen::Elsewhere);
         }
-        let open = self.open();
+        let open = lock(&self.open);
         let found = open.iter().find(|(id, request)| named(id, &request.session) && reached(request));
         found.map(|(id, _)| id.clone()).ok_or_else(|| self.not_open_error(to))
     }
@@ -118,7 +112,7 @@ impl Requests {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
-        let open = self.open();
+        let open = lock(&self.open);
         let found = open.iter().find(|(id, request)| {
             is(&to.request, Some(id.as_str()))
                 && is(&to.session, request.session.as_ref().map(SessionId::as_str))
@@ -137,13 +131,9 @@ impl Requests {
     /// Does work while a request stays open: it does not end before the work has. `None` when it
     /// has ended.
     pub fn run_while_open<T>(&self, request: &TurnId, work: impl FnOnce() -> T) -> Option<T> {
-        let entry = self.open().get(request).cloned()?;
-        let state = lock(&entry.state);
-        (*state == RequestState::Open).then(work)
-    }
-
-    fn open(&self) -> MutexGuard<'_, BTreeMap<TurnId, Arc<OpenRequest>>> {
-        lock(&self.open)
+        let entry = lock(&self.open).get(request).cloned()?;
+        let is_open = lock(&entry.is_open);
+        is_open.then(work)
     }
 }
 
@@ -157,8 +147,8 @@ pub struct OpenGuard {
 
 impl Drop for OpenGuard {
     fn drop(&mut self) {
-        self.requests.open().remove(&self.request);
-        *lock(&self.entry.state) = RequestState::Ended;
+        lock(&self.requests.open).remove(&self.request);
+        *lock(&self.entry.is_open) = false;
     }
 }
 

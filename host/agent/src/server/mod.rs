@@ -12,4 +12,4 @@ pub use address::{Address, BadAddress, ServerScope};
 pub use backoff::Backoff;
 pub use date::http_date;
 pub use http::{client, read_whole};
-pub use secret_file::{SECRET_BYTES_MAX, SecretFileError, read_secret};
+pub use secret_file::{SECRET_BYTES_MAX, SecretFileError, open_regular, read_secret};

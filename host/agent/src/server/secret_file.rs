@@ -44,18 +44,26 @@ pub fn read_secret(path: &Path) -> Result<String, SecretFileError> {
     }
 }
 
-/// The permissions and the beginning of a file. Without blocking, because opening a FIFO waits for
-/// its other end.
+/// The permissions and the beginning of a file.
 fn read(path: &Path) -> io::Result<(u32, String)> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+    let file = open_regular(path)?;
     let mut text = String::new();
     (&file).take(SECRET_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-    Ok((metadata.mode() & 0o777, text))
+    Ok((file.metadata()?.mode() & 0o777, text))
+}
+
+/// A file that somebody names, for reading. Without blocking, because opening a FIFO waits for its
+/// other end.
+///
+/// # Errors
+/// What the system said, or that it is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
 }
 
 #[cfg(test)]

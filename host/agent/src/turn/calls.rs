@@ -164,7 +164,7 @@ impl Rounds<'_> {
         if !self.is_durable() {
             return String::new();
         }
-        let left_out = if self.talk.pending().len() == 1 { self.talk.calls_over_limit() } else { 0 };
+        let left_out = if self.talk.pending().len() == 1 { self.talk.left_out } else { 0 };
         let note = || {
             format!("{left_out} further calls of this step were not run; a step has {STEP_CALLS_MAX} at most")
         };

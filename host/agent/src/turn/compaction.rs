@@ -28,7 +28,7 @@ impl Rounds<'_> {
     /// Shortens it to about `keep` tokens before the request. False when there is nothing to be
     /// shortened.
     pub(super) async fn shorten(&mut self, keep: u64) -> Result<bool, EarlyEnd> {
-        let older = &self.talk.conversation.entries[..self.talk.start()];
+        let older = &self.talk.conversation.entries[..self.talk.start];
         let end = cut(older, keep);
         if end == 0 || (end == 1 && matches!(older[0], HistoryEntry::Summary { .. })) {
             return Ok(false);

@@ -19,13 +19,13 @@ pub(super) struct OpenConversation {
     /// The turn of each entry.
     turns: Vec<TurnId>,
     /// Where the request stands: an [`HistoryEntry::User`].
-    start: usize,
+    pub(super) start: usize,
     /// The turn that answers it.
     turn: TurnId,
     /// Tokens that the turn has cost.
-    tokens: u64,
+    pub(super) tokens: u64,
     /// Calls beyond what a step may have, of the last one.
-    left_out: usize,
+    pub(super) left_out: usize,
     /// Files that calls have added to the reply to the request.
     files: Vec<OutgoingAttachment>,
     /// Absent where no turn is kept.
@@ -202,11 +202,6 @@ impl OpenConversation {
         self.current().iter().filter(|entry| matches!(entry, HistoryEntry::Steer { .. })).count()
     }
 
-    /// Where the request stands among the entries.
-    pub(super) fn start(&self) -> usize {
-        self.start
-    }
-
     /// The request and everything after it.
     pub(super) fn current(&self) -> &[HistoryEntry] {
         &self.conversation.entries[self.start..]
@@ -260,16 +255,6 @@ impl OpenConversation {
     /// Whether a call has brought anything since the request.
     pub(super) fn has_results(&self) -> bool {
         self.current().iter().any(|entry| matches!(entry, HistoryEntry::ToolResult { .. }))
-    }
-
-    /// Tokens that the turn has cost.
-    pub(super) fn tokens(&self) -> u64 {
-        self.tokens
-    }
-
-    /// Calls of the last step beyond what a step may have.
-    pub(super) fn calls_over_limit(&self) -> usize {
-        self.left_out
     }
 
     /// How long ago the turn first began: a crash gives no time back. A clock that was set back

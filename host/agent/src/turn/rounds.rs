@@ -179,7 +179,7 @@ impl<'a> Rounds<'a> {
         if self.talk.rounds() >= limits.rounds {
             return Err(EarlyEnd::Answered(words::too_many_rounds(limits.rounds)));
         }
-        if self.talk.tokens() > limits.tokens {
+        if self.talk.tokens > limits.tokens {
             return Err(EarlyEnd::Answered(words::too_many_tokens(limits.tokens)));
         }
         if self.is_durable()

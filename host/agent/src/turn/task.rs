@@ -98,7 +98,7 @@ impl Runner {
         let answered = ask_until_read(&mut rounds, read, cancel).await;
         drop(active);
         // A task is kept in no conversation, so what it cost is charged here.
-        if let Err(error) = self.history.spend(&whose, rounds.talk.tokens()).await {
+        if let Err(error) = self.history.spend(&whose, rounds.talk.tokens).await {
             tracing::warn!(%error, "what a task cost is charged to nobody");
         }
         answered

@@ -2,6 +2,7 @@
 //! or the turn is stopped.
 
 use super::{ApprovalPlace, ApprovalService, words};
+use crate::outbound::SendError;
 use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
@@ -42,9 +43,8 @@ pub trait ApprovalDisplay: Send + Sync + 'static {
     }
 
     /// Shows a question with a choice for each [`Verb`](super::Verb), which carries its data of
-    /// this id. Returns what names the message. Tries again what time may heal; dropping the future
-    /// gives it up.
-    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, NotShown>;
+    /// this id. Returns what names the message. What time may heal is tried again.
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError>;
 
     /// Puts other words in the place of a question, which takes its choices away.
     fn change(&self, message: &str, text: String) -> Changing;
@@ -53,62 +53,29 @@ pub trait ApprovalDisplay: Send + Sync + 'static {
 /// Changes a message; whether that is done, or never can be. Best effort: it gives up in time.
 pub type Changing = Pin<Box<dyn Future<Output = bool> + Send>>;
 
-/// Why a question cannot be shown, for the log.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NotShown(pub String);
-
-/// What became of an attempt to show a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ShowAttempt {
-    /// It is shown as this message.
-    Shown(String),
-    /// It never will be, for this reason.
-    Never(String),
-    /// It is tried again at once, in another way.
-    Again,
-    /// Perhaps later; not before the pause that the platform asks for.
-    Later(Duration),
-}
-
-/// Tries until a question is shown, or never will be.
-///
-/// # Errors
-/// [`NotShown`]
-pub async fn retry_show<F>(mut attempt: impl FnMut() -> F + Send) -> Result<String, NotShown>
-where
-    F: Future<Output = ShowAttempt> + Send,
-{
-    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
-    loop {
-        match attempt().await {
-            ShowAttempt::Shown(message) => return Ok(message),
-            ShowAttempt::Never(why) => return Err(NotShown(why)),
-            ShowAttempt::Again => {}
-            ShowAttempt::Later(pause) => tokio::time::sleep(pause.max(backoff.pause())).await,
-        }
-    }
-}
-
 /// Tries to take the choices away, over some minutes: a press after that is told that it is too
 /// late all the same.
 const EDITS_MAX: u32 = 12;
 
-/// Changes a message; an attempt that fails says the pause before the next, if one can help. Pauses
-/// grow to half a minute.
+/// Changes a message; an attempt that fails is made again where that can help. Pauses grow to half
+/// a minute.
 pub fn change_message<F>(attempt: impl FnMut() -> F + Send + 'static) -> Changing
 where
-    F: Future<Output = Option<Duration>> + Send + 'static,
+    F: Future<Output = Result<(), SendError>> + Send + 'static,
 {
     Box::pin(retry_change(attempt, Backoff::new(Duration::from_secs(1), Duration::from_secs(30))))
 }
 
 async fn retry_change<F>(mut attempt: impl FnMut() -> F, mut backoff: Backoff) -> bool
 where
-    F: Future<Output = Option<Duration>>,
+    F: Future<Output = Result<(), SendError>>,
 {
     for _ in 0..EDITS_MAX {
-        let Some(pause) = attempt().await else { return true };
+        let pause = match attempt().await {
+            Ok(()) | Err(SendError::Refused(_) | SendError::Gone(_)) => return true,
+            Err(SendError::Later(pause)) => pause,
+            Err(SendError::Unreachable(_) | SendError::TooSlow(_)) => Duration::from_secs(1),
+        };
         tokio::time::sleep(pause.max(backoff.pause())).await;
     }
     false
@@ -197,7 +164,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         // An earlier run may have shown it without having noted where: its choices must not stay.
         if is_earlier && settled.message.is_none() && self.board.is_shown_once() {
             settled.message = tokio::select! {
-                shown = self.board.show(&settled.id, approval) => shown.ok(),
+                shown = self.show(&settled.id, approval) => shown.ok(),
                 () = cancel.cancelled() => None,
             };
         }
@@ -250,7 +217,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
                 continue;
             }
             // Not yet, or where nobody can press any more.
-            match self.board.show(&asked.id, approval).await {
+            match self.show(&asked.id, approval).await {
                 Ok(message) => {
                     let note = || store.mark_approval_shown(&asked.id, &message);
                     store_retry.store_until_done("note where an approval is shown", note).await?;
@@ -261,6 +228,19 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
                     return self.end(&asked.id, ApprovalState::Withdrawn).await;
                 }
             }
+        }
+    }
+
+    /// Shows it, however often that takes, unless it never can be.
+    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError> {
+        let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
+        loop {
+            let pause = match self.board.show(id, approval).await {
+                Err(SendError::Later(pause)) => pause,
+                Err(SendError::Unreachable(_) | SendError::TooSlow(_)) => Duration::ZERO,
+                settled => return settled,
+            };
+            tokio::time::sleep(pause.max(backoff.pause())).await;
         }
     }
 
@@ -345,11 +325,11 @@ mod tests {
         let (mut tries, none) = (0, Backoff::new(Duration::ZERO, Duration::ZERO));
         let failing = || {
             tries += 1;
-            std::future::ready(Some(Duration::ZERO))
+            std::future::ready(Err(SendError::Later(Duration::ZERO)))
         };
         assert!(!retry_change(failing, none.clone()).await, "they are there still");
         assert_eq!(tries, EDITS_MAX);
-        assert!(retry_change(|| std::future::ready(None), none).await);
+        assert!(retry_change(|| std::future::ready(Ok(())), none).await);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The approvals on a board that is a list.
 
 use super::*;
+use crate::outbound::SendError;
 use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Decision};
@@ -40,8 +41,8 @@ impl ApprovalDisplay for List {
         true
     }
 
-    async fn show(&self, id: &str, _: &ApprovalRequest) -> Result<String, NotShown> {
-        self.shown.send(id.to_owned()).map_err(|_| NotShown("nobody looks".to_owned()))?;
+    async fn show(&self, id: &str, _: &ApprovalRequest) -> Result<String, SendError> {
+        self.shown.send(id.to_owned()).map_err(|_| SendError::Gone("nobody looks".to_owned()))?;
         Ok("message".to_owned())
     }
 

@@ -43,8 +43,8 @@ pub trait Channel: Router + Sized + 'static {
     /// The file in an update of any sender; of a channel that has albums.
     fn file_of(&self, update: &Update) -> Option<Self::File>;
 
-    /// Fetches a file and ends its download: it is there, or says why not. Tries again what time may
-    /// heal. Dropping the future ends it.
+    /// Fetches a file and ends its download: it is there, or says why not. Tries again what time
+    /// may heal. Dropping the future ends it.
     fn fetch(&self, file: Self::File, download: Download) -> impl Future<Output = IntakeResult> + Send;
 
     /// Whether a question may be worked on now: asked each time right before. One that may not is

@@ -62,25 +62,13 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
     }
 }
 
-/// Whether work goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IntakeState {
-    /// It does.
-    Goes,
-    /// The program stops.
-    Stops,
-}
-
-/// Hands one piece of work to the queues.
+/// Hands one piece of work to the queues; `None` once the program stops.
 pub async fn hand_on(
     base: &ChannelServices,
     arrivals: &mpsc::Sender<Arrival>,
     arrival: Arrival,
-) -> IntakeState {
-    tokio::select! {
-        sent = arrivals.send(arrival) => if sent.is_ok() { IntakeState::Goes } else { IntakeState::Stops },
-        () = base.stop.soon.cancelled() => IntakeState::Stops,
-    }
+) -> Option<()> {
+    base.stop.soon.run_until_cancelled(arrivals.send(arrival)).await?.ok()
 }
 
 /// All that the last run left, in the order of work.

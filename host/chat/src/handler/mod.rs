@@ -31,7 +31,7 @@ pub use channel::{
     Channel, ChannelTurn, MessageAction, PlatformChannel, RequestFiles, StartDecision, TurnRequest,
 };
 pub(crate) use files::fetch_files;
-pub use incoming::{IntakeState, hand_on};
+pub use incoming::hand_on;
 pub use mention::{strip_mention, text_after_mention};
 pub use resumed::ResumedTurn;
 pub use services::ChannelServices;

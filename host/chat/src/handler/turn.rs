@@ -113,12 +113,8 @@ async fn answer<C: Channel>(
         }
         MessageAction::Say(target, text) => (C::reply_address(&target, None), OutgoingResponse::text(text)),
         MessageAction::Run(asked) => {
-            let begins = tokio::select! {
-                biased;
-                () = base.stop.soon.cancelled() => StartDecision::Later,
-                begins = channel.may_begin(&turn, &asked) => begins,
-            };
-            match begins {
+            let begins = base.stop.soon.run_until_cancelled(channel.may_begin(&turn, &asked)).await;
+            match begins.unwrap_or(StartDecision::Later) {
                 StartDecision::Now => {}
                 StartDecision::Later => return None,
                 StartDecision::Never => {
@@ -131,12 +127,8 @@ async fn answer<C: Channel>(
             alive.get_or_insert_with(|| begin_activity(channel, &target, shown));
             let came = find_files(&**channel, &asked).await?;
             noting = recent::to_note(&**channel, &asked, &came, None).await?;
-            tokio::select! {
-                biased;
-                // It is bound, and runs at the next start.
-                () = base.stop.soon.cancelled() => return None,
-                () = slot.take() => {}
-            }
+            // It is bound, and runs at the next start.
+            base.stop.soon.run_until_cancelled(slot.take()).await?;
             let shown = channel.show(&turn, &target, before);
             let begun = StartingTurn { asked: *asked, came, resumed, progress: shown.progress(), slot };
             let caller = caller::<C>(&begun.asked);
@@ -218,10 +210,8 @@ async fn run_turn<C: Channel>(
     let answer_to = AnswerTo { channel: base.channel.clone(), target: C::followup_address(&asked.target) };
     let mut attachments = attachments;
     if let Some(resumed) = &resumed {
-        attachments = tokio::select! {
-            attachments = resumed.fetch_files::<C>(base, attachments) => attachments,
-            () = run.cancel().cancelled() => return None,
-        };
+        let fetched = resumed.fetch_files::<C>(base, attachments);
+        attachments = run.cancel().run_until_cancelled(fetched).await?;
         if base.runner.memory() == HistorySize::None {
             return Some(OutgoingResponse::text(resumed.describe(&attachments)));
         }

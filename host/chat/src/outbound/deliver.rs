@@ -15,6 +15,7 @@ use cofferdam_core::text::one_line;
 use cofferdam_store::{NewPart, PartKind, ReplyPart, Store, StoreError, StoredReply};
 use std::collections::VecDeque;
 use std::time::Duration;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 /// Marks a part that could not be sent, in the log and in the store.
@@ -186,22 +187,17 @@ async fn send_until_settled(
         if !backoff.is_failing() {
             tracing::warn!(turn = %reply.turn, part = part.n, %error, "a reply waits to be sent");
         }
-        tokio::select! {
-            enough = own.are_enough(&error, router) => {
-                if enough && let Some(settled) = give_up(router, reply, part, &error).await {
-                    return settled;
-                }
-            }
-            () = stop.cancelled() => return SendResult::Left,
+        let Some(enough) = stop.run_until_cancelled(own.are_enough(&error, router)).await else {
+            return SendResult::Left;
+        };
+        if enough && let Some(settled) = give_up(router, reply, part, &error).await {
+            return settled;
         }
         let pause = match &error {
             SendError::Later(pause) => backoff.pause_of_at_least(*pause),
             _ => backoff.pause(),
         };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = stop.cancelled() => return SendResult::Left,
-        }
+        let Some(()) = stop.run_until_cancelled(sleep(pause)).await else { return SendResult::Left };
     }
 }
 
@@ -291,10 +287,7 @@ where
         if !backoff.is_failing() {
             tracing::error!(turn = %reply.turn, %error, "the store cannot be written");
         }
-        tokio::select! {
-            () = tokio::time::sleep(backoff.pause()) => {}
-            () = stop.cancelled() => return Err(error),
-        }
+        let Some(()) = stop.run_until_cancelled(sleep(backoff.pause())).await else { return Err(error) };
     }
 }
 

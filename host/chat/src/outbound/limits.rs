@@ -53,14 +53,6 @@ pub enum MediaKind {
     Document,
 }
 
-/// Files of one kind may stand in one message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MediaFamily {
-    Visual,
-    Audio,
-    Document,
-}
-
 impl ChannelLimits {
     /// How a file of this detected type and length is shown.
     pub fn media(&self, mime_type: &str, bytes: u64) -> MediaKind {
@@ -76,15 +68,10 @@ impl ChannelLimits {
 impl MediaKind {
     /// Whether both may stand in one message.
     pub fn can_join(self, other: Self) -> bool {
-        self.family().is_some() && self.family() == other.family()
-    }
-
-    fn family(self) -> Option<MediaFamily> {
         match self {
-            Self::Photo | Self::Video => Some(MediaFamily::Visual),
-            Self::Audio => Some(MediaFamily::Audio),
-            Self::Document => Some(MediaFamily::Document),
-            Self::Animation | Self::Voice => None,
+            Self::Photo | Self::Video => matches!(other, Self::Photo | Self::Video),
+            Self::Audio | Self::Document => self == other,
+            Self::Animation | Self::Voice => false,
         }
     }
 }

@@ -41,7 +41,7 @@ struct Writer {
     /// Line ends before what is written next.
     gap: usize,
     /// Whether something is written since the block began: before that no gap is wanted.
-    begun: OpenStyle,
+    begun: bool,
     /// The styles that are open, by their place among the spans; none where a style changes
     /// nothing.
     open: Vec<Option<usize>>,
@@ -51,25 +51,13 @@ struct Writer {
     table: Option<TextTable>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum OpenStyle {
-    #[default]
-    No,
-    Yes,
-}
-
 /// A link or picture that is open.
 struct OpenLink {
     /// Where its text begins.
     start: usize,
     to: String,
-    leads: LinkTarget,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LinkTarget {
-    There,
-    Nowhere,
+    /// Whether it can be followed.
+    leads: bool,
 }
 
 impl Writer {
@@ -107,7 +95,7 @@ impl Writer {
             Tag::BlockQuote(_) => {
                 self.block(2);
                 self.open(Style::Quote);
-                self.begun = OpenStyle::No;
+                self.begun = false;
             }
             Tag::CodeBlock(kind) => {
                 self.block(2);
@@ -189,7 +177,7 @@ impl Writer {
 
     /// So many line ends come before what is next, unless it is the first of what it stands in.
     fn block(&mut self, gap: usize) {
-        if self.begun == OpenStyle::Yes {
+        if self.begun {
             self.gap = self.gap.max(gap);
         }
     }
@@ -204,7 +192,7 @@ impl Writer {
         }
         self.flush();
         self.rich.text.push_str(text);
-        self.begun = OpenStyle::Yes;
+        self.begun = true;
     }
 
     fn item(&mut self) {
@@ -218,7 +206,7 @@ impl Writer {
             _ => "• ".to_owned(),
         };
         self.write(&format!("{indent}{mark}"));
-        self.begun = OpenStyle::No;
+        self.begun = false;
     }
 
     /// A style begins here. Within itself, in a table and around code's own it changes nothing.
@@ -262,7 +250,7 @@ impl Writer {
 
     fn link(&mut self, to: &str) {
         let url = safe(to).filter(|_| self.table.is_none());
-        let leads = if url.is_some() { LinkTarget::There } else { LinkTarget::Nowhere };
+        let leads = url.is_some();
         match url {
             Some(url) => self.open(Style::Link { url }),
             None => {
@@ -279,7 +267,7 @@ impl Writer {
             let to_show = one_line(&to, SHOWN_BYTES_MAX);
             if said.is_empty() {
                 self.write(&to_show);
-            } else if leads == LinkTarget::Nowhere && said != to && !to.is_empty() {
+            } else if !leads && said != to && !to.is_empty() {
                 self.write(&format!(" ({to_show})"));
             }
         }

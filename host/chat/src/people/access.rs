@@ -3,7 +3,7 @@
 
 use super::words::{self, Platform};
 use super::{Group, GroupMembers, Groups, PairedPeople, PeopleNames};
-use crate::handler::{ChannelServices, IntakeState, PlatformChannel, hand_on, incoming};
+use crate::handler::{ChannelServices, PlatformChannel, hand_on, incoming};
 use crate::session_queue::{Arrival, StopPower};
 use cofferdam_agent::turn::ConversationOwner;
 use cofferdam_core::id::TurnId;
@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
 
 /// How often it is looked whether somebody was let in, to tell them so. Who is served is looked up
 /// for each message.
@@ -154,7 +155,7 @@ pub async fn watch<C: PlatformChannel>(channels: watch::Receiver<Arc<C>>, queues
         if listed != before {
             base.approvals.look_again();
             for one in guests.load_paired() {
-                if greet(&*channel, &one, &queues).await == IntakeState::Stops {
+                if greet(&*channel, &one, &queues).await.is_none() {
                     return;
                 }
             }
@@ -163,30 +164,24 @@ pub async fn watch<C: PlatformChannel>(channels: watch::Receiver<Arc<C>>, queues
         if before.waiting.iter().any(|one| !one.is_good(now_ms())) {
             guests.forget_expired().await;
         }
-        tokio::select! {
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = base.stop.soon.cancelled() => return,
-        }
+        let Some(()) = base.stop.soon.run_until_cancelled(sleep(LOOK_EVERY)).await else { return };
     }
 }
 
-/// Tells somebody that they are served, once.
+/// Tells somebody that they are served, once; `None` when the bot stops.
 async fn greet<C: PlatformChannel>(
     channel: &C,
     one: &PairedPerson,
     queues: &mpsc::Sender<Arrival>,
-) -> IntakeState {
-    let Some(person) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else {
-        return IntakeState::Goes;
-    };
+) -> Option<()> {
+    let Some(person) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else { return Some(()) };
     let base = channel.base();
     let turn = TurnId::new(format!("{}-allowed-{person}-{}", base.channel, one.since));
     let part = NewPart { kind: PartKind::Text, body: words::LET_IN.to_owned() };
     let reply = NewReply { target: C::private(person), parts: vec![part] };
     let tell = || base.store.tell(&base.channel, &turn, reply.clone());
-    match base.store_until_done("tell somebody that they are served", tell).await {
-        Some(Some(reply)) => hand_on(base, queues, incoming::reply(channel, reply)).await,
-        Some(None) => IntakeState::Goes,
-        None => IntakeState::Stops,
+    match base.store_until_done("tell somebody that they are served", tell).await? {
+        Some(reply) => hand_on(base, queues, incoming::reply(channel, reply)).await,
+        None => Some(()),
     }
 }

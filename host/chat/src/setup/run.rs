@@ -3,7 +3,7 @@
 
 use super::{MenuEntry, Renewal, renew};
 use crate::approvals::chat_of;
-use crate::handler::{Channel, IntakeState, PlatformChannel, hand_on, incoming};
+use crate::handler::{Channel, PlatformChannel, hand_on, incoming};
 use crate::people;
 use crate::session_queue::{ARRIVALS_MAX, Arrival};
 use cofferdam_store::StoreError;
@@ -38,7 +38,7 @@ where
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let listening = async {
         for arrival in incoming::load_left(&*channel).await? {
-            if hand_on(channel.base(), &arrivals, arrival).await == IntakeState::Stops {
+            if hand_on(channel.base(), &arrivals, arrival).await.is_none() {
                 return Ok(());
             }
         }

@@ -20,21 +20,16 @@ pub async fn wait_for<T, E: Display, F: Future<Output = Result<T, E>>>(
 ) -> Result<Option<T>, E> {
     let mut backoff = Backoff::new(first, longest);
     loop {
-        let asked = tokio::select! {
-            asked = ask() => asked,
-            () = stop.cancelled() => return Ok(None),
-        };
-        let failure = match asked {
-            Ok(answer) => return Ok(Some(answer)),
-            Err(failure) => failure,
+        let failure = match stop.run_until_cancelled(ask()).await {
+            None => return Ok(None),
+            Some(Ok(answer)) => return Ok(Some(answer)),
+            Some(Err(failure)) => failure,
         };
         let Some(asked) = asks_for(&failure) else { return Err(failure) };
         if !backoff.is_failing() {
             tracing::warn!("waiting for {platform}: {failure}");
         }
-        tokio::select! {
-            () = tokio::time::sleep(backoff.pause().max(asked)) => {}
-            () = stop.cancelled() => return Ok(None),
-        }
+        let pause = tokio::time::sleep(backoff.pause().max(asked));
+        let Some(()) = stop.run_until_cancelled(pause).await else { return Ok(None) };
     }
 }

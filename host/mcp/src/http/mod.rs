@@ -163,10 +163,7 @@ impl BoundListener {
         });
         let room = Arc::new(Semaphore::new(bounds.connections));
         loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = stop.cancelled() => break,
-            };
+            let Some(accepted) = stop.run_until_cancelled(listener.accept()).await else { break };
             let (stream, _) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {

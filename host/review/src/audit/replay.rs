@@ -4,6 +4,7 @@
 use cofferdam_core::audit::{CallOutcome, Effect, EntryKind, VerdictKind, sha256_hex};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::text::one_line;
+use cofferdam_policy::spell_word;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -197,11 +198,7 @@ pub fn outcome_word(outcome: &CallOutcome) -> String {
 
 /// An effect without what no second run can have, such as an inode.
 fn effect(effect: &Effect) -> String {
-    let kind = |kind: EntryKind| match kind {
-        EntryKind::File => "file",
-        EntryKind::Directory => "directory",
-        EntryKind::Other => "other",
-    };
+    let kind = |kind: EntryKind| spell_word(&kind);
     let shown = |path: &str| one_line(path, 4096);
     match effect {
         Effect::Written(file) => format!("{} {} bytes sha256 {}", shown(&file.path), file.bytes, file.sha256),

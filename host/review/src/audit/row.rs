@@ -1,11 +1,13 @@
 //! One record as one line for people: time, seq, event, sender, tool, what came of it, duration.
 
+use super::outcome_word;
 use cofferdam_core::audit::{
-    AccessChange, AccessKind, ApprovalRecord, ApprovalState, AttachRecord, AuditEvent, CallFacts,
-    CallOutcome, Effect, EntryKind, FileFacts, Intent, MessageRecord, MoveRecord, NetworkRequest, Record,
-    Recovered, Reload, ReloadState, RemoveRecord, VerdictKind, Workflow, WorkflowState,
+    AccessKind, ApprovalRecord, AttachRecord, AuditEvent, CallFacts, CallOutcome, Effect, EntryKind,
+    FileFacts, Intent, MessageRecord, MoveRecord, NetworkRequest, Record, Recovered, Reload, RemoveRecord,
+    Workflow,
 };
 use cofferdam_core::text::one_line;
+use cofferdam_policy::spell_word;
 use std::fmt::Write as _;
 
 /// One record on one line: time, seq, event, sender, tool, what came of it, files, duration.
@@ -35,22 +37,13 @@ pub fn row(record: &Record) -> String {
 }
 
 fn access_row(AccessKind { person, access, by }: &AccessKind) -> String {
-    let what = match access {
-        AccessChange::Allowed => "allowed",
-        AccessChange::Removed => "removed",
-    };
     let who = one_line(&person.to_string(), 200);
-    format!("access   {who} {what} by {}", one_line(by, 80))
+    format!("access   {who} {} by {}", spell_word(access), one_line(by, 80))
 }
 
 fn workflow_row(workflow: &Workflow) -> String {
     let what = match (workflow.state, &workflow.task) {
-        (Some(WorkflowState::Started), _) => "started".to_owned(),
-        (Some(WorkflowState::Waiting), _) => "waiting".to_owned(),
-        (Some(WorkflowState::Resumed), _) => "resumed".to_owned(),
-        (Some(WorkflowState::Done), _) => "done".to_owned(),
-        (Some(WorkflowState::Failed), _) => "failed".to_owned(),
-        (Some(WorkflowState::Cancelled), _) => "cancelled".to_owned(),
+        (Some(state), _) => spell_word(&state),
         (None, task) if workflow.to.is_some() => {
             let to = one_line(workflow.to.as_deref().unwrap_or("?"), 80);
             format!("sends in {} to {to}", one_line(task.as_deref().unwrap_or("?"), 80))
@@ -85,12 +78,7 @@ fn describe_caller(facts: &CallFacts) -> String {
 }
 
 fn end(outcome: &CallOutcome) -> String {
-    let mut text = match (outcome.verdict, outcome.code) {
-        (VerdictKind::Permit, None) => "done".to_owned(),
-        (VerdictKind::Permit, Some(code)) => format!("failed {code}"),
-        (VerdictKind::Deny, None) => "denied".to_owned(),
-        (VerdictKind::Deny, Some(code)) => format!("denied {code}"),
-    };
+    let mut text = outcome_word(outcome);
     if let Some(seq) = outcome.intent {
         let _ = write!(text, " (intent {seq}{})", if outcome.reconciled { ", reconciled" } else { "" });
     }
@@ -102,24 +90,14 @@ fn end(outcome: &CallOutcome) -> String {
 }
 
 fn describe_decision(approval: &ApprovalRecord) -> String {
-    let state = match approval.approval {
-        ApprovalState::Asked => "asked",
-        ApprovalState::Approved => "approved",
-        ApprovalState::Denied => "denied",
-        ApprovalState::Expired => "expired",
-        ApprovalState::Withdrawn => "withdrawn",
-    };
+    let state = spell_word(&approval.approval);
     let by = approval.by.as_ref().map_or_else(String::new, |by| format!(" by {}", one_line(by, 80)));
     let why = approval.reason.as_ref().map_or_else(String::new, |why| format!(" {:?}", one_line(why, 200)));
     format!("{state}{by} call sha256 {}{why}", short(&approval.call_sha256))
 }
 
 fn describe_reload(reload: &Reload) -> String {
-    let mut text = match reload.reload {
-        ReloadState::Applied => "applied",
-        ReloadState::Refused => "refused",
-    }
-    .to_owned();
+    let mut text = spell_word(&reload.reload);
     for (what, sha256) in [("configuration", &reload.config_sha256), ("policies", &reload.policies_sha256)] {
         if let Some(sha256) = sha256 {
             let _ = write!(text, " {what} sha256 {}", short(sha256));

@@ -4,7 +4,7 @@
 use cofferdam_core::text::{escape_deceptive, escape_deceptive_json, one_line};
 use cofferdam_core::tool::Description;
 use cofferdam_policy::schema::{Leaf, leaves};
-use cofferdam_policy::{ArgumentClass, PathUse, ToolPolicy};
+use cofferdam_policy::{ArgumentClass, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Import, Interfaces, Needs};
 use cofferdam_warden::sandbox::{Binary, ExportedFunction};
 use serde_json::{Value, json};
@@ -45,13 +45,14 @@ impl Inspected<'_> {
             .iter()
             .map(|Import { name, needs }| json!({ "name": name, "needs": needs.to_string() }))
             .collect();
+        let class = |class: Option<ArgumentClass>| class.map(|class| class.spell());
+        let texts = self.texts().into_iter().map(|(at, of)| json!({ "argument": at, "class": class(of) }));
         json!({
             "file": file.display().to_string(), "sha256": binary.sha256(), "bytes": binary.size(),
             "exports": interfaces.exports, "imports": interfaces.imports, "imports_beyond_baseline": beyond,
             "name": described.map(|d| d.name.as_str()), "summary": described.map(|d| d.summary.as_str()),
             "arguments": described.map(|d| &d.arguments), "result": described.map(|d| &d.result),
-            "texts": self.texts().into_iter().map(|(at, class)| json!({ "argument": at, "class": class.map(word) }))
-                .collect::<Vec<_>>(),
+            "texts": texts.collect::<Vec<_>>(),
             "policy": self.chosen.map(|path| path.display().to_string()),
             "could_be": self.could_be, "functions": self.functions.iter().map(function).collect::<Vec<_>>(),
             "skeletons": self.skeletons.iter().map(|(tool, text)| json!({ "tool": tool, "text": text }))
@@ -89,7 +90,8 @@ impl Inspected<'_> {
             }
         }
         for (at, class) in self.texts() {
-            let class = class.map_or_else(|| "not classified".into(), |class| format!("is {}", word(class)));
+            let class =
+                class.map_or_else(|| "not classified".into(), |class| format!("is {}", class.spell()));
             row("text", &format!("{} {class}", one_line(&at, 200)));
         }
         if let Some(described) = description {
@@ -141,16 +143,4 @@ fn function(function: &ExportedFunction) -> Value {
 
 fn list_names(names: &[String]) -> String {
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
-}
-
-fn word(class: ArgumentClass) -> &'static str {
-    match class {
-        ArgumentClass::Value => "\"value\"",
-        ArgumentClass::Content => "\"content\"",
-        ArgumentClass::Recipient => "\"recipient\"",
-        ArgumentClass::Url(_) => "{ url = \"read\" }",
-        ArgumentClass::Path(PathUse::Read) => "{ path = \"read\" }",
-        ArgumentClass::Path(PathUse::Write) => "{ path = \"write\" }",
-        ArgumentClass::Path(PathUse::WriteBelow) => "{ path = \"write-below\" }",
-    }
 }

@@ -69,21 +69,6 @@ fn run_on(
     }
 }
 
-/// How a result is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
-impl From<Output> for Format {
-    fn from(output: Output) -> Self {
-        if output.json { Self::Json } else { Self::Text }
-    }
-}
-
 /// What is read: the configured log, the log in a folder, or files.
 enum Named {
     Log(PathBuf),

@@ -50,13 +50,6 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-/// What came of making a call again.
-struct Replayed {
-    now: CallOutcome,
-    /// What a reader must know of the comparison.
-    remarks: Vec<String>,
-}
-
 pub(super) fn run(
     config: &Config,
     active: &Path,
@@ -66,16 +59,16 @@ pub(super) fn run(
     let cannot =
         || format!("record {} cannot be replayed", cofferdam_core::text::one_line(&arguments.record, 200));
     let (seq, recorded) = recorded::find(active, arguments).with_context(cannot)?;
-    let replayed = replay(config, &recorded, arguments).with_context(cannot)?;
-    let told = differences(&recorded, &replayed.now);
+    let (now, remarks) = replay(config, &recorded, arguments).with_context(cannot)?;
+    let told = differences(&recorded, &now);
     if arguments.json {
         let line = json!({
             "record": seq, "call": recorded.facts.call.as_str(), "tool": recorded.facts.tool, "same": told.is_empty(),
-            "recorded": outcome_word(&recorded), "now": outcome_word(&replayed.now), "differences": told, "remarks": replayed.remarks,
+            "recorded": outcome_word(&recorded), "now": outcome_word(&now), "differences": told, "remarks": remarks,
         });
         writeln!(out, "{line}")?;
     } else {
-        for remark in &replayed.remarks {
+        for remark in &remarks {
             writeln!(out, "remark: {remark}")?;
         }
         for difference in &told {
@@ -90,7 +83,12 @@ pub(super) fn run(
     Ok(if told.is_empty() { Exit::Done } else { Exit::ToolFailed })
 }
 
-fn replay(config: &Config, recorded: &CallOutcome, arguments: &Arguments) -> anyhow::Result<Replayed> {
+/// The call made again, and what a reader must know of the comparison.
+fn replay(
+    config: &Config,
+    recorded: &CallOutcome,
+    arguments: &Arguments,
+) -> anyhow::Result<(CallOutcome, Vec<String>)> {
     let facts = &recorded.facts;
     let policy = recorded::replayable(config, recorded, arguments.network)?;
     let mut remarks = recorded::changes(config, &policy, facts)?;
@@ -104,7 +102,7 @@ fn replay(config: &Config, recorded: &CallOutcome, arguments: &Arguments) -> any
         recorded,
         run::ReplayCall { arguments, policy: &policy, text, remarks: &mut remarks },
     )?;
-    Ok(Replayed { now, remarks })
+    Ok((now, remarks))
 }
 
 /// The arguments as JSON text, as far as record and reader have them.

@@ -1,6 +1,6 @@
 //! `audit show`: records as lines, for people or as they are on disk, those that match alone.
 
-use super::{Format, Named, line};
+use super::{Named, line};
 use crate::cli::{Exit, Output};
 use cofferdam_core::audit::VerdictKind;
 use cofferdam_core::tool::ErrorCode;
@@ -123,12 +123,11 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let named = Named::new(active, arguments.file.as_slice());
     let span = if arguments.all { EntryRange::All } else { EntryRange::Last(arguments.last) };
-    let format = Format::from(arguments.output);
     let mut entries = audit::show(named.source(), span, arguments.filter())?;
     let mut shown = 0_u64;
     for entry in entries.by_ref() {
         let entry = entry?;
-        line(out, if format == Format::Json { entry_json(&entry) } else { entry_text(&entry) })?;
+        line(out, if arguments.output.json { entry_json(&entry) } else { entry_text(&entry) })?;
         shown += 1;
     }
     // Nobody may be reading them, which changes nothing.

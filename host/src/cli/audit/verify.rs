@@ -1,6 +1,6 @@
 //! `audit verify`: checks the chain and the signed heads.
 
-use super::{Format, Named, line};
+use super::{Named, line};
 use crate::cli::{Exit, Output};
 use cofferdam_review::audit::{Signed, bad_json, bad_text, format_sound, format_sound_json, statements};
 use cofferdam_warden::audit::sign::{self, PublicKey, SIGNATURES};
@@ -42,7 +42,7 @@ pub(super) fn check(active: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> 
 
 pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let named = Named::new(active, &arguments.files);
-    let format = Format::from(arguments.output);
+    let as_json = arguments.output.json;
     let mut kept: Vec<Kept> = Vec::new();
     let mut signed = None;
     if let Some(key) = &arguments.public_key {
@@ -66,7 +66,7 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
                 signed = Some(Signed::from_statements(found));
             }
             Err(bad) => {
-                line(out, if format == Format::Json { bad.json() } else { bad.text() })?;
+                line(out, if as_json { bad.json() } else { bad.text() })?;
                 return Ok(Exit::ProblemFound);
             }
         }
@@ -74,18 +74,15 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
     kept.extend(arguments.head.clone().map(|head| Kept { head, by: Witness::Person }));
     match audit::verify(named.source(), &kept)? {
         Verification::Sound(report) => {
-            let text = match format {
-                Format::Text => format_sound(&report, arguments.head.as_ref(), signed.as_ref()),
-                Format::Json => format_sound_json(&report, signed.as_ref()),
+            let text = match as_json {
+                false => format_sound(&report, arguments.head.as_ref(), signed.as_ref()),
+                true => format_sound_json(&report, signed.as_ref()),
             };
             line(out, text)?;
             Ok(Exit::Done)
         }
         Verification::Bad { file, record } => {
-            line(
-                out,
-                if format == Format::Json { bad_json(&file, &record) } else { bad_text(&file, &record) },
-            )?;
+            line(out, if as_json { bad_json(&file, &record) } else { bad_text(&file, &record) })?;
             Ok(Exit::ProblemFound)
         }
     }

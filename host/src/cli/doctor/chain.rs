@@ -12,14 +12,9 @@ use std::time::Duration;
 /// A check that takes longer is left to `audit verify`: some gigabytes.
 const CHAIN_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// A check under way; none where there is no audit yet.
-pub(super) struct Checking(Option<Receiver<ChainReport>>);
-
-/// What `audit verify --json` says, and what is wrong.
-struct ChainReport {
-    said: Value,
-    wrong: Option<String>,
-}
+/// A check under way: what `audit verify --json` says, and what is wrong. None where there is no
+/// audit yet.
+pub(super) struct Checking(Option<Receiver<(Value, Option<String>)>>);
 
 /// Begins the check.
 pub(super) fn begin(config: &Config) -> Checking {
@@ -36,7 +31,7 @@ pub(super) fn begin(config: &Config) -> Checking {
             Ok(_) => Some("the audit's chain is broken".to_owned()),
             Err(error) => Some(format!("the audit cannot be read: {error}")),
         };
-        drop(give.send(ChainReport { said: serde_json::from_slice(&bytes).unwrap_or_default(), wrong }));
+        drop(give.send((serde_json::from_slice(&bytes).unwrap_or_default(), wrong)));
     });
     Checking(Some(given))
 }
@@ -50,7 +45,7 @@ fn verify_within(Checking(given): Checking, limit: Duration, findings: &mut Vec<
     let Some(given) = given else { return Value::Null };
     let mend = "cofferdam audit verify";
     match given.recv_timeout(limit) {
-        Ok(ChainReport { said, wrong }) => {
+        Ok((said, wrong)) => {
             findings.extend(wrong.map(|what| DoctorFinding::problem("audit", what, mend)));
             said
         }

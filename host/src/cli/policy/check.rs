@@ -2,12 +2,12 @@
 //! served.
 
 use super::super::Exit;
-use super::{FindingFormat, Findings, sarif};
+use super::{FindingFormat, Findings};
 use crate::config::Config;
 use crate::gateway::{self, GatewayError};
 use cofferdam_agent::tools::{Registry, RegistryError};
 use cofferdam_policy::{PolicyProblem, PolicySet};
-use cofferdam_review::sarif::{Level, Rule, SarifFinding};
+use cofferdam_review::sarif::{self, Level, Rule, SarifFinding};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -44,7 +44,8 @@ pub(super) fn run(
     match output.format() {
         FindingFormat::Text => checked.tell(out)?,
         FindingFormat::Json => checked.tell_json(out)?,
-        FindingFormat::Sarif => sarif::print(&checked.findings(), out)?,
+        // Indented: people look into it when a service refuses it.
+        FindingFormat::Sarif => writeln!(out, "{:#}", sarif::log(&checked.findings()))?,
     }
     Ok(if checked.problems.is_empty() { Exit::Done } else { Exit::ProblemFound })
 }

@@ -2,11 +2,11 @@
 //! component: what is compared is what the policies say.
 
 use super::super::Exit;
-use super::{FindingFormat, Findings, sarif};
+use super::{FindingFormat, Findings};
 use crate::gateway;
 use cofferdam_policy::{PolicyProblem, PolicySet};
 use cofferdam_review::diff::{Change, Direction, diff, widens};
-use cofferdam_review::sarif::{Level, Rule, SarifFinding};
+use cofferdam_review::sarif::{self, Level, Rule, SarifFinding};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) fn run(old: &Path, new: &Path, output: Findings, out: &mut dyn Write)
         FindingFormat::Json => writeln!(out, "{}", json!({ "widens": widens, "changes": changes }))?,
         FindingFormat::Sarif => {
             let findings: Vec<_> = changes.iter().map(|change| finding(change, &old, &new)).collect();
-            sarif::print(&findings, out)?;
+            writeln!(out, "{:#}", sarif::log(&findings))?;
         }
         FindingFormat::Text => {
             for change in &changes {
@@ -78,7 +78,7 @@ fn refuse(
     match output.format() {
         FindingFormat::Text => {}
         FindingFormat::Json => writeln!(out, "{}", json!({ "problems": listed }))?,
-        FindingFormat::Sarif => sarif::print(&findings, out)?,
+        FindingFormat::Sarif => writeln!(out, "{:#}", sarif::log(&findings))?,
     }
     Ok(Exit::Usage)
 }

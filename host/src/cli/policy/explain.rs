@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::gateway;
 use cofferdam_agent::tools::{self, RefusedCall, RegisteredTool, Registry};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::{Denial, PolicyProblem, PolicySet, Reason};
+use cofferdam_policy::{Denial, PolicyProblem, PolicySet, Reason, ToolPolicy};
 use cofferdam_review::explain::{Explained, explain};
 use cofferdam_review::mend::{self, Remedy, Suggestion};
 use std::io::Write;
@@ -27,9 +27,11 @@ pub(in crate::cli) struct Arguments {
 }
 
 /// What there is to say of a call.
-struct Explanation {
+#[derive(Default)]
+struct Explanation<'a> {
     tool: String,
-    policy: Option<ExplainedPolicy>,
+    /// The policy that was asked.
+    policy: Option<&'a ToolPolicy>,
     /// None: permitted.
     refusal: Option<ToolError>,
     /// Why a person must approve it, as far as can be told without looking at what is there.
@@ -40,13 +42,6 @@ struct Explanation {
     /// How the call would have to change; a policy cannot help then.
     change_call: Vec<String>,
     suggestions: Vec<Suggestion>,
-}
-
-/// The policy that was asked.
-struct ExplainedPolicy {
-    profile: String,
-    file: String,
-    sha256: String,
 }
 
 pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
@@ -61,9 +56,14 @@ pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -
     Ok(if answer.refusal.is_none() { Exit::Done } else { Exit::ToolFailed })
 }
 
-fn answer(policies: &PolicySet, registry: &Registry, typed: &call::TypedCall) -> anyhow::Result<Explanation> {
+fn answer<'a>(
+    policies: &'a PolicySet,
+    registry: &Registry,
+    typed: &call::TypedCall,
+) -> anyhow::Result<Explanation<'a>> {
     let text = typed.arguments(registry)?;
-    let mut answer = Explanation::new(policies, &typed.tool);
+    let policy = policies.get(&typed.tool);
+    let mut answer = Explanation { tool: typed.tool.clone(), policy, ..Explanation::default() };
     let tool = match registry.get(&typed.tool) {
         Ok(tool) => tool,
         Err(error) => {
@@ -81,25 +81,7 @@ fn answer(policies: &PolicySet, registry: &Registry, typed: &call::TypedCall) ->
     Ok(answer)
 }
 
-impl Explanation {
-    fn new(policies: &PolicySet, tool: &str) -> Self {
-        let policy = policies.get(tool).map(|policy| ExplainedPolicy {
-            profile: policy.profile.clone(),
-            file: policy.file.clone(),
-            sha256: policy.sha256.clone(),
-        });
-        Self {
-            tool: tool.to_owned(),
-            policy,
-            refusal: None,
-            asks: Vec::new(),
-            problems: Vec::new(),
-            places: Vec::new(),
-            change_call: Vec::new(),
-            suggestions: Vec::new(),
-        }
-    }
-
+impl Explanation<'_> {
     fn judge(&mut self, policies: &PolicySet, tool: &RegisteredTool, text: &str) {
         let arguments = match tool.read(text) {
             Ok(arguments) => arguments,

@@ -6,7 +6,6 @@ mod diff;
 mod explain;
 mod export;
 mod report;
-mod sarif;
 mod show;
 
 use super::{Exit, Output};

@@ -1,6 +1,7 @@
 //! The cases of a tool's folder, all read before anything runs.
 
 use anyhow::{Context, bail};
+use cofferdam_agent::server::open_regular;
 use cofferdam_core::text::one_line;
 use cofferdam_review::tool::Case;
 use std::io::Read;
@@ -43,14 +44,7 @@ pub(super) fn read_all(dir: &Path) -> anyhow::Result<Vec<Case>> {
 }
 
 fn read(file: &Path) -> anyhow::Result<Case> {
-    // Not blocking: a FIFO may be called case.json.
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let opened = std::fs::File::options().read(true).custom_flags(flags).open(file)?;
-    if !opened.metadata()?.is_file() {
-        bail!("it is not a regular file");
-    }
-    let mut text = String::new();
+    let (opened, mut text) = (open_regular(file)?, String::new());
     opened.take(CASE_BYTES_MAX + 1).read_to_string(&mut text).context("it is not UTF-8 text")?;
     if text.len() as u64 > CASE_BYTES_MAX {
         bail!("it is longer than {CASE_BYTES_MAX} bytes; put large content into an attachment");

@@ -52,8 +52,8 @@ pub(super) struct InterruptedPlan {
 }
 
 impl Warden {
-    /// What an earlier run of this very call came to, if there was one that had an answer. `deliver`
-    /// hands its files to the request that it names.
+    /// What an earlier run of this very call came to, if there was one that had an answer.
+    /// `deliver` hands its files to the request that it names.
     ///
     /// # Errors
     /// What to answer: the journal or the audit cannot be read, it failed then, or it cannot be

@@ -37,22 +37,16 @@ pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<SweepResult> {
         }
         let Ok(name) = entry.file_name().to_str() else { continue };
         match remove_unless_locked(dir, name, &mut entries_max) {
-            Ok(NameRemoval::Gone) => swept.removed += 1,
-            Ok(NameRemoval::Left) => swept.left += 1,
+            Ok(true) => swept.removed += 1,
+            Ok(false) => swept.left += 1,
             Err(_) => {}
         }
     }
     Ok(swept)
 }
 
-/// What came of one name.
-enum NameRemoval {
-    Gone,
-    /// Not all that is in it could be deleted now.
-    Left,
-}
-
-fn remove_unless_locked(dir: &Dir, name: &str, entries_max: &mut u64) -> Result<NameRemoval> {
+/// Whether the name is gone: not all that is in it can always be deleted now.
+fn remove_unless_locked(dir: &Dir, name: &str, entries_max: &mut u64) -> Result<bool> {
     let kind = resolve::entry(dir, name)?;
     let flags = match kind {
         ResolvedEntry::File(_) => OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK,
@@ -62,13 +56,13 @@ fn remove_unless_locked(dir: &Dir, name: &str, entries_max: &mut u64) -> Result<
     let found = resolve::open(dir, name, flags)?;
     flock(&found, FlockOperation::NonBlockingLockExclusive)?;
     if !matches!(kind, ResolvedEntry::Directory) {
-        return unlinkat(dir, name, AtFlags::empty()).map(|()| NameRemoval::Gone);
+        return unlinkat(dir, name, AtFlags::empty()).map(|()| true);
     }
     let deleted = tree::delete(&found, *entries_max)?;
     *entries_max = entries_max.saturating_sub(deleted.entries);
     match unlinkat(dir, name, AtFlags::REMOVEDIR) {
-        Ok(()) => Ok(NameRemoval::Gone),
-        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(NameRemoval::Left),
+        Ok(()) => Ok(true),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
         Err(errno) => Err(errno),
     }
 }

@@ -10,7 +10,7 @@ use cofferdam_core::tool::ErrorCode;
 /// A message after phase one.
 #[derive(Clone, Debug)]
 pub struct SendWork {
-    to: PlannedRecipient,
+    to: PlannedText,
     text: RenderedText,
     files: Vec<RenderedText>,
 }
@@ -20,16 +20,16 @@ pub struct SendWork {
 pub struct WaitWork {
     /// The number of the task that sends the message.
     pub reply_to: usize,
-    timeout: PlannedTimeout,
+    timeout: PlannedText,
     otherwise: Option<RenderedText>,
 }
 
 /// A question to a person, after phase one.
 #[derive(Clone, Debug)]
 pub struct ApproveWork {
-    from: Option<PlannedRecipient>,
+    from: Option<PlannedText>,
     text: RenderedText,
-    timeout: PlannedTimeout,
+    timeout: PlannedText,
 }
 
 /// A message with everything put in.
@@ -63,41 +63,32 @@ pub struct ReadyApprove {
     pub timeout: TimeSpan,
 }
 
-/// A person, where a template may say who.
+/// A person or a time, where a template may say which.
 #[derive(Clone, Debug)]
-struct PlannedRecipient(TemplateText, RenderedText);
+struct PlannedText(TemplateText, RenderedText);
 
-/// A time, where a template may say how long.
-#[derive(Clone, Debug)]
-struct PlannedTimeout(TemplateText, RenderedText);
-
-impl PlannedRecipient {
-    fn settle(text: &TemplateText, scope: &RenderScope) -> Result<Self, FileFault> {
-        let whom = Self(text.clone(), text.settle(scope, &Template::names_tasks)?);
-        match whom.1.is_ready() {
-            true => whom.finish(scope).map(|_| whom),
-            false => Ok(whom),
+impl PlannedText {
+    /// Refuses what is said already and is not what `read` takes.
+    fn settle<T>(
+        text: &TemplateText,
+        scope: &RenderScope,
+        read: impl Fn(&Self, &RenderScope) -> Result<T, FileFault>,
+    ) -> Result<Self, FileFault> {
+        let planned = Self(text.clone(), text.settle(scope, &Template::names_tasks)?);
+        match planned.1.is_ready() {
+            true => read(&planned, scope).map(|_| planned),
+            false => Ok(planned),
         }
     }
 
-    fn finish(&self, scope: &RenderScope) -> Result<Caller, FileFault> {
+    fn recipient(&self, scope: &RenderScope) -> Result<Caller, FileFault> {
         let written = self.1.finish(scope)?;
         let refuse =
             || self.0.refuse(crate::file::person_problem(&written)).with_code(ErrorCode::RecipientDenied);
         Caller::parse(&written).ok_or_else(refuse)
     }
-}
 
-impl PlannedTimeout {
-    fn settle(text: &TemplateText, scope: &RenderScope) -> Result<Self, FileFault> {
-        let limit = Self(text.clone(), text.settle(scope, &Template::names_tasks)?);
-        match limit.1.is_ready() {
-            true => limit.finish(scope).map(|_| limit),
-            false => Ok(limit),
-        }
-    }
-
-    fn finish(&self, scope: &RenderScope) -> Result<TimeSpan, FileFault> {
+    fn timeout(&self, scope: &RenderScope) -> Result<TimeSpan, FileFault> {
         let written = self.1.finish(scope)?;
         TimeSpan::parse(&written).map_err(|problem| self.0.refuse(format!("`timeout`: {problem}")))
     }
@@ -106,7 +97,7 @@ impl PlannedTimeout {
 impl SendWork {
     pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadySend, FileFault> {
         Ok(ReadySend {
-            to: self.to.finish(scope)?,
+            to: self.to.recipient(scope)?,
             text: self.text.finish(scope)?,
             files: self.files.iter().map(|file| file.finish(scope)).collect::<Result<_, _>>()?,
         })
@@ -116,16 +107,16 @@ impl SendWork {
 impl WaitWork {
     pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadyWait, FileFault> {
         let otherwise = self.otherwise.as_ref().map(|line| line.finish(scope)).transpose()?;
-        Ok(ReadyWait { timeout: self.timeout.finish(scope)?, otherwise })
+        Ok(ReadyWait { timeout: self.timeout.timeout(scope)?, otherwise })
     }
 }
 
 impl ApproveWork {
     pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadyApprove, FileFault> {
         Ok(ReadyApprove {
-            from: self.from.as_ref().map(|whom| whom.finish(scope)).transpose()?,
+            from: self.from.as_ref().map(|whom| whom.recipient(scope)).transpose()?,
             text: self.text.finish(scope)?,
-            timeout: self.timeout.finish(scope)?,
+            timeout: self.timeout.timeout(scope)?,
         })
     }
 }
@@ -135,19 +126,22 @@ pub(super) fn settle(work: &TaskWork, scope: &RenderScope) -> Result<Option<supe
     let line = |text: &TemplateText| text.settle(scope, &Template::names_tasks);
     Ok(Some(match work {
         TaskWork::Send { to, text, files } => super::PlannedWork::Send(SendWork {
-            to: PlannedRecipient::settle(to, scope)?,
+            to: PlannedText::settle(to, scope, PlannedText::recipient)?,
             text: line(text)?,
             files: files.iter().map(line).collect::<Result<_, _>>()?,
         }),
         TaskWork::Wait { reply_to, timeout, otherwise } => super::PlannedWork::Wait(WaitWork {
             reply_to: *reply_to,
-            timeout: PlannedTimeout::settle(timeout, scope)?,
+            timeout: PlannedText::settle(timeout, scope, PlannedText::timeout)?,
             otherwise: otherwise.as_ref().map(line).transpose()?,
         }),
         TaskWork::Approve { from, text, timeout } => super::PlannedWork::Approve(ApproveWork {
-            from: from.as_ref().map(|from| PlannedRecipient::settle(from, scope)).transpose()?,
+            from: from
+                .as_ref()
+                .map(|from| PlannedText::settle(from, scope, PlannedText::recipient))
+                .transpose()?,
             text: line(text)?,
-            timeout: PlannedTimeout::settle(timeout, scope)?,
+            timeout: PlannedText::settle(timeout, scope, PlannedText::timeout)?,
         }),
         TaskWork::Agent { .. } | TaskWork::Tool { .. } => return Ok(None),
     }))

@@ -4,25 +4,20 @@ use super::LimitField;
 use crate::llm::messages::{Block, Prompt, PromptCall, PromptMessage, PromptTool};
 use crate::llm::parts::{Encoded, PartShape, PromptPart};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[derive(Serialize)]
 struct RequestBody<'a> {
     model: &'a str,
     messages: Vec<RequestMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<OfferedTool<'a>>,
+    tools: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
     stream: bool,
-    stream_options: StreamOptions,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
+    stream_options: Value,
 }
 
 #[derive(Serialize)]
@@ -37,7 +32,7 @@ enum RequestMessage<'a> {
     Assistant {
         content: Option<&'a str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<MadeCall<'a>>,
+        tool_calls: Vec<Value>,
     },
     Tool {
         tool_call_id: &'a str,
@@ -72,32 +67,6 @@ struct FilePart<'a> {
     file_data: Encoded<'a>,
 }
 
-#[derive(Serialize)]
-struct MadeCall<'a> {
-    id: &'a str,
-    r#type: &'static str,
-    function: MadeFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct MadeFunction<'a> {
-    name: &'a str,
-    arguments: String,
-}
-
-#[derive(Serialize)]
-struct OfferedTool<'a> {
-    r#type: &'static str,
-    function: OfferedFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct OfferedFunction<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-}
-
 /// The body.
 pub(in crate::llm) fn body(prompt: &Prompt<'_>, limit: LimitField) -> Vec<u8> {
     let system = Some(prompt.instructions).filter(|text| !text.trim().is_empty());
@@ -111,7 +80,7 @@ pub(in crate::llm) fn body(prompt: &Prompt<'_>, limit: LimitField) -> Vec<u8> {
         max_tokens: tokens(LimitField::MaxTokens),
         max_completion_tokens: tokens(LimitField::MaxCompletionTokens),
         stream: true,
-        stream_options: StreamOptions { include_usage: true },
+        stream_options: json!({ "include_usage": true }),
     };
     serde_json::to_vec(&body).expect("plain data")
 }
@@ -152,13 +121,13 @@ fn part_piece(part: &PromptPart) -> ContentPart<'_> {
     }
 }
 
-fn to_call<'a>(call: &'a PromptCall<'a>) -> MadeCall<'a> {
-    let function = MadeFunction { name: &call.tool, arguments: call.arguments.to_string() };
-    MadeCall { id: call.id, r#type: "function", function }
+fn to_call(call: &PromptCall<'_>) -> Value {
+    let function = json!({ "name": call.tool, "arguments": call.arguments.to_string() });
+    json!({ "id": call.id, "type": "function", "function": function })
 }
 
-fn to_tool<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
-    let function =
-        OfferedFunction { name: tool.name, description: tool.summary, parameters: &tool.arguments };
-    OfferedTool { r#type: "function", function }
+fn to_tool(tool: &PromptTool<'_>) -> Value {
+    let PromptTool { name, summary, arguments } = tool;
+    let function = json!({ "name": name, "description": summary, "parameters": arguments });
+    json!({ "type": "function", "function": function })
 }

@@ -6,7 +6,7 @@ mod queues;
 mod recent;
 
 use super::*;
-use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing, NotShown};
+use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing};
 use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
 use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, PeopleNames};
 use crate::runs::Runs;
@@ -141,8 +141,8 @@ impl ApprovalDisplay for Nothing {
         false
     }
 
-    async fn show(&self, _: &str, _: &ApprovalRequest) -> Result<String, NotShown> {
-        Err(NotShown("paper has no buttons".to_owned()))
+    async fn show(&self, _: &str, _: &ApprovalRequest) -> Result<String, SendError> {
+        Err(SendError::Refused("paper has no buttons".to_owned()))
     }
 
     fn change(&self, _: &str, _: String) -> Changing {

@@ -4,8 +4,8 @@ use super::Explanation;
 use cofferdam_review::explain::Explained;
 use serde_json::{Value, json};
 
-pub(super) fn to_json(answer: &Explanation) -> Value {
-    let policy = answer.policy.as_ref();
+pub(super) fn to_json(answer: &Explanation<'_>) -> Value {
+    let policy = answer.policy;
     json!({
         "tool": answer.tool,
         "verdict": answer.verdict(),
@@ -21,8 +21,8 @@ pub(super) fn to_json(answer: &Explanation) -> Value {
     })
 }
 
-fn argument(answer: &Explanation, place: &Explained) -> Value {
-    let rule = answer.policy.as_ref().zip(place.line);
+fn argument(answer: &Explanation<'_>, place: &Explained) -> Value {
+    let rule = answer.policy.zip(place.line);
     let mounts = place.mounts.iter();
     json!({
         "name": place.at,

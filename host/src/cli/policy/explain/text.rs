@@ -8,9 +8,9 @@ use cofferdam_review::explain::Explained;
 use cofferdam_review::mend::Suggestion;
 use std::io::{self, Write};
 
-pub(super) fn write(answer: &Explanation, embedded: bool, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(answer: &Explanation<'_>, embedded: bool, out: &mut dyn Write) -> io::Result<()> {
     let verdict = answer.verdict();
-    match &answer.policy {
+    match answer.policy {
         Some(policy) => {
             let (tool, profile) = (&answer.tool, one_line(&policy.profile, 80));
             writeln!(out, "{verdict}: {tool} under profile {profile} ({})", policy.file)?;
@@ -54,13 +54,10 @@ pub(super) fn write(answer: &Explanation, embedded: bool, out: &mut dyn Write) -
     Ok(())
 }
 
-fn argument(answer: &Explanation, place: &Explained, out: &mut dyn Write) -> io::Result<()> {
+fn argument(answer: &Explanation<'_>, place: &Explained, out: &mut dyn Write) -> io::Result<()> {
     let class = place.class.map_or_else(|| "no text, so no rule is needed".to_owned(), |c| c.spell());
-    let rule = answer
-        .policy
-        .as_ref()
-        .zip(place.line)
-        .map_or_else(String::new, |(p, line)| format!("  {}:{line}", p.file));
+    let rule =
+        answer.policy.zip(place.line).map_or_else(String::new, |(p, line)| format!("  {}:{line}", p.file));
     writeln!(out, "  argument {} = {class}{rule}", one_line(&place.at, 200))?;
     for (guest, (access, at)) in &place.mounts {
         writeln!(out, "    in {guest}, {}  {at}", access.as_str())?;

@@ -22,6 +22,7 @@ pub mod people;
 mod placeholder;
 mod retry_pauses;
 pub mod runs;
+mod send_error;
 pub mod session_queue;
 pub mod setup;
 pub mod words;

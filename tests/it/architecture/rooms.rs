@@ -41,7 +41,7 @@ fn imports(code: &str, root: &str) -> BTreeSet<String> {
 /// What the rooms of the turn loop need: nothing that knows how a person is reached, or a model.
 const OF_TURNS: [&str; 3] = ["agent::turn", "agent::tools", "agent::open_requests"];
 /// What people see of a turn and how they stop it, each with a file or a folder of its own.
-const BESIDE_TURNS: [&str; 15] = [
+const BESIDE_TURNS: [&str; 16] = [
     "chat::activity",
     "chat::attempt",
     "chat::approvals",
@@ -56,6 +56,7 @@ const BESIDE_TURNS: [&str; 15] = [
     "chat::runs",
     "chat::setup",
     "chat::retry_pauses",
+    "chat::send_error",
     "chat::words",
 ];
 
@@ -74,9 +75,11 @@ fn allowed(room: &str) -> Vec<&'static str> {
             [&["agent::turn", "agent::open_requests", "agent::voice", "chat::outbound"], &BESIDE_TURNS[..]]
                 .concat()
         }
-        "chat::outbound" => vec!["agent::server", "chat::download"],
+        "chat::outbound" => vec!["agent::server", "chat::download", "chat::send_error"],
         "chat::approvals" => [&["agent::server"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         "chat::download" | "chat::retry_pauses" => vec!["agent::server"],
+        // A word that sending, approvals and placeholders have in common.
+        "chat::send_error" => Vec::new(),
         // Who is let in is told through the answering of their channel, and a channel is set up on
         // it.
         "chat::people" | "chat::setup" => {

@@ -2,7 +2,7 @@
 //! or the turn is stopped.
 
 use super::{ApprovalPlace, ApprovalService, words};
-use crate::outbound::SendError;
+use crate::send_error::SendError;
 use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;

@@ -1,7 +1,7 @@
 //! The approvals on a board that is a list.
 
 use super::*;
-use crate::outbound::SendError;
+use crate::send_error::SendError;
 use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Decision};

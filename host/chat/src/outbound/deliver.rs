@@ -5,8 +5,8 @@
 //! start. A platform that fails as a whole is waited for, however long; a part that fails while
 //! everything else gets through is given up in time.
 
-use super::FileBundle;
 use super::lost::{LossReason, notice, replacement_parts};
+use super::{FileBundle, SendError};
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
 use cofferdam_core::counts::COUNTS;
@@ -53,26 +53,6 @@ impl<'a> SendingPart<'a> {
     fn new(reply: &'a StoredReply, part: &'a ReplyPart) -> Self {
         Self { turn: &reply.turn, target: &reply.target, part, after: reply.last_sent.as_deref() }
     }
-}
-
-/// Why a part was not sent. The texts hold no secret.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SendError {
-    /// The platform will never accept this part.
-    #[error("{0}")]
-    Refused(String),
-    /// The platform will never accept anything for this target.
-    #[error("{0}")]
-    Gone(String),
-    /// The platform says when to try again.
-    #[error("the platform asks to wait {} s", .0.as_secs())]
-    Later(Duration),
-    /// The platform is not reached, or fails.
-    #[error("{0}")]
-    Unreachable(String),
-    /// It took longer than its length allows.
-    #[error("{0}")]
-    TooSlow(String),
 }
 
 /// How a delivery ended.

@@ -13,8 +13,8 @@ pub fn cofferdam() -> PathBuf {
     profile.expect("the gateway is not built; run: cargo build -p cofferdam").join("cofferdam")
 }
 
-/// A copy of it that can be started. Another process writes it: what a thread of another test starts
-/// meanwhile would have the file open, and one that is open to write is not run (`ETXTBSY`).
+/// A copy of it that can be started. Another process writes it: what a thread of another test
+/// starts meanwhile would have the file open, and one that is open to write is not run (`ETXTBSY`).
 ///
 /// # Panics
 /// Where it cannot be written.

@@ -14,8 +14,8 @@ pub enum StoreLocation {
 }
 
 impl StoreLocation {
-    /// The version of the tables that this program writes there. Older ones are brought to it by the
-    /// next program that writes.
+    /// The version of the tables that this program writes there. Older ones are brought to it by
+    /// the next program that writes.
     pub fn version_known(&self) -> i64 {
         match self {
             Self::Sqlite(_) => schema::VERSION,

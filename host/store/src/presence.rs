@@ -234,6 +234,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         assert_eq!(read_note(dir.path()), None);
         let presence = Presence::new(dir.path());
+        presence.note_account("telegram", "@early");
+        assert_eq!(read_note(dir.path()), None, "a node that stands by writes no note");
+        let presence = Presence::new(dir.path());
         presence.note_begin();
         let first = read_note(dir.path()).expect("written");
         assert_eq!((first.pid, first.bot, first.polled_at), (std::process::id(), None, None));

@@ -1,5 +1,5 @@
 //! Nodes that share a store in a real PostgreSQL and one state folder: one serves, the others stand
-//! by, and whoever takes over goes on where the one before stopped.
+//! by, and the one that takes over goes on where the one before stopped.
 
 use super::metrics::{get, told_in, watched};
 use super::world::{ANN, PATIENCE, World, save};
@@ -141,7 +141,7 @@ async fn nodes_outlive_their_server_and_one_of_them_serves_again() -> anyhow::Re
     let answer = world.answer(&question).await?.text;
     assert!(answer.contains("directory"), "{answer}");
     let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
-    // Whoever was quicker when the server was back serves; the other one stands by, or has ended.
+    // The one that was quicker when the server was back serves; the other stands by, or has ended.
     assert!(status.success() || log.contains("another one took its duty over"), "{status} {log}");
     world.says("polling as ")?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;

@@ -1,7 +1,9 @@
 //! What the build scripts of the gateway share: another cargo in a target folder of its own, and
 //! what is looked at to tell whether it is needed again.
 
+use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 use sha2::{Digest, Sha256};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -15,6 +17,16 @@ pub(crate) fn watch(path: &Path) {
             watch(&entry.path());
         }
     }
+}
+
+/// Writes bytes as an LZ4 frame, which `Packed` of the warden reads: embedded as they are, worker
+/// and guests would be more than half of the program.
+pub(crate) fn pack(bytes: &[u8], file: &Path) {
+    let info = FrameInfo::new().block_mode(BlockMode::Linked).block_size(BlockSize::Max256KB);
+    let mut packed = FrameEncoder::with_frame_info(info, Vec::new());
+    packed.write_all(bytes).expect("memory");
+    let packed = packed.finish().expect("memory");
+    fs::write(file, packed).unwrap_or_else(|e| panic!("cannot write {}: {e}", file.display()));
 }
 
 /// In lower-case hex.

@@ -6,7 +6,7 @@
 #[path = "../nested.rs"]
 mod nested;
 
-use nested::{cargo, profile_dir, sha256, target_dir, watch};
+use nested::{cargo, pack, profile_dir, sha256, target_dir, watch};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -44,13 +44,14 @@ fn build(worker: &Path, target_dir: &Path, profile: &str) -> PathBuf {
 }
 
 fn embed(worker: &Path, out: &Path) {
-    let copy = out.join("worker");
-    fs::copy(worker, &copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", worker.display()));
-    let sha256 = sha256(&fs::read(&copy).expect("it was written"));
-    let file = copy.display().to_string();
+    let program = fs::read(worker).unwrap_or_else(|e| panic!("cannot read {}: {e}", worker.display()));
+    let packed = out.join("worker.lz4");
+    pack(&program, &packed);
+    let (sha256, bytes, packed) = (sha256(&program), program.len(), packed.display().to_string());
     let code = format!(
-        "/// The program that workers run.\nstatic WORKER: &[u8] = include_bytes!({file:?});\n\
-         /// Its SHA-256, lower-case hex.\npub const WORKER_SHA256: &str = {sha256:?};\n"
+        "/// The program that workers run.\nstatic WORKER: Packed = Packed(include_bytes!({packed:?}));\n\
+         /// Its SHA-256, lower-case hex.\npub const WORKER_SHA256: &str = {sha256:?};\n\
+         /// Its size.\npub const WORKER_BYTES: usize = {bytes};\n"
     );
     fs::write(out.join("worker.rs"), code).expect("OUT_DIR can be written");
 }

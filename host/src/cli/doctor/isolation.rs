@@ -6,7 +6,7 @@ use crate::config::Config;
 use anyhow::Context;
 use cofferdam_confine::trial::{ExpectedResult, Trial, TrialFolder, TrialResult, table};
 use cofferdam_confine::{ConfinementMode, Report};
-use cofferdam_warden::sandbox::workers::{WORKER_SHA256, worker_bytes};
+use cofferdam_warden::sandbox::workers::{WORKER_BYTES, WORKER_SHA256};
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -47,7 +47,7 @@ const KINDS: [(ConfinementMode, &str); 3] = [
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow::Result<Isolation> {
     let require = config.isolation.require;
     let weight = if require { Severity::Problem } else { Severity::Notice };
-    let worker = WorkerProgram { sha256: WORKER_SHA256, bytes: worker_bytes() };
+    let worker = WorkerProgram { sha256: WORKER_SHA256, bytes: WORKER_BYTES };
     let mut found = Isolation { require, worker, reports: Vec::new(), attempts: Vec::new() };
     let mut finding = |weight, what: String, mend: &str| {
         findings.push(DoctorFinding { section: "isolation", weight, what, mend: mend.to_owned() });

@@ -4,7 +4,7 @@
 //! It looks into no code, and runs none.
 
 use super::process::Worker;
-use super::program::{let_go, seal_memory_file};
+use super::program::seal_memory_file;
 use super::start_error;
 use super::starter::{WorkerSpec, WorkerStarter};
 use crate::sandbox::binary::{Binary, ComponentBytes};
@@ -17,6 +17,7 @@ use cofferdam_ipc::{Broken, COMPILED_BYTES_MAX, Compiled, Socket, ToWorker, deco
 use rustix::fs::MemfdFlags;
 use serde_bytes::Bytes;
 use std::collections::VecDeque;
+use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -24,6 +25,8 @@ use std::time::Instant;
 #[cfg(test)]
 mod tests;
 
+/// What its memory files are called, for people who look at the process.
+const CODE_FILE: &str = "cofferdam-code";
 /// Bytes of machine code that are held in memory files: what one component may have fits. What was
 /// wanted longest ago goes, and is read or compiled again.
 pub const CODE_BYTES_MAX: usize = COMPILED_BYTES_MAX;
@@ -56,7 +59,9 @@ impl CodeStore {
         }
         let bytes = match binary.content() {
             ComponentBytes::Embedded(made) => {
-                return self.hold(binary, made.code).inspect(|_| let_go(made.code));
+                let sealed = made.code.seal(CODE_FILE, MemfdFlags::NOEXEC_SEAL);
+                let (file, size) = sealed.map_err(start_error)?;
+                return Ok(self.keep(binary, file, size as usize));
             }
             ComponentBytes::Bytes(bytes) => bytes,
         };
@@ -89,11 +94,14 @@ impl CodeStore {
     }
 
     fn hold(&self, binary: &Binary, code: &[u8]) -> Result<Arc<OwnedFd>, SandboxError> {
-        let file = Arc::new(
-            seal_memory_file("cofferdam-code", &[code], MemfdFlags::NOEXEC_SEAL).map_err(start_error)?,
-        );
-        lock(&self.held).keep(binary.sha256(), code.len(), file.clone());
-        Ok(file)
+        let file = seal_memory_file(CODE_FILE, MemfdFlags::NOEXEC_SEAL, |file| file.write_all(code));
+        Ok(self.keep(binary, file.map_err(start_error)?, code.len()))
+    }
+
+    fn keep(&self, binary: &Binary, file: OwnedFd, size: usize) -> Arc<OwnedFd> {
+        let file = Arc::new(file);
+        lock(&self.held).keep(binary.sha256(), size, file.clone());
+        file
     }
 
     /// Compiles a component in a process of its own and keeps the code, on disk if that is

@@ -1,20 +1,45 @@
-//! The program that workers run: embedded in this one when it was built, and started from a sealed
-//! memory file, so that nobody changes it on the way and nothing has to be installed beside the
-//! gateway.
+//! The program that workers run: embedded in this one when it was built, packed, and started from a
+//! sealed memory file, so that nobody changes it on the way and nothing has to be installed beside
+//! the gateway.
 
+use lz4_flex::frame::FrameDecoder;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
+use std::fmt;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 include!(concat!(env!("OUT_DIR"), "/worker.rs"));
 
-/// Its size, in bytes.
-pub fn worker_bytes() -> usize {
-    WORKER.len()
+/// Bytes that are embedded in this program, as an LZ4 frame (the specification is in the repository
+/// `lz4/lz4`, `doc/lz4_Frame_format.md`). Only ever read from the program's own image.
+#[derive(Clone, Copy)]
+pub struct Packed(pub &'static [u8]);
+
+impl fmt::Debug for Packed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Packed({} bytes)", self.0.len())
+    }
+}
+
+impl Packed {
+    /// Unpacks it into a memory file; its size besides. Piece by piece, so that it is never in this
+    /// process's own memory as a whole.
+    ///
+    /// # Errors
+    /// What the system says, or that it is no LZ4 frame.
+    pub(super) fn seal(self, name: &str, kind: MemfdFlags) -> io::Result<(OwnedFd, u64)> {
+        let mut size = 0;
+        let sealed = seal_memory_file(name, kind, |file| {
+            size = io::copy(&mut FrameDecoder::new(self.0), file)?;
+            Ok(())
+        })?;
+        let_go(self.0);
+        Ok((sealed, size))
+    }
 }
 
 /// Where the program can be started from, as long as this process runs.
@@ -27,18 +52,17 @@ pub(super) fn path() -> io::Result<PathBuf> {
         Some(program) => program,
         // Two at once make two, and one of them stays.
         None => {
-            let made = seal_memory_file("cofferdam-worker", &[WORKER], MemfdFlags::EXEC)?;
-            let_go(WORKER);
+            let (made, _) = WORKER.seal("cofferdam-worker", MemfdFlags::EXEC)?;
             PROGRAM.get_or_init(|| made)
         }
     };
     Ok(format!("/proc/self/fd/{}", program.as_raw_fd()).into())
 }
 
-/// Lets the pages of embedded bytes go, which were read once to be copied: the gateway needs them
+/// Lets the pages of embedded bytes go, which were read once to be unpacked: the gateway needs them
 /// no more, and they would count as its memory. Read again, they come from the program's file.
 #[allow(unsafe_code, reason = "the system cannot check what is advised; see SAFETY")]
-pub(super) fn let_go(embedded: &'static [u8]) {
+fn let_go(embedded: &'static [u8]) {
     let page = rustix::param::page_size();
     let (start, end) = (embedded.as_ptr() as usize, embedded.as_ptr() as usize + embedded.len());
     let (first, last) = (start.next_multiple_of(page), end / page * page);
@@ -52,21 +76,23 @@ pub(super) fn let_go(embedded: &'static [u8]) {
     }
 }
 
-/// A memory file with these bytes, which nobody can change any more.
+/// A memory file with what is written to it here, which nobody can change any more.
 ///
 /// # Errors
 /// What the system says.
-pub(super) fn seal_memory_file(name: &str, parts: &[&[u8]], kind: MemfdFlags) -> io::Result<OwnedFd> {
+pub(super) fn seal_memory_file(
+    name: &str,
+    kind: MemfdFlags,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let made = match memfd_create(name, flags | kind) {
         // Linux before 6.3 does not know whether one may be run: all may.
         Err(Errno::INVAL) => memfd_create(name, flags),
         made => made,
     };
-    let file = File::from(made?);
-    for part in parts {
-        (&file).write_all(part)?;
-    }
+    let mut file = File::from(made?);
+    write(&mut file)?;
     fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
     Ok(file.into())
 }
@@ -74,11 +100,12 @@ pub(super) fn seal_memory_file(name: &str, parts: &[&[u8]], kind: MemfdFlags) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     #[test]
     fn what_is_sealed_is_as_it_was_and_stays_so() {
-        let sealed =
-            File::from(seal_memory_file("test", &[b"by", b"tes"], MemfdFlags::NOEXEC_SEAL).expect("made"));
+        let made = seal_memory_file("test", MemfdFlags::NOEXEC_SEAL, |file| file.write_all(b"bytes"));
+        let sealed = File::from(made.expect("made"));
         assert_eq!(
             std::io::read_to_string(File::open(path_of(&sealed)).expect("open")).expect("read"),
             "bytes"
@@ -96,12 +123,21 @@ mod tests {
 
     #[test]
     fn the_program_is_the_one_that_was_built() {
-        assert_eq!(
-            cofferdam_core::audit::sha256_hex(&std::fs::read(path().expect("made")).expect("read")),
-            WORKER_SHA256
-        );
+        let is_built = |program: Vec<u8>| {
+            assert_eq!(cofferdam_core::audit::sha256_hex(&program), WORKER_SHA256);
+            assert_eq!(program.len(), WORKER_BYTES);
+        };
+        is_built(std::fs::read(path().expect("made")).expect("read"));
         // Its pages were let go, and come back as they were.
-        let_go(WORKER);
-        assert_eq!(cofferdam_core::audit::sha256_hex(WORKER), WORKER_SHA256);
+        let (again, size) = WORKER.seal("test", MemfdFlags::NOEXEC_SEAL).expect("made");
+        assert_eq!(size, WORKER_BYTES as u64);
+        is_built(std::fs::read(path_of(&File::from(again))).expect("read"));
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        for bytes in [b"no frame at all".as_slice(), &WORKER.0[..WORKER.0.len() / 2]] {
+            Packed(bytes).seal("test", MemfdFlags::NOEXEC_SEAL).expect_err("it cannot be unpacked");
+        }
     }
 }

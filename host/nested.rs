@@ -1,7 +1,8 @@
 //! What the build scripts of the gateway share: another cargo in a target folder of its own, and
 //! what is looked at to tell whether it is needed again.
 
-use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
+use lz4::liblz4::ContentChecksum;
+use lz4::{BlockMode, BlockSize, EncoderBuilder};
 use sha2::{Digest, Sha256};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,13 +20,19 @@ pub(crate) fn watch(path: &Path) {
     }
 }
 
+/// The level that takes the longest.
+const BEST: u32 = 12;
+
 /// Writes bytes as an LZ4 frame, which `Packed` of the warden reads: embedded as they are, worker
 /// and guests would be more than half of the program.
 pub(crate) fn pack(bytes: &[u8], file: &Path) {
-    let info = FrameInfo::new().block_mode(BlockMode::Linked).block_size(BlockSize::Max256KB);
-    let mut packed = FrameEncoder::with_frame_info(info, Vec::new());
+    let mut packing = EncoderBuilder::new();
+    packing.level(BEST).checksum(ContentChecksum::NoChecksum);
+    packing.block_size(BlockSize::Max256KB).block_mode(BlockMode::Linked);
+    let mut packed = packing.build(Vec::new()).expect("memory");
     packed.write_all(bytes).expect("memory");
-    let packed = packed.finish().expect("memory");
+    let (packed, ended) = packed.finish();
+    ended.expect("memory");
     fs::write(file, packed).unwrap_or_else(|e| panic!("cannot write {}: {e}", file.display()));
 }
 

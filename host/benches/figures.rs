@@ -47,10 +47,11 @@ fn run() -> Result<()> {
     // `cargo test --benches` runs this too: then one round of each proves that it still works.
     let quick = std::env::args().any(|a| a == "--test" || a == "quick") || cfg!(debug_assertions);
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
-    // Words after `--` choose: reads, many, growth, saves, tools, start, turns, workflows. None:
+    // Words after `--` choose: reads, many, growth, saves, tools, start, turns, nodes, workflows. None:
     // all. With `quick` few rounds of each.
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    const PARTS: [&str; 8] = ["reads", "many", "growth", "saves", "tools", "start", "turns", "workflows"];
+    const PARTS: [&str; 9] =
+        ["reads", "many", "growth", "saves", "tools", "start", "turns", "nodes", "workflows"];
     let asked: Vec<_> = words.iter().filter(|word| PARTS.contains(&word.as_str())).collect();
     let wanted = |name: &str| asked.is_empty() || asked.iter().any(|word| *word == name);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -109,6 +110,11 @@ fn run() -> Result<()> {
             rows.push(("telegram: idle memory of `serve`".into(), "≤ 18 MB", format!("{idle:.1} MB")));
             print_rows(rows);
         }
+    }
+    if wanted("nodes") {
+        println!("\n-- nodes");
+        let (turns, at_once) = if quick { (5, 20) } else { (200, 500) };
+        print_rows(runtime.block_on(turns::measure_nodes(turns, at_once))?);
     }
     if wanted("workflows") {
         println!("\n-- workflows");

@@ -10,7 +10,7 @@ use cofferdam_policy::{PolicyProblem, PolicySet};
 use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::audit::{AuditError, AuditLog};
-use cofferdam_warden::calls::{Parts, SettleError, Warden, settle};
+use cofferdam_warden::calls::{Parts, SettleError, Warden};
 use cofferdam_warden::publish::{OpenError, Workspaces};
 use cofferdam_warden::sandbox::{self, Binary, Sandbox, SandboxError};
 use std::io;
@@ -37,7 +37,7 @@ mod web;
 use components::sources;
 pub use components::{component_bytes, open_fetched, open_fetched_for_writing};
 pub use isolation::{ReadScope, confine, own_folder};
-pub use lock::{LOCK_WAIT_MAX, ServeLock};
+pub use lock::{LOCK_WAIT_MAX, ServeLock, note_file};
 pub use node::cluster_node;
 pub use ready::{PreparePurpose, look, review, try_tools};
 pub use reload::ReloadError;
@@ -69,6 +69,9 @@ pub enum Role {
     /// A command that may run beside it: settles what it can without waiting long.
     Beside,
 }
+
+/// Publishing that is under way elsewhere is waited for so long.
+pub const SETTLE_WAIT: Duration = Duration::from_secs(30);
 
 /// Why the gateway does not start.
 #[derive(Debug, thiserror::Error)]
@@ -151,15 +154,6 @@ impl Gateway {
         let workspaces = Arc::new(Workspaces::open(&config.workspace)?);
         let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
         let outgoing = outgoing(config, role)?;
-        let wait = match role {
-            Role::Serve => Duration::from_secs(30),
-            Role::Beside => Duration::from_millis(500),
-        };
-        match settle(&audit, &workspaces, &outgoing, wait) {
-            // The next start settles what the process that publishes now may leave.
-            Err(SettleError::Audit(AuditError::Busy { .. })) if role == Role::Beside => {}
-            settled => settled?,
-        }
         let (sandbox, threads) = sandbox(config, role, cache)?;
         let registry = load(&sandbox);
         let blobs_dir = config.state_dir.join("blobs");
@@ -169,6 +163,14 @@ impl Gateway {
         let (kept, folders) = (sandbox.clone(), workspaces.clone());
         let parts = Parts { sandbox, workspaces, audit, outgoing, web: web::web(config) };
         let warden = Warden::new(parts, config.turns.written_bytes);
+        let is_alone = role == Role::Serve && !config.store.is_shared();
+        let wait = if is_alone { SETTLE_WAIT } else { Duration::from_millis(500) };
+        match warden.settle(wait) {
+            // The next start settles what the process that publishes now may leave, and a node what
+            // another one has left, before it goes on with that.
+            Err(SettleError::Audit(AuditError::Busy { .. })) if !is_alone => {}
+            settled => settled?,
+        }
         let (threads, requests) = (Arc::new(threads), Arc::new(Requests::new(config.turns.reach)));
         let toolbox = Arc::new(Toolbox::new(registry, warden.clone(), requests, threads.clone()));
         toolbox.try_worker(first)?;
@@ -201,6 +203,7 @@ impl Gateway {
 fn outgoing(config: &Config, role: Role) -> Result<Outgoing, GatewayError> {
     let dir = config.state_dir.join("outgoing");
     let opened = match role {
+        Role::Serve if config.store.is_shared() => Outgoing::open_with_nodes(&dir, config.replies),
         Role::Serve => Outgoing::open(&dir, config.replies),
         Role::Beside => Outgoing::open_beside(&dir, config.replies),
     };

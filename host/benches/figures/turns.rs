@@ -9,6 +9,7 @@ use support::discord::GatewayConnection;
 use support::home::Home;
 use support::llm::{Dialect, LlmServer, Turn};
 use support::platform::{Discord, Message, Platform, Sent, Telegram};
+use support::postgres::{PostgresServer, new_schema, shared};
 use support::serving::Serving;
 
 /// People, each alone with the bot, so that no limit of one chat is met.
@@ -22,6 +23,8 @@ struct Stand<P> {
     platform: P,
     llm: Option<LlmServer>,
     serving: Serving,
+    /// Nodes beside it.
+    beside: Vec<Serving>,
     /// What it lives in, which is gone with it.
     home: Home,
 }
@@ -36,6 +39,44 @@ pub(crate) async fn measure(turns: usize, at_once: usize) -> Result<Vec<Row>> {
     watch::part("connections of Discord");
     rows.extend(connections(turns.min(50)).await?);
     Ok(rows)
+}
+
+/// The same turns with the store in SQLite, and in PostgreSQL with one, two and three gateways.
+pub(crate) async fn measure_nodes(turns: usize, at_once: usize) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let Some(server) = shared("figures nodes") else { return Ok(rows) };
+    let stores =
+        ["SQLite", "PostgreSQL, one gateway", "PostgreSQL, two gateways", "PostgreSQL, three gateways"];
+    for (nodes, name) in stores.into_iter().enumerate() {
+        watch::part(name);
+        let schema = new_schema();
+        let stand =
+            Stand::<Telegram>::start_nodes(Model::Null, (nodes > 0).then_some((server, &*schema, nodes)));
+        let stand = stand.await?;
+        let before = (nodes > 0).then(|| written(server));
+        let (_, replies) = stand.one_by_one(turns).await?;
+        rows.push((format!("{name}: update to reply"), "p50 ≤ 3 ms more than SQLite", told(replies)));
+        rows.push((format!("{name}: so many people at the same moment"), "", stand.at_once(at_once).await?));
+        if let Some((bytes, commits)) = before {
+            let (bytes_now, commits_now) = written(server);
+            let each = |what: f64| what / (turns + turns / 10 + at_once) as f64;
+            let (bytes, commits) = (each(bytes_now - bytes), each(commits_now - commits));
+            let connections =
+                server.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'cofferdam'");
+            let said = format!(
+                "{bytes:.0} bytes of WAL and {commits:.1} transactions a turn, {connections} connections"
+            );
+            rows.push((format!("{name}: in the server"), "", said));
+        }
+    }
+    Ok(rows)
+}
+
+/// Bytes of WAL and transactions so far.
+fn written(server: &PostgresServer) -> (f64, f64) {
+    let figure = |query: &str| server.sql(query).parse().expect("a number");
+    let wal = figure("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')");
+    (wal, figure("SELECT sum(xact_commit) FROM pg_stat_database"))
 }
 
 async fn measure_on<P: Platform>(turns: usize, at_once: usize) -> Result<Vec<Row>> {
@@ -71,11 +112,11 @@ async fn connections(rounds: usize) -> Result<Vec<Row>> {
         resumed.push(since.elapsed());
     }
     for _ in 0..rounds.min(10) {
-        let Stand { platform, llm, serving, home } = stand;
+        let Stand { platform, llm, serving, beside, home } = stand;
         serving.kill();
         let known = platform.0.connections().len();
         let since = Instant::now();
-        stand = Stand { serving: launch(&home, &platform)?, platform, llm, home };
+        stand = Stand { serving: launch(&home, &platform, "a")?, platform, llm, beside, home };
         stand.heard_again(known).await?;
         started.push(since.elapsed());
     }
@@ -88,9 +129,12 @@ async fn connections(rounds: usize) -> Result<Vec<Row>> {
     ])
 }
 
-fn launch<P: Platform>(home: &Home, platform: &P) -> Result<Serving> {
+fn launch<P: Platform>(home: &Home, platform: &P, node: &str) -> Result<Serving> {
     let mut command = home.command(&["serve"]);
     command.env(P::TOKEN, platform.token());
+    if node != "a" {
+        command.env("COFFERDAM_CLUSTER_NODE", node);
+    }
     Serving::spawn(command, "1:unused")
 }
 
@@ -134,6 +178,11 @@ impl Stand<Discord> {
 
 impl<P: Platform> Stand<P> {
     async fn start(model: Model) -> Result<Self> {
+        Self::start_nodes(model, None).await
+    }
+
+    /// With so many nodes that share a schema.
+    async fn start_nodes(model: Model, nodes: Option<(&PostgresServer, &str, usize)>) -> Result<Self> {
         let platform = P::start().await?;
         let people: Vec<i64> = (0..PEOPLE).map(P::person).collect();
         let mut home = Home::new().config(&platform.section(&people));
@@ -144,8 +193,15 @@ impl<P: Platform> Stand<P> {
             home = home.model(&server, Dialect::Chat, "");
             llm = Some(server);
         }
-        let serving = launch(&home, &platform)?.says(P::READY)?;
-        Ok(Self { platform, llm, serving, home })
+        if let Some((server, schema, _)) = nodes {
+            home = home.postgres(server, schema);
+        }
+        let serving = launch(&home, &platform, "a")?.says(P::READY)?;
+        let beside = nodes
+            .map_or(1..1, |(.., nodes)| 1..nodes)
+            .map(|node| launch(&home, &platform, &format!("n{node}"))?.says("another node hears "));
+        let beside = beside.collect::<Result<_>>()?;
+        Ok(Self { platform, llm, serving, beside, home })
     }
 
     /// Sends the message of a person; whether one of these messages answers it.

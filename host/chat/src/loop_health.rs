@@ -22,6 +22,8 @@ struct LoopBeats {
     answered: Option<Instant>,
     /// By when the loop takes its next step; none while there is no loop.
     due: Option<Instant>,
+    /// Whether another node hears the platform.
+    is_elsewhere: bool,
 }
 
 tokio::task_local! {
@@ -43,7 +45,8 @@ impl Default for LoopHealth {
 impl LoopHealth {
     /// Of a channel that has not begun.
     pub const fn new() -> Self {
-        Self { beats: Mutex::new(LoopBeats { answered: None, due: None }), polled: Notify::const_new() }
+        let beats = LoopBeats { answered: None, due: None, is_elsewhere: false };
+        Self { beats: Mutex::new(beats), polled: Notify::const_new() }
     }
 
     /// Runs the channel's loop.
@@ -56,7 +59,18 @@ impl LoopHealth {
     /// The platform has said who the bot is, which is all that can be said before it brings
     /// something.
     pub fn note_known(&self) {
-        self.change(|beats| beats.answered = Some(Instant::now()));
+        self.change(|beats| (beats.answered, beats.is_elsewhere) = (Some(Instant::now()), false));
+    }
+
+    /// Another node hears the platform, so this one does all that it is there for.
+    pub fn note_elsewhere(&self) {
+        self.change(|beats| beats.is_elsewhere = true);
+        self.polled.notify_one();
+    }
+
+    /// Whether another node hears the platform.
+    pub fn is_elsewhere(&self) -> bool {
+        self.read(|beats| beats.is_elsewhere)
     }
 
     /// The platform has answered, and brought so many updates.
@@ -71,7 +85,7 @@ impl LoopHealth {
         self.read(|beats| beats.answered).map(|at| at.elapsed())
     }
 
-    /// Waits until the platform has answered; for one who waits.
+    /// Waits until the platform has answered, here or another node; for one who waits.
     pub async fn await_poll(&self) {
         self.polled.notified().await;
     }

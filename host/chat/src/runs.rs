@@ -11,7 +11,7 @@ use cofferdam_agent::tools::Approver;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::lock::lock;
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, NewPart, QueuedUpdate, ReplyPlace, StoredReply, WaitReply};
+use cofferdam_store::{AnswerTo, NewPart, ReplyPlace, StoredReply, WaitReply};
 use cofferdam_warden::attachments::{Attachments, SentFile};
 use cofferdam_warden::messaging::Messaging;
 use serde_json::json;
@@ -40,7 +40,7 @@ pub trait Messenger: Send + Sync {
     async fn fetch(&self, files: &str) -> Attachments;
 
     /// A message is in the inbox that no platform has brought: has it worked on.
-    async fn arrive(&self, session: SessionId, update_id: i64);
+    async fn arrive(&self);
 
     /// The messages that a response becomes.
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart>;
@@ -249,9 +249,12 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
         fetch_files(&channel, files, &channel.base().limits, &()).await
     }
 
-    async fn arrive(&self, session: SessionId, update_id: i64) {
-        let message = Arrival::Message(session, QueuedUpdate { update_id, album: None });
-        if hand_on(self.current().base(), &self.arrivals, message).await.is_none() {
+    async fn arrive(&self) {
+        let channel = self.current();
+        if let Err(error) = channel.base().store.wake_nodes().await {
+            tracing::debug!(%error, "the node whose session it is looks in a second");
+        }
+        if hand_on(channel.base(), &self.arrivals, Arrival::Inbox).await.is_none() {
             tracing::debug!("a request goes on at the next start");
         }
     }

@@ -46,7 +46,7 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
         None => ruleset(handled, AccessNet::BindTcp.into())?,
     };
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
-    // No device or FIFO is made, no socket but where one is granted, and nothing there is a program.
+    // No device or FIFO is made, no socket, and nothing there is a program.
     let write = AccessFs::from_all(ABI::V3)
         & !(AccessFs::Execute
             | AccessFs::MakeChar
@@ -55,7 +55,6 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
             | AccessFs::MakeSock);
     let grants = [
         (&paths.read_write, write, Presence::Yes),
-        (&paths.sockets, AccessFs::MakeSock.into(), Presence::Yes),
         (&paths.read_only, read, Presence::No),
         (&paths.execute, AccessFs::Execute | AccessFs::ReadFile, Presence::No),
     ];

@@ -70,8 +70,6 @@ pub enum WorkerKind {
 pub struct GatewayPaths {
     /// Folders with all that is beneath them, which must exist.
     pub read_write: Vec<PathBuf>,
-    /// Where sockets may be made besides.
-    pub sockets: Vec<PathBuf>,
     /// Folders with all that is beneath them, or files.
     pub read_only: Vec<PathBuf>,
     /// Programs that it starts, with their loader.

@@ -122,8 +122,8 @@ pub async fn serve(
     let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups.summarize("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.display_name());
     let (menu, grace) = ((*bot.menu).clone(), bot.timing.grace);
-    run(bot, menu, renewals, grace, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
-        PULSE.run_loop(listen(bots, gateway, arrivals, || announce(&line))).await
+    run(bot, menu, renewals, grace, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
+        listen(bots, gateway, arrivals, || announce(&line)).await
     })
     .await
 }

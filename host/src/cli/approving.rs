@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_chat::approvals::{ApprovalDisplay, ApprovalService, Changing, Rules, Verb};
 use cofferdam_chat::outbound::SendError;
-use cofferdam_chat::session_queue::{Stop, TurnSlot};
+use cofferdam_chat::session_queue::{Stop, TurnPlaces, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::lock::lock;
 use cofferdam_policy::GuestPath;
@@ -24,7 +24,6 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use tokio::io::AsyncBufRead;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
@@ -107,7 +106,7 @@ impl TerminalQuestions {
     /// Asks here.
     pub(super) fn approver(&self) -> Arc<dyn Approver> {
         let board = Terminal { ask: self.ask.clone(), open: Mutex::default() };
-        let slot = TurnSlot::new(&Arc::new(Semaphore::new(1)));
+        let slot = TurnSlot::new(&TurnPlaces::new(1));
         self.approvals.new_approver(board, this_user(CHANNEL).sender, slot)
     }
 

@@ -48,7 +48,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         say: None,
         files: files.iter().map(|(file, _)| file.clone()).collect(),
     };
-    let answer = match attaching::connect(&config.state_dir) {
+    let answer = match attaching::connect(config) {
         Ok(stream) => ask(stream, &asked, &[], &mut files)?,
         Err(error) => {
             let message =

@@ -34,8 +34,11 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         ));
         return Ok(Exit::ProblemFound);
     }
-    let reloads =
-        || store::read_note(&config.state_dir).filter(|noted| noted.pid == pid).map(|noted| noted.reloads);
+    let reloads = || {
+        store::read_note(&gateway::note_file(config))
+            .filter(|noted| noted.pid == pid)
+            .map(|noted| noted.reloads)
+    };
     let before = reloads().map_or(0, |reloads| reloads.begun);
     pidfd_send_signal(&process, Signal::USR1)
         .with_context(|| format!("cannot signal process {pid}; run this as its account"))?;

@@ -64,7 +64,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let answer = match say.check(files.len()) {
         Err(error) if error.code == ErrorCode::InvalidArguments => anyhow::bail!("{}", error.message),
         Err(error) => AttachAnswer::Refused { error },
-        Ok(()) => match attaching::connect(&config.state_dir) {
+        Ok(()) => match attaching::connect(config) {
             Ok(stream) => {
                 stream.set_read_timeout(Some(arguments.timeout.0 + ANSWER_MAX))?;
                 let heads = files.iter().map(|(file, _)| file.clone()).collect();

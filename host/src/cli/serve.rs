@@ -3,7 +3,6 @@
 
 pub(super) mod alone;
 mod channels;
-mod cluster;
 pub(super) mod prepare;
 mod reload;
 mod signals;
@@ -23,11 +22,13 @@ use channels::{Channels, Renewals};
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::turn::{History, HistorySize, Runner};
 use cofferdam_agent::voice::{SpeechConfig, Voice};
+use cofferdam_chat::handler::SettleAudit;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
 use cofferdam_core::capability::Interface;
 use cofferdam_store::people::People;
 use cofferdam_store::{Presence, Store, StoreError};
+use cofferdam_warden::calls::Warden;
 use prepare::OpenedOutside;
 pub(super) use reload::Load;
 use reload::Reloading;
@@ -51,19 +52,15 @@ pub(super) struct Arguments {
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     let outside = prepare::open_outside(config, PreparePurpose::Serve)?;
-    let OpenedOutside { telegram, discord, answering, voice, lock, monitor, catalog } = outside;
+    let OpenedOutside { telegram, discord, answering, voice, lock: _lock, monitor, catalog } = outside;
     let channels = Channels {
         telegram: telegram.map(|(config, token)| (config.clone(), token)),
         discord: discord.map(|(config, token)| (config.clone(), token)),
     };
     let watched = gateway::channels(config);
-    let listen = || {
-        attaching::listen(config).inspect_err(|error| {
-            tracing::warn!(%error, "`cofferdam attach` will not reach this gateway");
-        })
-    };
-    // A node that may stand by listens once it serves.
-    let attaching = lock.is_some().then(listen);
+    let attaching = attaching::listen(config).inspect_err(|error| {
+        tracing::warn!(%error, "`cofferdam attach` will not reach this gateway");
+    });
     // Confined, it reaches nobody new.
     let mut watchers = Watchers::open(config, monitor);
     for missing in gateway::confine(config, ReadScope::Renewable)? {
@@ -78,22 +75,13 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     };
     let mut beside = JoinSet::new();
     watchers.begin(&mut beside, runtime.handle(), watched.clone())?;
-    let node = match lock {
-        Some(_) => None,
-        None => match cluster::serve_or_stand_by(config, &runtime, &watchers.watching)? {
-            None => return Ok(Exit::Done),
-            node => node,
-        },
-    };
-    let attaching = attaching.unwrap_or_else(listen);
     let gateway = Gateway::open(config, Role::Serve)?;
     for (name, tool) in gateway.toolbox.registry().iter() {
         if let Err(why) = tool {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
-    let opened = node.as_ref().map(|node| node.store.clone());
-    let store = prepare::open_inside(&gateway, config, &catalog, opened)?;
+    let store = prepare::open_inside(&gateway, config, &catalog)?;
     let provider = answering.provider.clone();
     let served_store = store.clone();
     let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
@@ -120,10 +108,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     watchers.watching.set_running(gateway.watch(store.clone(), watched));
     let manager = watchers.manager.clone();
     let served = runtime.block_on(async {
-        let stop = match node.as_ref().and_then(|node| node.stop.clone()) {
-            Some(stop) => stop,
-            None => cancelled_by_signals()?,
-        };
+        let stop = cancelled_by_signals()?;
         if hangup == Hangup::Ends {
             cancel_on_signal(SignalKind::hangup(), &stop)?;
         }
@@ -191,6 +176,7 @@ fn mute_services(
         runner,
         blobs: gateway.blobs.clone(),
         outgoing: gateway.warden.outgoing().clone(),
+        settle: settle(gateway.warden.clone()),
         attachments: config.attachments.clone(),
         approvals: config.approvals,
         runs: Runs::default(),
@@ -198,7 +184,12 @@ fn mute_services(
     }
 }
 
-/// Lets another `serve` have the store at once.
+/// Settles what nodes that are gone have left open in the audit that all of them share.
+fn settle(warden: Warden) -> SettleAudit {
+    Arc::new(move || warden.settle(gateway::SETTLE_WAIT).map_err(|error| error.to_string()))
+}
+
+/// Has other nodes take over at once.
 fn end_serving(store: &Store) -> anyhow::Result<()> {
     match store.leave() {
         Err(error @ StoreError::TakenOver) => return Err(error.into()),

@@ -180,7 +180,7 @@ impl StatusReport {
 
 fn status(config: &Config) -> anyhow::Result<StatusReport> {
     let pid = gateway::find_serving_process(config);
-    let noted = store::read_note(&config.state_dir);
+    let noted = store::read_note(&gateway::note_file(config));
     // An earlier process's note says nothing of when this one began.
     let own = noted.as_ref().filter(|noted| Some(noted.pid) == pid);
     let mut health = health(config, noted.as_ref(), pid);
@@ -192,7 +192,7 @@ fn status(config: &Config) -> anyhow::Result<StatusReport> {
         read => read?,
     };
     // Perhaps on another machine.
-    let running = pid.is_some() || nodes.iter().any(NodeRow::serves);
+    let running = pid.is_some() || !nodes.is_empty();
     // What an earlier process was at is nobody's to add to.
     requests.retain(|_| running);
     let turns = &config.turns;

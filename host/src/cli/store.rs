@@ -76,10 +76,10 @@ fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
     if DatabaseView::open(&from)?.is_none() {
         bail!("{} holds no store; there is nothing to copy", place(&from));
     }
-    // Nothing serves with this state meanwhile, nor elsewhere with the schema.
-    let _lock = ServeLock::take(config)?;
+    // Nothing serves with this state meanwhile, nor anywhere with the schema.
+    let _lock = ServeLock::take_of_sqlite(config)?;
     let node = cluster_node(config)?;
-    let (full, empty) = (Store::open_to_serve(&from, &node)?, Store::open_to_serve(&to, &node)?);
+    let (full, empty) = (Store::open_alone(&from, &node)?, Store::open_alone(&to, &node)?);
     let copied = full.copy_into(&empty, &|table, rows| tell(&format!("{table}: {rows} rows")));
     let ended = full.leave().and(empty.leave());
     let rows = copied?;

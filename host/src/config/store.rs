@@ -43,8 +43,24 @@ pub struct Config {
     pub url_file: Option<PathBuf>,
     /// What this gateway is called among those that share the store.
     pub node: String,
-    /// How long it may be silent until another one takes over.
+    /// How long it may be silent until others take its work over.
     pub lease: Duration,
+}
+
+impl Config {
+    /// Whether several `serve` may share the state.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.location, StoreLocation::Postgres(_))
+    }
+
+    /// What a file of the state folder is called that each `serve` has for itself: nodes share the
+    /// folder.
+    pub fn own_name(&self, stem: &str, extension: &str) -> String {
+        match self.location {
+            StoreLocation::Sqlite(_) => format!("{stem}.{extension}"),
+            StoreLocation::Postgres(_) => format!("{stem}-{}.{extension}", self.node),
+        }
+    }
 }
 
 /// The engines that there are.

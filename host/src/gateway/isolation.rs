@@ -108,10 +108,6 @@ pub(super) fn reaches_network(policies: &PolicySet) -> bool {
 fn places(config: &Config, readable: ReadScope<'_>) -> Result<GatewayPaths, ConfineError> {
     let mut places = confine::own_program()?;
     places.read_write.extend([config.workspace.root.clone(), config.state_dir.clone()]);
-    if matches!(config.store.location, StoreLocation::Postgres(_)) {
-        // A node listens for `attach` once it serves, perhaps long after it was confined.
-        places.sockets.push(config.state_dir.clone());
-    }
     places.read_only.extend(SYSTEM.iter().map(PathBuf::from));
     // Often a link to where another service keeps it.
     places.read_only.extend(Path::new("/etc/resolv.conf").canonicalize().ok());

@@ -1,4 +1,4 @@
-//! The lock that makes a state directory one `serve`'s.
+//! The lock that makes a state directory one `serve`'s, or one name of several that share it.
 
 use super::{GatewayError, PreparePurpose};
 use crate::config::Config;
@@ -6,16 +6,24 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A process that was killed while it started a worker leaves the lock with that one until it runs
 /// its own program.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The file that the one `serve` of a state directory holds locked.
+/// What a `serve` that has the state for itself holds locked.
+const ALONE: &str = "serve.lock";
+
+/// The file that a `serve` holds locked.
 pub(super) fn lock_file(config: &Config) -> PathBuf {
-    config.state_dir.join("serve.lock")
+    config.state_dir.join(config.store.own_name("serve", "lock"))
+}
+
+/// The file of what `serve` notes of itself.
+pub fn note_file(config: &Config) -> PathBuf {
+    config.state_dir.join(config.store.own_name("serving", "json"))
 }
 
 /// Held until dropped.
@@ -28,8 +36,20 @@ impl ServeLock {
     /// # Errors
     /// [`GatewayError::Locked`] when another process holds it.
     pub fn take(config: &Config) -> Result<Self, GatewayError> {
-        let file = open(config, PreparePurpose::Serve)?
-            .ok_or_else(|| failed(config, io::ErrorKind::NotFound.into()))?;
+        Self::take_file(config, lock_file(config))
+    }
+
+    /// The same lock as a `serve` with SQLite takes, whatever engine is configured.
+    ///
+    /// # Errors
+    /// [`ServeLock::take`].
+    pub fn take_of_sqlite(config: &Config) -> Result<Self, GatewayError> {
+        Self::take_file(config, config.state_dir.join(ALONE))
+    }
+
+    fn take_file(config: &Config, path: PathBuf) -> Result<Self, GatewayError> {
+        let file = open(config, &path, PreparePurpose::Serve)?
+            .ok_or_else(|| failed(&path, io::ErrorKind::NotFound.into()))?;
         let until = Instant::now() + LOCK_WAIT_MAX;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -40,7 +60,7 @@ impl ServeLock {
                 Err(Errno::WOULDBLOCK) => {
                     return Err(GatewayError::Locked(config.state_dir.display().to_string()));
                 }
-                Err(errno) => return Err(failed(config, errno.into())),
+                Err(errno) => return Err(failed(&path, errno.into())),
             }
         }
     }
@@ -50,22 +70,21 @@ impl ServeLock {
     /// # Errors
     /// [`GatewayError::State`].
     pub fn check_free(config: &Config) -> Result<(), GatewayError> {
-        open(config, PreparePurpose::Look).map(drop)
+        open(config, &lock_file(config), PreparePurpose::Look).map(drop)
     }
 }
 
 /// The file, made when missing; none where it is missing and nothing is to be made.
-fn open(config: &Config, purpose: PreparePurpose) -> Result<Option<File>, GatewayError> {
+fn open(config: &Config, path: &Path, purpose: PreparePurpose) -> Result<Option<File>, GatewayError> {
     purpose.private_folder(&config.state_dir)?;
-    let path = lock_file(config);
-    match File::options().create(purpose == PreparePurpose::Serve).truncate(false).write(true).open(&path) {
+    match File::options().create(purpose == PreparePurpose::Serve).truncate(false).write(true).open(path) {
         Err(error) if purpose == PreparePurpose::Look && error.kind() == io::ErrorKind::NotFound => Ok(None),
-        opened => opened.map(Some).map_err(|cause| failed(config, cause)),
+        opened => opened.map(Some).map_err(|cause| failed(path, cause)),
     }
 }
 
-fn failed(config: &Config, cause: io::Error) -> GatewayError {
-    GatewayError::State { what: lock_file(config).display().to_string(), cause }
+fn failed(path: &Path, cause: io::Error) -> GatewayError {
+    GatewayError::State { what: path.display().to_string(), cause }
 }
 
 #[cfg(test)]

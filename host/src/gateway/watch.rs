@@ -19,7 +19,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
 /// Polls last 30 s, and pauses between attempts 10 s; so long without an answer is an outage.
 const POLL_AGE_MAX: Duration = Duration::from_secs(90);
@@ -30,8 +29,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub struct Watching {
     watch: OnceLock<Watch>,
-    /// Whether another node serves.
-    standby: watch::Sender<bool>,
 }
 
 /// A running gateway, watched.
@@ -90,6 +87,7 @@ impl Watch {
         let channels = self
             .channels
             .iter()
+            .filter(|channel| !channel.pulse.is_elsewhere())
             .filter_map(|channel| polling(&self.name_problem(channel), channel.pulse.last_poll()));
         channels.chain([workers, audit, store, model].into_iter().flatten()).collect()
     }
@@ -99,22 +97,6 @@ impl Watching {
     /// The gateway is there.
     pub fn set_running(&self, watch: Watch) {
         let _ = self.watch.set(watch);
-    }
-
-    /// Another node serves, so this one does all that it is there for.
-    pub fn begin_standby(&self) {
-        self.standby.send_replace(true);
-    }
-
-    /// This node is going to serve.
-    pub fn end_standby(&self) {
-        self.standby.send_replace(false);
-    }
-
-    /// Waits until it stands by.
-    pub async fn await_standby(&self) {
-        // It cannot be closed while this is here.
-        let _ = self.standby.subscribe().wait_for(|stands_by| *stands_by).await;
     }
 }
 
@@ -126,7 +108,6 @@ impl Watched for Watching {
     fn problems(&self) -> Vec<String> {
         match self.watch.get() {
             Some(watch) => watch.problems(),
-            None if *self.standby.borrow() => Vec::new(),
             None => vec![describe_start()],
         }
     }

@@ -73,7 +73,7 @@ impl WorkflowService {
         if self.store().go_on(going).await? {
             let replied = Caller::parse(&due.from).filter(|_| !is_late);
             self.note(kept, WorkflowState::Resumed, replied.as_ref());
-            messenger.arrive(session, update_id).await;
+            messenger.arrive().await;
         }
         Ok(())
     }

@@ -27,6 +27,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+/// What one node does for all.
+const DUTY: &str = "workflows";
 /// How often it is looked whether a run has something to do.
 const LOOK: Duration = Duration::from_millis(500);
 /// How often it is looked whether a channel is up.
@@ -138,6 +140,9 @@ impl WorkflowService {
     /// Goes on with runs until the program stops.
     pub async fn run(self) {
         let stop = self.0.executors.borrow().stop.clone();
+        if stop.run_until_cancelled(self.await_duty()).await.is_none() {
+            return;
+        }
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
         if let Err(error) = self.note_ends_before_a_crash().await {
             tracing::error!(%error, "what became of runs before a crash is not in the audit");
@@ -177,6 +182,21 @@ impl WorkflowService {
         }
         let all = async { while tasks.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(GRACE, all).await;
+    }
+
+    /// Waits until no other node carries runs out.
+    async fn await_duty(&self) {
+        let mut woken = self.0.store.woken();
+        loop {
+            match self.0.store.try_duty(DUTY).await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => tracing::warn!(%error, "which node carries runs out cannot be looked up"),
+            }
+            if woken.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     async fn look(

@@ -1,15 +1,18 @@
-//! Nodes: the gateways that share a store in PostgreSQL. One of them serves, and the others stand
-//! by; all of them have the same files.
+//! Nodes: the gateways that share a store in PostgreSQL. All of them work, each on sessions of its
+//! own; what is there once, such as polling a bot, one of them does. All have the same files.
 
-use super::postgres::lease;
+use super::postgres::{lease, listen};
+use super::tx::Tx;
+use super::value::params;
 use super::{Engine, Store, StoreError, StoreLocation};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// Letters of a node's name at most.
 pub const NODE_NAME_MAX: usize = 64;
-/// How long a silent node keeps its duty, when the configuration says nothing.
+/// How long a silent node keeps its work, when the configuration says nothing.
 pub const LEASE: Duration = Duration::from_secs(10);
-/// A node says three times in a lease that it is there; a shorter one would be lost by a pause.
+/// A node says each second that it is there; a shorter lease would be lost by a pause.
 pub const LEASE_LEAST: Duration = Duration::from_secs(3);
 /// A longer one would leave people without an answer.
 pub const LEASE_MAX: Duration = Duration::from_secs(600);
@@ -19,7 +22,7 @@ pub const LEASE_MAX: Duration = Duration::from_secs(600);
 pub struct ClusterNode {
     /// Its name; one process of it runs at a time.
     pub name: String,
-    /// Silent for so long it loses its duty to another one.
+    /// Silent for so long it loses its work to others.
     pub lease: Duration,
     /// Names its state folder, which the nodes share: who takes over goes on with the files of the
     /// one before.
@@ -35,72 +38,96 @@ pub struct NodeRow {
     /// Its process and machine, for people.
     #[serde(rename = "process")]
     pub who: String,
-    /// What it does for all: `serve`, or nothing.
+    /// What it does for all: `telegram-ID` and `discord-ID` are bots that it hears, `workflows` are
+    /// runs.
     pub duties: Vec<String>,
 }
 
-impl NodeRow {
-    /// Whether it serves.
-    pub fn serves(&self) -> bool {
-        self.duties.iter().any(|duty| duty == "serve")
-    }
-}
-
 impl Store {
-    /// [`Store::open`] for a process that alone serves, and does not wait. With SQLite the lock of
-    /// the state directory tells of others. Blocks.
+    /// [`Store::open`] for a process that wants the store for itself. With SQLite the lock of the
+    /// state directory tells of others. Blocks.
     ///
     /// # Errors
-    /// [`StoreError::Served`] where another process says that it is there; [`Store::open`].
-    pub fn open_to_serve(at: impl Into<StoreLocation>, node: &ClusterNode) -> Result<Self, StoreError> {
+    /// [`StoreError::Served`] where a node says that it is there; [`Store::open`].
+    pub fn open_alone(at: impl Into<StoreLocation>, node: &ClusterNode) -> Result<Self, StoreError> {
         let store = Self::open(at)?;
         store.join(node)?;
-        let Some(other) = store.try_serve()? else { return Ok(store) };
+        let Engine::Postgres(postgres) = &store.database.engine else { return Ok(store) };
+        let Some(NodeRow { name, who, .. }) = postgres.try_alone()? else { return Ok(store) };
         // It may have ended itself; then its row is left for a moment.
         let _ = store.leave();
-        let Engine::Postgres(postgres) = &store.database.engine else { return Ok(store) };
-        Err(StoreError::Served { server: postgres.server_name(), node: other.name, who: other.who })
+        Err(StoreError::Served { server: postgres.server_name(), node: name, who })
     }
 
     /// Becomes this node. A process of it that may have died is waited for. With SQLite there is
     /// none to become. Blocks.
     ///
     /// # Errors
-    /// [`StoreError::Served`] where the other process says that it is there.
+    /// [`StoreError::Served`] where the other process says that it is there;
+    /// [`StoreError::OtherState`].
     pub fn join(&self, node: &ClusterNode) -> Result<(), StoreError> {
         let Engine::Postgres(postgres) = &self.database.engine else { return Ok(()) };
         postgres.join(node)?;
-        lease::keep(self, node.lease)
+        listen::begin(self);
+        lease::keep(self)
     }
 
-    /// Has the node that this process became serve: from then on it writes, and nobody else does.
-    /// The node that serves meanwhile, if there is one. Blocks.
+    /// Whether several nodes share it.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.database.engine, Engine::Postgres(_))
+    }
+
+    /// Takes what one node does for all, such as polling a bot, unless another node does it. It is
+    /// had until this node ends or is taken out.
     ///
     /// # Errors
-    /// [`StoreError::TakenOver`] after too long a silence; [`StoreError::OtherState`].
-    pub fn try_serve(&self) -> Result<Option<NodeRow>, StoreError> {
-        match &self.database.engine {
-            Engine::Sqlite(_) => Ok(None),
-            Engine::Postgres(postgres) => postgres.try_serve(),
-        }
+    /// [`StoreError`].
+    pub async fn try_duty(&self, duty: &str) -> Result<bool, StoreError> {
+        let duty = duty.to_owned();
+        let try_duty = move |store: &Self| match &store.database.engine {
+            Engine::Sqlite(_) => Ok(true),
+            Engine::Postgres(postgres) => postgres.try_duty(&duty),
+        };
+        self.run_blocking(try_duty).await
     }
 
-    /// What ends once another node has taken the duty over. None in SQLite, where none can.
+    /// Resolves each time when there may be work that another node has left, at least once a second;
+    /// never in SQLite.
+    pub fn woken(&self) -> watch::Receiver<()> {
+        self.database.woken.subscribe()
+    }
+
+    /// Has all nodes look for work.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn wake_nodes(&self) -> Result<(), StoreError> {
+        if self.is_shared() { self.write(wake).await } else { Ok(()) }
+    }
+
+    /// What ends once other nodes have taken this one out. None in SQLite, where none can.
     pub fn taken_over(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let is_leased = matches!(self.database.engine, Engine::Postgres(_));
-        is_leased.then(|| self.database.taken_over.clone().cancelled_owned())
+        self.is_shared().then(|| self.database.taken_over.clone().cancelled_owned())
     }
 
-    /// Takes the node out, so that another one serves at once. Blocks.
+    /// Takes the node out, so that others take its work over at once. Blocks.
     ///
     /// # Errors
-    /// [`StoreError::TakenOver`] where another one serves already; any other means that it waits a
+    /// [`StoreError::TakenOver`] where it was taken out already; any other means that they wait a
     /// moment.
     pub fn leave(&self) -> Result<(), StoreError> {
         match &self.database.engine {
             Engine::Sqlite(_) => Ok(()),
             Engine::Postgres(postgres) => postgres.leave(),
         }
+    }
+}
+
+/// Has all nodes look for work, once this transaction is done.
+pub(super) fn wake(tx: &Tx<'_>) -> Result<(), StoreError> {
+    match tx.holder() {
+        None => Ok(()),
+        Some(_) => tx.execute("SELECT pg_notify(current_schema(), '')", params![]).map(drop),
     }
 }
 

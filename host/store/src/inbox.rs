@@ -6,7 +6,8 @@ use super::tx::{Row, Tx};
 use super::value::{ToValue, params};
 use super::{
     AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Store, StoreError, Stranger, Update,
-    UpdateClaim, UpdateFate, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
+    UpdateClaim, UpdateFate, attempts, claims, cluster, now_ms, outgoing, placeholder, replies, runs,
+    steering,
 };
 use cofferdam_core::id::TurnId;
 
@@ -25,10 +26,17 @@ impl Store {
     /// steers is addressed to the first message of its session that is not done, if that is the
     /// same sender's. An edit changes what its message says as long as that waits for a turn, and
     /// one that is deleted meanwhile waits no longer. A stranger is told again only of what is
-    /// newer than the last telling. Rides.
+    /// newer than the last telling. What is another node's to answer wakes the others. Rides.
     pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError> {
         let channel = channel.to_owned();
-        self.commit_along(move |tx| persist(tx, &channel, &updates, now_ms())).await
+        self.commit_along(move |tx| {
+            let persisted = persist(tx, &channel, &updates, now_ms())?;
+            if persisted.is_for_others {
+                cluster::wake(tx)?;
+            }
+            Ok(persisted)
+        })
+        .await
     }
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
@@ -48,22 +56,6 @@ impl Store {
                 params![channel, after, limit],
                 update,
             )
-        })
-        .await
-    }
-
-    /// Turns that were bound and have not ended, oldest first, each with the members that it was
-    /// bound with.
-    pub async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
-        let channel = channel.to_owned();
-        self.write(move |tx| {
-            let turns = tx.query_rows(
-                "SELECT turn FROM inbox WHERE channel = ?1 AND done_at IS NULL AND turn IS NOT NULL
-                 GROUP BY turn ORDER BY min(seq)",
-                [&channel],
-                |row| row.get(0),
-            )?;
-            turns.into_iter().map(|turn| bound_turn(tx, &channel, turn)).collect()
         })
         .await
     }
@@ -167,7 +159,11 @@ pub(super) fn persist(
                         continue;
                     }
                     steering::address(tx, seq, headers)?;
-                    persisted.pending.push(Update { update_id: id, raw: new.raw.clone() });
+                    if claims::claim_session(tx, channel, headers.session.as_str())? {
+                        persisted.pending.push(Update { update_id: id, raw: new.raw.clone() });
+                    } else {
+                        persisted.is_for_others = true;
+                    }
                 }
             }
             UpdateFate::Edited => {
@@ -266,7 +262,7 @@ fn claim_album(tx: &Tx<'_>, channel: &str, album: &str) -> Result<Option<BoundTu
     bound_turn(tx, channel, turn.as_str().to_owned()).map(Some)
 }
 
-fn bound_turn(tx: &Tx<'_>, channel: &str, turn: String) -> Result<BoundTurn, StoreError> {
+pub(super) fn bound_turn(tx: &Tx<'_>, channel: &str, turn: String) -> Result<BoundTurn, StoreError> {
     let updates = tx.query_rows(
         "SELECT update_id, raw FROM inbox WHERE turn = ?1 AND channel = ?2 AND joined IS NULL ORDER BY seq",
         params![turn, channel],

@@ -13,6 +13,7 @@
 mod approvals;
 mod attempts;
 pub mod blocking;
+mod claims;
 mod cluster;
 mod commit;
 mod copy;
@@ -49,6 +50,7 @@ pub use approvals::{
     APPROVED_PATHS_MAX, ApprovalRow, ApprovalState, ApprovedPaths, NewApproval, OPEN_CHOICES_MAX,
 };
 pub use attempts::AttemptRow;
+pub use claims::{LeftWork, SESSIONS_CLAIMED_MAX};
 pub use cluster::{ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name};
 pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
@@ -80,6 +82,7 @@ use sqlite::Sqlite;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tx::Tx;
 use value::params;
@@ -108,6 +111,8 @@ pub struct WeakStore(Weak<Database>);
 struct Database {
     engine: Engine,
     taken_over: CancellationToken,
+    /// There may be work that another node left, or leaves.
+    woken: watch::Sender<()>,
 }
 
 /// What differs: where a transaction runs.
@@ -176,6 +181,14 @@ pub enum StoreError {
         /// What became of it.
         why: String,
     },
+    /// The server is there and takes no changes now: nothing has changed.
+    #[error("PostgreSQL at {server} takes no changes: {why}")]
+    Hindered {
+        /// Host, port and database.
+        server: String,
+        /// Why, what it says itself, and what mends it.
+        why: String,
+    },
     /// A server that would not do.
     #[error("PostgreSQL at {server} cannot hold the store: {why}")]
     Unsuitable {
@@ -201,14 +214,14 @@ pub enum StoreError {
         /// The process.
         who: String,
     },
-    /// A node that serves has other files.
+    /// A node that is there has other files.
     #[error(
-        "node {0:?} serves with another state folder: nodes share [state] dir and [workspace] root, so that any of them goes on where another one stopped; put both on a filesystem that all of them see, or name another schema in [store]"
+        "node {0:?} has another state folder: nodes share [state] dir and [workspace] root, so that any of them goes on where another one stopped; put both on a filesystem that all of them see, or name another schema in [store]"
     )]
     OtherState(String),
-    /// Another node has begun to serve while this one was silent.
+    /// Other nodes have taken this one out, because it was silent.
     #[error(
-        "this node was silent for longer than its lease, and another one took its duty over; it writes nothing any more, so start it again, and it stands by"
+        "this node was silent for longer than its lease, and others took its work over; it writes nothing any more, so start it again"
     )]
     TakenOver,
     /// The program is going down.
@@ -239,7 +252,8 @@ impl Store {
     }
 
     fn new(engine: Engine) -> Self {
-        Self { database: Arc::new(Database { engine, taken_over: CancellationToken::new() }) }
+        let (taken_over, woken) = (CancellationToken::new(), watch::Sender::new(()));
+        Self { database: Arc::new(Database { engine, taken_over, woken }) }
     }
 
     /// The same store, with `refuses` asked before each commit of SQLite: one that it refuses fails

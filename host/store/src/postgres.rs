@@ -7,6 +7,7 @@
 
 mod config;
 pub(super) mod lease;
+pub(super) mod listen;
 pub(super) mod schema;
 mod text;
 mod tls;
@@ -16,8 +17,9 @@ pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
 pub(super) use tx::{PgRow, PgTx};
 
 use crate::StoreError;
+use crate::cluster::LEASE_LEAST;
 use crate::tx::Tx;
-use cofferdam_core::text::with_causes;
+use cofferdam_core::text::{one_line, with_causes};
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use lease::Lease;
 use std::cell::Cell;
@@ -41,6 +43,7 @@ const SERVER_LEAST: i64 = 150_000;
 pub(super) struct Postgres {
     server: Server,
     pool: Pool,
+    config: Box<PostgresConfig>,
     lease: OnceLock<Lease>,
 }
 
@@ -102,10 +105,11 @@ impl Postgres {
         // The name was checked: it needs no escape. What is committed is on the disk, also
         // where the server's default is another. A node that stands still holds up nobody for long.
         let settings = format!(
-            "SET search_path TO \"{}\"; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {deadline};
+            "SET search_path TO \"{}\"; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
              SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
             config.schema,
             deadline = QUERY_DEADLINE.as_millis(),
+            still = LEASE_LEAST.as_millis(),
         );
         let prepare = Hook::async_fn(move |client, _| {
             let settings = settings.clone();
@@ -120,14 +124,19 @@ impl Postgres {
             .post_create(prepare)
             .build()
             .map_err(engine_error)?;
-        Ok(Self { server, pool, lease: OnceLock::new() })
+        Ok(Self { server, pool, config: Box::new(config.clone()), lease: OnceLock::new() })
     }
 
-    /// Runs work in one transaction, again where it met another one.
-    pub(super) fn run<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Runs work in one transaction, again where it met another one; and whether it has changed
+    /// something.
+    pub(super) fn run<T>(
+        &self,
+        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<(T, bool), StoreError> {
         self.run_unfenced(&|tx| {
             self.lease.get().map_or(Ok(()), |lease| lease.check(tx))?;
-            work(tx)
+            let value = work(tx)?;
+            Ok((value, matches!(tx, Tx::Postgres(tx) if tx.has_changed.get())))
         })
     }
 
@@ -161,7 +170,14 @@ impl Postgres {
     ) -> Result<T, StoreError> {
         let begin = client.build_transaction().isolation_level(IsolationLevel::Serializable);
         let transaction = self.server.wait(begin.start())?;
-        let tx = Tx::Postgres(PgTx { transaction, server: &self.server, has_failed: Cell::new(false) });
+        let (server, holder) = (&self.server, self.lease.get().map(Lease::holder));
+        let tx = Tx::Postgres(PgTx {
+            transaction,
+            server,
+            holder,
+            has_failed: Cell::default(),
+            has_changed: Cell::default(),
+        });
         let value = work(&tx)?;
         match tx {
             Tx::Postgres(tx) => tx.commit()?,
@@ -214,7 +230,10 @@ impl Server {
         match ended {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) if ends_connection(&error) => Err(lost(with_causes(&error))),
-            Ok(Err(error)) => Err(StoreError::Engine(Box::new(error))),
+            Ok(Err(error)) => Err(match describe_hindrance(&error) {
+                Some(why) => StoreError::Hindered { server: self.name.clone(), why },
+                None => StoreError::Engine(Box::new(error)),
+            }),
             Err(_) => Err(lost(format!("it has not answered in {} s", deadline.as_secs()))),
         }
     }
@@ -253,6 +272,24 @@ fn ends_connection(error: &Error) -> bool {
     let Some(said) = error.as_db_error() else { return true };
     // 57P: the server is shut down, or starts. The other one is how it ends who stood still.
     said.code().code().starts_with("57P") || *said.code() == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
+}
+
+/// Why a server that answers takes no changes, where time or its operator heals it: what it says,
+/// and what to do. By the codes of PostgreSQL's documentation, appendix A.
+fn describe_hindrance(error: &Error) -> Option<String> {
+    let said = error.as_db_error()?;
+    let (what, mend) = match said.code().code() {
+        "25006" => (
+            "it is read-only",
+            "it may be a standby: name all servers in the URL (host=a,b), and promote one",
+        ),
+        "53100" => ("its disk is full", "make room on it"),
+        "53200" => ("it is out of memory", "give it more, or fewer clients"),
+        "57014" => ("it is slow", "it did not end a statement in time; look what keeps it busy"),
+        "58030" => ("its disk fails", "look into its log"),
+        _ => return None,
+    };
+    Some(format!("{what} ({}); {mend}", one_line(said.message(), 200)))
 }
 
 /// Whether nothing is known of the connection any more.

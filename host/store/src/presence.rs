@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The file's name within the state directory.
-const FILE_NAME: &str = "serving.json";
 /// A note that is longer is none.
 const NOTE_BYTES_MAX: u64 = 16 << 10;
 /// What came of a reload is cut here.
@@ -111,9 +110,9 @@ pub struct Presence {
 
 impl Presence {
     /// A note in this state directory. Nothing is written yet.
-    pub fn new(dir: &Path) -> Arc<Self> {
+    pub fn new(file: &Path) -> Arc<Self> {
         let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION").to_owned());
-        let before = self::read_note(dir).map(|before| before.health).unwrap_or_default();
+        let before = self::read_note(file).map(|before| before.health).unwrap_or_default();
         // It has tried nothing yet; what the one before came to says nothing of it.
         let health = Health {
             model: HealthHistory::default().merge_earlier(&before.model),
@@ -123,7 +122,7 @@ impl Presence {
         let reloads = Reloads::default();
         let noted =
             PresenceNote { pid, version, started_at: now_ms(), health, reloads, ..PresenceNote::default() };
-        Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted), begun: AtomicBool::new(false) })
+        Arc::new(Self { path: file.to_owned(), noted: Mutex::new(noted), begun: AtomicBool::new(false) })
     }
 
     /// Notes that this process has begun to serve.
@@ -219,9 +218,8 @@ impl Presence {
 }
 
 /// The note of the one who served last in this state directory, if there is one.
-pub fn read_note(dir: &Path) -> Option<PresenceNote> {
-    let path = dir.join(FILE_NAME);
-    let is_short = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= NOTE_BYTES_MAX);
+pub fn read_note(path: &Path) -> Option<PresenceNote> {
+    let is_short = fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= NOTE_BYTES_MAX);
     if is_short { serde_json::from_slice(&fs::read(path).ok()?).ok() } else { None }
 }
 
@@ -229,23 +227,28 @@ pub fn read_note(dir: &Path) -> Option<PresenceNote> {
 mod tests {
     use super::*;
 
+    const FILE_NAME: &str = "serving.json";
+
     #[tokio::test]
     async fn a_note_is_whole_or_none() {
         let dir = tempfile::tempdir().expect("a folder");
-        assert_eq!(read_note(dir.path()), None);
-        let presence = Presence::new(dir.path());
+        assert_eq!(read_note(&dir.path().join(FILE_NAME)), None);
+        let presence = Presence::new(&dir.path().join(FILE_NAME));
         presence.note_account("telegram", "@early");
-        assert_eq!(read_note(dir.path()), None, "a node that stands by writes no note");
-        let presence = Presence::new(dir.path());
+        assert_eq!(read_note(&dir.path().join(FILE_NAME)), None, "a node that stands by writes no note");
+        let presence = Presence::new(&dir.path().join(FILE_NAME));
         presence.note_begin();
-        let first = read_note(dir.path()).expect("written");
+        let first = read_note(&dir.path().join(FILE_NAME)).expect("written");
         assert_eq!((first.pid, first.bot, first.polled_at), (std::process::id(), None, None));
         presence.note_account("telegram", "@bot");
-        assert_eq!(read_note(dir.path()).and_then(|noted| noted.bot).as_deref(), Some("@bot"));
+        assert_eq!(
+            read_note(&dir.path().join(FILE_NAME)).and_then(|noted| noted.bot).as_deref(),
+            Some("@bot")
+        );
         let error = Some(LastError { at: "2026-01-02T03:04:05Z".into(), said: "full".into() });
         presence.note_health(Health { error: error.clone(), ..Health::default() });
         // The next process goes on with it, until it has something to tell itself.
-        let next = Presence::new(dir.path());
+        let next = Presence::new(&dir.path().join(FILE_NAME));
         next.note_begin();
         let failed = HealthHistory {
             failed_at: Some(7),
@@ -254,26 +257,26 @@ mod tests {
             ..HealthHistory::default()
         };
         next.note_health(Health { model: failed.clone(), ..Health::default() });
-        let told = read_note(dir.path()).expect("written").health;
+        let told = read_note(&dir.path().join(FILE_NAME)).expect("written").health;
         assert_eq!(told, Health { error, model: failed.clone(), ..Health::default() });
         // Whether it still fails is for the next one to find out.
-        Presence::new(dir.path()).note_begin();
-        let told = read_note(dir.path()).expect("written").health.model;
+        Presence::new(&dir.path().join(FILE_NAME)).note_begin();
+        let told = read_note(&dir.path().join(FILE_NAME)).expect("written").health.model;
         assert_eq!(told, HealthHistory { failing_since: None, ..failed });
         let file = dir.path().join(FILE_NAME);
         let text = fs::read_to_string(&file).expect("readable");
         fs::write(&file, "{").expect("writable");
-        assert_eq!(read_note(dir.path()), None);
+        assert_eq!(read_note(&dir.path().join(FILE_NAME)), None);
         for (bytes, is_read) in [(16 << 10, true), ((16 << 10) + 1, false)] {
             fs::write(&file, format!("{text:bytes$}")).expect("writable");
-            assert_eq!(read_note(dir.path()).is_some(), is_read, "{bytes} bytes");
+            assert_eq!(read_note(&dir.path().join(FILE_NAME)).is_some(), is_read, "{bytes} bytes");
         }
     }
 
     #[test]
     fn where_there_is_no_room_for_another_note_the_one_that_is_there_is_written_over() {
         let dir = tempfile::tempdir().expect("a folder");
-        let presence = Presence::new(dir.path());
+        let presence = Presence::new(&dir.path().join(FILE_NAME));
         presence.note_begin();
         presence.note_account("telegram", &"long".repeat(100));
         // No file can be made under that name any more.
@@ -286,20 +289,23 @@ mod tests {
         };
         presence.note_account("telegram", "@bot");
         presence.note_health(Health { store: failed.clone(), ..Health::default() });
-        let told = read_note(dir.path()).expect("whole");
+        let told = read_note(&dir.path().join(FILE_NAME)).expect("whole");
         assert_eq!((told.bot.as_deref(), told.health.store), (Some("@bot"), failed));
     }
 
     #[test]
     fn what_came_of_a_reload_is_noted_with_its_number() {
         let dir = tempfile::tempdir().expect("a folder");
-        let presence = Presence::new(dir.path());
+        let presence = Presence::new(&dir.path().join(FILE_NAME));
         presence.note_begin();
         assert_eq!(presence.begin_reload(), 1);
-        assert_eq!(read_note(dir.path()).expect("written").reloads, Reloads { begun: 1, ended: None });
+        assert_eq!(
+            read_note(&dir.path().join(FILE_NAME)).expect("written").reloads,
+            Reloads { begun: 1, ended: None }
+        );
         presence.end_reload(false, "c.toml:3: no");
         assert_eq!(presence.begin_reload(), 2);
-        let told = read_note(dir.path()).expect("written").reloads;
+        let told = read_note(&dir.path().join(FILE_NAME)).expect("written").reloads;
         let ended = Reloaded { number: 1, applied: false, said: "c.toml:3: no".into() };
         assert_eq!(told, Reloads { begun: 2, ended: Some(ended) });
     }

@@ -3,8 +3,8 @@
 use super::tx::Tx;
 use super::value::params;
 use super::{
-    NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Store, StoreError, StoredReply, inbox, now_ms,
-    outgoing, placeholder, recent,
+    NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Store, StoreError, StoredReply, claims, inbox,
+    now_ms, outgoing, placeholder, recent,
 };
 use crate::streams::note_place;
 use cofferdam_core::id::TurnId;
@@ -82,21 +82,6 @@ impl Store {
         .await
     }
 
-    /// Replies of which something is still to be sent, oldest first, each with the parts that are
-    /// left, in order.
-    pub async fn load_unsent(&self, channel: &str) -> Result<Vec<StoredReply>, StoreError> {
-        let channel = channel.to_owned();
-        self.write(move |tx| {
-            let turns = tx.query_rows(
-                "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL ORDER BY seq",
-                [&channel],
-                |row| row.get::<String>(0),
-            )?;
-            turns.into_iter().map(|turn| self::reply(tx, &TurnId::new(turn))).collect()
-        })
-        .await
-    }
-
     /// Marks a part as sent, with the platform's id of the message; what it said is forgotten.
     /// Rides.
     pub async fn mark_part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
@@ -137,7 +122,11 @@ fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Re
              AND NOT EXISTS (SELECT 1 FROM part WHERE part.turn = ?1 AND part.state = 'pending')",
         params![turn, now_ms()],
     )?;
-    if finished > 0 { outgoing::forget(tx, turn) } else { Ok(()) }
+    if finished == 0 {
+        return Ok(());
+    }
+    claims::end_reply(tx, turn)?;
+    outgoing::forget(tx, turn)
 }
 
 fn insert_parts(tx: &Tx<'_>, turn: &str, parts: &[ReplyPart]) -> Result<(), StoreError> {
@@ -166,8 +155,9 @@ pub(super) fn insert_reply(
     if inserted == 0 {
         return Ok(());
     }
-    if finished.is_some() {
-        outgoing::forget(tx, turn.as_str())?;
+    match finished {
+        Some(_) => outgoing::forget(tx, turn.as_str())?,
+        None => claims::claim_reply(tx, channel, turn.as_str())?,
     }
     let parts = (0..).zip(&reply.parts).map(|(n, part)| numbered(n, part));
     insert_parts(tx, turn.as_str(), &parts.collect::<Vec<_>>())

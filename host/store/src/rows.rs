@@ -128,8 +128,10 @@ pub enum BlobHolder {
 /// What came of persisting a batch.
 #[derive(Clone, Debug, Default)]
 pub struct PersistResult {
-    /// The updates that wait for a turn and were not known before, in the order given.
+    /// The updates that wait for a turn here and were not known before, in the order given.
     pub pending: Vec<Update>,
+    /// Whether some wait for a turn on another node, or on whichever has time.
+    pub is_for_others: bool,
     /// What to tell strangers.
     pub replies: Vec<StoredReply>,
 }

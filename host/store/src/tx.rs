@@ -34,6 +34,14 @@ impl Row<'_> {
 }
 
 impl Tx<'_> {
+    /// Names the node that works here; none where one process has everything.
+    pub(super) fn holder(&self) -> Option<&str> {
+        match self {
+            Self::Sqlite(_) => None,
+            Self::Postgres(tx) => tx.holder,
+        }
+    }
+
     /// Runs a statement; how many rows it has changed.
     pub(super) fn execute(&self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
         let values = params.to_values();

@@ -135,7 +135,7 @@ impl DatabaseView {
     fn read<T>(&self, work: impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         match &self.engine {
             ViewedEngine::Sqlite(connection) => work(&Tx::Sqlite(connection.unchecked_transaction()?)),
-            ViewedEngine::Postgres(postgres) => postgres.run(&work),
+            ViewedEngine::Postgres(postgres) => postgres.run(&work).map(|(value, _)| value),
         }
     }
 

@@ -1,24 +1,23 @@
 //! What waits for a turn, session by session: in which order it is to be worked on, and how much
 //! there is.
 
-use super::value::params;
-use super::{QueuedUpdate, Store, StoreError};
+use super::tx::Tx;
+use super::value::{Params, params};
+use super::{QueuedUpdate, Store, StoreError, Update, claims, inbox};
 use cofferdam_core::id::SessionId;
 
 /// What waits for a turn, session by session.
 impl Store {
-    /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each.
-    pub async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
+    /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each. Of
+    /// several nodes each has its own, and takes up to `new` of those that nobody has.
+    pub async fn sessions(&self, channel: &str, limit: u32, new: u32) -> Result<Vec<SessionId>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let sessions = tx.query_rows(
-                "SELECT coalesce(session, '') FROM inbox
-                 WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
-                 GROUP BY session ORDER BY min(seq) LIMIT ?2",
-                params![channel, limit],
-                |row| row.get::<String>(0),
-            )?;
-            Ok(sessions.into_iter().map(SessionId::new).collect())
+            let Some(holder) = tx.holder() else { return waiting(tx, params![channel, limit], ("", "")) };
+            let is_own = (claims::OF_SESSION, "AND claim.holder = ?3");
+            let mut sessions = waiting(tx, params![channel, limit, holder], is_own)?;
+            sessions.extend(claims::claim_waiting(tx, &channel, holder, new)?);
+            Ok(sessions)
         })
         .await
     }
@@ -38,6 +37,26 @@ impl Store {
                  ORDER BY seq LIMIT ?3",
                 params![channel, session_key(&session), limit],
                 |row| Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? }),
+            )
+        })
+        .await
+    }
+
+    /// The same, as received.
+    pub async fn load_waiting_updates(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<Update>, StoreError> {
+        let (channel, session) = (channel.to_owned(), session.clone());
+        self.write(move |tx| {
+            tx.query_rows(
+                "SELECT update_id, raw FROM inbox
+                 WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
+                 ORDER BY seq LIMIT ?3",
+                params![channel, session_key(&session), limit],
+                inbox::update,
             )
         })
         .await
@@ -63,6 +82,20 @@ impl Store {
         })
         .await
     }
+}
+
+/// The sessions of which something waits, as `join` and `only` narrow them.
+pub(super) fn waiting(
+    tx: &Tx<'_>,
+    params: impl Params,
+    (join, only): (&str, &str),
+) -> Result<Vec<SessionId>, StoreError> {
+    let waiting = format!(
+        "SELECT coalesce(session, '') FROM inbox {join}
+         WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NULL {only}
+         GROUP BY session ORDER BY min(seq) LIMIT ?2"
+    );
+    tx.query_rows(&waiting, params, |row| Ok(SessionId::new(row.get::<String>(0)?)))
 }
 
 /// The session as the table has it: updates that an early release kept have none.

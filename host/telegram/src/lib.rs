@@ -124,9 +124,9 @@ pub async fn serve(
         );
     }
     let grace = bot.timing.grace;
-    run(bot, menu, renewals, grace, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
+    run(bot, menu, renewals, grace, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
         announce(&line);
-        PULSE.run_loop(poll(bots, arrivals)).await.map_err(|failure| poll_error(failure, &place))
+        poll(bots, arrivals).await.map_err(|failure| poll_error(failure, &place))
     })
     .await
 }

@@ -11,8 +11,8 @@ const ONCE: &[(&str, &str)] = &[
     // The flow of a unit: a turn that nobody waits for, and the reply of one that ends.
     ("dismiss", "host/chat/src/handler/turn.rs"),
     ("end_noting", "host/chat/src/handler/turn.rs"),
-    // What the last run left.
-    ("load_unsent", "host/chat/src/handler/incoming.rs"),
+    // What the last run left, or another node.
+    ("take_over", "host/chat/src/handler/incoming.rs"),
     // Which files are the most recent ones.
     ("NewRecent", "host/chat/src/handler/recent.rs"),
     // Fetching files.

@@ -5,21 +5,21 @@ use super::world::{ANN, BEN, CAT, PATIENCE, World, save};
 use std::collections::BTreeSet;
 use support::telegram::{Fault, Incoming, Media, Target};
 
-const PEOPLE: [i64; 3] = [ANN, BEN, CAT];
+pub(super) const PEOPLE: [i64; 3] = [ANN, BEN, CAT];
 const MESSAGES: usize = 36;
 const KILLS: usize = 12;
 
 /// Knuth's linear congruential generator: the same row for the same seed.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 }
 
-fn message(n: usize) -> Incoming {
+pub(super) fn message(n: usize) -> Incoming {
     let message = Incoming::private(PEOPLE[n % 3]);
     match n % 4 {
         0 => message.text("hello"),
@@ -32,11 +32,11 @@ fn message(n: usize) -> Incoming {
 }
 
 /// Some are held in memory, some are spooled to disk.
-fn content(n: usize) -> Vec<u8> {
+pub(super) fn content(n: usize) -> Vec<u8> {
     format!("file {n} ").repeat(if n.is_multiple_of(5) { 40_000 } else { 3 }).into_bytes()
 }
 
-fn fault(world: &World, random: &mut Random) {
+pub(super) fn fault(world: &World, random: &mut Random) {
     match random.below(6) {
         0 => world.server.fault("sendMessage", 1, Fault::internal_error()),
         1 => world.server.fault("getUpdates", 1, Fault::close()),

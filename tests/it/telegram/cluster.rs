@@ -1,15 +1,18 @@
-//! Nodes that share a store in a real PostgreSQL and one state folder: one serves, the others stand
-//! by, and the one that takes over goes on where the one before stopped.
+//! Nodes that share a store in a real PostgreSQL and one state folder: one hears the bot, all of
+//! them answer, and what one had begun that is gone goes on at another one.
 
-use super::metrics::{get, told_in, watched};
-use super::world::{ANN, PATIENCE, World, save};
+use super::approvals::{APPROVE, WRITE, always, answered, asked, press};
+use super::chaos::{PEOPLE, Random, content, fault, message};
+use super::metrics::{get, numbers, told_in, watched};
+use super::world::{ANN, BEN, CAT, PATIENCE, World, save};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use support::home::Home;
-use support::postgres::{PostgresServer, new_schema, shared};
+use support::postgres::{PostgresServer, Relay, new_schema, shared};
 use support::samples;
 use support::serving::Serving;
-use support::telegram::{Hold, Incoming, Media, Target};
+use support::telegram::{Hold, Incoming, Media, Pushed, Target};
 
 /// The shortest that is taken.
 const LEASE: Duration = Duration::from_secs(3);
@@ -24,10 +27,22 @@ fn node(world: &World, name: &str) -> anyhow::Result<Serving> {
     Serving::launch(&world.home, world.server.token(), &[], &[("COFFERDAM_CLUSTER_NODE", name)])
 }
 
-/// Node `b`, which stands by while `a` serves.
-fn stand_by(world: &mut World) -> anyhow::Result<()> {
+/// Node `b`, which answers while `a` hears the bot.
+fn work_beside(world: &mut World) -> anyhow::Result<()> {
     world.launch(&[], &[("COFFERDAM_CLUSTER_NODE", "b")])?;
-    world.says("node b stands by: node a serves (process ")
+    world.says("another node hears telegram-")
+}
+
+/// Both of them; `a` hears the bot.
+async fn two(
+    server: &PostgresServer,
+    schema: &str,
+    fit: impl FnOnce(Home) -> Home,
+) -> anyhow::Result<(World, Serving)> {
+    let mut world = World::stopped(|home| fit(cluster(home.postgres(server, schema)))).await?;
+    let first = node(&world, "a")?.polling()?;
+    work_beside(&mut world)?;
+    Ok((world, first))
 }
 
 /// Node and duties, as `status` has them.
@@ -42,20 +57,39 @@ fn nodes(world: &World) -> Vec<(String, usize)> {
         .collect()
 }
 
+/// Has a chat's session be this node's, as if that one had taken it first.
+fn give(server: &PostgresServer, schema: &str, (world, chat): (&World, i64), node: &str) {
+    let session = world.session(chat);
+    let (channel, _) = session.split_once(':').expect("a channel");
+    server.sql(&format!(
+        "INSERT INTO {schema}.claim SELECT '{channel}', 'session', '{session}', holder FROM {schema}.node WHERE name = '{node}'"
+    ));
+}
+
+/// Ends all nodes and holds everything against what is true of every run.
+fn end(world: World, others: impl IntoIterator<Item = Serving>, messages: usize) -> anyhow::Result<()> {
+    for other in others {
+        let (status, log) = other.stop(Signal::TERM, PATIENCE)?;
+        assert!(status.success(), "{status} {log}");
+    }
+    world.end(messages)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_turn_of_a_node_that_is_killed_goes_on_at_the_one_that_stood_by() -> anyhow::Result<()> {
+async fn a_turn_of_a_node_that_is_killed_goes_on_at_another_one() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::a_turn_of_a_node_that_is_killed") else { return Ok(()) };
     let schema = new_schema();
-    let mut world = World::stopped(|home| cluster(home.postgres(server, &schema))).await?;
-    let first = node(&world, "a")?.polling()?;
-    stand_by(&mut world)?;
-    assert_eq!(nodes(&world), [("a".to_owned(), 1), ("b".to_owned(), 0)]);
+    let (mut world, first) = two(server, &schema, |home| home).await?;
+    assert_eq!(nodes(&world), [("a".to_owned(), 2), ("b".to_owned(), 0)]);
     let status = world.home.run(&["status"]);
     assert_eq!(status.code, Some(0), "{status:?}");
-    assert!(status.stdout.contains("\nnode a: serves, process "), "{status:?}");
-    assert!(status.stdout.contains("\nnode b: stands by, process "), "{status:?}");
+    let told = status.stdout.lines().find(|line| line.starts_with("node a: process ")).expect("it is told");
+    assert!(told.contains(", turns, telegram-") && told.ends_with(", workflows"), "{told}");
+    assert!(
+        status.stdout.lines().any(|line| line.starts_with("node b: process ") && line.ends_with(", turns"))
+    );
     let (code, body) = get(told_in(&world.log())?, "/healthz")?;
-    assert_eq!((code, body.as_str()), (200, "ok\n"), "who stands by is well");
+    assert_eq!((code, body.as_str()), (200, "ok\n"), "who hears no bot is well");
     let bytes = samples::jpeg(10_000);
     let gate = world.server.gate(Target::method("getFile"), Hold::BeforeEffect);
     let photo = Incoming::private(ANN).photo(Media::with_content("p", bytes.clone()));
@@ -64,20 +98,19 @@ async fn a_turn_of_a_node_that_is_killed_goes_on_at_the_one_that_stood_by() -> a
     first.kill();
     gate.release();
     let since = Instant::now();
-    world.says("polling as ")?;
+    let answer = world.answer(&question).await?.text;
     let took = since.elapsed();
     assert!(took < TAKEN_OVER_MAX, "{took:?}");
-    let answer = world.answer(&question).await?.text;
     assert!(answer.contains(r#""saved":true"#), "{answer}");
     assert!(world.saved("/shared/a.jpg") == bytes);
-    assert_eq!(nodes(&world), [("b".to_owned(), 1)]);
-    // A node of this name is waited for no longer, and stands by in its turn.
-    let again = node(&world, "a")?.says("node a stands by: node b serves")?;
-    let (status, log) = again.stop(Signal::TERM, PATIENCE)?;
-    assert!(status.success(), "{log}");
-    world.end(1)?;
-    assert_eq!(server.sql(&format!("SELECT count(*) FROM {schema}.node")), "0");
-    assert_eq!(server.sql(&format!("SELECT count(*) FROM {schema}.duty")), "0");
+    world.says("polling as ")?;
+    assert_eq!(nodes(&world), [("b".to_owned(), 2)]);
+    let again = node(&world, "a")?.says("another node hears telegram-")?;
+    world.ask(Incoming::private(BEN).text("/file_info path=/shared")).await?;
+    end(world, [again], 2)?;
+    for table in ["node", "duty", "claim"] {
+        assert_eq!(server.sql(&format!("SELECT count(*) FROM {schema}.{table}")), "0", "{table}");
+    }
     Ok(())
 }
 
@@ -85,28 +118,90 @@ async fn a_turn_of_a_node_that_is_killed_goes_on_at_the_one_that_stood_by() -> a
 async fn a_node_that_ends_hands_over_at_once() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::a_node_that_ends") else { return Ok(()) };
     let schema = new_schema();
-    let mut world = World::stopped(|home| cluster(home.postgres(server, &schema))).await?;
-    let first = node(&world, "a")?.polling()?;
-    stand_by(&mut world)?;
+    let (mut world, first) = two(server, &schema, |home| home).await?;
     world.ask(Incoming::private(ANN).text("/file_write path=/shared/a content=one")).await?;
     let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
     assert!(status.success(), "{log}");
     world.says("polling as ")?;
     let answer = world.ask(Incoming::private(ANN).text("/file_read path=/shared/a")).await?;
     assert!(answer.contains("one"), "{answer}");
-    // It listens for files from outside, as one that had nobody to wait for.
-    let said = world.home.run(&["say", &format!("telegram:{ANN}"), "hello"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    // Each listens for files and messages from outside, under its name.
+    let mut say = world.home.command(&["say", &format!("telegram:{ANN}"), "hello"]);
+    let said = say.env("COFFERDAM_CLUSTER_NODE", "b").output()?;
+    assert!(said.status.success(), "{said:?}");
     world.end(3)
+}
+
+/// Messages of many chats at once: those of a chat are answered in order, each once, and both nodes
+/// have a part in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn both_nodes_answer_and_each_chat_in_its_order() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::both_nodes_answer") else { return Ok(()) };
+    let schema = new_schema();
+    let (world, first) = two(server, &schema, |home| home).await?;
+    let chats: Vec<(i64, i64)> =
+        [ANN, BEN, CAT].into_iter().flat_map(|who| (1..=8).map(move |thread| (who, thread))).collect();
+    let write = |(who, thread): (i64, i64), n: usize| {
+        let text = format!("/file_write path=/shared/{who}-{thread}-{n} content=hello");
+        Incoming::private(who).thread(thread).text(&text)
+    };
+    let messages = (0..4).flat_map(|n| chats.iter().map(move |chat| write(*chat, n)));
+    let pushed = world.server.push_all(messages);
+    let sent = world.server.wait_for_messages(PATIENCE, pushed.len()).await?;
+    for n in 0..chats.len() {
+        let of_chat: Vec<&Pushed> = pushed.iter().skip(n).step_by(chats.len()).collect();
+        let asked: Vec<_> = of_chat.iter().map(|pushed| Some(pushed.message_id)).collect();
+        let answers =
+            sent.iter().filter(|sent| asked.contains(&sent.reply_to) && sent.chat_id == of_chat[0].chat_id);
+        assert_eq!(answers.map(|sent| sent.reply_to).collect::<Vec<_>>(), asked, "in order, and once");
+    }
+    let done = [first.log(), world.log()].map(|log| {
+        let page = told_in(&log).and_then(numbers).expect("it tells its numbers");
+        page.sum("cofferdam_tool_calls_total")
+    });
+    assert!(done[0] > 0.0 && done[1] > 0.0 && done[0] + done[1] == pushed.len() as f64, "{done:?}");
+    end(world, [first], pushed.len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_concerns_a_turn_reaches_the_node_that_has_it() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::what_concerns_a_turn") else { return Ok(()) };
+    let schema = new_schema();
+    let (world, first) = two(server, &schema, always).await?;
+    give(server, &schema, (&world, ANN), "b");
+    world.server.push(Incoming::private(ANN).text(WRITE));
+    let approval = asked(&world, 0).await?;
+    world.logs("an approval is shown").await?;
+    // The one that hears the bot is the other one.
+    world.server.push(press(ANN, &approval, APPROVE));
+    answered(&world, "{").await?;
+    assert!(!first.log().contains("an approval is shown"), "it was the other node's");
+    give_again(server, &schema, &world);
+    world.server.push(Incoming::private(ANN).text(&WRITE.replace("/shared/a", "/shared/b")));
+    // The buttons of the first one are gone.
+    asked(&world, 0).await?;
+    world.server.push(Incoming::private(ANN).text("/cancel"));
+    answered(&world, "cancelled").await?;
+    assert!(!world.host("/shared/b").exists());
+    end(world, [first], 4)
+}
+
+/// The session of [`ANN`] is left to any node a moment after its last turn.
+fn give_again(server: &PostgresServer, schema: &str, world: &World) {
+    let left = format!("SELECT count(*) FROM {schema}.claim WHERE kind = 'session'");
+    let until = Instant::now() + PATIENCE;
+    while server.sql(&left) != "0" {
+        assert!(Instant::now() < until, "it is not left");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    give(server, schema, (world, ANN), "b");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_node_that_slept_writes_nothing_when_it_wakes() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::a_node_that_slept") else { return Ok(()) };
     let schema = new_schema();
-    let mut world = World::stopped(|home| cluster(home.postgres(server, &schema))).await?;
-    let mut first = node(&world, "a")?.polling()?;
-    stand_by(&mut world)?;
+    let (mut world, mut first) = two(server, &schema, |home| home).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     // What is out and not noted yet is sent again, as after a kill.
     let unsent = format!("SELECT count(*) FROM {schema}.part WHERE state = 'pending'");
@@ -115,37 +210,67 @@ async fn a_node_that_slept_writes_nothing_when_it_wakes() -> anyhow::Result<()> 
     }
     first.signal(Signal::STOP)?;
     let question = world.server.push(Incoming::private(ANN).text("/file_info path=/tmp"));
-    world.logs("waiting to take over: the node before, process ").await?;
-    assert_eq!(nodes(&world), [("b".to_owned(), 1)], "the duty is another one's");
+    world.says("polling as ")?;
+    let answer = world.answer(&question).await?.text;
+    assert!(answer.contains("directory"), "{answer}");
+    assert_eq!(nodes(&world), [("b".to_owned(), 2)], "nobody waits for it");
     first.signal(Signal::CONT)?;
     let status = first.wait(PATIENCE)?;
     let log = first.whole_log();
-    assert!(status.code() == Some(2) && log.contains("another one took its duty over"), "{status} {log}");
-    world.says("polling as ")?;
+    assert!(status.code() == Some(2) && log.contains("others took its work over"), "{status} {log}");
+    world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
+    world.end(3)
+}
+
+/// It reaches the bot's server still, and sends nothing there that another node may send.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_node_that_alone_is_cut_off_from_the_database_is_taken_out() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::a_node_that_alone_is_cut_off") else { return Ok(()) };
+    let schema = new_schema();
+    let mut world = World::stopped(|home| cluster(home.postgres(server, &schema))).await?;
+    let relay = Relay::start(server)?;
+    world.home.write_url("url-of-a", &relay.url());
+    let behind = [("COFFERDAM_CLUSTER_NODE", "a"), ("COFFERDAM_STORE_URL_FILE", "url-of-a")];
+    let mut first = Serving::launch(&world.home, world.server.token(), &[], &behind)?.polling()?;
+    work_beside(&mut world)?;
+    world.ask(Incoming::private(ANN).text("/file_write path=/shared/a content=one")).await?;
+    let gate = world.server.gate(Target::method("getFile"), Hold::BeforeEffect);
+    let photo = Incoming::private(ANN).photo(Media::with_content("p", samples::jpeg(10_000)));
+    let question = world.server.push(photo.caption(&save(0, "/shared/a.jpg")));
+    gate.reached().await?;
+    relay.cut();
+    gate.release();
     let answer = world.answer(&question).await?.text;
-    assert!(answer.contains("directory"), "{answer}");
-    world.end(2)
+    assert!(answer.contains(r#""saved":true"#), "{answer}");
+    world.says("polling as ")?;
+    assert_eq!(nodes(&world), [("b".to_owned(), 2)]);
+    relay.mend();
+    let status = first.wait(PATIENCE)?;
+    let log = first.whole_log();
+    assert!(status.code() == Some(2) && log.contains("others took its work over"), "{status} {log}");
+    world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
+    world.end(3)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn nodes_outlive_their_server_and_one_of_them_serves_again() -> anyhow::Result<()> {
+async fn nodes_outlive_their_server_and_go_on() -> anyhow::Result<()> {
     let Some(_) = shared("telegram::cluster::nodes_outlive_their_server") else { return Ok(()) };
     let mut server = PostgresServer::start().expect("it is there");
-    let mut world = World::stopped(|home| cluster(home.postgres(&server, "here"))).await?;
-    let first = node(&world, "a")?.polling()?;
-    stand_by(&mut world)?;
+    let (world, first) = two(&server, "here", |home| home).await?;
     server.stop();
-    world.logs("node b cannot look who serves: ").await?;
+    world.logs("cannot say that this node is there").await?;
     let question = world.server.push(Incoming::private(ANN).text("/file_info path=/tmp"));
+    // Longer than a lease: nobody can take anybody out meanwhile.
+    tokio::time::sleep(LEASE).await;
     server.begin();
     let answer = world.answer(&question).await?.text;
     assert!(answer.contains("directory"), "{answer}");
-    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
-    // The one that was quicker when the server was back serves; the other stands by, or has ended.
-    assert!(status.success() || log.contains("another one took its duty over"), "{status} {log}");
-    world.says("polling as ")?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
-    world.end(2)
+    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
+    // Whoever was quicker when the server was back may have taken the other one out.
+    assert!(status.success() || log.contains("others took its work over"), "{status} {log}");
+    drop(world);
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -159,14 +284,84 @@ async fn one_name_is_of_one_node_and_all_have_one_state_folder() -> anyhow::Resu
     let mut twin = node(&world, "a")?;
     assert_eq!(twin.wait(PATIENCE)?.code(), Some(2));
     let log = twin.whole_log();
-    assert!(log.contains("as node \"a\": process ") && log.contains("another [cluster] node"), "{log}");
+    assert!(log.contains("another cofferdam serve uses "), "{log}");
     let elsewhere = World::stopped(fit).await?;
     let mut stranger = node(&elsewhere, "b")?;
     assert_eq!(stranger.wait(PATIENCE)?.code(), Some(2));
     let log = stranger.whole_log();
-    assert!(log.contains("node \"a\" serves with another state folder"), "{log}");
-    assert_eq!(nodes(&world), [("a".to_owned(), 1)], "who is refused leaves nothing");
-    assert!(LEASE < PATIENCE, "it is asked for longer than that");
+    assert!(log.contains("node \"a\" has another state folder"), "{log}");
+    assert_eq!(nodes(&world), [("a".to_owned(), 2)], "who is refused leaves nothing");
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     world.end(1)
+}
+
+const ROUNDS: usize = 9;
+const MESSAGES: usize = 5 * ROUNDS;
+
+/// What happens to a node.
+async fn strike(node: Serving, how: u64) -> anyhow::Result<()> {
+    match how {
+        0 => drop(node.kill()),
+        1 => drop(node.stop(Signal::TERM, PATIENCE)?),
+        _ => {
+            let mut node = node;
+            node.signal(Signal::STOP)?;
+            tokio::time::sleep(LEASE + Duration::from_secs(2)).await;
+            node.signal(Signal::CONT)?;
+            match node.wait(LEASE + Duration::from_secs(2)) {
+                Ok(status) => assert_eq!(status.code(), Some(2), "{}", node.whole_log()),
+                // It was stopped before it had joined the others.
+                Err(_) => drop(node.stop(Signal::TERM, PATIENCE)?),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Kills, ends and sleeps of nodes at arbitrary moments, with a network that fails now and then:
+/// each message is answered, each file is saved once and whole, and the audit stays sound.
+async fn survives(test: &str, seed: u64) -> anyhow::Result<()> {
+    let Some(server) = shared(test) else { return Ok(()) };
+    let schema = new_schema();
+    let mut random = Random(seed);
+    let (world, first) = two(server, &schema, |home| home).await?;
+    let mut others = vec![("a", first), ("c", node(&world, "c")?)];
+    let mut pushed = Vec::new();
+    for _ in 0..ROUNDS {
+        let next = pushed.len()..pushed.len() + MESSAGES / ROUNDS;
+        pushed.extend(world.server.push_all(next.map(message)));
+        fault(&world, &mut random);
+        let target = ["getUpdates", "getFile", "sendChatAction", "sendMessage"][random.below(4) as usize];
+        let count = world.server.requests(target).len() + random.below(3) as usize;
+        let _ = world.server.wait_for_requests(Duration::from_millis(700), target, count).await;
+        let (name, struck) = others.remove(random.below(2) as usize);
+        strike(struck, random.below(3)).await?;
+        others.push((name, node(&world, name)?));
+    }
+    for question in &pushed {
+        world.answer(question).await?;
+    }
+    for (n, question) in pushed.iter().enumerate().filter(|(n, _)| n % 4 > 1) {
+        assert!(world.saved(&format!("/shared/{n}")) == content(n), "{n}");
+        let answer = world.answer(question).await?.text;
+        assert!(answer.contains(r#""saved":true"#), "{n}: {answer}");
+    }
+    world.server.wait_until_idle(PATIENCE, "sendMessage").await?;
+    let sent = world.server.sent_messages();
+    let answered: BTreeSet<_> = sent.iter().map(|sent| (sent.chat_id, sent.reply_to)).collect();
+    assert_eq!(answered.len(), MESSAGES);
+    // A node may be struck between a message and its acknowledgement, in each chat.
+    let repeated = sent.len() - answered.len();
+    assert!(repeated <= ROUNDS * PEOPLE.len(), "{repeated} repeated");
+    end(world, others.into_iter().map(|(_, node)| node), sent.len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn three_nodes_survive_of_one_kind() -> anyhow::Result<()> {
+    survives("telegram::cluster::three_nodes_survive_of_one_kind", 1).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn three_nodes_survive_of_another_kind() -> anyhow::Result<()> {
+    survives("telegram::cluster::three_nodes_survive_of_another_kind", 2).await
 }

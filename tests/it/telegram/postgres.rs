@@ -2,7 +2,7 @@
 //! the server is away.
 
 use super::metrics::{monitor, until, watched};
-use super::world::{ANN, World, save};
+use super::world::{ANN, PATIENCE, World, save};
 use std::time::{Duration, Instant};
 use support::postgres::{PASSWORD, PostgresServer, new_schema, shared};
 use support::samples;
@@ -88,6 +88,63 @@ async fn while_the_server_is_away_nothing_is_lost_and_it_is_told() -> anyhow::Re
     assert!(answer.contains("directory"), "{answer}");
     until(monitor, "ok\n").await?;
     end(world, 2, (&server, "here"))
+}
+
+/// Unlike one that is away it answers, and says why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_the_server_takes_no_changes_nothing_is_lost_and_it_is_told_why() -> anyhow::Result<()> {
+    let Some(_) = shared("telegram::postgres") else { return Ok(()) };
+    let server = PostgresServer::start().expect("it is there");
+    let world = World::running_in(|home| watched(home.postgres(&server, "here"))).await?;
+    let monitor = monitor(&world).await?;
+    world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
+    server.set("default_transaction_read_only", "on");
+    let question = world.server.push(Incoming::private(ANN).text("/file_info path=/tmp"));
+    world.logs("the store fails; waiting for it").await?;
+    until(monitor, "takes no changes: it is read-only").await?;
+    // It reads what the gateway notes now and then.
+    let since = Instant::now();
+    loop {
+        let status = world.home.run(&["status"]);
+        if status.code == Some(3) && status.stdout.contains("it may be a standby") {
+            break;
+        }
+        assert!(since.elapsed() < PATIENCE, "{status:?}");
+    }
+    // The setting itself is one that may be changed all the same.
+    server.set("default_transaction_read_only", "off");
+    let answer = world.answer(&question).await?.text;
+    assert!(answer.contains("directory"), "{answer}");
+    until(monitor, "ok\n").await?;
+    end(world, 2, (&server, "here"))
+}
+
+/// The primary is gone with all that it has, and its standby is promoted: what comes meanwhile is
+/// answered, and what was kept is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_standby_that_is_promoted_has_all_that_was_kept() -> anyhow::Result<()> {
+    let Some(_) = shared("telegram::postgres") else { return Ok(()) };
+    let mut primary = PostgresServer::start().expect("it is there");
+    let standby = primary.add_standby();
+    let (first, second) = (primary.dir().display(), standby.dir().display());
+    let url =
+        format!("host={first},{second} port=5432,5432 user=cofferdam dbname=postgres password={PASSWORD}");
+    let world = World::running_in(|home| home.postgres_at(&url, "here")).await?;
+    let bytes = samples::jpeg(10_000);
+    let photo = Incoming::private(ANN).photo(Media::with_content("p", bytes.clone()));
+    let answer = world.ask(photo.caption(&save(0, "/shared/a.jpg"))).await?;
+    assert!(answer.contains(r#""saved":true"#), "{answer}");
+    primary.stop();
+    let question = world.server.push(Incoming::private(ANN).text("/attachment_download {}"));
+    world.logs("the store fails; waiting for it").await?;
+    standby.promote();
+    let answer = world.answer(&question).await?.text;
+    assert!(
+        answer.contains(r#""mimeType":"image/jpeg""#),
+        "the file of the message before is known: {answer}"
+    );
+    world.ask(Incoming::private(ANN).text("/file_info path=/shared/a.jpg")).await?;
+    end(world, 3, (&standby, "here"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

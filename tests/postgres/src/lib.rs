@@ -101,6 +101,64 @@ impl PostgresServer {
         server
     }
 
+    /// A standby that has each commit before it is told as done.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    pub fn add_standby(&self) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = folder.path().to_owned();
+        if rustix::process::geteuid().is_root() {
+            chown(&dir, Some(NOBODY), Some(NOBODY)).expect("root may");
+        }
+        let programs = self.programs.clone();
+        let mut standby =
+            Self { programs, _folder: Some(folder), dir, watch: None, removes: false, port: self.port };
+        let mut backup = standby.command("pg_basebackup");
+        backup.args([
+            "-U",
+            USER,
+            "-R",
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "--no-sync",
+            "-p",
+            &self.port.to_string(),
+        ]);
+        let made = backup.arg("-h").arg(&self.dir).arg("-D").arg(standby.dir.join("data")).output();
+        let made = made.expect("pg_basebackup starts");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        standby.configure(&format!("unix_socket_directories = '{}'\n", standby.dir.display()));
+        standby.begin();
+        self.set("synchronous_standby_names", "*");
+        let since = Instant::now();
+        while self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") != "1" {
+            assert!(since.elapsed() < START_DEADLINE, "the standby is not in step");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        standby
+    }
+
+    /// Makes a standby the one that takes changes.
+    ///
+    /// # Panics
+    /// When it refuses.
+    pub fn promote(&self) {
+        self.sql("SELECT pg_promote()");
+    }
+
+    /// Changes a setting of the running server.
+    ///
+    /// # Panics
+    /// When it refuses.
+    pub fn set(&self, name: &str, value: &str) {
+        // Each in a transaction of its own.
+        self.sql(&format!("ALTER SYSTEM SET {name} = '{value}'"));
+        self.sql("SELECT pg_reload_conf()");
+    }
+
     /// Adds lines to what it reads when it starts; of one that is set twice the last one counts.
     fn configure(&self, lines: &str) {
         let file = std::fs::File::options().append(true).open(self.dir.join("data/postgresql.conf"));

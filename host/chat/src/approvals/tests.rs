@@ -2,13 +2,12 @@
 
 use super::*;
 use crate::send_error::SendError;
-use crate::session_queue::TurnSlot;
+use crate::session_queue::{TurnPlaces, TurnSlot};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Decision};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::Store;
 use std::sync::{Arc, Mutex};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
@@ -76,8 +75,7 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
     let (tell, shown) = unbounded_channel();
     let changed = Arc::<Mutex<Vec<String>>>::default();
     let board = List { shown: tell, changed: changed.clone() };
-    let approver =
-        approvals.new_approver(board, "ann".to_owned(), TurnSlot::new(&Arc::new(Semaphore::new(1))));
+    let approver = approvals.new_approver(board, "ann".to_owned(), TurnSlot::new(&TurnPlaces::new(1)));
     let turn = TurnId::new("t");
     let approval = ApprovalRequest {
         call: turn.call(0),

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::SessionId;
 use cofferdam_store::{
-    AlbumStanding, BoundTurn, NewUpdate, PersistResult, QueueMode, QueuedUpdate, StoreError, StoredReply,
-    Update, UpdateFate,
+    AlbumStanding, BoundTurn, LeftWork, NewUpdate, PersistResult, QueueMode, QueuedUpdate, StoreError,
+    StoredReply, Update, UpdateFate,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,7 @@ pub fn queues<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) ->
         store: base.store,
         channel: base.channel,
         running: base.running,
+        places: base.places,
         patience: Patience { albums: base.albums, grace },
         stop: base.stop,
     }
@@ -71,20 +72,45 @@ pub async fn hand_on(
     base.stop.soon.run_until_cancelled(arrivals.send(arrival)).await?.ok()
 }
 
-/// All that the last run left, in the order of work.
+/// All that the last run left, in the order of work, or nodes that are gone.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub async fn load_left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
-    let base = channel.base();
-    let replies = base.store.load_unsent(&base.channel).await?.into_iter().map(|left| reply(channel, left));
-    let turns = base.store.bound(&base.channel).await?.into_iter().map(|turn| bound(channel, turn));
-    let mut left: Vec<_> = replies.chain(turns).collect();
-    if !left.is_empty() {
-        tracing::info!(count = left.len(), "continuing what the last run left");
-    }
+    let mut left = take_over(channel).await?;
     left.extend(load_stops(channel).await?);
     left.push(Arrival::Inbox);
+    Ok(left)
+}
+
+/// What other nodes have left to this one: what they had begun, where they are gone; messages of
+/// sessions that are its own, of which those that stop what runs wait for nothing.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn load_from_nodes<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
+    let base = channel.base();
+    let has_left = base.store.has_left_work(&base.channel).await?;
+    let mut found = if has_left { take_over(channel).await? } else { Vec::new() };
+    for session in base.running.sessions() {
+        let waiting = base.store.load_waiting_updates(&base.channel, &session, PAGE).await?;
+        found.extend(waiting.iter().filter_map(|update| stop_request(channel, update)).map(Arrival::Stop));
+    }
+    found.push(Arrival::Inbox);
+    Ok(found)
+}
+
+async fn take_over<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
+    let base = channel.base();
+    if base.store.is_shared() && base.settle_audit().await.is_none() {
+        return Ok(Vec::new());
+    }
+    let LeftWork { replies, turns } = base.store.take_over(&base.channel).await?;
+    let replies = replies.into_iter().map(|left| reply(channel, left));
+    let left: Vec<_> = replies.chain(turns.into_iter().map(|turn| bound(channel, turn))).collect();
+    if !left.is_empty() {
+        tracing::info!(count = left.len(), "continuing what was left");
+    }
     Ok(left)
 }
 
@@ -106,7 +132,7 @@ async fn load_stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError>
 /// What came of a batch: what strangers are told, and those updates that the inbox did not know
 /// before, under the sessions that it has them by.
 pub fn from_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: PersistResult) -> Vec<Arrival> {
-    let PersistResult { pending, replies } = persisted;
+    let PersistResult { pending, replies, is_for_others } = persisted;
     let mut arrivals: Vec<_> = replies.into_iter().map(|told| reply(channel, told)).collect();
     for new in batch {
         let (UpdateFate::Pending(headers), Some(update)) =
@@ -125,6 +151,8 @@ pub fn from_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persi
             Some(Arrival::Awaited(Awaited { session, album, target }))
         }));
     }
+    // Once there is room, they may be for this node all the same.
+    arrivals.extend(is_for_others.then_some(Arrival::Inbox));
     arrivals
 }
 

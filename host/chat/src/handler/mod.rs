@@ -34,4 +34,4 @@ pub(crate) use files::fetch_files;
 pub use incoming::hand_on;
 pub use mention::{strip_mention, text_after_mention};
 pub use resumed::ResumedTurn;
-pub use services::ChannelServices;
+pub use services::{ChannelServices, SettleAudit};

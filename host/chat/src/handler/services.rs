@@ -3,14 +3,22 @@
 use crate::approvals::ApprovalService;
 use crate::people::{AccessControl, PeopleRules};
 use crate::runs::Runs;
-use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnSlot};
+use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnPlaces, TurnSlot};
 use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
 use cofferdam_store::{Store, StoreError, StoreRetry};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use std::time::Duration;
+
+/// How long after a failure the audit is settled again.
+const SETTLED_AGAIN: Duration = Duration::from_secs(1);
+
+/// Writes down what became of the changes that a process left open which is gone; blocks. Before
+/// its turns go on elsewhere: they must not be told of a change that was made as of one that was
+/// not.
+pub type SettleAudit = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// What a channel stands on. Clones share what lasts.
 #[derive(Clone)]
@@ -30,13 +38,15 @@ pub struct ChannelServices {
     /// The turns that run now.
     pub running: Arc<RunningTurns>,
     /// The places of those that are worked on at once.
-    pub places: Arc<Semaphore>,
+    pub places: Arc<TurnPlaces>,
     /// Takes the bytes of attachments.
     pub blobs: BlobStore,
     /// What a message may bring.
     pub limits: attachments::Config,
     /// Holds the bytes of replies' files.
     pub outgoing: Outgoing,
+    /// Settles the audit of nodes that are gone.
+    pub settle: SettleAudit,
     /// How long further parts of an album are waited for.
     pub albums: AlbumWindow,
     /// Runs of workflows.
@@ -60,6 +70,22 @@ impl ChannelServices {
     pub fn people_rules(&self) -> PeopleRules {
         let (groups, whose) = (self.door.groups.clone(), self.runner.owner());
         PeopleRules { allowed: self.door.allowed(), groups, whose }
+    }
+
+    /// Settles the audit of nodes that are gone, again until it is done; `None` once the program
+    /// stops.
+    pub(crate) async fn settle_audit(&self) -> Option<()> {
+        loop {
+            let settle = self.settle.clone();
+            match tokio::task::spawn_blocking(move || settle()).await {
+                Ok(Ok(())) => return Some(()),
+                Ok(Err(error)) => {
+                    tracing::warn!(error, "what a node has left waits until its audit is settled")
+                }
+                Err(error) => tracing::error!(%error, "settling the audit failed"),
+            }
+            self.stop.soon.run_until_cancelled(tokio::time::sleep(SETTLED_AGAIN)).await?;
+        }
     }
 
     /// Removes the blobs that no reply needs any more. One that stays for now is removed later.

@@ -2,13 +2,13 @@
 //! way. It waits for nothing else itself: the inbox is read beside it.
 
 use super::queue::{InboxQuery, LANE_UNITS_MAX, QueueState, SESSIONS_READ_MAX};
-use super::{Arrival, Patience, RunningTurns, Stop, Unit};
+use super::{Arrival, Patience, RunningTurns, Stop, TURNS_AT_ONCE_MAX, TurnPlaces, Unit};
 use async_trait::async_trait;
 use cofferdam_agent::tools::follow_work;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::id::SessionId;
 use cofferdam_store::{QueuedUpdate, Store, StoreError};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +52,8 @@ pub struct SessionQueues {
     pub channel: String,
     /// The turns that run now.
     pub running: Arc<RunningTurns>,
+    /// Their places.
+    pub places: Arc<TurnPlaces>,
     /// What is waited for.
     pub patience: Patience,
     /// When to end.
@@ -62,7 +64,7 @@ impl SessionQueues {
     /// Runs until the arrivals end or the program stops. What arrives is taken at once.
     pub async fn run(self, mut arrivals: mpsc::Receiver<Arrival>) {
         let mut queue = QueueState::new(self.patience.albums);
-        let (mut tasks, mut reads) = (JoinSet::new(), JoinSet::new());
+        let (mut tasks, mut reads, mut releases) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
         let mut busy: HashMap<Id, SessionId> = HashMap::new();
         loop {
             while let Some((session, unit)) = queue.begin(Instant::now()) {
@@ -71,8 +73,9 @@ impl SessionQueues {
             for (session, target) in queue.arriving_lanes() {
                 self.worker.show_arriving(session, target);
             }
-            if let Some(wanted) = queue.next_read() {
-                reads.spawn(read(self.store.clone(), self.channel.clone(), wanted));
+            let room = self.room(queue.sessions().len());
+            if let Some(wanted) = queue.next_read(room > 0) {
+                reads.spawn(read(self.store.clone(), self.channel.clone(), (wanted, room)));
             }
             let beside = tasks.len().saturating_sub(busy.len());
             COUNTS.held.set((queue.load() + beside) as u64);
@@ -90,19 +93,38 @@ impl SessionQueues {
                             false => add(&mut queue, Arrival::Stop(stopping)),
                         }
                     }
-                    Some(arrival) => add(&mut queue, arrival),
+                    Some(arrival) => {
+                        if matches!(arrival, Arrival::Inbox) && self.store.is_shared() && releases.is_empty() {
+                            let held = queue.sessions().cloned().collect();
+                            releases.spawn(release(self.store.clone(), self.channel.clone(), held));
+                        }
+                        add(&mut queue, arrival);
+                    }
                     None => break,
                 },
+                Some(_) = releases.join_next() => {}
                 Some(found) = reads.join_next() => take(&mut queue, found),
                 Some(ended) = tasks.join_next_with_id() => {
                     if let Some(session) = busy.remove(&id_of(ended)) {
                         queue.finished(&session);
+                        if self.store.is_shared() {
+                            // There is room for what nobody had time for.
+                            queue.open();
+                        }
                     }
                 }
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
             }
         }
         self.wind_down(tasks).await;
+    }
+
+    /// How many sessions may be taken that no node has: what can be worked on here at once.
+    fn room(&self, sessions: usize) -> usize {
+        if !self.store.is_shared() {
+            return SESSIONS_READ_MAX;
+        }
+        (TURNS_AT_ONCE_MAX + self.places.left()).saturating_sub(sessions)
     }
 
     fn spawn(&self, tasks: &mut JoinSet<()>, session: &SessionId, unit: Unit) -> Id {
@@ -156,12 +178,12 @@ enum InboxRead {
 }
 
 /// Reads the inbox, again until it can be read: without it there is nothing to go on with.
-async fn read(store: Store, channel: String, wanted: InboxQuery) -> InboxRead {
+async fn read(store: Store, channel: String, (wanted, room): (InboxQuery, usize)) -> InboxRead {
     loop {
         let found = match &wanted {
             InboxQuery::Session(session) => queue(&store, &channel, session).await,
             InboxQuery::Sessions => {
-                store.sessions(&channel, size(SESSIONS_READ_MAX)).await.map(InboxRead::Sessions)
+                store.sessions(&channel, size(SESSIONS_READ_MAX), size(room)).await.map(InboxRead::Sessions)
             }
         };
         match found {
@@ -169,6 +191,13 @@ async fn read(store: Store, channel: String, wanted: InboxQuery) -> InboxRead {
             Err(error) => tracing::error!(%error, "the inbox cannot be read; waiting for it"),
         }
         sleep(READ_AGAIN).await;
+    }
+}
+
+/// Leaves sessions to any node of which nothing is open, but for those that are `held`.
+async fn release(store: Store, channel: String, held: BTreeSet<SessionId>) {
+    if let Err(error) = store.release(&channel, held).await {
+        tracing::debug!(%error, "sessions are left to other nodes later");
     }
 }
 

@@ -71,6 +71,11 @@ impl RunningTurns {
         }
     }
 
+    /// The sessions in which one runs.
+    pub fn sessions(&self) -> Vec<SessionId> {
+        self.turns().keys().cloned().collect()
+    }
+
     fn turns(&self) -> MutexGuard<'_, HashMap<SessionId, Stoppable>> {
         lock(&self.0)
     }

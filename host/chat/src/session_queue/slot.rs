@@ -2,16 +2,37 @@
 //! nothing but wait for a person, however long they take.
 
 use cofferdam_core::lock::lock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Turns that are worked on at once, over all sessions.
 pub const TURNS_AT_ONCE_MAX: usize = 8;
 
+/// The places of a channel's turns.
+#[derive(Debug)]
+pub struct TurnPlaces {
+    free: Arc<Semaphore>,
+    /// Turns that wait for a person.
+    left: AtomicUsize,
+}
+
+impl TurnPlaces {
+    /// So many, all of them free.
+    pub fn new(places: usize) -> Arc<Self> {
+        Arc::new(Self { free: Arc::new(Semaphore::new(places)), left: AtomicUsize::new(0) })
+    }
+
+    /// How many turns wait for a person, and hold no place.
+    pub fn left(&self) -> usize {
+        self.left.load(Ordering::Relaxed)
+    }
+}
+
 /// Held while it lives, but for the time of waiting.
 #[derive(Debug)]
 pub struct TurnSlot {
-    all: Arc<Semaphore>,
+    places: Arc<TurnPlaces>,
     held: Mutex<SlotUse>,
 }
 
@@ -24,14 +45,14 @@ struct SlotUse {
 
 impl TurnSlot {
     /// A place that is not taken yet.
-    pub fn new(all: &Arc<Semaphore>) -> Arc<Self> {
+    pub fn new(places: &Arc<TurnPlaces>) -> Arc<Self> {
         let held = Mutex::new(SlotUse { permit: None, waiting: 0 });
-        Arc::new(Self { all: all.clone(), held })
+        Arc::new(Self { places: places.clone(), held })
     }
 
     /// Waits until it is free.
     pub async fn take(&self) {
-        let permit = self.all.clone().acquire_owned().await.ok();
+        let permit = self.places.free.clone().acquire_owned().await.ok();
         lock(&self.held).permit = permit;
     }
 
@@ -40,6 +61,9 @@ impl TurnSlot {
         let mut held = lock(&self.held);
         held.waiting += 1;
         held.permit = None;
+        if held.waiting == 1 {
+            self.places.left.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// A call of the turn waits no longer; it goes on once there is a place again.
@@ -50,6 +74,7 @@ impl TurnSlot {
             held.waiting
         };
         if others == 0 {
+            self.places.left.fetch_sub(1, Ordering::Relaxed);
             self.take().await;
         }
     }
@@ -60,27 +85,38 @@ impl TurnSlot {
     }
 }
 
+impl Drop for TurnSlot {
+    fn drop(&mut self) {
+        if self.is_left() {
+            self.places.left.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[tokio::test]
     async fn a_place_is_free_while_its_turn_waits() {
-        let all = Arc::new(Semaphore::new(1));
-        let slot = TurnSlot::new(&all);
+        let places = TurnPlaces::new(1);
+        let (all, slot) = (places.free.clone(), TurnSlot::new(&places));
         assert!(all.try_acquire().is_ok(), "nobody has taken it yet");
         slot.take().await;
         assert!(all.try_acquire().is_err() && !slot.is_left());
         slot.leave();
         slot.leave();
         assert!(slot.is_left());
+        assert_eq!(places.left(), 1, "it is one turn");
         let other = all.clone().try_acquire_owned().expect("the place is free");
         slot.take_back().await;
         assert!(slot.is_left(), "one call still waits");
         drop(other);
         slot.take_back().await;
         assert!(all.try_acquire().is_err() && !slot.is_left(), "it has its place again");
+        assert_eq!(places.left(), 0);
+        slot.leave();
         drop(slot);
-        assert!(all.try_acquire().is_ok());
+        assert!(all.try_acquire().is_ok() && places.left() == 0);
     }
 }

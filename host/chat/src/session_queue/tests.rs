@@ -78,6 +78,7 @@ fn fixture(store: Store) -> Fixture {
         store: store.clone(),
         channel: CHANNEL.into(),
         running: Arc::default(),
+        places: TurnPlaces::new(TURNS_AT_ONCE_MAX),
         patience: Patience { albums: AlbumWindow { silence: second, cap: second }, grace: Duration::ZERO },
         stop: stop.clone(),
     };
@@ -136,7 +137,7 @@ async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on()
     }
 
     let mut f = fixture(f.end().await);
-    for turn in f.store.bound(CHANNEL).await.expect("the store") {
+    for turn in f.store.take_over(CHANNEL).await.expect("the store").turns {
         f.arrivals.send(Arrival::Bound(SessionId::new("ann"), turn)).await.expect("taken");
     }
     f.arrivals.send(Arrival::Inbox).await.expect("taken");

@@ -3,7 +3,8 @@
 
 use super::{MenuEntry, Renewal, renew};
 use crate::approvals::chat_of;
-use crate::handler::{Channel, PlatformChannel, hand_on, incoming};
+use crate::handler::{Channel, ChannelServices, PlatformChannel, hand_on, incoming};
+use crate::loop_health::LoopHealth;
 use crate::people;
 use crate::session_queue::{ARRIVALS_MAX, Arrival};
 use cofferdam_store::StoreError;
@@ -13,7 +14,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 /// Runs a channel until its loop ends, which is the stop, or an error that time will not heal. What
-/// is under way then gets `grace`. `listen` is the loop: it brings what comes to the queues.
+/// is under way then gets `grace`. `listen` is the loop: it brings what comes to the queues, and has
+/// `pulse`. Of several nodes one runs it.
 ///
 /// # Errors
 /// What the loop says, and a store that cannot be read at the start.
@@ -22,6 +24,7 @@ pub async fn run<C, E>(
     menu: Vec<MenuEntry>,
     renewals: mpsc::Receiver<Renewal<C::Config>>,
     grace: Duration,
+    pulse: &'static LoopHealth,
     listen: impl AsyncFnOnce(&watch::Receiver<Arc<C>>, &mpsc::Sender<Arrival>) -> Result<(), E>,
 ) -> Result<(), E>
 where
@@ -45,8 +48,12 @@ where
         // Not before: what the last run left to be told is told once.
         background.spawn(people::watch(channels.clone(), arrivals.clone()));
         background.spawn(clear_choices(channel.clone()));
+        background.spawn(follow_nodes(channels.clone(), arrivals.clone()));
         channel.base().runs.is_up(channels.clone(), arrivals.clone());
-        listen(&channels, &arrivals).await
+        match begin_listening(channel.base(), pulse).await {
+            Some(()) => pulse.run_loop(listen(&channels, &arrivals)).await,
+            None => Ok(()),
+        }
     };
     let listening = async {
         let listened = listening.await;
@@ -56,6 +63,50 @@ where
     let arrivals = incoming::queues(channels.clone(), grace);
     let (listened, ()) = tokio::join!(listening, arrivals.run(queue));
     listened
+}
+
+/// Waits until no other node hears this bot; `None` once the program stops.
+async fn begin_listening(base: &ChannelServices, pulse: &LoopHealth) -> Option<()> {
+    let (mut woken, mut is_told) = (base.store.woken(), false);
+    loop {
+        match base.store.try_duty(&base.channel).await {
+            Ok(true) => return Some(()),
+            Ok(false) if is_told => {}
+            Ok(false) => {
+                is_told = true;
+                pulse.note_elsewhere();
+                tracing::info!("another node hears {}; this one works beside it", base.channel);
+            }
+            Err(error) => tracing::warn!(%error, "which node hears {} cannot be looked up", base.channel),
+        }
+        base.stop.soon.run_until_cancelled(woken.changed()).await?.ok()?;
+    }
+}
+
+/// Takes up what other nodes leave to this one, for as long as this is polled; nothing where there
+/// are none.
+async fn follow_nodes<C: PlatformChannel>(
+    channels: watch::Receiver<Arc<C>>,
+    arrivals: mpsc::Sender<Arrival>,
+) {
+    let mut woken = channels.borrow().base().store.woken();
+    while woken.changed().await.is_ok() {
+        let channel = channels.borrow().clone();
+        // Whoever decided something may be another node.
+        channel.base().approvals.look_again();
+        let found = match incoming::load_from_nodes(&*channel).await {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::debug!(%error, "what other nodes leave cannot be looked up now");
+                continue;
+            }
+        };
+        for arrival in found {
+            if hand_on(channel.base(), &arrivals, arrival).await.is_none() {
+                return;
+            }
+        }
+    }
 }
 
 /// Takes the choices away that the last run has left on questions that are over: it was killed

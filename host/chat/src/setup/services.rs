@@ -1,11 +1,11 @@
 //! What every channel is given by the code that composes the program.
 
 use crate::approvals::{ApprovalService, Rules};
-use crate::handler::ChannelServices;
+use crate::handler::{ChannelServices, SettleAudit};
 use crate::loop_health::note_next_within;
 use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, PeopleNames};
 use crate::runs::Runs;
-use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TURNS_AT_ONCE_MAX};
+use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TURNS_AT_ONCE_MAX, TurnPlaces};
 use crate::setup::MenuEntry;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
@@ -16,7 +16,6 @@ use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// Everything that a channel needs from others. Clones share it.
@@ -34,6 +33,8 @@ pub struct Services {
     pub blobs: BlobStore,
     /// Holds the bytes of replies' files.
     pub outgoing: Outgoing,
+    /// Settles the audit of nodes that are gone.
+    pub settle: SettleAudit,
     /// Limits on attachments.
     pub attachments: attachments::Config,
     /// How long a person is waited for.
@@ -97,10 +98,11 @@ impl Services {
             runner: self.runner.clone(),
             approvals,
             running: Arc::new(RunningTurns::default()),
-            places: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
+            places: TurnPlaces::new(TURNS_AT_ONCE_MAX),
             blobs: self.blobs.clone(),
             limits: self.attachments.clone(),
             outgoing: self.outgoing.clone(),
+            settle: self.settle.clone(),
             albums,
             runs: self.runs.clone(),
             voice: self.voice.clone(),

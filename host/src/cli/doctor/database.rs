@@ -3,7 +3,7 @@
 
 use super::finding::{DoctorFinding, shell};
 use crate::config::Config;
-use cofferdam_store::{DatabaseView, FILE_NAME, NodeRow, StoreError, StoreLocation, WaitingCounts};
+use cofferdam_store::{DatabaseView, FILE_NAME, StoreError, StoreLocation, WaitingCounts};
 use serde::Serialize;
 use std::fmt;
 
@@ -70,9 +70,10 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
     Some(of(Some(version), sound, waiting, who_serves(&look)))
 }
 
-/// The process that serves, where the database knows.
+/// The processes that serve, where the database knows.
 fn who_serves(look: &DatabaseView) -> Option<String> {
-    look.nodes().ok()?.into_iter().find(NodeRow::serves).map(|node| node.who)
+    let nodes: Vec<String> = look.nodes().ok()?.into_iter().map(|node| node.who).collect();
+    (!nodes.is_empty()).then(|| nodes.join("; "))
 }
 
 fn closed(config: &Config, error: &StoreError) -> DoctorFinding {

@@ -41,10 +41,11 @@ pub(in crate::cli) fn say(
     let answering = llm::open(&llm::Config::default()).context("[provider]")?;
     let runtime = super::super::runtime()?;
     let gateway = Gateway::open(config, Role::Serve)?;
-    let node = gateway::cluster_node(config)?;
-    let store = Store::open_to_serve(&config.store.location, &node).context("cannot open the database")?;
+    let store = Store::open(&config.store.location).context("cannot open the database")?;
+    store.join(&gateway::cluster_node(config)?)?;
     let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
-    let services = mute_services(config, &gateway, &store, (runner, Presence::new(&config.state_dir)));
+    let services =
+        mute_services(config, &gateway, &store, (runner, Presence::new(&gateway::note_file(config))));
     let people = ChannelPeople { runs: services.runs.clone(), channels: channels(config) };
     let parts = (gateway.warden.outgoing().clone(), gateway.warden.audit().clone());
     let saying = MessageSender::new(people, &store, parts, runtime.handle().clone());

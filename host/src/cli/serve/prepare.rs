@@ -12,7 +12,7 @@ use cofferdam_agent::llm::{self, Answering};
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::voice::Voice;
 use cofferdam_discord as discord;
-use cofferdam_store::{DatabaseView, Store, StoreLocation};
+use cofferdam_store::{DatabaseView, Store};
 use cofferdam_telegram as telegram;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub(in crate::cli) struct OpenedOutside<'a> {
     pub(super) discord: Option<(&'a discord::Config, discord::BotToken)>,
     pub(super) answering: Answering,
     pub(super) voice: Voice,
-    /// None for those who only look, and for a node of several: it may have to stand by first.
+    /// None for those who only look.
     pub(super) lock: Option<ServeLock>,
     pub(super) monitor: Option<Monitor>,
     pub(super) catalog: Arc<Catalog>,
@@ -94,10 +94,9 @@ pub(in crate::cli) fn open_outside(
         let section = error.key().split('.').next().unwrap_or_default().to_owned();
         refused(PrepareStep::Provider)(anyhow::Error::new(error).context(format!("[{section}]")))
     })?;
-    let is_shared = matches!(config.store.location, StoreLocation::Postgres(_));
     let lock = match purpose {
-        PreparePurpose::Serve if !is_shared => ServeLock::take(config).map(Some),
-        _ => ServeLock::check_free(config).map(|()| None),
+        PreparePurpose::Serve => ServeLock::take(config).map(Some),
+        PreparePurpose::Look => ServeLock::check_free(config).map(|()| None),
     };
     let lock = lock.map_err(|error| refused(PrepareStep::State)(error.into()))?;
     let unusable =
@@ -117,7 +116,7 @@ pub(in crate::cli) fn open_outside(
     Ok(OpenedOutside { telegram, discord, answering, voice, lock, monitor, catalog })
 }
 
-/// Checks what depends on the tools, and opens the database, unless a node has it open.
+/// Checks what depends on the tools, and opens the database as the node that this is.
 ///
 /// # Errors
 /// [`FailedStep`].
@@ -125,14 +124,17 @@ pub(super) fn open_inside(
     gateway: &Gateway,
     config: &Config,
     catalog: &Catalog,
-    opened: Option<Store>,
 ) -> Result<Store, FailedStep> {
     check_groups(config, gateway.toolbox.registry())
         .map_err(|error| FailedStep { step: PrepareStep::Groups, error })?;
     check_workflows(config, gateway.toolbox.registry(), catalog)
         .map_err(|error| FailedStep { step: PrepareStep::Workflows, error })?;
-    let open = || Store::open(&config.store.location).context("cannot open the database");
-    opened.map_or_else(open, Ok).map_err(|error| FailedStep { step: PrepareStep::Database, error })
+    let open = || {
+        let store = Store::open(&config.store.location).context("cannot open the database")?;
+        store.join(&gateway::cluster_node(config)?)?;
+        anyhow::Ok(store)
+    };
+    open().map_err(|error| FailedStep { step: PrepareStep::Database, error })
 }
 
 fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@
 
 use super::super::errors::describe_error;
 use crate::config::Config;
-use crate::gateway::{WatchedChannel, Watching};
+use crate::gateway::{self, WatchedChannel, Watching};
 use crate::log;
 use crate::monitor::{Monitor, ServiceManager, Watched};
 use cofferdam_core::standing::{MODEL, STORE};
@@ -36,7 +36,7 @@ impl Watchers {
             tracing::warn!(%error, "the service manager cannot be told how the gateway is");
             ServiceManager::default()
         });
-        let presence = Presence::new(&config.state_dir);
+        let presence = Presence::new(&gateway::note_file(config));
         Self { monitor, manager: Arc::new(manager), watching: Arc::default(), presence }
     }
 
@@ -61,12 +61,7 @@ impl Watchers {
             };
             beside.spawn_on(answering, runtime);
         }
-        let watching = self.watching.clone();
-        let up = async move {
-            // A node that stands by is up as well.
-            tokio::select! { () = await_any_up(channels) => {}, () = watching.await_standby() => {} }
-        };
-        beside.spawn_on(self.manager.clone().watch(up, watched), runtime);
+        beside.spawn_on(self.manager.clone().watch(await_any_up(channels), watched), runtime);
         beside.spawn_on(note(self.presence.clone(), self.watching.clone()), runtime);
         Ok(())
     }

@@ -33,8 +33,8 @@ pub(super) fn format_status(status: &StatusReport) -> String {
         lines.push(format!("workers: {}", status.workers));
     }
     lines.extend(status.nodes.iter().map(|node| {
-        let does = if node.serves() { "serves" } else { "stands by" };
-        format!("node {}: {does}, {}", one_line(&node.name, 80), one_line(&node.who, 200))
+        let duties = node.duties.iter().fold(String::new(), |all, duty| all + ", " + &one_line(duty, 80));
+        format!("node {}: {}, turns{duties}", one_line(&node.name, 80), one_line(&node.who, 200))
     }));
     lines.extend(health(&status.health));
     lines.extend(queue(status.queue.as_ref()));

@@ -30,15 +30,13 @@ use std::io::{self, BufReader, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 /// From the first byte to the answer; then the next one is served.
 pub const ATTACHING_TIME_MAX: Duration = Duration::from_secs(30);
-/// Its name in the state folder.
-const NAME: &str = "attach.sock";
 /// The tool that the audit has.
 const COMMAND: &str = "cmd.attachment.add";
 
@@ -75,10 +73,14 @@ pub struct AttachServer<S> {
 }
 
 /// Where the socket is, however long the path of the state folder: an address has 107 bytes.
-fn address(state_dir: &Path) -> io::Result<(rustix::fd::OwnedFd, PathBuf)> {
+fn address(config: &Config) -> io::Result<(rustix::fd::OwnedFd, PathBuf)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = rustix::fs::open(state_dir, flags, Mode::empty())?;
-    let path = PathBuf::from(format!("/proc/self/fd/{}/{NAME}", dir.as_raw_fd()));
+    let dir = rustix::fs::open(&config.state_dir, flags, Mode::empty())?;
+    let path = PathBuf::from(format!(
+        "/proc/self/fd/{}/{}",
+        dir.as_raw_fd(),
+        config.store.own_name("attach", "sock")
+    ));
     Ok((dir, path))
 }
 
@@ -86,8 +88,8 @@ fn address(state_dir: &Path) -> io::Result<(rustix::fd::OwnedFd, PathBuf)> {
 ///
 /// # Errors
 /// Where none listens.
-pub fn connect(state_dir: &Path) -> io::Result<UnixStream> {
-    let (_dir, path) = address(state_dir)?;
+pub fn connect(config: &Config) -> io::Result<UnixStream> {
+    let (_dir, path) = address(config)?;
     let stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(2 * ATTACHING_TIME_MAX))?;
     stream.set_write_timeout(Some(2 * ATTACHING_TIME_MAX))?;
@@ -99,7 +101,7 @@ pub fn connect(state_dir: &Path) -> io::Result<UnixStream> {
 /// # Errors
 /// What the system says.
 pub fn listen(config: &Config) -> io::Result<UnixListener> {
-    let (_dir, path) = address(&config.state_dir)?;
+    let (_dir, path) = address(config)?;
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -319,14 +321,14 @@ mod tests {
         std::fs::write(&file, format!("[workspace]\nroot = \"w\"\n[state]\ndir = {deep:?}\n"))
             .expect("writable");
         let config = Config::load(Some(&file), None, &std::collections::BTreeMap::new()).expect("valid");
-        assert!(connect(&deep).is_err(), "nobody listens");
+        assert!(connect(&config).is_err(), "nobody listens");
         let first = listen(&config).expect("it listens");
-        assert!(connect(&deep).is_ok());
+        assert!(connect(&config).is_ok());
         drop(first);
-        assert!(connect(&deep).is_err(), "what is left over is nobody's");
+        assert!(connect(&config).is_err(), "what is left over is nobody's");
         let _second = listen(&config).expect("it takes the place of what is left over");
-        assert!(connect(&deep).is_ok());
-        let mode = std::fs::metadata(deep.join(NAME)).expect("there").permissions().mode();
+        assert!(connect(&config).is_ok());
+        let mode = std::fs::metadata(deep.join("attach.sock")).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 }

@@ -1,35 +1,48 @@
-//! Which nodes there are, and which of them serves. A node has a row with a time by the database's
-//! clock. The time decides when another one may take its duty over; the row of the duty decides who
-//! writes, because each transaction of the one who serves reads it. So a node that stood still
-//! meanwhile changes nothing when it goes on.
+//! Which nodes there are, and what each of them does. A node has a row with a time by the
+//! database's clock, and each of its transactions reads that row. Who is silent for its lease is
+//! taken out by another node: then it changes nothing when it goes on, and others take its work
+//! over.
 
 use super::Postgres;
+use crate::claims::IS_IDLE;
 use crate::cluster::{ClusterNode, NodeRow, host_name, new_name};
 use crate::tx::Tx;
 use crate::value::params;
 use crate::{Engine, Store, StoreError};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use cofferdam_core::lock::lock;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
+/// How often a node says that it is there, and looks for those that are silent.
+const RENEWED_EVERY: Duration = Duration::from_secs(1);
 /// How often a dead process of the same node is looked for.
 const LOOKED_EVERY: Duration = Duration::from_millis(200);
 
 /// The server's clock, in milliseconds since 1970 UTC.
 const NOW: &str = "CAST(extract(epoch FROM now()) * 1000 AS bigint)";
 
+/// The duty of a process that wants the store for itself.
+const ALONE: &str = "alone";
+
 /// What a node has.
 pub(super) struct Lease {
     node: ClusterNode,
     /// Of no other process, and no other start.
     holder: String,
-    serves: AtomicBool,
+    /// Until when nobody takes it out, by this machine's clock.
+    certain: Mutex<Instant>,
 }
 
 impl Lease {
-    /// Refuses who does not serve, or serves no more.
+    /// Names this process among all that ever used the store.
+    pub(super) fn holder(&self) -> &str {
+        &self.holder
+    }
+
+    /// Refuses who was taken out.
     pub(super) fn check(&self, tx: &Tx<'_>) -> Result<(), StoreError> {
-        let mine = tx.exists("SELECT 1 FROM duty WHERE name = 'serve' AND holder = ?1", [&self.holder])?;
-        if mine { Ok(()) } else { Err(StoreError::TakenOver) }
+        let is_there = tx.exists("SELECT 1 FROM node WHERE holder = ?1", [&self.holder])?;
+        if is_there { Ok(()) } else { Err(StoreError::TakenOver) }
     }
 
     fn length(&self) -> i64 {
@@ -42,60 +55,98 @@ impl Postgres {
     /// time is over; refused where it says that it is there. Blocks.
     pub(crate) fn join(&self, node: &ClusterNode) -> Result<(), StoreError> {
         let holder = new_name().map_err(|error| StoreError::Engine(Box::new(error)))?;
-        let lease = Lease { node: node.clone(), holder, serves: AtomicBool::new(false) };
         let mut seen = None;
-        loop {
+        let lease = loop {
+            let began = Instant::now();
+            let certain = Mutex::new(began + node.lease);
+            let lease = Lease { node: node.clone(), holder: holder.clone(), certain };
             match self.run_unfenced(&|tx| join(tx, &lease))? {
-                None => break,
-                Some((who, until)) => {
+                Joined::Yes => break lease,
+                Joined::OtherState(name) => return Err(StoreError::OtherState(name)),
+                Joined::NameTaken { node, who, until } => {
                     if *seen.get_or_insert(until) != until {
-                        let (server, node) = (self.server.name.clone(), node.name.clone());
-                        return Err(StoreError::Served { server, node, who });
+                        return Err(StoreError::Served { server: self.server_name(), node, who });
                     }
                     std::thread::sleep(LOOKED_EVERY);
                 }
             }
-        }
+        };
         let _ = self.lease.set(lease);
         Ok(())
     }
 
-    /// Has this node serve where no other one does; the one that does otherwise.
-    pub(crate) fn try_serve(&self) -> Result<Option<NodeRow>, StoreError> {
+    /// Has this node have the store for itself; another node otherwise.
+    pub(crate) fn try_alone(&self) -> Result<Option<NodeRow>, StoreError> {
         let Some(lease) = self.lease.get() else { return Err(StoreError::TakenOver) };
-        let other = self.run_unfenced(&|tx| try_serve(tx, lease))?;
-        lease.serves.store(other.is_none(), Ordering::Relaxed);
-        Ok(other)
+        self.run(&|tx| {
+            take_out_silent(tx, &lease.holder)?;
+            let other = "SELECT name, who FROM node WHERE holder <> ?1 ORDER BY name LIMIT 1";
+            let other = tx.query_optional(other, [&lease.holder], |row| {
+                Ok(NodeRow { name: row.get(0)?, who: row.get(1)?, duties: Vec::new() })
+            })?;
+            match other {
+                Some(other) => Ok(Some(other)),
+                None => take_duty(tx, ALONE, &lease.holder).map(|_| None),
+            }
+        })
+        .map(|(other, _)| other)
     }
 
-    /// Says that this node is there still.
-    fn renew_lease(&self) -> Result<(), StoreError> {
-        let Some(lease) = self.lease.get() else { return Ok(()) };
+    /// Has this node do what one node does for all, unless another one does.
+    pub(crate) fn try_duty(&self, duty: &str) -> Result<bool, StoreError> {
+        let Some(lease) = self.lease.get() else { return Ok(true) };
+        self.run(&|tx| take_duty(tx, duty, &lease.holder)).map(|(is_taken, _)| is_taken)
+    }
+
+    /// Returns where nobody takes this node out for the moment: what it does outside then is done by
+    /// nobody else.
+    pub(crate) fn ensure_lease(&self) -> Result<(), StoreError> {
+        match self.lease.get() {
+            Some(lease) if *lock(&lease.certain) <= Instant::now() => self.renew_lease(lease),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says that this node is there still, and takes out who is silent.
+    fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+        let began = Instant::now();
         let renew = format!("UPDATE node SET until = {NOW} + ?2 WHERE holder = ?1");
-        let renewed = self.run_unfenced(&|tx| tx.execute(&renew, params![lease.holder, lease.length()]))?;
-        if renewed == 1 { Ok(()) } else { Err(StoreError::TakenOver) }
+        let renewed = self.run_unfenced(&|tx| {
+            let renewed = tx.execute(&renew, params![lease.holder, lease.length()])?;
+            if renewed == 1 {
+                take_out_silent(tx, &lease.holder)?;
+            }
+            Ok(renewed)
+        })?;
+        if renewed != 1 {
+            return Err(StoreError::TakenOver);
+        }
+        *lock(&lease.certain) = began + lease.node.lease;
+        Ok(())
     }
 
-    /// Takes the node out, so that another one serves at once.
+    /// Takes the node out, so that others take its work over at once.
     pub(crate) fn leave(&self) -> Result<(), StoreError> {
         let Some(lease) = self.lease.get() else { return Ok(()) };
-        let ended = self.run_unfenced(&|tx| {
-            let nodes = tx.execute("DELETE FROM node WHERE holder = ?1", [&lease.holder])?;
-            Ok(nodes + tx.execute("DELETE FROM duty WHERE holder = ?1", [&lease.holder])?)
+        let left = self.run_unfenced(&|tx| {
+            tx.execute("DELETE FROM duty WHERE holder = ?1", [&lease.holder])?;
+            tx.execute(&format!("DELETE FROM claim WHERE holder = ?1 AND {IS_IDLE}"), [&lease.holder])?;
+            tx.execute("DELETE FROM node WHERE holder = ?1", [&lease.holder])
         })?;
-        let had = 1 + usize::from(lease.serves.load(Ordering::Relaxed));
-        if ended == had { Ok(()) } else { Err(StoreError::TakenOver) }
+        if left == 1 { Ok(()) } else { Err(StoreError::TakenOver) }
     }
 }
 
-/// Says on and on that this node is there, for as long as somebody keeps the store open.
-pub(crate) fn keep(store: &Store, lease: Duration) -> Result<(), StoreError> {
+/// Says on and on that this node is there, for as long as somebody keeps the store open, and wakes
+/// those who look for work of others.
+pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
     let weak = store.downgrade();
     let keep = move || loop {
-        std::thread::sleep(lease / 3);
+        std::thread::sleep(RENEWED_EVERY);
         let Some(store) = weak.upgrade() else { return };
         let Engine::Postgres(postgres) = &store.database.engine else { return };
-        match postgres.renew_lease() {
+        let Some(lease) = postgres.lease.get() else { return };
+        match postgres.renew_lease(lease) {
             Ok(()) => {}
             Err(error @ StoreError::TakenOver) => {
                 tracing::error!(%error);
@@ -104,6 +155,7 @@ pub(crate) fn keep(store: &Store, lease: Duration) -> Result<(), StoreError> {
             // Those who write are told it as well; the server may be back in time.
             Err(error) => tracing::warn!(%error, "cannot say that this node is there"),
         }
+        store.database.woken.send_replace(());
     };
     let began = std::thread::Builder::new().name("lease".to_owned()).spawn(keep);
     began.map(drop).map_err(|error| StoreError::Engine(Box::new(error)))
@@ -113,55 +165,72 @@ pub(crate) fn keep(store: &Store, lease: Duration) -> Result<(), StoreError> {
 pub(crate) fn nodes(tx: &Tx<'_>) -> Result<Vec<NodeRow>, StoreError> {
     let found = format!(
         "SELECT node.name, who, duty.name FROM node LEFT JOIN duty ON duty.holder = node.holder
-         WHERE until > {NOW} ORDER BY node.name"
+         WHERE until > {NOW} ORDER BY node.name, duty.name"
     );
-    tx.query_rows(&found, params![], |row| {
-        let duty: Option<String> = row.get(2)?;
-        Ok(NodeRow { name: row.get(0)?, who: row.get(1)?, duties: duty.into_iter().collect() })
-    })
-}
-
-/// Joins where no other process runs this node; which one does, and until when, otherwise.
-fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Option<(String, i64)>, StoreError> {
-    let ClusterNode { name, state, .. } = &lease.node;
-    let insert = format!(
-        "INSERT INTO node (name, holder, who, state, until) VALUES (?1, ?2, ?3, ?4, {NOW} + ?5)
-         ON CONFLICT (name) DO UPDATE SET holder = ?2, who = ?3, state = ?4, until = {NOW} + ?5
-         WHERE node.until <= {NOW}"
-    );
-    if tx.execute(&insert, params![name, lease.holder, this_process(), state, lease.length()])? == 1 {
-        return Ok(None);
-    }
-    tx.query_row("SELECT who, until FROM node WHERE name = ?1", [name], |row| {
-        Ok(Some((row.get(0)?, row.get(1)?)))
-    })
-}
-
-fn try_serve(tx: &Tx<'_>, lease: &Lease) -> Result<Option<NodeRow>, StoreError> {
-    if !tx.exists("SELECT 1 FROM node WHERE holder = ?1", [&lease.holder])? {
-        return Err(StoreError::TakenOver);
-    }
-    let serving = format!(
-        "SELECT node.name, who, state FROM node JOIN duty ON duty.holder = node.holder
-         WHERE duty.name = 'serve' AND node.holder <> ?1 AND until > {NOW}"
-    );
-    let other = tx.query_optional(&serving, [&lease.holder], |row| {
-        let node = NodeRow { name: row.get(0)?, who: row.get(1)?, duties: vec!["serve".to_owned()] };
-        Ok((node, row.get::<String>(2)?))
+    let mut nodes: Vec<NodeRow> = Vec::new();
+    let rows = tx.query_rows(&found, params![], |row| {
+        Ok((row.get::<String>(0)?, row.get::<String>(1)?, row.get::<Option<String>>(2)?))
     })?;
-    if let Some((node, state)) = other {
-        return if state == lease.node.state {
-            Ok(Some(node))
-        } else {
-            Err(StoreError::OtherState(node.name))
-        };
+    for (name, who, duty) in rows {
+        match nodes.last_mut().filter(|last| last.name == name) {
+            Some(node) => node.duties.extend(duty),
+            None => nodes.push(NodeRow { name, who, duties: duty.into_iter().collect() }),
+        }
     }
-    // Who is silent for too long finds itself gone, and its duty another one's.
-    tx.execute(&format!("DELETE FROM node WHERE until <= {NOW} AND holder <> ?1"), [&lease.holder])?;
-    let take =
-        "INSERT INTO duty (name, holder) VALUES ('serve', ?1) ON CONFLICT (name) DO UPDATE SET holder = ?1";
-    tx.execute(take, [&lease.holder])?;
-    Ok(None)
+    Ok(nodes)
+}
+
+/// What came of joining.
+enum Joined {
+    Yes,
+    /// Another process runs a node of this name, or has the store for itself.
+    NameTaken {
+        node: String,
+        who: String,
+        until: i64,
+    },
+    /// A node that is there has other files.
+    OtherState(String),
+}
+
+fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
+    let ClusterNode { name, state, .. } = &lease.node;
+    let stranger =
+        format!("SELECT name FROM node WHERE state <> ?1 AND name <> ?2 AND until > {NOW} LIMIT 1");
+    if let Some(stranger) = tx.query_optional(&stranger, params![state, name], |row| row.get(0))? {
+        return Ok(Joined::OtherState(stranger));
+    }
+    let taken = format!(
+        "SELECT node.name, who, until FROM node LEFT JOIN duty ON duty.holder = node.holder AND duty.name = ?2
+         WHERE until > {NOW} AND (node.name = ?1 OR duty.name = ?2) LIMIT 1"
+    );
+    let taken = tx.query_optional(&taken, params![name, ALONE], |row| {
+        Ok(Joined::NameTaken { node: row.get(0)?, who: row.get(1)?, until: row.get(2)? })
+    })?;
+    if let Some(taken) = taken {
+        return Ok(taken);
+    }
+    // What the last process of this name left is taken over like any other's.
+    tx.execute("DELETE FROM node WHERE name = ?1", [name])?;
+    let insert =
+        format!("INSERT INTO node (name, holder, who, state, until) VALUES (?1, ?2, ?3, ?4, {NOW} + ?5)");
+    tx.execute(&insert, params![name, lease.holder, this_process(), state, lease.length()])?;
+    Ok(Joined::Yes)
+}
+
+/// Who is silent for its lease finds itself gone.
+fn take_out_silent(tx: &Tx<'_>, holder: &str) -> Result<(), StoreError> {
+    tx.execute(&format!("DELETE FROM node WHERE until <= {NOW} AND holder <> ?1"), [holder]).map(drop)
+}
+
+fn take_duty(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool, StoreError> {
+    let other = "SELECT 1 FROM duty JOIN node ON node.holder = duty.holder WHERE duty.name = ?1 AND duty.holder <> ?2";
+    if tx.exists(other, params![duty, holder])? {
+        return Ok(false);
+    }
+    let take = "INSERT INTO duty (name, holder) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET holder = ?2";
+    tx.execute(take, params![duty, holder])?;
+    Ok(true)
 }
 
 /// For people: the machine and the process.

@@ -8,10 +8,10 @@ use crate::tx::Tx;
 use crate::value::params;
 
 /// The version that this program writes.
-pub(crate) const VERSION: i64 = 18;
+pub(crate) const VERSION: i64 = 19;
 
 /// What each version adds to the one before. A version that was released is never changed.
-const VERSIONS: [(i64, &str); 2] = [(17, VERSION_17), (18, VERSION_18)];
+const VERSIONS: [(i64, &str); 3] = [(17, VERSION_17), (18, VERSION_18), (19, VERSION_19)];
 
 /// Makes the tables where there are none, and brings older ones to the version that this program
 /// knows.
@@ -340,4 +340,20 @@ CREATE TABLE duty (
     name   text COLLATE "C" PRIMARY KEY,
     holder text COLLATE "C" NOT NULL
 )
+"#;
+
+/// What is one node's to work on: the turns of a session, the sending of a reply. A program of
+/// before finds its duty gone, and writes nothing.
+const VERSION_19: &str = r#"
+DELETE FROM duty;
+DELETE FROM node;
+
+CREATE TABLE claim (
+    channel text COLLATE "C" NOT NULL,
+    kind    text COLLATE "C" NOT NULL CHECK (kind IN ('session', 'reply')),
+    name    text COLLATE "C" NOT NULL,
+    holder  text COLLATE "C" NOT NULL,
+    PRIMARY KEY (channel, kind, name)
+);
+CREATE INDEX claim_holder ON claim (holder)
 "#;

@@ -19,8 +19,12 @@ const ROWS_AT_ONCE: i32 = 64;
 pub(in super::super) struct PgTx<'c> {
     pub(super) transaction: Transaction<'c>,
     pub(super) server: &'c Server,
+    /// Names the node that works here.
+    pub(in super::super) holder: Option<&'c str>,
     /// A statement has failed: the server rolls back at the commit.
     pub(super) has_failed: Cell<bool>,
+    /// A statement has changed a row.
+    pub(super) has_changed: Cell<bool>,
 }
 
 /// A row of PostgreSQL, read.
@@ -38,6 +42,7 @@ impl PgTx<'_> {
         let statement = self.prepare(sql, values)?;
         let values = PgValue::all(values);
         let changed = self.wait(self.transaction.execute(&statement, &references(&values)))?;
+        self.has_changed.set(self.has_changed.get() || changed > 0);
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 

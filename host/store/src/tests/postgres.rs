@@ -3,6 +3,7 @@
 use super::*;
 use cofferdam_core::secret::Secret;
 use cofferdam_postgres::{PostgresServer, new_schema, shared};
+use std::collections::BTreeSet;
 
 /// A schema of the server that the tests share.
 pub(super) struct Schema {
@@ -74,34 +75,49 @@ async fn a_server_that_went_is_told_and_the_next_call_works_when_it_is_back() {
     assert_eq!(ids(&store.pending(CHANNEL, None, 9).await.expect("asked")), [1, 2]);
 }
 
+fn join(location: &StoreLocation, name: &str) -> Result<Store, StoreError> {
+    let store = Store::open(location)?;
+    store.join(&node(name))?;
+    Ok(store)
+}
+
 #[tokio::test]
-async fn one_serves_and_another_one_is_refused_or_waits_for_who_died() {
-    if !Schema::is_there("one_serves_and_another_one_is_refused") {
+async fn nodes_share_the_store_and_one_who_wants_it_alone_is_refused_or_waits_for_who_died() {
+    if !Schema::is_there("nodes_share_the_store") {
         return;
     }
     let fixture = Fixture::<Schema>::new();
     let location = &fixture.engine.location;
-    let a = node("a");
-    let first = Store::open_to_serve(location, &a).expect("nobody else serves");
-    for other in [&a, &node("b")] {
-        let refused = said(Store::open_to_serve(location, other));
+    let (a, b) = (join(location, "a").expect("the first"), join(location, "b").expect("another name"));
+    for refused in [join(location, "a"), Store::open_alone(location, &node("c"))] {
+        let refused = said(refused);
         let tells =
             refused.contains("another serve uses the store") && refused.contains("as node \"a\": process ");
         assert!(tells, "{refused}");
     }
-    let [NodeRow { name, who, duties }] = &nodes(location)[..] else { panic!("{:?}", nodes(location)) };
-    assert!(name == "a" && who.starts_with("process ") && duties == &["serve"], "{name} {who} {duties:?}");
-    // Those beside it write as they do beside a serve of SQLite.
+    assert!(a.try_duty("t").await.expect("asked") && a.try_duty("t").await.expect("asked"));
+    assert!(!b.try_duty("t").await.expect("asked") && b.try_duty("u").await.expect("asked"));
+    let [NodeRow { name, who, duties }, other] = &nodes(location)[..] else {
+        panic!("{:?}", nodes(location))
+    };
+    assert!(name == "a" && who.starts_with("process ") && duties == &["t"], "{name} {who} {duties:?}");
+    assert!(other.name == "b" && other.duties == ["u"], "{other:?}");
+    // Those beside them write as they do beside a serve of SQLite.
     fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
-    first.leave().expect("handed back");
-    drop(first);
-    let second = Store::open_to_serve(location, &a).expect("handed back");
-    drop(second);
+    a.leave().expect("it is there");
+    assert!(b.try_duty("t").await.expect("asked"), "at once");
+    let stranger = Store::open(location).expect("a store");
+    let elsewhere = ClusterNode { state: "other".to_owned(), ..node("d") };
+    assert!(said(stranger.join(&elsewhere)).contains("node \"b\" has another state folder"));
+    b.leave().expect("it is there");
+    let alone = Store::open_alone(location, &node("a")).expect("nobody is there");
+    assert!(said(join(location, "b")).contains("another serve uses the store"));
+    drop(alone);
     let since = std::time::Instant::now();
-    let third = Store::open_to_serve(location, &a).expect("its time is over");
+    let next = join(location, "a").expect("its time is over");
     let waited = since.elapsed();
-    assert!(waited > a.lease / 4 && waited < a.lease * 2, "{waited:?}");
-    third.leave().expect("handed back");
+    assert!(waited > LEASE_LEAST / 4 && waited < LEASE_LEAST * 2, "{waited:?}");
+    next.leave().expect("it is there");
     assert!(nodes(location).is_empty());
 }
 
@@ -112,53 +128,145 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     }
     let fixture = Fixture::<Schema>::new();
     let location = &fixture.engine.location;
-    let first = Store::open_to_serve(location, &node("a")).expect("nobody else serves");
+    let (first, second) = (join(location, "a").expect("the first"), join(location, "b").expect("another"));
+    assert!(first.try_duty("t").await.expect("asked"));
     first.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    first.settle().await.expect("its lease is certain");
     // As if it had stood still.
-    fixture.sql("UPDATE node SET until = 0");
-    let second = Store::open_to_serve(location, &node("b")).expect("its time is over");
+    fixture.sql("DELETE FROM node WHERE name = 'a'");
     assert!(matches!(first.persist(CHANNEL, vec![new(2, None)]).await, Err(StoreError::TakenOver)));
     assert!(matches!(first.claim(CHANNEL, UpdateClaim::Update(1)).await, Err(StoreError::TakenOver)));
-    assert_eq!(ids(&second.pending(CHANNEL, None, 9).await.expect("asked")), [1]);
     let told =
         tokio::time::timeout(std::time::Duration::from_secs(30), first.taken_over().expect("it is leased"));
     told.await.expect("it is told");
     assert!(matches!(first.leave(), Err(StoreError::TakenOver)));
-    let [NodeRow { name, .. }] = &nodes(location)[..] else { panic!("{:?}", nodes(location)) };
-    assert_eq!(name, "b");
+    assert!(second.try_duty("t").await.expect("asked"));
+    assert_eq!(ids(&second.pending(CHANNEL, None, 9).await.expect("asked")), [1]);
+    tokio::time::sleep(LEASE_LEAST).await;
+    assert!(matches!(first.settle().await, Err(StoreError::TakenOver)), "it sends nothing either");
+    second.settle().await.expect("it has said each second that it is there");
 }
 
 #[tokio::test]
-async fn a_node_stands_by_until_the_one_that_serves_leaves_or_is_silent() {
-    if !Schema::is_there("a_node_stands_by") {
+async fn a_node_that_is_silent_is_taken_out_by_another_one() {
+    if !Schema::is_there("a_node_that_is_silent_is_taken_out") {
         return;
     }
     let fixture = Fixture::<Schema>::new();
     let location = &fixture.engine.location;
-    let join = |name: &str| {
-        let store = Store::open(location).expect("a store");
-        store.join(&node(name)).expect("no other one of this name");
-        store
+    let first = join(location, "a").expect("the first");
+    fixture.sql("UPDATE node SET until = until + 1000000");
+    // Dropped, it says nothing any more.
+    drop(first);
+    fixture.sql("UPDATE node SET until = 0");
+    let _second = join(location, "b").expect("another name");
+    let mut tries = 0;
+    while fixture.sql("SELECT count(*) FROM node WHERE name = 'a'") != "0" {
+        tries += 1;
+        assert!(tries < 300, "it is there still");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+/// A message of somebody's own session.
+fn of(session: &str, id: i64) -> NewUpdate {
+    let headers = Headers {
+        session: SessionId::new(session),
+        sender: "1".to_owned(),
+        queue: QueueMode::Turn,
+        answers: None,
     };
-    let (first, second, third) = (join("a"), join("b"), join("c"));
-    let serves = |store: &Store| store.try_serve().expect("asked").map(|other| other.name);
-    assert_eq!([serves(&first), serves(&second), serves(&third)], [None, Some("a".into()), Some("a".into())]);
-    let refused = second.persist(CHANNEL, vec![new(1, None)]).await;
-    assert!(matches!(refused, Err(StoreError::TakenOver)), "who stands by writes nothing");
-    let duties = |location| nodes(location).into_iter().map(|node| (node.name, node.duties.len()));
-    assert!(duties(location).eq([("a".to_owned(), 1), ("b".to_owned(), 0), ("c".to_owned(), 0)]));
-    first.leave().expect("handed back");
-    assert_eq!([serves(&third), serves(&second)], [None, Some("c".into())]);
-    // As if it had stood still; it says that it is there too late.
-    fixture.sql("UPDATE node SET until = 0 WHERE name = 'c'");
-    assert_eq!(serves(&second), None);
-    assert!(matches!(third.try_serve(), Err(StoreError::TakenOver)));
-    assert!(matches!(third.persist(CHANNEL, vec![new(1, None)]).await, Err(StoreError::TakenOver)));
-    second.persist(CHANNEL, vec![new(1, None)]).await.expect("it serves");
-    let elsewhere = ClusterNode { state: "other".to_owned(), ..node("d") };
-    let stranger = Store::open(location).expect("a store");
-    stranger.join(&elsewhere).expect("no other one of this name");
-    assert!(said(stranger.try_serve()).contains("node \"b\" serves with another state folder"));
+    NewUpdate { fate: UpdateFate::Pending(headers), ..new(id, None) }
+}
+
+#[tokio::test]
+async fn each_session_is_one_nodes_and_what_one_has_no_time_for_is_anothers() {
+    if !Schema::is_there("each_session_is_one_nodes") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let (a, b) = (join(location, "a").expect("the first"), join(location, "b").expect("another"));
+    let most = i64::from(SESSIONS_CLAIMED_MAX);
+    let updates: Vec<_> = (1..=most + 2).map(|n| of(&format!("s{n}"), n)).collect();
+    let persisted = a.persist(CHANNEL, updates).await.expect("kept");
+    assert!(persisted.is_for_others);
+    assert_eq!(ids(&persisted.pending), (1..=most).collect::<Vec<_>>());
+    let sessions = async |store: &Store, new| {
+        let found = store.sessions(CHANNEL, 100, new).await.expect("asked");
+        found.iter().map(|session| session.as_str()[1..].parse().expect("a number")).collect::<Vec<i64>>()
+    };
+    assert_eq!(sessions(&a, 0).await, (1..=most).collect::<Vec<_>>());
+    assert_eq!(sessions(&b, 1).await, [most + 1], "the oldest that nobody has, and no more");
+    assert_eq!(sessions(&b, 9).await, [most + 1, most + 2]);
+    assert_eq!(sessions(&a, 9).await.len(), 8, "what another one has is not taken");
+    // What comes in a session goes to the node that has it.
+    let persisted = a.persist(CHANNEL, vec![of("s9", 20), of("s1", 21)]).await.expect("kept");
+    assert_eq!((ids(&persisted.pending), persisted.is_for_others), (vec![21], true));
+    let waiting = b.load_waiting_updates(CHANNEL, &SessionId::new("s9"), 9).await.expect("asked");
+    assert_eq!(ids(&waiting), [9, 20]);
+    // Nothing is left to others while something of it is open.
+    let turn = a.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it").expect("it waits").turn;
+    a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE name IN ('s1', 's2')"), "2");
+    a.dismiss(&turn).await.expect("it");
+    b.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+    a.release(CHANNEL, BTreeSet::from([SessionId::new("s2")])).await.expect("asked");
+    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE name IN ('s1', 's2')"), "2");
+    a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+    assert_eq!(fixture.sql("SELECT name FROM claim WHERE name IN ('s1', 's2')"), "s1");
+}
+
+#[tokio::test]
+async fn what_a_node_had_begun_is_taken_over_once_it_is_gone_and_by_one_alone() {
+    if !Schema::is_there("what_a_node_had_begun_is_taken_over") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let [a, b, c] = ["a", "b", "c"].map(|name| join(location, name).expect("a name of its own"));
+    a.persist(CHANNEL, vec![of("s1", 1), of("s2", 2), of("s2", 3), of("s3", 4)]).await.expect("kept");
+    let claim = async |id| a.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("it").expect("it waits");
+    let (first, second) = (claim(1).await, claim(2).await);
+    a.end(CHANNEL, &first.turn, text_reply(&["one"])).await.expect("kept");
+    let out = claim(4).await.turn;
+    a.end(CHANNEL, &out, text_reply(&["out"])).await.expect("kept");
+    a.mark_part_sent(&out, 0, "m").await.expect("kept");
+    assert!(!b.has_left_work(CHANNEL).await.expect("asked"));
+    assert_eq!(b.take_over(CHANNEL).await.expect("asked"), LeftWork::default(), "it lives");
+    a.leave().expect("it is there");
+    assert!(b.has_left_work(CHANNEL).await.expect("asked"));
+    let left = b.take_over(CHANNEL).await.expect("asked");
+    let replies: Vec<_> = left.replies.iter().map(|reply| &reply.turn).collect();
+    assert_eq!((replies, left.turns), (vec![&first.turn], vec![second]));
+    for other in [&b, &c] {
+        assert!(!other.has_left_work(CHANNEL).await.expect("asked"));
+        assert_eq!(other.take_over(CHANNEL).await.expect("asked"), LeftWork::default());
+    }
+    // What waits behind it in its session is the same node's.
+    assert_eq!(c.sessions(CHANNEL, 9, 9).await.expect("asked"), []);
+    assert_eq!(b.sessions(CHANNEL, 9, 0).await.expect("asked"), [SessionId::new("s2")]);
+}
+
+#[tokio::test]
+async fn a_node_is_woken_by_what_another_one_leaves() {
+    if !Schema::is_there("a_node_is_woken") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let (a, b) = (join(location, "a").expect("the first"), join(location, "b").expect("another"));
+    // It listens once it is woken by that.
+    let mut woken = b.woken();
+    let mut quick = 0;
+    for _ in 0..20 {
+        woken.changed().await.expect("it is open");
+        let since = std::time::Instant::now();
+        a.wake_nodes().await.expect("asked");
+        woken.changed().await.expect("it is open");
+        quick += usize::from(since.elapsed() < std::time::Duration::from_millis(200));
+    }
+    assert!(quick > 10, "a look of each second alone would take half a second: {quick} of 20");
 }
 
 fn node(name: &str) -> ClusterNode {
@@ -202,6 +310,28 @@ async fn many_programs_may_come_first() {
     });
     for store in opened {
         store.expect("a store").check().expect("writable");
+    }
+}
+
+#[tokio::test]
+async fn why_a_server_takes_no_changes_is_told_apart() {
+    if !Schema::is_there("why_a_server_takes_no_changes") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    for (code, tells) in [
+        ("25006", "it is read-only (no); it may be a standby"),
+        ("53100", "its disk is full (no); make room"),
+        ("53200", "it is out of memory (no)"),
+        ("57014", "it is slow (no)"),
+        ("58030", "its disk fails (no)"),
+    ] {
+        let raise = format!("DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{code}'; END $$");
+        let hindered = fixture.store.write_here(|tx| tx.execute(&raise, crate::value::params![]).map(drop));
+        assert!(matches!(hindered, Err(StoreError::Hindered { .. })), "{hindered:?}");
+        let hindered = said(hindered);
+        assert!(hindered.starts_with("PostgreSQL at ") && hindered.contains(tells), "{hindered}");
+        fixture.store.check().expect("the next call works");
     }
 }
 
@@ -356,7 +486,7 @@ async fn both_engines_have_the_tables_that_are_copied() {
     assert_eq!(sorted(of_sqlite.expect("read")), sorted(known.clone()));
     let of_postgres = postgres.sql(&format!(
         "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = '{}'
-         AND column_name <> 'rowid' AND table_name NOT IN ('node', 'duty', 'schema_version')",
+         AND column_name <> 'rowid' AND table_name NOT IN ('claim', 'duty', 'node', 'schema_version')",
         postgres.schema()
     ));
     assert_eq!(sorted(of_postgres.lines().map(str::to_owned).collect()), sorted(known));

@@ -260,7 +260,11 @@ async fn a_message_of_no_run_is_kept_once() {
     assert!(store.blobs_in_use().expect("asked").contains("ab"));
     let store = Store::open(dir.path()).expect("a store");
     assert_eq!(store.keep_direct(new()).await.expect("asked"), None);
-    assert_eq!(store.load_unsent(CHANNEL).await.expect("asked").len(), 1, "it is sent at the next start");
+    assert_eq!(
+        store.take_over(CHANNEL).await.expect("asked").replies.len(),
+        1,
+        "it is sent at the next start"
+    );
 }
 
 /// A run was ended while nobody served, or anyone who waited was killed before it could say so.

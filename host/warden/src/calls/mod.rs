@@ -20,7 +20,7 @@ pub use output::{KEEPING_TIME_MAX, OutputKeeper};
 pub use record::{CallRecord, CountedAs};
 pub use replay::{EarlierRun, Replay};
 pub use run::CallJob;
-pub use settle::{SettleError, settle};
+pub use settle::SettleError;
 pub use unwritten::journal_error;
 
 use crate::attachments::outgoing::Outgoing;
@@ -35,6 +35,7 @@ use cofferdam_policy::{ExpectedEntry, Facts, GuestPath, PathRequest, ToolPolicy}
 use quota::WriteQuota;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What the trusted core is made of, opened. Cheap to clone.
 #[derive(Clone)]
@@ -88,6 +89,16 @@ impl Warden {
     /// What is written down of every call.
     pub fn audit(&self) -> &Arc<AuditLog> {
         &self.parts.audit
+    }
+
+    /// Writes the missing outcome of every intent that a crash cut off, here or in another process
+    /// with the same audit. Publishing that is under way is waited for, as long as `wait`.
+    ///
+    /// # Errors
+    /// [`SettleError`]; [`AuditError::Busy`] where somebody publishes for longer.
+    pub fn settle(&self, wait: Duration) -> Result<(), SettleError> {
+        let Parts { workspaces, audit, outgoing, .. } = &self.parts;
+        settle::settle(audit, workspaces, outgoing, wait)
     }
 
     /// Sees whether a worker starts, confined as is demanded: one for the first call of the

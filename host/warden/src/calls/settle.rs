@@ -24,7 +24,7 @@ pub enum SettleError {
 ///
 /// # Errors
 /// [`SettleError`]; [`AuditError::Busy`] where somebody publishes for longer.
-pub fn settle(
+pub(super) fn settle(
     audit: &AuditLog,
     workspaces: &Workspaces,
     outgoing: &Outgoing,

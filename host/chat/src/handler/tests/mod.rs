@@ -10,7 +10,7 @@ use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing};
 use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
 use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, PeopleNames};
 use crate::runs::Runs;
-use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, Unit};
+use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, TurnPlaces, Unit};
 use crate::{Activity, LiveStatus, StatusDelays, StatusText, TurnDisplay};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, CallRequest, OutputKeeper};
@@ -37,7 +37,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 /// A message as it comes: who says what in which room, with a sheet at most.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -384,10 +384,11 @@ impl World {
             runner: Arc::new(runner),
             approvals,
             running: Arc::new(RunningTurns::default()),
-            places: Arc::new(Semaphore::new(1)),
+            places: TurnPlaces::new(1),
             blobs: BlobStore::open(&self.dir.path().join("blobs")).expect("a folder"),
             limits: attachments::Config::default(),
             outgoing: Outgoing::open_beside(self.dir.path(), outgoing::Config::default()).expect("a folder"),
+            settle: Arc::new(|| Ok(())),
             albums: AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO },
             voice: Voice::default(),
             runs: Runs::default(),
@@ -423,7 +424,7 @@ async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
             other => panic!("{other:?}"),
         }
     }
-    while let Some(session) = store.sessions(channel, 1).await.expect("the store").pop() {
+    while let Some(session) = store.sessions(channel, 1, 0).await.expect("the store").pop() {
         let next = store.load_waiting(channel, &session, 1).await.expect("the store").remove(0);
         let claim = next.album.map_or(UpdateClaim::Update(next.update_id), UpdateClaim::Album);
         turn::work(paper.clone(), Unit::Message(claim), None).await;

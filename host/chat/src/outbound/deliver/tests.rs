@@ -98,7 +98,7 @@ impl Fixture {
     }
 
     async fn unsent(&self) -> usize {
-        self.store.load_unsent("c").await.expect("unsent").iter().map(|reply| reply.parts.len()).sum()
+        self.store.take_over("c").await.expect("unsent").replies.iter().map(|reply| reply.parts.len()).sum()
     }
 }
 

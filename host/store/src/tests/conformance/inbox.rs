@@ -28,7 +28,7 @@ pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>()
     fixture.store.persist(CHANNEL, vec![new(5, Some("a"))]).await.expect("it");
 
     let fixture = fixture.restart();
-    assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), std::slice::from_ref(&album));
+    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").turns, std::slice::from_ref(&album));
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [2, 4, 5]);
     assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it"), None);
     let late =
@@ -44,7 +44,7 @@ pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>()
 
     fixture.store.end(CHANNEL, &album.turn, text_reply(&["done"])).await.expect("it");
     let standing: Vec<_> =
-        fixture.store.bound(CHANNEL).await.expect("it").into_iter().map(|t| t.standing).collect();
+        fixture.store.take_over(CHANNEL).await.expect("it").turns.into_iter().map(|t| t.standing).collect();
     assert_eq!(standing, [AlbumStanding::Late], "it stays late when it is replayed");
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn dismissed_parts_join_a_later_part_that_carries_the_command<E
         fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
     fixture.store.dismiss(&alone.turn).await.expect("it");
     assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it"), None);
-    assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), []);
+    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").turns, []);
     fixture.store.persist(CHANNEL, vec![new(2, Some("a"))]).await.expect("it");
     let both =
         fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
@@ -84,7 +84,7 @@ pub(super) async fn strangers_are_told_once_and_their_words_are_not_kept<E: Engi
     let fixture = fixture.restart();
     let again = fixture.store.persist(CHANNEL, vec![stranger(1, "7"), stranger(3, "7")]).await.expect("it");
     assert!(again.replies.is_empty() && again.pending.is_empty());
-    assert_eq!(fixture.store.load_unsent(CHANNEL).await.expect("it").len(), 1, "until it is sent");
+    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").replies.len(), 1, "until it is sent");
     assert_eq!(fixture.store.pending(CHANNEL, None, 9).await.expect("it"), []);
 }
 
@@ -159,7 +159,7 @@ pub(super) async fn what_is_done_is_forgotten_by_age_and_what_waits_is_not<E: En
     assert_eq!(fixture.store.prune(much_later()).await.expect("it"), 0);
     let fixture = fixture.restart();
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [3]);
-    let unsent = fixture.store.load_unsent(CHANNEL).await.expect("it");
+    let unsent = fixture.store.take_over(CHANNEL).await.expect("it").replies;
     assert_eq!(unsent.iter().map(|reply| reply.turn.as_str()).collect::<Vec<_>>(), ["telegram-1-2"]);
 }
 
@@ -187,7 +187,7 @@ pub(super) async fn what_waits_is_found_session_by_session<E: Engine>() {
     let fixture = fixture.restart();
     let (store, s) = (&fixture.store, SessionId::new("s"));
     let sessions = async |limit| {
-        let found = store.sessions(CHANNEL, limit).await.expect("it");
+        let found = store.sessions(CHANNEL, limit, 0).await.expect("it");
         found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     };
     assert_eq!((sessions(9).await.as_str(), sessions(1).await.as_str()), ("s t", "s"));

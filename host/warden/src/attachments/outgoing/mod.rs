@@ -29,6 +29,11 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// From the moment at which a node has written a blob until the store says who needs it, and long
+/// after that.
+pub const UNSAID_AGE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// Where the blobs of replies are, and which of them running turns hold. Cheap to clone.
 #[derive(Clone)]
@@ -68,7 +73,15 @@ impl Outgoing {
     /// # Errors
     /// When the folder cannot be made or listed.
     pub fn open(dir: &Path, limits: Config) -> io::Result<Self> {
-        Ok(Self::at(BlobFolder::open_shared(dir)?, limits))
+        Ok(Self::at(BlobFolder::open_shared(dir, Duration::ZERO)?, limits))
+    }
+
+    /// The same where several nodes have the folder: what one has just written is removed by none.
+    ///
+    /// # Errors
+    /// As [`Outgoing::open`].
+    pub fn open_with_nodes(dir: &Path, limits: Config) -> io::Result<Self> {
+        Ok(Self::at(BlobFolder::open_shared(dir, UNSAID_AGE_MAX)?, limits))
     }
 
     /// The blobs of a process beside it: they go when it ends.

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 use tempfile::{NamedTempFile, TempDir};
 
 /// What `tempfile` names a file that is not finished.
@@ -18,6 +19,8 @@ const BESIDE_PREFIX: &str = ".beside-";
 /// Where blobs are.
 pub(super) struct BlobFolder {
     dir: PathBuf,
+    /// Younger files are left alone: another process may be about to say that it needs them.
+    age_min: Duration,
     /// Of a process beside, once it has a blob: its folder, and the lock that says that it lives.
     private: Option<OnceLock<(TempDir, File)>>,
 }
@@ -25,23 +28,31 @@ pub(super) struct BlobFolder {
 impl BlobFolder {
     /// The folder itself, made for its owner alone when missing, without what dead processes left
     /// in it.
-    pub(super) fn open_shared(dir: &Path) -> io::Result<Self> {
+    pub(super) fn open_shared(dir: &Path, age_min: Duration) -> io::Result<Self> {
         make_private(dir)?;
+        let folder = Self { dir: dir.to_owned(), age_min, private: None };
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX) && entry.file_type()?.is_file() {
+            let is_temp = entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX);
+            if is_temp && entry.file_type()?.is_file() && folder.is_old(&entry) {
                 let _ = fs::remove_file(entry.path());
             }
         }
         sweep_left(dir)?;
-        Ok(Self { dir: dir.to_owned(), private: None })
+        Ok(folder)
+    }
+
+    fn is_old(&self, entry: &DirEntry) -> bool {
+        let written = entry.metadata().and_then(|meta| meta.modified()).ok();
+        // One of a time that is still to come was written by a clock that ran ahead.
+        self.age_min.is_zero() || written.is_none_or(|at| at.elapsed().unwrap_or_default() >= self.age_min)
     }
 
     /// A folder within it for this process, made for its first blob.
     pub(super) fn private(dir: &Path) -> io::Result<Self> {
         make_private(dir)?;
         sweep_left(dir)?;
-        Ok(Self { dir: dir.to_owned(), private: Some(OnceLock::new()) })
+        Ok(Self { dir: dir.to_owned(), age_min: Duration::ZERO, private: Some(OnceLock::new()) })
     }
 
     /// Where blobs of this process lie; none where it has no folder yet.
@@ -112,7 +123,7 @@ impl BlobFolder {
         for entry in self.own().map(fs::read_dir).into_iter().flatten().flatten().flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str().filter(|name| is_sha256(name)) else { continue };
-            if kept.contains(name) {
+            if kept.contains(name) || !self.is_old(&entry) {
                 left = true;
             } else if let Err(error) = fs::remove_file(entry.path()) {
                 left = true;

@@ -1,0 +1,195 @@
+//! Which node works on what, where several share the store: the turns of a session, and the sending
+//! of a reply. What nobody has is taken by whoever wants it first; what a node had that is gone is
+//! taken over as a whole, with its turns and replies. A process without a node, and every one of
+//! SQLite, has everything.
+
+use super::inbox::bound_turn;
+use super::replies::reply;
+use super::tx::Tx;
+use super::value::params;
+use super::waiting::waiting;
+use super::{BoundTurn, Store, StoreError, StoredReply};
+use cofferdam_core::id::{SessionId, TurnId};
+use std::collections::BTreeSet;
+
+/// Sessions that a node has at once, beyond which it leaves new ones to others.
+pub const SESSIONS_CLAIMED_MAX: u32 = 8;
+
+/// Whether nobody lives who has a row of `claim`, or there is none.
+const IS_LEFT: &str = "NOT EXISTS (SELECT 1 FROM node WHERE node.holder = claim.holder)";
+
+/// Whether a row of `claim` is a session's of which nothing is open. What has no session is early
+/// releases', and stays where it is.
+pub(super) const IS_IDLE: &str = "kind = 'session' AND name <> '' AND NOT EXISTS (SELECT 1 FROM inbox
+     WHERE session = claim.name AND inbox.channel = claim.channel AND done_at IS NULL)";
+
+/// Joins the row of a message's session to that of the message, if it has one.
+pub(super) const OF_SESSION: &str = "LEFT JOIN claim ON claim.channel = inbox.channel AND claim.kind = 'session' AND claim.name = coalesce(session, '')";
+
+/// What was begun and not ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftWork {
+    /// Replies of which something is still to be sent, oldest first.
+    pub replies: Vec<StoredReply>,
+    /// Turns that were bound and have not ended, oldest first.
+    pub turns: Vec<BoundTurn>,
+}
+
+/// Which node works on what.
+impl Store {
+    /// Whether there is work of a channel that a node had which is gone; it is to be taken over.
+    pub async fn has_left_work(&self, channel: &str) -> Result<bool, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| match tx.holder() {
+            None => Ok(false),
+            Some(_) => {
+                tx.exists(&format!("SELECT 1 FROM claim WHERE channel = ?1 AND {IS_LEFT}"), [&channel])
+            }
+        })
+        .await
+    }
+
+    /// Takes over what was begun on a channel by nodes that are gone, or by the last process; from
+    /// here on it is this one's.
+    pub async fn take_over(&self, channel: &str) -> Result<LeftWork, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let (replies, turns) = match tx.holder() {
+                None => (
+                    names(
+                        tx,
+                        "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL ORDER BY seq",
+                        &channel,
+                    )?,
+                    names(tx, &bound("", ""), &channel)?,
+                ),
+                Some(holder) => take_over(tx, &channel, holder)?,
+            };
+            let replies =
+                replies.into_iter().map(|turn| reply(tx, &TurnId::new(turn))).collect::<Result<_, _>>()?;
+            let turns =
+                turns.into_iter().map(|turn| bound_turn(tx, &channel, turn)).collect::<Result<_, _>>()?;
+            Ok(LeftWork { replies, turns })
+        })
+        .await
+    }
+
+    /// Leaves sessions to whoever wants them, those of which nothing is open and that are not among
+    /// the `held`.
+    pub async fn release(&self, channel: &str, held: BTreeSet<SessionId>) -> Result<(), StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let Some(holder) = tx.holder() else { return Ok(()) };
+            let idle = format!("SELECT name FROM claim WHERE channel = ?1 AND holder = ?2 AND {IS_IDLE}");
+            for session in tx.query_rows(&idle, params![channel, holder], |row| row.get::<String>(0))? {
+                if !held.contains(&SessionId::new(session.as_str())) {
+                    let leave = "DELETE FROM claim WHERE channel = ?1 AND kind = 'session' AND name = ?2";
+                    tx.execute(leave, params![channel, session])?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// The turns that are bound and not ended; `join` and `only` narrow them.
+fn bound(join: &str, only: &str) -> String {
+    format!(
+        "SELECT turn FROM inbox {join} WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NOT NULL {only}
+         GROUP BY turn ORDER BY min(seq)"
+    )
+}
+
+fn names(tx: &Tx<'_>, query: &str, channel: &str) -> Result<Vec<String>, StoreError> {
+    tx.query_rows(query, [channel], |row| row.get(0))
+}
+
+/// The turns of replies and the turns that nobody works on any more, now this node's.
+fn take_over(tx: &Tx<'_>, channel: &str, holder: &str) -> Result<(Vec<String>, Vec<String>), StoreError> {
+    let of_reply =
+        "LEFT JOIN claim ON claim.channel = reply.channel AND claim.kind = 'reply' AND claim.name = turn";
+    let replies = format!(
+        "SELECT turn FROM reply {of_reply} WHERE reply.channel = ?1 AND finished_at IS NULL AND {IS_LEFT} ORDER BY seq"
+    );
+    let replies = names(tx, &replies, channel)?;
+    let only = format!("AND {IS_LEFT}");
+    let turns = names(tx, &bound(OF_SESSION, &only), channel)?;
+    let sessions = format!(
+        "SELECT DISTINCT coalesce(session, '') FROM inbox {OF_SESSION}
+         WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NOT NULL AND {IS_LEFT}"
+    );
+    for session in names(tx, &sessions, channel)? {
+        take(tx, (channel, "session", &session), holder)?;
+    }
+    for turn in &replies {
+        take(tx, (channel, "reply", turn), holder)?;
+    }
+    // Besides, those of which something waits.
+    tx.execute(&format!("DELETE FROM claim WHERE channel = ?1 AND {IS_LEFT} AND {IS_IDLE}"), [channel])?;
+    tx.execute(
+        &format!("UPDATE claim SET holder = ?2 WHERE channel = ?1 AND {IS_LEFT}"),
+        params![channel, holder],
+    )?;
+    Ok((replies, turns))
+}
+
+fn take(tx: &Tx<'_>, (channel, kind, name): (&str, &str, &str), holder: &str) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO claim (channel, kind, name, holder) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (channel, kind, name) DO UPDATE SET holder = ?4",
+        params![channel, kind, name, holder],
+    )
+    .map(drop)
+}
+
+/// Whether a session in which something has come is this node's to work on: it was, or nobody had it
+/// and this node has not much else.
+pub(super) fn claim_session(tx: &Tx<'_>, channel: &str, session: &str) -> Result<bool, StoreError> {
+    let Some(holder) = tx.holder() else { return Ok(true) };
+    let whose = "SELECT holder FROM claim WHERE channel = ?1 AND kind = 'session' AND name = ?2";
+    let whose = tx.query_optional(whose, params![channel, session], |row| row.get::<String>(0))?;
+    if let Some(whose) = whose {
+        return Ok(whose == holder);
+    }
+    let claimed = "SELECT count(*) FROM claim WHERE kind = 'session' AND holder = ?1";
+    let claimed: u32 = tx.query_row(claimed, [holder], |row| row.get(0))?;
+    if claimed >= SESSIONS_CLAIMED_MAX {
+        return Ok(false);
+    }
+    take(tx, (channel, "session", session), holder)?;
+    Ok(true)
+}
+
+/// Up to `limit` sessions that nobody works on and of which an update waits, by the oldest one of
+/// each; now this node's.
+pub(super) fn claim_waiting(
+    tx: &Tx<'_>,
+    channel: &str,
+    holder: &str,
+    limit: u32,
+) -> Result<Vec<SessionId>, StoreError> {
+    let is_free = (OF_SESSION, "AND claim.holder IS NULL");
+    let free = waiting(tx, params![channel, limit], is_free)?;
+    for session in &free {
+        take(tx, (channel, "session", session.as_str()), holder)?;
+    }
+    Ok(free)
+}
+
+/// A reply that was stored here is this node's to send.
+pub(super) fn claim_reply(tx: &Tx<'_>, channel: &str, turn: &str) -> Result<(), StoreError> {
+    tx.holder().map_or(Ok(()), |holder| take(tx, (channel, "reply", turn), holder))
+}
+
+/// A reply is out.
+pub(super) fn end_reply(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
+    match tx.holder() {
+        None => Ok(()),
+        Some(_) => {
+            let end = "DELETE FROM claim WHERE kind = 'reply' AND name = ?1
+                 AND channel = (SELECT channel FROM reply WHERE turn = ?1)";
+            tx.execute(end, [turn]).map(drop)
+        }
+    }
+}

@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(read_note(&dir.path().join(FILE_NAME)), None);
         let presence = Presence::new(&dir.path().join(FILE_NAME));
         presence.note_account("telegram", "@early");
-        assert_eq!(read_note(&dir.path().join(FILE_NAME)), None, "a node that stands by writes no note");
+        assert_eq!(read_note(&dir.path().join(FILE_NAME)), None, "who has not begun writes no note");
         let presence = Presence::new(&dir.path().join(FILE_NAME));
         presence.note_begin();
         let first = read_note(&dir.path().join(FILE_NAME)).expect("written");

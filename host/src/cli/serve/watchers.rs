@@ -9,13 +9,18 @@ use crate::log;
 use crate::monitor::{Monitor, ServiceManager, Watched};
 use cofferdam_core::standing::{MODEL, STORE};
 use cofferdam_store::{Health, LastError, Presence};
+use cofferdam_warden::sandbox::workers::let_start_go;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 /// How often the note is brought up to date, if there is news.
 const NOTED_EVERY: Duration = Duration::from_secs(5);
+
+/// A channel that is up has a moment of its start left to do.
+const START_AGE_MIN: Duration = Duration::from_secs(2);
 
 /// Who watches, and what they see.
 pub(super) struct Watchers {
@@ -61,7 +66,18 @@ impl Watchers {
             };
             beside.spawn_on(answering, runtime);
         }
-        beside.spawn_on(self.manager.clone().watch(await_any_up(channels), watched), runtime);
+        let up = CancellationToken::new();
+        beside.spawn_on(self.manager.clone().watch(up.clone().cancelled_owned(), watched), runtime);
+        beside.spawn_on(
+            async move {
+                await_any_up(channels).await;
+                up.cancel();
+                // The code that a start runs is memory for nothing.
+                tokio::time::sleep(START_AGE_MIN).await;
+                let _ = tokio::task::spawn_blocking(let_start_go).await;
+            },
+            runtime,
+        );
         beside.spawn_on(note(self.presence.clone(), self.watching.clone()), runtime);
         Ok(())
     }

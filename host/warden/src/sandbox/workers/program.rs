@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -61,14 +62,42 @@ pub(super) fn path() -> io::Result<PathBuf> {
 
 /// Lets the pages of embedded bytes go, which were read once to be unpacked: the gateway needs them
 /// no more, and they would count as its memory. Read again, they come from the program's file.
-#[allow(unsafe_code, reason = "the system cannot check what is advised; see SAFETY")]
 fn let_go(embedded: &'static [u8]) {
+    let start = embedded.as_ptr() as usize;
+    let_pages_go(start..start + embedded.len());
+}
+
+/// The same for this program's code: what a start alone needs is most of what is mapped by then.
+/// What is run again is mapped again, from the page cache.
+pub fn let_start_go() {
+    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
+    let Ok(program) = std::fs::read_link("/proc/self/exe") else { return };
+    code_of(&maps, &program.to_string_lossy()).for_each(let_pages_go);
+}
+
+/// Where the kernel's list of mappings (proc_pid_maps(5)) has the code of a file:
+/// `START-END r-xp OFFSET DEVICE INODE PATH`. What may only be read is left out: the loader has
+/// written into a part of that.
+fn code_of<'m>(maps: &'m str, file: &'m str) -> impl Iterator<Item = Range<usize>> + 'm {
+    maps.lines().filter_map(move |line| {
+        let mut words = line.split_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        if words.next()? != "r-xp" || words.nth(3)? != file {
+            return None;
+        }
+        Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
+    })
+}
+
+#[allow(unsafe_code, reason = "the system cannot check what is advised; see SAFETY")]
+fn let_pages_go(within: Range<usize>) {
     let page = rustix::param::page_size();
-    let (start, end) = (embedded.as_ptr() as usize, embedded.as_ptr() as usize + embedded.len());
-    let (first, last) = (start.next_multiple_of(page), end / page * page);
+    let (first, last) = (within.start.next_multiple_of(page), within.end / page * page);
     if first < last {
-        // SAFETY: whole pages within constant bytes of the program, which nobody writes: without
-        // its page such a byte is read from the file anew, and is the same.
+        // SAFETY: whole pages of the program's file that were never written: the one caller has
+        // constant bytes without addresses, the other one code, into which no loader of a
+        // position-independent program writes. Without its page such a byte is read from the file
+        // anew, and is the same.
         let advised =
             unsafe { rustix::mm::madvise(first as *mut _, last - first, rustix::mm::Advice::LinuxDontNeed) };
         // They stay, and nothing else is different.
@@ -132,6 +161,21 @@ mod tests {
         let (again, size) = WORKER.seal("test", MemfdFlags::NOEXEC_SEAL).expect("made");
         assert_eq!(size, WORKER_BYTES as u64);
         is_built(std::fs::read(path_of(&File::from(again))).expect("read"));
+    }
+
+    #[test]
+    fn code_that_was_let_go_runs_as_before() {
+        let maps = "55d0-55e0 r--p 00000000 fe:01 7 /bin/a\n55e0-6000 r-xp 00010000 fe:01 7 /bin/a\n\
+                    6000-7000 r--p 00a30000 fe:01 7 /bin/a\n7000-8000 rw-p 00b30000 fe:01 7 /bin/a\n\
+                    8000-9000 r-xp 00000000 fe:01 8 /bin/a.so\n9000-a000 rw-p 00000000 00:00 0 \nffff r-xp\n";
+        assert_eq!(code_of(maps, "/bin/a").collect::<Vec<_>>(), [0x55e0..0x6000]);
+        let own = std::fs::read_to_string("/proc/self/maps").expect("there");
+        let program = std::env::current_exe().expect("it is known");
+        assert!(code_of(&own, &program.to_string_lossy()).map(|part| part.len()).sum::<usize>() > 1 << 20);
+        for _ in 0..3 {
+            let_start_go();
+            the_program_is_the_one_that_was_built();
+        }
     }
 
     #[test]

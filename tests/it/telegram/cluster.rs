@@ -353,6 +353,14 @@ async fn survives(test: &str, seed: u64) -> anyhow::Result<()> {
     // A node may be struck between a message and its acknowledgement, in each chat.
     let repeated = sent.len() - answered.len();
     assert!(repeated <= ROUNDS * PEOPLE.len(), "{repeated} repeated");
+    // The last one may have begun just now, and a signal ends that by itself.
+    let is_up =
+        |node: &Serving| node.log().contains(" hears telegram-") || node.log().contains("polling as ");
+    let since = Instant::now();
+    while !others.iter().all(|(_, node)| is_up(node)) {
+        assert!(since.elapsed() < PATIENCE, "a node does not begin");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     end(world, others.into_iter().map(|(_, node)| node), sent.len())
 }
 

@@ -48,7 +48,9 @@ where
         // Not before: what the last run left to be told is told once.
         background.spawn(people::watch(channels.clone(), arrivals.clone()));
         background.spawn(clear_choices(channel.clone()));
-        background.spawn(follow_nodes(channels.clone(), arrivals.clone()));
+        if channel.base().store.is_shared() {
+            background.spawn(follow_nodes(channels.clone(), arrivals.clone()));
+        }
         channel.base().runs.is_up(channels.clone(), arrivals.clone());
         match begin_listening(channel.base(), pulse).await {
             Some(()) => pulse.run_loop(listen(&channels, &arrivals)).await,
@@ -83,8 +85,7 @@ async fn begin_listening(base: &ChannelServices, pulse: &LoopHealth) -> Option<(
     }
 }
 
-/// Takes up what other nodes leave to this one, for as long as this is polled; nothing where there
-/// are none.
+/// Takes up what other nodes leave to this one, for as long as this is polled.
 async fn follow_nodes<C: PlatformChannel>(
     channels: watch::Receiver<Arc<C>>,
     arrivals: mpsc::Sender<Arrival>,

@@ -445,7 +445,7 @@ async fn start_and_idle(rounds: usize) -> Result<(Duration, f64)> {
         server.wait_for_requests(Duration::from_secs(30), "getUpdates", polls + 1).await?;
         starts.push(started.elapsed());
         if n + 1 == rounds {
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
             idle = memory_of(&serving.pid().to_string(), "VmRSS:")?;
         }
         serving.kill();

@@ -4,6 +4,7 @@
 use super::idle::IdleWorkers;
 use super::pool::WorkerKey;
 use super::process::{SpareWorker, Worker};
+use super::program;
 use cofferdam_confine as confine;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::lock::lock;
@@ -79,6 +80,9 @@ fn run(
     isolation: confine::Config,
     idle: &Weak<Mutex<IdleWorkers<Worker>>>,
 ) {
+    // Unpacking takes a while, and the rest of a start goes on beside it. What fails is tried, and
+    // told, when a worker is wanted.
+    let _ = program::path();
     let (reaper, ending) = channel::<Child>();
     let mut dying: Vec<Child> = Vec::new();
     let mut spare = SpareSlot::default();

@@ -1,5 +1,5 @@
 //! Which node works on what, where several share the store: the turns of a session, and the sending
-//! of a reply. What nobody has is taken by whoever wants it first; what a node had that is gone is
+//! of a reply. What no node has goes to the first that wants it; what a node had that is gone is
 //! taken over as a whole, with its turns and replies. A process without a node, and every one of
 //! SQLite, has everything.
 
@@ -74,7 +74,7 @@ impl Store {
         .await
     }
 
-    /// Leaves sessions to whoever wants them, those of which nothing is open and that are not among
+    /// Leaves sessions to any node, those of which nothing is open and that are not among
     /// the `held`.
     pub async fn release(&self, channel: &str, held: BTreeSet<SessionId>) -> Result<(), StoreError> {
         let channel = channel.to_owned();

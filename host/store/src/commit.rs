@@ -46,8 +46,8 @@ impl Store {
     pub(super) fn settle_here(&self) -> Result<(), StoreError> {
         let settled = match &self.database.engine {
             Engine::Sqlite(sqlite) => sqlite.settle(),
-            // Each commit was on the disk when it had returned. What follows is seen outside, and is
-            // for nobody else to do.
+            // Each commit was on the disk when it had returned. What follows is seen outside, so no
+            // other node may do it.
             Engine::Postgres(postgres) => postgres.ensure_lease(),
         };
         settled.inspect_err(|error| STORE.failed(now_ms(), &error.to_string()))

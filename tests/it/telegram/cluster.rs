@@ -267,7 +267,7 @@ async fn nodes_outlive_their_server_and_go_on() -> anyhow::Result<()> {
     assert!(answer.contains("directory"), "{answer}");
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
-    // Whoever was quicker when the server was back may have taken the other one out.
+    // The one that was quicker when the server was back may have taken the other one out.
     assert!(status.success() || log.contains("others took its work over"), "{status} {log}");
     drop(world);
     Ok(())

@@ -93,7 +93,7 @@ async fn follow_nodes<C: PlatformChannel>(
     let mut woken = channels.borrow().base().store.woken();
     while woken.changed().await.is_ok() {
         let channel = channels.borrow().clone();
-        // Whoever decided something may be another node.
+        // What was asked may have been decided on another node.
         channel.base().approvals.look_again();
         let found = match incoming::load_from_nodes(&*channel).await {
             Ok(found) => found,

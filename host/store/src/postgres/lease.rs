@@ -98,8 +98,8 @@ impl Postgres {
         self.run(&|tx| take_duty(tx, duty, &lease.holder)).map(|(is_taken, _)| is_taken)
     }
 
-    /// Returns where nobody takes this node out for the moment: what it does outside then is done by
-    /// nobody else.
+    /// Returns while the lease is certain, and renews it where it is not: what this node does
+    /// outside then is done by no other one.
     pub(crate) fn ensure_lease(&self) -> Result<(), StoreError> {
         match self.lease.get() {
             Some(lease) if *lock(&lease.certain) <= Instant::now() => self.renew_lease(lease),

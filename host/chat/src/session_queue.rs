@@ -44,6 +44,8 @@ pub enum Arrival {
     Awaited(Awaited),
     /// A message that asks to stop what runs.
     Stop(Stopping),
+    /// Nodes that are gone and whose audit is settled: what they had begun is to be taken over.
+    LeftBy(Vec<String>),
     /// All that the last run left has come, but for what waits in the inbox: it is read there from
     /// here on.
     Inbox,

@@ -6,7 +6,7 @@
 use super::inbox::bound_turn;
 use super::replies::reply;
 use super::tx::Tx;
-use super::value::params;
+use super::value::{Params, params};
 use super::waiting::waiting;
 use super::{BoundTurn, Store, StoreError, StoredReply};
 use cofferdam_core::id::{SessionId, TurnId};
@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 /// Sessions that a node has at once, beyond which it leaves new ones to others.
 pub const SESSIONS_CLAIMED_MAX: u32 = 8;
 
-/// Whether nobody lives who has a row of `claim`, or there is none.
-const IS_LEFT: &str = "NOT EXISTS (SELECT 1 FROM node WHERE node.holder = claim.holder)";
+/// Whether a row of `claim` is one of the nodes that ?2 names.
+const IS_THEIRS: &str = "claim.holder = ANY(string_to_array(?2, ' '))";
 
 /// Whether a row of `claim` is a session's of which nothing is open. What has no session is early
 /// releases', and stays where it is.
@@ -37,33 +37,37 @@ pub struct LeftWork {
 
 /// Which node works on what.
 impl Store {
-    /// Whether there is work of a channel that a node had which is gone; it is to be taken over.
-    pub async fn has_left_work(&self, channel: &str) -> Result<bool, StoreError> {
+    /// The nodes that are gone and had something of a channel, by names that nothing else gets: it
+    /// is to be taken over. None in SQLite.
+    pub async fn gone_nodes(&self, channel: &str) -> Result<Vec<String>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| match tx.holder() {
-            None => Ok(false),
+            None => Ok(Vec::new()),
             Some(_) => {
-                tx.exists(&format!("SELECT 1 FROM claim WHERE channel = ?1 AND {IS_LEFT}"), [&channel])
+                let gone = "SELECT DISTINCT holder FROM claim
+                     WHERE channel = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = claim.holder)";
+                names(tx, gone, [&channel])
             }
         })
         .await
     }
 
-    /// Takes over what was begun on a channel by nodes that are gone, or by the last process; from
-    /// here on it is this one's.
-    pub async fn take_over(&self, channel: &str) -> Result<LeftWork, StoreError> {
-        let channel = channel.to_owned();
+    /// Takes over what was begun on a channel by these nodes, which are `gone`, and what nobody has;
+    /// in SQLite what the last process had begun. From here on it is this one's. A node that goes
+    /// later is left out: its audit may not be settled.
+    pub async fn take_over(&self, channel: &str, gone: &[String]) -> Result<LeftWork, StoreError> {
+        let (channel, gone) = (channel.to_owned(), gone.join(" "));
         self.write(move |tx| {
             let (replies, turns) = match tx.holder() {
                 None => (
                     names(
                         tx,
                         "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL ORDER BY seq",
-                        &channel,
+                        [&channel],
                     )?,
-                    names(tx, &bound("", ""), &channel)?,
+                    names(tx, &bound("", ""), [&channel])?,
                 ),
-                Some(holder) => take_over(tx, &channel, holder)?,
+                Some(holder) => take_over(tx, (&channel, &gone), holder)?,
             };
             let replies =
                 replies.into_iter().map(|turn| reply(tx, &TurnId::new(turn))).collect::<Result<_, _>>()?;
@@ -101,35 +105,42 @@ fn bound(join: &str, only: &str) -> String {
     )
 }
 
-fn names(tx: &Tx<'_>, query: &str, channel: &str) -> Result<Vec<String>, StoreError> {
-    tx.query_rows(query, [channel], |row| row.get(0))
+fn names(tx: &Tx<'_>, query: &str, params: impl Params) -> Result<Vec<String>, StoreError> {
+    tx.query_rows(query, params, |row| row.get(0))
 }
 
 /// The turns of replies and the turns that nobody works on any more, now this node's.
-fn take_over(tx: &Tx<'_>, channel: &str, holder: &str) -> Result<(Vec<String>, Vec<String>), StoreError> {
+fn take_over(
+    tx: &Tx<'_>,
+    (channel, gone): (&str, &str),
+    holder: &str,
+) -> Result<(Vec<String>, Vec<String>), StoreError> {
+    let is_left = format!("(claim.holder IS NULL OR {IS_THEIRS})");
     let of_reply =
         "LEFT JOIN claim ON claim.channel = reply.channel AND claim.kind = 'reply' AND claim.name = turn";
     let replies = format!(
-        "SELECT turn FROM reply {of_reply} WHERE reply.channel = ?1 AND finished_at IS NULL AND {IS_LEFT} ORDER BY seq"
+        "SELECT turn FROM reply {of_reply} WHERE reply.channel = ?1 AND finished_at IS NULL AND {is_left} ORDER BY seq"
     );
-    let replies = names(tx, &replies, channel)?;
-    let only = format!("AND {IS_LEFT}");
-    let turns = names(tx, &bound(OF_SESSION, &only), channel)?;
+    let replies = names(tx, &replies, [channel, gone])?;
+    let turns = names(tx, &bound(OF_SESSION, &format!("AND {is_left}")), [channel, gone])?;
     let sessions = format!(
         "SELECT DISTINCT coalesce(session, '') FROM inbox {OF_SESSION}
-         WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NOT NULL AND {IS_LEFT}"
+         WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NOT NULL AND {is_left}"
     );
-    for session in names(tx, &sessions, channel)? {
+    for session in names(tx, &sessions, [channel, gone])? {
         take(tx, (channel, "session", &session), holder)?;
     }
     for turn in &replies {
         take(tx, (channel, "reply", turn), holder)?;
     }
     // Besides, those of which something waits.
-    tx.execute(&format!("DELETE FROM claim WHERE channel = ?1 AND {IS_LEFT} AND {IS_IDLE}"), [channel])?;
     tx.execute(
-        &format!("UPDATE claim SET holder = ?2 WHERE channel = ?1 AND {IS_LEFT}"),
-        params![channel, holder],
+        &format!("DELETE FROM claim WHERE channel = ?1 AND {IS_THEIRS} AND {IS_IDLE}"),
+        [channel, gone],
+    )?;
+    tx.execute(
+        &format!("UPDATE claim SET holder = ?3 WHERE channel = ?1 AND {IS_THEIRS}"),
+        [channel, gone, holder],
     )?;
     Ok((replies, turns))
 }

@@ -4,6 +4,7 @@
 use super::approvals::{APPROVE, WRITE, always, answered, asked, press};
 use super::chaos::{PEOPLE, Random, content, fault, message};
 use super::metrics::{get, numbers, told_in, watched};
+use super::tracer::{Tracer, available};
 use super::world::{ANN, BEN, CAT, PATIENCE, World, save};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
@@ -112,6 +113,36 @@ async fn a_turn_of_a_node_that_is_killed_goes_on_at_another_one() -> anyhow::Res
         assert_eq!(server.sql(&format!("SELECT count(*) FROM {schema}.{table}")), "0", "{table}");
     }
     Ok(())
+}
+
+/// The file is there, and who goes on finds that in the audit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_killed_node_had_published_is_settled_before_another_one_goes_on() -> anyhow::Result<()> {
+    const NAME: &str = "telegram::cluster::what_a_killed_node_had_published";
+    let Some(server) = shared(NAME).filter(|_| available(NAME)) else { return Ok(()) };
+    let bytes = samples::jpeg(400_000);
+    // As much as the turn writes: were it counted twice, the call that runs again would be refused.
+    let share = format!("[turns]\nwritten_bytes = \"{} B\"\n", bytes.len());
+    let (world, first) = two(server, &new_schema(), |home| home.config(&share)).await?;
+    // The session has its folders, so that they are not among the calls that are counted.
+    world.ask(Incoming::private(ANN).text("/file_info path=/tmp")).await?;
+    let gate = world.server.gate(Target::download(), Hold::InBody(399_999));
+    let photo = Incoming::private(ANN).photo(Media::with_content("p", bytes.clone()));
+    let question = world.server.push(photo.caption(&save(0, "/shared/new/a.jpg")));
+    gate.reached().await?;
+    // The first of the call is its intent.
+    let audit = world.home.state().join("audit.jsonl");
+    let tracer = Tracer::kills(first.pid(), "write", 2, Some(&audit));
+    gate.release();
+    let answer = world.answer(&question).await?.text;
+    drop((tracer, first));
+    assert!(answer.contains(r#""saved":true"#), "{answer}");
+    assert!(world.saved("/shared/new/a.jpg") == bytes);
+    let records = world.home.audit();
+    let outcomes: Vec<_> =
+        records.iter().filter(|record| record["files"][0]["path"] == "/shared/new/a.jpg").collect();
+    assert_eq!(outcomes.iter().filter(|record| record["reconciled"] == true).count(), 1, "{outcomes:#?}");
+    end(world, [], 2)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -52,6 +52,11 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
         turn::work(channel, unit, sign).await;
     }
 
+    async fn take_over(&self, gone: &[String]) -> Result<Vec<Arrival>, StoreError> {
+        let channel = self.channels.borrow().clone();
+        take_over(&*channel, gone).await
+    }
+
     fn show_arriving(&self, session: &SessionId, target: &str) {
         self.signs.show(session, || {
             let channel = self.channels.borrow();
@@ -77,9 +82,10 @@ pub async fn hand_on(
 /// # Errors
 /// When the store cannot be read.
 pub async fn load_left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
-    let mut left = take_over(channel).await?;
+    let base = channel.base();
+    let mut left = take_over(channel, &gone_nodes(base).await?).await?;
     // Of several nodes each looks for those that concern a turn which it runs.
-    if !channel.base().store.is_shared() {
+    if !base.store.is_shared() {
         left.extend(load_stops(channel).await?);
     }
     left.push(Arrival::Inbox);
@@ -93,8 +99,9 @@ pub async fn load_left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreErr
 /// When the store cannot be read.
 pub async fn load_from_nodes<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
     let base = channel.base();
-    let has_left = base.store.has_left_work(&base.channel).await?;
-    let mut found = if has_left { take_over(channel).await? } else { Vec::new() };
+    let gone = gone_nodes(base).await?;
+    let mut found = Vec::new();
+    found.extend((!gone.is_empty()).then_some(Arrival::LeftBy(gone)));
     for session in base.running.sessions() {
         let waiting = base.store.load_waiting_updates(&base.channel, &session, PAGE).await?;
         found.extend(waiting.iter().filter_map(|update| stop_request(channel, update)).map(Arrival::Stop));
@@ -103,12 +110,17 @@ pub async fn load_from_nodes<C: Channel>(channel: &C) -> Result<Vec<Arrival>, St
     Ok(found)
 }
 
-async fn take_over<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
+/// The nodes that are gone and that had begun something, once their audit is settled: a turn that
+/// goes on asks it which calls have landed.
+async fn gone_nodes(base: &ChannelServices) -> Result<Vec<String>, StoreError> {
+    let gone = base.store.gone_nodes(&base.channel).await?;
+    let settled = if gone.is_empty() { Some(()) } else { base.settle_audit().await };
+    Ok(settled.map_or_else(Vec::new, |()| gone))
+}
+
+async fn take_over<C: Channel>(channel: &C, gone: &[String]) -> Result<Vec<Arrival>, StoreError> {
     let base = channel.base();
-    if base.store.is_shared() && base.settle_audit().await.is_none() {
-        return Ok(Vec::new());
-    }
-    let LeftWork { replies, turns } = base.store.take_over(&base.channel).await?;
+    let LeftWork { replies, turns } = base.store.take_over(&base.channel, gone).await?;
     let replies = replies.into_iter().map(|left| reply(channel, left));
     let left: Vec<_> = replies.chain(turns.into_iter().map(|turn| bound(channel, turn))).collect();
     if !left.is_empty() {

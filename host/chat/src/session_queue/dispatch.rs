@@ -36,6 +36,9 @@ pub trait TurnWorker: Send + Sync + 'static {
     /// stops.
     async fn work(&self, session: &SessionId, unit: Unit);
 
+    /// Takes over what nodes had begun that are `gone`, in the order of work.
+    async fn take_over(&self, gone: &[String]) -> Result<Vec<Arrival>, StoreError>;
+
     /// Somebody waits at `target` for the answer to an album, the next unit of a session that is at
     /// nothing else. Parts of it may still come. Repeated until its work begins; must
     /// return at once.
@@ -93,6 +96,11 @@ impl SessionQueues {
                             false => add(&mut queue, Arrival::Stop(stopping)),
                         }
                     }
+                    // Here, so that nothing is read of a session before the turn that was cut off.
+                    Some(Arrival::LeftBy(gone)) => match self.worker.take_over(&gone).await {
+                        Ok(left) => left.into_iter().for_each(|arrival| add(&mut queue, arrival)),
+                        Err(error) => tracing::debug!(%error, "what nodes have left is taken over later"),
+                    },
                     Some(arrival) => {
                         if matches!(arrival, Arrival::Inbox) && self.store.is_shared() && releases.is_empty() {
                             let held = queue.sessions().cloned().collect();
@@ -157,7 +165,7 @@ fn add(queue: &mut QueueState, arrival: Arrival) {
             let message = QueuedUpdate { update_id: stopping.update_id, album: None };
             queue.push_message(stopping.session, message, Instant::now());
         }
-        Arrival::Inbox => queue.open(),
+        Arrival::Inbox | Arrival::LeftBy(_) => queue.open(),
     }
 }
 

@@ -1,11 +1,12 @@
 //! The queues over a store, with a worker that ends each message when the test says so.
 
 use super::*;
-use cofferdam_store::{Headers, NewReply, NewUpdate, QueueMode, Store, UpdateFate};
+use cofferdam_store::{Headers, NewReply, NewUpdate, QueueMode, Store, StoreError, UpdateFate};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 const CHANNEL: &str = "c";
 
@@ -44,6 +45,12 @@ impl TurnWorker for Fake {
         self.store.end(CHANNEL, &bound.turn, nothing).await.expect("the store");
         self.done.lock().expect("done").push(update.update_id);
         self.seen.send(update.update_id).expect("the test looks");
+    }
+
+    async fn take_over(&self, gone: &[String]) -> Result<Vec<Arrival>, StoreError> {
+        let turns = self.store.take_over(CHANNEL, gone).await?.turns;
+        self.leave.acquire().await.expect("open").forget();
+        Ok(turns.into_iter().map(|turn| Arrival::Bound(SessionId::new(&turn.updates[0].raw), turn)).collect())
     }
 
     fn show_arriving(&self, session: &SessionId, target: &str) {
@@ -137,7 +144,7 @@ async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on()
     }
 
     let mut f = fixture(f.end().await);
-    for turn in f.store.take_over(CHANNEL).await.expect("the store").turns {
+    for turn in f.store.take_over(CHANNEL, &[]).await.expect("the store").turns {
         f.arrivals.send(Arrival::Bound(SessionId::new("ann"), turn)).await.expect("taken");
     }
     f.arrivals.send(Arrival::Inbox).await.expect("taken");
@@ -149,6 +156,37 @@ async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on()
     assert_eq!(f.worker.done.lock().expect("done").len(), 160, "each once");
     let store = f.end().await;
     assert!(store.pending(CHANNEL, None, 1).await.expect("the store").is_empty());
+}
+
+#[tokio::test]
+async fn what_comes_while_a_turn_is_taken_over_does_not_overtake_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = Store::open(dir.path()).expect("a store");
+    let mut f = fixture(store.clone());
+    f.arrivals.send(Arrival::Inbox).await.expect("taken");
+    f.come("ben", 1..2).await;
+    assert_eq!(f.seen.recv().await, Some(1));
+    let headers =
+        Headers { session: SessionId::new("ben"), sender: "1".into(), queue: QueueMode::Turn, answers: None };
+    let fate = UpdateFate::Pending(headers);
+    let update = NewUpdate { update_id: 2, album: None, message: None, raw: "ben".into(), fate };
+    store.persist(CHANNEL, vec![update]).await.expect("the store");
+    store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("the store").expect("by a node that is gone");
+    f.arrivals.send(Arrival::LeftBy(vec!["gone".into()])).await.expect("taken");
+    f.come("ben", 3..4).await;
+    f.arrivals.send(Arrival::Inbox).await.expect("taken");
+    // Whatever else could be done is done by then.
+    f.come("carl", 5..6).await;
+    assert!(timeout(Duration::from_millis(50), f.seen.recv()).await.is_err(), "the turn goes before all");
+    f.worker.leave.add_permits(1);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push(f.seen.recv().await.expect("seen"));
+    }
+    // Another session's is at any place.
+    seen.retain(|id| *id != 5);
+    assert_eq!(seen, [2, 3]);
+    f.end().await;
 }
 
 #[tokio::test]

@@ -232,16 +232,18 @@ async fn what_a_node_had_begun_is_taken_over_once_it_is_gone_and_by_one_alone() 
     let out = claim(4).await.turn;
     a.end(CHANNEL, &out, text_reply(&["out"])).await.expect("kept");
     a.mark_part_sent(&out, 0, "m").await.expect("kept");
-    assert!(!b.has_left_work(CHANNEL).await.expect("asked"));
-    assert_eq!(b.take_over(CHANNEL).await.expect("asked"), LeftWork::default(), "it lives");
+    assert_eq!(b.gone_nodes(CHANNEL).await.expect("asked"), [""; 0], "it lives");
     a.leave().expect("it is there");
-    assert!(b.has_left_work(CHANNEL).await.expect("asked"));
-    let left = b.take_over(CHANNEL).await.expect("asked");
+    let unsettled = b.take_over(CHANNEL, &[]).await.expect("asked");
+    assert_eq!(unsettled, LeftWork::default(), "it went after its audit was looked at");
+    let gone = b.gone_nodes(CHANNEL).await.expect("asked");
+    assert_eq!(gone.len(), 1);
+    let left = b.take_over(CHANNEL, &gone).await.expect("asked");
     let replies: Vec<_> = left.replies.iter().map(|reply| &reply.turn).collect();
     assert_eq!((replies, left.turns), (vec![&first.turn], vec![second]));
     for other in [&b, &c] {
-        assert!(!other.has_left_work(CHANNEL).await.expect("asked"));
-        assert_eq!(other.take_over(CHANNEL).await.expect("asked"), LeftWork::default());
+        assert_eq!(other.gone_nodes(CHANNEL).await.expect("asked"), [""; 0]);
+        assert_eq!(other.take_over(CHANNEL, &gone).await.expect("asked"), LeftWork::default());
     }
     // What waits behind it in its session is the same node's.
     assert_eq!(c.sessions(CHANNEL, 9, 9).await.expect("asked"), []);

@@ -104,7 +104,11 @@ async fn a_database_of_the_third_version_is_taken_over() {
     let fixture = fixture.restart();
     fixture.says("s", "t", 0, "a").await;
     assert_eq!(fixture.said("s", "t").await, "t:a");
-    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").turns.len(), 1, "what was there stays");
+    assert_eq!(
+        fixture.store.take_over(CHANNEL, &[]).await.expect("it").turns.len(),
+        1,
+        "what was there stays"
+    );
 }
 
 /// Takes away what the last version has, and gives back what it took.
@@ -306,9 +310,9 @@ async fn of_what_waits_to_be_said_to_a_turn_so_much_is_looked_at() {
 async fn progress(store: &Store) -> usize {
     let (session, turn) = (SessionId::new("s"), TurnId::new("telegram-1-1"));
     let waits = store.pending(CHANNEL, None, 9).await.expect("it").len();
-    let bound = store.take_over(CHANNEL).await.expect("it").turns.len();
+    let bound = store.take_over(CHANNEL, &[]).await.expect("it").turns.len();
     let said = store.lines(&session, &turn).await.expect("it").len();
-    let unsent = store.take_over(CHANNEL).await.expect("it").replies.len();
+    let unsent = store.take_over(CHANNEL, &[]).await.expect("it").replies.len();
     let steps = [(0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 1, 1, 0), (0, 0, 1, 1), (0, 0, 1, 0)];
     let found = (waits, bound, said, unsent);
     steps.iter().position(|step| *step == found).unwrap_or_else(|| panic!("torn: {found:?}"))
@@ -359,7 +363,7 @@ async fn what_rides_is_settled_once_and_what_the_disk_may_have_lost_is_written_o
     sqlite.database.sqlite().log.doubtful.store(true, Ordering::Relaxed);
     sqlite.settle_here().expect("settled");
     assert_eq!((settled(), log()), (committed(), 0), "all of it is in the database itself");
-    assert_eq!(sqlite.take_over(CHANNEL).await.expect("it").turns.len(), 1);
+    assert_eq!(sqlite.take_over(CHANNEL, &[]).await.expect("it").turns.len(), 1);
     sqlite.database.sqlite().log.doubtful.store(true, Ordering::Relaxed);
     sqlite.persist(CHANNEL, vec![new(2, None)]).await.expect("it");
     assert!(

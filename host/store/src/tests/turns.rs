@@ -261,7 +261,7 @@ async fn a_message_of_no_run_is_kept_once() {
     let store = Store::open(dir.path()).expect("a store");
     assert_eq!(store.keep_direct(new()).await.expect("asked"), None);
     assert_eq!(
-        store.take_over(CHANNEL).await.expect("asked").replies.len(),
+        store.take_over(CHANNEL, &[]).await.expect("asked").replies.len(),
         1,
         "it is sent at the next start"
     );

@@ -61,8 +61,8 @@ fn a_question_with_files_is_answered_once_wherever_the_program_is_killed() {
                 assert_eq!(answer, "attic: look<a>; and here<b>", "killed before commit {commits}");
             }
             let store = world.store();
-            assert!(store.take_over("paper-1").await.expect("the store").turns.is_empty());
-            assert!(store.take_over("paper-1").await.expect("the store").replies.is_empty());
+            assert!(store.take_over("paper-1", &[]).await.expect("the store").turns.is_empty());
+            assert!(store.take_over("paper-1", &[]).await.expect("the store").replies.is_empty());
             // The files of the latest message are the most recent ones, and noted once.
             world.run(&[says(3, "again", None)]).await;
             let last = world.read().pop();

@@ -98,7 +98,14 @@ impl Fixture {
     }
 
     async fn unsent(&self) -> usize {
-        self.store.take_over("c").await.expect("unsent").replies.iter().map(|reply| reply.parts.len()).sum()
+        self.store
+            .take_over("c", &[])
+            .await
+            .expect("unsent")
+            .replies
+            .iter()
+            .map(|reply| reply.parts.len())
+            .sum()
     }
 }
 

@@ -31,14 +31,14 @@ pub(super) async fn an_edit_changes_only_what_waits<E: Engine>() {
     let fixture = fixture.restart();
     let store = &fixture.store;
     assert_eq!(raws(&store.pending(CHANNEL, None, 9).await.expect("it")), ["second"]);
-    assert_eq!(store.take_over(CHANNEL).await.expect("it").turns, [bound]);
+    assert_eq!(store.take_over(CHANNEL, &[]).await.expect("it").turns, [bound]);
     let second = store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it").expect("bound");
     store.persist(CHANNEL, vec![edit(8, 2, "too late")]).await.expect("it");
-    assert_eq!(store.take_over(CHANNEL).await.expect("it").turns[1].updates, second.updates);
+    assert_eq!(store.take_over(CHANNEL, &[]).await.expect("it").turns[1].updates, second.updates);
     store.end(CHANNEL, &second.turn, text_reply(&["done"])).await.expect("it");
     store.persist(CHANNEL, vec![edit(9, 2, "much too late")]).await.expect("it");
     let (bound, waiting) =
-        (store.take_over(CHANNEL).await.expect("it").turns, store.pending(CHANNEL, None, 9).await);
+        (store.take_over(CHANNEL, &[]).await.expect("it").turns, store.pending(CHANNEL, None, 9).await);
     assert_eq!((bound.len(), waiting.expect("it").len()), (1, 0), "nothing of it is there");
 }
 

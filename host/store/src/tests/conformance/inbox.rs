@@ -28,7 +28,7 @@ pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>()
     fixture.store.persist(CHANNEL, vec![new(5, Some("a"))]).await.expect("it");
 
     let fixture = fixture.restart();
-    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").turns, std::slice::from_ref(&album));
+    assert_eq!(fixture.store.take_over(CHANNEL, &[]).await.expect("it").turns, std::slice::from_ref(&album));
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [2, 4, 5]);
     assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it"), None);
     let late =
@@ -43,8 +43,15 @@ pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>()
     assert_eq!(parts, [(1, Some(album.turn.clone())), (3, Some(album.turn.clone())), (5, Some(late.turn))]);
 
     fixture.store.end(CHANNEL, &album.turn, text_reply(&["done"])).await.expect("it");
-    let standing: Vec<_> =
-        fixture.store.take_over(CHANNEL).await.expect("it").turns.into_iter().map(|t| t.standing).collect();
+    let standing: Vec<_> = fixture
+        .store
+        .take_over(CHANNEL, &[])
+        .await
+        .expect("it")
+        .turns
+        .into_iter()
+        .map(|t| t.standing)
+        .collect();
     assert_eq!(standing, [AlbumStanding::Late], "it stays late when it is replayed");
 }
 
@@ -55,7 +62,7 @@ pub(super) async fn dismissed_parts_join_a_later_part_that_carries_the_command<E
         fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
     fixture.store.dismiss(&alone.turn).await.expect("it");
     assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it"), None);
-    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").turns, []);
+    assert_eq!(fixture.store.take_over(CHANNEL, &[]).await.expect("it").turns, []);
     fixture.store.persist(CHANNEL, vec![new(2, Some("a"))]).await.expect("it");
     let both =
         fixture.store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it").expect("bound");
@@ -84,7 +91,7 @@ pub(super) async fn strangers_are_told_once_and_their_words_are_not_kept<E: Engi
     let fixture = fixture.restart();
     let again = fixture.store.persist(CHANNEL, vec![stranger(1, "7"), stranger(3, "7")]).await.expect("it");
     assert!(again.replies.is_empty() && again.pending.is_empty());
-    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").replies.len(), 1, "until it is sent");
+    assert_eq!(fixture.store.take_over(CHANNEL, &[]).await.expect("it").replies.len(), 1, "until it is sent");
     assert_eq!(fixture.store.pending(CHANNEL, None, 9).await.expect("it"), []);
 }
 
@@ -159,7 +166,7 @@ pub(super) async fn what_is_done_is_forgotten_by_age_and_what_waits_is_not<E: En
     assert_eq!(fixture.store.prune(much_later()).await.expect("it"), 0);
     let fixture = fixture.restart();
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [3]);
-    let unsent = fixture.store.take_over(CHANNEL).await.expect("it").replies;
+    let unsent = fixture.store.take_over(CHANNEL, &[]).await.expect("it").replies;
     assert_eq!(unsent.iter().map(|reply| reply.turn.as_str()).collect::<Vec<_>>(), ["telegram-1-2"]);
 }
 

@@ -11,7 +11,7 @@ pub(super) async fn only_unsent_parts_come_back<E: Engine>() {
     fixture.store.mark_part_sent(&turn, 0, "100").await.expect("it");
 
     let fixture = fixture.restart();
-    let unsent = fixture.store.take_over(CHANNEL).await.expect("it").replies;
+    let unsent = fixture.store.take_over(CHANNEL, &[]).await.expect("it").replies;
     assert_eq!(unsent.len(), 1);
     assert_eq!(
         unsent[0].parts.iter().map(|part| (part.n, part.body.as_str())).collect::<Vec<_>>(),
@@ -22,12 +22,12 @@ pub(super) async fn only_unsent_parts_come_back<E: Engine>() {
     let sorry = vec![NewPart { kind: PartKind::Text, body: "sorry".into() }];
     let added = fixture.store.mark_part_failed(&turn, 1, "blocked", sorry).await.expect("it");
     assert_eq!(added, [ReplyPart { n: 3, kind: PartKind::Text, body: "sorry".into() }]);
-    let left = &fixture.store.take_over(CHANNEL).await.expect("it").replies[0];
+    let left = &fixture.store.take_over(CHANNEL, &[]).await.expect("it").replies[0];
     assert_eq!((left.last_sent.as_deref(), left.parts.len()), (Some("100"), 2));
     fixture.store.mark_part_sent(&turn, 2, "101").await.expect("it");
     fixture.store.mark_part_sent(&turn, 3, "102").await.expect("it");
-    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").replies, []);
-    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").turns, []);
+    assert_eq!(fixture.store.take_over(CHANNEL, &[]).await.expect("it").replies, []);
+    assert_eq!(fixture.store.take_over(CHANNEL, &[]).await.expect("it").turns, []);
 }
 
 pub(super) async fn blobs_are_in_use_from_the_call_until_the_reply_is_out<E: Engine>() {
@@ -43,7 +43,7 @@ pub(super) async fn blobs_are_in_use_from_the_call_until_the_reply_is_out<E: Eng
     assert_eq!(in_use(&fixture), "a b");
     let turns: Vec<_> = fixture
         .store
-        .take_over(CHANNEL)
+        .take_over(CHANNEL, &[])
         .await
         .expect("it")
         .turns

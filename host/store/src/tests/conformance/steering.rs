@@ -53,12 +53,16 @@ pub(super) async fn it_is_taken_up_with_its_line_once<E: Engine>() {
         (fixture.steers(&turn).await, fixture.store.pending(CHANNEL, None, 9).await.expect("it")),
         (vec![], vec![])
     );
-    let bound = fixture.store.take_over(CHANNEL).await.expect("it").turns;
+    let bound = fixture.store.take_over(CHANNEL, &[]).await.expect("it").turns;
     assert_eq!(ids(&bound[0].updates), [1], "it is no member of the turn's own message");
     let taken = fixture.store.load_taken_up(CHANNEL, &turn).await.expect("it");
     assert_eq!(taken.iter().map(|message| ids(message)).collect::<Vec<_>>(), [[2]]);
     fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("it");
-    assert_eq!(fixture.store.take_over(CHANNEL).await.expect("it").turns, [], "it is done with its turn");
+    assert_eq!(
+        fixture.store.take_over(CHANNEL, &[]).await.expect("it").turns,
+        [],
+        "it is done with its turn"
+    );
 }
 
 pub(super) async fn of_many_who_take_it_up_at_once_one_does<E: Engine>() {

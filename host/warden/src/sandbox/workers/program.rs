@@ -7,7 +7,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, Write};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -35,8 +35,17 @@ impl Packed {
     pub(super) fn seal(self, name: &str, kind: MemfdFlags) -> io::Result<(OwnedFd, u64)> {
         let mut size = 0;
         let sealed = seal_memory_file(name, kind, |file| {
-            size = io::copy(&mut FrameDecoder::new(self.0), file)?;
-            Ok(())
+            let mut unpacked = FrameDecoder::new(self.0);
+            loop {
+                let piece = unpacked.fill_buf()?;
+                let length = piece.len();
+                if length == 0 {
+                    return Ok(());
+                }
+                file.write_all(piece)?;
+                unpacked.consume(length);
+                size += length as u64;
+            }
         })?;
         let_go(self.0);
         Ok((sealed, size))
@@ -129,7 +138,6 @@ pub(super) fn seal_memory_file(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     #[test]
     fn what_is_sealed_is_as_it_was_and_stays_so() {

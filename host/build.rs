@@ -13,7 +13,7 @@ mod nested;
 #[path = "runner.rs"]
 mod runner;
 
-use nested::{cargo, pack, sha256, target_dir, watch};
+use nested::{cargo, embed, sha256, target_dir, watch};
 use runner::{RUNNER, runnable};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -53,13 +53,13 @@ fn main() {
     for (tool, copy) in tools.iter().zip(&copies) {
         let bytes = fs::read(copy).expect("it was written");
         let (sha256, size) = (sha256(&bytes), bytes.len());
-        let machine_code = copy.with_extension("lz4");
-        pack(&fs::read(copy.with_extension("cwasm")).expect("it was written"), &machine_code);
+        let machine_code = copy.with_extension("embedded");
+        embed(&fs::read(copy.with_extension("cwasm")).expect("it was written"), &machine_code, &out);
         let (machine_code, told) = (shown(&machine_code), shown(&copy.with_extension("json")));
         writeln!(
             code,
             "    ({tool:?}, cofferdam_warden::sandbox::Embedded {{ sha256: {sha256:?}, size: {size}, \
-             code: cofferdam_warden::sandbox::workers::Packed(include_bytes!({machine_code:?})), told: include_str!({told:?}) }}),"
+             code: cofferdam_warden::sandbox::workers::EmbeddedBytes(include_bytes!({machine_code:?})), told: include_str!({told:?}) }}),"
         )
         .expect("a String grows");
     }

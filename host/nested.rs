@@ -23,9 +23,15 @@ pub(crate) fn watch(path: &Path) {
 /// The level that takes the longest.
 const BEST: u32 = 12;
 
-/// Writes bytes as an LZ4 frame, which `Packed` of the warden reads: embedded as they are, worker
-/// and guests would be more than half of the program.
-pub(crate) fn pack(bytes: &[u8], file: &Path) {
+/// Writes bytes that are embedded, which `Embedded` of the warden reads: in what people install as
+/// an LZ4 frame, since worker and guests would be more than half of the program; elsewhere as they
+/// are, since to unpack them takes time at each start.
+pub(crate) fn embed(bytes: &[u8], file: &Path, out: &Path) {
+    let written = if is_dist(out) { fs::write(file, pack(bytes)) } else { fs::write(file, bytes) };
+    written.unwrap_or_else(|e| panic!("cannot write {}: {e}", file.display()));
+}
+
+fn pack(bytes: &[u8]) -> Vec<u8> {
     let mut packing = EncoderBuilder::new();
     packing.level(BEST).checksum(ContentChecksum::NoChecksum);
     packing.block_size(BlockSize::Max256KB).block_mode(BlockMode::Linked);
@@ -33,7 +39,13 @@ pub(crate) fn pack(bytes: &[u8], file: &Path) {
     packed.write_all(bytes).expect("memory");
     let (packed, ended) = packed.finish();
     ended.expect("memory");
-    fs::write(file, packed).unwrap_or_else(|e| panic!("cannot write {}: {e}", file.display()));
+    packed
+}
+
+/// Whether this is what people install. cargo itself tells build scripts only whether a profile
+/// inherits `release`.
+pub(crate) fn is_dist(out: &Path) -> bool {
+    profile_dir(out).and_then(Path::file_name).is_some_and(|profile| profile == "dist")
 }
 
 /// In lower-case hex.

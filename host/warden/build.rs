@@ -6,7 +6,7 @@
 #[path = "../nested.rs"]
 mod nested;
 
-use nested::{cargo, pack, profile_dir, sha256, target_dir, watch};
+use nested::{cargo, is_dist, sha256, target_dir, watch};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -18,7 +18,8 @@ fn main() {
         watch(&host.join(watched));
     }
     watch(&host.join("../wit"));
-    let worker = build(&host.join("worker"), &target_dir(&out, "worker"), worker_profile(&out));
+    let profile = if is_dist(&out) { "dist" } else { "release" };
+    let worker = build(&host.join("worker"), &target_dir(&out, "worker"), profile);
     println!("cargo::metadata=program={}", worker.display());
     embed(&worker, &out);
 }
@@ -45,19 +46,13 @@ fn build(worker: &Path, target_dir: &Path, profile: &str) -> PathBuf {
 
 fn embed(worker: &Path, out: &Path) {
     let program = fs::read(worker).unwrap_or_else(|e| panic!("cannot read {}: {e}", worker.display()));
-    let packed = out.join("worker.lz4");
-    pack(&program, &packed);
-    let (sha256, bytes, packed) = (sha256(&program), program.len(), packed.display().to_string());
+    let embedded = out.join("worker.embedded");
+    nested::embed(&program, &embedded, out);
+    let (sha256, bytes, embedded) = (sha256(&program), program.len(), embedded.display().to_string());
     let code = format!(
-        "/// The program that workers run.\nstatic WORKER: Packed = Packed(include_bytes!({packed:?}));\n\
+        "/// The program that workers run.\nstatic WORKER: EmbeddedBytes = EmbeddedBytes(include_bytes!({embedded:?}));\n\
          /// Its SHA-256, lower-case hex.\npub const WORKER_SHA256: &str = {sha256:?};\n\
          /// Its size.\npub const WORKER_BYTES: usize = {bytes};\n"
     );
     fs::write(out.join("worker.rs"), code).expect("OUT_DIR can be written");
-}
-
-/// cargo itself tells build scripts only whether a profile inherits `release`.
-fn worker_profile(out: &Path) -> &'static str {
-    let is_dist = profile_dir(out).and_then(Path::file_name).is_some_and(|profile| profile == "dist");
-    if is_dist { "dist" } else { "release" }
 }

@@ -1,7 +1,7 @@
 //! A component with its SHA-256: its bytes as a file has them, or what the build made of a builtin.
 
 use super::imports::{Import, Interfaces, NotAComponent, interfaces};
-use super::workers::Packed;
+use super::workers::EmbeddedBytes;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_ipc::Description;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ pub struct Embedded {
     /// Bytes of the component.
     pub size: usize,
     /// Its machine code.
-    pub code: Packed,
+    pub code: EmbeddedBytes,
     /// What it says of itself and imports, as JSON.
     pub told: &'static str,
 }

@@ -23,7 +23,7 @@ pub use idle::{IDLE_TIME_MAX, IDLE_WORKERS_MAX};
 pub use pool::CALLS_PER_WORKER_MAX;
 pub(super) use pool::{Pool, WorkerKey};
 pub use processor::{run_anywhere, run_with_calls};
-pub use program::{Packed, WORKER_BYTES, WORKER_SHA256, let_start_go};
+pub use program::{EmbeddedBytes, WORKER_BYTES, WORKER_SHA256, let_start_go};
 
 use super::SandboxError;
 

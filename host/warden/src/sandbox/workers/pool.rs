@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::sandbox::COMPILE_TIME;
     use crate::sandbox::binary::Embedded;
-    use crate::sandbox::workers::{Answer, Packed};
+    use crate::sandbox::workers::{Answer, EmbeddedBytes};
     use cofferdam_core::host_call::{Notification, Request};
     use cofferdam_core::limits::Limits;
     use std::fs::File;
@@ -303,8 +303,7 @@ mod tests {
         let cache = CompileCache::open(room.path()).expect("ours");
         let pool = Pool::new(cache, COMPILE_TIME, isolation).expect("a thread");
         let sha256 = "5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e";
-        // A frame that is well formed: `no machine code`, not packed.
-        let code = Packed(b"\x04\x22\x4d\x18\x60\x40\x82\x0f\x00\x00\x80no machine code\x00\x00\x00\x00");
+        let code = EmbeddedBytes(b"no machine code");
         let binary = Binary::embedded(Embedded { sha256, size: 1, code, told: "{}" });
         let key =
             WorkerKey { sha256: sha256.into(), tool: "t".into(), profile: "p".into(), folders: Vec::new() };

@@ -15,26 +15,34 @@ use std::sync::OnceLock;
 
 include!(concat!(env!("OUT_DIR"), "/worker.rs"));
 
-/// Bytes that are embedded in this program, as an LZ4 frame (the specification is in the repository
-/// `lz4/lz4`, `doc/lz4_Frame_format.md`). Only ever read from the program's own image.
+/// Bytes that are embedded in this program: as they are, or as an LZ4 frame (the specification is in
+/// the repository `lz4/lz4`, `doc/lz4_Frame_format.md`). Only ever read from the program's own
+/// image.
 #[derive(Clone, Copy)]
-pub struct Packed(pub &'static [u8]);
+pub struct EmbeddedBytes(pub &'static [u8]);
 
-impl fmt::Debug for Packed {
+/// What an LZ4 frame begins with, and neither a program nor machine code does.
+const FRAME: &[u8] = &0x184d_2204_u32.to_le_bytes();
+
+impl fmt::Debug for EmbeddedBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Packed({} bytes)", self.0.len())
+        write!(f, "EmbeddedBytes({} bytes)", self.0.len())
     }
 }
 
-impl Packed {
-    /// Unpacks it into a memory file; its size besides. Piece by piece, so that it is never in this
-    /// process's own memory as a whole.
+impl EmbeddedBytes {
+    /// Writes what they are into a memory file; its size besides. A frame is unpacked piece by
+    /// piece, so that it is never in this process's own memory as a whole.
     ///
     /// # Errors
-    /// What the system says, or that it is no LZ4 frame.
+    /// What the system says, or that the frame is damaged.
     pub(super) fn seal(self, name: &str, kind: MemfdFlags) -> io::Result<(OwnedFd, u64)> {
         let mut size = 0;
         let sealed = seal_memory_file(name, kind, |file| {
+            if !self.0.starts_with(FRAME) {
+                size = self.0.len() as u64;
+                return file.write_all(self.0);
+            }
             let mut unpacked = FrameDecoder::new(self.0);
             loop {
                 let piece = unpacked.fill_buf()?;
@@ -187,9 +195,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
-        for bytes in [b"no frame at all".as_slice(), &WORKER.0[..WORKER.0.len() / 2]] {
-            Packed(bytes).seal("test", MemfdFlags::NOEXEC_SEAL).expect_err("it cannot be unpacked");
-        }
+    fn a_frame_is_unpacked_and_a_damaged_one_refused() {
+        let bytes: Vec<u8> = (0..1_000_000).map(|at| (at / 7) as u8).collect();
+        let mut packing = lz4::EncoderBuilder::new().block_mode(lz4::BlockMode::Linked).build(Vec::new());
+        packing.as_mut().expect("memory").write_all(&bytes).expect("memory");
+        let whole: &'static [u8] = packing.expect("memory").finish().0.leak();
+        assert!(whole.len() < bytes.len() / 2);
+        let (made, size) = EmbeddedBytes(whole).seal("test", MemfdFlags::NOEXEC_SEAL).expect("a frame");
+        assert_eq!(size, bytes.len() as u64);
+        assert!(std::fs::read(path_of(&File::from(made))).expect("read") == bytes);
+        let half = EmbeddedBytes(&whole[..whole.len() / 2]);
+        half.seal("test", MemfdFlags::NOEXEC_SEAL).expect_err("it is cut off");
     }
 }

@@ -88,7 +88,7 @@ impl Store {
             for session in tx.query_rows(&idle, params![channel, holder], |row| row.get::<String>(0))? {
                 if !held.contains(&SessionId::new(session.as_str())) {
                     let leave = "DELETE FROM claim WHERE channel = ?1 AND kind = 'session' AND name = ?2";
-                    tx.execute(leave, params![channel, session])?;
+                    tx.run(leave, params![channel, session])?;
                 }
             }
             Ok(())
@@ -134,11 +134,8 @@ fn take_over(
         take(tx, (channel, "reply", turn), holder)?;
     }
     // Besides, those of which something waits.
-    tx.execute(
-        &format!("DELETE FROM claim WHERE channel = ?1 AND {IS_THEIRS} AND {IS_IDLE}"),
-        [channel, gone],
-    )?;
-    tx.execute(
+    tx.run(&format!("DELETE FROM claim WHERE channel = ?1 AND {IS_THEIRS} AND {IS_IDLE}"), [channel, gone])?;
+    tx.run(
         &format!("UPDATE claim SET holder = ?3 WHERE channel = ?1 AND {IS_THEIRS}"),
         [channel, gone, holder],
     )?;
@@ -146,25 +143,25 @@ fn take_over(
 }
 
 fn take(tx: &Tx<'_>, (channel, kind, name): (&str, &str, &str), holder: &str) -> Result<(), StoreError> {
-    tx.execute(
+    tx.run(
         "INSERT INTO claim (channel, kind, name, holder) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (channel, kind, name) DO UPDATE SET holder = ?4",
         params![channel, kind, name, holder],
     )
-    .map(drop)
 }
 
 /// Whether a session in which something has come is this node's to work on: it was, or nobody had it
 /// and this node has not much else.
 pub(super) fn claim_session(tx: &Tx<'_>, channel: &str, session: &str) -> Result<bool, StoreError> {
     let Some(holder) = tx.holder() else { return Ok(true) };
-    let whose = "SELECT holder FROM claim WHERE channel = ?1 AND kind = 'session' AND name = ?2";
-    let whose = tx.query_optional(whose, params![channel, session], |row| row.get::<String>(0))?;
+    let whose = "SELECT (SELECT holder FROM claim WHERE channel = ?1 AND kind = 'session' AND name = ?2),
+         (SELECT count(*) FROM claim WHERE kind = 'session' AND holder = ?3)";
+    let (whose, claimed) = tx.query_row(whose, params![channel, session, holder], |row| {
+        Ok((row.get::<Option<String>>(0)?, row.get::<u32>(1)?))
+    })?;
     if let Some(whose) = whose {
         return Ok(whose == holder);
     }
-    let claimed = "SELECT count(*) FROM claim WHERE kind = 'session' AND holder = ?1";
-    let claimed: u32 = tx.query_row(claimed, [holder], |row| row.get(0))?;
     if claimed >= SESSIONS_CLAIMED_MAX {
         return Ok(false);
     }
@@ -200,7 +197,7 @@ pub(super) fn end_reply(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
         Some(_) => {
             let end = "DELETE FROM claim WHERE kind = 'reply' AND name = ?1
                  AND channel = (SELECT channel FROM reply WHERE turn = ?1)";
-            tx.execute(end, [turn]).map(drop)
+            tx.run(end, [turn])
         }
     }
 }

@@ -22,12 +22,11 @@ use crate::tx::Tx;
 use cofferdam_core::text::{one_line, with_causes};
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use lease::Lease;
-use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio_postgres::NoTls;
 use tokio_postgres::error::{Error, SqlState};
-use tokio_postgres::{IsolationLevel, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Connections of one process.
@@ -133,17 +132,25 @@ impl Postgres {
         &self,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<(T, bool), StoreError> {
-        self.run_unfenced(&|tx| {
-            self.lease.get().map_or(Ok(()), |lease| lease.check(tx))?;
+        self.run_again(true, &|tx| {
             let value = work(tx)?;
             Ok((value, matches!(tx, Tx::Postgres(tx) if tx.has_changed.get())))
         })
     }
 
+    /// The same for a node that may have been taken out.
     fn run_unfenced<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.run_again(false, work)
+    }
+
+    fn run_again<T>(
+        &self,
+        is_fenced: bool,
+        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut met = 0;
         loop {
-            match self.run_once(work) {
+            match self.run_once(is_fenced, work) {
                 Err(error) if met < CONFLICTS_MAX && is_conflict(&error) => {
                     met += 1;
                     std::thread::sleep(pause(met));
@@ -153,9 +160,13 @@ impl Postgres {
         }
     }
 
-    fn run_once<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut client = self.client()?;
-        let ended = self.transact(&mut client, work);
+    fn run_once<T>(
+        &self,
+        is_fenced: bool,
+        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let client = self.client()?;
+        let ended = self.transact(&client, is_fenced, work);
         if ended.as_ref().is_err_and(is_lost) {
             // Nobody else is handed a connection of which nothing is known.
             drop(Object::take(client));
@@ -165,19 +176,12 @@ impl Postgres {
 
     fn transact<T>(
         &self,
-        client: &mut Object,
+        client: &Object,
+        is_fenced: bool,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let begin = client.build_transaction().isolation_level(IsolationLevel::Serializable);
-        let transaction = self.server.wait(begin.start())?;
-        let (server, holder) = (&self.server, self.lease.get().map(Lease::holder));
-        let tx = Tx::Postgres(PgTx {
-            transaction,
-            server,
-            holder,
-            has_failed: Cell::default(),
-            has_changed: Cell::default(),
-        });
+        let holder = self.lease.get().map(Lease::holder);
+        let tx = Tx::Postgres(PgTx::new(client, &self.server, holder, is_fenced)?);
         let value = work(&tx)?;
         match tx {
             Tx::Postgres(tx) => tx.commit()?,

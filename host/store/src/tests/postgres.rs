@@ -121,6 +121,27 @@ async fn nodes_share_the_store_and_one_who_wants_it_alone_is_refused_or_waits_fo
     assert!(nodes(location).is_empty());
 }
 
+/// Nobody waits for each of them.
+#[tokio::test]
+async fn a_transaction_of_many_statements_is_kept_or_refused_as_a_whole() {
+    if !Schema::is_there("a_transaction_of_many_statements") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let many: Vec<_> = (0..300).map(|n| n.to_string()).collect();
+    let reply = || text_reply(&many.iter().map(String::as_str).collect::<Vec<_>>());
+    let stored = fixture.store.tell(CHANNEL, &TurnId::new("t1"), reply()).await.expect("kept");
+    assert_eq!(stored.expect("it is new").parts.len(), 300);
+    assert_eq!(fixture.sql("SELECT count(*), sum(n) FROM part"), "300|44850");
+    // The last but one of them fails.
+    fixture.sql("ALTER TABLE part ADD CHECK (turn <> 't2' OR n <> 298)");
+    let refused = fixture.store.tell(CHANNEL, &TurnId::new("t2"), reply()).await.expect_err("refused");
+    assert_eq!(crate::postgres::refusal(&refused).map(|code| code.code()), Some("23514"), "{refused}");
+    assert_eq!(fixture.sql("SELECT count(*) FROM reply"), "1");
+    let next = fixture.store.tell(CHANNEL, &TurnId::new("t3"), text_reply(&["next"])).await;
+    assert_eq!(next.expect("the connection is as before").expect("it is new").parts.len(), 1);
+}
+
 #[tokio::test]
 async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     if !Schema::is_there("who_was_silent_for_too_long_writes_nothing") {
@@ -132,8 +153,13 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     assert!(first.try_duty("t").await.expect("asked"));
     first.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     first.settle().await.expect("its lease is certain");
+    let (turn, caller) = (TurnId::new("t"), whose("s", "t").caller);
+    assert_eq!(first.attempt(&turn, &caller).await.expect("counted"), 1);
     // As if it had stood still.
     fixture.sql("DELETE FROM node WHERE name = 'a'");
+    // One change of which nobody asks what came of it goes out in the same breath as its commit.
+    assert!(matches!(first.withdraw_attempt(&turn).await, Err(StoreError::TakenOver)));
+    assert_eq!(fixture.sql("SELECT count FROM attempt"), "1");
     assert!(matches!(first.persist(CHANNEL, vec![new(2, None)]).await, Err(StoreError::TakenOver)));
     assert!(matches!(first.claim(CHANNEL, UpdateClaim::Update(1)).await, Err(StoreError::TakenOver)));
     let told =

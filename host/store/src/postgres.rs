@@ -102,9 +102,11 @@ impl Postgres {
             }
         };
         // The name was checked: it needs no escape. What is committed is on the disk, also
-        // where the server's default is another. A node that stands still holds up nobody for long.
+        // where the server's default is another. A node that stands still holds up nobody for long. Rows
+        // are found by an index also where a table is small: two that read a whole table are in each
+        // other's way (PostgreSQL's documentation, 13.2.3).
         let settings = format!(
-            "SET search_path TO \"{}\"; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
+            "SET search_path TO \"{}\"; SET enable_seqscan = off; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
              SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
             config.schema,
             deadline = QUERY_DEADLINE.as_millis(),
@@ -248,7 +250,8 @@ impl Server {
             Some(Driver::Caller(runtime)) => runtime.block_on(future),
             Some(Driver::Thread(runtime)) => {
                 let _within = runtime.enter();
-                futures_executor::block_on(future)
+                // Of a task's share of its thread nothing comes back while it blocks.
+                futures_executor::block_on(tokio::task::unconstrained(future))
             }
             None => futures_executor::block_on(future),
         }

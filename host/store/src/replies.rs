@@ -125,7 +125,6 @@ fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Re
     if finished == 0 {
         return Ok(());
     }
-    claims::end_reply(tx, turn)?;
     outgoing::forget(tx, turn)
 }
 
@@ -157,7 +156,7 @@ pub(super) fn insert_reply(
     }
     match finished {
         Some(_) => outgoing::forget(tx, turn.as_str())?,
-        None => claims::claim_reply(tx, channel, turn.as_str())?,
+        None => claims::claim_reply(tx, turn.as_str())?,
     }
     let parts = (0..).zip(&reply.parts).map(|(n, part)| numbered(n, part));
     insert_parts(tx, turn.as_str(), &parts.collect::<Vec<_>>())

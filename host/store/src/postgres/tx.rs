@@ -54,6 +54,8 @@ enum TxState {
     Begun,
     /// A statement has failed: the server rolls back at the commit.
     Failed,
+    /// Nothing is known of the connection any more, which is dropped.
+    Lost,
     Ended,
 }
 
@@ -156,20 +158,21 @@ impl<'c> PgTx<'c> {
                 SqlValue::Bytes(_) => Type::BYTEA,
             })
             .collect();
-        self.server.wait(self.client.prepare_typed_cached(&translate(sql), &types)).or_else(|error| {
-            // What went before may have failed.
-            self.wait(async { Ok(()) })?;
-            self.note_failure();
-            Err(error)
-        })
+        let sql = translate(sql);
+        let mut prepared = Box::pin(self.client.prepare_typed_cached(&sql, &types));
+        match poll_once(prepared.as_mut()) {
+            // It was prepared before.
+            Poll::Ready(statement) => self.server.wait(async { statement }),
+            Poll::Pending => self.wait(prepared),
+        }
     }
 
-    /// Has a step go out, after what went before.
+    /// Has a step go out, after what went before. Until its answer is taken by [`PgTx::wait`], the
+    /// connection hands on nothing that comes after it.
     fn send(&self, step: impl Future<Output = Result<Option<u64>, Error>> + 'c) {
         self.begin();
         let mut step: Sent<'c> = Box::pin(step);
-        // Polled once, it is on its way.
-        if let Poll::Ready(ended) = step.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        if let Poll::Ready(ended) = poll_once(step.as_mut()) {
             step = Box::pin(std::future::ready(ended));
         }
         self.sent.borrow_mut().push(step);
@@ -215,11 +218,13 @@ impl<'c> PgTx<'c> {
             self.has_changed.set(self.has_changed.get() || changed > 0);
             self.server.wait(async { done })
         });
-        ended.inspect_err(|_| self.note_failure())
+        ended.inspect_err(|error| self.note_failure(error))
     }
 
-    fn note_failure(&self) {
-        if self.state.get() == TxState::Begun {
+    fn note_failure(&self, error: &StoreError) {
+        if is_lost(error) {
+            self.state.set(TxState::Lost);
+        } else if self.state.get() == TxState::Begun {
             self.state.set(TxState::Failed);
         }
     }
@@ -227,7 +232,7 @@ impl<'c> PgTx<'c> {
     /// Commits. Where the connection is lost meanwhile, nobody here knows whether it did.
     pub(super) fn commit(self) -> Result<(), StoreError> {
         match self.state.get() {
-            TxState::Failed => {
+            TxState::Failed | TxState::Lost => {
                 return Err(StoreError::Corrupt("a statement that failed, and work that went on".to_owned()));
             }
             TxState::New | TxState::Ended => return Ok(()),
@@ -247,10 +252,16 @@ impl<'c> PgTx<'c> {
 /// What is not committed is rolled back, before the connection is anybody else's.
 impl Drop for PgTx<'_> {
     fn drop(&mut self) {
-        if matches!(self.state.get(), TxState::Begun | TxState::Failed) && !self.client.is_closed() {
+        self.sent.take();
+        if matches!(self.state.get(), TxState::Begun | TxState::Failed) {
             let _ = self.server.wait(self.client.batch_execute("ROLLBACK"));
         }
     }
+}
+
+/// Polled once, a step is on its way.
+fn poll_once<T>(step: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
+    step.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 impl PgRow {

@@ -121,6 +121,34 @@ async fn nodes_share_the_store_and_one_who_wants_it_alone_is_refused_or_waits_fo
     assert!(nodes(location).is_empty());
 }
 
+#[tokio::test]
+async fn a_connection_whose_server_stands_still_is_given_up_and_the_next_one_works() {
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
+    let store = Store::open(&location(&server, "s")).expect("a store");
+    store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    let backends = || {
+        let found = "SELECT pid FROM pg_stat_activity WHERE application_name = 'cofferdam'";
+        let pids = server.sql(found).lines().map(|pid| pid.parse().expect("a number")).collect::<Vec<i32>>();
+        pids.into_iter().filter_map(rustix::process::Pid::from_raw).collect::<Vec<_>>()
+    };
+    let signal = |pids: &[rustix::process::Pid], signal| {
+        pids.iter().for_each(|pid| rustix::process::kill_process(*pid, signal).expect("it is there"));
+    };
+    let still = backends();
+    signal(&still, rustix::process::Signal::STOP);
+    let since = std::time::Instant::now();
+    let (told, took) = (store.persist(CHANNEL, vec![new(2, None)]).await, since.elapsed());
+    let next = store.persist(CHANNEL, vec![new(3, None)]).await;
+    // Before anything fails: the server cannot end without them.
+    signal(&still, rustix::process::Signal::CONT);
+    let told = said(told);
+    assert!(told.contains("it has not answered in 12 s"), "{told}");
+    assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+    next.expect("another connection");
+}
+
 /// Nobody waits for each of them.
 #[tokio::test]
 async fn a_transaction_of_many_statements_is_kept_or_refused_as_a_whole() {
@@ -234,13 +262,13 @@ async fn each_session_is_one_nodes_and_what_one_has_no_time_for_is_anothers() {
     // Nothing is left to others while something of it is open.
     let turn = a.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it").expect("it waits").turn;
     a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
-    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE name IN ('s1', 's2')"), "2");
+    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE session IN ('s1', 's2')"), "2");
     a.dismiss(&turn).await.expect("it");
     b.release(CHANNEL, BTreeSet::new()).await.expect("asked");
     a.release(CHANNEL, BTreeSet::from([SessionId::new("s2")])).await.expect("asked");
-    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE name IN ('s1', 's2')"), "2");
+    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE session IN ('s1', 's2')"), "2");
     a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
-    assert_eq!(fixture.sql("SELECT name FROM claim WHERE name IN ('s1', 's2')"), "s1");
+    assert_eq!(fixture.sql("SELECT session FROM claim WHERE session IN ('s1', 's2')"), "s1");
 }
 
 #[tokio::test]
@@ -514,7 +542,8 @@ async fn both_engines_have_the_tables_that_are_copied() {
     assert_eq!(sorted(of_sqlite.expect("read")), sorted(known.clone()));
     let of_postgres = postgres.sql(&format!(
         "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = '{}'
-         AND column_name <> 'rowid' AND table_name NOT IN ('claim', 'duty', 'node', 'schema_version')",
+         AND column_name <> 'rowid' AND table_name NOT IN ('claim', 'duty', 'node', 'schema_version')
+         AND (table_name, column_name) <> ('reply', 'holder')",
         postgres.schema()
     ));
     assert_eq!(sorted(of_postgres.lines().map(str::to_owned).collect()), sorted(known));

@@ -329,3 +329,22 @@ fn a_process_beside_that_adds_nothing_makes_no_folder() {
     beside.sweep(|| Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
     assert_eq!(f.names().len(), 1, "the blob, which is not its to remove");
 }
+
+/// It may be about to say so: its blob is older than its word.
+#[test]
+fn what_another_node_may_need_is_left_for_an_hour() {
+    let f = Fixture::new();
+    let added = f.add(&turn(1), &[("a", "young"), ("b", "old"), ("c", "in use")]).expect("taken");
+    let hour_ago = std::time::SystemTime::now() - UNSAID_AGE_MAX - std::time::Duration::from_secs(1);
+    for path in f.names().iter().filter(|path| !path.ends_with(&added[0].sha256)) {
+        std::fs::File::open(path).and_then(|blob| blob.set_modified(hour_ago)).expect("it is there");
+    }
+    let in_use = || Ok::<_, Infallible>([added[2].sha256.clone()].into());
+    let node = Outgoing::open_with_nodes(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
+    node.sweep(in_use).expect("nothing fails");
+    let holds = |node: &Outgoing| [0, 1, 2].map(|n| node.holds(&added[n].sha256));
+    assert_eq!(holds(&node), [true, false, true]);
+    let alone = Outgoing::open(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
+    alone.sweep(in_use).expect("nothing fails");
+    assert_eq!(holds(&alone), [false, false, true], "nobody else can need it");
+}

@@ -1,0 +1,58 @@
+//! Two nodes that share a store in a real PostgreSQL and one bot: one is connected to Discord, both
+//! answer.
+
+use super::world::{ANN, BEN, PATIENCE, World, save};
+use rustix::process::Signal;
+use support::discord::{Hold, Incoming, Media, Target};
+use support::home::Home;
+use support::postgres::{PostgresServer, new_schema, shared};
+use support::serving::Serving;
+
+fn node(world: &World, name: &str) -> anyhow::Result<Serving> {
+    let own = [("DISCORD_BOT_TOKEN", world.server.token()), ("COFFERDAM_CLUSTER_NODE", name)];
+    Serving::launch(&world.home, "1:unused", &[], &own)
+}
+
+/// Node `a`, which is connected, and `b` beside it.
+async fn two(server: &PostgresServer, schema: &str) -> anyhow::Result<(World, Serving)> {
+    let fit = |home: Home| home.postgres(server, schema).config("[cluster]\nlease = \"3s\"\n");
+    let mut world = World::stopped_in(fit, "").await?;
+    let first = node(&world, "a")?.says("listening on Discord as")?;
+    world.server.wait_until_connected(PATIENCE).await?;
+    world.launch(&[("COFFERDAM_CLUSTER_NODE", "b")])?;
+    world.says("another node hears discord-")?;
+    Ok((world, first))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_turn_of_a_node_that_is_killed_goes_on_at_the_other_one_which_connects() -> anyhow::Result<()> {
+    let Some(server) = shared("discord::nodes::a_turn_of_a_node_that_is_killed") else { return Ok(()) };
+    let (mut world, first) = two(server, &new_schema()).await?;
+    let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
+    let message = Incoming::private(ANN).text(&save(0, "/shared/once"));
+    let pushed = world.server.push(message.attachment(Media::new("a", "once")));
+    gate.reached().await?;
+    let waiting = world.server.push(Incoming::private(ANN).text("/file_read path=/shared/once"));
+    first.kill();
+    gate.discard();
+    world.answer(&pushed).await?;
+    assert_eq!(world.saved("/shared/once"), b"once");
+    world.says("listening on Discord as")?;
+    assert!(world.answer(&waiting).await?.content.contains("once"), "in order");
+    world.ask(Incoming::private(BEN).text("/help file_read")).await?;
+    world.end(3)
+}
+
+/// A message that comes while nobody is connected is asked for by who connects next.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_node_that_ends_hands_the_connection_over() -> anyhow::Result<()> {
+    let Some(server) = shared("discord::nodes::a_node_that_ends") else { return Ok(()) };
+    let (mut world, first) = two(server, &new_schema()).await?;
+    world.ask(Incoming::private(ANN).text("/file_write path=/shared/a content=one")).await?;
+    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
+    assert!(status.success(), "{log}");
+    let meanwhile = world.server.push(Incoming::private(ANN).text("/file_read path=/shared/a"));
+    world.says("listening on Discord as")?;
+    assert!(world.answer(&meanwhile).await?.content.contains("one"));
+    world.end(2)
+}

@@ -57,9 +57,9 @@ impl Store {
         .await
     }
 
-    /// Takes over what was begun on a channel by these nodes, which are `gone`, and what nobody has;
-    /// in SQLite what the last process had begun. From here on it is this one's. A node that goes
-    /// later is left out: its audit may not be settled.
+    /// Takes over what was begun on a channel by these nodes, which are `gone`, and what nobody
+    /// has; in SQLite what the last process had begun. From here on it is this one's. A node that
+    /// goes later is left out: its audit may not be settled.
     pub async fn take_over(&self, channel: &str, gone: &[String]) -> Result<LeftWork, StoreError> {
         let (channel, gone) = (channel.to_owned(), gone.join(" "));
         self.write(move |tx| {
@@ -153,8 +153,8 @@ fn take(tx: &Tx<'_>, channel: &str, session: &str, holder: &str) -> Result<(), S
     )
 }
 
-/// Whether a session in which something has come is this node's to work on: it was, or nobody had it
-/// and this node has not much else.
+/// Whether a session in which something has come is this node's to work on: it was, or nobody had
+/// it and this node has not much else.
 pub(super) fn claim_session(tx: &Tx<'_>, channel: &str, session: &str) -> Result<bool, StoreError> {
     let Some(holder) = tx.holder() else { return Ok(true) };
     let whose = "SELECT (SELECT holder FROM claim WHERE channel = ?1 AND session = ?2),

@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 
 include!(concat!(env!("OUT_DIR"), "/worker.rs"));
 
-/// Bytes that are embedded in this program: as they are, or as an LZ4 frame (the specification is in
-/// the repository `lz4/lz4`, `doc/lz4_Frame_format.md`). Only ever read from the program's own
+/// Bytes that are embedded in this program: as they are, or as an LZ4 frame (the specification is
+/// in the repository `lz4/lz4`, `doc/lz4_Frame_format.md`). Only ever read from the program's own
 /// image.
 #[derive(Clone, Copy)]
 pub struct EmbeddedBytes(pub &'static [u8]);

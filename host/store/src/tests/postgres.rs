@@ -126,7 +126,7 @@ async fn a_connection_whose_server_stands_still_is_given_up_and_the_next_one_wor
     let Some(server) = PostgresServer::start() else {
         return;
     };
-    let store = Store::open(&location(&server, "s")).expect("a store");
+    let store = Store::open(location(&server, "s")).expect("a store");
     store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     let backends = || {
         let found = "SELECT pid FROM pg_stat_activity WHERE application_name = 'cofferdam'";

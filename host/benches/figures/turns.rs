@@ -57,14 +57,14 @@ pub(crate) async fn measure_nodes(turns: usize, at_once: usize) -> Result<Vec<Ro
         let (_, replies) = stand.one_by_one(turns).await?;
         rows.push((format!("{name}: update to reply"), "p50 ≤ 3 ms more than SQLite", told(replies)));
         rows.push((format!("{name}: so many people at the same moment"), "", stand.at_once(at_once).await?));
-        if let Some((bytes, commits)) = before {
-            let (bytes_now, commits_now) = written(server);
-            let each = |what: f64| what / (turns + turns / 10 + at_once) as f64;
-            let (bytes, commits) = (each(bytes_now - bytes), each(commits_now - commits));
+        if let Some(before) = before {
+            let now = written(server);
+            let each = |n: usize| (now[n] - before[n]) / (turns + turns / 10 + at_once) as f64;
+            let (bytes, commits, met) = (each(0), each(1), each(2));
             let connections =
                 server.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'cofferdam'");
             let said = format!(
-                "{bytes:.0} bytes of WAL and {commits:.1} transactions a turn, {connections} connections"
+                "{bytes:.0} bytes of WAL and {commits:.1} transactions a turn, {met:.1} rolled back, {connections} connections"
             );
             rows.push((format!("{name}: in the server"), "", said));
         }
@@ -72,11 +72,14 @@ pub(crate) async fn measure_nodes(turns: usize, at_once: usize) -> Result<Vec<Ro
     Ok(rows)
 }
 
-/// Bytes of WAL and transactions so far.
-fn written(server: &PostgresServer) -> (f64, f64) {
+/// Bytes of WAL, transactions, and those that were rolled back, so far.
+fn written(server: &PostgresServer) -> [f64; 3] {
     let figure = |query: &str| server.sql(query).parse().expect("a number");
-    let wal = figure("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')");
-    (wal, figure("SELECT sum(xact_commit) FROM pg_stat_database"))
+    [
+        figure("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"),
+        figure("SELECT sum(xact_commit) FROM pg_stat_database"),
+        figure("SELECT sum(xact_rollback) FROM pg_stat_database"),
+    ]
 }
 
 async fn measure_on<P: Platform>(turns: usize, at_once: usize) -> Result<Vec<Row>> {
@@ -120,7 +123,8 @@ async fn connections(rounds: usize) -> Result<Vec<Row>> {
         stand.heard_again(known).await?;
         started.push(since.elapsed());
     }
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    // It lets the code of its start go after two seconds.
+    tokio::time::sleep(Duration::from_secs(4)).await;
     let idle = stand.memory()? as f64 * 1024.0 / 1e6;
     Ok(vec![
         ("discord: broken connection to resumed".into(), "", told(resumed)),

@@ -81,7 +81,7 @@ impl Store {
     /// it is withdrawn and returned.
     pub async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
         self.write(move |tx| {
-            tx.execute(
+            tx.run(
                 "INSERT INTO approval (id, call_id, sha256, place, state, asked_at, expires_at, channel)
                  VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6, ?7) ON CONFLICT DO NOTHING",
                 params![new.id, new.call, new.sha256, new.place, now_ms(), new.expires_at, new.channel],
@@ -108,7 +108,7 @@ impl Store {
     pub async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
         let (id, message) = (id.to_owned(), message.to_owned());
         self.write(move |tx| {
-            tx.execute("UPDATE approval SET message = ?2 WHERE id = ?1", [&id, &message])?;
+            tx.run("UPDATE approval SET message = ?2 WHERE id = ?1", [&id, &message])?;
             Ok(())
         })
         .await
@@ -144,7 +144,7 @@ impl Store {
             for (id, call) in asked {
                 let run = call.split_once('/').map_or("", |(run, _)| run);
                 if tx.exists("SELECT 1 FROM run WHERE run = ?1 AND state <> 'running'", [run])? {
-                    tx.execute("UPDATE approval SET state = 'withdrawn' WHERE id = ?1", [id])?;
+                    tx.run("UPDATE approval SET state = 'withdrawn' WHERE id = ?1", [id])?;
                 }
             }
             tx.query_rows(
@@ -162,7 +162,7 @@ impl Store {
     pub async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
         let id = id.to_owned();
         self.commit_along(move |tx| {
-            tx.execute("UPDATE approval SET has_choices = 0 WHERE id = ?1", [&id])?;
+            tx.run("UPDATE approval SET has_choices = 0 WHERE id = ?1", [&id])?;
             Ok(())
         })
         .await
@@ -175,7 +175,7 @@ impl Store {
                  VALUES (?1, ?2, ?3, ?4, ?5)
                  ON CONFLICT (channel, sender, tool, path) DO UPDATE SET approved_at = ?5";
             for path in &paths {
-                tx.execute(insert, params![of.channel, of.sender, of.tool, path, now_ms()])?;
+                tx.run(insert, params![of.channel, of.sender, of.tool, path, now_ms()])?;
             }
             Ok(())
         })
@@ -205,11 +205,11 @@ fn decide(
     by: Option<&str>,
     now: i64,
 ) -> Result<Option<ApprovalRow>, StoreError> {
-    tx.execute(
+    tx.run(
         "UPDATE approval SET state = 'expired' WHERE id = ?1 AND state = 'asked' AND expires_at <= ?2",
         params![id, now],
     )?;
-    tx.execute(
+    tx.run(
         "UPDATE approval SET state = ?2, decided_by = ?3 WHERE id = ?1 AND state = 'asked'",
         params![id, state, by],
     )?;
@@ -239,9 +239,9 @@ fn approval(row: &Row<'_>) -> Result<ApprovalRow, StoreError> {
 /// Forgets what is old. An approval that still waits has a turn that waits for it: it is never that
 /// old.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM approval WHERE expires_at < ?1", [before])?;
-    tx.execute("DELETE FROM approved_path WHERE approved_at < ?1", [before])?;
-    tx.execute(
+    tx.run("DELETE FROM approval WHERE expires_at < ?1", [before])?;
+    tx.run("DELETE FROM approved_path WHERE approved_at < ?1", [before])?;
+    tx.run(
         "DELETE FROM approved_path WHERE rowid IN
          (SELECT rowid FROM approved_path ORDER BY approved_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
         [APPROVED_PATHS_MAX],

@@ -42,7 +42,7 @@ impl Store {
     pub async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.commit_along(move |tx| {
-            tx.execute("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0", [&turn])?;
+            tx.run("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0", [&turn])?;
             Ok(())
         })
         .await
@@ -65,7 +65,7 @@ impl Store {
     pub async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
         let whose = whose.clone();
         self.commit_along(move |tx| {
-            tx.execute(
+            tx.run(
                 "UPDATE attempt SET spent = spent + ?2 WHERE turn = ?1",
                 params![whose.turn.as_str(), i64::try_from(tokens).unwrap_or(i64::MAX)],
             )?;
@@ -77,13 +77,13 @@ impl Store {
 
 /// Forgets the attempts of a turn that has ended.
 pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM attempt WHERE turn = ?1", [turn])?;
+    tx.run("DELETE FROM attempt WHERE turn = ?1", [turn])?;
     Ok(())
 }
 
 /// Forgets those whose turns nobody knows to be open, by age.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     let last = format!("DELETE FROM attempt WHERE last_at < ?1 AND turn NOT IN {OPEN_TURNS}");
-    tx.execute(&last, [before])?;
+    tx.run(&last, [before])?;
     Ok(())
 }

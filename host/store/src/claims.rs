@@ -15,16 +15,19 @@ use std::collections::BTreeSet;
 /// Sessions that a node has at once, beyond which it leaves new ones to others.
 pub const SESSIONS_CLAIMED_MAX: u32 = 8;
 
-/// Whether a row of `claim` is one of the nodes that ?2 names.
-const IS_THEIRS: &str = "claim.holder = ANY(string_to_array(?2, ' '))";
+/// Whether a row is one of the nodes that ?2 names.
+const IS_THEIRS: &str = "holder = ANY(string_to_array(?2, ' '))";
+/// The same, or nobody's.
+const IS_LEFT: &str = "(holder IS NULL OR holder = ANY(string_to_array(?2, ' ')))";
 
-/// Whether a row of `claim` is a session's of which nothing is open. What has no session is early
+/// Whether of the session of a row of `claim` nothing is open. What has no session is early
 /// releases', and stays where it is.
-pub(super) const IS_IDLE: &str = "kind = 'session' AND name <> '' AND NOT EXISTS (SELECT 1 FROM inbox
-     WHERE session = claim.name AND inbox.channel = claim.channel AND done_at IS NULL)";
+pub(super) const IS_IDLE: &str = "claim.session <> '' AND NOT EXISTS (SELECT 1 FROM inbox
+     WHERE inbox.session = claim.session AND inbox.channel = claim.channel AND done_at IS NULL)";
 
 /// Joins the row of a message's session to that of the message, if it has one.
-pub(super) const OF_SESSION: &str = "LEFT JOIN claim ON claim.channel = inbox.channel AND claim.kind = 'session' AND claim.name = coalesce(session, '')";
+pub(super) const OF_SESSION: &str =
+    "LEFT JOIN claim ON claim.channel = inbox.channel AND claim.session = coalesce(inbox.session, '')";
 
 /// What was begun and not ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,8 +47,10 @@ impl Store {
         self.write(move |tx| match tx.holder() {
             None => Ok(Vec::new()),
             Some(_) => {
-                let gone = "SELECT DISTINCT holder FROM claim
-                     WHERE channel = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = claim.holder)";
+                let gone = "SELECT holder FROM claim
+                     WHERE channel = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = claim.holder)
+                     UNION SELECT holder FROM reply WHERE channel = ?1 AND finished_at IS NULL
+                     AND holder IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = reply.holder)";
                 names(tx, gone, [&channel])
             }
         })
@@ -84,11 +89,11 @@ impl Store {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let Some(holder) = tx.holder() else { return Ok(()) };
-            let idle = format!("SELECT name FROM claim WHERE channel = ?1 AND holder = ?2 AND {IS_IDLE}");
+            let idle = format!("SELECT session FROM claim WHERE channel = ?1 AND holder = ?2 AND {IS_IDLE}");
             for session in tx.query_rows(&idle, params![channel, holder], |row| row.get::<String>(0))? {
                 if !held.contains(&SessionId::new(session.as_str())) {
-                    let leave = "DELETE FROM claim WHERE channel = ?1 AND kind = 'session' AND name = ?2";
-                    tx.execute(leave, params![channel, session])?;
+                    let leave = "DELETE FROM claim WHERE channel = ?1 AND session = ?2";
+                    tx.run(leave, params![channel, session])?;
                 }
             }
             Ok(())
@@ -115,60 +120,55 @@ fn take_over(
     (channel, gone): (&str, &str),
     holder: &str,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {
-    let is_left = format!("(claim.holder IS NULL OR {IS_THEIRS})");
-    let of_reply =
-        "LEFT JOIN claim ON claim.channel = reply.channel AND claim.kind = 'reply' AND claim.name = turn";
     let replies = format!(
-        "SELECT turn FROM reply {of_reply} WHERE reply.channel = ?1 AND finished_at IS NULL AND {is_left} ORDER BY seq"
+        "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL AND {IS_LEFT} ORDER BY seq"
     );
     let replies = names(tx, &replies, [channel, gone])?;
-    let turns = names(tx, &bound(OF_SESSION, &format!("AND {is_left}")), [channel, gone])?;
+    let turns = names(tx, &bound(OF_SESSION, &format!("AND {IS_LEFT}")), [channel, gone])?;
     let sessions = format!(
-        "SELECT DISTINCT coalesce(session, '') FROM inbox {OF_SESSION}
-         WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NOT NULL AND {is_left}"
+        "SELECT DISTINCT coalesce(inbox.session, '') FROM inbox {OF_SESSION}
+         WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NOT NULL AND {IS_LEFT}"
     );
     for session in names(tx, &sessions, [channel, gone])? {
-        take(tx, (channel, "session", &session), holder)?;
-    }
-    for turn in &replies {
-        take(tx, (channel, "reply", turn), holder)?;
+        take(tx, channel, &session, holder)?;
     }
     // Besides, those of which something waits.
-    tx.execute(
-        &format!("DELETE FROM claim WHERE channel = ?1 AND {IS_THEIRS} AND {IS_IDLE}"),
-        [channel, gone],
-    )?;
-    tx.execute(
-        &format!("UPDATE claim SET holder = ?3 WHERE channel = ?1 AND {IS_THEIRS}"),
-        [channel, gone, holder],
-    )?;
+    tx.run(&format!("DELETE FROM claim WHERE channel = ?1 AND {IS_THEIRS} AND {IS_IDLE}"), [channel, gone])?;
+    let take_all = |table: &str, only: &str| {
+        tx.run(
+            &format!("UPDATE {table} SET holder = ?3 WHERE channel = ?1 AND {only}"),
+            [channel, gone, holder],
+        )
+    };
+    take_all("claim", IS_THEIRS)?;
+    take_all("reply", &format!("finished_at IS NULL AND {IS_LEFT}"))?;
     Ok((replies, turns))
 }
 
-fn take(tx: &Tx<'_>, (channel, kind, name): (&str, &str, &str), holder: &str) -> Result<(), StoreError> {
-    tx.execute(
-        "INSERT INTO claim (channel, kind, name, holder) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (channel, kind, name) DO UPDATE SET holder = ?4",
-        params![channel, kind, name, holder],
+fn take(tx: &Tx<'_>, channel: &str, session: &str, holder: &str) -> Result<(), StoreError> {
+    tx.run(
+        "INSERT INTO claim (channel, session, holder) VALUES (?1, ?2, ?3)
+         ON CONFLICT (channel, session) DO UPDATE SET holder = ?3",
+        [channel, session, holder],
     )
-    .map(drop)
 }
 
 /// Whether a session in which something has come is this node's to work on: it was, or nobody had it
 /// and this node has not much else.
 pub(super) fn claim_session(tx: &Tx<'_>, channel: &str, session: &str) -> Result<bool, StoreError> {
     let Some(holder) = tx.holder() else { return Ok(true) };
-    let whose = "SELECT holder FROM claim WHERE channel = ?1 AND kind = 'session' AND name = ?2";
-    let whose = tx.query_optional(whose, params![channel, session], |row| row.get::<String>(0))?;
+    let whose = "SELECT (SELECT holder FROM claim WHERE channel = ?1 AND session = ?2),
+         (SELECT count(*) FROM claim WHERE holder = ?3)";
+    let (whose, claimed) = tx.query_row(whose, params![channel, session, holder], |row| {
+        Ok((row.get::<Option<String>>(0)?, row.get::<u32>(1)?))
+    })?;
     if let Some(whose) = whose {
         return Ok(whose == holder);
     }
-    let claimed = "SELECT count(*) FROM claim WHERE kind = 'session' AND holder = ?1";
-    let claimed: u32 = tx.query_row(claimed, [holder], |row| row.get(0))?;
     if claimed >= SESSIONS_CLAIMED_MAX {
         return Ok(false);
     }
-    take(tx, (channel, "session", session), holder)?;
+    take(tx, channel, session, holder)?;
     Ok(true)
 }
 
@@ -183,24 +183,13 @@ pub(super) fn claim_waiting(
     let is_free = (OF_SESSION, "AND claim.holder IS NULL");
     let free = waiting(tx, params![channel, limit], is_free)?;
     for session in &free {
-        take(tx, (channel, "session", session.as_str()), holder)?;
+        take(tx, channel, session.as_str(), holder)?;
     }
     Ok(free)
 }
 
 /// A reply that was stored here is this node's to send.
-pub(super) fn claim_reply(tx: &Tx<'_>, channel: &str, turn: &str) -> Result<(), StoreError> {
-    tx.holder().map_or(Ok(()), |holder| take(tx, (channel, "reply", turn), holder))
-}
-
-/// A reply is out.
-pub(super) fn end_reply(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
-    match tx.holder() {
-        None => Ok(()),
-        Some(_) => {
-            let end = "DELETE FROM claim WHERE kind = 'reply' AND name = ?1
-                 AND channel = (SELECT channel FROM reply WHERE turn = ?1)";
-            tx.execute(end, [turn]).map(drop)
-        }
-    }
+pub(super) fn claim_reply(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
+    let claim = "UPDATE reply SET holder = ?2 WHERE turn = ?1";
+    tx.holder().map_or(Ok(()), |holder| tx.run(claim, [turn, holder]))
 }

@@ -127,7 +127,7 @@ impl Store {
 pub(super) fn wake(tx: &Tx<'_>) -> Result<(), StoreError> {
     match tx.holder() {
         None => Ok(()),
-        Some(_) => tx.execute("SELECT pg_notify(current_schema(), '')", params![]).map(drop),
+        Some(_) => tx.run("SELECT pg_notify(current_schema(), '')", params![]),
     }
 }
 

@@ -114,7 +114,7 @@ impl Table {
         let select = format!("SELECT {columns} FROM {}{order}", self.name);
         from.for_each(&select, params![], |row| {
             let values = (0..places.len()).map(|n| row.value(n)).collect::<Result<Vec<SqlValue<'_>>, _>>()?;
-            into.execute(&insert, values.as_slice())?;
+            into.run(&insert, values.as_slice())?;
             Ok(std::ops::ControlFlow::Continue(()))
         })?;
         self.count_on(into)?;

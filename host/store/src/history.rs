@@ -80,10 +80,10 @@ impl Store {
                 |row| row.get(0),
             )?;
             let Some(last) = last else { return Ok(()) };
-            tx.execute("DELETE FROM line WHERE session = ?1 AND seq <= ?2", params![session, last])?;
+            tx.run("DELETE FROM line WHERE session = ?1 AND seq <= ?2", params![session, last])?;
             // Its place is that of what it stands for; a turn of its own keeps it apart from
             // theirs.
-            tx.execute(
+            tx.run(
                 "INSERT INTO line (seq, session, turn, n, body, said_at) VALUES (?1, ?2, ?3, 0, ?4, ?5)",
                 params![last, session, format!("{session}#{last}"), body, now_ms()],
             )?;
@@ -96,7 +96,7 @@ impl Store {
     pub async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
         let session = session.clone();
         self.write(move |tx| {
-            tx.execute("DELETE FROM line WHERE session = ?1", [session.as_str()])?;
+            tx.run("DELETE FROM line WHERE session = ?1", [session.as_str()])?;
             outgoing::forget(tx, &outgoing::retry_key(session.as_str()))
         })
         .await
@@ -121,11 +121,11 @@ pub(super) fn add(
 /// Forgets what was said before `before`, and all but the latest lines; never of a turn that is
 /// open.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.execute(&format!("DELETE FROM line WHERE said_at < ?1 AND turn NOT IN {OPEN_TURNS}"), [before])?;
+    tx.run(&format!("DELETE FROM line WHERE said_at < ?1 AND turn NOT IN {OPEN_TURNS}"), [before])?;
     let latest = format!(
         "DELETE FROM line WHERE seq <= coalesce((SELECT seq FROM line ORDER BY seq DESC LIMIT 1 OFFSET ?1), 0)
          AND turn NOT IN {OPEN_TURNS}"
     );
-    tx.execute(&latest, [LINES_MAX])?;
+    tx.run(&latest, [LINES_MAX])?;
     Ok(())
 }

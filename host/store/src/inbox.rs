@@ -114,7 +114,7 @@ impl Store {
             mark_done(tx, turn.as_str(), now_ms())?;
             placeholder::forget(tx, turn.as_str())?;
             outgoing::forget(tx, turn.as_str())?;
-            tx.execute("UPDATE inbox SET turn = NULL WHERE turn = ?1", [turn.as_str()])?;
+            tx.run("UPDATE inbox SET turn = NULL WHERE turn = ?1", [turn.as_str()])?;
             Ok(())
         })
         .await
@@ -155,7 +155,7 @@ pub(super) fn persist(
                         && runs::resolve(tx, of, answers, new.album.as_deref())?
                     {
                         let done = "UPDATE inbox SET done_at = ?2, raw = '' WHERE seq = ?1";
-                        tx.execute(done, params![seq, now])?;
+                        tx.run(done, params![seq, now])?;
                         continue;
                     }
                     steering::address(tx, seq, headers)?;
@@ -191,7 +191,7 @@ pub(super) fn persist(
 /// Has a message that waits for its turn read as it was edited. What a turn has is what that turn
 /// was asked.
 fn update_text(tx: &Tx<'_>, channel: &str, message: Option<&str>, raw: &str) -> Result<(), StoreError> {
-    tx.execute(
+    tx.run(
         "UPDATE inbox SET raw = ?3 WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
         params![channel, message, raw],
     )?;
@@ -200,7 +200,7 @@ fn update_text(tx: &Tx<'_>, channel: &str, message: Option<&str>, raw: &str) -> 
 
 /// Ends a message that waits for its turn. What a turn has is what that turn was asked.
 fn withdraw(tx: &Tx<'_>, channel: &str, message: Option<&str>, now: i64) -> Result<(), StoreError> {
-    tx.execute(
+    tx.run(
         "UPDATE inbox SET raw = '', done_at = ?3
          WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
         params![channel, message, now],
@@ -255,7 +255,7 @@ fn claim_album(tx: &Tx<'_>, channel: &str, album: &str) -> Result<Option<BoundTu
         |row| row.get(0),
     )?;
     let turn = turn_id(channel, first);
-    tx.execute(
+    tx.run(
         "UPDATE inbox SET turn = ?3, done_at = NULL WHERE channel = ?1 AND album = ?2 AND turn IS NULL",
         params![channel, album, turn.as_str()],
     )?;
@@ -263,20 +263,23 @@ fn claim_album(tx: &Tx<'_>, channel: &str, album: &str) -> Result<Option<BoundTu
 }
 
 pub(super) fn bound_turn(tx: &Tx<'_>, channel: &str, turn: String) -> Result<BoundTurn, StoreError> {
-    let updates = tx.query_rows(
-        "SELECT update_id, raw FROM inbox WHERE turn = ?1 AND channel = ?2 AND joined IS NULL ORDER BY seq",
+    let (mut updates, mut is_album) = (Vec::new(), false);
+    tx.query_rows(
+        "SELECT update_id, raw, album IS NOT NULL FROM inbox
+         WHERE turn = ?1 AND channel = ?2 AND joined IS NULL ORDER BY seq",
         params![turn, channel],
-        update,
+        |row| {
+            updates.push(update(row)?);
+            is_album |= row.get::<bool>(2)?;
+            Ok(())
+        },
     )?;
-    let earlier = tx.query_optional(
-        "SELECT 1 FROM inbox AS mine JOIN inbox AS other
+    let earlier = "SELECT 1 FROM inbox AS mine JOIN inbox AS other
              ON other.channel = mine.channel AND other.album = mine.album
              WHERE mine.turn = ?1 AND mine.channel = ?2 AND mine.joined IS NULL
-             AND other.turn IS NOT NULL AND other.turn <> ?1 AND other.seq < mine.seq LIMIT 1",
-        params![turn, channel],
-        |_| Ok(()),
-    )?;
-    let standing = if earlier.is_some() { AlbumStanding::Late } else { AlbumStanding::First };
+             AND other.turn IS NOT NULL AND other.turn <> ?1 AND other.seq < mine.seq LIMIT 1";
+    let is_late = is_album && tx.exists(earlier, params![turn, channel])?;
+    let standing = if is_late { AlbumStanding::Late } else { AlbumStanding::First };
     Ok(BoundTurn { turn: TurnId::new(turn), updates, standing })
 }
 

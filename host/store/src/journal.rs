@@ -108,7 +108,7 @@ impl Store {
             let delivery = answer.delivery.as_ref();
             // Until they are handed over.
             outgoing::hold(tx, turn_of(call), delivery.map_or(&[], |delivery| &delivery.attachments))?;
-            tx.execute(
+            tx.run(
                 "INSERT INTO journal
                  (call_id, turn, arguments_sha256, result, attachments, written_bytes, recorded_at, delivery)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
@@ -132,7 +132,7 @@ impl Store {
     fn hand_over(&self, call: &str, delivery: &Delivery) -> Result<(), StoreError> {
         let request = delivery.request.as_str();
         self.write_here(|tx| {
-            tx.execute(
+            tx.run(
                 "INSERT INTO delivery (call_id, request, files, delivered_at) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT DO NOTHING",
                 params![call, request, json!(delivery.attachments).to_string(), now_ms()],
@@ -172,7 +172,7 @@ pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
         "DELETE FROM delivery WHERE delivered_at < ?1 AND request NOT IN {OPEN_TURNS}
          AND NOT EXISTS (SELECT 1 FROM journal WHERE journal.call_id = delivery.call_id)"
     );
-    tx.execute(&delivered, [before])?;
+    tx.run(&delivered, [before])?;
     Ok(())
 }
 

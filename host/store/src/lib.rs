@@ -286,10 +286,8 @@ impl Store {
     /// Whether it can be written now: writes what it holds already. Blocks.
     pub fn check(&self) -> Result<(), StoreError> {
         self.write_here(|tx| match tx {
-            Tx::Sqlite(_) => {
-                tx.execute(&format!("PRAGMA user_version = {}", schema::VERSION), params![]).map(drop)
-            }
-            Tx::Postgres(_) => tx.execute("UPDATE schema_version SET version = version", params![]).map(drop),
+            Tx::Sqlite(_) => tx.run(&format!("PRAGMA user_version = {}", schema::VERSION), params![]),
+            Tx::Postgres(_) => tx.run("UPDATE schema_version SET version = version", params![]),
         })
     }
 }

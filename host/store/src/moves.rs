@@ -13,12 +13,12 @@ impl Store {
     pub async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            tx.execute(
+            tx.run(
                 "INSERT INTO moved (channel, place, goes_on, noted_at) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (channel, place) DO UPDATE SET goes_on = ?3, noted_at = ?4",
                 params![channel, place, goes_on, now_ms()],
             )?;
-            tx.execute(
+            tx.run(
                 "DELETE FROM moved WHERE rowid IN
                  (SELECT rowid FROM moved ORDER BY noted_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
                 [MOVES_MAX],

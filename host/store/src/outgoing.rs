@@ -48,7 +48,7 @@ pub(super) fn retry_key(session: &str) -> String {
 
 /// Forgets what was kept for retries in sessions of which nothing is kept any more.
 pub(super) fn prune(tx: &Tx<'_>) -> Result<(), StoreError> {
-    tx.execute(
+    tx.run(
         "DELETE FROM outgoing WHERE turn LIKE 'retry:%'
          AND NOT EXISTS (SELECT 1 FROM line WHERE session = substr(outgoing.turn, 7))",
         params![],
@@ -60,13 +60,13 @@ pub(super) fn prune(tx: &Tx<'_>) -> Result<(), StoreError> {
 pub(super) fn hold(tx: &Tx<'_>, turn: &str, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
     let insert = "INSERT INTO outgoing (turn, sha256) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
     for file in files {
-        tx.execute(insert, params![turn, file.sha256])?;
+        tx.run(insert, params![turn, file.sha256])?;
     }
     Ok(())
 }
 
 /// Notes that a turn needs nothing any more.
 pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM outgoing WHERE turn = ?1", [turn])?;
+    tx.run("DELETE FROM outgoing WHERE turn = ?1", [turn])?;
     Ok(())
 }

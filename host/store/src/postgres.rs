@@ -22,12 +22,11 @@ use crate::tx::Tx;
 use cofferdam_core::text::{one_line, with_causes};
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use lease::Lease;
-use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio_postgres::NoTls;
 use tokio_postgres::error::{Error, SqlState};
-use tokio_postgres::{IsolationLevel, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Connections of one process.
@@ -103,9 +102,11 @@ impl Postgres {
             }
         };
         // The name was checked: it needs no escape. What is committed is on the disk, also
-        // where the server's default is another. A node that stands still holds up nobody for long.
+        // where the server's default is another. A node that stands still holds up nobody for long. Rows
+        // are found by an index also where a table is small: two that read a whole table are in each
+        // other's way (PostgreSQL's documentation, 13.2.3).
         let settings = format!(
-            "SET search_path TO \"{}\"; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
+            "SET search_path TO \"{}\"; SET enable_seqscan = off; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
              SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
             config.schema,
             deadline = QUERY_DEADLINE.as_millis(),
@@ -133,17 +134,25 @@ impl Postgres {
         &self,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<(T, bool), StoreError> {
-        self.run_unfenced(&|tx| {
-            self.lease.get().map_or(Ok(()), |lease| lease.check(tx))?;
+        self.run_again(true, &|tx| {
             let value = work(tx)?;
             Ok((value, matches!(tx, Tx::Postgres(tx) if tx.has_changed.get())))
         })
     }
 
+    /// The same for a node that may have been taken out.
     fn run_unfenced<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.run_again(false, work)
+    }
+
+    fn run_again<T>(
+        &self,
+        is_fenced: bool,
+        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut met = 0;
         loop {
-            match self.run_once(work) {
+            match self.run_once(is_fenced, work) {
                 Err(error) if met < CONFLICTS_MAX && is_conflict(&error) => {
                     met += 1;
                     std::thread::sleep(pause(met));
@@ -153,9 +162,13 @@ impl Postgres {
         }
     }
 
-    fn run_once<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut client = self.client()?;
-        let ended = self.transact(&mut client, work);
+    fn run_once<T>(
+        &self,
+        is_fenced: bool,
+        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let client = self.client()?;
+        let ended = self.transact(&client, is_fenced, work);
         if ended.as_ref().is_err_and(is_lost) {
             // Nobody else is handed a connection of which nothing is known.
             drop(Object::take(client));
@@ -165,19 +178,12 @@ impl Postgres {
 
     fn transact<T>(
         &self,
-        client: &mut Object,
+        client: &Object,
+        is_fenced: bool,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let begin = client.build_transaction().isolation_level(IsolationLevel::Serializable);
-        let transaction = self.server.wait(begin.start())?;
-        let (server, holder) = (&self.server, self.lease.get().map(Lease::holder));
-        let tx = Tx::Postgres(PgTx {
-            transaction,
-            server,
-            holder,
-            has_failed: Cell::default(),
-            has_changed: Cell::default(),
-        });
+        let holder = self.lease.get().map(Lease::holder);
+        let tx = Tx::Postgres(PgTx::new(client, &self.server, holder, is_fenced)?);
         let value = work(&tx)?;
         match tx {
             Tx::Postgres(tx) => tx.commit()?,
@@ -244,7 +250,8 @@ impl Server {
             Some(Driver::Caller(runtime)) => runtime.block_on(future),
             Some(Driver::Thread(runtime)) => {
                 let _within = runtime.enter();
-                futures_executor::block_on(future)
+                // Of a task's share of its thread nothing comes back while it blocks.
+                futures_executor::block_on(tokio::task::unconstrained(future))
             }
             None => futures_executor::block_on(future),
         }

@@ -41,7 +41,7 @@ pub(super) fn note(
     new: &NewRecent,
     now: i64,
 ) -> Result<(), StoreError> {
-    tx.execute(
+    tx.run(
         "INSERT INTO recent (channel, conversation, sender, album, files, noted_at, turn)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (channel, conversation, sender)
          DO UPDATE SET album = ?4, files = ?5, noted_at = ?6, turn = ?7",
@@ -67,8 +67,8 @@ pub(super) fn note_first(
 
 /// Forgets what was noted before `before`, and all but the latest rows.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM recent WHERE noted_at < ?1", [before])?;
-    tx.execute(
+    tx.run("DELETE FROM recent WHERE noted_at < ?1", [before])?;
+    tx.run(
         "DELETE FROM recent WHERE rowid IN (SELECT rowid FROM recent ORDER BY noted_at DESC LIMIT 9223372036854775807 OFFSET ?1)",
         [RECENT_ROWS_MAX],
     )?;

@@ -113,7 +113,7 @@ impl Store {
 /// Ends a part, and the reply with its last part.
 fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Result<(), StoreError> {
     // What was said is forgotten: nobody sends it again, and it may be what a file holds.
-    tx.execute(
+    tx.run(
         "UPDATE part SET state = ?3, outcome = ?4, body = '' WHERE turn = ?1 AND n = ?2",
         params![turn, n, state, outcome],
     )?;
@@ -125,14 +125,13 @@ fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Re
     if finished == 0 {
         return Ok(());
     }
-    claims::end_reply(tx, turn)?;
     outgoing::forget(tx, turn)
 }
 
 fn insert_parts(tx: &Tx<'_>, turn: &str, parts: &[ReplyPart]) -> Result<(), StoreError> {
     let insert = "INSERT INTO part (turn, n, kind, body, state) VALUES (?1, ?2, ?3, ?4, 'pending')";
     for part in parts {
-        tx.execute(insert, params![turn, part.n, part.kind, part.body])?;
+        tx.run(insert, params![turn, part.n, part.kind, part.body])?;
     }
     Ok(())
 }
@@ -157,7 +156,7 @@ pub(super) fn insert_reply(
     }
     match finished {
         Some(_) => outgoing::forget(tx, turn.as_str())?,
-        None => claims::claim_reply(tx, channel, turn.as_str())?,
+        None => claims::claim_reply(tx, turn.as_str())?,
     }
     let parts = (0..).zip(&reply.parts).map(|(n, part)| numbered(n, part));
     insert_parts(tx, turn.as_str(), &parts.collect::<Vec<_>>())
@@ -169,18 +168,19 @@ fn numbered(n: u32, NewPart { kind, body }: &NewPart) -> ReplyPart {
 
 /// A stored reply and what is left of it.
 pub(super) fn reply(tx: &Tx<'_>, turn: &TurnId) -> Result<StoredReply, StoreError> {
-    let target = tx
-        .query_optional("SELECT target FROM reply WHERE turn = ?1", [turn.as_str()], |row| row.get(0))?
-        .ok_or_else(|| StoreError::Corrupt(format!("no reply of turn {turn}")))?;
-    let parts = tx.query_rows(
-        "SELECT n, kind, body FROM part WHERE turn = ?1 AND state = 'pending' ORDER BY n",
-        [turn.as_str()],
-        |row| Ok(ReplyPart { n: row.get(0)?, kind: row.get(1)?, body: row.get(2)? }),
-    )?;
-    let last_sent = tx.query_optional(
-        "SELECT outcome FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n DESC LIMIT 1",
-        [turn.as_str()],
-        |row| row.get(0),
-    )?;
+    let found =
+        "SELECT target, n, kind, body, state, outcome FROM reply LEFT JOIN part ON part.turn = reply.turn
+         WHERE reply.turn = ?1 ORDER BY n";
+    let (mut target, mut parts, mut last_sent) = (None, Vec::new(), None);
+    tx.query_rows(found, [turn.as_str()], |row| {
+        target = Some(row.get(0)?);
+        match row.get::<Option<String>>(4)?.as_deref() {
+            Some("pending") => parts.push(ReplyPart { n: row.get(1)?, kind: row.get(2)?, body: row.get(3)? }),
+            Some("sent") => last_sent = row.get(5)?,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let target = target.ok_or_else(|| StoreError::Corrupt(format!("no reply of turn {turn}")))?;
     Ok(StoredReply { turn: turn.clone(), target, parts, last_sent })
 }

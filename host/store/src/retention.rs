@@ -31,18 +31,18 @@ pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize, StoreError> {
     )?;
     let turns: BTreeSet<&String> = gone.iter().flatten().collect();
     for turn in turns {
-        tx.execute("DELETE FROM journal WHERE turn = ?1", [turn])?;
-        tx.execute("DELETE FROM reply WHERE turn = ?1", [turn])?;
+        tx.run("DELETE FROM journal WHERE turn = ?1", [turn])?;
+        tx.run("DELETE FROM reply WHERE turn = ?1", [turn])?;
         outgoing::forget(tx, turn)?;
     }
     let recorded = format!("DELETE FROM journal WHERE recorded_at < ?1 AND turn NOT IN {OPEN_TURNS}");
-    tx.execute(&recorded, [before])?;
+    tx.run(&recorded, [before])?;
     // Those that answer no update.
-    tx.execute(
+    tx.run(
         "DELETE FROM reply WHERE finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.turn = reply.turn)",
         [before],
     )?;
-    tx.execute("DELETE FROM stranger WHERE told_at < ?1", [before])?;
+    tx.run("DELETE FROM stranger WHERE told_at < ?1", [before])?;
     recent::prune(tx, before)?;
     history::prune(tx, before)?;
     outgoing::prune(tx)?;

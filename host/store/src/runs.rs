@@ -185,7 +185,7 @@ impl Store {
             )?;
             due::note(tx, &run)?;
             if let RunEnd::Failed(error) = &ended {
-                tx.execute(
+                tx.run(
                     "UPDATE run SET state = 'failed', error = ?2, ended_at = ?3 WHERE run = ?1 AND state = 'running'",
                     params![run, error, now_ms()],
                 )?;
@@ -220,7 +220,7 @@ impl Store {
                 params![run, now_ms(), by],
             )?;
             if changed == 1 {
-                tx.execute(
+                tx.run(
                     "UPDATE run_task SET state = 'cancelled' WHERE run = ?1 AND state = 'running'",
                     [&run],
                 )?;
@@ -240,7 +240,7 @@ impl Store {
     pub async fn end_noted(&self, run: &str) -> Result<(), StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
-            tx.execute("UPDATE run SET unnoted = 0 WHERE run = ?1", [&run])?;
+            tx.run("UPDATE run SET unnoted = 0 WHERE run = ?1", [&run])?;
             Ok(())
         })
         .await
@@ -257,12 +257,12 @@ impl Store {
                 [&run],
             )?;
             if changed == 1 {
-                tx.execute(
+                tx.run(
                     "UPDATE run_task SET state = 'pending', error = NULL, waits_for = NULL, waits_until = NULL
                      WHERE run = ?1 AND state <> 'done'",
                     [&run],
                 )?;
-                tx.execute(
+                tx.run(
                     "UPDATE run_message SET state = 'open' WHERE run = ?1 AND state = 'timed_out'",
                     [&run],
                 )?;
@@ -283,7 +283,7 @@ fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreErr
         return Ok(false);
     }
     let NewRun { run, workflow, by, began_with, file_sha256, tasks, .. } = new;
-    tx.execute(
+    tx.run(
         "INSERT INTO run (run, workflow, channel, sender, began_with, file_sha256, state, began_at, owner,
                           answer_channel, answer_to, answers)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7, ?8, ?9, ?10, ?11)",
@@ -302,7 +302,7 @@ fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreErr
         ],
     )?;
     for (n, id) in tasks.iter().enumerate() {
-        tx.execute(
+        tx.run(
             "INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'pending')",
             params![run, i64::try_from(n).unwrap_or(i64::MAX), id],
         )?;
@@ -321,8 +321,8 @@ fn forget_refused(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
         |row| row.get(0),
     )?;
     for turn in refused {
-        tx.execute("DELETE FROM reply WHERE turn = ?1", [&turn])?;
-        tx.execute("DELETE FROM run_message WHERE turn = ?1", [&turn])?;
+        tx.run("DELETE FROM reply WHERE turn = ?1", [&turn])?;
+        tx.run("DELETE FROM run_message WHERE turn = ?1", [&turn])?;
     }
     Ok(())
 }
@@ -340,6 +340,6 @@ fn columns(ended: &RunEnd) -> (&'static str, Option<&str>, Option<&str>) {
 
 /// Forgets runs that ended longer ago.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM run WHERE ended_at < ?1", [before])?;
+    tx.run("DELETE FROM run WHERE ended_at < ?1", [before])?;
     Ok(())
 }

@@ -50,7 +50,7 @@ impl Store {
             let turn = whose.turn.as_str();
             let bind = "UPDATE inbox SET turn = ?3, joined = ?4 WHERE channel = ?1 AND update_id = ?2";
             for id in &taking.updates {
-                tx.execute(bind, params![taking.channel, id, turn, n])?;
+                tx.run(bind, params![taking.channel, id, turn, n])?;
             }
             if let Some(files) = &taking.noting {
                 recent::note(tx, (&taking.channel, turn), files, now_ms())?;
@@ -102,7 +102,7 @@ pub(super) fn address(tx: &Tx<'_>, seq: i64, headers: &Headers) -> Result<(), St
             .filter(|(_, at): &(i64, Option<String>)| at.as_ref() == Some(sender))
             .map(|(seq, _)| seq),
     };
-    tx.execute(
+    tx.run(
         "UPDATE inbox SET session = ?2, sender = ?3, request = ?4 WHERE seq = ?1",
         params![seq, session.as_str(), sender, request],
     )?;

@@ -85,7 +85,7 @@ impl Store {
     pub async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            tx.execute(
+            tx.run(
                 "INSERT INTO stream (channel, session, address, number, behind) VALUES (?1, ?2, ?3, ?4, 1)
                  ON CONFLICT (channel) DO UPDATE SET session = ?2, address = ?3, number = ?4, behind = 1",
                 params![channel, position.session, position.address, position.number],
@@ -141,7 +141,7 @@ impl Store {
 }
 
 fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result<(), StoreError> {
-    tx.execute(
+    tx.run(
         "UPDATE stream SET address = ?3, number = ?4 WHERE channel = ?1 AND session = ?2 AND number <= ?4",
         params![channel, position.session, position.address, position.number],
     )?;
@@ -150,14 +150,14 @@ fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result
 
 /// Notes a place. While something before may have to be asked for, what is known of it stays.
 pub(crate) fn note_place(tx: &Tx<'_>, channel: &str, place: &ReplyPlace, now: i64) -> Result<(), StoreError> {
-    tx.execute(
+    tx.run(
         "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = CASE
              WHEN place.last >= ?3 OR EXISTS (SELECT 1 FROM stream WHERE channel = ?1 AND behind = 1)
              THEN place.last ELSE ?3 END",
         params![channel, place.place, place.last, now],
     )?;
-    tx.execute(
+    tx.run(
         "DELETE FROM place WHERE channel = ?1 AND rowid IN
          (SELECT rowid FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?2)",
         params![channel, PLACES_MAX],

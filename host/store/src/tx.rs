@@ -51,6 +51,15 @@ impl Tx<'_> {
         }
     }
 
+    /// Runs a statement of which nobody asks how many rows it has changed. It may fail with what
+    /// follows, at the latest with the commit.
+    pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(_) => self.execute(sql, params).map(drop),
+            Self::Postgres(tx) => tx.run(sql, &params.to_values()),
+        }
+    }
+
     /// What is read of the one row of a query.
     pub(super) fn query_row<T>(
         &self,

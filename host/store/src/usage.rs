@@ -66,7 +66,7 @@ fn charge(tx: &Tx<'_>, caller: &Caller, tokens: i64, bytes: i64) -> Result<(), S
     if (tokens, bytes) == (0, 0) {
         return Ok(());
     }
-    tx.execute(
+    tx.run(
         "INSERT INTO usage (day, channel, sender, tokens, written_bytes) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (day, channel, sender) DO UPDATE SET tokens = usage.tokens + ?4, written_bytes =
          CASE WHEN usage.written_bytes + ?6 < 0 THEN 0 ELSE usage.written_bytes + ?6 END",
@@ -77,6 +77,6 @@ fn charge(tx: &Tx<'_>, caller: &Caller, tokens: i64, bytes: i64) -> Result<(), S
 
 /// Forgets days that ended before `before`.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM usage WHERE day < ?1", [before / DAY_MS])?;
+    tx.run("DELETE FROM usage WHERE day < ?1", [before / DAY_MS])?;
     Ok(())
 }

@@ -25,7 +25,7 @@ impl Store {
     pub async fn keep_transcript(&self, turn: &TurnId, text: &str) -> Result<(), StoreError> {
         let (turn, text) = (turn.as_str().to_owned(), text.to_owned());
         self.write(move |tx| {
-            tx.execute(
+            tx.run(
                 "UPDATE attempt SET transcript = ?2 WHERE turn = ?1 AND transcript IS NULL",
                 [&turn, &text],
             )?;
@@ -54,15 +54,15 @@ impl Store {
         let (session, sender) = (session.as_str().to_owned(), sender.to_owned());
         self.write(move |tx| {
             if !is_on {
-                tx.execute("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2", [&session, &sender])?;
+                tx.run("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2", [&session, &sender])?;
                 return Ok(());
             }
-            tx.execute(
+            tx.run(
                 "INSERT INTO spoken_to (session, sender, since) VALUES (?1, ?2, ?3)
                  ON CONFLICT (session, sender) DO UPDATE SET since = ?3",
                 params![session, sender, now_ms()],
             )?;
-            tx.execute(
+            tx.run(
                 "DELETE FROM spoken_to WHERE rowid IN
                  (SELECT rowid FROM spoken_to ORDER BY since DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
                 [SPOKEN_TO_MAX],

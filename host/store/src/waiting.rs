@@ -91,9 +91,9 @@ pub(super) fn waiting(
     (join, only): (&str, &str),
 ) -> Result<Vec<SessionId>, StoreError> {
     let waiting = format!(
-        "SELECT coalesce(session, '') FROM inbox {join}
+        "SELECT coalesce(inbox.session, '') FROM inbox {join}
          WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NULL {only}
-         GROUP BY session ORDER BY min(seq) LIMIT ?2"
+         GROUP BY inbox.session ORDER BY min(seq) LIMIT ?2"
     );
     tx.query_rows(&waiting, params, |row| Ok(SessionId::new(row.get::<String>(0)?)))
 }

@@ -63,7 +63,7 @@ fn give(server: &PostgresServer, schema: &str, (world, chat): (&World, i64), nod
     let session = world.session(chat);
     let (channel, _) = session.split_once(':').expect("a channel");
     server.sql(&format!(
-        "INSERT INTO {schema}.claim SELECT '{channel}', 'session', '{session}', holder FROM {schema}.node WHERE name = '{node}'"
+        "INSERT INTO {schema}.claim SELECT '{channel}', '{session}', holder FROM {schema}.node WHERE name = '{node}'"
     ));
 }
 
@@ -219,7 +219,7 @@ async fn what_concerns_a_turn_reaches_the_node_that_has_it() -> anyhow::Result<(
 
 /// The session of [`ANN`] is left to any node a moment after its last turn.
 fn give_again(server: &PostgresServer, schema: &str, world: &World) {
-    let left = format!("SELECT count(*) FROM {schema}.claim WHERE kind = 'session'");
+    let left = format!("SELECT count(*) FROM {schema}.claim");
     let until = Instant::now() + PATIENCE;
     while server.sql(&left) != "0" {
         assert!(Instant::now() < until, "it is not left");

@@ -39,12 +39,6 @@ impl Lease {
         &self.holder
     }
 
-    /// Refuses who was taken out.
-    pub(super) fn check(&self, tx: &Tx<'_>) -> Result<(), StoreError> {
-        let is_there = tx.exists("SELECT 1 FROM node WHERE holder = ?1", [&self.holder])?;
-        if is_there { Ok(()) } else { Err(StoreError::TakenOver) }
-    }
-
     fn length(&self) -> i64 {
         i64::try_from(self.node.lease.as_millis()).unwrap_or(i64::MAX)
     }
@@ -129,8 +123,8 @@ impl Postgres {
     pub(crate) fn leave(&self) -> Result<(), StoreError> {
         let Some(lease) = self.lease.get() else { return Ok(()) };
         let left = self.run_unfenced(&|tx| {
-            tx.execute("DELETE FROM duty WHERE holder = ?1", [&lease.holder])?;
-            tx.execute(&format!("DELETE FROM claim WHERE holder = ?1 AND {IS_IDLE}"), [&lease.holder])?;
+            tx.run("DELETE FROM duty WHERE holder = ?1", [&lease.holder])?;
+            tx.run(&format!("DELETE FROM claim WHERE holder = ?1 AND {IS_IDLE}"), [&lease.holder])?;
             tx.execute("DELETE FROM node WHERE holder = ?1", [&lease.holder])
         })?;
         if left == 1 { Ok(()) } else { Err(StoreError::TakenOver) }
@@ -211,16 +205,16 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
         return Ok(taken);
     }
     // What the last process of this name left is taken over like any other's.
-    tx.execute("DELETE FROM node WHERE name = ?1", [name])?;
+    tx.run("DELETE FROM node WHERE name = ?1", [name])?;
     let insert =
         format!("INSERT INTO node (name, holder, who, state, until) VALUES (?1, ?2, ?3, ?4, {NOW} + ?5)");
-    tx.execute(&insert, params![name, lease.holder, this_process(), state, lease.length()])?;
+    tx.run(&insert, params![name, lease.holder, this_process(), state, lease.length()])?;
     Ok(Joined::Yes)
 }
 
 /// Who is silent for its lease finds itself gone.
 fn take_out_silent(tx: &Tx<'_>, holder: &str) -> Result<(), StoreError> {
-    tx.execute(&format!("DELETE FROM node WHERE until <= {NOW} AND holder <> ?1"), [holder]).map(drop)
+    tx.run(&format!("DELETE FROM node WHERE until <= {NOW} AND holder <> ?1"), [holder])
 }
 
 fn take_duty(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool, StoreError> {
@@ -229,7 +223,7 @@ fn take_duty(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool, StoreError> 
         return Ok(false);
     }
     let take = "INSERT INTO duty (name, holder) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET holder = ?2";
-    tx.execute(take, params![duty, holder])?;
+    tx.run(take, params![duty, holder])?;
     Ok(true)
 }
 

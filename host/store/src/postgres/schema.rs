@@ -8,10 +8,10 @@ use crate::tx::Tx;
 use crate::value::params;
 
 /// The version that this program writes.
-pub(crate) const VERSION: i64 = 19;
+pub(crate) const VERSION: i64 = 20;
 
 /// What each version adds to the one before. A version that was released is never changed.
-const VERSIONS: [(i64, &str); 3] = [(17, VERSION_17), (18, VERSION_18), (19, VERSION_19)];
+const VERSIONS: [(i64, &str); 4] = [(17, VERSION_17), (18, VERSION_18), (19, VERSION_19), (20, VERSION_20)];
 
 /// Makes the tables where there are none, and brings older ones to the version that this program
 /// knows.
@@ -356,4 +356,19 @@ CREATE TABLE claim (
     PRIMARY KEY (channel, kind, name)
 );
 CREATE INDEX claim_holder ON claim (holder)
+"#;
+
+/// Whose a reply is to send is said where the reply is: two that send at once meet nowhere else.
+const VERSION_20: &str = r#"
+DELETE FROM duty;
+DELETE FROM node;
+
+ALTER TABLE reply ADD COLUMN holder text COLLATE "C";
+UPDATE reply SET holder =
+    (SELECT holder FROM claim WHERE claim.channel = reply.channel AND kind = 'reply' AND name = turn)
+    WHERE finished_at IS NULL;
+DELETE FROM claim WHERE kind = 'reply';
+ALTER TABLE claim RENAME COLUMN name TO session;
+ALTER TABLE claim DROP COLUMN kind;
+ALTER TABLE claim ADD PRIMARY KEY (channel, session)
 "#;

@@ -1,30 +1,62 @@
 //! A transaction of PostgreSQL. Its caller blocks, so each step waits for the server, and no longer
 //! than its deadline.
+//!
+//! What takes time are the exchanges with the server, so what nobody asks the answer of goes out
+//! with what follows: the beginning, the question whether the node is there, and changes.
 
 use super::text::{decode, encode, translate};
 use super::{Server, is_lost};
 use crate::StoreError;
 use crate::value::SqlValue;
-use deadpool_postgres::Transaction;
+use deadpool_postgres::ClientWrapper;
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
-use tokio_postgres::Statement;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Error, Statement};
 
 /// Rows that are fetched at once where the caller may want no more.
-const ROWS_AT_ONCE: i32 = 64;
+const ROWS_AT_ONCE: usize = 64;
+
+/// Statements that are on their way at most, before one is waited for.
+const SENT_MAX: usize = 64;
+/// How a transaction begins.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
+/// Fails where a node was taken out, so that the commit fails which may follow in the same breath.
+const IS_THERE: &str = "SELECT 1 / count(*) FROM node WHERE holder = $1";
 
 pub(in super::super) struct PgTx<'c> {
-    pub(super) transaction: Transaction<'c>,
-    pub(super) server: &'c Server,
+    client: &'c ClientWrapper,
+    server: &'c Server,
     /// Names the node that works here.
     pub(in super::super) holder: Option<&'c str>,
-    /// A statement has failed: the server rolls back at the commit.
-    pub(super) has_failed: Cell<bool>,
+    /// Asks whether the node is there; none where that is not asked.
+    fence: Option<Statement>,
+    state: Cell<TxState>,
+    /// What went out and was not waited for, in order.
+    sent: RefCell<Vec<Sent<'c>>>,
     /// A statement has changed a row.
     pub(super) has_changed: Cell<bool>,
+    cursors: Cell<u32>,
+}
+
+/// How many rows a statement has changed; none where this node was taken out.
+type Sent<'c> = Pin<Box<dyn Future<Output = Result<Option<u64>, Error>> + 'c>>;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TxState {
+    /// The server knows nothing of it yet.
+    New,
+    Begun,
+    /// A statement has failed: the server rolls back at the commit.
+    Failed,
+    /// Nothing is known of the connection any more, which is dropped.
+    Lost,
+    Ended,
 }
 
 /// A row of PostgreSQL, read.
@@ -37,13 +69,46 @@ enum OwnedValue {
     Bytes(Vec<u8>),
 }
 
-impl PgTx<'_> {
+impl<'c> PgTx<'c> {
+    /// A transaction of this node, or of none. Where it `is_fenced`, a node that was taken out
+    /// changes nothing.
+    pub(super) fn new(
+        client: &'c ClientWrapper,
+        server: &'c Server,
+        holder: Option<&'c str>,
+        is_fenced: bool,
+    ) -> Result<Self, StoreError> {
+        let fence = holder.filter(|_| is_fenced);
+        let fence = fence.map(|_| server.wait(client.prepare_typed_cached(IS_THERE, &[Type::TEXT])));
+        Ok(Self {
+            client,
+            server,
+            holder,
+            fence: fence.transpose()?,
+            state: Cell::new(TxState::New),
+            sent: RefCell::default(),
+            has_changed: Cell::default(),
+            cursors: Cell::default(),
+        })
+    }
+
     pub(in super::super) fn execute(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<usize, StoreError> {
         let statement = self.prepare(sql, values)?;
         let values = PgValue::all(values);
-        let changed = self.wait(self.transaction.execute(&statement, &references(&values)))?;
+        let changed = self.wait(self.client.execute(&statement, &references(&values)))?;
         self.has_changed.set(self.has_changed.get() || changed > 0);
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+    }
+
+    /// The same, without an answer. Its errors are those of what follows, at the latest of the
+    /// commit.
+    pub(in super::super) fn run(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<(), StoreError> {
+        let statement = self.prepare(sql, values)?;
+        let values: Vec<_> = PgValue::all(values).into_iter().map(PgValue::into_owned).collect();
+        let client = self.client;
+        self.send(async move { client.execute(&statement, &references(&values)).await.map(Some) });
+        let is_full = self.sent.borrow().len() >= SENT_MAX;
+        if is_full { self.wait(async { Ok(()) }) } else { Ok(()) }
     }
 
     pub(in super::super) fn query(
@@ -53,7 +118,7 @@ impl PgTx<'_> {
     ) -> Result<Vec<PgRow>, StoreError> {
         let statement = self.prepare(sql, values)?;
         let values = PgValue::all(values);
-        let rows = self.wait(self.transaction.query(&statement, &references(&values)))?;
+        let rows = self.wait(self.client.query(&statement, &references(&values)))?;
         rows.iter().map(PgRow::read).collect()
     }
 
@@ -63,18 +128,20 @@ impl PgTx<'_> {
         values: &[SqlValue<'_>],
         mut each: impl FnMut(PgRow) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
-        let statement = self.prepare(sql, values)?;
+        let cursor = format!("c{}", self.cursors.replace(self.cursors.get() + 1));
+        let open = self.prepare(&format!("DECLARE {cursor} NO SCROLL CURSOR FOR {sql}"), values)?;
         let values = PgValue::all(values);
-        let portal = self.wait(self.transaction.bind(&statement, &references(&values)))?;
+        self.wait(self.client.execute(&open, &references(&values)))?;
+        // Of another type each time, so it is not kept.
+        let fetch = format!("FETCH {ROWS_AT_ONCE} FROM {cursor}");
         loop {
-            let rows = self.wait(self.transaction.query_portal(&portal, ROWS_AT_ONCE))?;
-            let is_last = rows.len() < usize::try_from(ROWS_AT_ONCE).unwrap_or_default();
+            let rows = self.wait(self.client.query_typed(&fetch, &[]))?;
             for row in &rows {
                 if each(PgRow::read(row)?)?.is_break() {
                     return Ok(());
                 }
             }
-            if is_last {
+            if rows.len() < ROWS_AT_ONCE {
                 return Ok(());
             }
         }
@@ -91,21 +158,88 @@ impl PgTx<'_> {
                 SqlValue::Bytes(_) => Type::BYTEA,
             })
             .collect();
-        self.wait(self.transaction.prepare_typed_cached(&translate(sql), &types))
+        let sql = translate(sql);
+        let mut prepared = Box::pin(self.client.prepare_typed_cached(&sql, &types));
+        match poll_once(prepared.as_mut()) {
+            // It was prepared before.
+            Poll::Ready(statement) => self.server.wait(async { statement }),
+            Poll::Pending => self.wait(prepared),
+        }
     }
 
-    fn wait<T>(&self, step: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, StoreError> {
-        let ended = self.server.wait(step);
-        self.has_failed.set(self.has_failed.get() || ended.is_err());
-        ended
+    /// Has a step go out, after what went before. Until its answer is taken by [`PgTx::wait`], the
+    /// connection hands on nothing that comes after it.
+    fn send(&self, step: impl Future<Output = Result<Option<u64>, Error>> + 'c) {
+        self.begin();
+        let mut step: Sent<'c> = Box::pin(step);
+        if let Poll::Ready(ended) = poll_once(step.as_mut()) {
+            step = Box::pin(std::future::ready(ended));
+        }
+        self.sent.borrow_mut().push(step);
+    }
+
+    fn begin(&self) {
+        if self.state.get() != TxState::New {
+            return;
+        }
+        self.state.set(TxState::Begun);
+        let client = self.client;
+        self.send(async { client.batch_execute(BEGIN).await.map(|()| Some(0)) });
+        if let (Some(fence), Some(holder)) = (self.fence.clone(), self.holder) {
+            self.send(async move {
+                match client.query(&fence, &[&holder]).await {
+                    Err(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO) => Ok(None),
+                    there => there.map(|_| Some(0)),
+                }
+            });
+        }
+    }
+
+    /// Waits for a step, and for what went out before it. What failed first says why the others
+    /// did.
+    fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+        self.begin();
+        let sent = async {
+            let mut all_changed = 0;
+            for one in self.sent.take() {
+                match one.await? {
+                    Some(changed) => all_changed += changed,
+                    None => return Ok(None),
+                }
+            }
+            Ok(Some(all_changed))
+        };
+        let both = async {
+            let (sent, done) = tokio::join!(biased; sent, step);
+            Ok((sent?, done))
+        };
+        let ended = self.server.wait(both).and_then(|(sent, done)| {
+            let Some(changed) = sent else { return Err(StoreError::TakenOver) };
+            self.has_changed.set(self.has_changed.get() || changed > 0);
+            self.server.wait(async { done })
+        });
+        ended.inspect_err(|error| self.note_failure(error))
+    }
+
+    fn note_failure(&self, error: &StoreError) {
+        if is_lost(error) {
+            self.state.set(TxState::Lost);
+        } else if self.state.get() == TxState::Begun {
+            self.state.set(TxState::Failed);
+        }
     }
 
     /// Commits. Where the connection is lost meanwhile, nobody here knows whether it did.
     pub(super) fn commit(self) -> Result<(), StoreError> {
-        if self.has_failed.get() {
-            return Err(StoreError::Corrupt("a statement that failed, and work that went on".to_owned()));
+        match self.state.get() {
+            TxState::Failed | TxState::Lost => {
+                return Err(StoreError::Corrupt("a statement that failed, and work that went on".to_owned()));
+            }
+            TxState::New | TxState::Ended => return Ok(()),
+            TxState::Begun => {}
         }
-        self.server.wait(self.transaction.commit()).map_err(|error| {
+        self.state.set(TxState::Ended);
+        self.wait(self.client.batch_execute("COMMIT")).map_err(|error| {
             if is_lost(&error) {
                 StoreError::Unknown { server: self.server.name.clone(), why: error.to_string() }
             } else {
@@ -113,6 +247,21 @@ impl PgTx<'_> {
             }
         })
     }
+}
+
+/// What is not committed is rolled back, before the connection is anybody else's.
+impl Drop for PgTx<'_> {
+    fn drop(&mut self) {
+        self.sent.take();
+        if matches!(self.state.get(), TxState::Begun | TxState::Failed) {
+            let _ = self.server.wait(self.client.batch_execute("ROLLBACK"));
+        }
+    }
+}
+
+/// Polled once, a step is on its way.
+fn poll_once<T>(step: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
+    step.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 impl PgRow {
@@ -166,10 +315,19 @@ enum PgValue<'a> {
     Null,
     Integer(i64),
     Text(Cow<'a, str>),
-    Bytes(&'a [u8]),
+    Bytes(Cow<'a, [u8]>),
 }
 
 impl<'a> PgValue<'a> {
+    fn into_owned(self) -> PgValue<'static> {
+        match self {
+            Self::Null => PgValue::Null,
+            Self::Integer(number) => PgValue::Integer(number),
+            Self::Text(text) => PgValue::Text(text.into_owned().into()),
+            Self::Bytes(bytes) => PgValue::Bytes(bytes.into_owned().into()),
+        }
+    }
+
     fn all(values: &'a [SqlValue<'a>]) -> Vec<Self> {
         values
             .iter()
@@ -177,7 +335,7 @@ impl<'a> PgValue<'a> {
                 SqlValue::Null => Self::Null,
                 SqlValue::Integer(number) => Self::Integer(*number),
                 SqlValue::Text(text) => Self::Text(encode(text)),
-                SqlValue::Bytes(bytes) => Self::Bytes(bytes),
+                SqlValue::Bytes(bytes) => Self::Bytes(Cow::Borrowed(bytes)),
             })
             .collect()
     }
@@ -197,7 +355,7 @@ impl ToSql for PgValue<'_> {
             Self::Null => Ok(IsNull::Yes),
             Self::Integer(number) => number.to_sql(ty, out),
             Self::Text(text) => text.as_ref().to_sql(ty, out),
-            Self::Bytes(bytes) => bytes.to_sql(ty, out),
+            Self::Bytes(bytes) => bytes.as_ref().to_sql(ty, out),
         }
     }
 

@@ -50,13 +50,13 @@ const DUE: &str = "UPDATE run SET due_at = coalesce((
 
 /// Notes when a run has something to do.
 pub(super) fn note(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
-    tx.execute(&format!("{DUE} WHERE run = ?1"), [run])?;
+    tx.run(&format!("{DUE} WHERE run = ?1"), [run])?;
     Ok(())
 }
 
 /// The same for all that are open.
 pub(super) fn note_all(tx: &Tx<'_>) -> Result<(), StoreError> {
-    tx.execute(&format!("{DUE} WHERE state = 'running' AND due_at <> 0"), params![])?;
+    tx.run(&format!("{DUE} WHERE state = 'running' AND due_at <> 0"), params![])?;
     Ok(())
 }
 

@@ -118,7 +118,7 @@ impl Store {
                 return Ok(SendState::Unknown);
             }
             // Replies are forgotten in time; the run is not before it has ended.
-            tx.execute("UPDATE run_message SET messages = ?2 WHERE turn = ?1", params![turn, ids.join(",")])?;
+            tx.run("UPDATE run_message SET messages = ?2 WHERE turn = ?1", params![turn, ids.join(",")])?;
             Ok(SendState::Out(ids))
         })
         .await
@@ -168,7 +168,7 @@ impl Store {
     pub async fn acknowledge_run(&self, run: &str) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
-            tx.execute("UPDATE run SET answers = 1 WHERE run = ?1 AND state = 'running'", [&run])?;
+            tx.run("UPDATE run SET answers = 1 WHERE run = ?1 AND state = 'running'", [&run])?;
             let answers = "SELECT answers FROM run WHERE run = ?1";
             Ok(tx.query_optional(answers, [&run], |row| row.get(0))?.unwrap_or(false))
         })
@@ -211,13 +211,13 @@ impl Store {
         self.write(move |tx| {
             let served =
                 "run IN (SELECT run FROM run WHERE state = 'running' AND owner IN ('serve', 'turn'))";
-            tx.execute(
+            tx.run(
                 &format!(
                     "UPDATE run_task SET waits_until = waits_until + ?1 WHERE state = 'running' AND {served}"
                 ),
                 [by],
             )?;
-            tx.execute(&format!("UPDATE run SET began_at = began_at + ?1 WHERE {served}"), [by])?;
+            tx.run(&format!("UPDATE run SET began_at = began_at + ?1 WHERE {served}"), [by])?;
             due::note_all(tx)
         })
         .await
@@ -227,12 +227,12 @@ impl Store {
     /// meanwhile.
     pub async fn bound_waits(&self, now: i64) -> Result<(), StoreError> {
         self.write(move |tx| {
-            tx.execute(
+            tx.run(
                 "UPDATE run_task SET waits_until = ?1 + patience
                  WHERE state = 'running' AND waits_until > ?1 + patience",
                 [now],
             )?;
-            tx.execute("UPDATE run SET began_at = ?1 WHERE state = 'running' AND began_at > ?1", [now])?;
+            tx.run("UPDATE run SET began_at = ?1 WHERE state = 'running' AND began_at > ?1", [now])?;
             due::note_all(tx)
         })
         .await
@@ -248,7 +248,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             if before.is_none() {
-                tx.execute(
+                tx.run(
                     "INSERT INTO run_schedule (workflow, looked_at) VALUES (?1, ?2)",
                     params![workflow, now],
                 )?;
@@ -262,10 +262,7 @@ impl Store {
     pub async fn end_schedule_check(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
         let workflow = workflow.to_owned();
         self.write(move |tx| {
-            tx.execute(
-                "UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1",
-                params![workflow, until],
-            )?;
+            tx.run("UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1", params![workflow, until])?;
             Ok(())
         })
         .await
@@ -322,7 +319,7 @@ fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
         .unwrap_or(now);
     let Some(of) = new.of else { return Ok(WaitState::Open { begins, until }) };
     if until <= now {
-        tx.execute(
+        tx.run(
             "UPDATE run_message SET state = 'timed_out' WHERE run = ?1 AND n = ?2 AND state = 'open'",
             params![run, super::number(of)],
         )?;

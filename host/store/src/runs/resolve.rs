@@ -24,7 +24,7 @@ pub(crate) fn resolve(
         )?;
         if let Some((row, files)) = found {
             let files = join_files(files.as_deref(), answers.files.as_deref());
-            tx.execute(
+            tx.run(
                 "UPDATE run_message SET files = ?2, replied_at = ?3 WHERE rowid = ?1",
                 params![row, files, now_ms()],
             )?;

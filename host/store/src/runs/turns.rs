@@ -129,7 +129,7 @@ impl Store {
             if !insert_run(tx, &new, open_max)? {
                 return Ok(false);
             }
-            tx.execute("UPDATE run SET turn = ?2 WHERE run = ?1", params![new.run, turn.as_str()])?;
+            tx.run("UPDATE run SET turn = ?2 WHERE run = ?1", params![new.run, turn.as_str()])?;
             Ok(true)
         })
         .await
@@ -158,7 +158,7 @@ impl Store {
         let (run, id) = (run.to_owned(), id.to_owned());
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
-            tx.execute(
+            tx.run(
                 "UPDATE run_task SET state = ?3, output = ?4, error = ?5
                  WHERE run = ?1 AND id = ?2 AND state IN ('running', 'cancelled')",
                 params![run, id, state, output, error],
@@ -219,10 +219,7 @@ fn task_of(tx: &Tx<'_>, run: &str, id: &str) -> Result<Option<i64>, StoreError> 
 fn add_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<usize, StoreError> {
     let n: i64 =
         tx.query_row("SELECT coalesce(max(n) + 1, 0) FROM run_task WHERE run = ?1", [run], |row| row.get(0))?;
-    tx.execute(
-        "INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'running')",
-        params![run, n, id],
-    )?;
+    tx.run("INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'running')", params![run, n, id])?;
     Ok(usize::try_from(n).unwrap_or(usize::MAX))
 }
 
@@ -273,12 +270,12 @@ fn begin_wait(
     (now, patience): (i64, i64),
 ) -> Result<(), StoreError> {
     let until = now.saturating_add(patience);
-    tx.execute(
+    tx.run(
         "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6 WHERE run = ?1 AND n = ?2",
         params![run, n, from, of, until, patience],
     )?;
     // The one who ends the run by hand ends what was promised, and says so there.
-    tx.execute("UPDATE run SET answers = 1 WHERE run = ?1", [run])?;
+    tx.run("UPDATE run SET answers = 1 WHERE run = ?1", [run])?;
     due::note(tx, run)
 }
 
@@ -302,7 +299,7 @@ fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
     if ended == 0 {
         return Ok(false);
     }
-    tx.execute(
+    tx.run(
         "INSERT INTO inbox (channel, update_id, received_at, raw) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
         params![going.channel, going.update_id, now, going.raw],
     )?;
@@ -311,7 +308,7 @@ fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
     let (session, sender) = (going.session.clone(), going.sender.clone());
     steering::address(tx, seq, &Headers { session, sender, queue: QueueMode::Turn, answers: None })?;
     // From here on the run is that turn's.
-    tx.execute(
+    tx.run(
         "UPDATE run SET turn = ?2, answers = CASE WHEN EXISTS (
              SELECT 1 FROM run_task WHERE run = ?1 AND state = 'running' AND waits_until IS NOT NULL)
              THEN 1 ELSE 0 END
@@ -348,7 +345,7 @@ fn end_idle(tx: &Tx<'_>, now: i64) -> Result<Vec<String>, StoreError> {
             continue;
         }
         let done = "UPDATE run SET state = 'done', ended_at = ?2, answers = 0, unnoted = 1 WHERE run = ?1 AND state = 'running'";
-        tx.execute(done, params![run, now])?;
+        tx.run(done, params![run, now])?;
         ended.push(run);
     }
     Ok(ended)

@@ -122,6 +122,55 @@ async fn nodes_share_the_store_and_one_who_wants_it_alone_is_refused_or_waits_fo
 }
 
 #[tokio::test]
+async fn a_connection_whose_server_stands_still_is_given_up_and_the_next_one_works() {
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
+    let store = Store::open(&location(&server, "s")).expect("a store");
+    store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    let backends = || {
+        let found = "SELECT pid FROM pg_stat_activity WHERE application_name = 'cofferdam'";
+        let pids = server.sql(found).lines().map(|pid| pid.parse().expect("a number")).collect::<Vec<i32>>();
+        pids.into_iter().filter_map(rustix::process::Pid::from_raw).collect::<Vec<_>>()
+    };
+    let signal = |pids: &[rustix::process::Pid], signal| {
+        pids.iter().for_each(|pid| rustix::process::kill_process(*pid, signal).expect("it is there"));
+    };
+    let still = backends();
+    signal(&still, rustix::process::Signal::STOP);
+    let since = std::time::Instant::now();
+    let (told, took) = (store.persist(CHANNEL, vec![new(2, None)]).await, since.elapsed());
+    let next = store.persist(CHANNEL, vec![new(3, None)]).await;
+    // Before anything fails: the server cannot end without them.
+    signal(&still, rustix::process::Signal::CONT);
+    let told = said(told);
+    assert!(told.contains("it has not answered in 12 s"), "{told}");
+    assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+    next.expect("another connection");
+}
+
+/// Nobody waits for each of them.
+#[tokio::test]
+async fn a_transaction_of_many_statements_is_kept_or_refused_as_a_whole() {
+    if !Schema::is_there("a_transaction_of_many_statements") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let many: Vec<_> = (0..300).map(|n| n.to_string()).collect();
+    let reply = || text_reply(&many.iter().map(String::as_str).collect::<Vec<_>>());
+    let stored = fixture.store.tell(CHANNEL, &TurnId::new("t1"), reply()).await.expect("kept");
+    assert_eq!(stored.expect("it is new").parts.len(), 300);
+    assert_eq!(fixture.sql("SELECT count(*), sum(n) FROM part"), "300|44850");
+    // The last but one of them fails.
+    fixture.sql("ALTER TABLE part ADD CHECK (turn <> 't2' OR n <> 298)");
+    let refused = fixture.store.tell(CHANNEL, &TurnId::new("t2"), reply()).await.expect_err("refused");
+    assert_eq!(crate::postgres::refusal(&refused).map(|code| code.code()), Some("23514"), "{refused}");
+    assert_eq!(fixture.sql("SELECT count(*) FROM reply"), "1");
+    let next = fixture.store.tell(CHANNEL, &TurnId::new("t3"), text_reply(&["next"])).await;
+    assert_eq!(next.expect("the connection is as before").expect("it is new").parts.len(), 1);
+}
+
+#[tokio::test]
 async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     if !Schema::is_there("who_was_silent_for_too_long_writes_nothing") {
         return;
@@ -132,8 +181,13 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     assert!(first.try_duty("t").await.expect("asked"));
     first.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     first.settle().await.expect("its lease is certain");
+    let (turn, caller) = (TurnId::new("t"), whose("s", "t").caller);
+    assert_eq!(first.attempt(&turn, &caller).await.expect("counted"), 1);
     // As if it had stood still.
     fixture.sql("DELETE FROM node WHERE name = 'a'");
+    // One change of which nobody asks what came of it goes out in the same breath as its commit.
+    assert!(matches!(first.withdraw_attempt(&turn).await, Err(StoreError::TakenOver)));
+    assert_eq!(fixture.sql("SELECT count FROM attempt"), "1");
     assert!(matches!(first.persist(CHANNEL, vec![new(2, None)]).await, Err(StoreError::TakenOver)));
     assert!(matches!(first.claim(CHANNEL, UpdateClaim::Update(1)).await, Err(StoreError::TakenOver)));
     let told =
@@ -208,13 +262,13 @@ async fn each_session_is_one_nodes_and_what_one_has_no_time_for_is_anothers() {
     // Nothing is left to others while something of it is open.
     let turn = a.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it").expect("it waits").turn;
     a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
-    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE name IN ('s1', 's2')"), "2");
+    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE session IN ('s1', 's2')"), "2");
     a.dismiss(&turn).await.expect("it");
     b.release(CHANNEL, BTreeSet::new()).await.expect("asked");
     a.release(CHANNEL, BTreeSet::from([SessionId::new("s2")])).await.expect("asked");
-    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE name IN ('s1', 's2')"), "2");
+    assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE session IN ('s1', 's2')"), "2");
     a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
-    assert_eq!(fixture.sql("SELECT name FROM claim WHERE name IN ('s1', 's2')"), "s1");
+    assert_eq!(fixture.sql("SELECT session FROM claim WHERE session IN ('s1', 's2')"), "s1");
 }
 
 #[tokio::test]
@@ -488,7 +542,8 @@ async fn both_engines_have_the_tables_that_are_copied() {
     assert_eq!(sorted(of_sqlite.expect("read")), sorted(known.clone()));
     let of_postgres = postgres.sql(&format!(
         "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = '{}'
-         AND column_name <> 'rowid' AND table_name NOT IN ('claim', 'duty', 'node', 'schema_version')",
+         AND column_name <> 'rowid' AND table_name NOT IN ('claim', 'duty', 'node', 'schema_version')
+         AND (table_name, column_name) <> ('reply', 'holder')",
         postgres.schema()
     ));
     assert_eq!(sorted(of_postgres.lines().map(str::to_owned).collect()), sorted(known));

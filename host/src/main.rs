@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+/// What people install is linked to musl, whose own allocator is slow where threads share work.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     cofferdam::cli::main()
 }

@@ -75,6 +75,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     };
     let served = runtime.block_on(async {
         let stop = cancelled_by_signals()?;
+        tokio::spawn(super::let_start_go());
         match listening {
             Some((listening, _)) => {
                 super::tell(&format!("MCP at http://{}{}", listening.address()?, http::PATH));

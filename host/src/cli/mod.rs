@@ -32,9 +32,11 @@ use crate::gateway;
 use crate::log;
 use clap::{Args, Parser, Subcommand};
 use cofferdam_core::secret::Secret;
+use cofferdam_warden::sandbox::workers;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use tracing::Level;
 
 /// A hardened agent gateway: every tool runs in its own WebAssembly sandbox.
@@ -293,6 +295,17 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
 fn is_secret(name: &str, value: &str) -> bool {
     const ENDS: [&str; 4] = ["_TOKEN", "_KEY", "_SECRET", "_PASSWORD"];
     value.len() >= SECRET_BYTES_MIN && ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// How long a start still runs code that nothing runs later, once the program is up.
+const START_AGE_MIN: Duration = Duration::from_secs(2);
+
+/// Has a program that is up let go of the code that its start alone runs: it is memory for nothing.
+/// There is a moment of the start left to do.
+async fn let_start_go() {
+    tokio::time::sleep(START_AGE_MIN).await;
+    // Where it does not, more stays in memory.
+    let _ = tokio::task::spawn_blocking(workers::let_start_go).await;
 }
 
 /// The runtime of channels and waits. Built after the process is confined. Tools are loaded on no

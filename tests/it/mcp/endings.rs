@@ -1,10 +1,12 @@
 //! How a server ends: its client leaves, a signal comes, somebody kills it. Nothing is
 //! half-written.
 
+use super::PATIENCE;
 use super::world::{Server, outcomes};
 use anyhow::{Context, ensure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 use support::home::Home;
 
 fn hostile() -> Home {
@@ -40,6 +42,20 @@ fn a_server_that_was_asked_nothing_ends_with_its_input() -> anyhow::Result<()> {
     let home = Home::new();
     Server::launch(&home)?.end()?;
     Server::start(&home, json!({}))?.end()
+}
+
+/// It is memory for nothing.
+#[test]
+fn a_server_that_is_up_lets_the_code_of_its_start_go() -> anyhow::Result<()> {
+    let home = Home::new();
+    let mut server = Server::start(&home, json!({}))?;
+    let (before, since) = (server.kib("RssFile")?, Instant::now());
+    while server.kib("RssFile")? > before / 2 {
+        ensure!(since.elapsed() < PATIENCE, "{} of {before} KiB stay", server.kib("RssFile")?);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    server.is_well()?;
+    server.end()
 }
 
 #[test]

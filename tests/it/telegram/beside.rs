@@ -3,6 +3,7 @@
 use super::world::{ANN, World, save};
 use support::serving::Serving;
 use support::telegram::{Incoming, Media};
+use support::workers::{status, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_second_serve_is_refused_and_disturbs_nothing() -> anyhow::Result<()> {
@@ -50,4 +51,18 @@ async fn single_calls_beside_it_share_one_sound_audit() -> anyhow::Result<()> {
     let of = |channel: &str| records.iter().filter(|record| record["channel"] == channel).count();
     assert_eq!((of("telegram"), of("cli"), records.len()), (2 * EACH, 2 * EACH, 4 * EACH));
     world.end(EACH)
+}
+
+/// It is memory for nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_code_of_a_start_is_let_go() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let of_files = || {
+        let told = status(world.serving().pid(), "RssFile");
+        told.trim_end_matches(" kB").trim().parse::<u64>().expect("KiB")
+    };
+    let before = of_files();
+    until("less of the program in memory", || of_files() < before / 2);
+    world.ask(Incoming::private(ANN).text("/file_list path=/shared")).await?;
+    world.end(1)
 }

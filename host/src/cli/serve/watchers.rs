@@ -3,13 +3,13 @@
 //! process is confined.
 
 use super::super::errors::describe_error;
+use crate::cli::let_start_go;
 use crate::config::Config;
 use crate::gateway::{self, WatchedChannel, Watching};
 use crate::log;
 use crate::monitor::{Monitor, ServiceManager, Watched};
 use cofferdam_core::standing::{MODEL, STORE};
 use cofferdam_store::{Health, LastError, Presence};
-use cofferdam_warden::sandbox::workers::let_start_go;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -18,9 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How often the note is brought up to date, if there is news.
 const NOTED_EVERY: Duration = Duration::from_secs(5);
-
-/// A channel that is up has a moment of its start left to do.
-const START_AGE_MIN: Duration = Duration::from_secs(2);
 
 /// Who watches, and what they see.
 pub(super) struct Watchers {
@@ -72,9 +69,7 @@ impl Watchers {
             async move {
                 await_any_up(channels).await;
                 up.cancel();
-                // The code that a start runs is memory for nothing.
-                tokio::time::sleep(START_AGE_MIN).await;
-                let _ = tokio::task::spawn_blocking(let_start_go).await;
+                let_start_go().await;
             },
             runtime,
         );

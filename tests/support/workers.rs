@@ -36,6 +36,24 @@ pub fn status(process: u32, name: &str) -> String {
     line.unwrap_or_else(|| panic!("{name} in {text}")).trim().to_owned()
 }
 
+/// How much of its program's code a process has in memory, and how much there is; KiB
+/// (`proc_pid_smaps(5)`).
+///
+/// # Panics
+/// When there is no such process, or it is not ours to read.
+pub fn resident_code(process: u32) -> (u64, u64) {
+    let program = std::fs::read_link(format!("/proc/{process}/exe")).expect("it runs");
+    let maps = std::fs::read_to_string(format!("/proc/{process}/smaps")).expect("ours to read");
+    let is_code = |line: &&str| line.contains(" r-xp ") && line.ends_with(&*program.to_string_lossy());
+    let mut of_code = maps.lines().skip_while(|line| !is_code(line)).skip(1);
+    let mut figure = |name: &str| {
+        let line = of_code.find_map(|line| line.strip_prefix(name)).expect("it is told");
+        line.trim().trim_end_matches(" kB").parse().expect("KiB")
+    };
+    let size = figure("Size:");
+    (figure("Rss:"), size)
+}
+
 /// An open descriptor: what it stands for, and the flags with which it was opened.
 #[derive(Clone, Debug)]
 pub struct Open {

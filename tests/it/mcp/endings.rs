@@ -1,13 +1,12 @@
 //! How a server ends: its client leaves, a signal comes, somebody kills it. Nothing is
 //! half-written.
 
-use super::PATIENCE;
 use super::world::{Server, outcomes};
 use anyhow::{Context, ensure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 use support::home::Home;
+use support::workers::{resident_code, until};
 
 fn hostile() -> Home {
     Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"60s\"")
@@ -49,11 +48,8 @@ fn a_server_that_was_asked_nothing_ends_with_its_input() -> anyhow::Result<()> {
 fn a_server_that_is_up_lets_the_code_of_its_start_go() -> anyhow::Result<()> {
     let home = Home::new();
     let mut server = Server::start(&home, json!({}))?;
-    let (before, since) = (server.kib("RssFile")?, Instant::now());
-    while server.kib("RssFile")? > before / 2 {
-        ensure!(since.elapsed() < PATIENCE, "{} of {before} KiB stay", server.kib("RssFile")?);
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let is_small = || matches!(resident_code(server.pid()), (resident, all) if resident < all / 4);
+    until("less of the program in memory", is_small);
     server.is_well()?;
     server.end()
 }

@@ -161,6 +161,10 @@ impl Server {
         Ok(())
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A line of `/proc/PID/status` in KiB.
     pub(super) fn kib(&self, name: &str) -> anyhow::Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;

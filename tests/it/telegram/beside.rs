@@ -3,7 +3,7 @@
 use super::world::{ANN, World, save};
 use support::serving::Serving;
 use support::telegram::{Incoming, Media};
-use support::workers::{status, until};
+use support::workers::{resident_code, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_second_serve_is_refused_and_disturbs_nothing() -> anyhow::Result<()> {
@@ -57,12 +57,8 @@ async fn single_calls_beside_it_share_one_sound_audit() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_code_of_a_start_is_let_go() -> anyhow::Result<()> {
     let world = World::running().await?;
-    let of_files = || {
-        let told = status(world.serving().pid(), "RssFile");
-        told.trim_end_matches(" kB").trim().parse::<u64>().expect("KiB")
-    };
-    let before = of_files();
-    until("less of the program in memory", || of_files() < before / 2);
+    let is_small = || matches!(resident_code(world.serving().pid()), (resident, all) if resident < all / 2);
+    until("less of the program in memory", is_small);
     world.ask(Incoming::private(ANN).text("/file_list path=/shared")).await?;
     world.end(1)
 }

@@ -18,7 +18,7 @@ use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage}
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
-    KeptRun, NewDirect, NewMessage, NewReply, NewRun, NewTurnWait, RunEnd, RunOwner, SendState, TurnWaited,
+    KeptRun, NewMessage, NewReply, NewRun, NewTelling, NewTurnWait, RunEnd, RunOwner, SendState, TurnWaited,
     now_ms,
 };
 use cofferdam_warden::attachments::outgoing::{Addition, OutgoingFile};
@@ -163,8 +163,8 @@ impl TurnMessaging {
             let (channel, place) = (messenger.channel(), private.place);
             let kept = match &run {
                 None => {
-                    let turn = turn.clone();
-                    executor.store.keep_direct(NewDirect { channel, turn, reply, files, place }).await
+                    let telling = NewTelling { turn: turn.clone(), reply, files, place };
+                    executor.store.tell_noting(&channel, telling).await
                 }
                 Some(run) => {
                     let new = NewMessage {

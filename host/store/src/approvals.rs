@@ -117,7 +117,7 @@ impl Store {
     /// The approval of this id.
     pub async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
         let id = id.to_owned();
-        self.write(move |tx| find(tx, &id)).await
+        self.read(move |tx| find(tx, &id)).await
     }
 
     /// Decides one that nobody has decided, in time, and returns how it stands then.
@@ -184,7 +184,7 @@ impl Store {
 
     /// Those of the paths that are remembered. May block.
     pub fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError> {
-        self.write_here(|tx| {
+        self.read_here(|tx| {
             let look =
                 "SELECT 1 FROM approved_path WHERE channel = ?1 AND sender = ?2 AND tool = ?3 AND path = ?4";
             let mut known = Vec::new();

@@ -51,7 +51,7 @@ impl Store {
     /// What a turn has behind it besides its lines; `None` where no attempt of it is counted.
     pub async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
         let turn = turn.as_str().to_owned();
-        self.commit_along(move |tx| {
+        self.read(move |tx| {
             let begun = |row: &Row<'_>| {
                 Ok(AttemptRow { at: row.get(0)?, spent: u64::try_from(row.get::<i64>(1)?).unwrap_or(0) })
             };

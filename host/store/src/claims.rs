@@ -6,11 +6,12 @@
 use super::inbox::bound_turn;
 use super::replies::reply;
 use super::tx::Tx;
-use super::value::{Params, params};
-use super::waiting::waiting;
+use super::value::Params;
 use super::{BoundTurn, Store, StoreError, StoredReply};
 use cofferdam_core::id::{SessionId, TurnId};
+use cofferdam_core::lock::lock;
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 /// Sessions that a node has at once, beyond which it leaves new ones to others.
 pub const SESSIONS_CLAIMED_MAX: u32 = 8;
@@ -44,7 +45,7 @@ impl Store {
     /// is to be taken over. None in SQLite.
     pub async fn gone_nodes(&self, channel: &str) -> Result<Vec<String>, StoreError> {
         let channel = channel.to_owned();
-        self.write(move |tx| match tx.holder() {
+        self.read(move |tx| match tx.holder() {
             None => Ok(Vec::new()),
             Some(_) => {
                 let gone = "SELECT holder FROM claim
@@ -86,19 +87,65 @@ impl Store {
     /// Leaves sessions to any node, those of which nothing is open and that are not among
     /// the `held`.
     pub async fn release(&self, channel: &str, held: BTreeSet<SessionId>) -> Result<(), StoreError> {
+        let of = channel.to_owned();
+        let look = move |tx: &Tx<'_>| {
+            let Some(node) = tx.node() else { return Ok(Vec::new()) };
+            let own = format!("SELECT session, {IS_IDLE} FROM claim WHERE channel = ?1 AND holder = ?2");
+            let own = tx.query_rows(&own, [of.as_str(), &node.holder], |row| {
+                Ok((row.get::<String>(0)?, row.get::<bool>(1)?))
+            })?;
+            let is_idle = |(session, is_idle): (String, bool)| {
+                (is_idle && !held.contains(&SessionId::new(session.as_str()))).then_some(session)
+            };
+            Ok(own.into_iter().filter_map(is_idle).collect())
+        };
+        let idle: Vec<String> = self.read(look).await?;
+        if idle.is_empty() {
+            return Ok(());
+        }
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let Some(holder) = tx.holder() else { return Ok(()) };
-            let idle = format!("SELECT session FROM claim WHERE channel = ?1 AND holder = ?2 AND {IS_IDLE}");
-            for session in tx.query_rows(&idle, params![channel, holder], |row| row.get::<String>(0))? {
-                if !held.contains(&SessionId::new(session.as_str())) {
-                    let leave = "DELETE FROM claim WHERE channel = ?1 AND session = ?2";
-                    tx.run(leave, params![channel, session])?;
-                }
+            let Some(node) = tx.node() else { return Ok(()) };
+            let leave = format!(
+                "DELETE FROM claim WHERE channel = ?1 AND session = ?2 AND holder = ?3 AND {IS_IDLE}"
+            );
+            for session in &idle {
+                node.forget(&channel, session);
+                tx.run(&leave, [channel.as_str(), session, &node.holder])?;
             }
             Ok(())
         })
         .await
+    }
+}
+
+/// This process among the nodes.
+pub(super) struct OwnNode {
+    /// Names it among all that ever used the store.
+    pub(super) holder: String,
+    /// The channels and sessions that it has, as far as it remembers. How many they are is asked
+    /// with every message that comes, and to count rows would be in the way of all who change one.
+    sessions: Mutex<BTreeSet<(String, String)>>,
+}
+
+impl OwnNode {
+    /// One that has nothing yet.
+    pub(super) fn new(holder: String) -> Self {
+        Self { holder, sessions: Mutex::default() }
+    }
+
+    /// Whether a further session may be this node's, or this one is.
+    fn has_room(&self, channel: &str, session: &str) -> bool {
+        let own = lock(&self.sessions);
+        own.len() < SESSIONS_CLAIMED_MAX as usize || own.contains(&(channel.to_owned(), session.to_owned()))
+    }
+
+    fn note(&self, channel: &str, session: &str) {
+        lock(&self.sessions).insert((channel.to_owned(), session.to_owned()));
+    }
+
+    fn forget(&self, channel: &str, session: &str) {
+        lock(&self.sessions).remove(&(channel.to_owned(), session.to_owned()));
     }
 }
 
@@ -129,8 +176,10 @@ fn take_over(
         "SELECT DISTINCT coalesce(inbox.session, '') FROM inbox {OF_SESSION}
          WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NOT NULL AND {IS_LEFT}"
     );
+    let take = "INSERT INTO claim (channel, session, holder) VALUES (?1, ?2, ?3)
+         ON CONFLICT (channel, session) DO UPDATE SET holder = ?3";
     for session in names(tx, &sessions, [channel, gone])? {
-        take(tx, channel, &session, holder)?;
+        tx.run(take, [channel, &session, holder])?;
     }
     // Besides, those of which something waits.
     tx.run(&format!("DELETE FROM claim WHERE channel = ?1 AND {IS_THEIRS} AND {IS_IDLE}"), [channel, gone])?;
@@ -145,47 +194,45 @@ fn take_over(
     Ok((replies, turns))
 }
 
-fn take(tx: &Tx<'_>, channel: &str, session: &str, holder: &str) -> Result<(), StoreError> {
-    tx.run(
-        "INSERT INTO claim (channel, session, holder) VALUES (?1, ?2, ?3)
-         ON CONFLICT (channel, session) DO UPDATE SET holder = ?3",
-        [channel, session, holder],
-    )
+/// Has this node work on a session, unless another one does; whether it does. No two are in each
+/// other's way who claim different sessions.
+fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<bool, StoreError> {
+    let claim = "INSERT INTO claim (channel, session, holder) VALUES (?1, ?2, ?3)
+         ON CONFLICT (channel, session) DO UPDATE SET holder = claim.holder RETURNING holder";
+    let whose: String = tx.query_row(claim, [channel, session, &node.holder], |row| row.get(0))?;
+    let is_own = whose == node.holder;
+    if is_own {
+        node.note(channel, session);
+    }
+    Ok(is_own)
 }
 
 /// Whether a session in which something has come is this node's to work on: it was, or nobody had
 /// it and this node has not much else.
 pub(super) fn claim_session(tx: &Tx<'_>, channel: &str, session: &str) -> Result<bool, StoreError> {
-    let Some(holder) = tx.holder() else { return Ok(true) };
-    let whose = "SELECT (SELECT holder FROM claim WHERE channel = ?1 AND session = ?2),
-         (SELECT count(*) FROM claim WHERE holder = ?3)";
-    let (whose, claimed) = tx.query_row(whose, params![channel, session, holder], |row| {
-        Ok((row.get::<Option<String>>(0)?, row.get::<u32>(1)?))
-    })?;
-    if let Some(whose) = whose {
-        return Ok(whose == holder);
+    let Some(node) = tx.node() else { return Ok(true) };
+    if node.has_room(channel, session) {
+        return claim(tx, node, channel, session);
     }
-    if claimed >= SESSIONS_CLAIMED_MAX {
-        return Ok(false);
-    }
-    take(tx, channel, session, holder)?;
-    Ok(true)
+    tx.exists(
+        "SELECT 1 FROM claim WHERE channel = ?1 AND session = ?2 AND holder = ?3",
+        [channel, session, &node.holder],
+    )
 }
 
-/// Up to `limit` sessions that nobody works on and of which an update waits, by the oldest one of
-/// each; now this node's.
-pub(super) fn claim_waiting(
+/// Those of the sessions that nobody works on; now this node's.
+pub(super) fn claim_free(
     tx: &Tx<'_>,
     channel: &str,
-    holder: &str,
-    limit: u32,
+    free: &[SessionId],
 ) -> Result<Vec<SessionId>, StoreError> {
-    let is_free = (OF_SESSION, "AND claim.holder IS NULL");
-    let free = waiting(tx, params![channel, limit], is_free)?;
-    for session in &free {
-        take(tx, channel, session.as_str(), holder)?;
+    let mut own = Vec::new();
+    for session in free {
+        if tx.node().map_or(Ok(true), |node| claim(tx, node, channel, session.as_str()))? {
+            own.push(session.clone());
+        }
     }
-    Ok(free)
+    Ok(own)
 }
 
 /// A reply that was stored here is this node's to send.

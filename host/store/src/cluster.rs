@@ -5,6 +5,7 @@ use super::postgres::{lease, listen};
 use super::tx::Tx;
 use super::value::params;
 use super::{Engine, Store, StoreError, StoreLocation};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -91,6 +92,41 @@ impl Store {
         self.run_blocking(try_duty).await
     }
 
+    /// Tells the others how far this node's audit is, if there is something to tell, and learns how
+    /// far theirs are, also of those that are gone: `SEQ:SHA256`, by node. None in SQLite.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn exchange_heads(&self, own: Option<String>) -> Result<BTreeMap<String, String>, StoreError> {
+        if let Some(own) = own.filter(|_| self.is_shared()) {
+            let tell = "INSERT INTO audit_head (node, head) VALUES (?1, ?2)
+                 ON CONFLICT (node) DO UPDATE SET head = ?2";
+            self.write(move |tx| tx.holder().map_or(Ok(()), |holder| tx.run(tell, [node_of(holder), &own])))
+                .await?;
+        }
+        self.read(|tx| match tx.holder() {
+            None => Ok(BTreeMap::new()),
+            Some(holder) => {
+                let mut heads = load_heads(tx)?;
+                heads.remove(node_of(holder));
+                Ok(heads)
+            }
+        })
+        .await
+    }
+
+    /// The names of the nodes that are there; none in SQLite.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn load_nodes(&self) -> Result<BTreeSet<String>, StoreError> {
+        self.read(|tx| match tx.holder() {
+            None => Ok(BTreeSet::new()),
+            Some(_) => Ok(lease::nodes(tx)?.into_iter().map(|node| node.name).collect()),
+        })
+        .await
+    }
+
     /// Resolves each time when there may be work that another node has left, at least once a second;
     /// never in SQLite.
     pub fn woken(&self) -> watch::Receiver<()> {
@@ -123,6 +159,13 @@ impl Store {
     }
 }
 
+/// How far the audit of each node was when it last said so: `SEQ:SHA256`.
+pub(super) fn load_heads(tx: &Tx<'_>) -> Result<BTreeMap<String, String>, StoreError> {
+    let heads =
+        tx.query_rows("SELECT node, head FROM audit_head", params![], |row| Ok((row.get(0)?, row.get(1)?)));
+    Ok(heads?.into_iter().collect())
+}
+
 /// Has all nodes look for work, once this transaction is done.
 pub(super) fn wake(tx: &Tx<'_>) -> Result<(), StoreError> {
     match tx.holder() {
@@ -134,6 +177,11 @@ pub(super) fn wake(tx: &Tx<'_>) -> Result<(), StoreError> {
 /// The name of this machine.
 pub fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// The node that a holder is a process of.
+pub fn node_of(holder: &str) -> &str {
+    holder.split_once('/').map_or("", |(node, _)| node)
 }
 
 /// A name that nothing else has.

@@ -34,6 +34,27 @@ impl Store {
         self.run_blocking(move |store| store.commit(Survives::Program, work)).await
     }
 
+    /// Looks something up, off the async threads: the work changes nothing, and sees one state of
+    /// the store.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.run_blocking(move |store| store.read_here(work)).await
+    }
+
+    /// [`Store::read`] on this thread, which may block.
+    pub(super) fn read_here<T>(
+        &self,
+        work: impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let read = match &self.database.engine {
+            Engine::Sqlite(sqlite) => sqlite.read(&work),
+            Engine::Postgres(postgres) => postgres.read(&work),
+        };
+        read.inspect_err(|error| STORE.failed(now_ms(), &error.to_string()))
+    }
+
     /// [`Store::write`] on this thread, which may block.
     pub(super) fn write_here<T>(
         &self,

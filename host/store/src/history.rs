@@ -28,7 +28,7 @@ impl Store {
     /// The latest lines of a session, oldest first; all of those of `turn`.
     pub async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>, StoreError> {
         let (session, turn) = (session.clone(), turn.clone());
-        self.write(move |tx| {
+        self.read(move |tx| {
             let latest_first = "SELECT turn, body FROM line WHERE session = ?1 ORDER BY seq DESC";
             let (mut lines, mut loaded) = (Vec::new(), 0);
             tx.for_each(latest_first, [session.as_str()], |row| {
@@ -111,11 +111,13 @@ pub(super) fn add(
     body: &str,
     tokens: u64,
 ) -> Result<(), StoreError> {
-    let added = tx.execute(
-        "INSERT INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
-        params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()],
-    )?;
-    if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
+    let insert = "INSERT INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT DO NOTHING";
+    let line = params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()];
+    if tokens == 0 {
+        return tx.run(insert, line);
+    }
+    if tx.execute(insert, line)? == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
 }
 
 /// Forgets what was said before `before`, and all but the latest lines; never of a turn that is

@@ -1,13 +1,12 @@
 //! Updates on their way from a channel to a turn. Nothing is acknowledged before it is here, and
 //! nothing here is answered twice.
 
-use super::replies::insert_reply;
+use super::replies::keep_reply;
 use super::tx::{Row, Tx};
 use super::value::{ToValue, params};
 use super::{
     AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Store, StoreError, Stranger, Update,
-    UpdateClaim, UpdateFate, attempts, claims, cluster, now_ms, outgoing, placeholder, replies, runs,
-    steering,
+    UpdateClaim, UpdateFate, attempts, claims, cluster, now_ms, outgoing, placeholder, runs, steering,
 };
 use cofferdam_core::id::TurnId;
 
@@ -29,14 +28,7 @@ impl Store {
     /// newer than the last telling. What is another node's to answer wakes the others. Rides.
     pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError> {
         let channel = channel.to_owned();
-        self.commit_along(move |tx| {
-            let persisted = persist(tx, &channel, &updates, now_ms())?;
-            if persisted.is_for_others {
-                cluster::wake(tx)?;
-            }
-            Ok(persisted)
-        })
-        .await
+        self.commit_along(move |tx| persist(tx, &channel, &updates, now_ms())).await
     }
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
@@ -48,7 +40,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Update>, StoreError> {
         let channel = channel.to_owned();
-        self.write(move |tx| {
+        self.read(move |tx| {
             tx.query_rows(
                 "SELECT update_id, raw FROM inbox WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
                  AND seq > coalesce((SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2), 0)
@@ -74,7 +66,7 @@ impl Store {
     /// The parts of an album that are still known, in order.
     pub async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
         let (channel, album) = (channel.to_owned(), album.to_owned());
-        self.write(move |tx| {
+        self.read(move |tx| {
             tx.query_rows(
                 "SELECT update_id, raw, turn, received_at FROM inbox WHERE channel = ?1 AND album = ?2
                  ORDER BY seq LIMIT 100",
@@ -96,7 +88,7 @@ impl Store {
     /// [`STRANGER_TOLD_MAX`].
     pub async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
         let (channel, sender) = (channel.to_owned(), sender.to_owned());
-        self.write(move |tx| {
+        self.read(move |tx| {
             let times = tx.query_optional(
                 "SELECT times FROM stranger WHERE channel = ?1 AND sender = ?2",
                 [&channel, &sender],
@@ -121,14 +113,20 @@ impl Store {
     }
 }
 
-/// Marks a turn's updates as done and returns how many were not. What was said is forgotten, except
-/// the parts of an album: a later reply to one of them means all of them.
-pub(super) fn mark_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
-    let done = tx.execute(
-        "UPDATE inbox SET done_at = ?2, raw = CASE WHEN album IS NULL THEN '' ELSE raw END
-         WHERE turn = ?1 AND done_at IS NULL",
-        params![turn, now],
-    )?;
+/// What was said is forgotten, except the parts of an album: a later reply to one of them means all
+/// of them.
+const MARK_DONE: &str = "UPDATE inbox SET done_at = ?2, raw = CASE WHEN album IS NULL THEN '' ELSE raw END
+     WHERE turn = ?1 AND done_at IS NULL";
+
+/// Marks a turn's updates as done.
+pub(super) fn mark_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<(), StoreError> {
+    tx.run(MARK_DONE, params![turn, now])?;
+    attempts::forget(tx, turn)
+}
+
+/// The same; how many were not.
+pub(super) fn count_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
+    let done = tx.execute(MARK_DONE, params![turn, now])?;
     attempts::forget(tx, turn)?;
     Ok(done)
 }
@@ -140,17 +138,21 @@ pub(super) fn persist(
     now: i64,
 ) -> Result<PersistResult, StoreError> {
     let mut persisted = PersistResult::default();
-    let insert = "INSERT INTO inbox (channel, update_id, received_at, album, raw, turn, done_at, message)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING RETURNING seq";
-    let keep = |row: [&dyn ToValue; 8]| tx.query_optional(insert, row, |row| row.get::<i64>(0));
+    let insert = "INSERT INTO inbox
+         (channel, update_id, received_at, album, raw, turn, done_at, message, session, sender)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING RETURNING seq";
+    let keep = |row: [&dyn ToValue; 10]| tx.query_optional(insert, row, |row| row.get::<i64>(0));
     let none = None::<&str>;
     for new in updates {
         let id = new.update_id;
         match &new.fate {
             UpdateFate::Pending(headers) => {
-                let row = params![channel, id, now, new.album, new.raw, none, None::<i64>, new.message];
+                let (session, sender) = (headers.session.as_str(), headers.sender.as_str());
+                let (turn, done) = (none, None::<i64>);
+                let row =
+                    params![channel, id, now, new.album, new.raw, turn, done, new.message, session, sender];
                 if let Some(seq) = keep(row)? {
-                    let of = (channel, headers.sender.as_str());
+                    let of = (channel, sender);
                     if let Some(answers) = &headers.answers
                         && runs::resolve(tx, of, answers, new.album.as_deref())?
                     {
@@ -159,7 +161,7 @@ pub(super) fn persist(
                         continue;
                     }
                     steering::address(tx, seq, headers)?;
-                    if claims::claim_session(tx, channel, headers.session.as_str())? {
+                    if claims::claim_session(tx, channel, session)? {
                         persisted.pending.push(Update { update_id: id, raw: new.raw.clone() });
                     } else {
                         persisted.is_for_others = true;
@@ -167,23 +169,26 @@ pub(super) fn persist(
                 }
             }
             UpdateFate::Edited => {
-                if keep(params![channel, id, now, none, "", none, now, none])?.is_some() {
+                if keep(params![channel, id, now, none, "", none, now, none, none, none])?.is_some() {
                     update_text(tx, channel, new.message.as_deref(), &new.raw)?;
                 }
             }
             UpdateFate::Deleted => withdraw(tx, channel, new.message.as_deref(), now)?,
             UpdateFate::Ignored => {
-                keep(params![channel, id, now, none, "", none, now, none])?;
+                keep(params![channel, id, now, none, "", none, now, none, none, none])?;
             }
             UpdateFate::Stranger(stranger) => {
                 let turn = turn_id(channel, id);
-                let fresh = keep(params![channel, id, now, none, "", turn.as_str(), now, none])?.is_some();
+                let fresh = keep(params![channel, id, now, none, "", turn.as_str(), now, none, none, none])?
+                    .is_some();
                 if fresh && may_tell(tx, channel, stranger, now)? {
-                    insert_reply(tx, channel, &turn, &stranger.reply, now)?;
-                    persisted.replies.push(replies::reply(tx, &turn)?);
+                    persisted.replies.push(keep_reply(tx, channel, &turn, &stranger.reply, now)?);
                 }
             }
         }
+    }
+    if persisted.is_for_others {
+        cluster::wake(tx)?;
     }
     Ok(persisted)
 }
@@ -230,12 +235,15 @@ fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result
 
 fn claim_update(tx: &Tx<'_>, channel: &str, id: i64) -> Result<Option<BoundTurn>, StoreError> {
     let turn = turn_id(channel, id);
-    let bound = tx.execute(
-        "UPDATE inbox SET turn = ?3
-             WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL",
-        params![channel, id, turn.as_str()],
-    )?;
-    if bound == 1 { bound_turn(tx, channel, turn.as_str().to_owned()).map(Some) } else { Ok(None) }
+    let bind = "UPDATE inbox SET turn = ?3
+         WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL
+         RETURNING update_id, raw, album IS NOT NULL";
+    let read = |row: &Row<'_>| Ok((update(row)?, row.get(2)?));
+    let Some((update, is_album)) = tx.query_optional(bind, params![channel, id, turn.as_str()], read)? else {
+        return Ok(None);
+    };
+    let standing = standing(tx, channel, turn.as_str(), is_album)?;
+    Ok(Some(BoundTurn { turn, updates: vec![update], standing }))
 }
 
 /// Takes dismissed parts along: in a group the part that carries the command may come last.
@@ -274,13 +282,18 @@ pub(super) fn bound_turn(tx: &Tx<'_>, channel: &str, turn: String) -> Result<Bou
             Ok(())
         },
     )?;
+    let standing = standing(tx, channel, &turn, is_album)?;
+    Ok(BoundTurn { turn: TurnId::new(turn), updates, standing })
+}
+
+/// Whether an earlier turn has answered a part of the same album.
+fn standing(tx: &Tx<'_>, channel: &str, turn: &str, is_album: bool) -> Result<AlbumStanding, StoreError> {
     let earlier = "SELECT 1 FROM inbox AS mine JOIN inbox AS other
              ON other.channel = mine.channel AND other.album = mine.album
              WHERE mine.turn = ?1 AND mine.channel = ?2 AND mine.joined IS NULL
              AND other.turn IS NOT NULL AND other.turn <> ?1 AND other.seq < mine.seq LIMIT 1";
     let is_late = is_album && tx.exists(earlier, params![turn, channel])?;
-    let standing = if is_late { AlbumStanding::Late } else { AlbumStanding::First };
-    Ok(BoundTurn { turn: TurnId::new(turn), updates, standing })
+    Ok(if is_late { AlbumStanding::Late } else { AlbumStanding::First })
 }
 
 fn turn_id(channel: &str, update_id: i64) -> TurnId {

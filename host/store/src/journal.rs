@@ -68,7 +68,7 @@ fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde
 
 impl Store {
     fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, StoreError> {
-        self.write_here(|tx| {
+        self.read_here(|tx| {
             let found: Option<(String, String, Option<String>)> = tx.query_optional(
                 "SELECT result, attachments, delivery FROM journal
                      WHERE call_id = ?1 AND arguments_sha256 = ?2",
@@ -142,7 +142,7 @@ impl Store {
     }
 
     fn is_handed_over(&self, call: &str) -> Result<bool, StoreError> {
-        self.write_here(|tx| tx.exists("SELECT 1 FROM delivery WHERE call_id = ?1", [call]))
+        self.read_here(|tx| tx.exists("SELECT 1 FROM delivery WHERE call_id = ?1", [call]))
     }
 }
 
@@ -151,7 +151,7 @@ impl Store {
     /// The files that calls of other requests have handed to this one, in order.
     pub async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let request = request.clone();
-        self.write(move |tx| {
+        self.read(move |tx| {
             let lists = "SELECT files FROM delivery WHERE request = ?1 ORDER BY rowid";
             let lists = tx.query_rows(lists, [request.as_str()], |row| row.get::<String>(0))?;
             let mut files = Vec::new();

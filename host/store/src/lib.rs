@@ -51,7 +51,9 @@ pub use approvals::{
 };
 pub use attempts::AttemptRow;
 pub use claims::{LeftWork, SESSIONS_CLAIMED_MAX};
-pub use cluster::{ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name};
+pub use cluster::{
+    ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name, node_of,
+};
 pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use location::StoreLocation;
@@ -68,7 +70,7 @@ pub use rows::{
     WaitReply,
 };
 pub use runs::{AnswerTo, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunEnd, RunOwner, RunState};
-pub use runs::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
+pub use runs::{DueWait, GoingOn, NewTurnWait, TurnWaited};
 pub use runs::{NewMessage, NewWait, SendState, TaskState, WaitState, WaitsFor, plain_letters};
 pub use streams::{PLACES_MAX, ReplyPlace, Stream, StreamPosition};
 pub use usage::{UsedToday, WhoseTurn};

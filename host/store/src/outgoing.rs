@@ -12,7 +12,7 @@ impl Store {
     /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
     pub fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
         let found =
-            self.write_here(|tx| tx.query_rows("SELECT sha256 FROM outgoing", params![], |row| row.get(0)))?;
+            self.read_here(|tx| tx.query_rows("SELECT sha256 FROM outgoing", params![], |row| row.get(0)))?;
         // Blobs go for good, so what says that nobody needs them has to stay.
         self.settle_here()?;
         Ok(found.into_iter().collect())

@@ -11,7 +11,7 @@ impl Store {
     /// The placeholder of a turn that has not ended.
     pub async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
         let turn = turn.as_str().to_owned();
-        self.write(move |tx| {
+        self.read(move |tx| {
             let found: Option<Option<String>> =
                 tx.query_optional("SELECT message FROM placeholder WHERE turn = ?1", [&turn], |row| {
                     row.get(0)

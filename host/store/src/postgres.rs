@@ -14,6 +14,7 @@ mod tls;
 mod tx;
 
 pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
+use tx::TxKind;
 pub(super) use tx::{PgRow, PgTx};
 
 use crate::StoreError;
@@ -134,7 +135,7 @@ impl Postgres {
         &self,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<(T, bool), StoreError> {
-        self.run_again(true, &|tx| {
+        self.run_again(TxKind::Fenced, &|tx| {
             let value = work(tx)?;
             Ok((value, matches!(tx, Tx::Postgres(tx) if tx.has_changed.get())))
         })
@@ -142,17 +143,22 @@ impl Postgres {
 
     /// The same for a node that may have been taken out.
     fn run_unfenced<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.run_again(false, work)
+        self.run_again(TxKind::Unfenced, work)
+    }
+
+    /// Runs work that changes nothing, which is in no other transaction's way.
+    pub(super) fn read<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.run_again(TxKind::Read, work)
     }
 
     fn run_again<T>(
         &self,
-        is_fenced: bool,
+        kind: TxKind,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut met = 0;
         loop {
-            match self.run_once(is_fenced, work) {
+            match self.run_once(kind, work) {
                 Err(error) if met < CONFLICTS_MAX && is_conflict(&error) => {
                     met += 1;
                     std::thread::sleep(pause(met));
@@ -164,11 +170,11 @@ impl Postgres {
 
     fn run_once<T>(
         &self,
-        is_fenced: bool,
+        kind: TxKind,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let client = self.client()?;
-        let ended = self.transact(&client, is_fenced, work);
+        let ended = self.transact(&client, kind, work);
         if ended.as_ref().is_err_and(is_lost) {
             // Nobody else is handed a connection of which nothing is known.
             drop(Object::take(client));
@@ -179,11 +185,11 @@ impl Postgres {
     fn transact<T>(
         &self,
         client: &Object,
-        is_fenced: bool,
+        kind: TxKind,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let holder = self.lease.get().map(Lease::holder);
-        let tx = Tx::Postgres(PgTx::new(client, &self.server, holder, is_fenced)?);
+        let node = self.lease.get().map(Lease::own);
+        let tx = Tx::Postgres(PgTx::new(client, &self.server, node, kind)?);
         let value = work(&tx)?;
         match tx {
             Tx::Postgres(tx) => tx.commit()?,

@@ -22,7 +22,7 @@ impl Store {
     ) -> Result<Option<RecentFiles>, StoreError> {
         let (channel, conversation, sender) =
             (channel.to_owned(), conversation.to_owned(), sender.to_owned());
-        self.write(move |tx| {
+        self.read(move |tx| {
             let found = tx.query_optional(
                 "SELECT album, files FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3",
                 params![channel, conversation, sender],

@@ -45,14 +45,16 @@ impl Store {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.commit_along(move |tx| {
             let now = now_ms();
-            if inbox::mark_done(tx, turn.as_str(), now)? > 0
-                && let Some(files) = &files
-            {
-                recent::note_first(tx, (&channel, turn.as_str()), files, now)?;
+            match &files {
+                None => inbox::mark_done(tx, turn.as_str(), now)?,
+                Some(files) => {
+                    if inbox::count_done(tx, turn.as_str(), now)? > 0 {
+                        recent::note_first(tx, (&channel, turn.as_str()), files, now)?;
+                    }
+                }
             }
             placeholder::forget(tx, turn.as_str())?;
-            insert_reply(tx, &channel, &turn, &reply, now)?;
-            self::reply(tx, &turn)
+            keep_reply(tx, &channel, &turn, &reply, now)
         })
         .await
     }
@@ -76,8 +78,7 @@ impl Store {
                 note_place(tx, &channel, place, now)?;
             }
             outgoing::hold(tx, turn.as_str(), files)?;
-            insert_reply(tx, &channel, turn, reply, now)?;
-            self::reply(tx, turn).map(Some)
+            keep_reply(tx, &channel, turn, reply, now).map(Some)
         })
         .await
     }
@@ -117,15 +118,16 @@ fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Re
         "UPDATE part SET state = ?3, outcome = ?4, body = '' WHERE turn = ?1 AND n = ?2",
         params![turn, n, state, outcome],
     )?;
-    let finished = tx.execute(
+    tx.run(
         "UPDATE reply SET finished_at = ?2 WHERE turn = ?1 AND finished_at IS NULL
              AND NOT EXISTS (SELECT 1 FROM part WHERE part.turn = ?1 AND part.state = 'pending')",
         params![turn, now_ms()],
     )?;
-    if finished == 0 {
-        return Ok(());
-    }
-    outgoing::forget(tx, turn)
+    tx.run(
+        "DELETE FROM outgoing WHERE turn = ?1
+             AND EXISTS (SELECT 1 FROM reply WHERE reply.turn = ?1 AND finished_at IS NOT NULL)",
+        [turn],
+    )
 }
 
 fn insert_parts(tx: &Tx<'_>, turn: &str, parts: &[ReplyPart]) -> Result<(), StoreError> {
@@ -136,14 +138,14 @@ fn insert_parts(tx: &Tx<'_>, turn: &str, parts: &[ReplyPart]) -> Result<(), Stor
     Ok(())
 }
 
-/// Stores a reply, unless the turn has one.
-pub(super) fn insert_reply(
+/// Stores a reply, unless the turn has one; what is left of the one that it has.
+pub(super) fn keep_reply(
     tx: &Tx<'_>,
     channel: &str,
     turn: &TurnId,
     reply: &NewReply,
     now: i64,
-) -> Result<(), StoreError> {
+) -> Result<StoredReply, StoreError> {
     // Without parts there is nothing to wait for.
     let finished = reply.parts.is_empty().then_some(now);
     let inserted = tx.execute(
@@ -152,14 +154,15 @@ pub(super) fn insert_reply(
         params![turn.as_str(), channel, reply.target, now, finished],
     )?;
     if inserted == 0 {
-        return Ok(());
+        return self::reply(tx, turn);
     }
     match finished {
         Some(_) => outgoing::forget(tx, turn.as_str())?,
         None => claims::claim_reply(tx, turn.as_str())?,
     }
-    let parts = (0..).zip(&reply.parts).map(|(n, part)| numbered(n, part));
-    insert_parts(tx, turn.as_str(), &parts.collect::<Vec<_>>())
+    let parts: Vec<_> = (0..).zip(&reply.parts).map(|(n, part)| numbered(n, part)).collect();
+    insert_parts(tx, turn.as_str(), &parts)?;
+    Ok(StoredReply { turn: turn.clone(), target: reply.target.clone(), parts, last_sent: None })
 }
 
 fn numbered(n: u32, NewPart { kind, body }: &NewPart) -> ReplyPart {

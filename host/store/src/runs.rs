@@ -17,7 +17,7 @@ use kept::load_run;
 pub use people::{NewMessage, NewWait, SendState, WaitState, plain_letters};
 pub(super) use resolve::resolve;
 pub use state::{RunOwner, RunState, TaskState};
-pub use turns::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
+pub use turns::{DueWait, GoingOn, NewTurnWait, TurnWaited};
 
 use super::value::params;
 use super::{Store, StoreError, now_ms};
@@ -137,12 +137,12 @@ impl Store {
     /// The run of this id.
     pub async fn load_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
         let run = run.to_owned();
-        self.commit_along(move |tx| load_run(tx, &run)).await
+        self.read(move |tx| load_run(tx, &run)).await
     }
 
     /// The latest runs, at most [`RUNS_LISTED_MAX`].
     pub async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
-        self.commit_along(|tx| {
+        self.read(|tx| {
             let listed = tx.query_rows(
                 "SELECT run, workflow, state, owner, EXISTS (
                      SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
@@ -233,7 +233,7 @@ impl Store {
     /// The runs that ended up to `until` and whose end is to be noted elsewhere, in milliseconds
     /// since 1970 UTC.
     pub async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
-        self.commit_along(move |tx| tx.query_rows(due::UNNOTED, [until], |row| row.get(0))).await
+        self.read(move |tx| tx.query_rows(due::UNNOTED, [until], |row| row.get(0))).await
     }
 
     /// The end of a run is noted.

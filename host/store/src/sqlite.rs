@@ -76,6 +76,12 @@ impl Sqlite {
         Ok(value)
     }
 
+    /// Runs work that changes nothing; what it would change is rolled back.
+    pub(super) fn read<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut connection = self.connection();
+        work(&Tx::Sqlite(connection.transaction_with_behavior(TransactionBehavior::Deferred)?))
+    }
+
     /// Has the disk take in what was committed. Others commit meanwhile, and of those who wait here
     /// the first has the disk take in what all of them have committed.
     pub(super) fn settle(&self) -> Result<(), StoreError> {

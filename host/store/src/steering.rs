@@ -19,7 +19,7 @@ impl Store {
     /// What waits to be said to a turn, in order.
     pub async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
-        self.write(move |tx| {
+        self.read(move |tx| {
             tx.query_rows(
                 "SELECT update_id, raw, album FROM inbox
                  WHERE request IN (SELECT seq FROM inbox WHERE turn = ?2 AND channel = ?1 AND joined IS NULL)
@@ -64,7 +64,7 @@ impl Store {
     /// What a turn has taken up, in that order; the updates of one message together.
     pub async fn load_taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
-        self.write(move |tx| {
+        self.read(move |tx| {
             let updates = tx.query_rows(
                 "SELECT update_id, raw, joined FROM inbox
                  WHERE turn = ?1 AND channel = ?2 AND joined IS NOT NULL ORDER BY joined, seq",
@@ -84,27 +84,22 @@ fn is_free(tx: &Tx<'_>, channel: &str, id: i64) -> Result<bool, StoreError> {
     tx.exists(look, params![channel, id])
 }
 
-/// Writes the headers of an update that has just come. What steers is addressed to the message that
-/// its session is at: the first one that is not answered yet. It has to be the same sender's,
-/// because a turn does all that it does for the one who began it.
+/// Addresses an update that has just come and that steers to the message that its session is at: the
+/// first one that is not answered yet. It has to be the same sender's, because a turn does all that
+/// it does for the one who began it.
 pub(super) fn address(tx: &Tx<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
-    let Headers { session, sender, queue, .. } = headers;
-    let request = match queue {
-        QueueMode::Turn => None,
-        QueueMode::Steer => tx
-            .query_optional(
-                "SELECT seq, sender FROM inbox AS at WHERE session = ?1 AND seq < ?2 AND done_at IS NULL
-                 AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = at.request AND done_at IS NULL)
-                 ORDER BY seq LIMIT 1",
-                params![session.as_str(), seq],
-                |row| Ok((row.get::<i64>(0)?, row.get(1)?)),
-            )?
-            .filter(|(_, at): &(i64, Option<String>)| at.as_ref() == Some(sender))
-            .map(|(seq, _)| seq),
-    };
-    tx.run(
-        "UPDATE inbox SET session = ?2, sender = ?3, request = ?4 WHERE seq = ?1",
-        params![seq, session.as_str(), sender, request],
+    let Headers { session, sender, queue: QueueMode::Steer, .. } = headers else { return Ok(()) };
+    let at = tx.query_optional(
+        "SELECT seq, sender FROM inbox AS at WHERE session = ?1 AND seq < ?2 AND done_at IS NULL
+         AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = at.request AND done_at IS NULL)
+         ORDER BY seq LIMIT 1",
+        params![session.as_str(), seq],
+        |row| Ok((row.get::<i64>(0)?, row.get::<Option<String>>(1)?)),
     )?;
-    Ok(())
+    match at {
+        Some((request, Some(by))) if by == *sender => {
+            tx.run("UPDATE inbox SET request = ?2 WHERE seq = ?1", params![seq, request])
+        }
+        _ => Ok(()),
+    }
 }

@@ -66,7 +66,7 @@ impl Store {
     /// The stream that was begun last.
     pub async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError> {
         let channel = channel.to_owned();
-        self.write(move |tx| {
+        self.read(move |tx| {
             let found = tx.query_optional(
                 "SELECT session, address, number, behind FROM stream WHERE channel = ?1",
                 [&channel],
@@ -105,7 +105,7 @@ impl Store {
     /// that was said before the stream began may have to be asked for.
     pub async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError> {
         let channel = channel.to_owned();
-        self.write(move |tx| {
+        self.read(move |tx| {
             tx.query_rows(
                 "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC",
                 [&channel],

@@ -2,6 +2,7 @@
 //! both engines read alike, with parameters `?1`, `?2`, ….
 
 use super::StoreError;
+use super::claims::OwnNode;
 use super::postgres::{PgRow, PgTx};
 use super::value::{FromValue, Params, SqlValue};
 use rusqlite::OptionalExtension;
@@ -34,12 +35,17 @@ impl Row<'_> {
 }
 
 impl Tx<'_> {
-    /// Names the node that works here; none where one process has everything.
-    pub(super) fn holder(&self) -> Option<&str> {
+    /// The node that works here; none where one process has everything.
+    pub(super) fn node(&self) -> Option<&OwnNode> {
         match self {
             Self::Sqlite(_) => None,
-            Self::Postgres(tx) => tx.holder,
+            Self::Postgres(tx) => tx.node,
         }
+    }
+
+    /// Names it.
+    pub(super) fn holder(&self) -> Option<&str> {
+        self.node().map(|node| node.holder.as_str())
     }
 
     /// Runs a statement; how many rows it has changed.

@@ -35,7 +35,7 @@ impl Store {
     /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
     pub async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
         let caller = caller.clone();
-        self.write(move |tx| {
+        self.read(move |tx| {
             let found: Option<(i64, i64)> = tx.query_optional(
                 "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3",
                 params![now / DAY_MS, caller.channel, caller.sender],

@@ -1,7 +1,7 @@
 //! The database for those who only look: opened for reading, also beside a `serve` that writes, and
 //! never made.
 
-use super::cluster::NodeRow;
+use super::cluster::{NodeRow, load_heads};
 use super::location::StoreLocation;
 use super::postgres::schema as postgres_schema;
 use super::postgres::{Postgres, lease};
@@ -10,6 +10,7 @@ use super::usage::DAY_MS;
 use super::value::params;
 use super::{FILE_NAME, StoreError, now_ms, schema};
 use rusqlite::{Connection, OpenFlags};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
@@ -147,6 +148,18 @@ impl DatabaseView {
         match &self.engine {
             ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(lease::nodes),
             _ => Ok(Vec::new()),
+        }
+    }
+
+    /// How far the audit of each node was when it last said so: `SEQ:SHA256`. None in SQLite, and in
+    /// tables of before there were any.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn audit_heads(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        match &self.engine {
+            ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(load_heads),
+            _ => Ok(BTreeMap::new()),
         }
     }
 

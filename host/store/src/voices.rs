@@ -14,7 +14,7 @@ impl Store {
     /// What was heard in the message of a turn that has not ended, if that is noted.
     pub async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError> {
         let turn = turn.as_str().to_owned();
-        self.commit_along(move |tx| {
+        self.read(move |tx| {
             let found = "SELECT transcript FROM attempt WHERE turn = ?1";
             Ok(tx.query_optional(found, [&turn], |row| row.get(0))?.flatten())
         })
@@ -37,7 +37,7 @@ impl Store {
     /// Whether somebody's voice messages in a session are answered by voice, too.
     pub async fn is_spoken_to(&self, session: &SessionId, sender: &str) -> Result<bool, StoreError> {
         let key = [session.as_str().to_owned(), sender.to_owned()];
-        self.commit_along(move |tx| {
+        self.read(move |tx| {
             let found = "SELECT 1 FROM spoken_to WHERE session = ?1 AND sender = ?2";
             tx.exists(found, key.as_slice())
         })

@@ -11,15 +11,21 @@ impl Store {
     /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each. Of
     /// several nodes each has its own, and takes up to `new` of those that nobody has.
     pub async fn sessions(&self, channel: &str, limit: u32, new: u32) -> Result<Vec<SessionId>, StoreError> {
-        let channel = channel.to_owned();
-        self.write(move |tx| {
-            let Some(holder) = tx.holder() else { return waiting(tx, params![channel, limit], ("", "")) };
+        let of = channel.to_owned();
+        let look = move |tx: &Tx<'_>| {
+            let Some(holder) = tx.holder() else {
+                return Ok((waiting(tx, params![of, limit], ("", ""))?, Vec::new()));
+            };
             let is_own = (claims::OF_SESSION, "AND claim.holder = ?3");
-            let mut sessions = waiting(tx, params![channel, limit, holder], is_own)?;
-            sessions.extend(claims::claim_waiting(tx, &channel, holder, new)?);
-            Ok(sessions)
-        })
-        .await
+            let is_free = (claims::OF_SESSION, "AND claim.holder IS NULL");
+            Ok((waiting(tx, params![of, limit, holder], is_own)?, waiting(tx, params![of, new], is_free)?))
+        };
+        let (mut sessions, free) = self.read(look).await?;
+        if !free.is_empty() {
+            let channel = channel.to_owned();
+            sessions.extend(self.write(move |tx| claims::claim_free(tx, &channel, &free)).await?);
+        }
+        Ok(sessions)
     }
 
     /// Up to `limit` updates of a session that wait for a turn, in order.
@@ -30,7 +36,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<QueuedUpdate>, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
-        self.write(move |tx| {
+        self.read(move |tx| {
             tx.query_rows(
                 "SELECT update_id, album FROM inbox
                  WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
@@ -50,7 +56,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Update>, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
-        self.write(move |tx| {
+        self.read(move |tx| {
             tx.query_rows(
                 "SELECT update_id, raw FROM inbox
                  WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
@@ -71,7 +77,7 @@ impl Store {
         besides: Option<i64>,
     ) -> Result<usize, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
-        self.write(move |tx| {
+        self.read(move |tx| {
             let statement =
                 "SELECT count(DISTINCT coalesce('a' || album, CAST(update_id AS text))) FROM inbox
                  WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL

@@ -4,7 +4,7 @@
 //! over.
 
 use super::Postgres;
-use crate::claims::IS_IDLE;
+use crate::claims::{IS_IDLE, OwnNode};
 use crate::cluster::{ClusterNode, NodeRow, host_name, new_name};
 use crate::tx::Tx;
 use crate::value::params;
@@ -27,16 +27,14 @@ const ALONE: &str = "alone";
 /// What a node has.
 pub(super) struct Lease {
     node: ClusterNode,
-    /// Of no other process, and no other start.
-    holder: String,
+    own: OwnNode,
     /// Until when nobody takes it out, by this machine's clock.
     certain: Mutex<Instant>,
 }
 
 impl Lease {
-    /// Names this process among all that ever used the store.
-    pub(super) fn holder(&self) -> &str {
-        &self.holder
+    pub(super) fn own(&self) -> &OwnNode {
+        &self.own
     }
 
     fn length(&self) -> i64 {
@@ -48,12 +46,14 @@ impl Postgres {
     /// Makes this process the one that runs this node. Waits for one that may have died, until its
     /// time is over; refused where it says that it is there. Blocks.
     pub(crate) fn join(&self, node: &ClusterNode) -> Result<(), StoreError> {
-        let holder = new_name().map_err(|error| StoreError::Engine(Box::new(error)))?;
+        let process = new_name().map_err(|error| StoreError::Engine(Box::new(error)))?;
+        // Who takes over its work finds its audit by the name; a name has no slash.
+        let holder = format!("{}/{process}", node.name);
         let mut seen = None;
         let lease = loop {
             let began = Instant::now();
             let certain = Mutex::new(began + node.lease);
-            let lease = Lease { node: node.clone(), holder: holder.clone(), certain };
+            let lease = Lease { node: node.clone(), own: OwnNode::new(holder.clone()), certain };
             match self.run_unfenced(&|tx| join(tx, &lease))? {
                 Joined::Yes => break lease,
                 Joined::OtherState(name) => return Err(StoreError::OtherState(name)),
@@ -73,14 +73,14 @@ impl Postgres {
     pub(crate) fn try_alone(&self) -> Result<Option<NodeRow>, StoreError> {
         let Some(lease) = self.lease.get() else { return Err(StoreError::TakenOver) };
         self.run(&|tx| {
-            take_out_silent(tx, &lease.holder)?;
+            take_out_silent(tx, &lease.own.holder)?;
             let other = "SELECT name, who FROM node WHERE holder <> ?1 ORDER BY name LIMIT 1";
-            let other = tx.query_optional(other, [&lease.holder], |row| {
+            let other = tx.query_optional(other, [&lease.own.holder], |row| {
                 Ok(NodeRow { name: row.get(0)?, who: row.get(1)?, duties: Vec::new() })
             })?;
             match other {
                 Some(other) => Ok(Some(other)),
-                None => take_duty(tx, ALONE, &lease.holder).map(|_| None),
+                None => take_duty(tx, ALONE, &lease.own.holder).map(|_| None),
             }
         })
         .map(|(other, _)| other)
@@ -89,7 +89,7 @@ impl Postgres {
     /// Has this node do what one node does for all, unless another one does.
     pub(crate) fn try_duty(&self, duty: &str) -> Result<bool, StoreError> {
         let Some(lease) = self.lease.get() else { return Ok(true) };
-        self.run(&|tx| take_duty(tx, duty, &lease.holder)).map(|(is_taken, _)| is_taken)
+        self.run(&|tx| take_duty(tx, duty, &lease.own.holder)).map(|(is_taken, _)| is_taken)
     }
 
     /// Returns while the lease is certain, and renews it where it is not: what this node does
@@ -106,9 +106,9 @@ impl Postgres {
         let began = Instant::now();
         let renew = format!("UPDATE node SET until = {NOW} + ?2 WHERE holder = ?1");
         let renewed = self.run_unfenced(&|tx| {
-            let renewed = tx.execute(&renew, params![lease.holder, lease.length()])?;
+            let renewed = tx.execute(&renew, params![lease.own.holder, lease.length()])?;
             if renewed == 1 {
-                take_out_silent(tx, &lease.holder)?;
+                take_out_silent(tx, &lease.own.holder)?;
             }
             Ok(renewed)
         })?;
@@ -123,9 +123,9 @@ impl Postgres {
     pub(crate) fn leave(&self) -> Result<(), StoreError> {
         let Some(lease) = self.lease.get() else { return Ok(()) };
         let left = self.run_unfenced(&|tx| {
-            tx.run("DELETE FROM duty WHERE holder = ?1", [&lease.holder])?;
-            tx.run(&format!("DELETE FROM claim WHERE holder = ?1 AND {IS_IDLE}"), [&lease.holder])?;
-            tx.execute("DELETE FROM node WHERE holder = ?1", [&lease.holder])
+            tx.run("DELETE FROM duty WHERE holder = ?1", [&lease.own.holder])?;
+            tx.run(&format!("DELETE FROM claim WHERE holder = ?1 AND {IS_IDLE}"), [&lease.own.holder])?;
+            tx.execute("DELETE FROM node WHERE holder = ?1", [&lease.own.holder])
         })?;
         if left == 1 { Ok(()) } else { Err(StoreError::TakenOver) }
     }
@@ -208,7 +208,7 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
     tx.run("DELETE FROM node WHERE name = ?1", [name])?;
     let insert =
         format!("INSERT INTO node (name, holder, who, state, until) VALUES (?1, ?2, ?3, ?4, {NOW} + ?5)");
-    tx.run(&insert, params![name, lease.holder, this_process(), state, lease.length()])?;
+    tx.run(&insert, params![name, lease.own.holder, this_process(), state, lease.length()])?;
     Ok(Joined::Yes)
 }
 

@@ -8,10 +8,11 @@ use crate::tx::Tx;
 use crate::value::params;
 
 /// The version that this program writes.
-pub(crate) const VERSION: i64 = 20;
+pub(crate) const VERSION: i64 = 21;
 
 /// What each version adds to the one before. A version that was released is never changed.
-const VERSIONS: [(i64, &str); 4] = [(17, VERSION_17), (18, VERSION_18), (19, VERSION_19), (20, VERSION_20)];
+const VERSIONS: [(i64, &str); 5] =
+    [(17, VERSION_17), (18, VERSION_18), (19, VERSION_19), (20, VERSION_20), (21, VERSION_21)];
 
 /// Makes the tables where there are none, and brings older ones to the version that this program
 /// knows.
@@ -371,4 +372,15 @@ DELETE FROM claim WHERE kind = 'reply';
 ALTER TABLE claim RENAME COLUMN name TO session;
 ALTER TABLE claim DROP COLUMN kind;
 ALTER TABLE claim ADD PRIMARY KEY (channel, session)
+"#;
+
+/// How far the audit of each node was when it last said so. Nodes of before all wrote one chain.
+const VERSION_21: &str = r#"
+DELETE FROM duty;
+DELETE FROM node;
+
+CREATE TABLE audit_head (
+    node text COLLATE "C" PRIMARY KEY,
+    head text COLLATE "C" NOT NULL
+)
 "#;

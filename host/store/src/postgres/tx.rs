@@ -7,12 +7,13 @@
 use super::text::{decode, encode, translate};
 use super::{Server, is_lost};
 use crate::StoreError;
+use crate::claims::OwnNode;
 use crate::value::SqlValue;
 use deadpool_postgres::ClientWrapper;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::private::BytesMut;
@@ -24,16 +25,26 @@ const ROWS_AT_ONCE: usize = 64;
 
 /// Statements that are on their way at most, before one is waited for.
 const SENT_MAX: usize = 64;
-/// How a transaction begins.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
 /// Fails where a node was taken out, so that the commit fails which may follow in the same breath.
 const IS_THERE: &str = "SELECT 1 / count(*) FROM node WHERE holder = $1";
+
+/// What a transaction may do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TxKind {
+    /// Changes something, unless the node was taken out.
+    Fenced,
+    /// The same, whatever became of the node.
+    Unfenced,
+    /// Changes nothing, so nobody waits for its end, and it is in no other one's way.
+    Read,
+}
 
 pub(in super::super) struct PgTx<'c> {
     client: &'c ClientWrapper,
     server: &'c Server,
-    /// Names the node that works here.
-    pub(in super::super) holder: Option<&'c str>,
+    kind: TxKind,
+    /// The node that works here.
+    pub(in super::super) node: Option<&'c OwnNode>,
     /// Asks whether the node is there; none where that is not asked.
     fence: Option<Statement>,
     state: Cell<TxState>,
@@ -70,20 +81,20 @@ enum OwnedValue {
 }
 
 impl<'c> PgTx<'c> {
-    /// A transaction of this node, or of none. Where it `is_fenced`, a node that was taken out
-    /// changes nothing.
+    /// A transaction of this node, or of none.
     pub(super) fn new(
         client: &'c ClientWrapper,
         server: &'c Server,
-        holder: Option<&'c str>,
-        is_fenced: bool,
+        node: Option<&'c OwnNode>,
+        kind: TxKind,
     ) -> Result<Self, StoreError> {
-        let fence = holder.filter(|_| is_fenced);
+        let fence = node.filter(|_| kind == TxKind::Fenced);
         let fence = fence.map(|_| server.wait(client.prepare_typed_cached(IS_THERE, &[Type::TEXT])));
         Ok(Self {
             client,
             server,
-            holder,
+            kind,
+            node,
             fence: fence.transpose()?,
             state: Cell::new(TxState::New),
             sent: RefCell::default(),
@@ -104,6 +115,10 @@ impl<'c> PgTx<'c> {
     /// commit.
     pub(in super::super) fn run(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<(), StoreError> {
         let statement = self.prepare(sql, values)?;
+        self.send_execute(statement, values)
+    }
+
+    fn send_execute(&self, statement: Statement, values: &[SqlValue<'_>]) -> Result<(), StoreError> {
         let values: Vec<_> = PgValue::all(values).into_iter().map(PgValue::into_owned).collect();
         let client = self.client;
         self.send(async move { client.execute(&statement, &references(&values)).await.map(Some) });
@@ -130,8 +145,7 @@ impl<'c> PgTx<'c> {
     ) -> Result<(), StoreError> {
         let cursor = format!("c{}", self.cursors.replace(self.cursors.get() + 1));
         let open = self.prepare(&format!("DECLARE {cursor} NO SCROLL CURSOR FOR {sql}"), values)?;
-        let values = PgValue::all(values);
-        self.wait(self.client.execute(&open, &references(&values)))?;
+        self.send_execute(open, values)?;
         // Of another type each time, so it is not kept.
         let fetch = format!("FETCH {ROWS_AT_ONCE} FROM {cursor}");
         loop {
@@ -162,7 +176,9 @@ impl<'c> PgTx<'c> {
         let mut prepared = Box::pin(self.client.prepare_typed_cached(&sql, &types));
         match poll_once(prepared.as_mut()) {
             // It was prepared before.
-            Poll::Ready(statement) => self.server.wait(async { statement }),
+            Poll::Ready(Ok(statement)) => Ok(statement),
+            // The server was quick: what failed before says why.
+            Poll::Ready(Err(error)) => self.wait(async { Err(error) }),
             Poll::Pending => self.wait(prepared),
         }
     }
@@ -184,10 +200,14 @@ impl<'c> PgTx<'c> {
         }
         self.state.set(TxState::Begun);
         let client = self.client;
-        self.send(async { client.batch_execute(BEGIN).await.map(|()| Some(0)) });
-        if let (Some(fence), Some(holder)) = (self.fence.clone(), self.holder) {
+        let begin = match self.kind {
+            TxKind::Fenced | TxKind::Unfenced => "BEGIN ISOLATION LEVEL SERIALIZABLE",
+            TxKind::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        };
+        self.send(async move { client.batch_execute(begin).await.map(|()| Some(0)) });
+        if let (Some(fence), Some(node)) = (self.fence.clone(), self.node) {
             self.send(async move {
-                match client.query(&fence, &[&holder]).await {
+                match client.query(&fence, &[&node.holder]).await {
                     Err(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO) => Ok(None),
                     there => there.map(|_| Some(0)),
                 }
@@ -238,6 +258,10 @@ impl<'c> PgTx<'c> {
             TxState::New | TxState::Ended => return Ok(()),
             TxState::Begun => {}
         }
+        if self.kind == TxKind::Read {
+            // It ends as it is dropped.
+            return Ok(());
+        }
         self.state.set(TxState::Ended);
         self.wait(self.client.batch_execute("COMMIT")).map_err(|error| {
             if is_lost(&error) {
@@ -254,7 +278,13 @@ impl Drop for PgTx<'_> {
     fn drop(&mut self) {
         self.sent.take();
         if matches!(self.state.get(), TxState::Begun | TxState::Failed) {
-            let _ = self.server.wait(self.client.batch_execute("ROLLBACK"));
+            if self.kind == TxKind::Read {
+                // It holds nothing that a next attempt would meet, so its end need only be on its
+                // way before anything that follows.
+                let _ = poll_once(pin!(self.client.batch_execute("COMMIT")));
+            } else {
+                let _ = self.server.wait(self.client.batch_execute("ROLLBACK"));
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::due;
 use crate::outgoing;
-use crate::replies::{insert_reply, reply};
+use crate::replies::keep_reply;
 use crate::streams::note_place;
 use crate::tx::{Row, Tx};
 use crate::value::params;
@@ -138,7 +138,7 @@ impl Store {
         task: usize,
     ) -> Result<Option<(String, String)>, StoreError> {
         let run = run.to_owned();
-        self.commit_along(move |tx| {
+        self.read(move |tx| {
             let found =
                 "SELECT channel, files FROM run_message WHERE run = ?1 AND n = ?2 AND files IS NOT NULL";
             let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -151,7 +151,7 @@ impl Store {
     /// that wait for a reply and have time left. `deadline` is how long a run may take, in
     /// milliseconds.
     pub async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
-        self.commit_along(move |tx| tx.query_rows(due::TO_GO_ON, [now, deadline], |row| row.get(0))).await
+        self.read(move |tx| tx.query_rows(due::TO_GO_ON, [now, deadline], |row| row.get(0))).await
     }
 
     /// Has the one `serve` go on with an open run; false when it has ended.
@@ -177,7 +177,7 @@ impl Store {
 
     /// Runs that have ended, and whose end was promised to be told and is not yet.
     pub async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
-        self.commit_along(|tx| tx.query_rows(due::UNANSWERED, params![], |row| row.get(0))).await
+        self.read(|tx| tx.query_rows(due::UNANSWERED, params![], |row| row.get(0))).await
     }
 
     /// Tells the end of such a run, once.
@@ -200,8 +200,7 @@ impl Store {
             }
             // A run that was opened again is answered again.
             let turn = TurnId::new(format!("{run}/answer-{now}"));
-            insert_reply(tx, &to.channel, &turn, &said, now)?;
-            reply(tx, &turn).map(Some)
+            keep_reply(tx, &to.channel, &turn, &said, now).map(Some)
         })
         .await
     }
@@ -294,8 +293,7 @@ pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>,
         note_place(tx, &new.channel, place, now)?;
     }
     outgoing::hold(tx, new.turn.as_str(), &new.files)?;
-    insert_reply(tx, &new.channel, &new.turn, &new.reply, now)?;
-    reply(tx, &new.turn).map(Some)
+    keep_reply(tx, &new.channel, &new.turn, &new.reply, now).map(Some)
 }
 
 fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {

@@ -3,31 +3,11 @@
 
 use super::people::keep;
 use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
-use crate::replies::{insert_reply, reply};
-use crate::streams::note_place;
 use crate::tx::Tx;
 use crate::value::params;
-use crate::{
-    Headers, NewReply, QueueMode, ReplyPlace, Store, StoreError, StoredReply, now_ms, outgoing, steering,
-};
+use crate::{Store, StoreError, StoredReply, now_ms};
 use cofferdam_core::id::{SessionId, TurnId};
-use cofferdam_core::message::OutgoingAttachment;
 use std::ops::ControlFlow;
-
-/// A message to somebody that belongs to no run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewDirect {
-    /// What is this channel's in the store.
-    pub channel: String,
-    /// Names it for ever: sent again it is the same message.
-    pub turn: TurnId,
-    /// The message.
-    pub reply: NewReply,
-    /// Its files, whose blobs are needed until it is out.
-    pub files: Vec<OutgoingAttachment>,
-    /// Where it is said, where a channel notes that.
-    pub place: Option<ReplyPlace>,
-}
 
 /// A wait that a turn begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,26 +79,6 @@ pub struct GoingOn {
 
 /// Runs that a turn begins. Their tasks come one by one, each under an id that names its call.
 impl Store {
-    /// Keeps a message to somebody that belongs to no run, to be sent; `None` when it is kept
-    /// already.
-    pub async fn keep_direct(&self, new: NewDirect) -> Result<Option<StoredReply>, StoreError> {
-        self.write(move |tx| {
-            let NewDirect { channel, turn, reply: message, files, place } = &new;
-            let is_kept = tx.exists("SELECT 1 FROM reply WHERE turn = ?1", [turn.as_str()])?;
-            if is_kept {
-                return Ok(None);
-            }
-            let now = now_ms();
-            if let Some(place) = place {
-                note_place(tx, channel, place, now)?;
-            }
-            outgoing::hold(tx, turn.as_str(), files)?;
-            insert_reply(tx, channel, turn, message, now)?;
-            reply(tx, turn).map(Some)
-        })
-        .await
-    }
-
     /// Keeps a run that a turn begins, unless so many are open; whether it is there now.
     pub async fn begin_turn_run(&self, new: NewRun, turn: TurnId, open_max: u32) -> Result<bool, StoreError> {
         self.write(move |tx| {
@@ -176,7 +136,7 @@ impl Store {
     /// The waits that are over by `now`: somebody has replied, or nobody has in time. A reply in
     /// several parts is over once the last of them is `settled` milliseconds old.
     pub async fn due_waits(&self, now: i64, settled: i64) -> Result<Vec<DueWait>, StoreError> {
-        self.commit_along(move |tx| {
+        self.read(move |tx| {
             tx.query_rows(due::WAITS, [now, settled], |row| {
                 let is_replied = row.get::<String>(4)? == "replied";
                 Ok(DueWait {
@@ -300,13 +260,10 @@ fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
         return Ok(false);
     }
     tx.run(
-        "INSERT INTO inbox (channel, update_id, received_at, raw) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
-        params![going.channel, going.update_id, now, going.raw],
+        "INSERT INTO inbox (channel, update_id, received_at, raw, session, sender)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+        params![going.channel, going.update_id, now, going.raw, going.session.as_str(), going.sender],
     )?;
-    let seq = "SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2";
-    let seq = tx.query_row(seq, params![going.channel, going.update_id], |row| row.get(0))?;
-    let (session, sender) = (going.session.clone(), going.sender.clone());
-    steering::address(tx, seq, &Headers { session, sender, queue: QueueMode::Turn, answers: None })?;
     // From here on the run is that turn's.
     tx.run(
         "UPDATE run SET turn = ?2, answers = CASE WHEN EXISTS (

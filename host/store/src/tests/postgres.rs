@@ -309,7 +309,7 @@ const BACK_TO_19: &str = "ALTER TABLE claim DROP CONSTRAINT claim_pkey; ALTER TA
     ALTER TABLE claim ADD kind text COLLATE \"C\" NOT NULL DEFAULT 'session' CHECK (kind IN ('session', 'reply'));
     ALTER TABLE claim ALTER kind DROP DEFAULT; ALTER TABLE claim ADD PRIMARY KEY (channel, kind, name);
     INSERT INTO claim (channel, kind, name, holder) SELECT channel, 'reply', turn, holder FROM reply WHERE finished_at IS NULL;
-    ALTER TABLE reply DROP holder; UPDATE schema_version SET version = 19";
+    ALTER TABLE reply DROP holder; DROP TABLE audit_head; UPDATE schema_version SET version = 19";
 
 #[tokio::test]
 async fn what_a_node_of_the_release_before_had_begun_is_taken_over() {
@@ -325,12 +325,54 @@ async fn what_a_node_of_the_release_before_had_begun_is_taken_over() {
     a.end(CHANNEL, &first.turn, text_reply(&["one"])).await.expect("kept");
     fixture.sql(BACK_TO_19);
     let b = join(location, "b").expect("it brings the tables to its version");
-    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "20");
+    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "21");
     assert!(matches!(a.dismiss(&second.turn).await, Err(StoreError::TakenOver)), "it is out");
     let gone = b.gone_nodes(CHANNEL).await.expect("asked");
     let left = b.take_over(CHANNEL, &gone).await.expect("asked");
     let replies: Vec<_> = left.replies.iter().map(|reply| &reply.turn).collect();
     assert_eq!((gone.len(), replies, left.turns), (1, vec![&first.turn], vec![second]));
+}
+
+#[tokio::test]
+async fn nodes_tell_each_other_how_far_their_audits_are() {
+    if !Schema::is_there("nodes_tell_each_other") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let (a, b) = (join(location, "a").expect("the first"), join(location, "b").expect("another"));
+    let exchange = async |store: &Store, own: Option<&str>| {
+        let heads = store.exchange_heads(own.map(str::to_owned)).await.expect("told");
+        heads.into_iter().map(|(node, head)| format!("{node} {head}")).collect::<Vec<_>>()
+    };
+    assert_eq!(exchange(&a, Some("1:ab")).await, [""; 0], "its own is no news");
+    assert_eq!(exchange(&b, None).await, ["a 1:ab"], "who has nothing to tell learns all the same");
+    assert_eq!(exchange(&b, Some("7:cd")).await, ["a 1:ab"]);
+    assert_eq!(exchange(&a, Some("2:ef")).await, ["b 7:cd"]);
+    a.leave().expect("it is there");
+    assert_eq!(exchange(&b, None).await, ["a 2:ef"], "what is gone was told");
+    assert!(matches!(a.exchange_heads(Some("3:00".into())).await, Err(StoreError::TakenOver)));
+    let at = location.clone();
+    let look = move || DatabaseView::open(at).expect("opens").expect("there are tables").audit_heads();
+    let told = tokio::task::spawn_blocking(look).await.expect("no panic").expect("told");
+    assert_eq!(told.len(), 2);
+}
+
+/// What is read meets nobody, and a change in it is refused.
+#[tokio::test]
+async fn what_only_looks_changes_nothing() {
+    if !Schema::is_there("what_only_looks") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let refused = fixture.store.read_here(|tx| {
+        tx.run("DELETE FROM inbox", params![]).and_then(|()| tx.exists("SELECT 1", params![]))
+    });
+    assert!(refused.expect_err("it changes").to_string().contains("read-only"));
+    let memory = Store::in_memory().expect("there is room");
+    memory.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    memory.read_here(|tx| tx.run("DELETE FROM inbox", params![])).expect("it is undone");
+    assert_eq!(memory.pending(CHANNEL, None, 9).await.expect("asked").len(), 1);
 }
 
 #[tokio::test]
@@ -571,7 +613,7 @@ async fn both_engines_have_the_tables_that_are_copied() {
     assert_eq!(sorted(of_sqlite.expect("read")), sorted(known.clone()));
     let of_postgres = postgres.sql(&format!(
         "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = '{}'
-         AND column_name <> 'rowid' AND table_name NOT IN ('claim', 'duty', 'node', 'schema_version')
+         AND column_name <> 'rowid' AND table_name NOT IN ('audit_head', 'claim', 'duty', 'node', 'schema_version')
          AND (table_name, column_name) <> ('reply', 'holder')",
         postgres.schema()
     ));

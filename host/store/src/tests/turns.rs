@@ -249,17 +249,16 @@ async fn an_album_is_one_reply_with_all_its_files() {
 async fn a_message_of_no_run_is_kept_once() {
     let dir = tempfile::tempdir().expect("a folder");
     let store = Store::open(dir.path()).expect("a store");
-    let new = || NewDirect {
-        channel: CHANNEL.into(),
+    let new = || NewTelling {
         turn: TurnId::new("telegram-1-1/0/send-1"),
         reply: text_reply(&["hello"]),
         files: vec![file("ab")],
         place: None,
     };
-    assert!(store.keep_direct(new()).await.expect("kept").is_some());
+    assert!(store.tell_noting(CHANNEL, new()).await.expect("kept").is_some());
     assert!(store.blobs_in_use().expect("asked").contains("ab"));
     let store = Store::open(dir.path()).expect("a store");
-    assert_eq!(store.keep_direct(new()).await.expect("asked"), None);
+    assert_eq!(store.tell_noting(CHANNEL, new()).await.expect("asked"), None);
     assert_eq!(
         store.take_over(CHANNEL, &[]).await.expect("asked").replies.len(),
         1,

@@ -9,8 +9,8 @@ use cofferdam_agent::turn::{ConversationOwner, History, Runner};
 use cofferdam_policy::{PolicyProblem, PolicySet};
 use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::attachments::outgoing::Outgoing;
-use cofferdam_warden::audit::{AuditError, AuditLog};
-use cofferdam_warden::calls::{Parts, SettleError, Warden};
+use cofferdam_warden::audit::{AuditError, AuditLog, ChainPlace};
+use cofferdam_warden::calls::{Parts, SETTLE_WAIT, SettleError, Warden};
 use cofferdam_warden::publish::{OpenError, Workspaces};
 use cofferdam_warden::sandbox::{self, Binary, Sandbox, SandboxError};
 use std::io;
@@ -23,6 +23,7 @@ pub mod attaching;
 pub mod candidate;
 mod components;
 mod expire;
+pub mod heads;
 mod isolation;
 mod lock;
 mod node;
@@ -70,9 +71,6 @@ pub enum Role {
     Beside,
 }
 
-/// Publishing that is under way elsewhere is waited for so long.
-pub const SETTLE_WAIT: Duration = Duration::from_secs(30);
-
 /// Why the gateway does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
@@ -117,9 +115,26 @@ fn lines(problems: &[PolicyProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// The audit's place in the state directory.
+/// The node whose chain of the audit this process writes; none where nothing is shared.
+pub fn audit_node(config: &Config) -> Option<&str> {
+    config.store.is_shared().then_some(config.store.node.as_str())
+}
+
+/// The active file of that chain.
 pub fn audit_file(config: &Config) -> PathBuf {
-    config.state_dir.join("audit.jsonl")
+    ChainPlace::new(&config.state_dir, audit_node(config)).active
+}
+
+/// The audit, open to be written.
+///
+/// # Errors
+/// [`GatewayError`].
+pub fn open_audit(config: &Config) -> Result<AuditLog, GatewayError> {
+    let node = audit_node(config);
+    if node.is_some() {
+        make_private(audit_file(config).parent().unwrap_or(&config.state_dir))?;
+    }
+    Ok(AuditLog::open_in(&config.state_dir, node, &config.audit)?)
 }
 
 impl Gateway {
@@ -152,7 +167,7 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         make_private(&config.state_dir)?;
         let workspaces = Arc::new(Workspaces::open(&config.workspace)?);
-        let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
+        let audit = Arc::new(open_audit(config)?);
         let outgoing = outgoing(config, role)?;
         let (sandbox, threads) = sandbox(config, role, cache)?;
         let registry = load(&sandbox);
@@ -165,7 +180,7 @@ impl Gateway {
         let warden = Warden::new(parts, config.turns.written_bytes);
         let is_alone = role == Role::Serve && !config.store.is_shared();
         let wait = if is_alone { SETTLE_WAIT } else { Duration::from_millis(500) };
-        match warden.settle(wait) {
+        match warden.settle(&|_| false, wait) {
             // The next start settles what the process that publishes now may leave, and a node what
             // another one has left, before it goes on with that.
             Err(SettleError::Audit(AuditError::Busy { .. })) if !is_alone => {}

@@ -247,6 +247,7 @@ fn outcome(message: &OperatorMessage, turn: &TurnId, noted: MessageState<'_>) ->
         files: noted.files.into_iter().map(Effect::without_path).collect(),
         intent: None,
         reconciled: false,
+        settled_by: None,
         duration_us: u64::try_from(noted.began.elapsed().as_micros()).unwrap_or(u64::MAX),
     })
 }

@@ -233,9 +233,17 @@ impl Home {
         self.dir().join("policies")
     }
 
-    /// The audit file's records.
+    /// The active files of the audit, as text: that of the gateway, and those of nodes.
+    pub fn audit_text(&self) -> String {
+        let entries = std::fs::read_dir(self.state()).into_iter().flatten().flatten();
+        let nodes = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("node-"));
+        let folders = std::iter::once(self.state()).chain(nodes.map(|entry| entry.path()));
+        folders.filter_map(|folder| std::fs::read_to_string(folder.join("audit.jsonl")).ok()).collect()
+    }
+
+    /// Their records.
     pub fn audit(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.state().join("audit.jsonl")).unwrap_or_default();
+        let text = self.audit_text();
         text.lines().map(|line| serde_json::from_str(line).expect("an audit line is JSON")).collect()
     }
 

@@ -17,6 +17,7 @@ use crate::tool::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 /// The `prev` of the first record.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -57,8 +58,18 @@ pub enum AuditEvent {
     Workflow(Workflow),
     /// A call is about to write to somebody; durable on disk before it does.
     Message(MessageRecord),
+    /// Other nodes of the same gateway told how far their chains are.
+    Heads(NodeHeads),
     /// The line before this one was cut by a crash; this continues the chain without hiding it.
     Recovered(Recovered),
+}
+
+/// The last records of other nodes' chains, as those nodes told them: who changes one of these
+/// chains has to change this one, too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeHeads {
+    /// By node, `SEQ:SHA256`.
+    pub heads: BTreeMap<String, String>,
 }
 
 /// A message that a call writes to somebody.
@@ -328,6 +339,9 @@ pub struct CallOutcome {
     /// Written by a later start, from what lies on disk, because a crash cut the call off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reconciled: bool,
+    /// The node that wrote it, where that of this chain was gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_by: Option<String>,
     /// From the request to the end of publishing, in microseconds.
     pub duration_us: u64,
 }

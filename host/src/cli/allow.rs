@@ -10,7 +10,7 @@ use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use cofferdam_store::now_ms;
 use cofferdam_store::people::{PairedPerson, People, PeopleError, PeopleList, WaitingStranger, read_code};
-use cofferdam_warden::audit::{AuditLog, Durability};
+use cofferdam_warden::audit::Durability;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -161,7 +161,7 @@ fn configured_people(config: &Config) -> impl Iterator<Item = (&'static str, i64
 
 fn note(config: &Config, paired: &PairedPerson, access: AccessChange) -> anyhow::Result<()> {
     let person = Caller { channel: paired.channel.clone(), sender: paired.sender.clone() };
-    let audit = AuditLog::open_with(&gateway::audit_file(config), &config.audit)?;
+    let audit = gateway::open_audit(config)?;
     let event = AuditEvent::Access(AccessKind { person, access, by: terminal_user() });
     audit
         .append(event, Durability::Synced)

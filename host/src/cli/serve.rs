@@ -14,6 +14,7 @@ use super::errors::UnusableKey;
 use super::workflow::RunSettings;
 use crate::config::Config;
 use crate::gateway::attaching::{self, AttachServer};
+use crate::gateway::heads::{self, HeadExchange};
 use crate::gateway::{self, Gateway, PreparePurpose, ReadScope, Role};
 use crate::saying::MessageSender;
 use crate::workflows::{ChannelPeople, WorkflowService};
@@ -28,7 +29,7 @@ use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
 use cofferdam_core::capability::Interface;
 use cofferdam_store::people::People;
 use cofferdam_store::{Presence, Store, StoreError};
-use cofferdam_warden::calls::Warden;
+use cofferdam_warden::calls::{SETTLE_WAIT, Warden};
 use prepare::OpenedOutside;
 pub(super) use reload::Load;
 use reload::Reloading;
@@ -139,6 +140,9 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             manager.note_stopping();
         });
         beside.spawn(prune(services.store.clone()));
+        if services.store.is_shared() {
+            beside.spawn(HeadExchange::new(audit.clone(), services.store.clone()).run());
+        }
         if let Some(taken_over) = services.store.taken_over() {
             let ends = stop.clone();
             beside.spawn(async move {
@@ -154,6 +158,9 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     });
     watchers.end(&served);
     served?;
+    if served_store.is_shared() {
+        runtime.block_on(heads::tell_last(&audit, &served_store));
+    }
     end_serving(&served_store)?;
     if let Err(error) = audit.sign_head() {
         tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
@@ -184,9 +191,12 @@ fn mute_services(
     }
 }
 
-/// Settles what nodes that are gone have left open in the audit that all of them share.
+/// Settles what nodes that are gone have left open in their chains of the audit.
 fn settle(warden: Warden) -> SettleAudit {
-    Arc::new(move || warden.settle(gateway::SETTLE_WAIT).map_err(|error| error.to_string()))
+    Arc::new(move |gone| {
+        let is_gone = |node: &str| gone.contains(&node);
+        warden.settle(&is_gone, SETTLE_WAIT).map_err(|error| error.to_string())
+    })
 }
 
 /// Has other nodes take over at once.

@@ -8,6 +8,7 @@ mod began;
 mod catalog;
 mod clock;
 mod download;
+mod duty;
 mod executor;
 mod files;
 mod gather;

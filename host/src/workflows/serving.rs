@@ -5,6 +5,7 @@ use super::began::{new_run, take_up};
 use super::catalog::{Catalog, OfferedWorkflow};
 use super::clock::SteadyClock;
 use super::download::check_addresses;
+use super::duty;
 use super::executor::{Executor, describe_end};
 use super::in_turn::event;
 use super::lock::RunLock;
@@ -27,8 +28,6 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-/// What one node does for all.
-const DUTY: &str = "workflows";
 /// How often it is looked whether a run has something to do.
 const LOOK: Duration = Duration::from_millis(500);
 /// How often it is looked whether a channel is up.
@@ -140,7 +139,9 @@ impl WorkflowService {
     /// Goes on with runs until the program stops.
     pub async fn run(self) {
         let stop = self.0.executors.borrow().stop.clone();
-        if stop.run_until_cancelled(self.await_duty()).await.is_none() {
+        let warden = || self.0.executors.borrow().warden.clone();
+        let begin = duty::take(&self.0.store, warden);
+        if stop.run_until_cancelled(begin).await.is_none() {
             return;
         }
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
@@ -182,21 +183,6 @@ impl WorkflowService {
         }
         let all = async { while tasks.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(GRACE, all).await;
-    }
-
-    /// Waits until no other node carries runs out.
-    async fn await_duty(&self) {
-        let mut woken = self.0.store.woken();
-        loop {
-            match self.0.store.try_duty(DUTY).await {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => tracing::warn!(%error, "which node carries runs out cannot be looked up"),
-            }
-            if woken.changed().await.is_err() {
-                return;
-            }
-        }
     }
 
     async fn look(

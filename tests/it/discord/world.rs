@@ -152,7 +152,7 @@ impl World {
         let log = self.log();
         let told = log.lines().find(|line| line.contains(secret) || line.contains("hm="));
         assert_eq!(told, None, "a secret is in the log");
-        let audit = std::fs::read_to_string(self.home.state().join("audit.jsonl")).unwrap_or_default();
+        let audit = self.home.audit_text();
         assert!(!audit.contains(secret) && !audit.contains("hm="), "{audit}");
         for request in self.server.requests("create_response") {
             let token = request.params["token"].as_str().expect("it has one");

@@ -7,13 +7,15 @@ use super::metrics::{get, numbers, told_in, watched};
 use super::tracer::{Tracer, available};
 use super::world::{ANN, BEN, CAT, PATIENCE, World, save};
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+use support::guests::sha256;
 use support::home::Home;
 use support::postgres::{PostgresServer, Relay, new_schema, shared};
 use support::samples;
 use support::serving::Serving;
-use support::telegram::{Hold, Incoming, Media, Pushed, Target};
+use support::telegram::{Hold, Incoming, Media, Pushed, SentMessage, Target};
 
 /// The shortest that is taken.
 const LEASE: Duration = Duration::from_secs(3);
@@ -131,7 +133,7 @@ async fn what_a_killed_node_had_published_is_settled_before_another_one_goes_on(
     let question = world.server.push(photo.caption(&save(0, "/shared/new/a.jpg")));
     gate.reached().await?;
     // The first of the call is its intent.
-    let audit = world.home.state().join("audit.jsonl");
+    let audit = world.home.state().join("node-a/audit.jsonl");
     let tracer = Tracer::kills(first.pid(), "write", 2, Some(&audit));
     gate.release();
     let answer = world.answer(&question).await?.text;
@@ -141,7 +143,99 @@ async fn what_a_killed_node_had_published_is_settled_before_another_one_goes_on(
     let records = world.home.audit();
     let outcomes: Vec<_> =
         records.iter().filter(|record| record["files"][0]["path"] == "/shared/new/a.jpg").collect();
-    assert_eq!(outcomes.iter().filter(|record| record["reconciled"] == true).count(), 1, "{outcomes:#?}");
+    let settled: Vec<_> = outcomes.iter().filter(|record| record["reconciled"] == true).collect();
+    assert_eq!(settled.len(), 1, "{outcomes:#?}");
+    assert_eq!(settled[0]["settled_by"], "b", "who has settled it is told: {settled:#?}");
+    end(world, [], 2)
+}
+
+/// Writes a file.
+const KEEP: &str = "workflow: keep\non: { command: keep }\ntasks:\n\
+    \x20 - { id: write, tool: file_write, with: { path: /shared/kept.txt, content: one } }\n\
+    output: \"kept\"\n";
+
+/// The same for a run of a workflow, which another node carries out from there on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_run_had_published_is_settled_before_another_node_goes_on_with_it() -> anyhow::Result<()> {
+    const NAME: &str = "telegram::cluster::what_a_run_had_published";
+    let Some(server) = shared(NAME).filter(|_| available(NAME)) else { return Ok(()) };
+    let offered = |home: Home| {
+        let folder = home.dir().join("offered");
+        std::fs::create_dir(&folder)
+            .and_then(|()| std::fs::write(folder.join("keep.yaml"), KEEP))
+            .expect("written");
+        home.config("[workflows]\ndir = \"offered\"\n")
+    };
+    let schema = new_schema();
+    let (world, first) = two(server, &schema, offered).await?;
+    world.ask(Incoming::private(ANN).text("/file_info path=/tmp")).await?;
+    // The first of the call is its intent.
+    let audit = world.home.state().join("node-a/audit.jsonl");
+    let tracer = Tracer::kills(first.pid(), "write", 2, Some(&audit));
+    let asked = world.server.push(Incoming::private(BEN).text("/keep"));
+    let is_end = |sent: &SentMessage| sent.chat_id == asked.chat_id && sent.text.starts_with("kept");
+    let ended = world.server.wait_for_message(PATIENCE, is_end).await;
+    drop((tracer, first));
+    ended.map_err(|error| anyhow::anyhow!("{error}\n{}", world.log()))?;
+    let records = world.home.audit();
+    let of_file: Vec<_> =
+        records.iter().filter(|record| record["files"][0]["path"] == "/shared/kept.txt").collect();
+    let told: Vec<_> = of_file.iter().map(|record| (&record["event"], &record["settled_by"])).collect();
+    // It goes on as if it had done it just now.
+    let (settled, again) = (json!("b"), &Value::Null);
+    let [intent, outcome] = ["intent", "outcome"].map(Value::from);
+    assert_eq!(told, [(&intent, again), (&outcome, &settled), (&outcome, again)], "{of_file:#?}");
+    let sent = world.server.sent_messages().len();
+    end(world, [], sent)
+}
+
+/// Each node has a chain of its own. Who cuts one is shown by the database, and by what the others
+/// have written down.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_audit_of_each_node_is_vouched_for_by_the_others() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::the_audit_of_each_node") else { return Ok(()) };
+    let schema = new_schema();
+    let (world, first) = two(server, &schema, |home| home).await?;
+    for (node, who) in [("a", ANN), ("b", BEN)] {
+        give(server, &schema, (&world, who), node);
+        world
+            .ask(Incoming::private(who).text(&format!("/file_write path=/shared/{node} content=one")))
+            .await?;
+    }
+    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
+    assert!(status.success(), "{log}");
+    let chain =
+        |node: &str| std::fs::read_to_string(world.home.state().join(format!("node-{node}/audit.jsonl")));
+    let whole = chain("a")?;
+    let last = sha256(whole.lines().last().expect("a record").as_bytes());
+    let since = Instant::now();
+    while !chain("b")?.contains(&last) {
+        assert!(since.elapsed() < TAKEN_OVER_MAX, "b does not write down how far a was");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let verify = || world.home.run(&["audit", "verify"]);
+    let sound = verify();
+    assert_eq!(sound.code, Some(0), "{sound:?}");
+    assert!(sound.stdout.starts_with("node a: audit ok: "), "{sound:?}");
+    assert!(
+        sound.stdout.contains("\nIt holds every head of it that nodes have told.\nnode b: audit ok: "),
+        "{sound:?}"
+    );
+    let shown = world.home.run(&["audit", "show"]).stdout;
+    assert!(shown.lines().any(|line| line.starts_with("a ")) && shown.contains("heads    a "), "{shown}");
+    // Its last record is cut away.
+    let cut = &whole[..whole.trim_end().rfind('\n').expect("several records") + 1];
+    std::fs::write(world.home.state().join("node-a/audit.jsonl"), cut)?;
+    for witness in ["the head in the database (seq ", "the head that node b has recorded (seq "] {
+        let bad = verify();
+        assert_eq!(bad.code, Some(3), "{bad:?}");
+        assert!(bad.stdout.starts_with("node a: audit BAD at line "), "{bad:?}");
+        assert!(bad.stdout.contains(&format!("all up to {witness}")), "{bad:?}");
+        assert!(bad.stdout.contains("\nnode b: audit ok: "), "{bad:?}");
+        server.sql(&format!("DELETE FROM {schema}.audit_head WHERE node = 'a'"));
+    }
+    std::fs::write(world.home.state().join("node-a/audit.jsonl"), &whole)?;
+    assert_eq!(verify().code, Some(0));
     end(world, [], 2)
 }
 

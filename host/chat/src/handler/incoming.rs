@@ -114,7 +114,7 @@ pub async fn load_from_nodes<C: Channel>(channel: &C) -> Result<Vec<Arrival>, St
 /// goes on asks it which calls have landed.
 async fn gone_nodes(base: &ChannelServices) -> Result<Vec<String>, StoreError> {
     let gone = base.store.gone_nodes(&base.channel).await?;
-    let settled = if gone.is_empty() { Some(()) } else { base.settle_audit().await };
+    let settled = if gone.is_empty() { Some(()) } else { base.settle_audit(&gone).await };
     Ok(settled.map_or_else(Vec::new, |()| gone))
 }
 

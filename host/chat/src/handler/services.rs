@@ -6,7 +6,7 @@ use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnPlaces, TurnSlot};
 use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
-use cofferdam_store::{Store, StoreError, StoreRetry};
+use cofferdam_store::{Store, StoreError, StoreRetry, node_of};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const SETTLED_AGAIN: Duration = Duration::from_secs(1);
 /// Writes down what became of the changes that a process left open which is gone; blocks. Before
 /// its turns go on elsewhere: they must not be told of a change that was made as of one that was
 /// not.
-pub type SettleAudit = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+pub type SettleAudit = Arc<dyn Fn(&[&str]) -> Result<(), String> + Send + Sync>;
 
 /// What a channel stands on. Clones share what lasts.
 #[derive(Clone)]
@@ -74,10 +74,11 @@ impl ChannelServices {
 
     /// Settles the audit of nodes that are gone, again until it is done; `None` once the program
     /// stops.
-    pub(crate) async fn settle_audit(&self) -> Option<()> {
+    pub(crate) async fn settle_audit(&self, gone: &[String]) -> Option<()> {
         loop {
-            let settle = self.settle.clone();
-            match tokio::task::spawn_blocking(move || settle()).await {
+            let (settle, gone) = (self.settle.clone(), gone.to_vec());
+            let settle = move || settle(&gone.iter().map(|holder| node_of(holder)).collect::<Vec<_>>());
+            match tokio::task::spawn_blocking(settle).await {
                 Ok(Ok(())) => return Some(()),
                 Ok(Err(error)) => {
                     tracing::warn!(error, "what a node has left waits until its audit is settled")

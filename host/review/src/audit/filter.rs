@@ -67,7 +67,7 @@ impl Filter {
             AuditEvent::Outcome(outcome) => (&outcome.facts, outcome.files.as_slice()),
             AuditEvent::Approval(approval) => (&approval.facts, &[][..]),
             AuditEvent::Message(message) => (&message.facts, message.files.as_slice()),
-            AuditEvent::Reload(_) | AuditEvent::Recovered(_) => {
+            AuditEvent::Reload(_) | AuditEvent::Heads(_) | AuditEvent::Recovered(_) => {
                 let timeless = Self { since: None, before: None, ..self.clone() };
                 return timeless.is_empty();
             }

@@ -3,8 +3,8 @@
 use super::outcome_word;
 use cofferdam_core::audit::{
     AccessKind, ApprovalRecord, AttachRecord, AuditEvent, CallFacts, CallOutcome, Effect, EntryKind,
-    FileFacts, Intent, MessageRecord, MoveRecord, NetworkRequest, Record, Recovered, Reload, RemoveRecord,
-    Workflow,
+    FileFacts, Intent, MessageRecord, MoveRecord, NetworkRequest, NodeHeads, Record, Recovered, Reload,
+    RemoveRecord, Workflow,
 };
 use cofferdam_core::text::one_line;
 use cofferdam_policy::spell_word;
@@ -29,6 +29,13 @@ pub fn row(record: &Record) -> String {
         AuditEvent::Workflow(workflow) => workflow_row(workflow),
         AuditEvent::Network(request) => network_row(request),
         AuditEvent::Reload(reload) => format!("reload   {}", describe_reload(reload)),
+        AuditEvent::Heads(NodeHeads { heads }) => {
+            let told = heads.iter().map(|(node, head)| {
+                let (seq, sha256) = head.split_once(':').unwrap_or((head, ""));
+                format!(" {} {} sha256 {}", one_line(node, 64), one_line(seq, 20), short(sha256))
+            });
+            format!("heads   {}", told.collect::<String>())
+        }
         AuditEvent::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
             format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
         }
@@ -80,7 +87,11 @@ fn describe_caller(facts: &CallFacts) -> String {
 fn end(outcome: &CallOutcome) -> String {
     let mut text = outcome_word(outcome);
     if let Some(seq) = outcome.intent {
-        let _ = write!(text, " (intent {seq}{})", if outcome.reconciled { ", reconciled" } else { "" });
+        let _ = write!(text, " (intent {seq}{}", if outcome.reconciled { ", reconciled" } else { "" });
+        if let Some(node) = &outcome.settled_by {
+            let _ = write!(text, " by node {}", one_line(node, 64));
+        }
+        text.push(')');
     }
     text.push_str(&all(&outcome.files));
     if let Some(reason) = &outcome.reason {

@@ -39,10 +39,10 @@ impl BadStatement {
         format!("signatures BAD{at} of {}: {}", self.file, self.what())
     }
 
-    /// In one line of JSON.
-    pub fn json(&self) -> String {
+    /// The same in JSON.
+    pub fn json(&self) -> Value {
         let line = self.at.as_ref().map(|(line, _)| *line);
-        json!({ "ok": false, "file": self.file, "line": line, "what": self.what() }).to_string()
+        json!({ "ok": false, "file": self.file, "line": line, "what": self.what() })
     }
 }
 
@@ -116,8 +116,8 @@ pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&Signed
     text
 }
 
-/// The same in one line of JSON.
-pub fn format_sound_json(report: &Report, signed: Option<&Signed>) -> String {
+/// The same in JSON.
+pub fn format_sound_json(report: &Report, signed: Option<&Signed>) -> Value {
     let torn = match report.ending {
         ChainEnd::Whole => json!(null),
         ChainEnd::Torn { line, bytes } => json!({ "line": line, "bytes": bytes }),
@@ -132,7 +132,6 @@ pub fn format_sound_json(report: &Report, signed: Option<&Signed>) -> String {
         "files": report.files.iter().map(|file| name(file)).collect::<Vec<_>>(),
         "continues": report.continues, "unchecked": report.unchecked, "signed": signed,
     })
-    .to_string()
 }
 
 /// The first bad record, for people.
@@ -140,8 +139,8 @@ pub fn bad_text(file: &Path, bad: &BadRecord) -> String {
     format!("audit BAD at line {} (seq {}) of {}: {}", bad.line, bad.seq, name(file), bad.fault)
 }
 
-/// The same in one line of JSON.
-pub fn bad_json(file: &Path, bad: &BadRecord) -> String {
+/// The same in JSON.
+pub fn bad_json(file: &Path, bad: &BadRecord) -> Value {
     let what = bad.fault.to_string();
-    json!({ "ok": false, "file": name(file), "line": bad.line, "seq": bad.seq, "what": what }).to_string()
+    json!({ "ok": false, "file": name(file), "line": bad.line, "seq": bad.seq, "what": what })
 }

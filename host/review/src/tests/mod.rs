@@ -63,6 +63,7 @@ fn outcome() -> CallOutcome {
         files: Vec::new(),
         intent: None,
         reconciled: false,
+        settled_by: None,
         duration_us: 850,
     }
 }

@@ -9,9 +9,12 @@ mod verify;
 
 use super::{Exit, Output};
 use crate::config::Config;
-use cofferdam_warden::audit::LogSelection;
+use cofferdam_store::DatabaseView;
+use cofferdam_warden::audit::{BadHead, Head};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -32,14 +35,27 @@ pub(super) enum Command {
     Keygen(sign::KeygenArguments),
 }
 
-/// Checks a whole log, told as JSON to `out`.
-pub(super) fn check(active: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    verify::check(active, out)
+/// Checks the logs of a state folder: what is told of them, as JSON, and whether all is sound.
+pub(super) fn check(config: &Config) -> anyhow::Result<(Value, bool)> {
+    verify::check(&config.state_dir, &told_heads(config).unwrap_or_default())
+}
+
+/// The heads that nodes have left in the database.
+fn told_heads(config: &Config) -> anyhow::Result<BTreeMap<String, Head>> {
+    if !config.store.is_shared() {
+        return Ok(BTreeMap::new());
+    }
+    let heads = match DatabaseView::open(&config.store.location)? {
+        Some(look) => look.audit_heads()?,
+        None => BTreeMap::new(),
+    };
+    Ok(heads.into_iter().map(|(node, head)| Ok((node, head.parse()?))).collect::<Result<_, BadHead>>()?)
 }
 
 /// Shows the newest records of a log.
 pub(super) fn newest(active: &Path, last: u64, output: Output, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    show::run(active, &show::Arguments::newest(last, output), out, &mut io::sink())
+    let state_dir = active.parent().unwrap_or(active);
+    show::run(state_dir, &show::Arguments::newest(last, output), out, &mut io::sink())
 }
 
 pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
@@ -47,58 +63,42 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     if let Command::Replay(arguments) = &command {
         return replay::run(config, &active, arguments, &mut io::stdout().lock());
     }
+    let told = match &command {
+        Command::Verify(_) => told_heads(config).unwrap_or_else(|error| {
+            eprintln!(
+                "cofferdam: what nodes have told the database of their audits is not looked at: {error:#}"
+            );
+            BTreeMap::new()
+        }),
+        _ => BTreeMap::new(),
+    };
     let key = config.audit.sign_key_file.as_deref();
-    run_on(&active, key, command, &mut io::stdout().lock(), &mut io::stderr())
+    let log = LogOfCommand { active: &active, state_dir: &config.state_dir, key, told };
+    run_on(&log, command, &mut io::stdout().lock(), &mut io::stderr())
 }
 
-/// Runs the command on the log with this active file; results go to `out`, remarks to `notices`.
+/// What a command is about.
+struct LogOfCommand<'a> {
+    active: &'a Path,
+    state_dir: &'a Path,
+    key: Option<&'a Path>,
+    told: BTreeMap<String, Head>,
+}
+
+/// Runs the command; results go to `out`, remarks to `notices`.
 fn run_on(
-    active: &Path,
-    key: Option<&Path>,
+    LogOfCommand { active, state_dir, key, told }: &LogOfCommand<'_>,
     command: Command,
     out: &mut dyn Write,
     notices: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     match command {
-        Command::Verify(arguments) => verify::run(active, &arguments, out),
-        Command::Show(arguments) => show::run(active, &arguments, out, notices),
+        Command::Verify(arguments) => verify::run(state_dir, &arguments, told, out),
+        Command::Show(arguments) => show::run(state_dir, &arguments, out, notices),
         // It needs more than the log.
         Command::Replay(_) => Ok(Exit::Usage),
-        Command::Sign(arguments) => sign::sign(active, key, &arguments, out),
+        Command::Sign(arguments) => sign::sign(active, *key, &arguments, out),
         Command::Keygen(arguments) => sign::keygen(&arguments, out),
-    }
-}
-
-/// What is read: the configured log, the log in a folder, or files.
-enum Named {
-    Log(PathBuf),
-    Files(Vec<PathBuf>),
-}
-
-impl Named {
-    fn new(active: &Path, given: &[PathBuf]) -> Self {
-        match given {
-            [] => Self::Log(active.to_owned()),
-            [folder] if folder.is_dir() => {
-                Self::Log(folder.join(active.file_name().unwrap_or("audit.jsonl".as_ref())))
-            }
-            files => Self::Files(files.to_vec()),
-        }
-    }
-
-    fn source(&self) -> LogSelection<'_> {
-        match self {
-            Self::Log(active) => LogSelection::Log(active),
-            Self::Files(files) => LogSelection::Files(files),
-        }
-    }
-
-    /// A file in the folder of the first of them.
-    fn sibling_path(&self, name: &str) -> PathBuf {
-        match self {
-            Self::Log(active) => active.with_file_name(name),
-            Self::Files(files) => files.first().map_or(name.into(), |file| file.with_file_name(name)),
-        }
     }
 }
 

@@ -1,17 +1,20 @@
 //! `audit show`: records as lines, for people or as they are on disk, those that match alone.
 
-use super::{Named, line};
+use super::line;
 use crate::cli::{Exit, Output};
 use cofferdam_core::audit::VerdictKind;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_review::audit::{self, Filter, PathPattern, TimeBound, entry_json, entry_text};
-use cofferdam_warden::audit::EntryRange;
+use cofferdam_warden::audit::{
+    AuditError, ChainPlace, Entries, EntryRange, FILE_NAME, LogEntry, LogSelection,
+};
+use std::collections::VecDeque;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub(super) const EXAMPLE: &str = "\
 Conditions are joined by AND; --last counts what matches. Times: RFC 3339, a date (UTC), or 2h for two \
-hours ago. Verdict and code are those of outcomes. JSON is the log's own lines, byte for byte.
+hours ago. Verdict and code are those of outcomes. Of several nodes each line begins with the node. JSON is the log's own lines, byte for byte.
 Examples:
   cofferdam audit show --last 5
   cofferdam audit show --since 2h --verdict deny
@@ -19,7 +22,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The folder of a log, or one file of it [default: the log in the state folder]
+    /// The folder of a log, or one file of it [default: the logs in the state folder]
     #[arg(value_name = "FILE|DIR")]
     file: Option<PathBuf>,
     /// How many records, counted from the newest
@@ -115,27 +118,80 @@ fn code(text: &str) -> Result<ErrorCode, String> {
     found.ok_or_else(|| format!("write one of {}", known()))
 }
 
+/// The entries of one chain, of which one is read ahead.
+struct ChainEntries {
+    node: Option<String>,
+    next: Option<Result<LogEntry, AuditError>>,
+    entries: Entries,
+}
+
+impl ChainEntries {
+    /// When the next one was written; what tells no time is shown at once.
+    fn time(&self) -> String {
+        match &self.next {
+            Some(Ok(LogEntry::Record { record, .. })) => record.time.clone(),
+            _ => String::new(),
+        }
+    }
+
+    fn take(&mut self) -> Option<Result<LogEntry, AuditError>> {
+        std::mem::replace(&mut self.next, self.entries.next())
+    }
+}
+
 pub(super) fn run(
-    active: &Path,
+    state_dir: &Path,
     arguments: &Arguments,
     out: &mut dyn Write,
     notices: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let named = Named::new(active, arguments.file.as_slice());
     let span = if arguments.all { EntryRange::All } else { EntryRange::Last(arguments.last) };
-    let mut entries = audit::show(named.source(), span, arguments.filter())?;
+    let folder = arguments.file.as_deref().unwrap_or(state_dir);
+    let mut places = if folder.is_dir() { ChainPlace::find_all(folder)? } else { Vec::new() };
+    let of_nodes = places.iter().any(|chain| chain.node.is_some());
+    if !of_nodes {
+        places = vec![ChainPlace { node: None, active: folder.join(FILE_NAME) }];
+    }
+    let mut chains = Vec::new();
+    for ChainPlace { node, active } in places {
+        let log = match &arguments.file {
+            Some(file) if !file.is_dir() => LogSelection::Files(std::slice::from_ref(file)),
+            _ => LogSelection::Log(&active),
+        };
+        let mut entries = audit::show(log, span, arguments.filter())?;
+        chains.push(ChainEntries { node, next: entries.next(), entries });
+    }
     let mut shown = 0_u64;
-    for entry in entries.by_ref() {
+    // Of each node the last ones are found, and of those the last are shown.
+    let mut last = VecDeque::new();
+    while let Some(chain) = chains.iter_mut().filter(|chain| chain.next.is_some()).min_by_key(|c| c.time()) {
+        let Some(entry) = chain.take() else { continue };
         let entry = entry?;
-        line(out, if arguments.output.json { entry_json(&entry) } else { entry_text(&entry) })?;
+        let text = match (arguments.output.json, of_nodes) {
+            (true, _) => entry_json(&entry),
+            (false, false) => entry_text(&entry),
+            (false, true) => format!("{:<8} {}", chain.node.as_deref().unwrap_or("-"), entry_text(&entry)),
+        };
         shown += 1;
+        match span {
+            EntryRange::Last(most) if of_nodes => {
+                last.push_back(text);
+                if last.len() as u64 > most {
+                    last.pop_front();
+                }
+            }
+            _ => line(out, text)?,
+        }
+    }
+    for text in last {
+        line(out, text)?;
     }
     // Nobody may be reading them, which changes nothing.
     if shown == 0 && span != EntryRange::Last(0) {
         let _ = writeln!(notices, "cofferdam: no record matches");
     }
-    if entries.unreadable() > 0 {
-        let passed = entries.unreadable();
+    let passed: u64 = chains.iter().map(|chain| chain.entries.unreadable()).sum();
+    if passed > 0 {
         let _ = writeln!(notices, "cofferdam: {passed} lines are no records; see `cofferdam audit verify`");
     }
     Ok(Exit::Done)

@@ -2,12 +2,12 @@
 //!
 //! Signing looks at the whole chain first: a log that is not sound gets no statement.
 
-use super::{Named, line};
+use super::line;
 use crate::cli::Exit;
 use anyhow::bail;
 use cofferdam_review::audit::name;
 use cofferdam_warden::audit::sign::{self, SecretKey, Signer};
-use cofferdam_warden::audit::{self, Verification};
+use cofferdam_warden::audit::{self, LogSelection, Verification};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ pub(super) fn sign(
         bail!("there is no key to sign with; give --key FILE, or set sign_key_file in [audit]");
     };
     let signer = Signer::load(key)?;
-    let report = match audit::verify(Named::new(active, &[]).source(), &[])? {
+    let report = match audit::verify(LogSelection::Log(active), &[])? {
         Verification::Sound(report) => report,
         Verification::Bad { file, record } => {
             let (at, file) = (record.line, name(&file));

@@ -36,6 +36,7 @@ fn outcome() -> CallOutcome {
         files: Vec::new(),
         intent: None,
         reconciled: false,
+        settled_by: None,
         duration_us: 850,
     }
 }
@@ -65,7 +66,9 @@ struct Cli {
 fn ran(path: &Path, words: &[&str]) -> (u8, String) {
     let cli = Cli::try_parse_from([&["audit"], words].concat()).expect("a command");
     let (mut out, mut notices) = (Vec::new(), Vec::new());
-    let exit = run_on(path, None, cli.command, &mut out, &mut notices).expect("reads");
+    let state_dir = path.parent().expect("a folder");
+    let log = LogOfCommand { active: path, state_dir, key: None, told: BTreeMap::new() };
+    let exit = run_on(&log, cli.command, &mut out, &mut notices).expect("reads");
     (exit as u8, String::from_utf8(out).expect("UTF-8"))
 }
 

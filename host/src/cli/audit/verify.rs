@@ -1,10 +1,15 @@
 //! `audit verify`: checks the chain and the signed heads.
 
-use super::{Named, line};
+use super::line;
 use crate::cli::{Exit, Output};
+use anyhow::bail;
 use cofferdam_review::audit::{Signed, bad_json, bad_text, format_sound, format_sound_json, statements};
 use cofferdam_warden::audit::sign::{self, PublicKey, SIGNATURES};
-use cofferdam_warden::audit::{self, AuditError, Head, Kept, Verification, Witness};
+use cofferdam_warden::audit::{
+    self, AuditError, ChainPlace, Head, Kept, LogSelection, Report, Verification, Witness,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +22,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The folder of a log, or files of one in their order [default: the log in the state folder]
+    /// The folder of a log, or files of one in their order [default: the logs in the state folder]
     #[arg(value_name = "FILE|DIR")]
     files: Vec<PathBuf>,
     /// A head kept elsewhere, which the chain must still contain: finds a cut tail
@@ -33,20 +38,123 @@ pub(in crate::cli) struct Arguments {
     output: Output,
 }
 
-/// Checks a whole log, told as JSON.
-pub(super) fn check(active: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let output = Output { json: true };
-    let whole = Arguments { files: Vec::new(), head: None, public_key: None, signatures: None, output };
-    run(active, &whole, out)
+/// A chain that was checked: what is told of it, and its report where it is sound.
+struct CheckedChain {
+    text: String,
+    json: Value,
+    report: Option<Report>,
 }
 
-pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let named = Named::new(active, &arguments.files);
-    let as_json = arguments.output.json;
-    let mut kept: Vec<Kept> = Vec::new();
+/// Checks every chain of a state folder: what is told of them as JSON, and whether all are sound.
+pub(super) fn check(state_dir: &Path, told: &BTreeMap<String, Head>) -> anyhow::Result<(Value, bool)> {
+    let output = Output { json: true };
+    let whole = Arguments { files: Vec::new(), head: None, public_key: None, signatures: None, output };
+    Ok(to_json(check_all(state_dir, &whole, told)?))
+}
+
+/// Checks what is named, or all chains of the state folder; `told` are the heads that its nodes have
+/// left in the database.
+pub(super) fn run(
+    state_dir: &Path,
+    arguments: &Arguments,
+    told: &BTreeMap<String, Head>,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let checked = match &arguments.files[..] {
+        [] => check_all(state_dir, arguments, told)?,
+        // A copy may be older than what is told.
+        [folder] if folder.is_dir() => check_all(folder, arguments, &BTreeMap::new())?,
+        files => vec![check_log(LogSelection::Files(files), arguments, Vec::new())?],
+    };
+    let is_sound = checked.iter().all(|chain| chain.report.is_some());
+    if arguments.output.json {
+        line(out, to_json(checked).0)?;
+    } else {
+        for chain in checked {
+            line(out, chain.text)?;
+        }
+    }
+    Ok(if is_sound { Exit::Done } else { Exit::ProblemFound })
+}
+
+/// One chain as itself, several as a list.
+fn to_json(mut checked: Vec<CheckedChain>) -> (Value, bool) {
+    let is_sound = checked.iter().all(|chain| chain.report.is_some());
+    match checked.len() {
+        1 => (checked.remove(0).json, is_sound),
+        _ => {
+            let chains: Vec<_> = checked.into_iter().map(|chain| chain.json).collect();
+            (json!({ "ok": is_sound, "chains": chains }), is_sound)
+        }
+    }
+}
+
+/// The chains of a folder, each by itself and by what is told of it.
+fn check_all(
+    folder: &Path,
+    arguments: &Arguments,
+    told: &BTreeMap<String, Head>,
+) -> anyhow::Result<Vec<CheckedChain>> {
+    let chains = ChainPlace::find_all(folder)?;
+    if told.is_empty() && chains.iter().all(|chain| chain.node.is_none()) {
+        let log = ChainPlace::new(folder, None).active;
+        return Ok(vec![check_log(LogSelection::Log(&log), arguments, Vec::new())?]);
+    }
+    if arguments.head.is_some() || arguments.signatures.is_some() {
+        let folder = folder.display();
+        bail!("--head and --signatures are of one chain; name its folder, such as {folder}/node-NAME");
+    }
+    let mut heads: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
+    let mut keep = |node: &str, head: &Head, by: Witness| {
+        heads.entry(node.to_owned()).or_default().push(Kept { head: head.clone(), by });
+    };
+    told.iter().for_each(|(node, head)| keep(node, head, Witness::Database));
+    let mut checked = Vec::new();
+    for chain in &chains {
+        let found = check_log(LogSelection::Log(&chain.active), arguments, Vec::new())?;
+        if let (Some(report), Some(node)) = (&found.report, &chain.node) {
+            report.others.iter().for_each(|(other, head)| keep(other, head, Witness::Node(node.clone())));
+        }
+        checked.push(found);
+    }
+    for (chain, found) in chains.iter().zip(&mut checked) {
+        let kept = chain.node.as_ref().and_then(|node| heads.remove(node)).unwrap_or_default();
+        let is_told_of = !kept.is_empty();
+        if found.report.is_some() && is_told_of {
+            *found = check_log(LogSelection::Log(&chain.active), arguments, kept)?;
+        }
+        let whose = chain.node.as_deref().map_or("of no node".to_owned(), |node| format!("node {node}"));
+        found.text = format!("{whose}: {}", found.text);
+        if found.report.is_some() && is_told_of {
+            found.text.push_str("\nIt holds every head of it that nodes have told.");
+        }
+        found.json["node"] = json!(chain.node);
+    }
+    // Somebody may have taken a whole one away.
+    for (node, kept) in heads.iter().filter_map(|(node, kept)| Some((node, kept.first()?))) {
+        let what = format!("it is gone, with all up to {}", kept.describe(Some(kept.head.seq)));
+        checked.push(CheckedChain {
+            text: format!("node {node}: audit BAD: {what}"),
+            json: json!({ "ok": false, "what": what, "node": node }),
+            report: None,
+        });
+    }
+    Ok(checked)
+}
+
+/// Checks one chain, against these heads and those that are asked for.
+fn check_log(
+    log: LogSelection<'_>,
+    arguments: &Arguments,
+    mut kept: Vec<Kept>,
+) -> anyhow::Result<CheckedChain> {
     let mut signed = None;
     if let Some(key) = &arguments.public_key {
-        let beside = named.sibling_path(SIGNATURES);
+        let of_log = match log {
+            LogSelection::Log(active) => active,
+            LogSelection::Files(files) => files.first().map_or(Path::new(""), PathBuf::as_path),
+        };
+        let beside = of_log.with_file_name(SIGNATURES);
         let file = arguments.signatures.as_deref().unwrap_or(&beside);
         let lines = match sign::read(file, &PublicKey::parse(key)?) {
             // Anyone who cuts the log can delete it too; one that is named is to be there.
@@ -65,25 +173,18 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
                 }));
                 signed = Some(Signed::from_statements(found));
             }
-            Err(bad) => {
-                line(out, if as_json { bad.json() } else { bad.text() })?;
-                return Ok(Exit::ProblemFound);
-            }
+            Err(bad) => return Ok(CheckedChain { text: bad.text(), json: bad.json(), report: None }),
         }
     }
     kept.extend(arguments.head.clone().map(|head| Kept { head, by: Witness::Person }));
-    match audit::verify(named.source(), &kept)? {
-        Verification::Sound(report) => {
-            let text = match as_json {
-                false => format_sound(&report, arguments.head.as_ref(), signed.as_ref()),
-                true => format_sound_json(&report, signed.as_ref()),
-            };
-            line(out, text)?;
-            Ok(Exit::Done)
-        }
+    Ok(match audit::verify(log, &kept)? {
+        Verification::Sound(report) => CheckedChain {
+            text: format_sound(&report, arguments.head.as_ref(), signed.as_ref()),
+            json: format_sound_json(&report, signed.as_ref()),
+            report: Some(report),
+        },
         Verification::Bad { file, record } => {
-            line(out, if as_json { bad_json(&file, &record) } else { bad_text(&file, &record) })?;
-            Ok(Exit::ProblemFound)
+            CheckedChain { text: bad_text(&file, &record), json: bad_json(&file, &record), report: None }
         }
-    }
+    })
 }

@@ -1,10 +1,10 @@
 //! The audit's chain, checked as by `audit verify`, beside everything else and no longer than is
 //! bearable.
 
-use super::super::{Exit, audit};
+use super::super::audit;
 use super::finding::DoctorFinding;
 use crate::config::Config;
-use crate::gateway;
+use cofferdam_warden::audit::ChainPlace;
 use serde_json::{Value, json};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -18,20 +18,19 @@ pub(super) struct Checking(Option<Receiver<(Value, Option<String>)>>);
 
 /// Begins the check.
 pub(super) fn begin(config: &Config) -> Checking {
-    let file = gateway::audit_file(config);
-    if !file.exists() {
+    if ChainPlace::find_all(&config.state_dir).is_ok_and(|chains| chains.is_empty()) {
         return Checking(None);
     }
+    let config = config.clone();
     let (give, given) = channel();
     // Not waited for: it reads, and ends with the process at the latest.
     std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let wrong = match audit::check(&file, &mut bytes) {
-            Ok(Exit::Done) => None,
-            Ok(_) => Some("the audit's chain is broken".to_owned()),
-            Err(error) => Some(format!("the audit cannot be read: {error}")),
+        let (said, wrong) = match audit::check(&config) {
+            Ok((said, true)) => (said, None),
+            Ok((said, false)) => (said, Some("the audit's chain is broken".to_owned())),
+            Err(error) => (Value::Null, Some(format!("the audit cannot be read: {error}"))),
         };
-        drop(give.send((serde_json::from_slice(&bytes).unwrap_or_default(), wrong)));
+        drop(give.send((said, wrong)));
     });
     Checking(Some(given))
 }

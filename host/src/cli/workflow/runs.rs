@@ -10,7 +10,7 @@ use crate::workflows::{RunLock, end_of, trigger_of};
 use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::text::{escape_deceptive_json, one_line};
 use cofferdam_store::{DatabaseView, KeptRun, KeptTask, ListedRun, RunOwner, RunState, Store};
-use cofferdam_warden::audit::{AuditLog, Durability};
+use cofferdam_warden::audit::Durability;
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -78,7 +78,7 @@ pub(super) fn show(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
 
 pub(super) fn cancel(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
     let Some(store) = open_store(config)? else { return Ok(report_no_run(&one.run)) };
-    let audit = AuditLog::open_with(&gateway::audit_file(config), &config.audit)?;
+    let audit = gateway::open_audit(config)?;
     let runtime = runtime()?;
     let (cancelled, kept) = runtime.block_on(async {
         let cancelled = store.cancel_run(&one.run, &this_user("cli")).await?;

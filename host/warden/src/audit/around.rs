@@ -36,6 +36,7 @@ impl AuditLog {
             files: if error.is_none() { intent.files } else { Vec::new() },
             intent: Some(seq),
             reconciled: false,
+            settled_by: None,
             duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
         let written = self.append(AuditEvent::Outcome(outcome), Durability::Buffered).map_err(failed);

@@ -90,30 +90,17 @@ pub enum RecordFault {
         /// How many bytes.
         bytes: u64,
     },
-    /// The record differs from a signed head.
-    #[error("it is not the record of the signed head (statement {statement}): the log was rewritten")]
-    OtherSigned {
-        /// The statement's line, from 1.
-        statement: u64,
+    /// The record differs from a head that somebody keeps.
+    #[error("it is not the record of {head}: the log was rewritten")]
+    OtherHead {
+        /// Which head.
+        head: String,
     },
-    /// The chain ends before a signed head.
-    #[error(
-        "it is missing, and so is all up to the signed head (statement {statement}, seq {seq}): the tail was cut"
-    )]
-    CutSigned {
-        /// The statement's line, from 1.
-        statement: u64,
-        /// The position of that head.
-        seq: u64,
-    },
-    /// The record differs from the head kept elsewhere.
-    #[error("it is not the record of the head kept elsewhere: the log was rewritten")]
-    OtherHead,
-    /// The chain ends before the head kept elsewhere.
-    #[error("it is missing, and so is all up to the head kept elsewhere (seq {kept}): the tail was cut")]
+    /// The chain ends before a head that somebody keeps.
+    #[error("it is missing, and so is all up to {head}: the tail was cut")]
     CutTail {
-        /// The position of that head.
-        kept: u64,
+        /// Which head, with its position.
+        head: String,
     },
 }
 

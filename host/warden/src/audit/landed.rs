@@ -9,6 +9,7 @@ use cofferdam_core::id::CallId;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::path::Path;
 
 /// What a call has done, by its last outcome and the intent that this settles.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,44 +32,66 @@ pub(crate) enum LandedCall {
     },
 }
 
-/// The records of one call in one file: its last outcome, and what its intents planned.
+/// The records of one call in one file: its last outcome with its time, and what its intents
+/// planned.
 #[derive(Default)]
 struct CallOutcomes {
-    outcome: Option<CallOutcome>,
+    outcome: Option<(String, CallOutcome)>,
     planned: BTreeMap<u64, Vec<Effect>>,
 }
 
 impl AuditLog {
     /// What the call has done; none if there is no outcome, or it says that nothing was changed.
     ///
-    /// Reads the newest file that tells of the call, and all of them if none does: only a replayed
-    /// call asks.
+    /// Reads of each chain the newest file that tells of the call, and all of them if none does:
+    /// only a replayed call asks. A call that another node has begun may have gone on here: the
+    /// chain counts that tells of most, and of two that tell as much the later one.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// When a log cannot be read.
     pub(crate) fn find_landed(&self, call: &CallId) -> Result<Option<LandedCall>, AuditError> {
-        let files = LogFiles::select(LogSelection::Log(&self.path))?;
-        let mut last: Option<CallOutcome> = None;
-        for index in (0..files.len()).rev() {
-            let part = files.open(index)?;
-            let mut told = read_outcomes(PositionedReader::new(&*part.file, 0, part.end), call)?;
-            let Some(outcome) = last.take().or(told.outcome) else { continue };
-            let Some(code) = outcome.code else { return Ok(Some(LandedCall::All(outcome.files))) };
-            if !outcome.files.iter().any(changes) {
-                return Ok(None);
-            }
-            if !outcome.reconciled {
-                return Ok(Some(failed(code, outcome)));
-            }
-            match outcome.intent.and_then(|seq| told.planned.remove(&seq)) {
-                Some(planned) => return Ok(Some(LandedCall::Part { planned, done: outcome.files })),
-                // The file was rotated in between.
-                None => last = Some(outcome),
-            }
+        let mut found = vec![find_landed(&self.path, call)?];
+        for chain in self.siblings()? {
+            found.push(find_landed(&chain.active, call)?);
         }
-        // Without the intent nobody knows what else there was to do.
-        Ok(last.map(|outcome| LandedCall::Part { planned: outcome.files.clone(), done: outcome.files }))
+        let most = found.into_iter().flatten().max_by_key(|(time, landed)| (rank(landed), time.clone()));
+        Ok(most.map(|(_, landed)| landed))
     }
+}
+
+/// How far a call has come.
+fn rank(landed: &LandedCall) -> u8 {
+    match landed {
+        LandedCall::Part { .. } => 1,
+        LandedCall::Failed { .. } => 2,
+        LandedCall::All(_) => 3,
+    }
+}
+
+/// What one chain tells, and when that was written.
+fn find_landed(active: &Path, call: &CallId) -> Result<Option<(String, LandedCall)>, AuditError> {
+    let files = LogFiles::select(LogSelection::Log(active))?;
+    let mut last: Option<(String, CallOutcome)> = None;
+    for index in (0..files.len()).rev() {
+        let part = files.open(index)?;
+        let mut told = read_outcomes(PositionedReader::new(&*part.file, 0, part.end), call)?;
+        let Some((time, outcome)) = last.take().or(told.outcome) else { continue };
+        let Some(code) = outcome.code else { return Ok(Some((time, LandedCall::All(outcome.files)))) };
+        if !outcome.files.iter().any(changes) {
+            return Ok(None);
+        }
+        if !outcome.reconciled {
+            return Ok(Some((time, failed(code, outcome))));
+        }
+        match outcome.intent.and_then(|seq| told.planned.remove(&seq)) {
+            Some(planned) => return Ok(Some((time, LandedCall::Part { planned, done: outcome.files }))),
+            // The file was rotated in between.
+            None => last = Some((time, outcome)),
+        }
+    }
+    // Without the intent nobody knows what else there was to do.
+    let part = |files: Vec<Effect>| LandedCall::Part { planned: files.clone(), done: files };
+    Ok(last.map(|(time, outcome)| (time, part(outcome.files))))
 }
 
 /// Whether it changes a file of the workspace: what goes out with a reply is no change before that
@@ -94,7 +117,9 @@ fn read_outcomes(mut lines: PositionedReader<&File>, call: &CallId) -> Result<Ca
                 AuditEvent::Intent(intent) if intent.facts.call == *call => {
                     told.planned.insert(record.seq, intent.files);
                 }
-                AuditEvent::Outcome(outcome) if outcome.facts.call == *call => told.outcome = Some(outcome),
+                AuditEvent::Outcome(outcome) if outcome.facts.call == *call => {
+                    told.outcome = Some((record.time, outcome));
+                }
                 _ => {}
             }
         }

@@ -6,6 +6,7 @@
 //! refuses to go on behind a record that it knows: a log that was cut or taken away while in use
 //! stays as it is.
 
+use super::chains::Siblings;
 use super::lock::{self, HeldLock, LockScope, PublishingGuard};
 use super::reading::VERSION;
 use super::sign::Signer;
@@ -51,6 +52,10 @@ pub struct AuditLog {
     unconfirmed: AtomicBool,
     lock_wait: Duration,
     rotate_bytes: u64,
+    /// Whose chain it is.
+    pub(super) node: Option<String>,
+    /// The others of the gateway, where they are known.
+    pub(super) siblings: Option<Siblings>,
 }
 
 /// The active file as this process knows it.
@@ -121,6 +126,8 @@ impl AuditLog {
             unconfirmed: AtomicBool::new(false),
             lock_wait,
             rotate_bytes: u64::MAX,
+            node: None,
+            siblings: None,
         })
     }
 
@@ -169,6 +176,21 @@ impl AuditLog {
     /// The last record that this process knows: the head at the last open or append.
     pub fn head(&self) -> Head {
         relock(&self.current).tail.head.clone()
+    }
+
+    /// The node whose chain it is, where several share the state folder.
+    pub fn node(&self) -> Option<&str> {
+        self.node.as_deref()
+    }
+
+    /// The last record that this process knows, once the disk has it.
+    ///
+    /// # Errors
+    /// [`AuditError::Sync`], [`AuditError::Unconfirmed`].
+    pub fn confirm_head(&self) -> Result<Head, AuditError> {
+        let head = self.head();
+        self.confirm(head.seq)?;
+        Ok(head)
     }
 
     /// The guard to hold from before an intent to after its outcome.
@@ -323,6 +345,7 @@ fn check_nesting(event: &AuditEvent) -> Result<(), AuditError> {
         | AuditEvent::Network(_)
         | AuditEvent::Reload(_)
         | AuditEvent::Workflow(_)
+        | AuditEvent::Heads(_)
         | AuditEvent::Recovered(_) => return Ok(()),
     };
     if fits(&facts.arguments, NESTING_MAX) { Ok(()) } else { Err(AuditError::TooDeep) }

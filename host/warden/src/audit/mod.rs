@@ -11,6 +11,7 @@
 
 mod around;
 mod chain;
+mod chains;
 mod checkpoint;
 mod config;
 mod entries;
@@ -32,6 +33,7 @@ mod tests;
 mod verify;
 
 pub use chain::{BadRecord, RecordFault};
+pub use chains::{ChainPlace, FILE_NAME};
 pub use config::{Config, ROTATE_BYTES_MIN};
 pub use entries::{Entries, EntryRange, LogEntry, RecordFilter, read_entries};
 pub use error::AuditError;

@@ -141,6 +141,7 @@ impl Reconcile<'_> {
                 | AuditEvent::Reload(_)
                 | AuditEvent::Network(_)
                 | AuditEvent::Workflow(_)
+                | AuditEvent::Heads(_)
                 | AuditEvent::Recovered(_) => {}
             }
         }

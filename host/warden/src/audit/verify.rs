@@ -46,6 +46,8 @@ pub struct Report {
     pub ending: ChainEnd,
     /// The last record, to keep elsewhere.
     pub head: Head,
+    /// The newest heads of other nodes' chains that a record of this one holds, by node.
+    pub others: BTreeMap<String, Head>,
 }
 
 /// How a sound log ends.
@@ -72,7 +74,7 @@ pub struct Kept {
 }
 
 /// Who says that a head was there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Witness {
     /// The person who kept it elsewhere.
     Person,
@@ -81,21 +83,32 @@ pub enum Witness {
         /// Its line, from 1.
         line: u64,
     },
+    /// Another node, in its own chain.
+    Node(String),
+    /// The node itself, in the database that nodes share.
+    Database,
 }
 
 impl Kept {
+    /// Names the head; `at` says where it was, if that is not where the reader looks.
+    pub fn describe(&self, at: Option<u64>) -> String {
+        let (who, line) = match &self.by {
+            Witness::Person => ("the head kept elsewhere".to_owned(), None),
+            Witness::Statement { line } => ("the signed head".to_owned(), Some(format!("statement {line}"))),
+            Witness::Node(node) => (format!("the head that node {node} has recorded"), None),
+            Witness::Database => ("the head in the database".to_owned(), None),
+        };
+        let at = at.map(|seq| format!("seq {seq}"));
+        let besides: Vec<_> = line.into_iter().chain(at).collect();
+        if besides.is_empty() { who } else { format!("{who} ({})", besides.join(", ")) }
+    }
+
     fn other_head_fault(&self) -> RecordFault {
-        match self.by {
-            Witness::Person => RecordFault::OtherHead,
-            Witness::Statement { line } => RecordFault::OtherSigned { statement: line },
-        }
+        RecordFault::OtherHead { head: self.describe(None) }
     }
 
     fn missing_fault(&self) -> RecordFault {
-        match self.by {
-            Witness::Person => RecordFault::CutTail { kept: self.head.seq },
-            Witness::Statement { line } => RecordFault::CutSigned { statement: line, seq: self.head.seq },
-        }
+        RecordFault::CutTail { head: self.describe(Some(self.head.seq)) }
     }
 }
 
@@ -167,6 +180,7 @@ pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, A
         unchecked: expected.unchecked,
         ending,
         head: chain.head,
+        others: counts.others,
     }))
 }
 
@@ -212,6 +226,7 @@ struct RecordCounts {
     recovered: u64,
     intents: u64,
     settled: u64,
+    others: BTreeMap<String, Head>,
 }
 
 impl RecordCounts {
@@ -230,6 +245,11 @@ impl RecordCounts {
             | AuditEvent::Reload(_)
             | AuditEvent::Network(_)
             | AuditEvent::Workflow(_) => {}
+            AuditEvent::Heads(told) => {
+                let read =
+                    told.heads.iter().filter_map(|(node, head)| Some((node.clone(), head.parse().ok()?)));
+                self.others.extend(read);
+            }
             AuditEvent::Recovered(_) => self.recovered += 1,
         }
     }

@@ -105,6 +105,7 @@ impl Warden {
             files: record.files,
             intent: record.intent,
             reconciled: false,
+            settled_by: None,
             duration_us: u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
         match &record.counted {

@@ -7,6 +7,9 @@ use cofferdam_core::audit::{CallOutcome, Effect, VerdictKind};
 use cofferdam_core::tool::ErrorCode;
 use std::time::Duration;
 
+/// Publishing that is under way elsewhere is waited for so long.
+pub const SETTLE_WAIT: Duration = Duration::from_secs(30);
+
 /// Why open intents cannot be settled.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
@@ -18,7 +21,8 @@ pub enum SettleError {
     Workspace(#[from] OpenError),
 }
 
-/// Writes the missing outcome of every intent that a crash cut off.
+/// Writes the missing outcome of every intent in this chain that a crash cut off; `by` is the node
+/// that does it, where the chain is another one's.
 ///
 /// Publishing that is under way in another process is waited for, as long as `wait`.
 ///
@@ -26,8 +30,8 @@ pub enum SettleError {
 /// [`SettleError`]; [`AuditError::Busy`] where somebody publishes for longer.
 pub(super) fn settle(
     audit: &AuditLog,
-    workspaces: &Workspaces,
-    outgoing: &Outgoing,
+    by: Option<&str>,
+    (workspaces, outgoing): (&Workspaces, &Outgoing),
     wait: Duration,
 ) -> Result<(), SettleError> {
     let mut reconcile = audit.open_intents(wait)?;
@@ -62,6 +66,7 @@ pub(super) fn settle(
             files,
             intent: Some(seq),
             reconciled: true,
+            settled_by: by.map(str::to_owned),
             duration_us: 0,
         };
         reconcile.settle(seq, outcome)?;

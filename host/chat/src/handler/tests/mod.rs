@@ -388,7 +388,7 @@ impl World {
             blobs: BlobStore::open(&self.dir.path().join("blobs")).expect("a folder"),
             limits: attachments::Config::default(),
             outgoing: Outgoing::open_beside(self.dir.path(), outgoing::Config::default()).expect("a folder"),
-            settle: Arc::new(|| Ok(())),
+            settle: Arc::new(|_| Ok(())),
             albums: AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO },
             voice: Voice::default(),
             runs: Runs::default(),

@@ -1,6 +1,5 @@
 //! Which call is meant, and whether it can be made again at all.
 
-use super::super::Named;
 use super::Arguments;
 use crate::config::Config;
 use crate::gateway;
@@ -9,7 +8,7 @@ use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Record};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::ToolPolicy;
-use cofferdam_warden::audit::{EntryRange, LogEntry, RecordFilter, read_entries};
+use cofferdam_warden::audit::{EntryRange, FILE_NAME, LogEntry, LogSelection, RecordFilter, read_entries};
 use std::path::Path;
 
 /// The record that tells how the call ended, with its seq.
@@ -17,8 +16,13 @@ use std::path::Path;
 /// # Errors
 /// No such record, or none of a call that has ended.
 pub(super) fn find(active: &Path, arguments: &Arguments) -> anyhow::Result<(u64, CallOutcome)> {
-    let named = Named::new(active, arguments.log.as_slice());
-    let read = |wanted: RecordFilter| read_entries(named.source(), EntryRange::All, Some(wanted));
+    let in_folder = arguments.log.as_deref().filter(|log| log.is_dir()).map(|folder| folder.join(FILE_NAME));
+    let log = match (&in_folder, &arguments.log) {
+        (Some(active), _) => LogSelection::Log(active),
+        (None, Some(file)) => LogSelection::Files(std::slice::from_ref(file)),
+        (None, None) => LogSelection::Log(active),
+    };
+    let read = |wanted: RecordFilter| read_entries(log, EntryRange::All, Some(wanted));
     let (call, seq) = match arguments.record.parse::<u64>() {
         Err(_) => (arguments.record.clone(), None),
         Ok(seq) => {
@@ -62,6 +66,7 @@ fn facts(record: &Record) -> Option<&CallFacts> {
         | AuditEvent::Reload(_)
         | AuditEvent::Network(_)
         | AuditEvent::Workflow(_)
+        | AuditEvent::Heads(_)
         | AuditEvent::Recovered(_) => None,
     }
 }

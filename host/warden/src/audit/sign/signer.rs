@@ -73,11 +73,10 @@ impl AuditLog {
     /// # Errors
     /// When the disk does not confirm the head, or the statement cannot be written.
     pub fn sign_head(&self) -> Result<(), AuditError> {
-        let head = self.head();
-        let Some(signer) = self.signer.as_ref().filter(|_| head.seq > 0) else { return Ok(()) };
+        let Some(signer) = self.signer.as_ref().filter(|_| self.head().seq > 0) else { return Ok(()) };
         // A power loss must not take what is signed: that would be the proof that somebody cut the
         // log.
-        self.confirm(head.seq)?;
+        let head = self.confirm_head()?;
         Ok(append(&self.sibling_path(SIGNATURES), &signer.sign(&head)?)?)
     }
 

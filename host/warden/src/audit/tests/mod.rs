@@ -1,6 +1,7 @@
 //! What the audit keeps and what a check of it finds, on real files in a directory of its own.
 
 mod appending;
+mod chains;
 mod document;
 mod entries;
 mod processes;
@@ -11,8 +12,8 @@ mod tampering;
 mod torn;
 
 use super::{
-    AuditError, AuditLog, BadRecord, Config, Durability, Head, Kept, LogSelection, Report, Verification,
-    Witness,
+    AuditError, AuditLog, BadRecord, Config, Durability, Head, Kept, LogSelection, RecordFault, Report,
+    Verification, Witness,
 };
 use cofferdam_core::audit::{
     AuditEvent, CallFacts, CallOutcome, Effect, FileFacts, GENESIS, Intent, VerdictKind,
@@ -160,10 +161,21 @@ fn settled(intent: Option<u64>) -> CallOutcome {
         files: files(),
         intent,
         reconciled: false,
+        settled_by: None,
         duration_us: 1234,
     }
 }
 
 fn outcome(intent: Option<u64>) -> AuditEvent {
     AuditEvent::Outcome(settled(intent))
+}
+
+/// What is said where the chain ends before the head that a person has kept.
+fn cut_tail(seq: u64) -> RecordFault {
+    RecordFault::CutTail { head: format!("the head kept elsewhere (seq {seq})") }
+}
+
+/// What is said where it has another record there.
+fn other_head() -> RecordFault {
+    RecordFault::OtherHead { head: "the head kept elsewhere".into() }
 }

@@ -119,19 +119,16 @@ fn a_head_kept_elsewhere_is_looked_for_in_every_file() {
     let head = Head { seq: 6, sha256: cofferdam_core::audit::sha256_hex(line) };
     assert!(matches!(verify(&fixture.path(), Some(&head)), Ok(Verification::Sound(_))));
     let other = Head { seq: 6, sha256: "ab".repeat(32) };
-    assert_eq!(
-        bad(&fixture.path(), Some(&other)),
-        BadRecord { line: 2, seq: 6, fault: RecordFault::OtherHead }
-    );
+    assert_eq!(bad(&fixture.path(), Some(&other)), BadRecord { line: 2, seq: 6, fault: other_head() });
     // The newest files gone: nothing but the head can tell.
     let last = fixture.sound().head;
     fs::remove_file(fixture.at(ACTIVE)).expect("removes");
     assert_eq!(fixture.sound().records, 8);
     let found = bad(&fixture.path(), Some(&last));
-    assert_eq!(found, BadRecord { line: 5, seq: 9, fault: RecordFault::CutTail { kept: 12 } });
+    assert_eq!(found, BadRecord { line: 5, seq: 9, fault: cut_tail(12) });
     fs::remove_file(fixture.at(SECOND)).expect("removes");
     let found = bad(&fixture.path(), Some(&last));
-    assert_eq!(found, BadRecord { line: 5, seq: 5, fault: RecordFault::CutTail { kept: 12 } });
+    assert_eq!(found, BadRecord { line: 5, seq: 5, fault: cut_tail(12) });
 }
 
 #[test]
@@ -206,15 +203,21 @@ fn signed_heads_are_found_in_the_chain_or_missed() {
         Verification::Bad { record, .. } => record.fault,
         Verification::Sound(report) => panic!("{report:?}"),
     };
-    assert_eq!(fault(check(&kept)), RecordFault::CutSigned { statement: 2, seq: new });
+    assert_eq!(
+        fault(check(&kept)),
+        RecordFault::CutTail { head: format!("the signed head (statement 2, seq {new})") }
+    );
     assert!(matches!(check(&kept[..1]), Verification::Sound(_)), "an old statement shows what it can");
     fixture.edit(ACTIVE, |lines| drop(lines.pop()));
-    assert_eq!(fault(check(&kept)), RecordFault::CutSigned { statement: 1, seq: 12 });
+    assert_eq!(
+        fault(check(&kept)),
+        RecordFault::CutTail { head: "the signed head (statement 1, seq 12)".into() }
+    );
     // Written anew up to there.
     let mut other = settled(None);
     other.duration_us = 99;
     fixture.log().append(AuditEvent::Outcome(other), Durability::Buffered).expect("appends");
-    assert_eq!(fault(check(&kept)), RecordFault::OtherSigned { statement: 1 });
+    assert_eq!(fault(check(&kept)), RecordFault::OtherHead { head: "the signed head (statement 1)".into() });
 }
 
 #[test]
@@ -247,6 +250,6 @@ fn a_newest_file_that_was_replaced_is_found() {
     let found = verify_source(LogSelection::Log(&fixture.path()), &[kept]).expect("reads");
     assert!(matches!(
         found,
-        Verification::Bad { record: BadRecord { fault: RecordFault::CutTail { kept: 12 }, .. }, .. }
+        Verification::Bad { record: BadRecord { fault: RecordFault::CutTail { .. }, .. }, .. }
     ));
 }

@@ -74,10 +74,10 @@ fn a_cut_tail_is_found_only_with_a_head_kept_elsewhere() {
     fixture.put_lines(&lines[..3]);
     assert_eq!(fixture.sound().records, 3);
     let found = bad(&fixture.path(), Some(&head));
-    assert_eq!(found, BadRecord { line: 4, seq: 4, fault: RecordFault::CutTail { kept: 5 } });
+    assert_eq!(found, BadRecord { line: 4, seq: 4, fault: cut_tail(5) });
     fixture.put(b"");
     assert_eq!(fixture.sound().records, 0);
-    assert_eq!(bad(&fixture.path(), Some(&head)).fault, RecordFault::CutTail { kept: 5 });
+    assert_eq!(bad(&fixture.path(), Some(&head)).fault, cut_tail(5));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_head_kept_elsewhere_stays_in_a_log_that_grows_but_not_in_another() {
     another.log().append(AuditEvent::Outcome(other), Durability::Buffered).expect("appends");
     another.append();
     let found = bad(&another.path(), Some(&head));
-    assert_eq!(found, BadRecord { line: 3, seq: 3, fault: RecordFault::OtherHead });
+    assert_eq!(found, BadRecord { line: 3, seq: 3, fault: other_head() });
 }
 
 #[test]

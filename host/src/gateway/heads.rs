@@ -1,0 +1,82 @@
+//! How far the audits of the nodes are. Each node tells it the others through the store, and writes
+//! down what they tell: who cuts or changes the chain of one node has to change those of all.
+
+use cofferdam_core::audit::{AuditEvent, NodeHeads};
+use cofferdam_store::{Store, StoreError};
+use cofferdam_warden::audit::{AuditError, AuditLog, Durability, Head};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::spawn_blocking;
+
+/// How often. What a chain has lost that is younger, no other node can show.
+pub const HEADS_TOLD_EVERY: Duration = Duration::from_secs(5);
+
+/// Tells and hears of heads.
+pub struct HeadExchange {
+    audit: Arc<AuditLog>,
+    store: Store,
+    /// What others have told.
+    heard: BTreeMap<String, String>,
+    /// Up to which record others know of this chain, or need not: what they tell is no news to them.
+    told: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ExchangeError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    #[error("the program stops")]
+    Stopped(#[from] tokio::task::JoinError),
+}
+
+impl HeadExchange {
+    /// Of this node.
+    pub fn new(audit: Arc<AuditLog>, store: Store) -> Self {
+        Self { audit, store, heard: BTreeMap::new(), told: 0 }
+    }
+
+    /// Goes on for ever.
+    pub async fn run(mut self) {
+        loop {
+            if let Err(error) = self.exchange().await {
+                tracing::warn!(%error, "how far the audits are was not told to other nodes, or not written down");
+            }
+            tokio::time::sleep(HEADS_TOLD_EVERY).await;
+        }
+    }
+
+    async fn exchange(&mut self) -> Result<(), ExchangeError> {
+        let audit = self.audit.clone();
+        let head = spawn_blocking(move || audit.confirm_head()).await??;
+        let heads = self.store.exchange_heads((head.seq > self.told).then(|| head.to_string())).await?;
+        self.told = head.seq;
+        let is_new = |(node, head): &(&String, &String)| self.heard.get(*node) != Some(*head);
+        let new: BTreeMap<_, _> =
+            heads.iter().filter(is_new).map(|(node, head)| (node.clone(), head.clone())).collect();
+        if !new.is_empty() {
+            let (audit, event) = (self.audit.clone(), AuditEvent::Heads(NodeHeads { heads: new }));
+            let seq = spawn_blocking(move || audit.append(event, Durability::Buffered)).await??;
+            if seq == head.seq + 1 {
+                self.told = seq;
+            }
+        }
+        self.heard = heads;
+        Ok(())
+    }
+}
+
+/// Tells the others how far the audit of this node is when it ends.
+pub async fn tell_last(audit: &Arc<AuditLog>, store: &Store) {
+    let confirmed = audit.clone();
+    let told = async {
+        let head: Head = spawn_blocking(move || confirmed.confirm_head()).await??;
+        store.exchange_heads(Some(head.to_string())).await?;
+        Ok::<_, ExchangeError>(())
+    };
+    if let Err(error) = told.await {
+        tracing::warn!(%error, "other nodes were not told how far the audit of this one is");
+    }
+}

@@ -1,0 +1,50 @@
+//! Which of several nodes carries runs out.
+
+use cofferdam_store::{Store, StoreError};
+use cofferdam_warden::calls::{SETTLE_WAIT, SettleError, Warden};
+use std::time::Duration;
+
+/// The duty of the node that does.
+const DUTY: &str = "workflows";
+
+/// How long after a failure the audit is settled again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Returns once this node carries runs out, and the audit of those that did and are gone is settled:
+/// a run that goes on asks it which of its calls have landed.
+pub(super) async fn take(store: &Store, warden: impl Fn() -> Warden) {
+    let mut woken = store.woken();
+    loop {
+        match store.try_duty(DUTY).await {
+            Ok(true) => break,
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "which node carries runs out cannot be looked up"),
+        }
+        if woken.changed().await.is_err() {
+            return;
+        }
+    }
+    while store.is_shared() {
+        match settle(store, warden()).await {
+            Ok(()) => return,
+            Err(error) => tracing::warn!(%error, "runs of workflows wait until the audit is settled"),
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum TakeError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Settle(#[from] SettleError),
+    #[error("the program stops")]
+    Stopped(#[from] tokio::task::JoinError),
+}
+
+async fn settle(store: &Store, warden: Warden) -> Result<(), TakeError> {
+    let there = store.load_nodes().await?;
+    let settle = move || warden.settle(&|node| !there.contains(node), SETTLE_WAIT);
+    Ok(tokio::task::spawn_blocking(settle).await??)
+}

@@ -1,0 +1,107 @@
+//! Chains of several nodes in one state folder.
+
+use super::*;
+use crate::audit::{ChainPlace, LandedCall, verify};
+use cofferdam_core::audit::NodeHeads;
+use cofferdam_core::tool::ErrorCode;
+use std::time::Duration;
+
+fn open(dir: &TempDir, node: Option<&str>) -> AuditLog {
+    let place = ChainPlace::new(dir.path(), node);
+    fs::create_dir_all(place.active.parent().expect("a folder")).expect("writable");
+    AuditLog::open_in(dir.path(), node, &Config::default()).expect("opens")
+}
+
+fn append(log: &AuditLog, event: AuditEvent) -> u64 {
+    log.append(event, Durability::Buffered).expect("appends")
+}
+
+#[test]
+fn the_chains_of_a_folder_are_found() {
+    let dir = tempfile::tempdir().expect("a folder");
+    assert_eq!(ChainPlace::find_all(&dir.path().join("none")).expect("none is no fault"), []);
+    for node in [Some("b"), None, Some("a")] {
+        open(&dir, node);
+    }
+    // A name is never a way out of the folder, and a folder without a chain is none.
+    fs::create_dir(dir.path().join("node-empty")).expect("writable");
+    assert_eq!(ChainPlace::new(dir.path(), Some("..")).active, dir.path().join("node-../audit.jsonl"));
+    let found = ChainPlace::find_all(dir.path()).expect("readable");
+    let nodes: Vec<_> = found.iter().map(|chain| chain.node.as_deref()).collect();
+    assert_eq!(nodes, [None, Some("a"), Some("b")]);
+}
+
+/// What is settled are the chains of those who are gone, and the one of before there were nodes.
+#[test]
+fn nobody_settles_the_chain_of_a_node_that_is_there() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (a, b, c) = (open(&dir, Some("a")), open(&dir, Some("b")), open(&dir, Some("c")));
+    let before = open(&dir, None);
+    for log in [&before, &a, &b, &c] {
+        append(log, intent(1));
+    }
+    let opened = |log: &AuditLog, gone: &[&str]| {
+        let open_in = |log: &AuditLog| {
+            let found = log.open_intents(Duration::ZERO).expect("nobody publishes");
+            found.intents().count()
+        };
+        log.open_siblings(&|node| gone.contains(&node))
+            .expect("they open")
+            .iter()
+            .map(open_in)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(opened(&a, &[]), [1], "that of no node");
+    assert_eq!(opened(&a, &["c"]), [1, 1]);
+    assert_eq!(opened(&before, &[]), [1, 1, 1], "who shares nothing has all of them");
+    assert_eq!(opened(&AuditLog::open(&a.path).expect("opens"), &["c"]), [0; 0], "its others are not known");
+}
+
+#[test]
+fn a_call_that_went_on_at_another_node_is_found_there() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (a, b) = (open(&dir, Some("a")), open(&dir, Some("b")));
+    let call = facts(1).call;
+    let seq = append(&a, intent(1));
+    let nothing = CallOutcome {
+        facts: facts(1),
+        files: Vec::new(),
+        code: Some(ErrorCode::Cancelled),
+        ..settled(Some(seq))
+    };
+    append(
+        &a,
+        AuditEvent::Outcome(CallOutcome { reconciled: true, settled_by: Some("b".into()), ..nothing }),
+    );
+    assert_eq!(b.find_landed(&call).expect("reads"), None);
+    let seq = append(&b, intent(1));
+    append(&b, AuditEvent::Outcome(CallOutcome { facts: facts(1), ..settled(Some(seq)) }));
+    for log in [&a, &b] {
+        assert_eq!(log.find_landed(&call).expect("reads"), Some(LandedCall::All(files())));
+    }
+}
+
+#[test]
+fn a_head_that_another_node_has_recorded_shows_a_cut_and_a_change() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (a, b) = (open(&dir, Some("a")), open(&dir, Some("b")));
+    append(&b, intent(1));
+    append(&b, intent(2));
+    let head = b.confirm_head().expect("on the disk");
+    append(&a, AuditEvent::Heads(NodeHeads { heads: [("b".to_owned(), head.to_string())].into() }));
+    let check = |log: &AuditLog, kept: &[Kept]| verify(LogSelection::Log(&log.path), kept).expect("readable");
+    let Verification::Sound(report) = check(&a, &[]) else { panic!("it is sound") };
+    assert_eq!(report.others, [("b".to_owned(), head.clone())].into());
+    let told = |head: &Head| [Kept { head: head.clone(), by: Witness::Node("a".into()) }];
+    assert!(matches!(check(&b, &told(&head)), Verification::Sound(_)));
+    let ahead = Head { seq: 3, ..head.clone() };
+    let Verification::Bad { record, .. } = check(&b, &told(&ahead)) else { panic!("it was cut") };
+    assert_eq!(
+        record.fault.to_string(),
+        "it is missing, and so is all up to the head that node a has recorded (seq 3): the tail was cut"
+    );
+    let other = Head { seq: 1, ..head };
+    let Verification::Bad { record, .. } = check(&b, &told(&other)) else { panic!("it was changed") };
+    let what = "it is not the record of the head that node a has recorded: the log was rewritten";
+    assert_eq!((record.seq, record.fault.to_string()), (1, what.to_owned()));
+}

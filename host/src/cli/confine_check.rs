@@ -46,6 +46,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let who = arguments.who.into();
     let trials = arguments.trials.iter().map(|name| find(who, name)).collect::<anyhow::Result<Vec<_>>>()?;
     let scene = TrialFolder::open(&arguments.scene, who).context("cannot open the scene")?;
+    // Before the first further thread the package's allocator asks the system for its memory nodes,
+    // by a call that a worker, which has another allocator, may not make.
+    let _ = std::thread::spawn(|| drop(vec![0_u8; 64])).join();
     let report = scene.confine(who)?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", serde_json::to_string(&report)?)?;

@@ -40,6 +40,8 @@ pub enum Arrival {
     Bound(SessionId, BoundTurn),
     /// A message that the inbox has.
     Message(SessionId, QueuedUpdate),
+    /// A session of which the inbox has something, and nobody knows how much.
+    Session(SessionId),
     /// Somebody waits for the answer to an album of which a part has come.
     Awaited(Awaited),
     /// A message that asks to stop what runs.

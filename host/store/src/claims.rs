@@ -110,8 +110,11 @@ impl Store {
                 "DELETE FROM claim WHERE channel = ?1 AND session = ?2 AND holder = ?3 AND {IS_IDLE}"
             );
             for session in &idle {
-                node.forget(&channel, session);
-                tx.run(&leave, [channel.as_str(), session, &node.holder])?;
+                // Something may have come since.
+                match tx.execute(&leave, [channel.as_str(), session, &node.holder])? {
+                    0 => node.note(&channel, session),
+                    _ => node.forget(&channel, session),
+                }
             }
             Ok(())
         })
@@ -194,30 +197,42 @@ fn take_over(
     Ok((replies, turns))
 }
 
-/// Has this node work on a session, unless another one does; whether it does. No two are in each
-/// other's way who claim different sessions.
-fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<bool, StoreError> {
-    let claim = "INSERT INTO claim (channel, session, holder) VALUES (?1, ?2, ?3)
-         ON CONFLICT (channel, session) DO UPDATE SET holder = claim.holder RETURNING holder";
-    let whose: String = tx.query_row(claim, [channel, session, &node.holder], |row| row.get(0))?;
-    let is_own = whose == node.holder;
-    if is_own {
-        node.note(channel, session);
-    }
-    Ok(is_own)
+/// Whose a session is in which something has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SessionOwner {
+    /// This node's: all that came before has gone through its queue.
+    Own,
+    /// This node's since now. Something that came before may wait still, which nobody had time for.
+    New,
+    /// Another node's, or that of whichever has time.
+    Others,
 }
 
-/// Whether a session in which something has come is this node's to work on: it was, or nobody had
-/// it and this node has not much else.
-pub(super) fn claim_session(tx: &Tx<'_>, channel: &str, session: &str) -> Result<bool, StoreError> {
-    let Some(node) = tx.node() else { return Ok(true) };
+/// Has this node work on a session, unless another one does. No two are in each other's way who
+/// claim different sessions.
+fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<SessionOwner, StoreError> {
+    let claim = "INSERT INTO claim (channel, session, holder) VALUES (?1, ?2, ?3)
+         ON CONFLICT (channel, session) DO UPDATE SET messages = claim.messages + 1
+         RETURNING holder, messages";
+    let row = [channel, session, &node.holder];
+    let (whose, messages): (String, i64) = tx.query_row(claim, row, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if whose != node.holder {
+        return Ok(SessionOwner::Others);
+    }
+    node.note(channel, session);
+    Ok(if messages == 0 { SessionOwner::New } else { SessionOwner::Own })
+}
+
+/// Has this node work on a session in which something has come, where it does already, or nobody
+/// does and it has not much else.
+pub(super) fn claim_session(tx: &Tx<'_>, channel: &str, session: &str) -> Result<SessionOwner, StoreError> {
+    let Some(node) = tx.node() else { return Ok(SessionOwner::Own) };
     if node.has_room(channel, session) {
         return claim(tx, node, channel, session);
     }
-    tx.exists(
-        "SELECT 1 FROM claim WHERE channel = ?1 AND session = ?2 AND holder = ?3",
-        [channel, session, &node.holder],
-    )
+    let is_own = "SELECT 1 FROM claim WHERE channel = ?1 AND session = ?2 AND holder = ?3";
+    let is_own = tx.exists(is_own, [channel, session, &node.holder])?;
+    Ok(if is_own { SessionOwner::Own } else { SessionOwner::Others })
 }
 
 /// Those of the sessions that nobody works on; now this node's.
@@ -228,7 +243,8 @@ pub(super) fn claim_free(
 ) -> Result<Vec<SessionId>, StoreError> {
     let mut own = Vec::new();
     for session in free {
-        if tx.node().map_or(Ok(true), |node| claim(tx, node, channel, session.as_str()))? {
+        let Some(node) = tx.node() else { break };
+        if claim(tx, node, channel, session.as_str())? != SessionOwner::Others {
             own.push(session.clone());
         }
     }

@@ -1,6 +1,7 @@
 //! Updates on their way from a channel to a turn. Nothing is acknowledged before it is here, and
 //! nothing here is answered twice.
 
+use super::claims::SessionOwner;
 use super::replies::keep_reply;
 use super::tx::{Row, Tx};
 use super::value::{ToValue, params};
@@ -161,10 +162,12 @@ pub(super) fn persist(
                         continue;
                     }
                     steering::address(tx, seq, headers)?;
-                    if claims::claim_session(tx, channel, session)? {
-                        persisted.pending.push(Update { update_id: id, raw: new.raw.clone() });
-                    } else {
-                        persisted.is_for_others = true;
+                    match claims::claim_session(tx, channel, session)? {
+                        SessionOwner::Own => {
+                            persisted.pending.push(Update { update_id: id, raw: new.raw.clone() })
+                        }
+                        SessionOwner::New => persisted.claimed.push(headers.session.clone()),
+                        SessionOwner::Others => persisted.is_for_others = true,
                     }
                 }
             }

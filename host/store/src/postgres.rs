@@ -43,6 +43,8 @@ const SERVER_LEAST: i64 = 150_000;
 pub(super) struct Postgres {
     server: Server,
     pool: Pool,
+    /// The connection over which this node says that it is there: it waits for nobody who works.
+    lease_pool: Pool,
     config: Box<PostgresConfig>,
     lease: OnceLock<Lease>,
 }
@@ -95,11 +97,11 @@ impl Postgres {
         let server =
             Server { name: config.server().to_owned(), schema: config.schema.clone(), driver: Some(driver) };
         let options = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = match &config.tls {
-            None => Manager::from_config(config.client.clone(), NoTls, options),
+        let manager = || match &config.tls {
+            None => Manager::from_config(config.client.clone(), NoTls, options.clone()),
             Some(tls) => {
                 let tls = MakeRustlsConnect::new(tls.as_ref().clone());
-                Manager::from_config(config.client.clone(), tls, options)
+                Manager::from_config(config.client.clone(), tls, options.clone())
             }
         };
         // The name was checked: it needs no escape. What is committed is on the disk, also
@@ -107,26 +109,30 @@ impl Postgres {
         // are found by an index also where a table is small: two that read a whole table are in each
         // other's way (PostgreSQL's documentation, 13.2.3).
         let settings = format!(
-            "SET search_path TO \"{}\"; SET enable_seqscan = off; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
+            "SET search_path TO \"{}\"; SET enable_seqscan = off; SET default_transaction_isolation = 'read committed'; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
              SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
             config.schema,
             deadline = QUERY_DEADLINE.as_millis(),
             still = LEASE_LEAST.as_millis(),
         );
-        let prepare = Hook::async_fn(move |client, _| {
+        let pool = |connections| {
             let settings = settings.clone();
-            Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
-        });
-        let pool = Pool::builder(manager)
-            .max_size(CONNECTIONS_MAX)
-            .runtime(deadpool_postgres::Runtime::Tokio1)
-            .wait_timeout(Some(QUERY_DEADLINE))
-            .create_timeout(Some(QUERY_DEADLINE))
-            .recycle_timeout(Some(QUERY_DEADLINE))
-            .post_create(prepare)
-            .build()
-            .map_err(engine_error)?;
-        Ok(Self { server, pool, config: Box::new(config.clone()), lease: OnceLock::new() })
+            let prepare = Hook::async_fn(move |client, _| {
+                let settings = settings.clone();
+                Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
+            });
+            Pool::builder(manager())
+                .max_size(connections)
+                .runtime(deadpool_postgres::Runtime::Tokio1)
+                .wait_timeout(Some(QUERY_DEADLINE))
+                .create_timeout(Some(QUERY_DEADLINE))
+                .recycle_timeout(Some(QUERY_DEADLINE))
+                .post_create(prepare)
+                .build()
+                .map_err(engine_error)
+        };
+        let (pool, lease_pool) = (pool(CONNECTIONS_MAX)?, pool(1)?);
+        Ok(Self { server, pool, lease_pool, config: Box::new(config.clone()), lease: OnceLock::new() })
     }
 
     /// Runs work in one transaction, again where it met another one; and whether it has changed
@@ -173,13 +179,9 @@ impl Postgres {
         kind: TxKind,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let client = self.client()?;
+        let client = self.client(&self.pool)?;
         let ended = self.transact(&client, kind, work);
-        if ended.as_ref().is_err_and(is_lost) {
-            // Nobody else is handed a connection of which nothing is known.
-            drop(Object::take(client));
-        }
-        ended
+        end_if_lost(client, ended)
     }
 
     fn transact<T>(
@@ -198,8 +200,8 @@ impl Postgres {
         Ok(value)
     }
 
-    fn client(&self) -> Result<Object, StoreError> {
-        let got = self.server.block_on(self.pool.get());
+    fn client(&self, pool: &Pool) -> Result<Object, StoreError> {
+        let got = self.server.block_on(pool.get());
         got.map_err(|error| {
             let why = match &error {
                 PoolError::Timeout(_) => format!("it has not answered in {} s", QUERY_DEADLINE.as_secs()),
@@ -308,6 +310,14 @@ fn describe_hindrance(error: &Error) -> Option<String> {
 /// Whether nothing is known of the connection any more.
 fn is_lost(error: &StoreError) -> bool {
     matches!(error, StoreError::Lost { .. } | StoreError::Unknown { .. })
+}
+
+/// Nobody else is handed a connection of which nothing is known.
+fn end_if_lost<T>(client: Object, ended: Result<T, StoreError>) -> Result<T, StoreError> {
+    if ended.as_ref().is_err_and(is_lost) {
+        drop(Object::take(client));
+    }
+    ended
 }
 
 /// What the server says of a statement that it refuses.

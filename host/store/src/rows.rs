@@ -130,6 +130,9 @@ pub enum BlobHolder {
 pub struct PersistResult {
     /// The updates that wait for a turn here and were not known before, in the order given.
     pub pending: Vec<Update>,
+    /// Sessions that are this node's since now. What waits for a turn there is to be read from the
+    /// inbox, because it may be more than has come.
+    pub claimed: Vec<SessionId>,
     /// Whether some wait for a turn on another node, or on whichever has time.
     pub is_for_others: bool,
     /// What to tell strangers.

@@ -281,7 +281,8 @@ async fn both_nodes_answer_and_each_chat_in_its_order() -> anyhow::Result<()> {
         assert_eq!(answers.map(|sent| sent.reply_to).collect::<Vec<_>>(), asked, "in order, and once");
     }
     let done = [first.log(), world.log()].map(|log| {
-        let page = told_in(&log).and_then(numbers).expect("it tells its numbers");
+        let page = told_in(&log).and_then(numbers);
+        let page = page.unwrap_or_else(|error| panic!("it tells its numbers: {error}\n{log}"));
         page.sum("cofferdam_tool_calls_total")
     });
     assert!(done[0] > 0.0 && done[1] > 0.0 && done[0] + done[1] == pushed.len() as f64, "{done:?}");

@@ -147,8 +147,9 @@ async fn load_stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError>
 /// What came of a batch: what strangers are told, and those updates that the inbox did not know
 /// before, under the sessions that it has them by.
 pub fn from_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: PersistResult) -> Vec<Arrival> {
-    let PersistResult { pending, replies, is_for_others } = persisted;
+    let PersistResult { pending, claimed, replies, is_for_others } = persisted;
     let mut arrivals: Vec<_> = replies.into_iter().map(|told| reply(channel, told)).collect();
+    arrivals.extend(claimed.into_iter().map(Arrival::Session));
     for new in batch {
         let (UpdateFate::Pending(headers), Some(update)) =
             (&new.fate, pending.iter().find(|update| update.update_id == new.update_id))

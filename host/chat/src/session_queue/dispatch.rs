@@ -98,7 +98,11 @@ impl SessionQueues {
                     }
                     // Here, so that nothing is read of a session before the turn that was cut off.
                     Some(Arrival::LeftBy(gone)) => match self.worker.take_over(&gone).await {
-                        Ok(left) => left.into_iter().for_each(|arrival| add(&mut queue, arrival)),
+                        Ok(left) => {
+                            left.into_iter().for_each(|arrival| add(&mut queue, arrival));
+                            // Their sessions have come over with what waited there.
+                            queue.open();
+                        }
                         Err(error) => tracing::debug!(%error, "what nodes have left is taken over later"),
                     },
                     Some(arrival) => {
@@ -160,6 +164,7 @@ fn add(queue: &mut QueueState, arrival: Arrival) {
         Arrival::Reply(session, reply) => queue.push(session, Unit::Reply(reply)),
         Arrival::Bound(session, turn) => queue.push(session, Unit::Bound(turn)),
         Arrival::Message(session, message) => queue.push_message(session, message, Instant::now()),
+        Arrival::Session(session) => queue.add_session(session),
         Arrival::Awaited(awaited) => queue.note_awaited(awaited),
         Arrival::Stop(stopping) => {
             let message = QueuedUpdate { update_id: stopping.update_id, album: None };

@@ -186,14 +186,16 @@ impl QueueState {
     pub(super) fn take_sessions(&mut self, sessions: Vec<SessionId>) {
         self.reading = None;
         self.beyond |= sessions.len() >= SESSIONS_READ_MAX;
-        for session in sessions {
-            if self.queues.contains_key(&session) || self.queues.len() < SESSIONS_QUEUED_MAX {
-                // It may be a queue that has some of it already: then the reading finds nothing
-                // more.
-                self.queues.entry(session).or_insert_with(SessionQueue::note_unread).more = true;
-            } else {
-                self.beyond = true;
-            }
+        sessions.into_iter().for_each(|session| self.add_session(session));
+    }
+
+    /// Notes that something of a session waits in the inbox.
+    pub(super) fn add_session(&mut self, session: SessionId) {
+        if self.queues.contains_key(&session) || self.queues.len() < SESSIONS_QUEUED_MAX {
+            // It may be a queue that has some of it already: then the reading finds nothing more.
+            self.queues.entry(session).or_insert_with(SessionQueue::note_unread).more = true;
+        } else {
+            self.beyond = true;
         }
     }
 

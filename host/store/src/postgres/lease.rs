@@ -101,22 +101,26 @@ impl Postgres {
         }
     }
 
-    /// Says that this node is there still, and takes out who is silent.
+    /// Says that this node is there still, and takes out who is silent. One statement alone, which
+    /// meets no other transaction: those of this node read the row that it changes.
     fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        let began = Instant::now();
-        let renew = format!("UPDATE node SET until = {NOW} + ?2 WHERE holder = ?1");
-        let renewed = self.run_unfenced(&|tx| {
-            let renewed = tx.execute(&renew, params![lease.own.holder, lease.length()])?;
-            if renewed == 1 {
-                take_out_silent(tx, &lease.own.holder)?;
-            }
-            Ok(renewed)
-        })?;
-        if renewed != 1 {
-            return Err(StoreError::TakenOver);
-        }
+        let (began, holder) = (Instant::now(), &lease.own.holder);
+        let renew = format!(
+            "UPDATE node SET until = {NOW} + $2 WHERE holder = $1 RETURNING EXISTS
+             (SELECT 1 FROM node AS other WHERE other.until <= {NOW} AND other.holder <> $1)"
+        );
+        let client = self.client(&self.lease_pool)?;
+        let renewed = self.server.wait(async {
+            let renew = client.prepare_cached(&renew).await?;
+            client.query_opt(&renew, &[holder, &lease.length()]).await
+        });
+        let renewed = super::end_if_lost(client, renewed)?;
+        let Some(row) = renewed else { return Err(StoreError::TakenOver) };
         *lock(&lease.certain) = began + lease.node.lease;
-        Ok(())
+        match row.get(0) {
+            true => self.run_unfenced(&|tx| take_out_silent(tx, holder)),
+            false => Ok(()),
+        }
     }
 
     /// Takes the node out, so that others take its work over at once.

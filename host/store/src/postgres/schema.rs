@@ -375,6 +375,7 @@ ALTER TABLE claim ADD PRIMARY KEY (channel, session)
 "#;
 
 /// How far the audit of each node was when it last said so. Nodes of before all wrote one chain.
+/// And how many messages have come in a session since it was claimed.
 const VERSION_21: &str = r#"
 DELETE FROM duty;
 DELETE FROM node;
@@ -382,5 +383,7 @@ DELETE FROM node;
 CREATE TABLE audit_head (
     node text COLLATE "C" PRIMARY KEY,
     head text COLLATE "C" NOT NULL
-)
+);
+
+ALTER TABLE claim ADD COLUMN messages bigint NOT NULL DEFAULT 0
 "#;

@@ -222,6 +222,31 @@ async fn a_node_that_is_silent_is_taken_out_by_another_one() {
     }
 }
 
+/// All its connections are in use for longer than its lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_has_much_to_do_is_not_taken_out() {
+    if !Schema::is_there("a_node_that_has_much_to_do") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let (a, _b) = (join(location, "a").expect("the first"), join(location, "b").expect("another name"));
+    let look = |tx: &Tx<'_>| tx.query_row("SELECT 1 FROM pg_sleep(5)", params![], |row| row.get::<i64>(0));
+    let looks: Vec<_> = (0..2 * postgres::CONNECTIONS_MAX)
+        .map(|_| {
+            tokio::spawn({
+                let a = a.clone();
+                async move { a.read(look).await }
+            })
+        })
+        .collect();
+    for looked in looks {
+        assert_eq!(looked.await.expect("asked").expect("the server has time"), 1);
+    }
+    assert_eq!(fixture.sql("SELECT string_agg(name, ' ' ORDER BY name) FROM node"), "a b");
+    a.persist(CHANNEL, vec![of("s1", 1)]).await.expect("it is a node still");
+}
+
 /// A message of somebody's own session.
 fn of(session: &str, id: i64) -> NewUpdate {
     let headers = Headers {
@@ -244,8 +269,9 @@ async fn each_session_is_one_nodes_and_what_one_has_no_time_for_is_anothers() {
     let most = i64::from(SESSIONS_CLAIMED_MAX);
     let updates: Vec<_> = (1..=most + 2).map(|n| of(&format!("s{n}"), n)).collect();
     let persisted = a.persist(CHANNEL, updates).await.expect("kept");
-    assert!(persisted.is_for_others);
-    assert_eq!(ids(&persisted.pending), (1..=most).collect::<Vec<_>>());
+    assert!(persisted.is_for_others && persisted.pending.is_empty());
+    let named = |n| SessionId::new(format!("s{n}"));
+    assert_eq!(persisted.claimed, (1..=most).map(named).collect::<Vec<_>>());
     let sessions = async |store: &Store, new| {
         let found = store.sessions(CHANNEL, 100, new).await.expect("asked");
         found.iter().map(|session| session.as_str()[1..].parse().expect("a number")).collect::<Vec<i64>>()
@@ -269,6 +295,30 @@ async fn each_session_is_one_nodes_and_what_one_has_no_time_for_is_anothers() {
     assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE session IN ('s1', 's2')"), "2");
     a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
     assert_eq!(fixture.sql("SELECT session FROM claim WHERE session IN ('s1', 's2')"), "s1");
+}
+
+/// What waits there came first.
+#[tokio::test]
+async fn a_session_that_nobody_had_time_for_is_read_from_its_first_message_on() {
+    if !Schema::is_there("a_session_that_nobody_had_time_for") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let a = join(&fixture.engine.location, "a").expect("a node");
+    let most = i64::from(SESSIONS_CLAIMED_MAX);
+    a.persist(CHANNEL, (1..=most + 1).map(|n| of(&format!("s{n}"), n)).collect()).await.expect("kept");
+    let turn = a.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it").expect("it waits").turn;
+    a.dismiss(&turn).await.expect("it");
+    a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+    let last = format!("s{}", most + 1);
+    let persisted = a.persist(CHANNEL, vec![of(&last, 20), of(&last, 21)]).await.expect("kept");
+    let session = SessionId::new(last.as_str());
+    // The second one goes behind what is read of the first.
+    assert_eq!((ids(&persisted.pending), persisted.claimed), (vec![21], vec![session.clone()]));
+    let waiting = a.load_waiting_updates(CHANNEL, &session, 9).await.expect("asked");
+    assert_eq!(ids(&waiting), [most + 1, 20, 21]);
+    let next = a.persist(CHANNEL, vec![of(&last, 22)]).await.expect("kept");
+    assert_eq!((ids(&next.pending), next.claimed), (vec![22], Vec::new()));
 }
 
 #[tokio::test]
@@ -309,7 +359,7 @@ const BACK_TO_19: &str = "ALTER TABLE claim DROP CONSTRAINT claim_pkey; ALTER TA
     ALTER TABLE claim ADD kind text COLLATE \"C\" NOT NULL DEFAULT 'session' CHECK (kind IN ('session', 'reply'));
     ALTER TABLE claim ALTER kind DROP DEFAULT; ALTER TABLE claim ADD PRIMARY KEY (channel, kind, name);
     INSERT INTO claim (channel, kind, name, holder) SELECT channel, 'reply', turn, holder FROM reply WHERE finished_at IS NULL;
-    ALTER TABLE reply DROP holder; DROP TABLE audit_head; UPDATE schema_version SET version = 19";
+    ALTER TABLE claim DROP messages; ALTER TABLE reply DROP holder; DROP TABLE audit_head; UPDATE schema_version SET version = 19";
 
 #[tokio::test]
 async fn what_a_node_of_the_release_before_had_begun_is_taken_over() {

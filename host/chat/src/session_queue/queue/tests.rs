@@ -250,3 +250,17 @@ fn whatever_comes_is_done_once_and_in_order_and_memory_is_bounded() {
         assert!(done.is_sorted(), "{session}: {done:?}");
     }
 }
+
+#[test]
+fn a_session_of_which_more_may_wait_is_read_before_what_comes() {
+    let (mut queue, now) = (opened(), Instant::now());
+    queue.add_session(session("ann"));
+    queue.push_message(session("ann"), message(2), now);
+    assert_eq!(begin(&mut queue, now), None);
+    assert_eq!(queue.next_read(false), Some(InboxQuery::Session(session("ann"))));
+    queue.take_messages(session("ann"), vec![message(1), message(2)], now);
+    for id in ["1", "2"] {
+        assert_eq!(begin(&mut queue, now).as_deref(), Some(id));
+        queue.finished(&session("ann"));
+    }
+}

@@ -24,7 +24,7 @@ pub use album::AlbumWindow;
 pub use dispatch::{ARRIVALS_MAX, STOPS_AT_ONCE_MAX, SessionQueues, TurnWorker};
 pub use queue::{LANE_UNITS_MAX, SESSIONS_QUEUED_MAX};
 pub use running::{RunningTurn, RunningTurns, StopPower, StopResult};
-pub use slot::{TURNS_AT_ONCE_MAX, TurnPlaces, TurnSlot};
+pub use slot::{TurnPlaces, TurnSlot};
 
 use cofferdam_core::id::SessionId;
 use cofferdam_store::{BoundTurn, QueuedUpdate, StoredReply, UpdateClaim};

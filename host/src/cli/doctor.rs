@@ -1,11 +1,13 @@
 //! `cofferdam doctor`: the whole installation at a glance, measured; each problem with what mends
 //! it.
 //!
-//! It makes no folder: tools are compiled into the cache that there is, or for the moment. It takes
-//! no lock, so that a `serve` beside it notices nothing.
+//! It leaves no folder behind: tools are compiled into the cache that there is, or for the moment,
+//! and filesystems are tried in a folder of its own. It takes no lock of a `serve` beside it, which
+//! notices nothing.
 
 mod chain;
 mod database;
+mod filesystem;
 mod finding;
 mod isolation;
 mod kernel;

@@ -180,6 +180,7 @@ fn mute_services(
         store: store.clone(),
         presence,
         menu: Vec::new(),
+        turns_at_once: config.turns.at_once,
         runner,
         blobs: gateway.blobs.clone(),
         outgoing: gateway.warden.outgoing().clone(),

@@ -80,6 +80,7 @@ const KEYS: &[(&str, EnvFormat, InForceBy)] = &[
     ("replies.max_turn_bytes", Text, Reload),
     ("replies.max_count", Integer, Reload),
     ("replies.max_held_bytes", Text, Reload),
+    ("turns.at_once", Integer, Restart),
     ("turns.written_bytes", Text, Reload),
     ("turns.rounds", Integer, Reload),
     ("turns.calls", Integer, Reload),

@@ -41,7 +41,7 @@ impl Journal for Store {
 }
 
 fn journal_error(error: StoreError) -> JournalError {
-    if is_no_space(&error) { JournalError::NoSpace } else { JournalError::Failed(error.to_string()) }
+    if is_no_space(&error) { JournalError::NoSpace } else { JournalError::Failed(error.for_people()) }
 }
 
 /// Whether the disk is full: for the engine, its shared memory, or the log when it is synchronized.

@@ -231,6 +231,22 @@ pub enum StoreError {
     Stopped,
 }
 
+impl StoreError {
+    /// What those are told who use the gateway: not where its database is, which the log says.
+    pub fn for_people(&self) -> String {
+        tracing::error!(error = self as &dyn std::error::Error, "the store failed");
+        match self {
+            Self::Unreachable { .. } => "its database cannot be reached".to_owned(),
+            Self::Hindered { .. } => "its database takes no changes".to_owned(),
+            Self::Lost { .. } => "the connection to its database was lost".to_owned(),
+            Self::Unknown { .. } => "the connection to its database was lost while a change was committed; \
+                 whether it was kept is not known, so look before it is made again"
+                .to_owned(),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl Store {
     /// Opens the database at a place: a state directory, which is made where it is missing (the
     /// file is readable by its owner alone), or PostgreSQL. Tables are made where there are none,

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 use support::home::{Home, Ran};
 use support::llm::{Dialect, LlmServer};
+use support::needs;
 use support::serving::Serving;
 use support::telegram::{Fault, TelegramServer};
 
@@ -277,6 +278,60 @@ fn a_workspace_inside_the_state_is_noticed() {
     let mend = one(&value, "notice places: the workspace ");
     write_line(&home, mend.split_once(", after").expect("when").0);
     clean(&home, "", &["--offline"]);
+}
+
+/// The system refuses what such a filesystem would.
+#[test]
+fn what_the_filesystem_cannot_do_is_told_and_is_a_problem_where_it_is_needed() {
+    const NAME: &str = "cli::doctor::what_the_filesystem_cannot_do";
+    if !needs::available(NAME, "strace", needs::program("strace")) {
+        return;
+    }
+    let home = Home::new();
+    put(&home, "/shared/a", b"x");
+    let refused = |calls: &[&str]| {
+        let inject: Vec<String> = calls.iter().map(|call| format!("inject={call}")).collect();
+        let mut strace = vec!["strace", "-o", "/dev/null"];
+        strace.extend(inject.iter().flat_map(|inject| ["-e", inject.as_str()]));
+        let ran: Ran = run(&mut home.command_under(&strace, &["doctor", "--json", "--offline"]));
+        let value = ran.json();
+        let places = value["places"].as_array().expect("a list").iter();
+        let cannot: Vec<_> =
+            places.map(|place| (place["what"].clone(), place["found"]["cannot"].clone())).collect();
+        let of = |what: &str| cannot.iter().find(|(of, _)| of == what).expect("it is there").1.clone();
+        assert_eq!(of("workspace"), of("state"));
+        (ran.code, of("workspace"), found(&value).0)
+    };
+    let (links, new) = ("hard links", "renames that replace nothing");
+    assert_eq!(refused(&["linkat:error=EPERM"]), (Some(0), json!(["unnamed files", links]), vec![]));
+    assert_eq!(refused(&["renameat2:error=EINVAL"]), (Some(0), json!([new]), vec![]));
+    for (calls, cannot, said) in [
+        (
+            &["linkat:error=EPERM", "renameat2:error=EINVAL"][..],
+            json!(["unnamed files", links, new]),
+            "hard links (Operation not permitted (os error 1)), renames that replace nothing (Invalid argument (os error 22))",
+        ),
+        (&["flock:error=ENOLCK"], json!(["locks"]), "locks (No locks available (os error 37))"),
+        (
+            &["fsync:error=EINVAL"],
+            json!(["fsync of a file", "fsync of a folder"]),
+            "fsync of a file (Invalid argument (os error 22)), fsync of a folder (Invalid argument (os error 22))",
+        ),
+    ] {
+        let (code, lacks, findings) = refused(calls);
+        assert_eq!((code, lacks), (Some(3), cannot), "{calls:?} {findings:?}");
+        assert_eq!(findings.len(), 2, "of workspace and state: {findings:?}");
+        assert!(findings[0].starts_with("problem places: the filesystem of the workspace "), "{findings:?}");
+        assert!(findings.iter().all(|line| line.ends_with(&format!(" cannot do {said}"))), "{findings:?}");
+    }
+    let (code, cannot, findings) = refused(&["statfs:poke_exit=@arg2=6969000000000000"]);
+    assert_eq!((code, cannot), (Some(3), json!([])));
+    assert!(findings[0].ends_with("is on NFS, and SQLite needs a disk of this machine"), "{findings:?}");
+    for folder in [home.state(), home.workspace()] {
+        let left = fs::read_dir(&folder).expect("there").flatten().map(|entry| entry.file_name());
+        let left: Vec<_> = left.filter(|name| name.as_encoded_bytes().starts_with(b".cofferdam")).collect();
+        assert!(left.is_empty(), "{folder:?} {left:?}");
+    }
 }
 
 #[test]

@@ -148,6 +148,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_REPLIES_MAX_TURN_BYTES", "3 B", attach, "may have 3 B together"),
     ("COFFERDAM_REPLIES_MAX_COUNT", "0", attach, "one reply takes 0 files"),
     ("COFFERDAM_REPLIES_MAX_HELD_BYTES", "3 B", attach, "may take 3 B"),
+    ("COFFERDAM_TURNS_AT_ONCE", "257", named, "at_once = 257 is not from 1 to 256"),
     ("COFFERDAM_TURNS_WRITTEN_BYTES", "3 B", save, "one turn may write 3 B in all"),
     ("COFFERDAM_APPROVALS_EXPIRES", "2w", |home, set| ran(home, set, &["tools"]), "\"2w\" is not a duration"),
     (

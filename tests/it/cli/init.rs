@@ -137,6 +137,7 @@ fn the_values_it_shows_are_the_defaults() {
     // The program refuses one more of each: what is shown is what holds without a configuration.
     assert!(text.contains("rotate_bytes = \"64 MiB\""));
     for default in [
+        "at_once = 8",
         "written_bytes = \"4 GiB\"",
         "rounds = 16",
         "calls = 64",

@@ -126,9 +126,7 @@ async fn a_standby_that_is_promoted_has_all_that_was_kept() -> anyhow::Result<()
     let Some(_) = shared("telegram::postgres") else { return Ok(()) };
     let mut primary = PostgresServer::start().expect("it is there");
     let standby = primary.add_standby();
-    let (first, second) = (primary.dir().display(), standby.dir().display());
-    let url =
-        format!("host={first},{second} port=5432,5432 user=cofferdam dbname=postgres password={PASSWORD}");
+    let url = format!("{} password={PASSWORD}", primary.url_with(&standby));
     let world = World::running_in(|home| home.postgres_at(&url, "here")).await?;
     let bytes = samples::jpeg(10_000);
     let photo = Incoming::private(ANN).photo(Media::with_content("p", bytes.clone()));

@@ -46,25 +46,36 @@ async fn more_than_the_memory_holds_and_some_twice() -> anyhow::Result<()> {
     world.end(401)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn eight_turns_at_once_and_no_more() -> anyhow::Result<()> {
-    const TURNS_AT_ONCE_MAX: usize = 8;
-    let world = World::running().await?;
+/// As many turns at once as are configured, and no more.
+async fn works_on(world: World, at_once: usize) -> anyhow::Result<()> {
     let file = |n: i64| {
         let message = Incoming::private(ANN).thread(n).document(Media::with_content(&format!("d{n}"), "x"));
         message.caption("/help")
     };
-    let gates: Vec<_> =
-        (0..TURNS_AT_ONCE_MAX).map(|_| world.server.gate("getFile", Hold::BeforeEffect)).collect();
-    let pushed = world.server.push_all((1..=12).map(file));
+    let gates: Vec<_> = (0..at_once).map(|_| world.server.gate("getFile", Hold::BeforeEffect)).collect();
+    let pushed = world.server.push_all((1..=at_once as i64 + 4).map(file));
     for gate in &gates {
         gate.reached().await?;
     }
-    world.server.wait_until_confirmed(PATIENCE, pushed[11].update_id).await?;
+    world.server.wait_until_confirmed(PATIENCE, pushed[at_once + 3].update_id).await?;
     drop(gates);
-    world.server.wait_for_messages(PATIENCE, 12).await?;
-    assert_eq!(world.server.max_concurrent("getFile"), TURNS_AT_ONCE_MAX);
-    world.end(12)
+    world.server.wait_for_messages(PATIENCE, pushed.len()).await?;
+    assert_eq!(world.server.max_concurrent("getFile"), at_once);
+    world.end(pushed.len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn eight_turns_at_once_and_no_more() -> anyhow::Result<()> {
+    works_on(World::running().await?, 8).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn as_many_turns_at_once_as_are_configured() -> anyhow::Result<()> {
+    for at_once in [2, 20] {
+        let set = format!("[turns]\nat_once = {at_once}\n");
+        works_on(World::running_in(|home| home.config(&set)).await?, at_once).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

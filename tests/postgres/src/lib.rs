@@ -221,6 +221,12 @@ impl PostgresServer {
         format!("host={} port={} user={USER} dbname=postgres", self.dir.display(), self.port)
     }
 
+    /// The same for one that may be on either server.
+    pub fn url_with(&self, other: &Self) -> String {
+        let (here, there) = (self.dir.display(), other.dir.display());
+        format!("host={here},{there} port={},{} user={USER} dbname=postgres", self.port, other.port)
+    }
+
     /// What an SQL statement answers, a row a line.
     ///
     /// # Panics

@@ -5,10 +5,16 @@ use crate::open_requests::CallScope;
 use cofferdam_core::limits::{ByteSize, TimeSpan};
 use serde::{Deserialize, Serialize};
 
-/// Limits of one turn over all its steps, and of one person over all turns of a day of UTC.
+/// Turns of one channel at once, at most.
+const AT_ONCE_MAX: usize = 256;
+
+/// Limits of one turn over all its steps, of one person over all turns of a day of UTC, and of all
+/// turns together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
+    /// Turns of one channel that are worked on at once by this process.
+    pub at_once: usize,
     /// Bytes that the calls which published something have staged.
     pub written_bytes: ByteSize,
     /// Steps that a provider may take.
@@ -33,6 +39,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            at_once: 8,
             // As much as the largest call that a policy can allow, so that what single calls may do
             // is not cut.
             written_bytes: ByteSize(4 << 30),
@@ -55,6 +62,7 @@ impl Config {
     /// The key, and what to write.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let at_least_one = [
+            ("at_once", self.at_once as u64),
             ("rounds", self.rounds as u64),
             ("calls", self.calls as u64),
             ("tokens", self.tokens),
@@ -63,6 +71,9 @@ impl Config {
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return Err((key, format!("{key} = 0 lets no turn be answered; write at least 1")));
+        }
+        if self.at_once > AT_ONCE_MAX {
+            return Err(("at_once", format!("at_once = {} is not from 1 to {AT_ONCE_MAX}", self.at_once)));
         }
         if self.deadline.0 < TimeSpan::seconds(1).0 {
             let said =

@@ -212,7 +212,7 @@ impl From<StoreError> for HistoryError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Corrupt(_) | StoreError::Newer { .. } => Self::Unreadable(error.to_string()),
-            _ => Self::Store(error.to_string()),
+            _ => Self::Store(error.for_people()),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! way. It waits for nothing else itself: the inbox is read beside it.
 
 use super::queue::{InboxQuery, LANE_UNITS_MAX, QueueState, SESSIONS_READ_MAX};
-use super::{Arrival, Patience, RunningTurns, Stop, TURNS_AT_ONCE_MAX, TurnPlaces, Unit};
+use super::{Arrival, Patience, RunningTurns, Stop, TurnPlaces, Unit};
 use async_trait::async_trait;
 use cofferdam_agent::tools::follow_work;
 use cofferdam_core::counts::COUNTS;
@@ -136,7 +136,7 @@ impl SessionQueues {
         if !self.store.is_shared() {
             return SESSIONS_READ_MAX;
         }
-        (TURNS_AT_ONCE_MAX + self.places.left()).saturating_sub(sessions)
+        self.places.open_max().saturating_sub(sessions)
     }
 
     fn spawn(&self, tasks: &mut JoinSet<()>, session: &SessionId, unit: Unit) -> Id {

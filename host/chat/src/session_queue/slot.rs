@@ -6,12 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Turns that are worked on at once, over all sessions.
-pub const TURNS_AT_ONCE_MAX: usize = 8;
-
 /// The places of a channel's turns.
 #[derive(Debug)]
 pub struct TurnPlaces {
+    all: usize,
     free: Arc<Semaphore>,
     /// Turns that wait for a person.
     left: AtomicUsize,
@@ -20,12 +18,12 @@ pub struct TurnPlaces {
 impl TurnPlaces {
     /// So many, all of them free.
     pub fn new(places: usize) -> Arc<Self> {
-        Arc::new(Self { free: Arc::new(Semaphore::new(places)), left: AtomicUsize::new(0) })
+        Arc::new(Self { all: places, free: Arc::new(Semaphore::new(places)), left: AtomicUsize::new(0) })
     }
 
-    /// How many turns wait for a person, and hold no place.
-    pub fn left(&self) -> usize {
-        self.left.load(Ordering::Relaxed)
+    /// How many turns can be open at once: one for each place, and those that wait for a person.
+    pub fn open_max(&self) -> usize {
+        self.all + self.left.load(Ordering::Relaxed)
     }
 }
 
@@ -107,16 +105,16 @@ mod tests {
         slot.leave();
         slot.leave();
         assert!(slot.is_left());
-        assert_eq!(places.left(), 1, "it is one turn");
+        assert_eq!(places.open_max(), 2, "it is one turn");
         let other = all.clone().try_acquire_owned().expect("the place is free");
         slot.take_back().await;
         assert!(slot.is_left(), "one call still waits");
         drop(other);
         slot.take_back().await;
         assert!(all.try_acquire().is_err() && !slot.is_left(), "it has its place again");
-        assert_eq!(places.left(), 0);
+        assert_eq!(places.open_max(), 1);
         slot.leave();
         drop(slot);
-        assert!(all.try_acquire().is_ok() && places.left() == 0);
+        assert!(all.try_acquire().is_ok() && places.open_max() == 1);
     }
 }

@@ -85,7 +85,7 @@ fn fixture(store: Store) -> Fixture {
         store: store.clone(),
         channel: CHANNEL.into(),
         running: Arc::default(),
-        places: TurnPlaces::new(TURNS_AT_ONCE_MAX),
+        places: TurnPlaces::new(8),
         patience: Patience { albums: AlbumWindow { silence: second, cap: second }, grace: Duration::ZERO },
         stop: stop.clone(),
     };

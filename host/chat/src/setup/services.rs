@@ -5,7 +5,7 @@ use crate::handler::{ChannelServices, SettleAudit};
 use crate::loop_health::note_next_within;
 use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, PeopleNames};
 use crate::runs::Runs;
-use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TURNS_AT_ONCE_MAX, TurnPlaces};
+use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnPlaces};
 use crate::setup::MenuEntry;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
@@ -27,6 +27,8 @@ pub struct Services {
     pub presence: Arc<Presence>,
     /// Those whom the operator lets in besides.
     pub people: People,
+    /// How many turns of a channel are worked on at once.
+    pub turns_at_once: usize,
     /// Answers turns.
     pub runner: Arc<Runner>,
     /// Takes the bytes of attachments.
@@ -98,7 +100,7 @@ impl Services {
             runner: self.runner.clone(),
             approvals,
             running: Arc::new(RunningTurns::default()),
-            places: TurnPlaces::new(TURNS_AT_ONCE_MAX),
+            places: TurnPlaces::new(self.turns_at_once),
             blobs: self.blobs.clone(),
             limits: self.attachments.clone(),
             outgoing: self.outgoing.clone(),

@@ -1,6 +1,7 @@
 //! The folders and files that the gateway trusts: whose they are, who else can write them, and what
 //! room is left.
 
+use super::filesystem;
 use super::finding::{DoctorFinding, shell};
 use crate::config::Config;
 use cofferdam_core::limits::{ByteSize, TimeSpan};
@@ -35,6 +36,8 @@ struct FolderFacts {
     free_bytes: Option<u64>,
     /// None where there is no number of them.
     free_inodes: Option<u64>,
+    /// What its filesystem cannot do, of a folder that the gateway writes in.
+    cannot: Vec<&'static str>,
 }
 
 /// Who besides the owner may do what, at most.
@@ -61,6 +64,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Vec<Fo
     ];
     let there = places.into_iter().filter_map(|(what, path, allowed)| Some((what, path?, allowed)));
     let places: Vec<_> = there.map(|(what, path, allowed)| place(what, path, allowed, findings)).collect();
+    findings.extend(filesystem::judge_database(config));
     let (root, state) = (&config.workspace.root, &config.state_dir);
     if std::path::absolute(root)
         .is_ok_and(|root| std::path::absolute(state).is_ok_and(|s| root.starts_with(s)))
@@ -114,6 +118,11 @@ fn place(
         );
     }
     let (free_bytes, free_inodes) = (free(path), free_inodes(path));
+    let written = match what {
+        "workspace" => Some("[workspace] root"),
+        "state" => Some("[state] dir"),
+        _ => None,
+    };
     if meta.is_dir() && free_bytes.is_some_and(|free| free < FREE_BYTES_MIN) {
         let (free, least) = (free_bytes.unwrap_or(0) >> 20, FREE_BYTES_MIN >> 20);
         problem(
@@ -128,7 +137,10 @@ fn place(
             format!("remove files there: at least {FREE_INODES_MIN}"),
         );
     }
-    let found = Some(FolderFacts { owner: meta.uid(), mode: octal(&meta), free_bytes, free_inodes });
+    let missing = written.map_or_else(Vec::new, |_| filesystem::find_missing(path));
+    findings.extend(written.and_then(|key| filesystem::judge((what, key), path, &missing)));
+    let cannot = missing.into_iter().map(|(what, _)| what).collect();
+    let found = Some(FolderFacts { owner: meta.uid(), mode: octal(&meta), free_bytes, free_inodes, cannot });
     FolderReport { what, path: shown, found }
 }
 
@@ -220,10 +232,11 @@ impl fmt::Display for FolderReport {
         write!(f, "{} {}: ", self.what, self.path)?;
         match &self.found {
             None => f.write_str("not there yet"),
-            Some(FolderFacts { owner, mode, free_bytes, free_inodes }) => {
+            Some(FolderFacts { owner, mode, free_bytes, free_inodes, cannot }) => {
                 write!(f, "user {owner}, mode {mode}")?;
                 free_bytes.map_or(Ok(()), |free| write!(f, ", {} MiB free", free >> 20))?;
-                free_inodes.map_or(Ok(()), |free| write!(f, ", room for {free} files"))
+                free_inodes.map_or(Ok(()), |free| write!(f, ", room for {free} files"))?;
+                if cannot.is_empty() { Ok(()) } else { write!(f, ", without {}", cannot.join(", ")) }
             }
         }
     }

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// How often a node says that it is there, and looks for those that are silent.
 const RENEWED_EVERY: Duration = Duration::from_secs(1);
+/// Others have said so longer ago than this node by so much at most.
+const LATE: Duration = Duration::from_millis(1500);
 /// How often a dead process of the same node is looked for.
 const LOOKED_EVERY: Duration = Duration::from_millis(200);
 
@@ -28,8 +30,32 @@ const ALONE: &str = "alone";
 pub(super) struct Lease {
     node: ClusterNode,
     own: OwnNode,
-    /// Until when nobody takes it out, by this machine's clock.
-    certain: Mutex<Instant>,
+    renewals: Mutex<Renewals>,
+}
+
+/// When a node said that it is there, by its machine's clock.
+struct Renewals {
+    /// For a lease from here on nobody takes it out.
+    last: Instant,
+    /// From here on it did so all the time.
+    steady_since: Instant,
+}
+
+impl Renewals {
+    /// Those of a node that begins.
+    fn new(now: Instant, lease: Duration) -> Self {
+        Self { last: now, steady_since: now.checked_sub(lease).unwrap_or(now) }
+    }
+
+    /// Notes one. Whether who is silent is gone: where this node was silent itself, so were others,
+    /// since their server was away, and they get a lease to come back.
+    fn note(&mut self, now: Instant, lease: Duration) -> bool {
+        if now.duration_since(self.last) > lease.saturating_sub(LATE) {
+            self.steady_since = now;
+        }
+        self.last = now;
+        now.duration_since(self.steady_since) >= lease
+    }
 }
 
 impl Lease {
@@ -52,8 +78,8 @@ impl Postgres {
         let mut seen = None;
         let lease = loop {
             let began = Instant::now();
-            let certain = Mutex::new(began + node.lease);
-            let lease = Lease { node: node.clone(), own: OwnNode::new(holder.clone()), certain };
+            let renewals = Mutex::new(Renewals::new(began, node.lease));
+            let lease = Lease { node: node.clone(), own: OwnNode::new(holder.clone()), renewals };
             match self.run_unfenced(&|tx| join(tx, &lease))? {
                 Joined::Yes => break lease,
                 Joined::OtherState(name) => return Err(StoreError::OtherState(name)),
@@ -96,7 +122,9 @@ impl Postgres {
     /// outside then is done by no other one.
     pub(crate) fn ensure_lease(&self) -> Result<(), StoreError> {
         match self.lease.get() {
-            Some(lease) if *lock(&lease.certain) <= Instant::now() => self.renew_lease(lease),
+            Some(lease) if lock(&lease.renewals).last.elapsed() >= lease.node.lease => {
+                self.renew_lease(lease)
+            }
             _ => Ok(()),
         }
     }
@@ -116,8 +144,8 @@ impl Postgres {
         });
         let renewed = super::end_if_lost(client, renewed)?;
         let Some(row) = renewed else { return Err(StoreError::TakenOver) };
-        *lock(&lease.certain) = began + lease.node.lease;
-        match row.get(0) {
+        let are_gone = lock(&lease.renewals).note(began, lease.node.lease);
+        match are_gone && row.get(0) {
             true => self.run_unfenced(&|tx| take_out_silent(tx, holder)),
             false => Ok(()),
         }
@@ -234,4 +262,20 @@ fn take_duty(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool, StoreError> 
 /// For people: the machine and the process.
 fn this_process() -> String {
     format!("process {} on {}", std::process::id(), host_name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_silent_itself_takes_nobody_out_for_a_lease() {
+        let (start, lease) = (Instant::now(), Duration::from_secs(10));
+        let mut renewals = Renewals::new(start, lease);
+        for (at, are_gone) in
+            [(1, true), (2, true), (10, true), (19, false), (20, false), (28, false), (29, true), (30, true)]
+        {
+            assert_eq!(renewals.note(start + Duration::from_secs(at), lease), are_gone, "{at}");
+        }
+    }
 }

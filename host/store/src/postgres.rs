@@ -2,8 +2,8 @@
 //! transactions.
 //!
 //! A transaction is SERIALIZABLE, and runs again where it met another one. A commit is on the
-//! server's disk when it has returned, so nothing rides here. Callers block, so this has a thread of
-//! its own that speaks with the server.
+//! server's disk when it has returned, so nothing rides here. Callers block, so this has a thread
+//! of its own that speaks with the server.
 
 mod config;
 pub(super) mod lease;
@@ -104,10 +104,12 @@ impl Postgres {
                 Manager::from_config(config.client.clone(), tls, options.clone())
             }
         };
-        // The name was checked: it needs no escape. What is committed is on the disk, also
-        // where the server's default is another. A node that stands still holds up nobody for long. Rows
-        // are found by an index also where a table is small: two that read a whole table are in each
-        // other's way (PostgreSQL's documentation, 13.2.3).
+        // The name was checked: it needs no escape. What is committed is on the disk, also where
+        // the server's default is another. A node that stands still holds up nobody for long. Rows
+        // are found by an index also where a table is small: two that read a whole table are in
+        // each other's way (PostgreSQL's documentation, 13.2.3). What is no transaction of ours,
+        // the renewal of a lease, conflicts with none: those say themselves that they are
+        // SERIALIZABLE.
         let settings = format!(
             "SET search_path TO \"{}\"; SET enable_seqscan = off; SET default_transaction_isolation = 'read committed'; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
              SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",

@@ -11,7 +11,8 @@ use rustix::fs::{flock, fsync, linkat, openat, renameat, renameat_with};
 use rustix::io::{Errno, Result};
 use std::path::Path;
 
-/// Begins the names that the gateway makes for a moment; a start sweeps them.
+/// Begins the names that the gateway makes for a moment. One that a killed doctor leaves here
+/// stays, since a start sweeps mounts alone.
 const PREFIX: &str = ".cofferdam-tmp-";
 
 const UNNAMED: &str = "unnamed files";

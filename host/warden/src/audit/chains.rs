@@ -1,5 +1,5 @@
-//! Where the chains of a gateway are: one in the state folder, or one of each node that shares it. No
-//! two nodes append to one file, unless one settles what another has left.
+//! Where the chains of a gateway are: one in the state folder, or one of each node that shares it.
+//! No two nodes append to one file, unless one settles what another has left.
 
 use super::{AuditError, AuditLog, Config, files};
 use std::path::{Path, PathBuf};

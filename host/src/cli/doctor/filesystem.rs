@@ -4,16 +4,13 @@
 
 use super::finding::DoctorFinding;
 use crate::config::Config;
+use cofferdam_core::path::GuestPath;
 use cofferdam_store::StoreLocation;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::fs::{flock, fsync, linkat, openat, renameat, renameat_with};
 use rustix::io::{Errno, Result};
 use std::path::Path;
-
-/// Begins the names that the gateway makes for a moment. One that a killed doctor leaves here
-/// stays, since a start sweeps mounts alone.
-const PREFIX: &str = ".cofferdam-tmp-";
 
 const UNNAMED: &str = "unnamed files";
 const LINKS: &str = "hard links";
@@ -32,10 +29,10 @@ const OF_A_NETWORK: [(u64, &str); 6] = [
 /// What could not be done there, each with what the system said. Empty where nothing could be
 /// tried: whoever prepares the folder tells why.
 pub(super) fn find_missing(dir: &Path) -> Vec<(&'static str, Errno)> {
-    let Ok(folder) = tempfile::Builder::new().prefix(PREFIX).tempdir_in(dir) else { return Vec::new() };
+    // One that a killed doctor leaves stays, since a start sweeps mounts alone.
+    let named = tempfile::Builder::new().prefix(GuestPath::RESERVED_PREFIX).tempdir_in(dir);
+    let Ok(folder) = named else { return Vec::new() };
     let Ok(dir) = std::fs::File::open(folder.path()) else { return Vec::new() };
-    // A start beside this sweeps what is under no lock.
-    let _ = flock(&dir, FlockOperation::NonBlockingLockExclusive);
     let dir = dir.as_fd();
     let tried = [
         (UNNAMED, unnamed(dir)),

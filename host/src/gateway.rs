@@ -7,8 +7,9 @@ use cofferdam_agent::open_requests::Requests;
 use cofferdam_agent::tools::{CallThreads, Registry, Toolbox, read_policy};
 use cofferdam_agent::turn::{ConversationOwner, History, Runner};
 use cofferdam_policy::{PolicyProblem, PolicySet};
+use cofferdam_s3::S3Bucket;
 use cofferdam_warden::attachments::BlobStore;
-use cofferdam_warden::attachments::outgoing::Outgoing;
+use cofferdam_warden::attachments::outgoing::{Bucket, Outgoing};
 use cofferdam_warden::audit::{AuditError, AuditLog, ChainPlace};
 use cofferdam_warden::calls::{Parts, SETTLE_WAIT, SettleError, Warden};
 use cofferdam_warden::publish::{OpenError, Workspaces};
@@ -214,15 +215,38 @@ impl Gateway {
     }
 }
 
-/// Where the bytes of replies' files are held: the one `serve`'s outlive it.
+/// Where the bytes of replies' files lie on this machine: in front of a bucket each node has a folder
+/// of its own.
+pub fn outgoing_dir(config: &Config) -> PathBuf {
+    let own = config.store.bucket.as_ref().and_then(|_| audit_file(config).parent().map(Path::to_owned));
+    own.unwrap_or_else(|| config.state_dir.clone()).join("outgoing")
+}
+
+/// The bucket that nodes hold them in, if there is one.
+///
+/// # Errors
+/// What its settings lack.
+pub fn bucket(config: &Config) -> io::Result<Option<Arc<dyn Bucket>>> {
+    let Some(bucket) = &config.store.bucket else { return Ok(None) };
+    Ok(Some(Arc::new(S3Bucket::new(bucket)?)))
+}
+
+/// Those of this process: the one `serve`'s outlive it.
 fn outgoing(config: &Config, role: Role) -> Result<Outgoing, GatewayError> {
-    let dir = config.state_dir.join("outgoing");
+    let (dir, bucket) = (outgoing_dir(config), bucket(config));
+    let bucket = bucket.map_err(|cause| GatewayError::State { what: "[store] blobs".into(), cause })?;
     let opened = match role {
-        Role::Serve if config.store.is_shared() => Outgoing::open_with_nodes(&dir, config.replies),
+        Role::Serve if config.store.is_shared() && bucket.is_none() => {
+            Outgoing::open_with_nodes(&dir, config.replies)
+        }
         Role::Serve => Outgoing::open(&dir, config.replies),
         Role::Beside => Outgoing::open_beside(&dir, config.replies),
     };
-    opened.map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
+    let opened = opened.map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })?;
+    Ok(match bucket {
+        Some(bucket) => opened.with_bucket(bucket),
+        None => opened,
+    })
 }
 
 /// Threads for the calls of one person, who is the only one: as many as a session may have at once,

@@ -13,6 +13,7 @@ mod approvals;
 mod attachments_out;
 mod backlog;
 mod beside;
+mod bucket;
 mod chaos;
 mod cluster;
 mod commands;

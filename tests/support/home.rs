@@ -15,6 +15,7 @@ pub struct Home {
     telegram: String,
     policies: bool,
     extra: String,
+    environment: Vec<(&'static str, String)>,
 }
 
 /// What one run of the program came to.
@@ -78,7 +79,13 @@ impl Home {
     /// A gateway without channels, with the embedded policies.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("cofferdam-test-").tempdir().expect("a temporary folder");
-        let home = Self { dir, telegram: String::new(), policies: false, extra: String::new() };
+        let home = Self {
+            dir,
+            telegram: String::new(),
+            policies: false,
+            extra: String::new(),
+            environment: Vec::new(),
+        };
         home.write_config();
         copy_warm_cache(&home.state());
         home
@@ -90,6 +97,13 @@ impl Home {
         self.telegram =
             format!("[channels.telegram]\napi_url = {api_url:?}\nallowed_users = {users:?}\n{AT_ITS_PACE}");
         self.write_config();
+        self
+    }
+
+    /// With these variables for each command.
+    #[must_use]
+    pub fn environment(mut self, variables: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        self.environment.extend(variables);
         self
     }
 
@@ -265,6 +279,7 @@ impl Home {
     fn fit(&self, command: &mut Command, arguments: &[&str]) {
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.env_clear().env("PATH", path).env("HOME", self.dir()).current_dir(self.dir());
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.arg("--config").arg(self.config_file()).args(arguments).stdin(Stdio::null());
     }
 

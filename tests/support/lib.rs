@@ -22,6 +22,7 @@ pub mod prometheus;
 pub mod registry;
 pub mod running;
 pub mod runs;
+pub mod s3;
 pub mod samples;
 pub mod serving;
 pub mod telegram;

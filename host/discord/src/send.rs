@@ -89,7 +89,7 @@ impl DiscordBot {
             ChannelRef::Channel(channel) => channel,
             ChannelRef::Person(person) => self.private_channel(person).await?,
         };
-        let content = PartContent::from_part(part)?;
+        let content = PartContent::load(part, &self.base.outgoing).await?;
         if part.n == 0
             && let Some(message) = self.take_place(&target, channel, &content).await?
         {

@@ -42,6 +42,7 @@ const KEYS: &[(&str, EnvFormat, InForceBy)] = &[
     ("store.url_env", Text, Restart),
     ("store.url_file", File, Restart),
     ("store.schema", Text, Restart),
+    ("store.blobs", Text, Restart),
     ("cluster.node", Text, Restart),
     ("cluster.lease", Text, Restart),
     ("policies.dir", File, Restart),

@@ -137,7 +137,7 @@ mod tests {
         check(&load(Some("/x")), "workspace.root", "\"/x\"", SettingOrigin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
-            let may_be_none = ["store.url_env", "store.url_file", "store.schema", "cluster.node", "cluster.lease", "policies.dir", "workflows.dir", "audit.sign_key_file", "network.ca_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
+            let may_be_none = ["store.url_env", "store.url_file", "store.schema", "store.blobs", "cluster.node", "cluster.lease", "policies.dir", "workflows.dir", "audit.sign_key_file", "network.ca_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
                 // None of a model's settings has a value where there is no model.
                 || ["provider.", "transcription.", "speech."].iter().any(|of| setting.key.starts_with(of))
                 // Nor of a channel's where there is no channel.

@@ -1,5 +1,6 @@
 //! `[store]`: the engine that the store is in, and for PostgreSQL where it is. The URL is read here,
-//! because a confined process reaches neither its file nor the authorities. `[cluster]`: what this
+//! because a confined process reaches neither its file nor the authorities; and the bucket that the
+//! nodes' blobs are in. `[cluster]`: what this
 //! gateway is called among those that share it.
 
 use super::places::KeyPositions;
@@ -7,6 +8,7 @@ use super::{ConfigError, network};
 use cofferdam_agent::server::read_secret;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::secret::Secret;
+use cofferdam_s3::S3Config;
 use cofferdam_store::{
     DEFAULT_SCHEMA, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, PostgresConfig, PostgresConfigError,
     StoreLocation, host_name,
@@ -24,6 +26,7 @@ pub(super) struct StoreTable {
     url_env: Option<String>,
     url_file: Option<PathBuf>,
     schema: Option<String>,
+    blobs: Option<String>,
 }
 
 /// `[cluster]` as it is written.
@@ -35,12 +38,14 @@ pub(super) struct ClusterTable {
 }
 
 /// Where the store is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// The engine, and where it keeps it.
     pub location: StoreLocation,
     /// The file that holds the URL, if one does.
     pub url_file: Option<PathBuf>,
+    /// Where the nodes hold the blobs of replies, if not in the folder that they share.
+    pub bucket: Option<S3Config>,
     /// What this gateway is called among those that share the store.
     pub node: String,
     /// How long it may be silent until others take its work over.
@@ -81,8 +86,10 @@ impl StoreTable {
         read: (&BTreeMap<String, String>, &KeyPositions),
     ) -> Result<Config, ConfigError> {
         let location = self.location(state_dir, network, read)?;
+        let bucket = self.blobs.as_deref().map(|url| S3Config::new(url, read.0)).transpose();
+        let bucket = bucket.map_err(|error| read.1.refuse("store.blobs", format!("blobs: {error}")))?;
         let (node, lease) = cluster.check(self.engine, read.1)?;
-        Ok(Config { location, url_file: self.url_file, node, lease })
+        Ok(Config { location, url_file: self.url_file, bucket, node, lease })
     }
 
     fn location(
@@ -95,6 +102,7 @@ impl StoreTable {
             ("store.url_env", self.url_env.is_some()),
             ("store.url_file", self.url_file.is_some()),
             ("store.schema", self.schema.is_some()),
+            ("store.blobs", self.blobs.is_some()),
         ];
         if self.engine == StoreEngine::Sqlite {
             return match written.iter().find(|(_, is_written)| *is_written) {

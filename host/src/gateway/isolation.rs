@@ -7,6 +7,7 @@ use crate::config::Config;
 use cofferdam_confine::{self as confine, ConfineError, GatewayPaths};
 use cofferdam_core::network::HostPattern;
 use cofferdam_policy::{ComponentSource, PolicySet, ToolPolicy};
+use cofferdam_s3::S3Config;
 use cofferdam_store::StoreLocation;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -182,6 +183,7 @@ pub(super) fn ports(config: &Config) -> Option<Vec<u16>> {
     if let StoreLocation::Postgres(at) = &config.store.location {
         ports.extend(at.ports());
     }
+    ports.extend(config.store.bucket.as_ref().and_then(S3Config::port));
     ports.extend(config.provider.port());
     ports.extend(config.transcription.table().port());
     ports.extend(config.speech.table().port());

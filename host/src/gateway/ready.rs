@@ -3,7 +3,8 @@
 //! swept, settled or migrated, so that a `serve` beside it notices nothing.
 
 use super::{
-    Gateway, GatewayError, Role, audit_file, cache_dir, load_policies, make_private, sandbox, sources,
+    Gateway, GatewayError, Role, audit_file, cache_dir, load_policies, make_private, outgoing_dir, sandbox,
+    sources,
 };
 use crate::config::Config;
 use cofferdam_agent::tools::Registry;
@@ -49,9 +50,10 @@ impl Gateway {
         }
         Workspaces::check_open(&config.workspace)?;
         AuditLog::check_open(&audit_file(config), &config.audit)?;
-        for folder in ["outgoing", "blobs", "cache"] {
-            PreparePurpose::Look.private_folder(&config.state_dir.join(folder))?;
+        for folder in ["blobs", "cache"].map(|name| config.state_dir.join(name)) {
+            PreparePurpose::Look.private_folder(&folder)?;
         }
+        PreparePurpose::Look.private_folder(&outgoing_dir(config))?;
         let cache = CacheChoice::to_look(config)?;
         sandbox(config, Role::Serve, cache.path())?.0.try_worker()?;
         Ok(())

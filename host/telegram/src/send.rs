@@ -90,7 +90,7 @@ impl TelegramBot {
         {
             return Ok(message);
         }
-        let content = PartContent::from_part(part)?;
+        let content = PartContent::load(part, &self.base.outgoing).await?;
         // Only the first message of a reply points at the question; files that follow, at what they
         // follow.
         target.reply_to = match (part.n, &content.files) {

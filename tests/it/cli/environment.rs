@@ -91,6 +91,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_STORE_URL_ENV", "URL", |home, set| ran(home, set, &["tools"]), "url_env is of PostgreSQL"),
     ("COFFERDAM_STORE_URL_FILE", "url", |home, set| ran(home, set, &["tools"]), "url_file is of PostgreSQL"),
     ("COFFERDAM_STORE_SCHEMA", "s", |home, set| ran(home, set, &["tools"]), "schema is of PostgreSQL"),
+    ("COFFERDAM_STORE_BLOBS", "s3://b", |home, set| ran(home, set, &["tools"]), "blobs is of PostgreSQL"),
     ("COFFERDAM_CLUSTER_NODE", "a", |home, set| ran(home, set, &["tools"]), "[cluster] is of gateways"),
     ("COFFERDAM_CLUSTER_LEASE", "9s", |home, set| ran(home, set, &["tools"]), "[cluster] is of gateways"),
     (

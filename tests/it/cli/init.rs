@@ -126,7 +126,13 @@ fn what_is_commented_out_is_understood_as_well() {
     let authority = Authority::new().expect("a key");
     fs::write(home.dir().join("company-ca.pem"), authority.pem()).expect("writable");
     let database = ("DATABASE_URL", "postgres://cofferdam@localhost/cofferdam");
-    let shown = run(home.command(&["audit", "show"]).env(database.0, database.1));
+    let mut command = home.command(&["audit", "show"]);
+    command.env(database.0, database.1);
+    refused(&run(&mut command), &["[store] blobs: the environment variable AWS_REGION is not set"]);
+    for name in ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
+        command.env(name, "x");
+    }
+    let shown = run(&mut command);
     refused(&shown, &["/home/me/.local/state/cofferdam/audit.jsonl"]);
 }
 

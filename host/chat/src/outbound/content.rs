@@ -2,8 +2,13 @@
 
 use super::{FileBundle, SendError, StyledText};
 use crate::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
+use cofferdam_core::text::with_causes;
 use cofferdam_store::{PartKind, ReplyPart};
+use cofferdam_warden::attachments::outgoing::Outgoing;
 use std::time::Duration;
+
+/// A bucket that fails is asked again after so long, as often as it takes.
+const FETCH_AGAIN: Duration = Duration::from_secs(5);
 
 /// Words, files, or files with words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +38,33 @@ impl PartContent {
                 None => refused("the stored files are unreadable"),
             },
         }
+    }
+}
+
+impl PartContent {
+    /// The same, with its files here to be read.
+    ///
+    /// # Errors
+    /// [`SendError::Refused`]: no channel sends it; [`SendError::Later`]: another node took a file
+    /// in, and where nodes hold them cannot be asked.
+    pub async fn load(part: &ReplyPart, outgoing: &Outgoing) -> Result<Self, SendError> {
+        let content = Self::from_part(part)?;
+        for shown in content.files.iter().flat_map(|bundle| &bundle.files) {
+            let (outgoing, sha256) = (outgoing.clone(), shown.file.sha256.clone());
+            let fetched = tokio::task::spawn_blocking(move || outgoing.fetch(&sha256)).await;
+            match fetched.unwrap_or_else(|panicked| Err(panicked.into())) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    return Err(SendError::Refused(format!("the file is not held any more ({error})")));
+                }
+                Err(error) => {
+                    let error = with_causes(&error);
+                    tracing::warn!(error, "the bucket has a file of a reply, and cannot be read");
+                    return Err(SendError::Later(FETCH_AGAIN));
+                }
+            }
+        }
+        Ok(content)
     }
 }
 

@@ -4,10 +4,13 @@
 use super::finding::DoctorFinding;
 use crate::config::Config;
 use crate::gateway;
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::text::{one_line, with_causes};
 use cofferdam_warden::publish;
 use serde::Serialize;
 use std::fmt;
 use std::fs;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::time::{Duration, SystemTime};
 
 /// What was touched later may be in use: longer than any call.
@@ -33,7 +36,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Leftov
         outgoing_files: 0,
         outgoing_bytes: 0,
     };
-    for entry in fs::read_dir(config.state_dir.join("outgoing")).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(gateway::outgoing_dir(config)).into_iter().flatten().flatten() {
         let Ok(meta) = entry.metadata() else { continue };
         if meta.is_file() {
             found.outgoing_files += 1;
@@ -44,6 +47,15 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Leftov
             found.beside += 1;
         }
     }
+    findings.extend(try_bucket(config).err().map(|error| {
+        let what =
+            format!("the bucket of [store] blobs cannot be used: {}", one_line(&with_causes(&error), 400));
+        DoctorFinding::problem(
+            "leftovers",
+            what,
+            "correct [store] blobs and the AWS_ variables, or start the server",
+        )
+    }));
     let left = found.staged + found.beside;
     if left > 0 {
         let what =
@@ -51,6 +63,20 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Leftov
         findings.push(DoctorFinding::notice("leftovers", what, "cofferdam call file_list path=/tmp"));
     }
     found
+}
+
+/// Does in the bucket what a node does there, with a few bytes.
+fn try_bucket(config: &Config) -> io::Result<()> {
+    let Some(bucket) = gateway::bucket(config)? else { return Ok(()) };
+    let (mut temp, bytes) = (tempfile::tempfile()?, b"cofferdam doctor");
+    temp.write_all(bytes)?;
+    temp.seek(SeekFrom::Start(0))?;
+    let sha256 = sha256_hex(bytes);
+    bucket.put(&sha256, temp)?;
+    let listed = bucket.list()?.iter().any(|blob| blob.sha256 == sha256);
+    bucket.get(&sha256, bytes.len() as u64, tempfile::tempfile()?)?;
+    bucket.remove(&sha256)?;
+    if listed { Ok(()) } else { Err(io::Error::other("what was put there is not listed")) }
 }
 
 impl fmt::Display for Leftovers {

@@ -5,6 +5,7 @@
 //! and did not end well is not part of any reply. It refuses what is over a limit before it is
 //! kept, and removes nothing that a turn or the store still needs.
 
+mod bucket;
 mod config;
 mod name;
 mod place;
@@ -13,6 +14,7 @@ mod take;
 #[cfg(test)]
 mod tests;
 
+pub use bucket::{Bucket, StoredBlob};
 pub use config::Config;
 pub use source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 pub use take::OutgoingError;
@@ -21,6 +23,7 @@ use cofferdam_core::audit::{AttachRecord, Effect};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::lock::lock;
 use cofferdam_core::message::{Address, OutgoingAttachment};
+use cofferdam_core::text::with_causes;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use place::BlobFolder;
 use std::collections::{BTreeSet, HashMap};
@@ -39,6 +42,8 @@ pub const UNSAID_AGE_MAX: Duration = Duration::from_secs(60 * 60);
 #[derive(Clone)]
 pub struct Outgoing {
     shared: Arc<Inner>,
+    /// Where all nodes hold them, where that is not the folder.
+    bucket: Option<Arc<dyn Bucket>>,
     limits: Config,
 }
 
@@ -93,13 +98,21 @@ impl Outgoing {
     }
 
     fn at(place: BlobFolder, limits: Config) -> Self {
-        Self { shared: Arc::new(Inner { place, turns: Mutex::default(), calls: AtomicU64::new(0) }), limits }
+        let (turns, calls) = (Mutex::default(), AtomicU64::new(0));
+        Self { shared: Arc::new(Inner { place, turns, calls }), bucket: None, limits }
+    }
+
+    /// The same in front of a bucket, by which other nodes have what is taken in; a process beside
+    /// only asks it.
+    #[must_use]
+    pub fn with_bucket(self, bucket: Arc<dyn Bucket>) -> Self {
+        Self { bucket: Some(bucket), ..self }
     }
 
     /// The same blobs under other limits.
     #[must_use]
     pub fn with_limits(&self, limits: Config) -> Self {
-        Self { shared: self.shared.clone(), limits }
+        Self { limits, ..self.clone() }
     }
 
     /// What one call of a turn adds. Dropped before [`Addition::keep`] it has added nothing.
@@ -126,18 +139,37 @@ impl Outgoing {
         true
     }
 
-    /// Whether the blob is there, or with the one `serve`.
+    /// Whether the blob is there, or with the one `serve`. A bucket that cannot be asked has none.
     pub fn holds(&self, sha256: &str) -> bool {
+        let has = |bucket: &Arc<dyn Bucket>| {
+            let failed =
+                |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be asked");
+            bucket.has(sha256).inspect_err(failed)
+        };
         self.shared.place.has(sha256)
+            || self.bucket.as_ref().is_some_and(|bucket| has(bucket).unwrap_or_default())
     }
 
     /// The bytes of a blob.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it is not here.
     pub fn file(&self, sha256: &str) -> io::Result<File> {
         let path = self.shared.place.blob(sha256).ok_or(io::ErrorKind::NotFound)?;
         File::open(path)
+    }
+
+    /// Has a blob here that another node took in. Blocks on the bucket.
+    ///
+    /// # Errors
+    /// The bucket's: it may have it later. One that is nowhere is no error here.
+    pub fn fetch(&self, sha256: &str) -> io::Result<()> {
+        let missing = |_: &&Arc<dyn Bucket>| self.file(sha256).is_err();
+        let Some(bucket) = self.bucket.as_ref().filter(missing) else { return Ok(()) };
+        match bucket::fetch(&**bucket, &self.shared.place, sha256, self.limits.max_bytes.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            fetched => fetched,
+        }
     }
 
     /// Forgets what a turn holds: from here on the store says what is in use.
@@ -147,7 +179,7 @@ impl Outgoing {
 
     /// Removes every blob that no turn of this process holds and that is not among `in_use`, which
     /// is asked once nothing can be added any more. Without anything added since the last sweep it
-    /// does nothing. Blocks on the disk.
+    /// does nothing. Blocks on the disk and on the bucket.
     ///
     /// # Errors
     /// What `in_use` says; then nothing is removed.
@@ -160,7 +192,19 @@ impl Outgoing {
         kept.extend(turns.files.values().flatten().map(|held| held.sha256.clone()));
         // Still locked: another sweep begins when this one has said what it left.
         turns.swept = !self.shared.place.remove_all_but(&kept);
+        drop(turns);
+        // A bucket's are old when they go, so nothing that is added meanwhile is among them.
+        if let Some(bucket) = self.own_bucket()
+            && bucket::sweep(&**bucket, &kept, UNSAID_AGE_MAX)
+        {
+            self.turns().swept = false;
+        }
         Ok(())
+    }
+
+    /// The bucket that this process adds to.
+    fn own_bucket(&self) -> Option<&Arc<dyn Bucket>> {
+        self.bucket.as_ref().filter(|_| !self.shared.place.is_private())
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns> {

@@ -55,6 +55,11 @@ impl BlobFolder {
         Ok(Self { dir: dir.to_owned(), age_min: Duration::ZERO, private: Some(OnceLock::new()) })
     }
 
+    /// Whether it goes with this process.
+    pub(super) fn is_private(&self) -> bool {
+        self.private.is_some()
+    }
+
     /// Where blobs of this process lie; none where it has no folder yet.
     fn own(&self) -> Option<&Path> {
         match &self.private {

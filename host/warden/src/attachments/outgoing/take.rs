@@ -7,7 +7,7 @@ use super::{Addition, Config, KeptFile};
 use crate::attachments::sniff;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_core::text::one_line;
+use cofferdam_core::text::{one_line, with_causes};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -95,6 +95,13 @@ struct CopiedBytes {
     attachment: OutgoingAttachment,
 }
 
+impl CopiedBytes {
+    /// What people are told of it.
+    fn what(&self) -> &str {
+        self.path.as_deref().unwrap_or(&self.attachment.name)
+    }
+}
+
 impl Addition {
     /// Whether the turn may have so many files more.
     ///
@@ -132,7 +139,29 @@ impl Addition {
         check_limits(&limits, self.outgoing.turns().files.get(&self.turn), sources.len(), bytes)?;
         let copied =
             sources.into_iter().map(|source| self.copy(source, check)).collect::<Result<Vec<_>, _>>()?;
+        self.put(&copied, bytes)?;
         self.hold(copied, bytes)
+    }
+
+    /// Puts copies where all nodes find them; what no turn comes to hold goes with a sweep.
+    fn put(&self, copied: &[CopiedBytes], bytes: u64) -> Result<(), OutgoingError> {
+        let Some(bucket) = self.outgoing.own_bucket() else { return Ok(()) };
+        let failed = |what: &str, source| {
+            // People are told no more than that it failed.
+            tracing::warn!(error = with_causes(&source), "a file of a reply cannot be put into the bucket");
+            OutgoingError::Failed { what: what.to_owned(), source }
+        };
+        let limit = self.outgoing.limits.max_held_bytes;
+        let first = copied.first().map_or("a file", CopiedBytes::what);
+        let held = bucket.list().map_err(|error| failed(first, error))?;
+        if held.iter().fold(bytes, |sum, blob| sum.saturating_add(blob.bytes)) > limit.0 {
+            return Err(OutgoingError::Full { limit });
+        }
+        for copied in copied {
+            let put = copied.temp.reopen().and_then(|file| bucket.put(&copied.attachment.sha256, file));
+            put.map_err(|error| failed(copied.what(), error))?;
+        }
+        Ok(())
     }
 
     fn copy(
@@ -174,9 +203,7 @@ impl Addition {
         let (inner, before) = (&self.outgoing.shared, self.files.len());
         let mut turns = self.outgoing.turns();
         check_limits(&self.outgoing.limits, turns.files.get(&self.turn), copied.len(), bytes)?;
-        let what =
-            |copied: &CopiedBytes| copied.path.clone().unwrap_or_else(|| copied.attachment.name.clone());
-        let first = copied.first().map(what).unwrap_or_default();
+        let first = copied.first().map(|copied| copied.what().to_owned()).unwrap_or_default();
         let failed = |source| OutgoingError::Failed { what: first.clone(), source };
         let limit = self.outgoing.limits.max_held_bytes;
         if inner.place.bytes().map_err(failed)?.saturating_add(bytes) > limit.0 {

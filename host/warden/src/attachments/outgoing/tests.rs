@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-const LIMITS: Config = Config {
+pub(super) const LIMITS: Config = Config {
     max_bytes: ByteSize(10),
     max_call_bytes: ByteSize(27),
     max_turn_bytes: ByteSize(25),
@@ -15,20 +15,20 @@ const LIMITS: Config = Config {
     max_held_bytes: ByteSize(40),
 };
 
-struct Fixture {
-    dir: tempfile::TempDir,
-    outgoing: Outgoing,
+pub(super) struct Fixture {
+    pub(super) dir: tempfile::TempDir,
+    pub(super) outgoing: Outgoing,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let outgoing = Outgoing::open(&dir.path().join("outgoing"), LIMITS).expect("it opens");
         Self { dir, outgoing }
     }
 
     /// An open file of these bytes.
-    fn source(&self, name: &str, bytes: &str) -> OutgoingFile {
+    pub(super) fn source(&self, name: &str, bytes: &str) -> OutgoingFile {
         let mut file = tempfile::tempfile_in(self.dir.path()).expect("a file");
         file.write_all(bytes.as_bytes()).expect("written");
         file.seek(SeekFrom::Start(0)).expect("a file");
@@ -54,7 +54,11 @@ impl Fixture {
     }
 
     /// What becomes of adding these files in a call of the turn that ends well.
-    fn add(&self, turn: &TurnId, files: &[(&str, &str)]) -> Result<Vec<OutgoingAttachment>, ToolError> {
+    pub(super) fn add(
+        &self,
+        turn: &TurnId,
+        files: &[(&str, &str)],
+    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
         let mut addition = self.outgoing.addition(turn);
         let sources = files.iter().map(|(name, bytes)| self.source(name, bytes)).collect();
         let added = addition.take(sources, &|| Ok(()))?;
@@ -63,18 +67,18 @@ impl Fixture {
     }
 
     /// The names in the folder.
-    fn names(&self) -> Vec<PathBuf> {
+    pub(super) fn names(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.dir.path().join("outgoing")).expect("a folder");
         entries.map(|entry| entry.expect("an entry").path()).collect()
     }
 
-    fn sweep(&self, in_use: &[&str]) {
+    pub(super) fn sweep(&self, in_use: &[&str]) {
         let in_use = in_use.iter().map(|sha256| (*sha256).to_owned()).collect();
         self.outgoing.sweep(|| Ok::<_, Infallible>(in_use)).expect("nothing fails");
     }
 }
 
-fn turn(n: usize) -> TurnId {
+pub(super) fn turn(n: usize) -> TurnId {
     TurnId::new(format!("t{n}"))
 }
 

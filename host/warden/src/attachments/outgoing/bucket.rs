@@ -1,0 +1,247 @@
+//! Where nodes hold blobs together: a bucket of an object store, which the warden is handed. A
+//! node's folder is in front of it, and what comes out of it is verified.
+
+use super::place::BlobFolder;
+use cofferdam_core::text::with_causes;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::time::Duration;
+
+/// Holds blobs under their SHA-256, lower-case hex, for every node. Each call blocks, and is bounded
+/// in time.
+pub trait Bucket: Send + Sync {
+    /// Keeps all bytes of a file. Once it returns they are durable; the same may be there already,
+    /// and is as new as this then.
+    ///
+    /// # Errors
+    /// The connection's and the server's; then it may be there or not.
+    fn put(&self, sha256: &str, file: File) -> io::Result<()>;
+
+    /// Writes the bytes of a blob to a file, at most as many as that.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]; the connection's and the server's; the disk's.
+    fn get(&self, sha256: &str, bytes_max: u64, to: File) -> io::Result<()>;
+
+    /// Whether it is there.
+    ///
+    /// # Errors
+    /// The connection's and the server's.
+    fn has(&self, sha256: &str) -> io::Result<bool>;
+
+    /// All that is there, and is named by a SHA-256.
+    ///
+    /// # Errors
+    /// The connection's and the server's.
+    fn list(&self) -> io::Result<Vec<StoredBlob>>;
+
+    /// Removes a blob; one that is not there is removed already.
+    ///
+    /// # Errors
+    /// The connection's and the server's.
+    fn remove(&self, sha256: &str) -> io::Result<()>;
+}
+
+/// A blob in a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredBlob {
+    /// Lower-case hex.
+    pub sha256: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Since it was put there, by the server's clock.
+    pub age: Duration,
+}
+
+/// Brings a blob into the folder.
+///
+/// # Errors
+/// [`Bucket::get`]'s; [`io::ErrorKind::InvalidData`] where other bytes came.
+pub(super) fn fetch(
+    bucket: &dyn Bucket,
+    folder: &BlobFolder,
+    sha256: &str,
+    bytes_max: u64,
+) -> io::Result<()> {
+    let mut temp = folder.temp()?;
+    bucket.get(sha256, bytes_max, temp.as_file().try_clone()?)?;
+    let file = temp.as_file_mut();
+    file.seek(SeekFrom::Start(0))?;
+    let mut hasher = Sha256::new();
+    io::copy(file, &mut hasher)?;
+    if hex::encode(hasher.finalize()) != sha256 {
+        let said = format!("what the bucket holds under {sha256} are other bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, said));
+    }
+    folder.keep(temp, sha256)
+}
+
+/// Removes all that is old and not among `kept`; returns whether more than that is left. What is
+/// put anew between the look and the removal is removed with the old one: then whoever put it has
+/// it in its folder.
+pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, age_min: Duration) -> bool {
+    let failed = |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be swept");
+    let found = match bucket.list() {
+        Ok(found) => found,
+        Err(error) => {
+            failed(&error);
+            return true;
+        }
+    };
+    let mut left = false;
+    for blob in found {
+        let stays = kept.contains(&blob.sha256) || blob.age < age_min;
+        left |= stays || bucket.remove(&blob.sha256).inspect_err(failed).is_err();
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Fixture, LIMITS, turn};
+    use super::super::{Outgoing, UNSAID_AGE_MAX};
+    use super::*;
+    use cofferdam_core::lock::lock;
+    use cofferdam_core::tool::ErrorCode;
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+    use std::io::{Read, Write};
+    use std::sync::{Arc, Mutex, MutexGuard};
+
+    /// Bytes and age.
+    type Blobs = BTreeMap<String, (Vec<u8>, Duration)>;
+
+    /// Holds what is put in memory; every call fails while `away`.
+    #[derive(Default)]
+    struct Held {
+        blobs: Mutex<Blobs>,
+        away: Mutex<bool>,
+    }
+
+    impl Held {
+        fn blobs(&self) -> io::Result<MutexGuard<'_, Blobs>> {
+            if *lock(&self.away) { Err(io::Error::other("it is away")) } else { Ok(lock(&self.blobs)) }
+        }
+    }
+
+    impl Bucket for Held {
+        fn put(&self, sha256: &str, mut file: File) -> io::Result<()> {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            self.blobs()?.insert(sha256.to_owned(), (bytes, Duration::ZERO));
+            Ok(())
+        }
+
+        fn get(&self, sha256: &str, bytes_max: u64, mut to: File) -> io::Result<()> {
+            let bytes = self.blobs()?.get(sha256).ok_or(io::ErrorKind::NotFound)?.0.clone();
+            assert!(bytes.len() as u64 <= bytes_max);
+            to.write_all(&bytes)
+        }
+
+        fn has(&self, sha256: &str) -> io::Result<bool> {
+            Ok(self.blobs()?.contains_key(sha256))
+        }
+
+        fn list(&self) -> io::Result<Vec<StoredBlob>> {
+            let blob = |(sha256, (bytes, age)): (&String, &(Vec<u8>, Duration))| StoredBlob {
+                sha256: sha256.clone(),
+                bytes: bytes.len() as u64,
+                age: *age,
+            };
+            Ok(self.blobs()?.iter().map(blob).collect())
+        }
+
+        fn remove(&self, sha256: &str) -> io::Result<()> {
+            self.blobs()?.remove(sha256);
+            Ok(())
+        }
+    }
+
+    fn fixture() -> (Fixture, Arc<Held>) {
+        let (mut fixture, held) = (Fixture::new(), Arc::new(Held::default()));
+        fixture.outgoing = fixture.outgoing.clone().with_bucket(held.clone());
+        (fixture, held)
+    }
+
+    #[test]
+    fn another_node_reads_what_was_taken_in_and_nothing_else() {
+        let (node, held) = fixture();
+        let added = node.add(&turn(1), &[("a", "hello")]).expect("taken");
+        let sha256 = &added[0].sha256;
+        let (mut other, _) = fixture();
+        other.outgoing = other.outgoing.with_bucket(held.clone());
+        assert!(other.outgoing.holds(sha256) && other.outgoing.file(sha256).is_err());
+        lock(&held.blobs).get_mut(sha256).expect("put").0 = b"other".into();
+        let refused = other.outgoing.fetch(sha256).expect_err("other bytes");
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
+        *lock(&held.away) = true;
+        assert!(other.outgoing.fetch(sha256).is_err() && !other.outgoing.holds(sha256));
+        assert!(other.names().is_empty(), "nothing is left of what was refused");
+        *lock(&held.away) = false;
+        lock(&held.blobs).get_mut(sha256).expect("put").0 = b"hello".into();
+        other.outgoing.fetch(sha256).expect("fetched");
+        let mut read = String::new();
+        other.outgoing.file(sha256).expect("here").read_to_string(&mut read).expect("readable");
+        assert_eq!(read, "hello");
+        // It is here now, and what is nowhere is for whoever opens it to say.
+        *lock(&held.away) = true;
+        other.outgoing.fetch(sha256).expect("nobody is asked");
+        *lock(&held.away) = false;
+        other.outgoing.fetch(&"0".repeat(64)).expect("it is nowhere");
+    }
+
+    #[test]
+    fn what_is_not_put_is_not_held() {
+        let (node, held) = fixture();
+        *lock(&held.away) = true;
+        let refused = node.add(&turn(1), &[("a", "hello")]).expect_err("it is away");
+        assert_eq!(refused.code, ErrorCode::WriteFailed);
+        assert!(node.names().is_empty());
+        *lock(&held.away) = false;
+        // What other nodes have there counts.
+        lock(&held.blobs).insert("ab".repeat(32), (vec![0; 36], Duration::ZERO));
+        let refused = node.add(&turn(1), &[("a", "hello")]).expect_err("too much waits");
+        assert_eq!(refused.code, ErrorCode::NoSpace);
+        assert_eq!((lock(&held.blobs).len(), node.names().len()), (1, 0));
+        node.add(&turn(1), &[("a", "four")]).expect("just enough");
+    }
+
+    #[test]
+    fn a_sweep_removes_what_is_old_and_nobody_needs() {
+        let (node, held) = fixture();
+        let [old, young, used] = ["ab", "cd", "ef"].map(|two| two.repeat(32));
+        let aged = |age| (b"x".to_vec(), age);
+        lock(&held.blobs).extend([
+            (old.clone(), aged(UNSAID_AGE_MAX)),
+            (young.clone(), aged(UNSAID_AGE_MAX - Duration::from_secs(1))),
+            (used.clone(), aged(UNSAID_AGE_MAX * 2)),
+        ]);
+        let names = |held: &Held| lock(&held.blobs).keys().cloned().collect::<Vec<_>>();
+        *lock(&held.away) = true;
+        node.sweep(&[&used]);
+        assert_eq!(names(&held).len(), 3);
+        *lock(&held.away) = false;
+        // One that failed is made up for, though nothing was added since.
+        node.sweep(&[&used]);
+        assert_eq!(names(&held), [young.clone(), used.clone()]);
+        lock(&held.blobs).insert(young.clone(), aged(UNSAID_AGE_MAX));
+        node.sweep(&[]);
+        assert!(names(&held).is_empty());
+    }
+
+    #[test]
+    fn a_process_beside_asks_and_neither_puts_nor_removes() {
+        let (node, held) = fixture();
+        lock(&held.blobs).insert("ab".repeat(32), (b"x".to_vec(), UNSAID_AGE_MAX));
+        let dir = node.dir.path().join("outgoing");
+        let beside = Outgoing::open_beside(&dir, LIMITS).expect("it opens").with_bucket(held.clone());
+        assert!(beside.holds(&"ab".repeat(32)));
+        let mut addition = beside.addition(&turn(1));
+        addition.take(vec![node.source("a", "x")], &|| Ok(())).expect("taken");
+        addition.keep();
+        beside.sweep(|| Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
+        assert_eq!(lock(&held.blobs).len(), 1);
+    }
+}

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use cofferdam_core::audit::{AccessChange, AccessKind, AuditEvent};
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
-use cofferdam_store::now_ms;
+use cofferdam_store::machine_now_ms;
 use cofferdam_store::people::{PairedPerson, People, PeopleError, PeopleList, WaitingStranger, read_code};
 use cofferdam_warden::audit::Durability;
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<(Stri
         return Err(PeopleError::UnknownCode(code).into());
     }
     let mut edit = people.edit()?;
-    let paired = edit.accept(&code, &terminal_user(), now_ms())?;
+    let paired = edit.accept(&code, &terminal_user(), machine_now_ms())?;
     // In the audit first: nobody is served of whom it says nothing.
     note(config, &paired, AccessChange::Allowed)?;
     edit.commit()?;
@@ -113,7 +113,7 @@ fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<(String,
 }
 
 fn list(config: &Config, listed: &PeopleList) -> (String, Value) {
-    let now = now_ms();
+    let now = machine_now_ms();
     let waiting: Vec<&WaitingStranger> = listed.waiting.iter().filter(|one| one.is_good(now)).collect();
     let mut text = String::new();
     for (channel, user) in configured_people(config) {

@@ -112,7 +112,7 @@ impl LastFailure {
 
     /// It is so now, whether the gateway has noticed or not.
     fn note_away(&mut self, error: &anyhow::Error) {
-        let now = time(store::now_ms());
+        let now = time(store::machine_now_ms());
         self.failed_at = Some(now.clone());
         self.reason = Some(one_line(&error.to_string(), 400));
         self.failing_since.get_or_insert(now);
@@ -257,7 +257,7 @@ fn workspace(config: &Config, limit: Duration) -> anyhow::Result<WorkspaceStatus
 
 /// Never negative, also where the clock was set.
 fn seconds_since(ms: i64) -> i64 {
-    (store::now_ms() - ms).max(0) / 1000
+    (store::machine_now_ms() - ms).max(0) / 1000
 }
 
 /// What the database tells; nothing where its version is another.

@@ -1,7 +1,6 @@
 //! Whether the clock of people was set, by the clock of the machine.
 
-use cofferdam_store::now_ms;
-use rustix::time::{ClockId, clock_gettime};
+use cofferdam_store::{now_ms, running_ms};
 
 /// What a clock may be off by between two looks before waits follow it, in milliseconds.
 const DRIFT_MAX: i64 = 2_000;
@@ -15,8 +14,7 @@ pub(super) struct SteadyClock {
 
 impl SteadyClock {
     pub(super) fn now() -> Self {
-        let machine = clock_gettime(ClockId::Boottime);
-        Self { wall: now_ms(), machine: machine.tv_sec * 1000 + machine.tv_nsec / 1_000_000 }
+        Self { wall: now_ms(), machine: running_ms() }
     }
 
     /// By how much the clock was set since the last look, if it was.

@@ -5,7 +5,7 @@
 //! next thing that is settled after it.
 
 use super::tx::Tx;
-use super::{Engine, Store, StoreError, blocking, now_ms};
+use super::{Engine, Store, StoreError, blocking, machine_now_ms};
 use cofferdam_core::standing::STORE;
 
 /// What a commit outlasts when it has returned.
@@ -52,7 +52,7 @@ impl Store {
             Engine::Sqlite(sqlite) => sqlite.read(&work),
             Engine::Postgres(postgres) => postgres.read(&work),
         };
-        read.inspect_err(|error| STORE.failed(now_ms(), &error.to_string()))
+        read.inspect_err(|error| STORE.failed(machine_now_ms(), &error.to_string()))
     }
 
     /// [`Store::write`] on this thread, which may block.
@@ -71,7 +71,7 @@ impl Store {
             // other node may do it.
             Engine::Postgres(postgres) => postgres.ensure_lease(),
         };
-        settled.inspect_err(|error| STORE.failed(now_ms(), &error.to_string()))
+        settled.inspect_err(|error| STORE.failed(machine_now_ms(), &error.to_string()))
     }
 
     /// Runs work that may block.
@@ -94,10 +94,10 @@ impl Store {
             Engine::Postgres(postgres) => postgres.run(&work),
         };
         match &committed {
-            Ok((_, true)) => STORE.note_success(now_ms()),
+            Ok((_, true)) => STORE.note_success(machine_now_ms()),
             // A server that takes no changes answers questions all the same.
             Ok((_, false)) => {}
-            Err(error) => STORE.failed(now_ms(), &error.to_string()),
+            Err(error) => STORE.failed(machine_now_ms(), &error.to_string()),
         }
         committed.map(|(value, _)| value)
     }

@@ -14,6 +14,7 @@ mod approvals;
 mod attempts;
 pub mod blocking;
 mod claims;
+mod clock;
 mod cluster;
 mod commit;
 mod copy;
@@ -51,6 +52,7 @@ pub use approvals::{
 };
 pub use attempts::AttemptRow;
 pub use claims::{LeftWork, SESSIONS_CLAIMED_MAX};
+pub use clock::{machine_now_ms, now_ms, running_ms};
 pub use cluster::{
     ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name, node_of,
 };
@@ -83,7 +85,6 @@ use postgres::Postgres;
 use sqlite::Sqlite;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tx::Tx;
@@ -331,10 +332,4 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Engine(Box::new(error))
     }
-}
-
-/// Now, in milliseconds since 1970 UTC.
-pub fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

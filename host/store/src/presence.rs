@@ -4,7 +4,7 @@
 //! It decides nothing and nothing depends on it: what is held is told by locks. Replaced in one
 //! step and never synchronized, because after a power loss nobody runs.
 
-use super::now_ms;
+use super::machine_now_ms;
 use cofferdam_core::secret::redact;
 use cofferdam_core::standing::HealthHistory;
 use cofferdam_core::text::one_line;
@@ -120,8 +120,14 @@ impl Presence {
             ..before
         };
         let reloads = Reloads::default();
-        let noted =
-            PresenceNote { pid, version, started_at: now_ms(), health, reloads, ..PresenceNote::default() };
+        let noted = PresenceNote {
+            pid,
+            version,
+            started_at: machine_now_ms(),
+            health,
+            reloads,
+            ..PresenceNote::default()
+        };
         Arc::new(Self { path: file.to_owned(), noted: Mutex::new(noted), begun: AtomicBool::new(false) })
     }
 
@@ -142,7 +148,7 @@ impl Presence {
 
     /// Notes that a channel's platform has answered, off the async threads.
     pub fn note_poll(self: &Arc<Self>, channel: &'static str) {
-        let now = now_ms();
+        let now = machine_now_ms();
         let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let last = noted.channels.get(channel).and_then(|channel| channel.polled_at);
         drop(noted);

@@ -1,6 +1,10 @@
 //! Nodes that share a store in a real PostgreSQL and one state folder: one hears the bot, all of
 //! them answer, and what one had begun that is gone goes on at another one.
 
+mod clock;
+mod server;
+mod survival;
+
 use super::approvals::{APPROVE, WRITE, always, answered, asked, press};
 use super::chaos::{PEOPLE, Random, content, fault, message};
 use super::metrics::{get, numbers, told_in, watched};
@@ -348,100 +352,6 @@ async fn a_node_that_slept_writes_nothing_when_it_wakes() -> anyhow::Result<()> 
     world.end(3)
 }
 
-/// It reaches the bot's server still, and sends nothing there that another node may send.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_node_that_alone_is_cut_off_from_the_database_is_taken_out() -> anyhow::Result<()> {
-    let Some(server) = shared("telegram::cluster::a_node_that_alone_is_cut_off") else { return Ok(()) };
-    let schema = new_schema();
-    let mut world = World::stopped(|home| cluster(home.postgres(server, &schema))).await?;
-    let relay = Relay::start(server)?;
-    world.home.write_url("url-of-a", &relay.url());
-    let behind = [("COFFERDAM_CLUSTER_NODE", "a"), ("COFFERDAM_STORE_URL_FILE", "url-of-a")];
-    let mut first = Serving::launch(&world.home, world.server.token(), &[], &behind)?.polling()?;
-    work_beside(&mut world)?;
-    world.ask(Incoming::private(ANN).text("/file_write path=/shared/a content=one")).await?;
-    let gate = world.server.gate(Target::method("getFile"), Hold::BeforeEffect);
-    let photo = Incoming::private(ANN).photo(Media::with_content("p", samples::jpeg(10_000)));
-    let question = world.server.push(photo.caption(&save(0, "/shared/a.jpg")));
-    gate.reached().await?;
-    relay.cut();
-    gate.release();
-    let answer = world.answer(&question).await?.text;
-    assert!(answer.contains(r#""saved":true"#), "{answer}");
-    world.says("polling as ")?;
-    assert_eq!(nodes(&world), [("b".to_owned(), 2)]);
-    relay.mend();
-    let status = first.wait(PATIENCE)?;
-    let log = first.whole_log();
-    assert!(status.code() == Some(2) && log.contains("others took its work over"), "{status} {log}");
-    world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
-    world.end(3)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn nodes_outlive_their_server_and_go_on() -> anyhow::Result<()> {
-    let Some(_) = shared("telegram::cluster::nodes_outlive_their_server") else { return Ok(()) };
-    let mut server = PostgresServer::start().expect("it is there");
-    let (world, first) = two(&server, "here", |home| home).await?;
-    server.stop();
-    world.logs("cannot say that this node is there").await?;
-    let question = world.server.push(Incoming::private(ANN).text("/file_info path=/tmp"));
-    // Longer than a lease: nobody can take anybody out meanwhile.
-    tokio::time::sleep(LEASE).await;
-    server.begin();
-    let answer = world.answer(&question).await?.text;
-    assert!(answer.contains("directory"), "{answer}");
-    world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
-    // Neither takes the other one for gone.
-    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
-    assert!(status.success(), "{status} {log}");
-    drop(world);
-    Ok(())
-}
-
-/// The primary is gone in the middle of much work, and its standby is promoted when all leases are
-/// over: each message is answered once, in order, and no node takes another one for gone.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn nodes_go_on_with_a_standby_that_is_promoted() -> anyhow::Result<()> {
-    let Some(_) = shared("telegram::cluster::nodes_go_on_with_a_standby") else { return Ok(()) };
-    let mut primary = PostgresServer::start().expect("it is there");
-    let standby = primary.add_standby();
-    let url = primary.url_with(&standby);
-    let mut world = World::stopped(|home| cluster(home.postgres_at(&url, "here"))).await?;
-    let first = node(&world, "a")?.polling()?;
-    work_beside(&mut world)?;
-    let write = |n: i64| {
-        let text = format!("/file_write path=/shared/{n} content=hello");
-        Incoming::private(PEOPLE[n as usize % 3]).thread(1 + n / 3 % 8).text(&text)
-    };
-    let mut pushed = world.server.push_all((0..96).map(write));
-    world.server.wait_for_messages(PATIENCE, 20).await?;
-    primary.stop();
-    tokio::time::sleep(LEASE + Duration::from_secs(1)).await;
-    pushed.extend(world.server.push_all((96..120).map(write)));
-    standby.promote();
-    for question in &pushed {
-        world.answer(question).await?;
-    }
-    let sent = world.server.sent_messages();
-    assert_eq!(sent.len(), pushed.len(), "each once");
-    // Turns that were under way may end, as many as may be: who asked is told so, and not where the
-    // database is.
-    let told: Vec<_> =
-        sent.iter().filter(|sent| !sent.text.starts_with('{')).map(|sent| &sent.text).collect();
-    let is_plain = |text: &&String| text.contains("its database") && !text.contains("PostgreSQL");
-    assert!(told.len() <= 16 && told.iter().all(is_plain), "{told:#?}");
-    for n in 0..24 {
-        let of_chat: Vec<_> = pushed.iter().skip(n).step_by(24).collect();
-        let asked: Vec<_> = of_chat.iter().map(|pushed| Some(pushed.message_id)).collect();
-        let answers =
-            sent.iter().filter(|sent| sent.chat_id == of_chat[0].chat_id && asked.contains(&sent.reply_to));
-        assert_eq!(answers.map(|sent| sent.reply_to).collect::<Vec<_>>(), asked, "in order");
-    }
-    assert_eq!(nodes(&world).len(), 2);
-    end(world, [first], pushed.len())
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn one_name_is_of_one_node_and_all_have_one_state_folder() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::one_name_is_of_one_node") else { return Ok(()) };
@@ -462,83 +372,4 @@ async fn one_name_is_of_one_node_and_all_have_one_state_folder() -> anyhow::Resu
     assert_eq!(nodes(&world), [("a".to_owned(), 2)], "who is refused leaves nothing");
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     world.end(1)
-}
-
-const ROUNDS: usize = 9;
-const MESSAGES: usize = 5 * ROUNDS;
-
-/// What happens to a node.
-async fn strike(node: Serving, how: u64) -> anyhow::Result<()> {
-    match how {
-        0 => drop(node.kill()),
-        1 => drop(node.stop(Signal::TERM, PATIENCE)?),
-        _ => {
-            let mut node = node;
-            node.signal(Signal::STOP)?;
-            tokio::time::sleep(LEASE + Duration::from_secs(2)).await;
-            node.signal(Signal::CONT)?;
-            match node.wait(LEASE + Duration::from_secs(2)) {
-                Ok(status) => assert_eq!(status.code(), Some(2), "{}", node.whole_log()),
-                // It was stopped before it had joined the others.
-                Err(_) => drop(node.stop(Signal::TERM, PATIENCE)?),
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Kills, ends and sleeps of nodes at arbitrary moments, with a network that fails now and then:
-/// each message is answered, each file is saved once and whole, and the audit stays sound.
-async fn survives(test: &str, seed: u64) -> anyhow::Result<()> {
-    let Some(server) = shared(test) else { return Ok(()) };
-    let schema = new_schema();
-    let mut random = Random(seed);
-    let (world, first) = two(server, &schema, |home| home).await?;
-    let mut others = vec![("a", first), ("c", node(&world, "c")?)];
-    let mut pushed = Vec::new();
-    for _ in 0..ROUNDS {
-        let next = pushed.len()..pushed.len() + MESSAGES / ROUNDS;
-        pushed.extend(world.server.push_all(next.map(message)));
-        fault(&world, &mut random);
-        let target = ["getUpdates", "getFile", "sendChatAction", "sendMessage"][random.below(4) as usize];
-        let count = world.server.requests(target).len() + random.below(3) as usize;
-        let _ = world.server.wait_for_requests(Duration::from_millis(700), target, count).await;
-        let (name, struck) = others.remove(random.below(2) as usize);
-        strike(struck, random.below(3)).await?;
-        others.push((name, node(&world, name)?));
-    }
-    for question in &pushed {
-        world.answer(question).await?;
-    }
-    for (n, question) in pushed.iter().enumerate().filter(|(n, _)| n % 4 > 1) {
-        assert!(world.saved(&format!("/shared/{n}")) == content(n), "{n}");
-        let answer = world.answer(question).await?.text;
-        assert!(answer.contains(r#""saved":true"#), "{n}: {answer}");
-    }
-    world.server.wait_until_idle(PATIENCE, "sendMessage").await?;
-    let sent = world.server.sent_messages();
-    let answered: BTreeSet<_> = sent.iter().map(|sent| (sent.chat_id, sent.reply_to)).collect();
-    assert_eq!(answered.len(), MESSAGES);
-    // A node may be struck between a message and its acknowledgement, in each chat.
-    let repeated = sent.len() - answered.len();
-    assert!(repeated <= ROUNDS * PEOPLE.len(), "{repeated} repeated");
-    // The last one may have begun just now, and a signal ends that by itself.
-    let is_up =
-        |node: &Serving| node.log().contains(" hears telegram-") || node.log().contains("polling as ");
-    let since = Instant::now();
-    while !others.iter().all(|(_, node)| is_up(node)) {
-        assert!(since.elapsed() < PATIENCE, "a node does not begin");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    end(world, others.into_iter().map(|(_, node)| node), sent.len())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn three_nodes_survive_of_one_kind() -> anyhow::Result<()> {
-    survives("telegram::cluster::three_nodes_survive_of_one_kind", 1).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn three_nodes_survive_of_another_kind() -> anyhow::Result<()> {
-    survives("telegram::cluster::three_nodes_survive_of_another_kind", 2).await
 }

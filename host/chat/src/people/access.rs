@@ -9,7 +9,7 @@ use cofferdam_agent::turn::ConversationOwner;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_store::people::{PairedPerson, PeopleList};
-use cofferdam_store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, now_ms};
+use cofferdam_store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, machine_now_ms};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,7 +161,7 @@ pub async fn watch<C: PlatformChannel>(channels: watch::Receiver<Arc<C>>, queues
             }
             before = listed;
         }
-        if before.waiting.iter().any(|one| !one.is_good(now_ms())) {
+        if before.waiting.iter().any(|one| !one.is_good(machine_now_ms())) {
             guests.forget_expired().await;
         }
         let Some(()) = base.stop.soon.run_until_cancelled(sleep(LOOK_EVERY)).await else { return };
@@ -174,7 +174,9 @@ async fn greet<C: PlatformChannel>(
     one: &PairedPerson,
     queues: &mpsc::Sender<Arrival>,
 ) -> Option<()> {
-    let Some(person) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else { return Some(()) };
+    let Some(person) = number(one).filter(|_| one.since > machine_now_ms() - TOLD_AGE_MS) else {
+        return Some(());
+    };
     let base = channel.base();
     let turn = TurnId::new(format!("{}-allowed-{person}-{}", base.channel, one.since));
     let part = NewPart { kind: PartKind::Text, body: words::LET_IN.to_owned() };

@@ -2,7 +2,7 @@
 //! channel asks who they are and tells them, the operator decides (`cofferdam allow`).
 
 use cofferdam_core::limits::TimeSpan;
-use cofferdam_store::now_ms;
+use cofferdam_store::machine_now_ms;
 use cofferdam_store::people::{NewCode, PairedPerson, People, PeopleError, PeopleList, WaitingStranger};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +48,7 @@ impl PairedPeople {
     /// The code of a stranger, the one that waits or another that lasts so long; none where it
     /// cannot be had. `name` is what they call themselves, bounded and on one line.
     pub async fn code(&self, sender: &str, name: &str, lasts: TimeSpan) -> Option<WaitingStranger> {
-        let now = now_ms();
+        let now = machine_now_ms();
         let mine =
             |one: &&WaitingStranger| one.channel == self.channel && one.sender == sender && one.is_good(now);
         if let Some(mine) = self.load().waiting.iter().find(mine) {
@@ -83,7 +83,7 @@ impl PairedPeople {
         let people = self.people.clone();
         let forgotten = tokio::task::spawn_blocking(move || {
             let mut edit = people.edit()?;
-            if edit.forget_expired(now_ms()) { edit.commit() } else { Ok(()) }
+            if edit.forget_expired(machine_now_ms()) { edit.commit() } else { Ok(()) }
         });
         if let Ok(Err(error)) = forgotten.await {
             tracing::warn!(%error, "old codes cannot be taken out now");

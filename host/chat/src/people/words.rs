@@ -1,6 +1,6 @@
 //! What people are told who are not served, or are from now on; and the line that says who is.
 
-use cofferdam_store::now_ms;
+use cofferdam_store::machine_now_ms;
 use cofferdam_store::people::WaitingStranger;
 
 /// A platform as people know it, and its section of the configuration.
@@ -37,7 +37,7 @@ pub fn new_code(code: &WaitingStranger) -> String {
 
 /// One that waits already is good for what is left of its time.
 fn by_code(waiting: &WaitingStranger) -> String {
-    let (code, left) = (&waiting.code, waiting.expires_at - now_ms());
+    let (code, left) = (&waiting.code, waiting.expires_at - machine_now_ms());
     let minutes = ((left + 30_000) / 60_000).max(1);
     format!(
         "To be served, give the operator this code within {minutes} min: {code}\nThe operator runs: cofferdam allow {code}"

@@ -6,7 +6,7 @@ use super::finding::{DoctorFinding, shell};
 use crate::config::{Config, SettingOrigin};
 use cofferdam_chat::people::{Group as Rules, GroupMembers};
 use cofferdam_core::text::one_line;
-use cofferdam_store::now_ms;
+use cofferdam_store::machine_now_ms;
 use cofferdam_store::people::{PairedPerson, People as File, PeopleError};
 use serde::Serialize;
 use std::os::unix::fs::MetadataExt;
@@ -63,7 +63,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> People
         findings.push(DoctorFinding::problem("people", what, mend));
         Default::default()
     });
-    let (now, telegram, discord) = (now_ms(), config.telegram.as_ref(), config.discord.as_ref());
+    let (now, telegram, discord) = (machine_now_ms(), config.telegram.as_ref(), config.discord.as_ref());
     let users = telegram.map(|telegram| (allow::TELEGRAM, &telegram.allowed_users, &telegram.approvers));
     let more = discord.map(|discord| (allow::DISCORD, &discord.allowed_users, &discord.approvers));
     let named = users.into_iter().chain(more).flat_map(|(channel, allowed, approvers)| {

@@ -5,6 +5,7 @@
 
 use super::Postgres;
 use crate::claims::{IS_IDLE, OwnNode};
+use crate::clock::{follow, running_ms};
 use crate::cluster::{ClusterNode, NodeRow, host_name, new_name};
 use crate::tx::Tx;
 use crate::value::params;
@@ -77,11 +78,14 @@ impl Postgres {
         let holder = format!("{}/{process}", node.name);
         let mut seen = None;
         let lease = loop {
-            let began = Instant::now();
+            let (began, asked) = (Instant::now(), running_ms());
             let renewals = Mutex::new(Renewals::new(began, node.lease));
             let lease = Lease { node: node.clone(), own: OwnNode::new(holder.clone()), renewals };
             match self.run_unfenced(&|tx| join(tx, &lease))? {
-                Joined::Yes => break lease,
+                Joined::At(now) => {
+                    follow(now, asked);
+                    break lease;
+                }
                 Joined::OtherState(name) => return Err(StoreError::OtherState(name)),
                 Joined::NameTaken { node, who, until } => {
                     if *seen.get_or_insert(until) != until {
@@ -132,9 +136,9 @@ impl Postgres {
     /// Says that this node is there still, and takes out who is silent. One statement alone, which
     /// meets no other transaction: those of this node read the row that it changes.
     fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        let (began, holder) = (Instant::now(), &lease.own.holder);
+        let (began, asked, holder) = (Instant::now(), running_ms(), &lease.own.holder);
         let renew = format!(
-            "UPDATE node SET until = {NOW} + $2 WHERE holder = $1 RETURNING EXISTS
+            "UPDATE node SET until = {NOW} + $2 WHERE holder = $1 RETURNING {NOW}, EXISTS
              (SELECT 1 FROM node AS other WHERE other.until <= {NOW} AND other.holder <> $1)"
         );
         let client = self.client(&self.lease_pool)?;
@@ -144,8 +148,9 @@ impl Postgres {
         });
         let renewed = super::end_if_lost(client, renewed)?;
         let Some(row) = renewed else { return Err(StoreError::TakenOver) };
+        follow(row.get(0), asked);
         let are_gone = lock(&lease.renewals).note(began, lease.node.lease);
-        match are_gone && row.get(0) {
+        match are_gone && row.get(1) {
             true => self.run_unfenced(&|tx| take_out_silent(tx, holder)),
             false => Ok(()),
         }
@@ -208,13 +213,10 @@ pub(crate) fn nodes(tx: &Tx<'_>) -> Result<Vec<NodeRow>, StoreError> {
 
 /// What came of joining.
 enum Joined {
-    Yes,
+    /// By the server's clock.
+    At(i64),
     /// Another process runs a node of this name, or has the store for itself.
-    NameTaken {
-        node: String,
-        who: String,
-        until: i64,
-    },
+    NameTaken { node: String, who: String, until: i64 },
     /// A node that is there has other files.
     OtherState(String),
 }
@@ -241,7 +243,7 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
     let insert =
         format!("INSERT INTO node (name, holder, who, state, until) VALUES (?1, ?2, ?3, ?4, {NOW} + ?5)");
     tx.run(&insert, params![name, lease.own.holder, this_process(), state, lease.length()])?;
-    Ok(Joined::Yes)
+    tx.query_row(&format!("SELECT {NOW}"), params![], |row| row.get(0)).map(Joined::At)
 }
 
 /// Who is silent for its lease finds itself gone.

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::net::Shutdown;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -19,6 +19,8 @@ pub struct Relay {
     dir: tempfile::TempDir,
     url: String,
     is_cut: Arc<AtomicBool>,
+    /// The socket of the server, when somebody comes.
+    behind: Arc<Mutex<PathBuf>>,
     open: Arc<Mutex<Vec<UnixStream>>>,
 }
 
@@ -34,14 +36,16 @@ impl Relay {
         let (dir, url) = (tempfile::tempdir()?, server.url());
         let words: BTreeMap<_, _> = url.split_whitespace().filter_map(|word| word.split_once('=')).collect();
         let name = format!(".s.PGSQL.{}", words["port"]);
-        let behind = Path::new(words["host"]).join(&name);
+        let behind = Arc::new(Mutex::new(Path::new(words["host"]).join(&name)));
         let listener = UnixListener::bind(dir.path().join(&name))?;
         let url = url.replace(words["host"], &dir.path().display().to_string());
-        let relay = Self { dir, url, is_cut: Arc::default(), open: Arc::default() };
+        let to = behind.clone();
+        let relay = Self { dir, url, is_cut: Arc::default(), behind, open: Arc::default() };
         let (is_cut, open) = (relay.is_cut.clone(), relay.open.clone());
         std::thread::spawn(move || {
             for from in listener.incoming().map_while(Result::ok) {
-                let Ok(to) = UnixStream::connect(&behind) else { continue };
+                let to = to.lock().expect("no panic").clone();
+                let Ok(to) = UnixStream::connect(to) else { continue };
                 if is_cut.load(Ordering::SeqCst) {
                     continue;
                 }
@@ -62,6 +66,15 @@ impl Relay {
     pub fn url(&self) -> String {
         assert!(self.dir.path().exists(), "it lives as long as this");
         format!("{} password={PASSWORD}", self.url)
+    }
+
+    /// From here on whoever comes gets to this server, of the same port.
+    ///
+    /// # Panics
+    /// When a thread of it has.
+    pub fn lead_to(&self, server: &PostgresServer) {
+        let mut behind = self.behind.lock().expect("no panic");
+        *behind = server.dir().join(behind.file_name().expect("a socket"));
     }
 
     /// From here on nobody gets through.

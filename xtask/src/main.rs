@@ -36,6 +36,9 @@ cargo xtask COMMAND
                corpus; `test` runs every target's check on the corpus without it
   soak workflows [RUNS [SEED]]
                1000 runs that wait for people, with kills, days that go by and replies that come twice
+  soak nodes [TURNS [SEED]]
+               10 000 messages on three nodes and two servers of PostgreSQL, or as many as said: kills, nodes
+               that sleep or are cut off, jumps of their clocks, failover
   soak [telegram|discord|both] [TURNS [SEED]]
                10 000 turns on each, or as many as said, with random faults: kills, a full disk, jumps of
                the clock, a network and a model that fail; `test` runs a short form with a seed of its own

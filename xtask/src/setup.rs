@@ -30,7 +30,6 @@ fn has_target(target: &str) -> bool {
 pub(crate) fn test_tools() {
     let wanted = [
         ("strace", &["--version"][..], "strace"),
-        ("faketime", &["--version"], "faketime"),
         ("systemd-analyze", &["--version"], "systemd"),
         ("npm", &["--version"], "npm"),
         // Debian keeps what makes an environment apart from Python.

@@ -1,5 +1,5 @@
-//! `cargo xtask soak [CHANNEL] [TURNS [SEED]]` and `cargo xtask soak workflows [RUNS [SEED]]`: the
-//! long form of the soaks that `cargo xtask test` runs a short form of.
+//! `cargo xtask soak [CHANNEL] [TURNS [SEED]]`, `cargo xtask soak workflows [RUNS [SEED]]` and
+//! `cargo xtask soak nodes [TURNS [SEED]]`: the long form of the soaks that `cargo xtask test` runs a short form of.
 
 use crate::setup;
 use crate::steps::{cargo, step};
@@ -17,7 +17,22 @@ const CHANNELS: [&str; 3] = ["telegram", "discord", "both"];
 /// prints the seed, with which they can be planned again.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     if let ["workflows", numbers @ ..] = arguments {
-        return run_workflows(numbers);
+        return run_long(
+            ("runs of workflows", "workflows [RUNS"),
+            "soak::workflows::every_run",
+            ("SOAK_RUNS", RUNS),
+            numbers,
+        );
+    }
+    if let ["nodes", numbers @ ..] = arguments {
+        setup::test_tools();
+        let test = "telegram::cluster::survival::three_nodes_survive_of_another_kind";
+        return run_long(
+            ("messages on three nodes", "nodes [TURNS"),
+            test,
+            ("SOAK_NODES_TURNS", TURNS),
+            numbers,
+        );
     }
     let number = |text: &&str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
@@ -44,21 +59,26 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     step(&format!("soak of {turns} turns on {on} with seed {seed}"), &mut soak)
 }
 
-/// Lives through so many runs of workflows that wait for people.
-fn run_workflows(numbers: &[&str]) -> Result<(), String> {
+/// Lives through so many of what one test does.
+fn run_long(
+    (what, usage): (&str, &str),
+    test: &str,
+    (variable, otherwise): (&str, u64),
+    numbers: &[&str],
+) -> Result<(), String> {
     let number = |text: &&str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
-    let (runs, seed) = match numbers {
-        [] => (RUNS, clock),
-        [runs] => (number(runs)?, clock),
-        [runs, seed] => (number(runs)?, number(seed)?),
-        _ => return Err("write: cargo xtask soak workflows [RUNS [SEED]]".to_owned()),
+    let (count, seed) = match numbers {
+        [] => (otherwise, clock),
+        [count] => (number(count)?, clock),
+        [count, seed] => (number(count)?, number(seed)?),
+        _ => return Err(format!("write: cargo xtask soak {usage} [SEED]]")),
     };
     setup::guest_target()?;
     step("build the gateway", &mut cargo(&["build", "--release", "--locked", "--workspace"]))?;
     let mut soak =
         cargo(&["test", "--release", "--locked", "--workspace", "--test", "it", "--", "--nocapture"]);
-    soak.arg("soak::workflows::every_run");
-    soak.env("SOAK_RUNS", runs.to_string()).env("SOAK_SEED", seed.to_string());
-    step(&format!("soak of {runs} runs of workflows with seed {seed}"), &mut soak)
+    soak.arg(test);
+    soak.env(variable, count.to_string()).env("SOAK_SEED", seed.to_string());
+    step(&format!("soak of {count} {what} with seed {seed}"), &mut soak)
 }

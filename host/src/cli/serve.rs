@@ -134,10 +134,11 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             catalog,
         };
         beside.spawn(reloading.run(asked, renewals));
-        let stopping = stop.clone();
+        let (stopping, asking) = (stop.clone(), services.store.downgrade());
         beside.spawn(async move {
             stopping.cancelled().await;
             manager.note_stopping();
+            asking.upgrade().iter().for_each(Store::stop_asking);
         });
         beside.spawn(prune(services.store.clone()));
         if services.store.is_shared() {

@@ -6,16 +6,20 @@
 //! of its own that speaks with the server.
 
 mod config;
+mod doubt;
 pub(super) mod lease;
 pub(super) mod listen;
+mod row;
 pub(super) mod schema;
 mod text;
 mod tls;
 mod tx;
 
 pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
-use tx::TxKind;
-pub(super) use tx::{PgRow, PgTx};
+pub use doubt::DOUBT_MAX;
+pub(super) use row::PgRow;
+pub(super) use tx::PgTx;
+use tx::{Commit, TxKind};
 
 use crate::StoreError;
 use crate::cluster::LEASE_LEAST;
@@ -24,6 +28,7 @@ use cofferdam_core::text::{one_line, with_causes};
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use lease::Lease;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::NoTls;
@@ -47,6 +52,8 @@ pub(super) struct Postgres {
     lease_pool: Pool,
     config: Box<PostgresConfig>,
     lease: OnceLock<Lease>,
+    /// The process is about to end.
+    asks_no_more: AtomicBool,
 }
 
 /// The server, and what waits for it.
@@ -54,6 +61,8 @@ struct Server {
     /// Host, port and database, for errors.
     name: String,
     schema: String,
+    /// It says later whether a transaction was committed, which not each server does.
+    tells_commits: AtomicBool,
     /// None while it is dropped.
     driver: Option<Driver>,
 }
@@ -94,8 +103,8 @@ impl Postgres {
 
     /// A pool of connections; none is made yet.
     fn connect(config: &PostgresConfig, driver: Driver) -> Result<Self, StoreError> {
-        let server =
-            Server { name: config.server().to_owned(), schema: config.schema.clone(), driver: Some(driver) };
+        let (name, schema) = (config.server().to_owned(), config.schema.clone());
+        let server = Server { name, schema, tells_commits: AtomicBool::default(), driver: Some(driver) };
         let options = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = || match &config.tls {
             None => Manager::from_config(config.client.clone(), NoTls, options.clone()),
@@ -134,7 +143,14 @@ impl Postgres {
                 .map_err(engine_error)
         };
         let (pool, lease_pool) = (pool(CONNECTIONS_MAX)?, pool(1)?);
-        Ok(Self { server, pool, lease_pool, config: Box::new(config.clone()), lease: OnceLock::new() })
+        Ok(Self {
+            server,
+            pool,
+            lease_pool,
+            config: Box::new(config.clone()),
+            lease: OnceLock::new(),
+            asks_no_more: AtomicBool::default(),
+        })
     }
 
     /// Runs work in one transaction, again where it met another one; and whether it has changed
@@ -182,8 +198,19 @@ impl Postgres {
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let client = self.client(&self.pool)?;
-        let ended = self.transact(&client, kind, work);
-        end_if_lost(client, ended)
+        match self.transact(&client, kind, work) {
+            Ok((value, Commit::Done)) => Ok(value),
+            Ok((value, Commit::InDoubt { number, why })) => {
+                drop(Object::take(client));
+                let server = self.server.name.clone();
+                match number.and_then(|number| self.was_committed(&number)) {
+                    Some(true) => Ok(value),
+                    Some(false) => Err(StoreError::Lost { server, why }),
+                    None => Err(StoreError::Unknown { server, why }),
+                }
+            }
+            Err(error) => end_if_lost(client, Err(error)),
+        }
     }
 
     fn transact<T>(
@@ -191,15 +218,14 @@ impl Postgres {
         client: &Object,
         kind: TxKind,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<(T, Commit), StoreError> {
         let node = self.lease.get().map(Lease::own);
         let tx = Tx::Postgres(PgTx::new(client, &self.server, node, kind)?);
         let value = work(&tx)?;
         match tx {
-            Tx::Postgres(tx) => tx.commit()?,
-            Tx::Sqlite(_) => {}
+            Tx::Postgres(tx) => tx.commit().map(|commit| (value, commit)),
+            Tx::Sqlite(_) => Ok((value, Commit::Done)),
         }
-        Ok(value)
     }
 
     fn client(&self, pool: &Pool) -> Result<Object, StoreError> {
@@ -229,6 +255,7 @@ impl Postgres {
         if !is_another_kind && number.parse::<i64>().is_ok_and(|number| number < SERVER_LEAST) {
             return Err(unsuitable(format!("it is {version}, and 15 or newer is needed")));
         }
+        self.server.tells_commits.store(!is_another_kind, Ordering::Relaxed);
         if encoding != "UTF8" {
             return Err(unsuitable(format!("its encoding is {encoding}, and UTF8 is needed")));
         }
@@ -237,6 +264,10 @@ impl Postgres {
 }
 
 impl Server {
+    fn tells_commits(&self) -> bool {
+        self.tells_commits.load(Ordering::Relaxed)
+    }
+
     /// What comes of a step, by the deadline of a statement.
     fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
         // The server ends a statement itself; it gets a moment to say so.

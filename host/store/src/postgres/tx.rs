@@ -4,21 +4,21 @@
 //! What takes time are the exchanges with the server, so what nobody asks the answer of goes out
 //! with what follows: the beginning, the question whether the node is there, and changes.
 
-use super::text::{decode, encode, translate};
+use super::row::{PgRow, PgValue, references};
+use super::text::translate;
 use super::{Server, is_lost};
 use crate::StoreError;
 use crate::claims::OwnNode;
 use crate::value::SqlValue;
 use deadpool_postgres::ClientWrapper;
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::private::BytesMut;
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Error, Statement};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Error, SimpleQueryMessage, Statement};
 
 /// Rows that are fetched at once where the caller may want no more.
 const ROWS_AT_ONCE: usize = 64;
@@ -27,6 +27,21 @@ const ROWS_AT_ONCE: usize = 64;
 const SENT_MAX: usize = 64;
 /// Fails where a node was taken out, so that the commit fails which may follow in the same breath.
 const IS_THERE: &str = "SELECT 1 / count(*) FROM node WHERE holder = $1";
+
+/// Which transaction this is, for who must ask whether it was committed. None where it has changed
+/// nothing.
+const WHICH: &str = "SELECT pg_current_xact_id_if_assigned()";
+
+/// What came of a commit.
+pub(super) enum Commit {
+    Done,
+    /// The connection was lost meanwhile, so nobody here knows. Whoever has the transaction's
+    /// number can ask.
+    InDoubt {
+        number: Option<String>,
+        why: String,
+    },
+}
 
 /// What a transaction may do.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,16 +83,6 @@ enum TxState {
     /// Nothing is known of the connection any more, which is dropped.
     Lost,
     Ended,
-}
-
-/// A row of PostgreSQL, read.
-pub(in super::super) struct PgRow(Vec<OwnedValue>);
-
-enum OwnedValue {
-    Null,
-    Integer(i64),
-    Text(String),
-    Bytes(Vec<u8>),
 }
 
 impl<'c> PgTx<'c> {
@@ -249,27 +254,40 @@ impl<'c> PgTx<'c> {
         }
     }
 
-    /// Commits. Where the connection is lost meanwhile, nobody here knows whether it did.
-    pub(super) fn commit(self) -> Result<(), StoreError> {
+    /// Commits.
+    pub(super) fn commit(self) -> Result<Commit, StoreError> {
         match self.state.get() {
             TxState::Failed | TxState::Lost => {
                 return Err(StoreError::Corrupt("a statement that failed, and work that went on".to_owned()));
             }
-            TxState::New | TxState::Ended => return Ok(()),
+            TxState::New | TxState::Ended => return Ok(Commit::Done),
             TxState::Begun => {}
         }
         if self.kind == TxKind::Read {
             // It ends as it is dropped.
-            return Ok(());
+            return Ok(Commit::Done);
+        }
+        let number = Rc::new(Cell::new(None));
+        if self.server.tells_commits() {
+            let (client, told) = (self.client, number.clone());
+            // Its answer goes out before the commit begins.
+            self.send(async move {
+                let rows = client.simple_query(WHICH).await?;
+                told.set(rows.iter().find_map(|row| match row {
+                    SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                    _ => None,
+                }));
+                Ok(Some(0))
+            });
         }
         self.state.set(TxState::Ended);
-        self.wait(self.client.batch_execute("COMMIT")).map_err(|error| {
-            if is_lost(&error) {
-                StoreError::Unknown { server: self.server.name.clone(), why: error.to_string() }
-            } else {
-                error
+        match self.wait(self.client.batch_execute("COMMIT")) {
+            Ok(()) => Ok(Commit::Done),
+            Err(error) if is_lost(&error) => {
+                Ok(Commit::InDoubt { number: number.take(), why: error.to_string() })
             }
-        })
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -292,107 +310,4 @@ impl Drop for PgTx<'_> {
 /// Polled once, a step is on its way.
 fn poll_once<T>(step: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
     step.poll(&mut Context::from_waker(Waker::noop()))
-}
-
-impl PgRow {
-    pub(in super::super) fn value(&self, column: usize) -> Result<SqlValue<'_>, StoreError> {
-        let missing = || StoreError::Corrupt(format!("no column {column} where one belongs"));
-        Ok(match self.0.get(column).ok_or_else(missing)? {
-            OwnedValue::Null => SqlValue::Null,
-            OwnedValue::Integer(number) => SqlValue::Integer(*number),
-            OwnedValue::Text(text) => SqlValue::Text(text),
-            OwnedValue::Bytes(bytes) => SqlValue::Bytes(bytes),
-        })
-    }
-
-    fn read(row: &tokio_postgres::Row) -> Result<Self, StoreError> {
-        let read = |n: usize, column: &tokio_postgres::Column| -> Result<OwnedValue, StoreError> {
-            let value: Option<OwnedValue> = row.try_get(n).map_err(|_| {
-                let (name, kind) = (column.name(), column.type_());
-                StoreError::Corrupt(format!("a column {name} of type {kind} that is not what belongs there"))
-            })?;
-            Ok(value.unwrap_or(OwnedValue::Null))
-        };
-        row.columns()
-            .iter()
-            .enumerate()
-            .map(|(n, column)| read(n, column))
-            .collect::<Result<_, _>>()
-            .map(Self)
-    }
-}
-
-impl<'a> FromSql<'a> for OwnedValue {
-    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(match *ty {
-            Type::BOOL => Self::Integer(bool::from_sql(ty, raw)?.into()),
-            Type::INT2 => Self::Integer(i16::from_sql(ty, raw)?.into()),
-            Type::INT4 => Self::Integer(i32::from_sql(ty, raw)?.into()),
-            Type::INT8 => Self::Integer(i64::from_sql(ty, raw)?),
-            Type::BYTEA => Self::Bytes(Vec::from_sql(ty, raw)?),
-            _ => Self::Text(decode(String::from_sql(ty, raw)?).ok_or("an escape of nothing")?),
-        })
-    }
-
-    fn accepts(ty: &Type) -> bool {
-        [Type::BOOL, Type::INT2, Type::INT4, Type::INT8, Type::BYTEA].contains(ty)
-            || <String as FromSql>::accepts(ty)
-    }
-}
-
-#[derive(Debug)]
-enum PgValue<'a> {
-    Null,
-    Integer(i64),
-    Text(Cow<'a, str>),
-    Bytes(Cow<'a, [u8]>),
-}
-
-impl<'a> PgValue<'a> {
-    fn into_owned(self) -> PgValue<'static> {
-        match self {
-            Self::Null => PgValue::Null,
-            Self::Integer(number) => PgValue::Integer(number),
-            Self::Text(text) => PgValue::Text(text.into_owned().into()),
-            Self::Bytes(bytes) => PgValue::Bytes(bytes.into_owned().into()),
-        }
-    }
-
-    fn all(values: &'a [SqlValue<'a>]) -> Vec<Self> {
-        values
-            .iter()
-            .map(|value| match value {
-                SqlValue::Null => Self::Null,
-                SqlValue::Integer(number) => Self::Integer(*number),
-                SqlValue::Text(text) => Self::Text(encode(text)),
-                SqlValue::Bytes(bytes) => Self::Bytes(Cow::Borrowed(bytes)),
-            })
-            .collect()
-    }
-}
-
-fn references<'a>(values: &'a [PgValue<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
-    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
-}
-
-impl ToSql for PgValue<'_> {
-    fn to_sql(
-        &self,
-        ty: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        match self {
-            Self::Null => Ok(IsNull::Yes),
-            Self::Integer(number) => number.to_sql(ty, out),
-            Self::Text(text) => text.as_ref().to_sql(ty, out),
-            Self::Bytes(bytes) => bytes.as_ref().to_sql(ty, out),
-        }
-    }
-
-    fn accepts(_: &Type) -> bool {
-        // The types were told with the statement.
-        true
-    }
-
-    to_sql_checked!();
 }

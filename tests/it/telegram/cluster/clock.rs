@@ -1,38 +1,24 @@
 //! Nodes whose machines have another time than their server.
 
 use super::*;
-use support::needs;
+use crate::soak::clock::Clock;
 
-/// What sets the clock of a program, and of nothing else.
-const LIBRARIES: [&str; 2] = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
+/// In seconds.
+const HOUR: i64 = 60 * 60;
+const DAY: i64 = 24 * HOUR;
 
-/// Variables by which a program's clock is off by what stands in a file, at each look.
-fn clock_of(test: &str, file: &str) -> Option<Vec<(&'static str, String)>> {
-    let library = LIBRARIES.map(|of| format!("/usr/lib/{of}/faketime/libfaketime.so.1"));
-    let library = library.into_iter().find(|path| std::path::Path::new(path).exists());
-    let what = "libfaketime (on Debian: apt-get install faketime)";
-    needs::available(test, what, library.is_some()).then_some(())?;
-    let one = || "1".to_owned();
-    Some(vec![
-        ("LD_PRELOAD", library?),
-        ("FAKETIME_TIMESTAMP_FILE", file.to_owned()),
-        ("FAKETIME_NO_CACHE", one()),
-        ("DONT_FAKE_MONOTONIC", one()),
-    ])
-}
-
-/// Node `a`, which hears the bot, and `b` beside it. By whose clock they go, and by how much that is
-/// off, stands in a file of the state.
+/// Node `a`, which hears the bot, and `b` beside it; the clock of one of them is so many seconds
+/// ahead.
 async fn two_apart(
-    (test, wrong, off): (&str, &str, &str),
+    (test, wrong, ahead): (&str, &str, i64),
     fit: impl FnOnce(Home) -> Home,
-) -> anyhow::Result<Option<(World, Serving, String)>> {
+) -> anyhow::Result<Option<(World, Serving, String, Clock)>> {
     let Some(server) = shared(test) else { return Ok(None) };
     let schema = new_schema();
     let mut world = World::stopped(|home| fit(cluster(home.postgres(server, &schema)))).await?;
-    let file = world.home.state().join("clock");
-    std::fs::write(&file, off)?;
-    let Some(variables) = clock_of(test, file.to_str().expect("UTF-8")) else { return Ok(None) };
+    let Some(clock) = Clock::make(world.home.dir())? else { return Ok(None) };
+    clock.jump(ahead)?;
+    let variables = clock.environment()?;
     let environment = |name: &'static str| {
         let set = variables.iter().filter(|_| name == wrong).map(|(name, value)| (*name, value.as_str()));
         [("COFFERDAM_CLUSTER_NODE", name)].into_iter().chain(set).collect::<Vec<_>>()
@@ -40,13 +26,14 @@ async fn two_apart(
     let first = Serving::launch(&world.home, world.server.token(), &[], &environment("a"))?.polling()?;
     world.launch(&[], &environment("b"))?;
     world.says("another node hears telegram-")?;
-    Ok(Some((world, first, schema)))
+    Ok(Some((world, first, schema, clock)))
 }
 
 /// A call is asked for at `b` and approved at `a`: what is good for a quarter of an hour is good at
 /// both.
-async fn approved_apart(test: &str, wrong: &str, off: &str) -> anyhow::Result<()> {
-    let Some((world, first, schema)) = two_apart((test, wrong, off), always).await? else { return Ok(()) };
+async fn approved_apart(test: &str, wrong: &str, ahead: i64) -> anyhow::Result<()> {
+    let Some(two) = two_apart((test, wrong, ahead), always).await? else { return Ok(()) };
+    let (world, first, schema, _clock) = two;
     give(shared(test).expect("it is there"), &schema, (&world, ANN), "b");
     world.server.push(Incoming::private(ANN).text(WRITE));
     let approval = asked(&world, 0).await?;
@@ -59,29 +46,31 @@ async fn approved_apart(test: &str, wrong: &str, off: &str) -> anyhow::Result<()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_approval_is_good_at_a_node_that_is_ahead() -> anyhow::Result<()> {
-    approved_apart("telegram::cluster::clock::an_approval_is_good_at_a_node_that_is_ahead", "a", "+2h").await
+    approved_apart("telegram::cluster::clock::an_approval_is_good_at_a_node_that_is_ahead", "a", 2 * HOUR)
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_approval_of_a_node_that_is_behind_is_good() -> anyhow::Result<()> {
-    approved_apart("telegram::cluster::clock::an_approval_of_a_node_that_is_behind_is_good", "b", "-2h").await
+    approved_apart("telegram::cluster::clock::an_approval_of_a_node_that_is_behind_is_good", "b", -2 * HOUR)
+        .await
 }
 
 /// One node's clock is set to and fro while both work: nobody notices.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_clock_that_jumps_changes_nothing() -> anyhow::Result<()> {
     const TEST: &str = "telegram::cluster::clock::a_clock_that_jumps";
-    let Some((world, first, _)) = two_apart((TEST, "a", "+0"), |home| home).await? else { return Ok(()) };
+    let Some((world, first, _, clock)) = two_apart((TEST, "a", 0), |home| home).await? else { return Ok(()) };
     let write = |n: i64| {
         let text = format!("/file_write path=/shared/{n} content=hello");
         Incoming::private(PEOPLE[n as usize % 3]).thread(1 + n / 3 % 4).text(&text)
     };
     let mut pushed = Vec::new();
-    for (wave, off) in ["+40d", "-40d", "+3h", "+0"].into_iter().enumerate() {
+    for (wave, ahead) in [40 * DAY, -40 * DAY, 3 * HOUR, 0].into_iter().enumerate() {
         let next = wave as i64 * 24..(wave as i64 + 1) * 24;
         pushed.extend(world.server.push_all(next.map(write)));
         world.server.wait_for_messages(PATIENCE, wave * 24 + 4).await?;
-        std::fs::write(world.home.state().join("clock"), off)?;
+        clock.jump(ahead)?;
     }
     for question in &pushed {
         let answer = world.answer(question).await?.text;

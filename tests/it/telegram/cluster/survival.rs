@@ -1,82 +1,272 @@
-//! Nodes that are killed, ended and put to sleep at arbitrary moments.
+//! Nodes that are killed, ended, put to sleep and cut off at arbitrary moments, under clocks that
+//! jump, and a server that is gone and whose standby takes its place: each message is answered in
+//! its turn, each file is saved once and whole, and the audit stays sound.
+//!
+//! `cargo xtask test` runs short forms; `cargo xtask soak nodes [TURNS [SEED]]` as long a one as
+//! wanted. Two nodes are struck; the third one is there all the time, so that it can be said
+//! whether it grows. The same seed plans the same; the moments are those of the machine.
 
 use super::*;
+use crate::soak::clock::Clock;
+use std::collections::BTreeMap;
+use support::workers;
 
-const ROUNDS: usize = 9;
-const MESSAGES: usize = 5 * ROUNDS;
+/// Messages of the short forms, and of a round of them.
+const MESSAGES: usize = 45;
+const ROUND: usize = 5;
+/// The same of a long form, at least; fewer do not tell whether something grows.
+const LONG: usize = 2000;
+const LONG_ROUND: usize = 100;
+/// Chats of one person.
+const TOPICS: usize = 8;
+/// Seconds by which a clock jumps at most, to and fro.
+const JUMP_MAX: u64 = 40 * 24 * 60 * 60;
+/// Turns that a node or a server which goes away may end; who asked is told so.
+const ENDED_MAX: usize = 16;
 
-/// What happens to a node.
-async fn strike(node: Serving, how: u64) -> anyhow::Result<()> {
-    match how {
-        0 => drop(node.kill()),
-        1 => drop(node.stop(Signal::TERM, PATIENCE)?),
-        _ => {
-            let mut node = node;
-            node.signal(Signal::STOP)?;
-            tokio::time::sleep(LEASE + Duration::from_secs(2)).await;
-            node.signal(Signal::CONT)?;
-            match node.wait(LEASE + Duration::from_secs(2)) {
-                Ok(status) => assert_eq!(status.code(), Some(2), "{}", node.whole_log()),
-                // It was stopped before it had joined the others.
-                Err(_) => drop(node.stop(Signal::TERM, PATIENCE)?),
+/// The server that takes changes, the one that has each before it is told, and how each node gets
+/// there.
+struct Servers {
+    primary: PostgresServer,
+    standby: PostgresServer,
+    relays: BTreeMap<&'static str, Relay>,
+}
+
+impl Servers {
+    fn start() -> anyhow::Result<Self> {
+        let primary = PostgresServer::start().expect("it is there");
+        let standby = primary.add_standby();
+        let relays = ["a", "b", "c"].map(|name| anyhow::Ok((name, Relay::start(&primary)?)));
+        let relays = relays.into_iter().collect::<anyhow::Result<_>>()?;
+        Ok(Self { primary, standby, relays })
+    }
+
+    /// The primary is gone, the standby is promoted, and has one of its own.
+    async fn fail_over(&mut self, away: Duration) {
+        self.primary.stop();
+        tokio::time::sleep(away).await;
+        self.standby.promote();
+        for relay in self.relays.values() {
+            relay.lead_to(&self.standby);
+        }
+        let next = self.standby.add_standby();
+        self.primary = std::mem::replace(&mut self.standby, next);
+    }
+
+    /// Starts a node by its own way to the server.
+    fn node(&self, world: &World, name: &'static str, clock: Option<&Clock>) -> anyhow::Result<Serving> {
+        let file = format!("url-of-{name}");
+        world.home.write_url(&file, &self.relays[name].url());
+        let moved = clock.map(Clock::environment).transpose()?;
+        let mut set = vec![("COFFERDAM_CLUSTER_NODE", name), ("COFFERDAM_STORE_URL_FILE", file.as_str())];
+        set.extend(moved.iter().flatten().map(|(name, value)| (*name, value.as_str())));
+        Serving::launch(&world.home, world.server.token(), &[], &set)
+    }
+}
+
+/// A node that is struck, and its clock.
+struct Struck {
+    name: &'static str,
+    serving: Serving,
+    clock: Option<Clock>,
+}
+
+impl Struck {
+    fn start(world: &World, name: &'static str, servers: &Servers) -> anyhow::Result<Self> {
+        let folder = world.home.dir().join(format!("clock-of-{name}"));
+        std::fs::create_dir_all(&folder)?;
+        let clock = Clock::make(&folder)?;
+        let serving = servers.node(world, name, clock.as_ref())?;
+        Ok(Self { name, serving, clock })
+    }
+
+    /// Something happens to it, and then it is there again.
+    async fn strike(self, world: &World, servers: &Servers, random: &mut Random) -> anyhow::Result<Self> {
+        let Self { name, mut serving, clock } = self;
+        let (relay, long) = (&servers.relays[name], LEASE + Duration::from_secs(2));
+        if let Some(clock) = &clock {
+            clock.jump(i64::try_from(random.below(2 * JUMP_MAX))? - i64::try_from(JUMP_MAX)?)?;
+        }
+        match random.below(4) {
+            0 => drop(serving.kill()),
+            1 => drop(serving.stop(Signal::TERM, PATIENCE)?),
+            how => {
+                if how == 2 {
+                    serving.signal(Signal::STOP)?
+                } else {
+                    relay.cut()
+                }
+                // Perhaps not for so long that others take its work over.
+                tokio::time::sleep(if random.below(3) == 0 { LEASE / 3 } else { long }).await;
+                if how == 2 {
+                    serving.signal(Signal::CONT)?
+                } else {
+                    relay.mend()
+                }
+                match serving.wait(long) {
+                    Ok(status) => assert_eq!(status.code(), Some(2), "{}", serving.whole_log()),
+                    // It was not away for long, or had not joined the others.
+                    Err(_) => drop(serving.stop(Signal::TERM, PATIENCE)?),
+                }
             }
         }
+        let serving = servers.node(world, name, clock.as_ref())?;
+        Ok(Self { name, serving, clock })
+    }
+
+    /// A signal ends one by itself that has begun just now.
+    async fn is_up(&self) {
+        let is_up = |log: &str| log.contains(" hears telegram-") || log.contains("polling as ");
+        let since = Instant::now();
+        while !is_up(&self.serving.log()) {
+            assert!(since.elapsed() < PATIENCE, "a node does not begin: {}", self.serving.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// The numbered message, in a chat of its sender.
+fn in_chat(n: usize) -> Incoming {
+    message(n).thread(i64::try_from(1 + n / PEOPLE.len() % TOPICS).expect("few"))
+}
+
+/// Waits until each message has an answer; of those that have none it tells what the store and the
+/// nodes know.
+async fn are_answered(
+    world: &World,
+    servers: &Servers,
+    others: &[Struck],
+    pushed: &[Pushed],
+) -> anyhow::Result<()> {
+    for question in pushed {
+        let Err(error) = world.answer(question).await else { continue };
+        let sent = world.server.sent_messages();
+        let is_open = |asked: &&Pushed| {
+            !sent.iter().any(|sent| (sent.chat_id, sent.reply_to) == (asked.chat_id, Some(asked.message_id)))
+        };
+        let open: Vec<_> = pushed.iter().filter(is_open).collect();
+        let rows = |of: &str| {
+            servers.primary.sql(&format!("SELECT row_to_json(row) FROM (SELECT * FROM here.{of}) AS row"))
+        };
+        let ids: Vec<_> = open.iter().map(|asked| asked.update_id.to_string()).collect();
+        let stored = [
+            "node",
+            "duty",
+            "claim",
+            "reply WHERE finished_at IS NULL",
+            "inbox WHERE done_at IS NULL",
+            &format!("inbox WHERE update_id IN ({})", ids.join(", ")),
+        ];
+        let stored: Vec<_> = stored.into_iter().map(|of| format!("{of}:\n{}", rows(of))).collect();
+        let logs = others.iter().map(|other| other.serving.log()).chain([world.log()]);
+        let logs: Vec<String> = logs
+            .map(|log| {
+                let lines: Vec<_> = log.lines().collect();
+                lines[lines.len().saturating_sub(150)..].join("\n")
+            })
+            .collect();
+        anyhow::bail!("{open:?} have no answer\n{}\n{}\n{error}", stored.join("\n"), logs.join("\n---\n"));
     }
     Ok(())
 }
 
-/// Kills, ends and sleeps of nodes at arbitrary moments, with a network that fails now and then:
-/// each message is answered, each file is saved once and whole, and the audit stays sound.
-async fn survives(test: &str, seed: u64) -> anyhow::Result<()> {
-    let Some(server) = shared(test) else { return Ok(()) };
-    let schema = new_schema();
-    let mut random = Random(seed);
-    let (world, first) = two(server, &schema, |home| home).await?;
-    let mut others = vec![("a", first), ("c", node(&world, "c")?)];
-    let mut pushed = Vec::new();
-    for _ in 0..ROUNDS {
-        let next = pushed.len()..pushed.len() + MESSAGES / ROUNDS;
-        pushed.extend(world.server.push_all(next.map(message)));
+/// Lives through so many messages; the server fails over with each so many rounds.
+async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usize) -> anyhow::Result<()> {
+    let Some(_) = shared(test) else { return Ok(()) };
+    let (mut random, began) = (Random(seed), Instant::now());
+    let mut servers = Servers::start()?;
+    let fit = |home: Home| cluster(home.postgres_at(&servers.relays["b"].url(), "here"));
+    let mut world = World::stopped(fit).await?;
+    let a = Struck::start(&world, "a", &servers)?;
+    a.is_up().await;
+    work_beside(&mut world)?;
+    let mut others = vec![a, Struck::start(&world, "c", &servers)?];
+    let (mut pushed, mut held, mut strikes, mut failovers) = (Vec::new(), Vec::new(), 0, 0);
+    let round = if messages < LONG { ROUND } else { LONG_ROUND };
+    while pushed.len() < messages {
+        let next = pushed.len()..pushed.len() + round;
+        let first = next.start;
+        pushed.extend(world.server.push_all(next.map(in_chat)));
         fault(&world, &mut random);
         let target = ["getUpdates", "getFile", "sendChatAction", "sendMessage"][random.below(4) as usize];
         let count = world.server.requests(target).len() + random.below(3) as usize;
         let _ = world.server.wait_for_requests(Duration::from_millis(700), target, count).await;
-        let (name, struck) = others.remove(random.below(2) as usize);
-        strike(struck, random.below(3)).await?;
-        others.push((name, node(&world, name)?));
+        if pushed.len() / round % rounds_per_server == rounds_per_server - 1 {
+            servers.fail_over(Duration::from_millis(random.below(2 * LEASE.as_millis() as u64))).await;
+            failovers += 1;
+        } else {
+            let struck = others.remove(random.below(2) as usize);
+            others.push(struck.strike(&world, &servers, &mut random).await?);
+            strikes += 1;
+        }
+        if messages >= LONG {
+            are_answered(&world, &servers, &others, &pushed[first..]).await?;
+            let resident = workers::status(world.serving().pid(), "VmRSS");
+            held.push(resident.trim_end_matches(" kB").parse::<u64>()?);
+        }
     }
-    for question in &pushed {
-        world.answer(question).await?;
-    }
-    for (n, question) in pushed.iter().enumerate().filter(|(n, _)| n % 4 > 1) {
-        assert!(world.saved(&format!("/shared/{n}")) == content(n), "{n}");
-        let answer = world.answer(question).await?.text;
-        assert!(answer.contains(r#""saved":true"#), "{n}: {answer}");
-    }
+    are_answered(&world, &servers, &others, &pushed).await?;
     world.server.wait_until_idle(PATIENCE, "sendMessage").await?;
     let sent = world.server.sent_messages();
-    let answered: BTreeSet<_> = sent.iter().map(|sent| (sent.chat_id, sent.reply_to)).collect();
-    assert_eq!(answered.len(), MESSAGES);
-    // A node may be struck between a message and its acknowledgement, in each chat.
-    let repeated = sent.len() - answered.len();
-    assert!(repeated <= ROUNDS * PEOPLE.len(), "{repeated} repeated");
-    // The last one may have begun just now, and a signal ends that by itself.
-    let is_up =
-        |node: &Serving| node.log().contains(" hears telegram-") || node.log().contains("polling as ");
-    let since = Instant::now();
-    while !others.iter().all(|(_, node)| is_up(node)) {
-        assert!(since.elapsed() < PATIENCE, "a node does not begin");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    let mut answers: BTreeMap<_, Vec<&SentMessage>> = BTreeMap::new();
+    for sent in &sent {
+        answers.entry((sent.chat_id, sent.reply_to)).or_default().push(sent);
     }
-    end(world, others.into_iter().map(|(_, node)| node), sent.len())
+    assert_eq!(answers.len(), pushed.len(), "what is no answer was sent");
+    let mut ended = 0;
+    for (n, question) in pushed.iter().enumerate() {
+        let of_it = &answers[&(question.chat_id, Some(question.message_id))];
+        if of_it.iter().any(|sent| sent.text.contains("its database")) {
+            ended += 1;
+        } else if n % 4 > 1 {
+            assert!(world.saved(&format!("/shared/{n}")) == content(n), "{n}");
+            assert!(of_it.iter().all(|sent| sent.text.contains(r#""saved":true"#)), "{n}: {of_it:?}");
+        }
+    }
+    assert!(ended <= (strikes + failovers) * ENDED_MAX, "{ended} ended");
+    // A node may be struck between a message and its acknowledgement, in each chat.
+    let repeated = sent.len() - answers.len();
+    assert!(repeated <= (strikes + failovers) * PEOPLE.len() * TOPICS, "{repeated} repeated");
+    // Each chat in its order: of each message the first answer counts.
+    for chat in 0..PEOPLE.len() * TOPICS {
+        let asked: Vec<_> = pushed.iter().skip(chat).step_by(PEOPLE.len() * TOPICS).collect();
+        let mut seen = BTreeSet::new();
+        let first = sent.iter().filter(|sent| {
+            asked.iter().any(|asked| (sent.chat_id, sent.reply_to) == (asked.chat_id, Some(asked.message_id)))
+        });
+        let order: Vec<_> = first.map(|sent| sent.reply_to).filter(|of| seen.insert(*of)).collect();
+        assert_eq!(
+            order,
+            asked.iter().map(|asked| Some(asked.message_id)).collect::<Vec<_>>(),
+            "chat {chat}"
+        );
+    }
+    let fifth = |n: usize| held[held.len() * n / 5..held.len() * (n + 1) / 5].iter().copied().max();
+    if let (Some(second), Some(last)) = (fifth(1), fifth(4)) {
+        assert!(last <= second + second / 20 + 2048, "memory grows: {held:?} KiB");
+    }
+    println!(
+        "{messages} messages on three nodes in {} s, seed {seed}: {strikes} strikes, {failovers} failovers, {repeated} \
+         answers repeated, {ended} turns ended without the database; memory of the third node by fifths {:?} KiB",
+        began.elapsed().as_secs(),
+        [0, 1, 2, 3, 4].map(fifth)
+    );
+    for other in &others {
+        other.is_up().await;
+    }
+    end(world, others.into_iter().map(|other| other.serving), sent.len())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn three_nodes_survive_of_one_kind() -> anyhow::Result<()> {
-    survives("telegram::cluster::three_nodes_survive_of_one_kind", 1).await
+    survives("telegram::cluster::survival::three_nodes_survive_of_one_kind", 1, MESSAGES, usize::MAX).await
 }
 
+/// With servers that fail over; the one that `cargo xtask soak nodes` runs for long.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn three_nodes_survive_of_another_kind() -> anyhow::Result<()> {
-    survives("telegram::cluster::three_nodes_survive_of_another_kind", 2).await
+    const TEST: &str = "telegram::cluster::survival::three_nodes_survive_of_another_kind";
+    let asked = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
+    let messages = asked("SOAK_NODES_TURNS").map(usize::try_from).transpose()?;
+    survives(TEST, asked("SOAK_SEED").unwrap_or(2), messages.map_or(MESSAGES, |n| n.max(LONG)), 4).await
 }

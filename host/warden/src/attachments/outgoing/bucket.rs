@@ -178,6 +178,7 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
         *lock(&held.away) = true;
         assert!(other.outgoing.fetch(sha256).is_err() && !other.outgoing.holds(sha256));
+        assert!(!other.outgoing.adopt(&turn(2), &added), "the call must run again");
         assert!(other.names().is_empty(), "nothing is left of what was refused");
         *lock(&held.away) = false;
         lock(&held.blobs).get_mut(sha256).expect("put").0 = b"hello".into();
@@ -185,6 +186,8 @@ mod tests {
         let mut read = String::new();
         other.outgoing.file(sha256).expect("here").read_to_string(&mut read).expect("readable");
         assert_eq!(read, "hello");
+        let read_again = other.outgoing.adopt(&turn(2), &added);
+        assert!(read_again, "a call of another node counts here");
         // It is here now, and what is nowhere is for whoever opens it to say.
         *lock(&held.away) = true;
         other.outgoing.fetch(sha256).expect("nobody is asked");

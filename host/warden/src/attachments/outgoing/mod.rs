@@ -126,8 +126,15 @@ impl Outgoing {
     /// Counts the files of a call that is answered from the journal as the turn's. False when a
     /// blob is gone, and then none is counted: the call must run again.
     pub fn adopt(&self, turn: &TurnId, files: &[OutgoingAttachment]) -> bool {
+        // Not under the lock: a bucket takes its time.
+        for file in files {
+            if let Err(error) = self.fetch(&file.sha256) {
+                tracing::warn!(error = with_causes(&error), "a file of a call cannot be had from the bucket");
+                return false;
+            }
+        }
         let mut turns = self.turns();
-        if !files.iter().all(|file| self.holds(&file.sha256)) {
+        if !files.iter().all(|file| self.shared.place.has(&file.sha256)) {
             return false;
         }
         let call = self.shared.calls.fetch_add(1, Ordering::Relaxed);

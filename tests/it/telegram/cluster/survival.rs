@@ -192,6 +192,10 @@ async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usi
         let count = world.server.requests(target).len() + random.below(3) as usize;
         let _ = world.server.wait_for_requests(Duration::from_millis(700), target, count).await;
         if pushed.len() / round % rounds_per_server == rounds_per_server - 1 {
+            // One that begins without its server says so and ends.
+            for other in &others {
+                other.is_up().await;
+            }
             servers.fail_over(Duration::from_millis(random.below(2 * LEASE.as_millis() as u64))).await;
             failovers += 1;
         } else {

@@ -11,6 +11,10 @@ use cofferdam_confine::ConfinementMode;
 use cofferdam_confine::trial::{self, Trial, TrialFolder};
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// From a thread's end until the kernel shows it no more.
+const THREAD_GONE_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -49,6 +53,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     // Before the first further thread the package's allocator asks the system for its memory nodes,
     // by a call that a worker, which has another allocator, may not make.
     let _ = std::thread::spawn(|| drop(vec![0_u8; 64])).join();
+    // One that was joined is among the process's a moment longer.
+    let since = Instant::now();
+    while std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() > 1)
+        && since.elapsed() < THREAD_GONE_MAX
+    {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let report = scene.confine(who)?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", serde_json::to_string(&report)?)?;

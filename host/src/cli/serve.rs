@@ -157,6 +157,8 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         found.close();
         served
     });
+    // Those beside may have ended before they were told to stop.
+    served_store.stop_asking();
     watchers.end(&served);
     served?;
     if served_store.is_shared() {

@@ -6,7 +6,7 @@ use super::world::{ANN, PATIENCE, World, save};
 use std::time::{Duration, Instant};
 use support::postgres::{PASSWORD, PostgresServer, new_schema, shared};
 use support::samples;
-use support::telegram::{Hold, Incoming, Media, Target};
+use support::telegram::{Hold, Incoming, Media, Pushed, Target};
 
 /// Who serves at its end gives the store back; and no output has the password.
 fn end(world: World, messages: usize, (server, schema): (&PostgresServer, &str)) -> anyhow::Result<()> {
@@ -88,6 +88,50 @@ async fn while_the_server_is_away_nothing_is_lost_and_it_is_told() -> anyhow::Re
     assert!(answer.contains("directory"), "{answer}");
     until(monitor, "ok\n").await?;
     end(world, 2, (&server, "here"))
+}
+
+/// Commits wait for a standby that nobody has, the lease's renewal and that of a message among them.
+async fn push_in_doubt(world: &World, server: &PostgresServer) -> anyhow::Result<Pushed> {
+    let waiting = |least: u32| async move {
+        let since = Instant::now();
+        let count = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        while server.sql(count).parse::<u32>()? < least {
+            anyhow::ensure!(since.elapsed() < PATIENCE, "no commit waits");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        anyhow::Ok(())
+    };
+    server.set("synchronous_standby_names", "nobody");
+    waiting(1).await?;
+    let question = world.server.push(Incoming::private(ANN).text("/file_info path=/tmp"));
+    waiting(2).await?;
+    Ok(question)
+}
+
+/// What was committed when the server went counts, though its answer was lost; and a stop does not
+/// wait to ask.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_commit_in_doubt_is_asked_about_and_loses_no_message() -> anyhow::Result<()> {
+    let Some(_) = shared("telegram::postgres") else { return Ok(()) };
+    let mut server = PostgresServer::start().expect("it is there");
+    let mut world = World::running_in(|home| home.postgres(&server, "here")).await?;
+    world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
+    for stops in [false, true] {
+        let question = push_in_doubt(&world, &server).await?;
+        server.stop();
+        if stops {
+            let took = world.stop()?;
+            assert!(took < Duration::from_secs(10), "{took:?}");
+        }
+        server.begin();
+        server.set("synchronous_standby_names", "");
+        if stops {
+            world.start()?;
+        }
+        let answer = world.answer(&question).await?.text;
+        assert!(answer.contains("directory"), "{answer}");
+    }
+    end(world, 3, (&server, "here"))
 }
 
 /// Unlike one that is away it answers, and says why.

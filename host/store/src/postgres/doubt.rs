@@ -29,7 +29,9 @@ impl Postgres {
         let until = Instant::now() + DOUBT_MAX;
         while Instant::now() < until && !self.asks_no_more.load(Ordering::Relaxed) {
             let told = self.client(&self.pool).and_then(|client| {
-                let ask = "SELECT pg_xact_status(CAST($1 AS text)::xid8)";
+                // A standby may not have read yet what it has, until it is promoted.
+                let ask = "SELECT CASE WHEN pg_is_in_recovery() THEN 'in progress'
+                     ELSE pg_xact_status(CAST($1 AS text)::xid8) END";
                 let told = self.server.wait(client.query_typed(ask, &[(&number, Type::TEXT)]));
                 end_if_lost(client, told)
             });
@@ -41,7 +43,7 @@ impl Postgres {
                     Some(_) => {}
                     None => return None,
                 },
-                // A standby that was promoted has not come so far.
+                // It was a standby, and has not come so far.
                 Err(error) if refusal(&error) == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
                     return Some(false);
                 }

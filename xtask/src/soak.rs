@@ -1,5 +1,6 @@
 //! `cargo xtask soak [CHANNEL] [TURNS [SEED]]`, `cargo xtask soak workflows [RUNS [SEED]]` and
-//! `cargo xtask soak nodes [TURNS [SEED]]`: the long form of the soaks that `cargo xtask test` runs a short form of.
+//! `cargo xtask soak nodes [TURNS [SEED]]`: the long form of the soaks that `cargo xtask test` runs
+//! a short form of.
 
 use crate::setup;
 use crate::steps::{cargo, step};

@@ -90,7 +90,7 @@ impl S3Bucket {
 
 impl Drop for S3Bucket {
     fn drop(&mut self) {
-        // Whoever lets go may be a thread of another runtime, which must not wait.
+        // This may be a thread of another runtime, which must not wait.
         if let Some(Ok(runtime)) = self.runtime.take() {
             runtime.shutdown_background();
         }

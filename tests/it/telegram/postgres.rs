@@ -90,7 +90,7 @@ async fn while_the_server_is_away_nothing_is_lost_and_it_is_told() -> anyhow::Re
     end(world, 2, (&server, "here"))
 }
 
-/// Commits wait for a standby that nobody has, the lease's renewal and that of a message among them.
+/// Commits wait for a standby that nobody has, among them the lease's renewal and a message's.
 async fn push_in_doubt(world: &World, server: &PostgresServer) -> anyhow::Result<Pushed> {
     let waiting = |least: u32| async move {
         let since = Instant::now();

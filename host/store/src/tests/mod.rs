@@ -1,7 +1,9 @@
 //! The store across restarts: everything that was reported as done is there again, and only once.
-//! What every engine owes is in `conformance`; what only one has is in `sqlite` and `postgres`.
+//! What every engine owes is in `conformance`; what only one has is in `sqlite`, `postgres` and
+//! `doubt`.
 
 mod conformance;
+mod doubt;
 mod look;
 mod people;
 mod postgres;

@@ -22,8 +22,8 @@ async fn a_press_counts_when_too_many_wait_for_their_answer() -> anyhow::Result<
     ended(&world, &approval, "✅ Approved by 5000000001 (\"Ann\").").await?;
     assert_eq!((world.saved("/shared/a"), published(&world)), (b"hello".to_vec(), 1));
     assert_eq!(told(&world, AT_ONCE).await?.len(), AT_ONCE, "the one that counted has no answer");
-    // Once the others have theirs, one more is answered. The bot may take a press before it has read
-    // that a single one of its answers arrived.
+    // Once the others have theirs, one more is answered. The bot may take a press before it
+    // has read that any of its answers arrived.
     drop(gates);
     let told_again = async {
         while world.server.requests("answerCallbackQuery").len() == AT_ONCE {

@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::time::Duration;
 
-/// Holds blobs under their SHA-256, lower-case hex, for every node. Each call blocks, and is bounded
-/// in time.
+/// Holds blobs under their SHA-256, lower-case hex, for every node. Each call blocks, for a bounded
+/// time.
 pub trait Bucket: Send + Sync {
     /// Keeps all bytes of a file. Once it returns they are durable; the same may be there already,
     /// and is as new as this then.
@@ -79,7 +79,7 @@ pub(super) fn fetch(
 }
 
 /// Removes all that is old and not among `kept`; returns whether more than that is left. What is
-/// put anew between the look and the removal is removed with the old one: then whoever put it has
+/// put anew between the look and the removal is removed with the old one: then the node that put it has
 /// it in its folder.
 pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, age_min: Duration) -> bool {
     let failed = |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be swept");

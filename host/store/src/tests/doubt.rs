@@ -1,0 +1,74 @@
+//! Commits whose connection goes: what the server knows of them afterwards.
+
+use super::postgres::{Schema, location, said};
+use super::*;
+use cofferdam_postgres::{PostgresServer, shared};
+
+/// A connection that goes at the very commit: the server knows afterwards.
+#[tokio::test]
+async fn a_commit_that_was_cut_off_is_told_as_that() {
+    if !Schema::is_there("a_commit_that_was_cut_off") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    fixture.sql(
+        "CREATE FUNCTION go() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1); RETURN NULL; END $$;
+         CREATE CONSTRAINT TRIGGER goes AFTER INSERT ON moved DEFERRABLE INITIALLY DEFERRED
+         FOR EACH ROW EXECUTE FUNCTION go()",
+    );
+    let lost = fixture.store.note_move(CHANNEL, "a".into(), "b".into()).await;
+    assert!(matches!(&lost, Err(StoreError::Lost { .. })), "{lost:?}");
+    assert!(said(lost).contains("nothing was changed"));
+    assert!(fixture.store.load_moves(CHANNEL).await.expect("connected anew").is_empty());
+}
+
+/// A store whose next claim is committed, and waits for a standby that nobody has; and that claim.
+async fn committing() -> Option<(PostgresServer, Store, tokio::task::JoinHandle<Claimed>)> {
+    const MESSAGES: i64 = 200;
+    let Some(server) = PostgresServer::start() else {
+        assert!(shared("committing").is_none());
+        return None;
+    };
+    let store = Store::open(location(&server, "here")).expect("a store");
+    store.persist(CHANNEL, (1..=MESSAGES).map(|id| new(id, None)).collect()).await.expect("kept");
+    server.set("synchronous_standby_names", "nobody");
+    // A process of the server follows a moment later.
+    for id in 1..=MESSAGES {
+        let claiming = store.clone();
+        let claim = tokio::spawn(async move { (id, claiming.claim(CHANNEL, UpdateClaim::Update(id)).await) });
+        while !claim.is_finished() {
+            if server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == "1" {
+                return Some((server, store, claim));
+            }
+        }
+    }
+    panic!("no commit waits");
+}
+
+type Claimed = (i64, Result<Option<BoundTurn>, StoreError>);
+
+/// Run again blindly, it would find the message bound, and leave it to who has done that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_answer_was_lost_counts() {
+    let Some((server, store, claim)) = committing().await else { return };
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    server.set("synchronous_standby_names", "");
+    let (id, claimed) = claim.await.expect("no panic");
+    let claimed = claimed.expect("the server knows").expect("it is this one's");
+    assert_eq!(claimed.updates.iter().map(|update| update.update_id).collect::<Vec<_>>(), [id]);
+    assert_eq!(store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("asked"), None);
+}
+
+/// The server does not come back before the process ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_of_which_nothing_is_known_is_told_as_that() {
+    let Some((mut server, store, claim)) = committing().await else { return };
+    server.stop();
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert!(!claim.is_finished(), "it waits to ask");
+    store.stop_asking();
+    let (_, unknown) = claim.await.expect("no panic");
+    assert!(matches!(&unknown, Err(StoreError::Unknown { .. })), "{unknown:?}");
+    assert!(said(unknown).contains("is not known"));
+}

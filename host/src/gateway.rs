@@ -193,7 +193,7 @@ impl Gateway {
         if role == Role::Serve {
             kept.keep_spare();
             // Not before the intents are settled, from what lies in those folders.
-            expire::start(&folders)?;
+            expire::start(&folders, config.store.is_shared())?;
         }
         Ok(Self { toolbox, warden, blobs, threads })
     }

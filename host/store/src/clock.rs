@@ -19,6 +19,11 @@ pub fn now_ms() -> i64 {
     }
 }
 
+/// Whether [`now_ms`] is by the server's clock.
+pub fn follows_server() -> bool {
+    AHEAD.load(Ordering::Relaxed) != NOBODY
+}
+
 /// The same by the machine's clock, of what stays on it.
 pub fn machine_now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

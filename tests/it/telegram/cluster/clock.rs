@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::soak::clock::Clock;
+use support::workers::until;
 
 /// In seconds.
 const HOUR: i64 = 60 * 60;
@@ -79,4 +80,33 @@ async fn a_clock_that_jumps_changes_nothing() -> anyhow::Result<()> {
     assert_eq!(world.server.sent_messages().len(), pushed.len(), "each once");
     assert_eq!(nodes(&world).len(), 2);
     end(world, [first], pushed.len())
+}
+
+/// Its clock says that nobody has used anything for weeks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_node_that_is_ahead_removes_no_files_that_are_in_use() -> anyhow::Result<()> {
+    const TEST: &str = "telegram::cluster::clock::a_node_that_is_ahead_removes_no_files";
+    let Some(server) = shared(TEST) else { return Ok(()) };
+    let world = World::stopped(|home| cluster(home.postgres(server, &new_schema()))).await?;
+    let Some(clock) = Clock::make(world.home.dir())? else { return Ok(()) };
+    clock.jump(40 * DAY)?;
+    let tmp = |session: &str, days: i64| {
+        let folder = world.home.session(None, session).join("tmp");
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("a"), "x")?;
+        let used =
+            std::time::SystemTime::now() - Duration::from_secs(days.unsigned_abs() * DAY.unsigned_abs());
+        for folder in [&folder, folder.parent().expect("a session's")] {
+            std::fs::File::open(folder)?.set_modified(used)?;
+        }
+        anyhow::Ok(folder)
+    };
+    let (young, old) = (tmp("telegram-7:7/0", 1)?, tmp("telegram-8:8/0", 8)?);
+    let variables = clock.environment()?;
+    let set: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let node = Serving::launch(&world.home, world.server.token(), &[], &set)?.polling()?;
+    until("what is old by the server's clock is gone", || !old.exists());
+    assert_eq!(std::fs::read(young.join("a"))?, b"x");
+    node.stop(Signal::TERM, PATIENCE)?;
+    Ok(())
 }

@@ -132,6 +132,16 @@ impl Blanker {
         shown
     }
 
+    /// Whether one of the secrets is in a text, whatever the case of its letters: hosts, schemes and
+    /// names of headers are read without it.
+    pub fn is_in(&self, text: &[u8]) -> bool {
+        let text = text.to_ascii_lowercase();
+        self.forms.iter().any(|form| {
+            let form = form.to_ascii_lowercase();
+            text.windows(form.len()).any(|part| part == form.as_bytes())
+        })
+    }
+
     /// All of a text without the secrets.
     pub fn redact_all(&self, text: &[u8]) -> Vec<u8> {
         let mut fresh = Self { forms: self.forms.clone(), held: Vec::new() };
@@ -308,6 +318,18 @@ mod tests {
         }
         assert_eq!(Blanker::new(&secrets).redact_all(b"tok/en"), b"***");
         assert_eq!(Blanker::default().redact_all(b"as it is"), b"as it is");
+    }
+
+    #[test]
+    fn a_secret_is_found_in_letters_of_any_case() {
+        let blanker = Blanker::new(&[Secret::new("Bearer tOk/en-1")]);
+        for with in ["x-bearer tok/en-1", "TOK/EN-1.evil.test", "tok%2fen-1", "https://a/TOK%2FEN-1?x"] {
+            assert!(blanker.is_in(with.as_bytes()), "{with}");
+        }
+        for without in ["", "tok/en-", "bearer", "tok/en 1"] {
+            assert!(!blanker.is_in(without.as_bytes()), "{without}");
+        }
+        assert!(!Blanker::default().is_in(b"tok/en-1"));
     }
 
     #[test]

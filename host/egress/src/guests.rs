@@ -85,7 +85,6 @@ impl Web for GuestWeb {
             Err(failure) => {
                 // Who looks a name up may hold a thread for longer than the call.
                 runtime.shutdown_background();
-                let failure = way.blanked(failure);
                 witness(&way.request_record(), RequestFate::Failed(failure.clone())).and(Err(failure))
             }
         }
@@ -147,6 +146,11 @@ impl<'a> Way<'a> {
             };
             witness(&self.request_record(), RequestFate::Redirected(status))?;
             let from = self.target.display_redacted();
+            // From here on the address is in records, messages and other servers' logs.
+            if self.blanker.is_in(location.as_bytes()) {
+                let said = format!("{from} redirects to an address that has a secret of the profile in it");
+                return Err(denied(&said));
+            }
             let next = self.target.redirect(location, self.web.rules());
             let next = next.map_err(|refused| denied(&format!("{from} redirects, and {refused}")))?;
             if next.name() != self.target.name() {
@@ -189,19 +193,7 @@ impl<'a> Way<'a> {
         let name = self.target.name();
         let default = if self.target.is_https() { HTTPS_PORT } else { 80 };
         let host = if name.port() == default { name.host().to_owned() } else { name.to_string() };
-        let path = self.blanker.redact_all(self.target.path().as_bytes());
-        RequestRecord {
-            method: self.method.to_string(),
-            host,
-            path: String::from_utf8_lossy(&path).into_owned(),
-        }
-    }
-
-    /// A failure without what a server may have made of a secret, such as an address that it leads
-    /// to.
-    fn blanked(&self, failure: HttpFailure) -> HttpFailure {
-        let message = self.blanker.redact_all(failure.message.as_bytes());
-        HttpFailure { message: String::from_utf8_lossy(&message).into_owned(), ..failure }
+        RequestRecord { method: self.method.to_string(), host, path: self.target.path().to_owned() }
     }
 
     /// An answer whose body is still to come.
@@ -218,10 +210,7 @@ impl<'a> Way<'a> {
         let packed = headers::packing(response.headers(), &self.target.display_redacted());
         let (head, packing) = match head.and_then(|head| Ok((head, packed?))) {
             Ok(both) => both,
-            Err(failure) => {
-                let failure = self.blanked(failure);
-                return witness(&asked, RequestFate::Failed(failure.clone())).and(Err(failure));
-            }
+            Err(failure) => return witness(&asked, RequestFate::Failed(failure.clone())).and(Err(failure)),
         };
         let body = Unpacked::new(response, runtime, packing, self.blanker, terms.clone());
         Ok(HttpAnswer { asked, head, body: Box::new(body) })

@@ -110,5 +110,5 @@ fn a_packed_body_is_unpacked_and_an_unknown_packing_is_refused() {
     let reasons: Vec<_> =
         requests(&home).iter().filter_map(|r| r["reason"].as_str().map(str::to_owned)).collect();
     assert_eq!(reasons.len(), 4, "{reasons:?}");
-    assert!(reasons[2].contains("is not unpacked") && reasons[3].contains("\"br\""), "{reasons:?}");
+    assert!(reasons[2].contains("is not unpacked") && reasons[3].contains("packed as br"), "{reasons:?}");
 }

@@ -1,6 +1,6 @@
 //! What one call may take of the network: bytes, time, requests.
 
-use super::server::{Server, ok};
+use super::server::{Server, ok, to};
 use super::{ask, granting, named, outcome, reaching, request, requests};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -49,6 +49,23 @@ fn what_a_small_body_unpacks_to_counts() {
     let record = request(&home);
     assert_eq!(record["code"], "too_large", "{record}");
     assert!(record["bytes"].as_u64().is_some_and(|bytes| bytes <= 2 << 20), "{record}");
+}
+
+#[test]
+fn a_body_that_a_redirect_sends_again_counts_again() {
+    let server = Server::routing(|path| match path {
+        "/" => to(307, "/next"),
+        _ => ok("", b"there"),
+    });
+    let home = bytes(&server, "250 B");
+    let post =
+        |body: usize| ask(&home, &[&server.asks("/"), "method=POST", &format!("body={}", "x".repeat(body))]);
+    assert_eq!(post(100).code, Some(0));
+    assert_eq!(server.asked().len(), 2);
+    assert_eq!(post(150).code, Some(1));
+    assert_eq!(server.asked().len(), 3, "the second hop is not asked");
+    assert_eq!(outcome(&home), "write_failed");
+    assert_eq!(requests(&home).pop().expect("noted")["code"], "too_large");
 }
 
 #[test]

@@ -117,7 +117,8 @@ pub(super) fn answer_headers(map: &HeaderMap, blanker: &Blanker) -> Result<Heade
     let is_packed = map.contains_key(CONTENT_ENCODING);
     let heard = map
         .iter()
-        .filter(|(name, _)| !(NOT_HEARD.contains(&name.as_str()) || is_packed && *name == CONTENT_LENGTH));
+        .filter(|(name, _)| !(NOT_HEARD.contains(&name.as_str()) || is_packed && *name == CONTENT_LENGTH))
+        .filter(|(name, _)| !blanker.is_in(name.as_str().as_bytes()));
     let blanked = |value: &HeaderValue| ByteBuf::from(blanker.redact_all(value.as_bytes()));
     let headers: Headers = heard.map(|(name, value)| (name.to_string(), blanked(value))).collect();
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
@@ -139,10 +140,37 @@ pub(super) fn packing(map: &HeaderMap, shown: &str) -> Result<BodyEncoding, Http
         (None | Some(b"" | b"identity"), None) => Ok(BodyEncoding::Plain),
         (Some(b"gzip" | b"x-gzip"), None) => Ok(BodyEncoding::Gzip),
         (other, _) => {
-            let packing = one_line(&String::from_utf8_lossy(other.unwrap_or_default()), 40);
+            // Not in the server's words: a secret may be in them.
+            let known = ["br", "compress", "deflate", "zstd"]
+                .into_iter()
+                .find(|known| other == Some(known.as_bytes()));
+            let packing = known.unwrap_or("something else");
             let said =
-                format!("{shown} is packed as {packing:?}, though gzip was asked for; it is not unpacked");
+                format!("{shown} is packed as {packing}, though gzip was asked for; it is not unpacked");
             Err(HttpFailure::new(FailureKind::Packed, said))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_in_no_header_that_a_guest_sees() {
+        let said: Vec<(HeaderName, HeaderValue)> = [
+            ("x-tok-en-1", "in its name"),
+            ("x-echo", "<tOk-en-1>"),
+            ("set-cookie", "a=b"),
+            ("content-type", "text/plain"),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.parse().expect("a name"), HeaderValue::from_static(value)))
+        .collect();
+        let blanker = Blanker::new(&[Secret::new("Bearer tOk-en-1")]);
+        let seen = answer_headers(&said.into_iter().collect(), &blanker).expect("few enough");
+        let shown: Vec<String> =
+            seen.iter().map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value))).collect();
+        assert_eq!(shown, ["x-echo: <***>", "content-type: text/plain"]);
     }
 }

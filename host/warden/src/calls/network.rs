@@ -27,7 +27,7 @@ impl Warden {
                 caller: caller.clone(),
                 tool: tool.clone(),
                 method: one_line(&method, 40),
-                host: one_line(&host, 300),
+                host: one_line(&redact(&host), 300),
                 path: one_line(&redact(&path), 1024),
                 status,
                 bytes,

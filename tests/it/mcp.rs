@@ -5,12 +5,14 @@ mod beside;
 mod calls;
 mod endings;
 mod eras;
+mod foreign;
 mod frames;
 mod http;
 mod offer;
 mod outside;
+mod print;
 mod vault;
-mod world;
+pub(crate) mod world;
 
 use std::time::Duration;
 

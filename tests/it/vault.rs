@@ -176,6 +176,18 @@ fn a_copy_is_asked_for_with_both_paths_and_audited_with_both() {
     assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
 }
 
+/// Who replays it has the vault in hand anyway, and is asked nothing.
+#[test]
+fn a_copy_that_was_approved_is_made_again_by_a_replay() {
+    let home = home();
+    assert_eq!(copy(&home, "/vault/key", "/tmp/new/key", &["--approve"]).code, Some(0));
+    let seq = home.audit().pop().expect("an outcome")["seq"].to_string();
+    let records = home.audit().len();
+    let ran = home.run(&["audit", "replay", &seq]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("same: done, 1 file"), "{ran:?}");
+    assert_eq!(home.audit().len(), records, "nothing is recorded");
+}
+
 #[test]
 fn the_vault_is_its_owners_alone_and_each_users_where_they_have_their_own() {
     let home = Home::new();

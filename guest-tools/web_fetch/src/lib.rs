@@ -87,7 +87,7 @@ impl Tool for WebFetch {
         let mut response = send(&request).map_err(|code| {
             ToolError::new(ErrorCode::NotFound, format!("The page was not fetched: {}", said(&code)))
         })?;
-        let content_type = response.header("content-type").unwrap_or_default();
+        let content_type = page::visible(&response.header("content-type").unwrap_or_default());
         let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let mut fetched = Fetched {
             url,
@@ -121,11 +121,18 @@ fn file(fetched: &mut Fetched, response: &mut Response, kind: &str) -> Result<()
         return Err(ToolError::new(ErrorCode::TooLarge, said));
     }
     fetched.bytes = bytes.len() as u64;
-    let path = fetched.url.split(['?', '#']).next().unwrap_or_default();
-    let name = path.rsplit('/').next().filter(|name| name.contains('.')).unwrap_or("download");
+    let name = file_name(&fetched.url);
     let added = reply::add(&[ReplyFile::of_contents(name, bytes).believed(kind)])?;
     fetched.file = added.into_iter().next().map(|file| file.name);
     Ok(())
+}
+
+/// The last part of an address's path, where it is the name of a file.
+fn file_name(url: &str) -> &str {
+    let address = url.split(['?', '#']).next().unwrap_or_default();
+    let path = address.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+    let name = path.and_then(|(_, path)| path.rsplit('/').next());
+    name.filter(|name| name.contains('.')).unwrap_or("download")
 }
 
 /// The body as text.
@@ -139,7 +146,7 @@ fn text(fetched: &mut Fetched, response: &mut Response, format: Format, most: u6
     let is_page = fetched.content_type.to_ascii_lowercase().contains("html") || page::looks_like_one(&source);
     let content = match format {
         Format::Raw => source,
-        _ if !is_page => source,
+        _ if !is_page => page::visible(&source),
         Format::Markdown | Format::Text => {
             let most = usize::try_from(most).unwrap_or(usize::MAX);
             let page = page::read(&source, format == Format::Markdown, most);

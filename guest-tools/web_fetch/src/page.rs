@@ -22,8 +22,9 @@ const DEPTH_MAX: usize = 200;
 const PIECE_BYTES: usize = 64 << 10;
 /// Elements that say nothing to a reader.
 const UNSEEN: &[&str] = &[
-    "script", "style", "noscript", "template", "head", "iframe", "object", "embed", "svg", "canvas", "math",
-    "audio", "video", "dialog", "datalist", "input", "select", "textarea", "button",
+    "script", "style", "noscript", "noembed", "noframes", "template", "head", "title", "iframe", "object",
+    "embed", "svg", "canvas", "math", "audio", "video", "dialog", "datalist", "input", "select", "textarea",
+    "button", "progress", "meter", "rp",
 ];
 
 /// Whether a text without a type begins as pages do.
@@ -87,11 +88,16 @@ fn nothing(_: &dyn Handlers, _: htmd::Element<'_>) -> Option<HandlerResult> {
 }
 
 /// Without characters that are shown as nothing: a text in them is hidden as well.
+pub(crate) fn visible(text: &str) -> String {
+    let seen = |c: &char| matches!(c, ' '..='~' | '\r' | '\n' | '\t') || !cofferdam_sdk::text::is_deceptive(*c);
+    text.chars().filter(seen).collect()
+}
+
+/// What is visible, with no more than one empty line between two others.
 fn plain(text: &str) -> String {
-    let seen = |c: &char| matches!(c, ' '..='~' | '\n' | '\t') || !cofferdam_sdk::text::is_deceptive(*c);
     let mut plain = String::with_capacity(text.len());
     let mut ends = 0;
-    for c in text.chars().filter(seen) {
+    for c in visible(text).chars() {
         ends = if c == '\n' { ends + 1 } else { 0 };
         if ends <= 2 {
             plain.push(c);
@@ -142,10 +148,10 @@ fn is_seen(node: &Node) -> bool {
 
 /// Whether a style makes its element unseen, in the ways that need no layout to tell.
 fn is_hiding(style: &str) -> bool {
-    style.to_ascii_lowercase().split(';').any(|declaration| {
+    without_comments(&style.to_ascii_lowercase()).split(';').any(|declaration| {
         let Some((name, value)) = declaration.split_once(':') else { return false };
-        let value = value.replace("!important", "");
-        let value = value.trim();
+        // What follows is `important`, with or without a space.
+        let value = value.split('!').next().unwrap_or_default().trim();
         let is_nothing = || {
             let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
             digits.trim().parse::<f64>().is_ok_and(|number| number.abs() < 0.01)
@@ -153,11 +159,20 @@ fn is_hiding(style: &str) -> bool {
         match name.trim() {
             "display" => value == "none",
             "visibility" => value == "hidden" || value == "collapse",
+            "content-visibility" => value == "hidden",
             "opacity" | "font-size" => is_nothing(),
             "color" => value == "transparent",
             _ => false,
         }
     })
+}
+
+/// A style without its comments, which separate nothing.
+fn without_comments(style: &str) -> String {
+    let mut parts = style.split("/*");
+    let first = parts.next().unwrap_or_default();
+    let after = parts.map(|part| part.split_once("*/").map_or("", |(_, rest)| rest));
+    std::iter::once(first).chain(after).collect()
 }
 
 #[cfg(test)]
@@ -208,12 +223,23 @@ mod tests {
             "<svg><text>EVIL</text></svg>",
             "<iframe srcdoc=\"EVIL\">EVIL</iframe>",
             "<input value=EVIL><textarea>EVIL</textarea>",
+            "<noembed>EVIL</noembed>",
+            "<noframes>EVIL</noframes>",
+            "<title>EVIL</title>",
+            "<progress>EVIL</progress>",
+            "<meter>EVIL</meter>",
+            "<ruby>x<rp>EVIL</rp></ruby>",
+            "<p style=\"display: none ! important\">EVIL</p>",
+            "<p style=\"display:none/**/\">EVIL</p>",
+            "<p style=\"/* a:b; */dis/*;*/play:none\">EVIL</p>",
+            "<p style=\"content-visibility:hidden\">EVIL</p>",
         ] {
             let text = markdown(&format!("<body><p>before</p>{hidden}<p>after</p></body>"));
             assert!(!text.contains("EVIL"), "{hidden}: {text}");
             assert!(text.contains("before") && text.contains("after"), "{hidden}: {text}");
         }
         assert_eq!(markdown("<p>a\u{200b}b\u{e0041}c\u{202e}</p>"), "abc");
+        assert_eq!(markdown("<p style=\"/* display:none */color:red\">seen</p>"), "seen");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use serde_json::Value;
 /// `{ path = "write-below", default = "/shared/Downloads", home = "/shared" }`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Completion {
-    /// Taken when the argument is absent or null.
+    /// Taken when the argument is absent or null. Of an address it is the only one that may be given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
     /// The mount that `~` stands for, alone or before a `/`.

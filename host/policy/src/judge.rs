@@ -87,6 +87,8 @@ pub enum Cause {
     NoCommandArgument(String),
     /// The text is no address that is contacted.
     BadAddress(BadAddress),
+    /// The policy gives the address at this place, and it is another one.
+    AddressGiven,
     /// The profile does not name this host.
     HostNotGranted {
         /// What would stand for it alone.

@@ -71,7 +71,7 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
                 path(self.policy, how, text).map(JudgedValue::Path)
             }
             (Some(ArgumentClass::Url(_)), Value::String(text)) => {
-                address(self.policy, text).map(JudgedValue::Address)
+                address(self.policy, at, text).map(JudgedValue::Address)
             }
             // One or a list of them, each place with a class of its own.
             (Some(class @ (ArgumentClass::Path(_) | ArgumentClass::Url(_))), Value::Array(items))
@@ -148,10 +148,15 @@ enum JudgedValue {
     Address(Address),
 }
 
-/// The address that a text is, if the profile names its host.
-fn address(policy: &ToolPolicy, text: &str) -> Result<Address, Denial> {
+/// The address that a text is, if the profile names its host, and the policy gives no other one.
+fn address(policy: &ToolPolicy, at: &str, text: &str) -> Result<Address, Denial> {
     let denied = |cause, reason: String| Denial { code: ErrorCode::NetworkDenied, reason, cause };
     let address: Address = text.parse().map_err(|bad| denied(Cause::BadAddress(bad), bad.to_string()))?;
+    let given = policy.completions.get(at).and_then(|completion| completion.default.as_deref());
+    if given.is_some_and(|given| given != text) {
+        let reason = format!("the policy of {} gives the address of {at}; leave {at} out", policy.tool);
+        return Err(denied(Cause::AddressGiven, reason));
+    }
     let network = policy.grants.network.as_ref();
     if network.is_some_and(|network| network.allows(&address.host, address.port)) {
         return Ok(address);

@@ -96,6 +96,7 @@ fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<SourceLocation> {
         Cause::NotAnObject
         | Cause::Unclassified
         | Cause::BadAddress(_)
+        | Cause::AddressGiven
         | Cause::BadPath(_)
         | Cause::BadRecipient
         | Cause::MountItself

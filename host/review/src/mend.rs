@@ -55,6 +55,7 @@ pub fn remedy(denial: &Denial) -> Remedy {
         Cause::MountItself => call("no policy lets a mount itself be written; name a file below it"),
         Cause::BadRecipient => call("write CHANNEL:USER with the person's id, such as telegram:1002"),
         Cause::HostNotGranted { host } => Remedy::Host(host.clone()),
+        Cause::AddressGiven => call("leave the argument out: the policy gives it"),
         Cause::BadAddress(_) => call("no policy permits such an address; write it as the reason says"),
         Cause::BadPath(_) => call("no policy permits such a path; write it as the reason says"),
         Cause::Unclassified => {

@@ -94,3 +94,18 @@ fn http_is_there_where_it_is_granted() {
     answers(&home, json!({ "url": format!("http://{host}/today") }), json!({ "value": "sunny" }));
     refused(&home, json!({ "url": "https://example.com/" }), "network_denied", "example.com");
 }
+
+/// Whoever widens what a builtin imports widens a profile with it.
+#[test]
+fn every_builtin_imports_no_more_than_its_profile_grants() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/tools");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("there").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("readable");
+        assert!(text.contains("\nimports = \"strict\"\n"), "{}", entry.path().display());
+        seen += 1;
+    }
+    assert!(seen >= 20, "{seen}");
+    let checked = Home::new().own_policies().run(&["policy", "check"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+}

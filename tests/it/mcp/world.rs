@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use support::home::Home;
 
 /// A version of each era.
-pub(super) const SESSIONS: &str = "2025-11-25";
-pub(super) const STATELESS: &str = "2026-07-28";
+pub(crate) const SESSIONS: &str = "2025-11-25";
+pub(crate) const STATELESS: &str = "2026-07-28";
 
 /// A server over standard input and output; killed when dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     stdin: Option<ChildStdin>,
     messages: Receiver<String>,
@@ -30,18 +30,18 @@ pub(super) struct Server {
 
 impl Server {
     /// One that nobody has spoken to yet.
-    pub(super) fn launch(home: &Home) -> anyhow::Result<Self> {
+    pub(crate) fn launch(home: &Home) -> anyhow::Result<Self> {
         Self::spawn(home.command(&["mcp"]))
     }
 
     /// One that was initialized by a client that can show forms or not.
-    pub(super) fn start(home: &Home, capabilities: Value) -> anyhow::Result<Self> {
+    pub(crate) fn start(home: &Home, capabilities: Value) -> anyhow::Result<Self> {
         let mut server = Self::launch(home)?;
         server.initialize(SESSIONS, capabilities)?;
         Ok(server)
     }
 
-    pub(super) fn spawn(mut command: Command) -> anyhow::Result<Self> {
+    pub(crate) fn spawn(mut command: Command) -> anyhow::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let (tell, messages) = channel();
@@ -60,12 +60,12 @@ impl Server {
     }
 
     /// What it has said on standard error.
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.log.lock().expect("sound").clone()
     }
 
     /// Waits until standard error says this.
-    pub(super) fn logs(&self, words: &str) -> anyhow::Result<()> {
+    pub(crate) fn logs(&self, words: &str) -> anyhow::Result<()> {
         let started = Instant::now();
         while !self.log().contains(words) {
             ensure!(started.elapsed() < PATIENCE, "{words:?} is not in {}", self.log());
@@ -74,18 +74,18 @@ impl Server {
         Ok(())
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         let stdin = self.stdin.as_mut().context("it is open")?;
         stdin.write_all(bytes)?;
         Ok(stdin.flush()?)
     }
 
-    pub(super) fn send(&mut self, message: &Value) -> anyhow::Result<()> {
+    pub(crate) fn send(&mut self, message: &Value) -> anyhow::Result<()> {
         self.write(format!("{message}\n").as_bytes())
     }
 
     /// The next message, whatever it is.
-    pub(super) fn next(&mut self) -> anyhow::Result<Value> {
+    pub(crate) fn next(&mut self) -> anyhow::Result<Value> {
         if let Some(message) = self.earlier.pop_front() {
             return Ok(message);
         }
@@ -104,7 +104,7 @@ impl Server {
     }
 
     /// The answer to this request; what comes before it is kept.
-    pub(super) fn answer(&mut self, id: impl Into<Value>) -> anyhow::Result<Value> {
+    pub(crate) fn answer(&mut self, id: impl Into<Value>) -> anyhow::Result<Value> {
         let id = id.into();
         let is = |message: &Value| message["id"] == id && message.get("method").is_none();
         if let Some(at) = self.earlier.iter().position(is) {
@@ -120,12 +120,12 @@ impl Server {
     }
 
     /// Everything that came before what was waited for.
-    pub(super) fn earlier(&mut self) -> Vec<Value> {
+    pub(crate) fn earlier(&mut self) -> Vec<Value> {
         self.earlier.drain(..).collect()
     }
 
     /// Sends a request and does not wait; returns its id.
-    pub(super) fn begin(&mut self, method: &str, params: Value) -> anyhow::Result<i64> {
+    pub(crate) fn begin(&mut self, method: &str, params: Value) -> anyhow::Result<i64> {
         let id = self.next;
         self.next += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
@@ -133,12 +133,12 @@ impl Server {
     }
 
     /// Sends a request and waits for its answer.
-    pub(super) fn ask(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
         let id = self.begin(method, params)?;
         self.answer(id)
     }
 
-    pub(super) fn initialize(&mut self, version: &str, capabilities: Value) -> anyhow::Result<Value> {
+    pub(crate) fn initialize(&mut self, version: &str, capabilities: Value) -> anyhow::Result<Value> {
         let client = json!({ "name": "a test", "version": "1" });
         let params =
             json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": client });
@@ -148,42 +148,42 @@ impl Server {
     }
 
     /// A call's result.
-    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Value> {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Value> {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))?;
         ensure!(answer.get("error").is_none(), "{answer}");
         Ok(answer["result"].clone())
     }
 
     /// It still answers.
-    pub(super) fn is_well(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn is_well(&mut self) -> anyhow::Result<()> {
         let answer = self.ask("ping", json!({}))?;
         ensure!(answer["result"] == json!({}), "{answer}");
         Ok(())
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// A line of `/proc/PID/status` in KiB.
-    pub(super) fn kib(&self, name: &str) -> anyhow::Result<u64> {
+    pub(crate) fn kib(&self, name: &str) -> anyhow::Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         Ok(line.context("there")?.trim().trim_end_matches(" kB").parse()?)
     }
 
     /// Closes its input.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         drop(self.stdin.take());
     }
 
-    pub(super) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+    pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let pid = Pid::from_raw(i32::try_from(self.child.id())?).context("a pid")?;
         Ok(kill_process(pid, signal)?)
     }
 
     /// Waits for its end, as long as it may take.
-    pub(super) fn ended(&mut self) -> anyhow::Result<ExitStatus> {
+    pub(crate) fn ended(&mut self) -> anyhow::Result<ExitStatus> {
         let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -195,7 +195,7 @@ impl Server {
     }
 
     /// Closes its input and waits for exit 0.
-    pub(super) fn end(mut self) -> anyhow::Result<()> {
+    pub(crate) fn end(mut self) -> anyhow::Result<()> {
         self.close();
         let status = self.ended()?;
         ensure!(status.code() == Some(0), "{status}: {}", self.log());
@@ -211,7 +211,7 @@ impl Drop for Server {
 }
 
 /// What each request of the newer era brings.
-pub(super) fn meta(capabilities: Value) -> Value {
+pub(crate) fn meta(capabilities: Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": STATELESS,
         "io.modelcontextprotocol/clientInfo": { "name": "a test", "version": "1" },
@@ -220,7 +220,7 @@ pub(super) fn meta(capabilities: Value) -> Value {
 }
 
 /// The text of a result, which is the structured content if it is no failure.
-pub(super) fn text(result: &Value) -> anyhow::Result<String> {
+pub(crate) fn text(result: &Value) -> anyhow::Result<String> {
     let text = result["content"][0]["text"].as_str().with_context(|| format!("no text: {result}"))?;
     if result["isError"] != true {
         let same: Value = serde_json::from_str(text)?;
@@ -230,13 +230,13 @@ pub(super) fn text(result: &Value) -> anyhow::Result<String> {
 }
 
 /// Checks that a result is a failure with this code, and returns its text.
-pub(super) fn refused(result: &Value, code: &str) -> anyhow::Result<String> {
+pub(crate) fn refused(result: &Value, code: &str) -> anyhow::Result<String> {
     let text = text(result)?;
     ensure!(result["isError"] == true && text.starts_with(&format!("{code}: ")), "{code}: {result}");
     Ok(text)
 }
 
 /// The outcomes in the audit.
-pub(super) fn outcomes(home: &Home) -> Vec<Value> {
+pub(crate) fn outcomes(home: &Home) -> Vec<Value> {
     home.audit().into_iter().filter(|record| record["event"] == "outcome").collect()
 }

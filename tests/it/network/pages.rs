@@ -2,6 +2,8 @@
 
 use super::server::{Server, ok};
 use super::{named, named_hosts};
+use crate::mcp::world::Server as McpServer;
+use serde_json::json;
 use support::home::Home;
 
 const PAGE: &str = "<!doctype html><title>A page</title><h1>Head</h1><p>One <a href=\"https://a.example/x\">link</a>.</p>\
@@ -64,10 +66,81 @@ fn a_page_is_read_as_markdown_text_or_raw_without_what_is_hidden() {
 }
 
 #[test]
+fn what_is_beyond_the_bytes_that_are_read_is_told_as_cut() {
+    let hidden = format!("<!doctype html><p>seen</p><p hidden>{}</p>", "x".repeat(4 << 20));
+    let server = Server::saying(ok("Content-Type: text/html\r\n", hidden.as_bytes()));
+    let page = home(&server).call(&["web_fetch", &server.asks("/")]).json();
+    assert_eq!((&page["content"], &page["truncated"]), (&"seen".into(), &true.into()));
+}
+
+#[test]
+fn text_that_is_no_page_is_read_without_what_nobody_sees() {
+    let text = "a\u{e0041}b\u{200b}c\r\n\n\n\n  d\u{202e}\n";
+    let server = Server::saying(ok("Content-Type: text/plain; charset=utf-8\r\n", text.as_bytes()));
+    let home = home(&server);
+    let read = |format: &str| home.call(&["web_fetch", &server.asks("/"), format]).json()["content"].clone();
+    assert_eq!(read("format=markdown"), "abc\r\n\n\n\n  d\n");
+    assert_eq!(read("format=raw"), text);
+}
+
+#[test]
+fn a_page_that_was_read_is_read_again_by_a_replay() {
+    let server = Server::saying(ok("Content-Type: text/html\r\n", PAGE.as_bytes()));
+    let home = home(&server);
+    assert_eq!(home.call(&["web_fetch", &server.asks("/page")]).code, Some(0));
+    let seq = home.audit().pop().expect("an outcome")["seq"].to_string();
+    let records = home.audit().len();
+    let ran = home.run(&["audit", "replay", &seq, "--network"]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("same: done, 0 files"), "{ran:?}");
+    assert_eq!((server.asked().len(), home.audit().len()), (2, records), "asked again, and nothing recorded");
+}
+
+/// A server of MCP holds each result against its schema before it tells it.
+#[test]
+fn what_both_bring_fits_what_is_promised_of_it() -> anyhow::Result<()> {
+    let png = crate::workflow::PNG;
+    let found = r#"{"results":[{"title":"T","url":"https://a.example/","content":"E"}]}"#;
+    let server = Server::routing(move |path| match path {
+        "/page" => ok("Content-Type: text/html\r\n", PAGE.as_bytes()),
+        "/a.png" => ok("Content-Type: image/png\r\n", png),
+        _ => ok("Content-Type: application/json\r\n", found.as_bytes()),
+    });
+    let home = home(&server);
+    let profile = home.policies_dir().join("profiles/web-search.toml");
+    let text = std::fs::read_to_string(&profile)?;
+    std::fs::write(profile, text.replace("hosts = []", &format!("hosts = [{:?}]", server.host())))?;
+    let policy = home.policies_dir().join("tools/web_search.toml");
+    let text = std::fs::read_to_string(&policy)?;
+    let endpoint = format!("\nendpoint = {{ url = \"read\", default = {:?} }}", server.url("/search"));
+    std::fs::write(policy, text.replace("\nendpoint = { url = \"read\" }", &endpoint))?;
+    let mut mcp = McpServer::start(&home, json!({}))?;
+    let listed = mcp.ask("tools/list", json!({}))?["result"]["tools"].clone();
+    for name in ["web_fetch", "web_search"] {
+        let tool = listed.as_array().into_iter().flatten().find(|tool| tool["name"] == name);
+        let tool = tool.unwrap_or_else(|| panic!("{name} is not offered"));
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object", "{name}: {tool}");
+        }
+        assert!(tool["outputSchema"]["properties"]["untrusted"].is_object(), "{tool}");
+    }
+    for (tool, arguments, has) in [
+        ("web_fetch", json!({ "url": server.url("/page") }), "title"),
+        ("web_fetch", json!({ "url": server.url("/a.png") }), "file"),
+        ("web_search", json!({ "query": "x" }), "results"),
+    ] {
+        let result = mcp.call(tool, arguments)?;
+        assert!(result["isError"] == false && result["structuredContent"].get(has).is_some(), "{result}");
+    }
+    mcp.end()
+}
+
+#[test]
 fn an_image_goes_out_with_the_reply_and_bytes_that_are_nothing_do_not() {
     let png = crate::workflow::PNG;
     let server = Server::routing(move |path| match path {
         "/a.png?k=s3cret" => ok("Content-Type: image/png\r\n", png),
+        "/report" => ok("Content-Type: application/pdf\r\n", b"%PDF-1.4\n%%EOF\n"),
+        "/picture" | "/" => ok("Content-Type: image/png\r\n", png),
         "/large.pdf" => ok("Content-Type: application/pdf\r\n", &vec![b'x'; (1 << 20) + 1]),
         _ => ok("Content-Type: application/octet-stream\r\n", b"a\0b"),
     });
@@ -77,6 +150,15 @@ fn an_image_goes_out_with_the_reply_and_bytes_that_are_nothing_do_not() {
     let outcome = home.audit().pop().expect("an outcome");
     assert_eq!(outcome["files"][0]["attached"], "a.png", "{outcome}");
     assert_eq!(home.call(&["web_fetch", &server.asks("/large.pdf")]).error(), "too_large");
+    // Its type is the name's ending where the address has none: a host's is no name of a file.
+    for (path, name) in [("/report", "download.pdf"), ("/picture", "download.png"), ("", "download.png")] {
+        let ran = home.call(&["web_fetch", &server.asks(path)]);
+        let fetched = ran.json();
+        assert_eq!(fetched["file"], name, "{path}: {ran:?}");
+        assert_eq!((fetched.get("content"), &fetched["untrusted"]), (None, &true.into()), "{fetched}");
+        let outcome = home.audit().pop().expect("an outcome");
+        assert_eq!(outcome["files"][0]["attached"], name, "{outcome}");
+    }
     assert_eq!(home.call(&["web_fetch", &server.asks("/x")]).error(), "invalid_arguments");
 }
 
@@ -115,8 +197,14 @@ fn a_search_asks_the_engine_that_the_policy_names() {
     assert_eq!(ran.json()["untrusted"], true);
     assert_eq!(server.asked()[0].path(), "/search?q=a%26b%20%23c&format=json");
     // The caller chooses no other engine.
-    let ran = home.call(&["web_search", "query=x", &format!("endpoint={}", other.url("/search"))]);
-    assert_eq!(ran.error(), "network_denied", "{ran:?}");
+    for endpoint in [other.url("/search"), server.url("/elsewhere?x="), server.url("/search?x=")] {
+        let ran = home.call(&["web_search", "query=x", &format!("endpoint={endpoint}")]);
+        assert_eq!(ran.error(), "network_denied", "{ran:?}");
+        assert!(ran.message().contains("leave endpoint out"), "{ran:?}");
+    }
+    assert_eq!(server.asked().len(), 1);
+    let named = format!("endpoint={}", server.url("/search"));
+    assert_eq!(home.call(&["web_search", "query=x", &named]).code, Some(0), "the same is no other one");
     assert_eq!(home.call(&["web_search", "query= "]).error(), "invalid_arguments");
     assert_eq!(home.call(&["web_search", "query=x", "count=21"]).error(), "invalid_arguments");
     assert!(other.asked().is_empty());

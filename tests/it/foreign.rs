@@ -9,6 +9,7 @@ mod ripgrep;
 mod scratch;
 mod stubs;
 
+pub(crate) use functions::ECHOED;
 use serde_json::Value;
 use support::guests;
 use support::home::{Home, Ran};

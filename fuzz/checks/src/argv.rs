@@ -138,11 +138,28 @@ fn is_classified(arguments: &Value) -> bool {
 /// What the command is run with, said plainly; none where that is refused.
 fn expected(specs: &[Spec], arguments: &Value) -> Option<Vec<String>> {
     let mut argv = vec!["own".to_owned()];
+    // Options have ended; and what the command takes next for a value, whatever it looks like.
+    let mut ended = false;
+    let mut eaten_next = false;
+    let mut dash_was_eaten = false;
     for (at, spec) in specs.iter().enumerate() {
         let given = |name: &str| Some(&arguments[name]).filter(|value| !value.is_null());
-        // Options have ended, or a literal that begins with `-` stands right before.
-        let ended = specs[..at].contains(&Spec::End);
-        let after_dash = at > 0 && matches!(specs[at - 1], Spec::Dash | Spec::End);
+        let passes = match spec {
+            Spec::Word | Spec::Dash | Spec::End => true,
+            Spec::Flag => arguments["yes"] == Value::Bool(true),
+            Spec::Long | Spec::Short | Spec::From => given("text").is_some(),
+            Spec::Number => given("number").is_some(),
+            Spec::Each => {
+                given("items").is_some_and(|items| items.as_array().is_none_or(|items| !items.is_empty()))
+            }
+        };
+        // A literal that begins with `-` stands right before, and is no value itself.
+        let after_dash = at > 0 && matches!(specs[at - 1], Spec::Dash | Spec::End) && !dash_was_eaten;
+        let eaten = eaten_next;
+        dash_was_eaten = eaten;
+        ended |= *spec == Spec::End && !eaten;
+        eaten_next =
+            !passes && (eaten || after_dash && matches!(spec, Spec::From | Spec::Number | Spec::Each));
         let value =
             |value: &Value, may_begin: bool| plain(value).filter(|text| may_begin || !text.starts_with('-'));
         match spec {
@@ -153,10 +170,9 @@ fn expected(specs: &[Spec], arguments: &Value) -> Option<Vec<String>> {
             Spec::Flag => {}
             Spec::Long | Spec::Short => {
                 let Some(given) = given("text") else { continue };
-                let text = plain(given)?;
                 match spec {
-                    Spec::Long => argv.push(format!("--long={text}")),
-                    _ => argv.extend(["-s".to_owned(), text]),
+                    Spec::Long => argv.push(format!("--long={}", plain(given)?)),
+                    _ => argv.extend(["-s".to_owned(), value(given, ended || !eaten)?]),
                 }
             }
             Spec::From | Spec::Number => {

@@ -64,14 +64,16 @@ pub struct CommandOutput {
 }
 
 impl CommandCall {
-    /// What may become of a file that is at this path; none where nothing is published there.
+    /// What may become of a file that is at this path; none where nothing is published there. Where
+    /// several outputs may be, none of them replaces what another one must not.
     pub fn disposition(&self, path: &str) -> Option<Disposition> {
         let below = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         let is_for = |output: &&CommandOutput| match output.name.ends_with('/') {
             true => below(output.path.trim_end_matches('/')),
             false => output.path == path,
         };
-        self.outputs.iter().find(is_for).map(|output| output.disposition)
+        let all = self.outputs.iter().filter(is_for).map(|output| output.disposition);
+        all.reduce(|one, other| if one == other { one } else { Disposition::CreateNew })
     }
 }
 

@@ -103,8 +103,11 @@ impl Candidate {
             Err(e) => Err(e),
             Ok(component) => sandbox.describe(&component),
         };
-        let is_other = !is_tool(&interfaces) && !is_command(&interfaces);
-        let functions = is_other.then(|| sandbox.functions(&binary).ok()).flatten().unwrap_or_default();
+        // Those of the two other kinds are called by them.
+        let mut functions = sandbox.functions(&binary).unwrap_or_default();
+        functions.retain(|function| {
+            !["cofferdam:tool/", "wasi:cli/run@"].iter().any(|of| function.export.starts_with(of))
+        });
         let description = described.map_err(|e| explain_undescribed(&interfaces, &e));
         Ok(Self {
             file: file.to_owned(),
@@ -131,16 +134,11 @@ impl Candidate {
     /// Policies to begin with: of several functions one each.
     pub fn skeletons(&self) -> Vec<PolicySkeleton> {
         let (sha256, stem) = (self.binary.sha256(), self.stem());
-        if let Ok(description) = &self.description {
-            return vec![skeleton::for_tool(&description.name, &description.arguments, sha256)];
-        }
-        if is_tool(&self.interfaces) {
-            return Vec::new();
-        }
-        if is_command(&self.interfaces) {
-            return vec![skeleton::for_command(&stem, sha256)];
-        }
-        skeleton::for_functions(&self.functions, &stem, sha256)
+        let tool = self.description.as_ref().ok();
+        let tool = tool.map(|said| skeleton::for_tool(&said.name, &said.arguments, sha256));
+        let command = is_command(&self.interfaces).then(|| skeleton::for_command(&stem, sha256));
+        let functions = skeleton::for_functions(&self.functions, &stem, sha256);
+        tool.into_iter().chain(command).chain(functions).collect()
     }
 
     fn stem(&self) -> String {

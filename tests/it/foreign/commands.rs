@@ -4,6 +4,7 @@
 use super::{answers, does_not_load, ran, refused, told, tool};
 use serde_json::{Value, json};
 use std::fs::File;
+use support::guests;
 use support::home::{Home, Ran};
 
 const MOUNT: &str = r#"mounts = [ { guest = "/shared", access = "read-only" } ]"#;
@@ -209,4 +210,57 @@ fn its_description_is_the_policys() {
     let tool = tools.as_array().and_then(|all| all.iter().find(|tool| tool["name"] == "foreign")).cloned();
     let tool = tool.unwrap_or_else(|| panic!("{tools}"));
     assert_eq!(tool["summary"], "Does what it is told.");
+}
+
+/// The component as another toolchain names what it exports.
+#[test]
+fn a_command_of_any_compatible_version_runs() {
+    let sound = guests::bytes("commands");
+    for (version, runs) in [("0.2.9", true), ("0.3.0", false), ("1.2.0", false)] {
+        let (from, to) = (b"wasi:cli/run@0.2.0", format!("wasi:cli/run@{version}"));
+        let mut bytes = sound.clone();
+        let places: Vec<usize> =
+            (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
+        assert!(!places.is_empty(), "it is named otherwise");
+        for at in places {
+            bytes[at..at + from.len()].copy_from_slice(to.as_bytes());
+        }
+        let home = plain("");
+        std::fs::write(home.policies_dir().join("tools/foreign.wasm"), &bytes).expect("writable");
+        let policy = home.policies_dir().join("tools/foreign.toml");
+        let text = std::fs::read_to_string(&policy).expect("there");
+        std::fs::write(policy, text.replace(&guests::sha256(&sound), &guests::sha256(&bytes)))
+            .expect("writable");
+        if runs {
+            answers(&home, json!({ "what": "print", "text": "x" }), json!({ "stdout": "x" }));
+        } else {
+            does_not_load(&home, "it exports no wasi:cli/run@0.2.x, so it is no command");
+        }
+    }
+}
+
+#[test]
+fn what_a_policy_says_of_its_command_is_checked_like_any_description() {
+    let policy = |summary: &str, more: &str| {
+        format!(
+            "safety = \"read-only\"\n[command]\nsummary = \"{summary}\"\nargv = [\"commands\", {{ from = \"what\" }}]\n\
+             [command.schema.what]\ntype = \"string\"\n{more}\n[arguments]\nwhat = \"value\"\n"
+        )
+    };
+    let home = tool("commands", MOUNT, &policy("Reads \u{202e}backwards", ""));
+    let tools = home.run(&["tools", "--json"]).stdout;
+    assert!(tools.contains("backwards") && !tools.contains('\u{202e}'), "{tools}");
+    let long = format!("description = \"{}\"", "x".repeat(64 << 10));
+    does_not_load(&tool("commands", MOUNT, &policy("Long.", &long)), "longer than 65536 bytes");
+}
+
+/// An empty line is nothing said.
+#[test]
+fn a_failure_without_words_is_told_in_ours() {
+    refused(
+        &plain(""),
+        json!({ "what": "blank" }),
+        "failed",
+        "the command failed and said nothing on standard error",
+    );
 }

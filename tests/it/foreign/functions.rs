@@ -29,6 +29,7 @@ fn what_json_cannot_hold_does_not_load() {
         "acme:demo/math@1.2.0#twice has a parameter doubt that is an option of an option",
     );
     does_not_load(&of_math("hold", ""), "acme:demo/math@1.2.0#hold has a parameter thing that is a handle");
+    does_not_load(&of_math("give", ""), "acme:demo/math@1.2.0#give has a result that is a handle");
     for absent in ["nothing", "acme:demo/math@1.2.0#nothing", "acme:demo/other@1.2.0#echo"] {
         does_not_load(&function(absent, ""), "it exports no function");
     }
@@ -56,7 +57,7 @@ fn a_path_is_judged_and_an_error_is_a_failure() {
 }
 
 /// Every argument of `echo` that can hold text.
-const ECHOED: &str = r#"
+pub(crate) const ECHOED: &str = r#"
 "all.where.label" = "value"
 "all.shape.corner.label" = "value"
 "all.color" = "value"
@@ -106,6 +107,33 @@ fn every_type_goes_both_ways() {
     }
 }
 
+/// Each case of what may be one of several.
+#[test]
+fn every_case_goes_both_ways() {
+    let home = of_math("echo", ECHOED);
+    for (name, value) in [
+        ("where", json!({ "x": 127, "y": 0, "label": null })),
+        ("shape", json!({ "circle": -0.5 })),
+        ("shape", json!({ "nothing": null })),
+        ("shape", json!({ "corner": { "x": -1, "y": 1, "label": "" } })),
+        ("styles", json!([])),
+        ("styles", json!(["bold", "under_lined"])),
+        ("pairs", json!([])),
+        ("bytes", json!("")),
+        ("big", json!(0)),
+        ("low", json!("-9223372036854775808")),
+        ("letter", json!("\u{10FFFF}")),
+        ("ratio", json!(-1.5)),
+        ("maybe", json!("")),
+        ("maybe", json!("some")),
+        ("outcome", json!({ "ok": "fine" })),
+    ] {
+        let mut given = all();
+        given[name] = value;
+        answers(&home, json!({ "all": given }), given);
+    }
+}
+
 #[test]
 fn results_are_objects_or_failures() {
     let divide = of_math("divide", "");
@@ -121,6 +149,18 @@ fn results_are_objects_or_failures() {
     let paint = of_math("paint", "color = \"value\"\n\"shape.corner.label\" = \"value\"");
     let given = json!({ "shape": { "circle": 2 }, "color": "blue" });
     answers(&paint, given, json!({ "value": "Shape::Circle(2.0) Color::Blue" }));
+}
+
+#[test]
+fn what_the_policy_says_of_a_function_is_what_is_told_of_it() {
+    let described = policy("acme:demo/math@1.2.0#echo", ECHOED)
+        .replace("[arguments]", "[function.describe]\nall = \"Comes back.\"\n[arguments]");
+    let home = tool(GUEST, MOUNT, &described);
+    let tools = home.run(&["tools", "--json"]).json();
+    let told =
+        tools.as_array().expect("a list").iter().find(|tool| tool["name"] == "foreign").expect("there");
+    assert_eq!(told["summary"], "Does it.", "{told}");
+    assert_eq!(told["arguments"]["properties"]["all"]["description"], "Comes back.", "{told}");
 }
 
 #[test]

@@ -37,6 +37,9 @@ fn each_of_the_three_is_told_with_policies_that_load() {
     assert!(tool.len() == 1 && tool[0].contains("name = \"value\""), "{tool:?}");
     let command = skeletons("commands");
     assert!(command.len() == 1 && command[0].contains("argv = [\"commands\"]"), "{command:?}");
+    let both = skeletons("examples/both");
+    assert!(both.len() == 2 && both[0].contains("argv = [\"both\"]"), "{both:?}");
+    assert!(both[1].contains("export = \"add\""), "{both:?}");
     let functions = skeletons("examples/functions");
     assert_eq!(functions.len(), 8, "{functions:?}");
     assert!(functions.iter().any(|policy| policy.contains("export = \"acme:demo/math@1.2.0#echo\"")
@@ -52,7 +55,7 @@ fn what_json_cannot_hold_is_listed_with_the_reason() {
         ran.stdout.contains("math@1.2.0#twice has a parameter doubt that is an option of an option"),
         "{ran:?}"
     );
-    assert!(ran.stdout.contains("could be  10 functions, each by [function]"), "{ran:?}");
+    assert!(ran.stdout.contains("could be  11 functions, each by [function]"), "{ran:?}");
 }
 
 #[test]
@@ -93,6 +96,13 @@ fn a_module_becomes_a_command() {
 #[test]
 fn a_tool_is_started_in_each_language() {
     let home = Home::new();
+    let dir = home.dir().join("rust");
+    let dir = dir.to_str().expect("text");
+    let ran = home.run(&["tool", "new", "greeter", "--lang", "rust", "--dir", dir]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for file in ["Cargo.toml", "src/lib.rs", "policies/tools/greeter.toml"] {
+        assert!(std::path::Path::new(dir).join(file).is_file(), "rust: {file}");
+    }
     for (language, source) in [("python", "app.py"), ("js", "tool.js"), ("c", "tool.c")] {
         let dir = home.dir().join(language);
         let dir = dir.to_str().expect("text");

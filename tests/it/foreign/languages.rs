@@ -297,6 +297,63 @@ fn python() {
     }
 }
 
+/// A page with one line of text.
+fn pdf(text: &str) -> Vec<u8> {
+    let content = format!("BT /F1 24 Tf 72 700 Td ({text}) Tj ET");
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>"
+            .to_owned(),
+        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
+    ];
+    let (mut file, mut table) = ("%PDF-1.4\n".to_owned(), "0000000000 65535 f \n".to_owned());
+    for (at, object) in objects.iter().enumerate() {
+        table.push_str(&format!("{:010} 00000 n \n", file.len()));
+        file.push_str(&format!("{} 0 obj\n{object}\nendobj\n", at + 1));
+    }
+    let (xref, size) = (file.len(), objects.len() + 1);
+    file.push_str(&format!(
+        "xref\n0 {size}\n{table}trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{xref}\n%%EOF\n"
+    ));
+    file.into_bytes()
+}
+
+/// The example of the guide, with a library as people use it.
+#[test]
+fn python_with_a_library() {
+    if !there("python with a library", &["componentize/bin/componentize-py"]) {
+        return;
+    }
+    let home = Home::new();
+    let dir = home.dir().join("pdf_text");
+    let begun = home.run(&["tool", "new", "pdf_text", "--lang", "python"]);
+    assert_eq!(begun.code, Some(0), "{begun:?}");
+    std::os::unix::fs::symlink(tools().join("componentize"), dir.join("venv")).expect("ours");
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/writing-a-tool.md");
+    let guide = std::fs::read_to_string(guide).expect("there");
+    let sources = guide.split("```python\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let source = sources.into_iter().find(|source| source.contains("import pypdf\n")).expect("an example");
+    std::fs::write(dir.join("app.py"), source).expect("ours");
+    // Twice, as the guide says: modules that were compiled once take no memory of that.
+    done(shell(&home, &dir, "cp -R venv/lib/python3*/site-packages/pypdf . && ./build.sh && ./build.sh"));
+    let bytes = std::fs::read(dir.join("pdf_text.wasm")).expect("built");
+    let policy = format!(
+        "schema = 1\ntool = \"pdf_text\"\nprofile = \"file-read-only\"\nwhy = \"a test\"\nsafety = \"read-only\"\n\
+         component = {{ file = \"pdf_text.wasm\", sha256 = \"{}\" }}\n[arguments]\npath = {{ path = \"read\" }}\n\
+         [limits]\nmemory = \"64 MiB\"\n",
+        guests::sha256(&bytes)
+    );
+    let home = home.policy("tools/pdf_text.toml", &policy);
+    std::fs::write(home.policies_dir().join("tools/pdf_text.wasm"), bytes).expect("ours");
+    std::fs::create_dir_all(home.host("/shared")).expect("ours");
+    std::fs::write(home.host("/shared/report.pdf"), pdf("Hello from a report")).expect("ours");
+    let ran = home.call(&["pdf_text", "path=/shared/report.pdf"]);
+    assert_eq!(ran.json(), json!({ "pages": 1, "text": "Hello from a report" }), "{ran:?}");
+    assert_eq!(home.call(&["pdf_text", "path=/shared/none.pdf"]).error(), "not_found");
+}
+
 #[test]
 fn javascript() {
     if there("javascript", &["componentize/node_modules/@bytecodealliance/componentize-js", "mcp/bin/python"])

@@ -126,6 +126,72 @@ fn after_a_failure_nothing_is_published() {
     let home = writer(FILE);
     let fails = json!({ "what": "fail_after", "name": "/scratch/out.txt", "path": "/shared/a" });
     refused(&home, fails, "failed", "changed its mind");
+    let half = |end: &str| json!({ "what": "half", "name": end, "path": "/shared/a" });
+    refused(&home, half("panic"), "trapped", "a bug in the command");
+    refused(&home, half("flood"), "too_large", "");
+    answers(&home, half("fine"), json!({ "stdout": "fine" }));
+    // Nor after a run whose output is not what the policy says of it, or that lasts too long.
+    let file = home.policies_dir().join("tools/foreign.toml");
+    let text = std::fs::read_to_string(&file).expect("there");
+    let text = text.replace("\nargv =", "\nstdout = \"json\"\nargv =") + "\n[limits]\ndeadline = \"1s\"\n";
+    std::fs::write(&file, text).expect("writable");
+    std::fs::remove_file(home.host("/shared/a")).expect("published");
+    for (end, code) in [
+        ("", "failed"),
+        ("no json", "failed"),
+        ("[1]", "failed"),
+        (r#"{"error":{"code":"not_found","message":"no"}}"#, "failed"),
+        ("spin", "timed_out"),
+    ] {
+        refused(&home, half(end), code, "");
+    }
+}
+
+/// What stands at a path that two outputs may mean is replaced only if both say so.
+#[test]
+fn outputs_that_meet_replace_nothing_that_one_of_them_must_not() {
+    let folder = r#""out/" = { to = "into", replace = "overwrite" }"#;
+    let home = writer(&format!("{folder}\n{}", FILE.replace(", replace = \"overwrite\"", "")));
+    std::fs::create_dir_all(home.host("/shared/d")).expect("writable");
+    std::fs::write(home.host("/shared/d/x"), "old").expect("writable");
+    let mut call = write("new", "/shared/d/x");
+    call["into"] = json!("/shared/d");
+    call["overwrite"] = json!(true);
+    refused(&home, call.clone(), "already_exists", "/shared/d/x");
+    // The other way round: the folder's must not, and its files would lie beside.
+    let home = writer(&format!("{FOLDER}\n{FILE}"));
+    std::fs::create_dir_all(home.host("/shared/d")).expect("writable");
+    std::fs::write(home.host("/shared/d/x"), "old").expect("writable");
+    refused(&home, call.clone(), "already_exists", "/shared/d/x");
+    call["path"] = json!("/shared/e");
+    answers(&home, call, json!({ "stdout": "" }));
+}
+
+#[test]
+fn a_folder_replaces_files_where_the_caller_says_so() {
+    let home = writer(r#""out/" = { to = "into", replace = "overwrite" }"#);
+    let write = |text: &str, overwrite: bool| json!({ "what": "write", "name": "/scratch/out/a", "text": text, "into": "/shared/d", "overwrite": overwrite });
+    answers(&home, write("first", false), json!({ "stdout": "" }));
+    refused(&home, write("second", false), "already_exists", "/shared/d/a");
+    answers(&home, write("second", true), json!({ "stdout": "" }));
+    has(&home, &[("d/a", "second")]);
+}
+
+/// A person sees the paths before, and what was there then is what is replaced.
+#[test]
+fn outputs_wait_for_the_approval_of_their_call() {
+    let home = writer(FILE);
+    let file = home.policies_dir().join("tools/foreign.toml");
+    let text = std::fs::read_to_string(&file).expect("there");
+    std::fs::write(&file, format!("{text}\n[approval]\n\"*\" = \"always\"\n")).expect("writable");
+    let mut call = write("approved", "/shared/a");
+    call["overwrite"] = json!(true);
+    refused(&home, call.clone(), "approval_required", "");
+    let arguments = home.file("arguments.json", call.to_string().as_bytes());
+    let words = ["call", "foreign", "--args", &format!("@{arguments}"), "--approve"];
+    let ran = home.run(&words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    has(&home, &[("a", "approved")]);
 }
 
 #[test]

@@ -13,15 +13,8 @@ use serde_json::{Map, Value};
 /// A value that begins with `-` where the command would take it for an option, that has NUL, or
 /// that is no text, number or boolean.
 pub(super) fn argv(elements: &[Element], arguments: &Map<String, Value>) -> Result<Vec<String>, Denial> {
-    let mut run = Argv { elements: Vec::with_capacity(elements.len()), options_ended: false };
-    // Whether the element before is a literal that begins with `-`, whose value comes next.
-    let mut takes_value = false;
-    for element in elements {
-        run.push(element, arguments, takes_value)?;
-        // The first is the command's own name.
-        takes_value =
-            matches!(element, Element::Literal(text) if text.starts_with('-') && run.elements.len() > 1);
-    }
+    let mut run = Argv::default();
+    elements.iter().try_for_each(|element| run.push(element, arguments))?;
     Ok(run.elements)
 }
 
@@ -34,23 +27,29 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
+#[derive(Default)]
 struct Argv {
     elements: Vec<String>,
-    /// Whether a literal `--` stands before.
+    /// Whether a literal `--` stands before, which is nobody's value.
     options_ended: bool,
+    /// Whether the element before is a literal that begins with `-`, whose value comes next.
+    takes_value: bool,
+    /// Whether such a literal was given no value: the command takes what comes next for it,
+    /// whatever that is.
+    lacks_value: bool,
 }
 
 impl Argv {
-    fn push(
-        &mut self,
-        element: &Element,
-        arguments: &Map<String, Value>,
-        takes_value: bool,
-    ) -> Result<(), Denial> {
+    fn push(&mut self, element: &Element, arguments: &Map<String, Value>) -> Result<(), Denial> {
+        let before = self.elements.len();
+        let takes_value = std::mem::take(&mut self.takes_value);
         let given = |name: &str| arguments.get(name).filter(|value| !value.is_null());
         match element {
             Element::Literal(text) => {
-                self.options_ended |= text == "--" && !self.elements.is_empty();
+                // The first is the command's own name.
+                let is_option = text.starts_with('-') && before > 0 && !self.lacks_value;
+                self.options_ended |= is_option && text == "--";
+                self.takes_value = is_option;
                 self.elements.push(text.clone());
             }
             Element::Flag { flag, when } => {
@@ -60,25 +59,33 @@ impl Argv {
             }
             Element::Option { option, from } => {
                 let Some(value) = given(from) else { return Ok(()) };
-                let value = argument_text(from, value)?;
                 if option.starts_with("--") {
-                    self.elements.push(format!("{option}={value}"));
+                    self.elements.push(format!("{option}={}", argument_text(from, value)?));
                 } else {
-                    self.elements.extend([option.clone(), value]);
+                    let is_option = !self.lacks_value;
+                    self.elements.push(option.clone());
+                    self.value(from, value, is_option)?;
                 }
             }
             Element::From { from } => {
-                let Some(value) = given(from) else { return Ok(()) };
-                self.value(from, value, takes_value)?;
+                if let Some(value) = given(from) {
+                    self.value(from, value, takes_value)?;
+                }
             }
             Element::Each { each } => {
-                let Some(values) = given(each) else { return Ok(()) };
-                let Value::Array(values) = values else { return Err(argument_denial(each, "is no list")) };
+                let values = given(each).unwrap_or(&Value::Null);
+                let values = match values {
+                    Value::Array(values) => values.as_slice(),
+                    Value::Null => &[],
+                    _ => return Err(argument_denial(each, "is no list")),
+                };
                 for (index, value) in values.iter().enumerate() {
                     self.value(each, value, takes_value && index == 0)?;
                 }
             }
         }
+        let is_value = matches!(element, Element::From { .. } | Element::Each { .. });
+        self.lacks_value = self.elements.len() == before && (self.lacks_value || is_value && takes_value);
         Ok(())
     }
 

@@ -54,10 +54,10 @@ impl Streams {
         let tail = lock(&self.stderr.tail);
         let silent = tail.kept.is_empty();
         if status == ExitStatus::Err && !(call.err == ErrRule::OkIfSilent && silent) {
-            let said = match silent {
-                true => "the command failed and said nothing on standard error".to_owned(),
-                false => tail.text(),
-            };
+            let mut said = tail.text();
+            if said.is_empty() {
+                said.push_str("the command failed and said nothing on standard error");
+            }
             return Err(ToolError::new(ErrorCode::Failed, said));
         }
         let stdout = std::mem::take(&mut *lock(&self.stdout.kept));

@@ -46,6 +46,22 @@ fn main() -> ExitCode {
             let _ = fs::write(given(2), "half");
             return failed("changed its mind");
         }
+        // Writes, and then comes to no good end.
+        "half" => {
+            let _ = fs::write("/scratch/out.txt", "half");
+            match given(2) {
+                "panic" => panic!("a bug in the command"),
+                "spin" => loop {
+                    std::hint::spin_loop();
+                },
+                "flood" => flood(64),
+                text => print!("{text}"),
+            }
+        }
+        "blank" => {
+            eprintln!();
+            return ExitCode::FAILURE;
+        }
         "tree" => match tree() {
             Ok(told) => println!("{told}"),
             Err(error) => return failed(&error.to_string()),

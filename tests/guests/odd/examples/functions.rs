@@ -30,6 +30,7 @@ mod guest {
                 twice: func(doubt: option<option<u8>>);
                 resource thing { constructor(); }
                 hold: func(thing: borrow<thing>);
+                give: func() -> thing;
             }
             world guest {
                 export math;
@@ -83,6 +84,10 @@ mod guest {
         fn twice(_: Option<Option<u8>>) {}
 
         fn hold(_: ThingBorrow<'_>) {}
+
+        fn give() -> exports::acme::demo::math::Thing {
+            exports::acme::demo::math::Thing::new(Thing)
+        }
     }
 
     impl Guest for Functions {

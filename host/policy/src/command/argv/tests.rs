@@ -59,6 +59,20 @@ fn a_value_that_begins_with_a_dash_is_refused_where_it_could_be_an_option() {
     }
     let empty = json!({ "a": [], "b": "-x" });
     refused(&[name.clone(), literal("-e"), each("a"), from("b")], empty, dash);
+    // An option without its value takes what comes next, so that ends no options and has no value.
+    let lacking = |more: &[Element], arguments: Value| {
+        for empty in [from("absent"), each("none")] {
+            let mut all = vec![name.clone(), literal("-e"), empty];
+            all.extend(more.iter().cloned());
+            let mut arguments = arguments.clone();
+            arguments["none"] = json!([]);
+            refused(&all, arguments, dash);
+        }
+    };
+    lacking(&[literal("--"), each("p")], json!({ "p": ["-x"] }));
+    lacking(&[literal("-f"), from("b")], json!({ "b": "-x" }));
+    lacking(&[option("-m", "b")], json!({ "b": "-x" }));
+    lacking(&[from("more"), literal("--"), from("b")], json!({ "b": "-x" }));
     // Neither does a flag make room, nor a value that looks like the end of options.
     let flag = Element::Flag { flag: "--".into(), when: "f".into() };
     refused(&[name.clone(), flag, from("a")], json!({ "f": true, "a": "-x" }), dash);

@@ -6,7 +6,7 @@
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions,
-    InputResponses, RequestId, RequestMetaObject,
+    InputResponses, JsonRpcMessage, RequestId, RequestMetaObject,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -185,10 +185,10 @@ fn raw_arguments(raw: Option<&RawValue>) -> Result<RawArguments, ErrorData> {
     Ok(RawArguments(text.into()))
 }
 
-/// The arguments of a message that the library reads anew, if it is a call.
-pub(crate) fn arguments_of(message: ClientJsonRpcMessage) -> Option<RawArguments> {
-    let (mut request, _) = message.into_request()?;
-    request.extensions_mut().remove::<RawArguments>()
+/// Takes the arguments out of a message, if it is a call.
+pub(crate) fn take_arguments(message: &mut ClientJsonRpcMessage) -> Option<RawArguments> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    request.request.extensions_mut().remove::<RawArguments>()
 }
 
 fn unreadable(error: &serde_json::Error) -> ErrorData {
@@ -278,8 +278,8 @@ mod tests {
             let text = format!(
                 r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{{"name":"t"{arguments}}}}}"#
             );
-            let RpcFrame::Message(message) = read(text.as_bytes()) else { panic!("{text}") };
-            assert_eq!(&*arguments_of(*message).expect("a call").0, expected, "{text}");
+            let RpcFrame::Message(mut message) = read(text.as_bytes()) else { panic!("{text}") };
+            assert_eq!(&*take_arguments(&mut message).expect("a call").0, expected, "{text}");
         };
         check("", "{}");
         check(r#","arguments":null"#, "{}");

@@ -42,7 +42,7 @@ impl ToolOffer {
 
 fn entry(name: &str, tool: &RegisteredTool) -> OfferedTool {
     let description = &tool.description;
-    let input = description.arguments.as_object().cloned().unwrap_or_default();
+    let input = modern(&description.arguments).as_object().cloned().unwrap_or_default();
     let mut offered = Offered::new(name.to_owned(), description.summary.clone(), Arc::new(input))
         .with_annotations(annotations(&tool.policy));
     let result = result(name, &description.result);
@@ -55,13 +55,40 @@ fn entry(name: &str, tool: &RegisteredTool) -> OfferedTool {
 /// A result's schema that describes an object, as clients of the older era demand, and that results
 /// can be held to. Others are not promised.
 fn result(name: &str, schema: &Value) -> Option<(JsonObject, Schema)> {
-    let object = schema.as_object().filter(|object| object.get("type") == Some(&"object".into()))?;
-    match Schema::compile(schema) {
-        Ok(compiled) => Some((object.clone(), compiled)),
-        Err(error) => {
-            tracing::warn!(tool = name, %error, "its result has no schema for MCP clients");
-            None
+    let promised = match modern(schema) {
+        Value::Object(object) if object.get("type") == Some(&"object".into()) => {
+            Schema::compile(schema).map(|compiled| (object, compiled)).map_err(|error| error.to_string())
         }
+        _ => Err("it is not of type object".to_owned()),
+    };
+    promised
+        .inspect_err(|why| tracing::warn!(tool = name, why, "its result has no schema for MCP clients"))
+        .ok()
+}
+
+/// A schema as JSON Schema 2020-12 writes it, which is what clients read: of draft 7 a tuple is
+/// written otherwise.
+/// <https://json-schema.org/draft/2020-12/release-notes#changes-to-items-and-additionalitems>
+fn modern(schema: &Value) -> Value {
+    match schema {
+        Value::Array(schemas) => schemas.iter().map(modern).collect(),
+        Value::Object(fields) => {
+            let tuple = fields.get("items").is_some_and(Value::is_array);
+            let field = |(key, value): (&String, &Value)| match (key.as_str(), value) {
+                // Values, which say what they say.
+                ("enum" | "const" | "default" | "examples", _) => (key.clone(), value.clone()),
+                // By names, which are no keywords.
+                ("properties" | "$defs" | "definitions", Value::Object(schemas)) => {
+                    let named = schemas.iter().map(|(name, schema)| (name.clone(), modern(schema)));
+                    (key.clone(), Value::Object(named.collect()))
+                }
+                ("items", _) if tuple => ("prefixItems".to_owned(), modern(value)),
+                ("additionalItems", _) if tuple => ("items".to_owned(), modern(value)),
+                _ => (key.clone(), modern(value)),
+            };
+            fields.iter().filter(|(key, _)| *key != "$schema").map(field).collect()
+        }
+        other => other.clone(),
     }
 }
 
@@ -84,4 +111,30 @@ fn may_replace(policy: &ToolPolicy) -> bool {
 /// Whether the profile names hosts that its tools may ask.
 fn reaches_network(policy: &ToolPolicy) -> bool {
     policy.grants.network.as_ref().is_some_and(|network| !network.hosts.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_tuple_of_draft_7_is_offered_as_clients_read_it() {
+        let tuple = json!({ "type": "array", "items": [{ "const": 1 }, { "$ref": "#/$defs/a" }], "additionalItems": false });
+        let prefixed = json!({ "type": "array", "prefixItems": [{ "const": 1 }, { "$ref": "#/$defs/a" }], "items": false });
+        let within = |list: &Value| {
+            json!({
+                "type": "object",
+                "properties": {
+                    "items": list, "enum": { "anyOf": [list] }, "additionalItems": { "type": "null" },
+                    "$schema": { "default": { "items": [1], "additionalItems": 2 } },
+                },
+                "$defs": { "a": { "type": "array", "items": list } },
+            })
+        };
+        let mut old = within(&tuple);
+        old["$schema"] = "http://json-schema.org/draft-07/schema#".into();
+        assert_eq!(modern(&old), within(&prefixed));
+        assert_eq!(modern(&within(&prefixed)), within(&prefixed));
+    }
 }

@@ -5,6 +5,7 @@ use super::world::{Server, meta, refused};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use support::home::Home;
+use support::workers::until;
 
 /// The default policies, where each `file_write` must be approved.
 fn asking() -> anyhow::Result<Home> {
@@ -68,6 +69,17 @@ fn a_person_is_asked_while_the_call_waits() -> anyhow::Result<()> {
     }
     ensure!(std::fs::read_to_string(home.host("/shared/a"))? == "approved");
     ensure!(approvals(&home)[..4] == ["asked", "approved", "asked", "denied"], "{:?}", approvals(&home));
+    // Each record says over what and for whom.
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let all = home.audit();
+    let of_calls: Vec<_> = all.iter().filter(|record| record.get("call").is_some()).collect();
+    for event in ["approval", "intent", "outcome"] {
+        ensure!(of_calls.iter().any(|record| record["event"] == event), "no {event}");
+    }
+    ensure!(
+        of_calls.iter().all(|record| record["channel"] == "mcp" && record["sender"] == *uid),
+        "{of_calls:?}"
+    );
     Ok(())
 }
 
@@ -81,11 +93,11 @@ fn a_question_ends_with_its_call() -> anyhow::Result<()> {
     server.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
     )?;
-    server.is_well()?;
-    server.end()?;
+    // While the server is up: its end would withdraw the question as well.
+    until("the question withdrawn", || approvals(&home).len() == 2);
     ensure!(approvals(&home) == ["asked", "withdrawn"], "{:?}", approvals(&home));
     ensure!(!home.host("/shared/a").exists());
-    Ok(())
+    server.end()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use support::home::{Home, builtin_tools};
+use support::workers::until;
 
 fn hostile() -> Home {
     Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"60s\"")
@@ -186,15 +187,30 @@ fn a_cancelled_call_ends_its_guest_and_is_audited_so() -> anyhow::Result<()> {
     runs(&mut server)?;
     let cancelled = json!({ "requestId": id, "reason": "enough" });
     server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }))?;
+    // While the server is up: its end would cancel the call as well.
+    until("the cancelled call in the audit", || outcomes(&home).len() == 1);
     server.is_well()?;
     // Its id is not taken for another one, which its last words would answer.
     server.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }))?;
     ensure!(server.answer(id)?["error"]["code"] == -32600);
-    server.close();
-    ensure!(server.ended()?.code() == Some(0));
     let last = outcomes(&home).pop().context("audited")?;
     ensure!(last["code"] == "cancelled" && last["channel"] == "mcp", "{last}");
-    Ok(())
+    server.end()
+}
+
+#[test]
+fn a_call_of_the_newer_era_is_cancelled_alike() -> anyhow::Result<()> {
+    let home = hostile();
+    let mut server = Server::launch(&home)?;
+    let mut with_token = meta(json!({}));
+    with_token["progressToken"] = 1.into();
+    let id = slow(&mut server, json!({ "_meta": with_token }))?;
+    runs(&mut server)?;
+    let cancelled = json!({ "requestId": id, "_meta": meta(json!({})) });
+    server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }))?;
+    until("the cancelled call in the audit", || outcomes(&home).len() == 1);
+    ensure!(outcomes(&home)[0]["code"] == "cancelled", "{:?}", outcomes(&home));
+    server.end()
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! How a server ends: its client leaves, a signal comes, somebody kills it. Nothing is
 //! half-written.
 
-use super::world::{Server, outcomes};
+use super::END_MAX;
+use super::world::{Server, meta, outcomes};
 use anyhow::{Context, ensure};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 use support::home::Home;
 use support::workers::{resident_code, until};
 
@@ -73,11 +77,36 @@ fn a_call_that_does_not_end_is_cancelled_by_the_end_of_input_and_by_a_signal() -
 
 #[test]
 fn a_signal_ends_a_server_whose_client_neither_writes_nor_reads() -> anyhow::Result<()> {
-    let home = Home::new();
-    let mut server = Server::start(&home, json!({}))?;
-    server.signal(Signal::TERM)?;
-    let status = server.ended()?;
-    ensure!(status.code() == Some(0), "{status}");
+    for signal in [Some(Signal::TERM), None] {
+        let home = Home::new();
+        std::fs::create_dir_all(home.host("/shared"))?;
+        std::fs::write(home.host("/shared/a"), "x".repeat(100_000))?;
+        let mut command = home.command(&["mcp"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut stdin = child.stdin.take().context("piped")?;
+        // More answers than the pipe and the server hold: some of them are stuck.
+        for n in 0..40 {
+            let mut call = json!({ "name": "file_read", "arguments": { "path": "/shared/a" } });
+            call["_meta"] = meta(json!({}));
+            writeln!(
+                stdin,
+                "{}",
+                json!({ "jsonrpc": "2.0", "id": n, "method": "tools/call", "params": call })
+            )?;
+        }
+        until("answers that are stuck", || outcomes(&home).len() >= 2);
+        let pid = Pid::from_raw(i32::try_from(child.id())?).context("a pid")?;
+        match signal {
+            Some(signal) => kill_process(pid, signal)?,
+            None => drop(stdin),
+        }
+        let started = Instant::now();
+        while child.try_wait()?.is_none() {
+            ensure!(started.elapsed() < END_MAX, "{signal:?}: it goes on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        ensure!(child.wait()?.code() == Some(0), "{signal:?}");
+    }
     Ok(())
 }
 
@@ -107,6 +136,41 @@ fn a_server_that_is_killed_leaves_nothing_half_written() -> anyhow::Result<()> {
     next.end()?;
     let ran = home.run(&["audit", "verify"]);
     ensure!(ran.code == Some(0), "{ran:?}");
+    ensure!(home.leftovers().is_empty(), "{:?}", home.leftovers());
+    Ok(())
+}
+
+/// What a client that is killed does to its ends of both pipes.
+#[test]
+fn a_client_that_is_killed_leaves_nothing_half_written() -> anyhow::Result<()> {
+    let home = Home::new();
+    let content = "x".repeat(1 << 20);
+    let mut command = home.command(&["mcp"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut stdin = child.stdin.take().context("piped")?;
+    let mut stdout = BufReader::new(child.stdout.take().context("piped")?);
+    for n in 0..20 {
+        let arguments = json!({ "path": format!("/shared/f{n}"), "content": content });
+        let mut call = json!({ "name": "file_write", "arguments": arguments });
+        call["_meta"] = meta(json!({}));
+        writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "id": n, "method": "tools/call", "params": call }))?;
+    }
+    // One is done, others are under way.
+    ensure!(stdout.read_line(&mut String::new())? > 0);
+    drop((stdin, stdout));
+    let started = Instant::now();
+    while child.try_wait()?.is_none() {
+        ensure!(started.elapsed() < END_MAX, "it goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    ensure!(child.wait()?.code() == Some(0));
+    for n in 0..20 {
+        if let Ok(found) = std::fs::read(home.host(&format!("/shared/f{n}"))) {
+            ensure!(found == content.as_bytes(), "f{n} has {} bytes", found.len());
+        }
+    }
+    ensure!(home.leftovers().is_empty(), "{:?}", home.leftovers());
+    ensure!(home.run(&["audit", "verify"]).code == Some(0));
     Ok(())
 }
 

@@ -104,8 +104,10 @@ fn a_token_is_asked_for_and_told_nobody() -> anyhow::Result<()> {
 #[test]
 fn an_address_that_others_reach_needs_a_token_and_a_taken_one_is_named() -> anyhow::Result<()> {
     let home = Home::new();
-    let ran = home.run(&["mcp", "--http", "0.0.0.0:0"]);
-    ensure!(ran.code == Some(2) && ran.stderr.contains("COFFERDAM_MCP_TOKEN"), "{ran:?}");
+    for everywhere in ["0.0.0.0:0", "[::]:0"] {
+        let ran = home.run(&["mcp", "--http", everywhere]);
+        ensure!(ran.code == Some(2) && ran.stderr.contains("COFFERDAM_MCP_TOKEN"), "{ran:?}");
+    }
     let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
     let address = taken.local_addr()?.to_string();
     let ran = home.run(&["mcp", "--http", &address]);
@@ -139,11 +141,16 @@ fn bodies_are_bounded_and_must_be_json() -> anyhow::Result<()> {
         let answer = server.post_text(body, "")?;
         ensure!(answer.status == 400, "{body:?}: {answer:?}");
     }
-    // All of 8 MiB is taken, and refused for what it says alone.
     let content = "A".repeat((8 << 20) - 1000);
     let call = json!({ "name": "file_write_bytes", "arguments": { "path": "/shared/a", "content_base64": content } });
     let answer = alone(&server, "tools/call", call)?;
     ensure!(answer.status == 200 && answer.json()?["result"]["isError"] == false, "{answer:?}");
+    // All of 8 MiB is taken, and not a byte more.
+    let mut body = initialize().to_string();
+    body.push_str(&" ".repeat((8 << 20) - body.len()));
+    ensure!(server.post_text(&body, "")?.status == 200);
+    body.push(' ');
+    ensure!(server.post_text(&body, "")?.status == 413);
     let before = server.kib("VmHWM")?;
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n";
     let mut told = server.connect()?;
@@ -171,7 +178,12 @@ fn sessions_have_ids_of_their_own_and_end() -> anyhow::Result<()> {
     let home = Home::new();
     let server = Listening::start(&home, &[], &[])?;
     let (one, other) = (begin(&server)?, begin(&server)?);
-    ensure!(one != other && one.len() >= 32, "{one} {other}");
+    // As many bits as nobody guesses, from a generator that is made for that (RFC 9562, version 4).
+    for id in [&one, &other] {
+        ensure!(id.len() == 36 && &id[14..15] == "4" && "89ab".contains(&id[19..20]), "{id}");
+    }
+    let digits = one.chars().zip(other.chars()).filter(|(a, b)| a != b).count();
+    ensure!(digits > 15, "{one} {other}");
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {} });
     let within = |id: &str| format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: {SESSIONS}\r\n");
     let answer = server.post(&list, &within(&one))?;
@@ -256,6 +268,61 @@ fn keys_that_are_given_twice_are_refused_over_http_too() -> anyhow::Result<()> {
         format!("MCP-Protocol-Version: {STATELESS}\r\nMcp-Method: tools/call\r\nMcp-Name: file_list\r\n");
     let answer = server.post_text(&twice, &headers)?;
     super::world::refused(&answer.json()?["result"], "invalid_arguments")?;
+    Ok(())
+}
+
+/// Arguments that the library cannot hold as values are told as over standard input.
+#[test]
+fn arguments_of_any_shape_get_an_answer_of_the_protocol() -> anyhow::Result<()> {
+    let home = Home::new();
+    let server = Listening::start(&home, &[], &[])?;
+    let session = begin(&server)?;
+    let headers =
+        format!("MCP-Protocol-Version: {STATELESS}\r\nMcp-Method: tools/call\r\nMcp-Name: file_list\r\n");
+    let within = format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: {SESSIONS}\r\n");
+    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    for (at, path) in [deep.as_str(), "1e999", "\"/shared\",\"path\":\"/vault\""].into_iter().enumerate() {
+        let params = json!({ "name": "file_list", "arguments": { "path": "PATH" } });
+        for (message, more) in [
+            (stateless("tools/call", params.clone()), &headers),
+            (json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }), &within),
+        ] {
+            let answer = server.post_text(&message.to_string().replace("\"PATH\"", path), more)?;
+            ensure!(answer.status == 200, "{answer:?}");
+            super::world::refused(&answer.json()?["result"], "invalid_arguments")?;
+        }
+        ensure!(outcomes(&home).len() == 2 * (at + 1), "each is audited");
+        let last = outcomes(&home).pop().context("audited")?;
+        ensure!(last["channel"] == "mcp" && last["sender"] == "loopback", "{last}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_call_in_a_session_is_cancelled_by_a_notification() -> anyhow::Result<()> {
+    let home = Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"60s\"");
+    let server = Listening::start(&home, &[], &[])?;
+    let session = begin(&server)?;
+    let within = format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: {SESSIONS}\r\n");
+    let arguments = json!({ "behaviour": "report_until:step", "path": "/shared/go" });
+    let params = json!({ "name": "hostile", "arguments": arguments, "_meta": { "progressToken": 1 } });
+    let call =
+        json!({ "jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": params }).to_string();
+    let mut stream = server.connect()?;
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, \
+         text/event-stream\r\n{within}Content-Length: {}\r\n\r\n{call}",
+        call.len()
+    )?;
+    client::wait_for(&mut stream, "step ")?;
+    let cancelled =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "slow" } });
+    ensure!(server.post(&cancelled, &within)?.status == 202);
+    client::wait_until(|| outcomes(&home).len() == 1)?;
+    ensure!(outcomes(&home)[0]["code"] == "cancelled", "{:?}", outcomes(&home));
+    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {} });
+    ensure!(server.post(&list, &within)?.status == 200, "the session goes on");
     Ok(())
 }
 

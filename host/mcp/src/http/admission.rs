@@ -192,5 +192,9 @@ mod tests {
         }
         check("Host: localhost\nAuthorization: Bearer a-token-of-a-test", Ok(()));
         check("Host: localhost\nAuthorization: bearer  a-token-of-a-test", Ok(()));
+        // Who has it is asked the rest all the same: a page may use a browser that does.
+        let right = "Authorization: Bearer a-token-of-a-test";
+        check(&format!("{right}\nHost: evil.example"), Err(RefusedRequest::Host));
+        check(&format!("{right}\nHost: localhost\nOrigin: http://evil.example"), Err(RefusedRequest::Origin));
     }
 }

@@ -8,7 +8,7 @@ mod sessions;
 pub use body::BODY_BYTES_MAX;
 pub use sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX};
 
-use crate::message::{RefusedMessage, RpcFrame, arguments_of, read};
+use crate::message::{RefusedMessage, RpcFrame, read, take_arguments};
 use crate::server::McpServer;
 use admission::RequestCheck;
 use bytes::Bytes;
@@ -244,17 +244,23 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         if !is_json(head.headers.get(header::CONTENT_TYPE)) {
             return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
         }
-        let bytes = match body::read(&head.headers, body, self.bounds.body).await {
+        let mut bytes = match body::read(&head.headers, body, self.bounds.body).await {
             Ok(bytes) => bytes,
             Err(refused) => return refused.answer(),
         };
-        let message = match read(&bytes) {
+        let mut message = match read(&bytes) {
             RpcFrame::Message(message) => *message,
             RpcFrame::Refused(refusal) => return refuse(refusal),
             RpcFrame::Ignored => return text_response(StatusCode::BAD_REQUEST, "the body is no message"),
         };
         let begins = is_initialize(&message);
-        if let Some(arguments) = arguments_of(message) {
+        if let Some(arguments) = take_arguments(&mut message) {
+            // The library reads the message anew, and refuses what it cannot hold as values: they go
+            // beside it, as text.
+            match serde_json::to_vec(&message) {
+                Ok(without) => bytes = without.into(),
+                Err(error) => return text_response(StatusCode::BAD_REQUEST, &error.to_string()),
+            }
             head.extensions.insert(arguments);
         }
         let request = Request::from_parts(head, Full::new(bytes));

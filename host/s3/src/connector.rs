@@ -14,6 +14,8 @@ use std::time::Duration;
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 /// No byte for so long.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
+/// Tests wait for a part of both.
+const HASTE: u32 = if cfg!(test) { 15 } else { 1 };
 
 /// Makes the client.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ struct Service(Client);
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         let builder = client(self.0, concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
-        let built = builder.timeout(REQUEST_MAX).read_timeout(SILENCE_MAX).build();
+        let built = builder.timeout(REQUEST_MAX / HASTE).read_timeout(SILENCE_MAX / HASTE).build();
         let failed =
             |source: reqwest::Error| object_store::Error::Generic { store: "S3", source: source.into() };
         built.map(Service).map(HttpClient::new).map_err(failed)
@@ -59,3 +61,6 @@ fn failed(error: reqwest::Error) -> HttpError {
     // The address has the bucket and the blob, which the library says anyway.
     HttpError::new(kind, error.without_url())
 }
+
+#[cfg(test)]
+mod tests;

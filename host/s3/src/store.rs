@@ -23,8 +23,6 @@ const RETRIES_TIME_MAX: Duration = Duration::from_secs(20);
 const PART_BYTES: usize = 5 << 20;
 /// Parts that are in memory at once.
 const PARTS_AT_ONCE: usize = 2;
-/// Blobs that one look reads of. More than that wait nowhere.
-const LISTED_MAX: usize = 100_000;
 
 /// A bucket, or what is below a prefix of it.
 pub struct S3Bucket {
@@ -139,7 +137,7 @@ impl Bucket for S3Bucket {
         })
     }
 
-    fn list(&self) -> io::Result<Vec<StoredBlob>> {
+    fn list(&self, most: usize) -> io::Result<Vec<StoredBlob>> {
         let store = self.store.clone();
         let prefix = Path::from_iter(self.prefix.split('/').filter(|part| !part.is_empty()));
         self.wait(async move {
@@ -147,7 +145,7 @@ impl Bucket for S3Bucket {
             let mut listed = store.list(Some(&prefix));
             while let Some(object) = listed.try_next().await? {
                 found.extend(stored(&object, &prefix));
-                if found.len() == LISTED_MAX {
+                if found.len() == most {
                     break;
                 }
             }

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::gateway;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::text::{one_line, with_causes};
+use cofferdam_warden::attachments::outgoing::BLOBS_LISTED_MAX;
 use cofferdam_warden::publish;
 use serde::Serialize;
 use std::fmt;
@@ -73,7 +74,8 @@ fn try_bucket(config: &Config) -> io::Result<()> {
     temp.seek(SeekFrom::Start(0))?;
     let sha256 = sha256_hex(bytes);
     bucket.put(&sha256, temp)?;
-    let listed = bucket.list()?.iter().any(|blob| blob.sha256 == sha256);
+    let listed = bucket.list(BLOBS_LISTED_MAX)?;
+    let listed = listed.len() == BLOBS_LISTED_MAX || listed.iter().any(|blob| blob.sha256 == sha256);
     bucket.get(&sha256, bytes.len() as u64, tempfile::tempfile()?)?;
     bucket.remove(&sha256)?;
     if listed { Ok(()) } else { Err(io::Error::other("what was put there is not listed")) }

@@ -9,6 +9,9 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::time::Duration;
 
+/// Blobs that one look reads of: more wait nowhere. Where there are more, nothing is added.
+pub const BLOBS_LISTED_MAX: usize = 100_000;
+
 /// Holds blobs under their SHA-256, lower-case hex, for every node. Each call blocks, for a bounded
 /// time.
 pub trait Bucket: Send + Sync {
@@ -31,11 +34,11 @@ pub trait Bucket: Send + Sync {
     /// The connection's and the server's.
     fn has(&self, sha256: &str) -> io::Result<bool>;
 
-    /// All that is there, and is named by a SHA-256.
+    /// What is there, and is named by a SHA-256: at most so many.
     ///
     /// # Errors
     /// The connection's and the server's.
-    fn list(&self) -> io::Result<Vec<StoredBlob>>;
+    fn list(&self, most: usize) -> io::Result<Vec<StoredBlob>>;
 
     /// Removes a blob; one that is not there is removed already.
     ///
@@ -83,14 +86,14 @@ pub(super) fn fetch(
 /// it in its folder.
 pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, age_min: Duration) -> bool {
     let failed = |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be swept");
-    let found = match bucket.list() {
+    let found = match bucket.list(BLOBS_LISTED_MAX) {
         Ok(found) => found,
         Err(error) => {
             failed(&error);
             return true;
         }
     };
-    let mut left = false;
+    let mut left = found.len() == BLOBS_LISTED_MAX;
     for blob in found {
         let stays = kept.contains(&blob.sha256) || blob.age < age_min;
         left |= stays || bucket.remove(&blob.sha256).inspect_err(failed).is_err();
@@ -144,13 +147,13 @@ mod tests {
             Ok(self.blobs()?.contains_key(sha256))
         }
 
-        fn list(&self) -> io::Result<Vec<StoredBlob>> {
+        fn list(&self, most: usize) -> io::Result<Vec<StoredBlob>> {
             let blob = |(sha256, (bytes, age)): (&String, &(Vec<u8>, Duration))| StoredBlob {
                 sha256: sha256.clone(),
                 bytes: bytes.len() as u64,
                 age: *age,
             };
-            Ok(self.blobs()?.iter().map(blob).collect())
+            Ok(self.blobs()?.iter().take(most).map(blob).collect())
         }
 
         fn remove(&self, sha256: &str) -> io::Result<()> {
@@ -232,6 +235,21 @@ mod tests {
         lock(&held.blobs).insert(young.clone(), aged(UNSAID_AGE_MAX));
         node.sweep(&[]);
         assert!(names(&held).is_empty());
+    }
+
+    #[test]
+    fn more_blobs_than_anybody_counts_are_too_many_until_a_sweep() {
+        let (node, held) = fixture();
+        let old = |n: usize| (format!("{n:064x}"), (Vec::new(), UNSAID_AGE_MAX));
+        lock(&held.blobs).extend((0..=BLOBS_LISTED_MAX).map(old));
+        let refused = node.add(&turn(1), &[("a", "x")]).expect_err("nobody knows how much waits");
+        assert_eq!(refused.code, ErrorCode::NoSpace);
+        node.sweep(&[]);
+        assert_eq!(lock(&held.blobs).len(), 1);
+        // What was left goes with the next one, though nothing was added since.
+        node.sweep(&[]);
+        assert!(lock(&held.blobs).is_empty());
+        node.add(&turn(1), &[("a", "x")]).expect("there is room");
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod take;
 #[cfg(test)]
 mod tests;
 
-pub use bucket::{Bucket, StoredBlob};
+pub use bucket::{BLOBS_LISTED_MAX, Bucket, StoredBlob};
 pub use config::Config;
 pub use source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 pub use take::OutgoingError;

@@ -1,6 +1,7 @@
 //! Takes files in for a reply: all of them or none, under every limit, their bytes on disk before
 //! anybody is told.
 
+use super::bucket::BLOBS_LISTED_MAX;
 use super::name::choose_name;
 use super::source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 use super::{Addition, Config, KeptFile};
@@ -153,8 +154,9 @@ impl Addition {
         };
         let limit = self.outgoing.limits.max_held_bytes;
         let first = copied.first().map_or("a file", CopiedBytes::what);
-        let held = bucket.list().map_err(|error| failed(first, error))?;
-        if held.iter().fold(bytes, |sum, blob| sum.saturating_add(blob.bytes)) > limit.0 {
+        let held = bucket.list(BLOBS_LISTED_MAX + 1).map_err(|error| failed(first, error))?;
+        let all = held.iter().fold(bytes, |sum, blob| sum.saturating_add(blob.bytes));
+        if held.len() > BLOBS_LISTED_MAX || all > limit.0 {
             return Err(OutgoingError::Full { limit });
         }
         for copied in copied {

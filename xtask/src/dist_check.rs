@@ -87,9 +87,9 @@ fn files(folder: &Path) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Runs a program in a mount namespace whose root has the program, the folder of its configuration,
-/// an empty `/tmp`, and what every container has: `/proc`, `/dev/null` and `/dev/urandom`. No
-/// loader, no library, no shell, no `/etc`.
+/// Runs a program in a mount namespace whose root can only be read, as that of the image: it has
+/// the program, the folder of its configuration, an empty `/tmp`, and what every container has:
+/// `/proc`, `/dev/null` and `/dev/urandom`. No loader, no library, no shell, no `/etc`.
 const IN_EMPTY_ROOT: &str = r#"#!/bin/sh
 set -eu
 if [ "${1-}" != --inside ]; then
@@ -107,7 +107,9 @@ for argument do
     before=$argument
 done
 mount -t tmpfs -o mode=755 tmpfs "$root"
-mkdir -p "$root/proc" "$root/dev" "$root/tmp" "$root$folder"
+mkdir -p "$root/proc" "$root/dev" "$root/tmp"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mkdir -p "$root$folder"
 : >"$root/cofferdam"
 for device in null urandom; do
     : >"$root/dev/$device"
@@ -116,6 +118,11 @@ done
 mount --bind PROGRAM "$root/cofferdam"
 mount --rbind /proc "$root/proc"
 [ -z "$folder" ] || mount --bind "$folder" "$root$folder"
+mount -o remount,ro "$root"
+if touch "$root/written" 2>/dev/null; then
+    echo "the root can be written" >&2
+    exit 1
+fi
 exec chroot "$root" /cofferdam "$@"
 "#;
 

@@ -86,3 +86,25 @@ fn engine_for(target: &str, features: &[&str], memory_bytes_max: usize) -> Resul
     }
     Engine::new(&config).map_err(|e| format!("{e:#}"))
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// A module whose one function adds two pairs of numbers: what AVX has another instruction for.
+    const ADDS: &[u8] = b"\0asm\x01\0\0\0\x01\x07\x01\x60\x02\x7b\x7b\x01\x7b\x03\x02\x01\0\
+        \x0a\x0b\x01\x09\0\x20\0\x20\x01\xfd\xf0\x01\x0b";
+
+    /// This machine has it, as all have that are not very old, and it is not used.
+    #[test]
+    fn machine_code_needs_nothing_that_only_this_machine_has() {
+        let code = engine(1 << 20).expect("it starts").precompile_module(ADDS).expect("a module");
+        let addpd = [0x66, 0x0f, 0x58];
+        assert!(code.windows(3).any(|bytes| bytes == addpd), "it is added by another instruction");
+        let more = [FEATURES, &["has_avx"]].concat();
+        let target = format!("x86_64-unknown-linux-{LIBC}");
+        let newer = engine_for(&target, &more, 1 << 20).expect("it starts");
+        let code = newer.precompile_module(ADDS).expect("a module");
+        assert!(!code.windows(3).any(|bytes| bytes == addpd), "with AVX it would look otherwise");
+    }
+}

@@ -15,7 +15,15 @@ fn template(home: &Home) -> String {
 fn it_never_replaces_anything() {
     let home = Home::new();
     let before = fs::read(home.config_file()).expect("there");
-    refused(&home.run(&["init"]), &["cannot create", "cofferdam.toml", "exists"]);
+    let told = home.run(&["init"]);
+    refused(
+        &told,
+        &[
+            "cannot create",
+            "cofferdam.toml: it exists, and nothing is overwritten; name another file, or move that one away",
+        ],
+    );
+    assert!(!told.stderr.contains("os error"), "{told:?}");
     refused(&home.run(&["init", "cofferdam.toml"]), &["cofferdam.toml"]);
     refused(&home.run(&["init", "workspace/../cofferdam.toml"]), &["cofferdam.toml"]);
     assert_eq!(fs::read(home.config_file()).expect("there"), before);

@@ -3,9 +3,11 @@
 use super::{doctor, findings, text};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use support::home::Home;
+use support::workers::{of as workers_of, until};
 
 #[test]
 fn a_sound_installation_is_told_whole() {
@@ -27,6 +29,13 @@ fn a_sound_installation_is_told_whole() {
     }
     let told = home.run(&["doctor"]);
     assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{told:?}");
+    // The image of the worker that runs guests is the one that is told.
+    let image = worker_image(&home);
+    let worker = &value["isolation"]["worker"];
+    let (sha256, bytes) = (support::guests::sha256(&image), image.len());
+    assert_eq!((&worker["sha256"], &worker["bytes"]), (&sha256.clone().into(), &bytes.into()));
+    let line = format!("guests run in a program of its own, {} KiB, sha256 {sha256}\n", bytes / 1024);
+    assert!(told.stdout.contains(&line), "{line}: {told:?}");
     for said in [
         "isolation: not required\n  guests run in a program of its own, ",
         "; Landlock ABI ",
@@ -42,6 +51,28 @@ fn a_sound_installation_is_told_whole() {
     ] {
         assert!(told.stdout.contains(said), "{said:?} in {told:?}");
     }
+}
+
+/// What a worker of this gateway is run from.
+fn worker_image(home: &Home) -> Vec<u8> {
+    let mut server =
+        home.command(&["mcp"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
+    let mut stdin = server.stdin.take().expect("piped");
+    let meta = serde_json::json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "1" }, "io.modelcontextprotocol/clientCapabilities": {} });
+    let params =
+        serde_json::json!({ "name": "file_list", "arguments": { "path": "/shared" }, "_meta": meta });
+    let call = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    writeln!(stdin, "{call}").expect("it reads");
+    let mut image = Vec::new();
+    until("a worker", || {
+        let worker = workers_of(server.id()).into_iter().next();
+        image = worker.and_then(|pid| fs::read(format!("/proc/{pid}/exe")).ok()).unwrap_or_default();
+        !image.is_empty()
+    });
+    drop(stdin);
+    server.wait().expect("it ends");
+    image
 }
 
 #[test]

@@ -26,6 +26,23 @@ async fn a_text_is_the_reply() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// As the machine has it, in the zone that POSIX spells without a table of zones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_model_is_told_the_time_of_this_machine() -> anyhow::Result<()> {
+    let mut world = World::of(Dialect::Chat).await?;
+    world.home = std::mem::take(&mut world.home).environment([("TZ", "TST-3:30".to_owned())]);
+    world.llm.script([Turn::say("ja")]);
+    let before = jiff::Timestamp::now();
+    world.chat(&[], "hallo\n");
+    let offset = jiff::tz::TimeZone::fixed(jiff::tz::Offset::from_seconds(12_600)?);
+    let text = world.llm.requests()[0].text();
+    let told = [before, jiff::Timestamp::now()]
+        .map(|time| time.to_zoned(offset.clone()).strftime("%A %Y-%m-%d %H:%M +03:30").to_string());
+    assert!(told.iter().any(|time| text.contains(time)), "{told:?}: {text}");
+    world.end(1);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_call_saves_an_attachment_and_its_result_goes_back() -> anyhow::Result<()> {
     for dialect in Dialect::ALL {

@@ -279,3 +279,19 @@ fn what_is_no_file_of_its_own_is_not_read() {
         rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).expect("ours");
     });
 }
+
+/// Their machine code is in the program.
+#[test]
+fn builtins_are_compiled_nowhere() {
+    let home = Home::new();
+    fs::remove_dir_all(home.state()).expect("ours");
+    fs::create_dir_all(home.host("/shared")).expect("writable");
+    for words in [["file_list", "path=/shared"], ["file_info", "path=/shared"]] {
+        let mut command = home.command(&["call", words[0], words[1]]);
+        let ran = finished(command.env("COFFERDAM_LOG", "info"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!ran.stderr.contains("compil"), "{ran:?}");
+    }
+    let kept = fs::read_dir(home.state().join("cache")).map_or(0, Iterator::count);
+    assert_eq!(kept, 0, "nothing is kept in the cache");
+}

@@ -4,7 +4,7 @@ use super::chat::Chat;
 use super::finished;
 use std::path::PathBuf;
 use std::time::Instant;
-use support::guests;
+use support::guests::{self, sha256};
 use support::home::{Home, Ran, builtin_policies};
 
 const POLICY: &str = "safety = \"read-only\"\n[arguments]\nname = \"value\"";
@@ -75,6 +75,31 @@ fn a_file_over_the_limit_is_not_read_whole() {
     let (home, file) = hello();
     std::fs::File::create(&file).and_then(|file| file.set_len(1 << 40)).expect("sparse");
     unavailable(&home, "cannot read component hello.wasm: larger than 100663296 bytes");
+}
+
+/// Padded by a custom section, which holds what its maker likes.
+#[test]
+fn a_file_at_the_limit_loads() {
+    const LIMIT: usize = 96 << 20;
+    let sound = support::guests::bytes("minimal");
+    let mut length = Vec::new();
+    // Its length with that of its name, in five bytes of LEB128.
+    let mut left = LIMIT - sound.len() - 6;
+    for at in 0..5 {
+        length.push((left & 0x7f) as u8 | if at < 4 { 0x80 } else { 0 });
+        left >>= 7;
+    }
+    let padded = [&sound[..], &[0], &length, &[3], b"pad"].concat();
+    let padded = [&padded[..], &vec![b'x'; LIMIT - padded.len()]].concat();
+    let (home, file) = hello();
+    std::fs::write(&file, &padded).expect("writable");
+    let policy = home.policies_dir().join("tools/hello.toml");
+    let text = std::fs::read_to_string(&policy).expect("there");
+    let pinned = text.replace(&sha256(&sound), &sha256(&padded));
+    assert_ne!(text, pinned);
+    std::fs::write(&policy, pinned).expect("writable");
+    let ran = home.call(&["hello", "name=Ada"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"greeting\":\"Hello, Ada!\"}\n"), "{ran:?}");
 }
 
 #[test]

@@ -53,6 +53,42 @@ fn refused(from: &str, prefix: &Path, why: &str) {
     assert!(!prefix.exists(), "something was installed");
 }
 
+/// What is in the tarball: nothing else, and the licence of each part.
+fn has_what_people_are_owed(from: &Path) {
+    let is_tarball = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with("-linux-musl.tar.gz")
+    };
+    let entries = fs::read_dir(from).expect("there").flatten().map(|entry| entry.path());
+    let tarball = entries.into_iter().find(is_tarball).expect("a tarball");
+    let tar = |flag: &str, name: &[&str]| {
+        let output = Command::new("tar").arg(flag).arg(&tarball).args(name).output().expect("tar runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let listed = tar("-tzf", &[]);
+    let mut names: Vec<&str> =
+        listed.lines().filter_map(|line| line.split_once('/').map(|(_, name)| name)).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["LICENSE", "LICENSES.txt", "README.md", "cofferdam", "sbom.cdx.json"]);
+    let within = |name: &str| {
+        listed.lines().find(|line| line.ends_with(&format!("/{name}"))).expect("listed").to_owned()
+    };
+    let licenses = tar("-xzOf", &[&within("LICENSES.txt")]);
+    for part in ["the C library musl", "\nwasmtime ", "\nring ", "\ncranelift-codegen "] {
+        assert!(licenses.contains(part), "{part:?} is missing");
+    }
+    // Each text that a line of the table names by its number is there.
+    let numbers =
+        licenses.split('[').skip(1).filter_map(|rest| rest.split(']').next()?.parse::<usize>().ok());
+    for number in numbers {
+        assert!(licenses.contains(&format!("\n[{number}]\n\n")), "the text of [{number}] is missing");
+    }
+    let bill: serde_json::Value =
+        serde_json::from_str(&tar("-xzOf", &[&within("sbom.cdx.json")])).expect("JSON");
+    assert_eq!(bill["bomFormat"], "CycloneDX");
+}
+
 #[test]
 fn the_installer_takes_what_is_whole_and_nothing_else() {
     let dir = Folder::new();
@@ -63,6 +99,7 @@ fn the_installer_takes_what_is_whole_and_nothing_else() {
     assert!(installed.status.success(), "{installed:?}");
     let program = fs::read_to_string(prefix.join("bin/cofferdam")).expect("the program");
     assert_eq!(program, "a stand-in");
+    has_what_people_are_owed(&from);
 
     let prefix = dir.0.join("refused");
     let sums = fs::read_to_string(from.join("SHA256SUMS")).expect("the checksums");

@@ -46,7 +46,7 @@ pub(super) fn report_compiling<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let what = format!("{name} ({})", size(bytes));
     let started = Instant::now();
     let spent = *lock(&SPENT);
-    let (ended, watch) = start_watch(*tell, what, UNNOTICED.saturating_sub(spent));
+    let (ended, watch) = start_watch(*tell, what, UNNOTICED.saturating_sub(spent), AGAIN_EVERY);
     let done = work();
     drop(ended);
     let told = watch.is_some_and(|watch| watch.join().unwrap_or(false));
@@ -68,14 +68,14 @@ fn size(bytes: usize) -> String {
 
 type Watch = std::thread::JoinHandle<bool>;
 
-/// A thread that tells of it after `quiet`, and again, until the other end is dropped; then whether
+/// A thread that tells of it after `quiet`, and each time `again` has passed, until the other end is dropped; then whether
 /// it did. None where the system has no thread: compiling goes on untold.
-fn start_watch(tell: Tell, what: String, quiet: Duration) -> (Sender<()>, Option<Watch>) {
+fn start_watch(tell: Tell, what: String, quiet: Duration, again: Duration) -> (Sender<()>, Option<Watch>) {
     let (ended, end) = channel::<()>();
     let started = Instant::now();
     let watch = move || {
         let mut told = false;
-        while end.recv_timeout(if told { AGAIN_EVERY } else { quiet }) == Err(RecvTimeoutError::Timeout) {
+        while end.recv_timeout(if told { again } else { quiet }) == Err(RecvTimeoutError::Timeout) {
             match told {
                 false => tell(&format!("compiling {what} …")),
                 true => tell(&format!("compiling {what} … {} s", started.elapsed().as_secs())),
@@ -109,5 +109,22 @@ mod tests {
         // By now every one is noticed.
         report_compiling(1, || std::thread::sleep(Duration::from_millis(50)));
         assert_eq!(said()[2], "compiling a component (1 KB) …");
+    }
+
+    #[test]
+    fn what_goes_on_is_told_again_with_its_seconds() {
+        static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        let tell = |line: &str| TOLD.lock().expect("no panic").push(line.to_owned());
+        let (ended, watch) = start_watch(tell, "x (1 KB)".into(), Duration::ZERO, Duration::from_millis(1));
+        while TOLD.lock().expect("no panic").len() < 3 {
+            std::thread::yield_now();
+        }
+        drop(ended);
+        assert!(watch.expect("a thread").join().expect("no panic"));
+        let lines = TOLD.lock().expect("no panic").clone();
+        assert_eq!(
+            lines[..3],
+            ["compiling x (1 KB) …", "compiling x (1 KB) … 0 s", "compiling x (1 KB) … 0 s"]
+        );
     }
 }

@@ -280,6 +280,7 @@ mod tests {
     use crate::sandbox::workers::{Answer, EmbeddedBytes};
     use cofferdam_core::host_call::{Notification, Request};
     use cofferdam_core::limits::Limits;
+    use cofferdam_ipc::Socket;
     use std::fs::File;
     use tokio_util::sync::CancellationToken;
 
@@ -315,6 +316,43 @@ mod tests {
         let said = "the machine code that is embedded in this program does not load: ";
         assert!(refused.message.starts_with(said), "{refused}");
         assert_eq!(room.path().read_dir().expect("there").count(), 0, "nothing is compiled or kept");
+    }
+
+    #[test]
+    fn an_idle_worker_that_says_something_or_is_gone_is_ended_and_asked_nothing() {
+        let room = tempfile::tempdir().expect("a folder");
+        let cache = CompileCache::open(room.path()).expect("ours");
+        let pool = Pool::new(cache, COMPILE_TIME, confine::Config { require: false }).expect("a thread");
+        let key =
+            WorkerKey { sha256: "s".into(), tool: "t".into(), profile: "p".into(), folders: Vec::new() };
+        let (reaper, reaped) = std::sync::mpsc::channel();
+        let idle = || {
+            let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+            let child = std::process::Command::new("sleep").arg("600").spawn().expect("it starts");
+            let code = Arc::new(File::open(room.path()).expect("there").into());
+            let spec = WorkerSpec::Call { key: key.clone(), code };
+            let worker = Worker::of_process(child, Socket::of_gateway(ours.into()), spec, &reaper);
+            assert!(lock(&pool.idle).keep(worker).is_none());
+            Socket::of_worker(theirs.into())
+        };
+        let quiet = idle();
+        let found = pool.ready(&key).expect("it kept still");
+        drop((quiet, found));
+        let killed = COUNTS.workers.killed.get();
+        let mut speaks = idle();
+        // As the answer to the call that comes next would be.
+        speaks.begin_call();
+        speaks.send(&"an answer before its question", &[], || false).expect("there is room");
+        assert!(pool.ready(&key).is_none());
+        assert!(COUNTS.workers.killed.get() > killed);
+        let gone = idle();
+        drop(gone);
+        assert!(pool.ready(&key).is_none());
+        // Each of the three processes was killed, those that were not yet gone by then were handed on.
+        for mut child in reaped.try_iter() {
+            child.wait().expect("it ends");
+        }
+        assert!(lock(&pool.idle).take(|_| true).is_none());
     }
 
     #[test]

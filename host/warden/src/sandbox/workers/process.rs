@@ -103,6 +103,14 @@ impl Worker {
         }
     }
 
+    /// Any process with a socket, as one that has served.
+    #[cfg(test)]
+    pub(super) fn of_process(child: Child, socket: Socket, spec: WorkerSpec, reaper: &Sender<Child>) -> Self {
+        let (placement, served, reaper) =
+            (Placement::new(Pid::from_child(&child)), Instant::now(), reaper.clone());
+        Self { child: Some(child), socket, placement, calls: 1, spec, served, reaper }
+    }
+
     /// How long it waits.
     pub(super) fn idle_for(&self) -> Duration {
         self.served.elapsed()

@@ -89,7 +89,8 @@ fn nothing(_: &dyn Handlers, _: htmd::Element<'_>) -> Option<HandlerResult> {
 
 /// Without characters that are shown as nothing: a text in them is hidden as well.
 pub(crate) fn visible(text: &str) -> String {
-    let seen = |c: &char| matches!(c, ' '..='~' | '\r' | '\n' | '\t') || !cofferdam_sdk::text::is_deceptive(*c);
+    let seen =
+        |c: &char| matches!(c, ' '..='~' | '\r' | '\n' | '\t') || !cofferdam_sdk::text::is_deceptive(*c);
     text.chars().filter(seen).collect()
 }
 

@@ -7,6 +7,7 @@ mod kill;
 mod sending;
 
 use super::*;
+use cofferdam_core::schema::{Schema, StepBudget};
 use serde_json::json;
 use support::llm::{Call, Dialect, LlmServer, RequestRecord, Turn};
 
@@ -82,6 +83,16 @@ fn asks_ben(request: &RequestRecord) -> Turn {
         }
         _ => Turn::say("I have asked Ben."),
     }
+}
+
+/// That a tool's result is what the tool promises of it.
+fn fits(world: &World, tool: &str, result: &Value) {
+    let tools = world.home.run(&["tools", "--json"]).json();
+    let described = tools.as_array().into_iter().flatten().find(|one| one["name"] == tool);
+    let promised = &described.unwrap_or_else(|| panic!("{tool} is not there"))["result"];
+    assert_eq!(promised["type"], "object", "{promised}");
+    let schema = Schema::compile(promised).expect("a schema");
+    assert!(schema.check(result, StepBudget::steps(1_000_000)).is_ok(), "{tool}: {result}, {promised}");
 }
 
 /// The question whether a call may run, once it is asked.

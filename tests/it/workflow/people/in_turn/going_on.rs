@@ -7,6 +7,11 @@ use support::telegram::Media;
 async fn a_reply_goes_on_with_the_request_in_its_thread() -> anyhow::Result<()> {
     let (mut world, llm) = agent(asks_ben).await?;
     let (asked, message) = asked(&world).await?;
+    let last = llm.requests().into_iter().find(|request| called(request) == 3).expect("three were called");
+    let tools = ["workflow_create", "workflow_task_create", "workflow_wait_for_reply"];
+    for (tool, result) in tools.into_iter().zip(last.results()) {
+        fits(&world, tool, &serde_json::from_str::<Value>(&result)?["result"]);
+    }
     let shown = world.shown();
     assert_eq!(shown["workflow"], "turn");
     assert_eq!(shown["waiting"]["from"], format!("telegram:{BEN}"));

@@ -27,6 +27,7 @@ async fn somebody_else_is_written_to_once_the_person_agrees() -> anyhow::Result<
         "channel": "telegram", "channelId": BEN.to_string(), "messageId": sent.message_id.to_string(),
     });
     assert_eq!(told, expected);
+    fits(&world, "message_send", &told);
     let records = messages(&world);
     assert_eq!(records.len(), 1, "{records:?}");
     assert_eq!(records[0]["to"], "telegram:5000000002");

@@ -11,14 +11,13 @@ use crate::tx::Tx;
 use crate::value::params;
 use crate::{Engine, Store, StoreError};
 use cofferdam_core::lock::lock;
-use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How often a node says that it is there, and looks for those that are silent.
 const RENEWED_EVERY: Duration = Duration::from_secs(1);
-/// What is longer between two of this node's own is time in which the server may have been away.
-const PAUSE_MAX: Duration = Duration::from_millis(1500);
+/// Others have said so longer ago than this node by so much at most.
+const LATE: Duration = Duration::from_millis(1500);
 /// How often a dead process of the same node is looked for.
 const LOOKED_EVERY: Duration = Duration::from_millis(200);
 
@@ -35,39 +34,28 @@ pub(super) struct Lease {
     renewals: Mutex<Renewals>,
 }
 
-/// When a node said that it is there.
+/// When a node said that it is there, by its machine's clock.
 struct Renewals {
     /// For a lease from here on nobody takes it out.
     last: Instant,
-    /// Times in which the server may have been away, the oldest first: when one was over, by the
-    /// server's clock, and how long it was; both in milliseconds.
-    gaps: VecDeque<(i64, i64)>,
+    /// From here on it did so all the time.
+    steady_since: Instant,
 }
 
 impl Renewals {
     /// Those of a node that begins.
-    fn new(now: Instant) -> Self {
-        Self { last: now, gaps: VecDeque::new() }
+    fn new(now: Instant, lease: Duration) -> Self {
+        Self { last: now, steady_since: now.checked_sub(lease).unwrap_or(now) }
     }
 
-    /// Notes one that was begun here, and answered at this time of the server.
-    fn note(&mut self, began: Instant, server_now: i64, lease: i64) {
-        let gap = began.duration_since(self.last).saturating_sub(PAUSE_MAX);
-        self.last = began;
-        if let Ok(gap @ 1..) = i64::try_from(gap.as_millis()) {
-            self.gaps.push_back((server_now, gap));
+    /// Notes one. Whether who is silent is gone: where this node was silent itself, so were others,
+    /// since their server was away, and they get a lease to come back.
+    fn note(&mut self, now: Instant, lease: Duration) -> bool {
+        if now.duration_since(self.last) > lease.saturating_sub(LATE) {
+            self.steady_since = now;
         }
-        let all: i64 = self.gaps.iter().map(|(_, gap)| gap).sum();
-        // Who has been silent since before that is gone with all of them.
-        self.gaps.retain(|(end, _)| *end > server_now.saturating_sub(lease + all));
-    }
-
-    /// Whether a node is gone whose lease was over at `until`, by the server's clock: while this
-    /// one was silent itself its server may have been away, for others as well, and they get that
-    /// time to come back. All nodes have a lease of about the same length.
-    fn is_gone(&self, until: i64, server_now: i64, lease: i64) -> bool {
-        let since = self.gaps.iter().filter(|(end, _)| *end > until - lease);
-        until + since.map(|(_, gap)| gap).sum::<i64>() <= server_now
+        self.last = now;
+        now.duration_since(self.steady_since) >= lease
     }
 }
 
@@ -91,7 +79,7 @@ impl Postgres {
         let mut seen = None;
         let lease = loop {
             let (began, asked) = (Instant::now(), running_ms());
-            let renewals = Mutex::new(Renewals::new(began));
+            let renewals = Mutex::new(Renewals::new(began, node.lease));
             let lease = Lease { node: node.clone(), own: OwnNode::new(holder.clone()), renewals };
             match self.run_unfenced(&|tx| join(tx, &lease))? {
                 Joined::At(now) => {
@@ -161,8 +149,11 @@ impl Postgres {
         let renewed = super::end_if_lost(client, renewed)?;
         let Some(row) = renewed else { return Err(StoreError::TakenOver) };
         follow(row.get(0), asked);
-        lock(&lease.renewals).note(began, row.get(0), lease.length());
-        if row.get(1) { self.run_unfenced(&|tx| take_out_gone(tx, lease)) } else { Ok(()) }
+        let are_gone = lock(&lease.renewals).note(began, lease.node.lease);
+        match are_gone && row.get(1) {
+            true => self.run_unfenced(&|tx| take_out_silent(tx, holder)),
+            false => Ok(()),
+        }
     }
 
     /// Takes the node out, so that others take its work over at once.
@@ -255,20 +246,6 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
     tx.query_row(&format!("SELECT {NOW}"), params![], |row| row.get(0)).map(Joined::At)
 }
 
-/// Takes out those whose lease is over and who had time enough to renew it.
-fn take_out_gone(tx: &Tx<'_>, lease: &Lease) -> Result<(), StoreError> {
-    let late = format!("SELECT holder, until, {NOW} FROM node WHERE until <= {NOW} AND holder <> ?1");
-    let late: Vec<(String, i64, i64)> =
-        tx.query_rows(&late, [&lease.own.holder], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    for (holder, until, now) in late {
-        if lock(&lease.renewals).is_gone(until, now, lease.length()) {
-            // Unless it has come back since.
-            tx.run("DELETE FROM node WHERE holder = ?1 AND until = ?2", params![holder, until])?;
-        }
-    }
-    Ok(())
-}
-
 /// Who is silent for its lease finds itself gone.
 fn take_out_silent(tx: &Tx<'_>, holder: &str) -> Result<(), StoreError> {
     tx.run(&format!("DELETE FROM node WHERE until <= {NOW} AND holder <> ?1"), [holder])
@@ -293,43 +270,14 @@ fn this_process() -> String {
 mod tests {
     use super::*;
 
-    const LEASE: i64 = 10_000;
-
-    /// Those of a node that renewed at these milliseconds since it began, by both clocks.
-    fn renewed_at(times: &[u64]) -> Renewals {
-        let start = Instant::now();
-        let mut renewals = Renewals::new(start);
-        for at in times {
-            let server_now = i64::try_from(*at).expect("small");
-            renewals.note(start + Duration::from_millis(*at), server_now, LEASE);
+    #[test]
+    fn who_was_silent_itself_takes_nobody_out_for_a_lease() {
+        let (start, lease) = (Instant::now(), Duration::from_secs(10));
+        let mut renewals = Renewals::new(start, lease);
+        for (at, are_gone) in
+            [(1, true), (2, true), (10, true), (19, false), (20, false), (28, false), (29, true), (30, true)]
+        {
+            assert_eq!(renewals.note(start + Duration::from_secs(at), lease), are_gone, "{at}");
         }
-        renewals
-    }
-
-    #[test]
-    fn who_is_silent_for_its_lease_is_gone() {
-        let renewals = renewed_at(&[1000, 2000, 3000, 4400]);
-        assert!(!renewals.is_gone(4401, 4400, LEASE) && renewals.is_gone(4400, 4400, LEASE));
-    }
-
-    #[test]
-    fn others_get_the_time_to_come_back_in_which_this_node_was_silent_itself() {
-        // The server was away for a minute; another node had renewed right before.
-        let renewals = renewed_at(&[1000, 61_000]);
-        assert!(!renewals.is_gone(11_000, 61_000, LEASE) && !renewals.is_gone(11_000, 69_499, LEASE));
-        assert!(renewals.is_gone(11_000, 69_500, LEASE));
-        // Who was silent before gets no more, and who has come back since has had it.
-        assert!(!renewals.is_gone(1_000, 59_000, LEASE) && renewals.is_gone(1_000, 59_500, LEASE));
-        assert!(renewals.is_gone(72_000, 72_000, LEASE));
-    }
-
-    /// As on a machine that has too much to do: it takes longer, and not for ever.
-    #[test]
-    fn a_node_that_is_slow_itself_takes_others_out_all_the_same() {
-        let times: Vec<u64> = (1..100).map(|n| n * 3000).collect();
-        let renewals = renewed_at(&times);
-        assert!(!renewals.is_gone(297_000, 297_000, LEASE));
-        assert!(renewals.is_gone(297_000 - LEASE - 1_000, 297_000, LEASE), "in twice its lease");
-        assert!(renewals.gaps.len() < 10, "old ones are forgotten: {}", renewals.gaps.len());
     }
 }

@@ -6,7 +6,7 @@ use support::home::Home;
 
 #[test]
 fn ten_attacks_in_a_row_leave_the_gateway_as_it_was() {
-    let home = Home::new().hostile("memory = \"32 MiB\"\ndeadline = \"300ms\"");
+    let home = Home::new().hostile("memory = \"32 MiB\"\ndeadline = \"2s\"");
     put(&home, "/shared/mine.txt", b"mine");
     let mut chat = Chat::start(&home);
     let read = |chat: &mut Chat| {

@@ -97,6 +97,7 @@ async fn a_terminal_that_is_closed_ends_it_as_a_stop_does_and_a_reload_does_not(
     };
     until("log", "polling as ").await?;
     assert_eq!(home.run(&["reload"]).code, Some(0), "it goes on at a terminal as well");
+    until("log", "was reloaded and is in force").await?;
     assert!(!home.state().join("audit.signatures.jsonl").exists());
     drop(terminal);
     until("state/audit.signatures.jsonl", "\n").await?;

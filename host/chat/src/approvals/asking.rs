@@ -57,6 +57,10 @@ pub type Changing = Pin<Box<dyn Future<Output = bool> + Send>>;
 /// late all the same.
 const EDITS_MAX: u32 = 12;
 
+/// How long a question that ends is waited for while it is being sent: one that comes to stand
+/// there has choices, which must go.
+const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
+
 /// Changes a message; an attempt that fails is made again where that can help. Pauses grow to half
 /// a minute.
 pub fn change_message<F>(attempt: impl FnMut() -> F + Send + 'static) -> Changing
@@ -164,12 +168,12 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         // An earlier run may have shown it without having noted where: its choices must not stay.
         if is_earlier && settled.message.is_none() && self.board.is_shown_once() {
             settled.message = tokio::select! {
-                shown = self.show(&settled.id, approval) => shown.ok(),
+                shown = self.show(&settled.id, approval, cancel) => shown.and_then(Result::ok),
                 () = cancel.cancelled() => None,
             };
         }
         self.close(&settled, &approval.text);
-        self.to_decision(settled, approval).await
+        self.to_decision(settled, approval, cancel.is_cancelled()).await
     }
 
     /// The approval once it is decided.
@@ -181,8 +185,11 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
     ) -> Option<store::ApprovalRow> {
         let id = asked.id.clone();
         let left = time_left(asked.expires_at, now_ms(), self.approvals.rules.expires);
+        let over = CancellationToken::new();
+        let waited = self.show_and_wait(asked, approval, &over);
+        tokio::pin!(waited);
         let ends = tokio::select! {
-            waited = self.show_and_wait(asked, approval) => return waited,
+            waited = &mut waited => return waited,
             () = tokio::time::sleep(left) => ApprovalState::Expired,
             () = cancel.cancelled() => {
                 if self.approvals.stop.now.is_cancelled() {
@@ -191,14 +198,20 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
                 ApprovalState::Withdrawn
             }
         };
+        over.cancel();
+        if let Ok(Some(settled)) = tokio::time::timeout(IN_FLIGHT_MAX, waited).await {
+            return Some(settled);
+        }
         self.end(&id, ends).await
     }
 
-    /// Shows it, unless it was shown before a restart, and waits for somebody's decision.
+    /// Shows it, unless it was shown before a restart, and waits for somebody's decision. None once
+    /// it is `over`, and where it is shown is noted.
     async fn show_and_wait(
         &self,
         mut asked: store::ApprovalRow,
         approval: &ApprovalRequest,
+        over: &CancellationToken,
     ) -> Option<store::ApprovalRow> {
         let ApprovalService { store, store_retry, decided, .. } = &self.approvals;
         let mut presses = decided.subscribe();
@@ -212,12 +225,18 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             if !self.board.is_asker_served() {
                 return self.end(&asked.id, ApprovalState::Withdrawn).await;
             }
+            if over.is_cancelled() {
+                return None;
+            }
             if asked.message.as_deref().is_some_and(|message| self.board.is_shown_as(message)) {
-                presses.changed().await.ok()?;
+                tokio::select! {
+                    changed = presses.changed() => changed.ok()?,
+                    () = over.cancelled() => {}
+                }
                 continue;
             }
             // Not yet, or where nobody can press any more.
-            match self.show(&asked.id, approval).await {
+            match self.show(&asked.id, approval, over).await? {
                 Ok(message) => {
                     let note = || store.mark_approval_shown(&asked.id, &message);
                     store_retry.store_until_done("note where an approval is shown", note).await?;
@@ -231,16 +250,24 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         }
     }
 
-    /// Shows it, however often that takes, unless it never can be.
-    async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError> {
+    /// Shows it, however often that takes, unless it never can be; none where it is `over` before.
+    async fn show(
+        &self,
+        id: &str,
+        approval: &ApprovalRequest,
+        over: &CancellationToken,
+    ) -> Option<Result<String, SendError>> {
         let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
         loop {
             let pause = match self.board.show(id, approval).await {
                 Err(SendError::Later(pause)) => pause,
                 Err(SendError::Unreachable(_) | SendError::TooSlow(_)) => Duration::ZERO,
-                settled => return settled,
+                settled => return Some(settled),
             };
-            tokio::time::sleep(pause.max(backoff.pause())).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause.max(backoff.pause())) => {}
+                () = over.cancelled() => return None,
+            }
         }
     }
 
@@ -251,7 +278,12 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
     }
 
     /// The decision, once the paths are remembered that it is good for.
-    async fn to_decision(&self, settled: store::ApprovalRow, approval: &ApprovalRequest) -> Option<Decision> {
+    async fn to_decision(
+        &self,
+        settled: store::ApprovalRow,
+        approval: &ApprovalRequest,
+        is_cancelled: bool,
+    ) -> Option<Decision> {
         let ApprovalService { store, store_retry, .. } = &self.approvals;
         let by = settled.decided_by.unwrap_or_default();
         let by = Caller { channel: approval.caller.channel.clone(), sender: by };
@@ -270,7 +302,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             }
             ApprovalState::Denied => Decision::Denied(by),
             ApprovalState::Expired => Decision::Expired,
-            ApprovalState::Withdrawn if settled.message.is_none() => {
+            ApprovalState::Withdrawn if settled.message.is_none() && !is_cancelled => {
                 Decision::Unasked(words::NOT_SHOWN.to_owned())
             }
             ApprovalState::Withdrawn | ApprovalState::Asked => Decision::Withdrawn,

@@ -8,12 +8,15 @@ use cofferdam_agent::tools::{ApprovalRequest, Decision};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::Store;
 use std::sync::{Arc, Mutex};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 /// What was shown: the ids of questions; and what was put in their place.
 struct List {
     shown: UnboundedSender<String>,
+    /// A question comes to stand there once it has one.
+    sent: Arc<Semaphore>,
     changed: Arc<Mutex<Vec<String>>>,
 }
 
@@ -42,6 +45,7 @@ impl ApprovalDisplay for List {
 
     async fn show(&self, id: &str, _: &ApprovalRequest) -> Result<String, SendError> {
         self.shown.send(id.to_owned()).map_err(|_| SendError::Gone("nobody looks".to_owned()))?;
+        self.sent.acquire().await.expect("it stays open").forget();
         Ok("message".to_owned())
     }
 
@@ -56,12 +60,18 @@ impl ApprovalDisplay for List {
 struct Fixture {
     approvals: ApprovalService,
     shown: UnboundedReceiver<String>,
+    sent: Arc<Semaphore>,
     changed: Arc<Mutex<Vec<String>>>,
     cancel: CancellationToken,
     decision: tokio::task::JoinHandle<Decision>,
 }
 
 fn asked(approvers: &[&str], expires: Duration) -> Fixture {
+    slowly(approvers, expires, Semaphore::MAX_PERMITS)
+}
+
+/// The same where so many questions are shown.
+fn slowly(approvers: &[&str], expires: Duration, sent: usize) -> Fixture {
     let (stop, cancel) = (Stop::default(), CancellationToken::new());
     let rules =
         Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires, are_named: false };
@@ -74,7 +84,8 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
     );
     let (tell, shown) = unbounded_channel();
     let changed = Arc::<Mutex<Vec<String>>>::default();
-    let board = List { shown: tell, changed: changed.clone() };
+    let sent = Arc::new(Semaphore::new(sent));
+    let board = List { shown: tell, sent: sent.clone(), changed: changed.clone() };
     let approver = approvals.new_approver(board, "ann".to_owned(), TurnSlot::new(&TurnPlaces::new(1)));
     let turn = TurnId::new("t");
     let approval = ApprovalRequest {
@@ -88,7 +99,7 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
     };
     let cancelled = cancel.clone();
     let decision = tokio::spawn(async move { approver.decide(&approval, &cancelled).await });
-    Fixture { approvals, shown, changed, cancel, decision }
+    Fixture { approvals, shown, sent, changed, cancel, decision }
 }
 
 impl Fixture {
@@ -165,6 +176,20 @@ async fn what_nobody_decides_is_over_in_time_or_when_its_turn_is_stopped() {
     assert_eq!(fixture.ended().await, (Decision::Withdrawn, changed));
     let nobody = asked(&["stranger"], LONG).ended().await.0;
     assert_eq!(nobody, Decision::Unasked(words::NOBODY_HERE.to_owned()));
+}
+
+#[tokio::test]
+async fn a_question_that_is_being_sent_while_it_ends_loses_its_choices() {
+    for comes_to_stand in [true, false] {
+        let mut fixture = slowly(&[], LONG, 0);
+        fixture.shown.recv().await.expect("it is being sent");
+        fixture.cancel.cancel();
+        tokio::task::yield_now().await;
+        fixture.sent.add_permits(usize::from(comes_to_stand));
+        let changed = "message: 🚫 Withdrawn: this is not asked any more.".to_owned();
+        let changed = comes_to_stand.then_some(changed).into_iter().collect();
+        assert_eq!(fixture.ended().await, (Decision::Withdrawn, changed), "{comes_to_stand}");
+    }
 }
 
 #[test]

@@ -328,25 +328,27 @@ mod tests {
         let (reaper, reaped) = std::sync::mpsc::channel();
         let idle = || {
             let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+            let end = theirs.try_clone().expect("a copy");
             let child = std::process::Command::new("sleep").arg("600").spawn().expect("it starts");
             let code = Arc::new(File::open(room.path()).expect("there").into());
             let spec = WorkerSpec::Call { key: key.clone(), code };
             let worker = Worker::of_process(child, Socket::of_gateway(ours.into()), spec, &reaper);
             assert!(lock(&pool.idle).keep(worker).is_none());
-            Socket::of_worker(theirs.into())
+            (Socket::of_worker(theirs.into()), end)
         };
         let quiet = idle();
         let found = pool.ready(&key).expect("it kept still");
         drop((quiet, found));
         let killed = COUNTS.workers.killed.get();
-        let mut speaks = idle();
+        let (mut speaks, _end) = idle();
         // As the answer to the call that comes next would be.
         speaks.begin_call();
         speaks.send(&"an answer before its question", &[], || false).expect("there is room");
         assert!(pool.ready(&key).is_none());
         assert!(COUNTS.workers.killed.get() > killed);
-        let gone = idle();
-        drop(gone);
+        // Not merely closed here: what another thread starts just now has a copy for a moment.
+        let (_gone, end) = idle();
+        end.shutdown(std::net::Shutdown::Both).expect("it was open");
         assert!(pool.ready(&key).is_none());
         // Each of the three processes was killed, those that were not yet gone by then were handed on.
         for mut child in reaped.try_iter() {

@@ -117,37 +117,3 @@ pub fn needs(name: &str) -> Option<Needs> {
         _ => Some(Needs::Unknown),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_that_are_compatible_match_and_no_others() {
-        for (name, expected) in [
-            ("wasi:cli/stdout@0.2.0", None),
-            ("wasi:cli/stdout@0.2.99", None),
-            ("wasi:io/streams@0.2.6", None),
-            ("wasi:cli/stdout@0.2.0-rc-2023-12-05", Some(Needs::Unknown)),
-            ("wasi:cli/stdout@0.3.0", Some(Needs::Unknown)),
-            ("wasi:cli/stdout@0.20.0", Some(Needs::Unknown)),
-            ("wasi:cli/stdout", Some(Needs::Unknown)),
-            ("wasi:cli/run@0.2.0", Some(Needs::Unknown)),
-            ("wasi:sockets/tcp@0.2.0", Some(Needs::Unknown)),
-            ("wasi:http/types@0.2.0", Some(Needs::Network)),
-            ("wasi:http/outgoing-handler@0.2.99", Some(Needs::Network)),
-            ("wasi:http/incoming-handler@0.2.0", Some(Needs::Unknown)),
-            ("wasi:http/types@0.3.0", Some(Needs::Unknown)),
-            ("cofferdam:tool/types@0.1.0", None),
-            ("cofferdam:tool/progress@0.1.7", None),
-            ("cofferdam:tool/types@0.2.0", Some(Needs::Unknown)),
-            ("cofferdam:tool/types@1.1.0", Some(Needs::Unknown)),
-            ("cofferdam:tool/workspace-write@0.1.3", Some(Needs::WritableMount)),
-            ("cofferdam:tool/messaging@0.1.0", Some(Needs::Interface(Interface::Messaging))),
-            ("cofferdam:tool/nothing@0.1.0", Some(Needs::Unknown)),
-            ("acme:demo/math@1.2.0", Some(Needs::Unknown)),
-        ] {
-            assert_eq!(needs(name), expected, "{name}");
-        }
-    }
-}

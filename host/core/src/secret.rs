@@ -132,7 +132,7 @@ impl Blanker {
         shown
     }
 
-    /// Whether one of the secrets is in a text, whatever the case of its letters: hosts, schemes and
+    /// Whether one of the secrets is in a text, in letters of any case: hosts, schemes and
     /// names of headers are read without it.
     pub fn is_in(&self, text: &[u8]) -> bool {
         let text = text.to_ascii_lowercase();

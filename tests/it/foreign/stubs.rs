@@ -95,7 +95,7 @@ fn http_is_there_where_it_is_granted() {
     refused(&home, json!({ "url": "https://example.com/" }), "network_denied", "example.com");
 }
 
-/// Whoever widens what a builtin imports widens a profile with it.
+/// A builtin that imports more needs a profile that grants more.
 #[test]
 fn every_builtin_imports_no_more_than_its_profile_grants() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/tools");

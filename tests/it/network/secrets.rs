@@ -94,7 +94,7 @@ fn a_secret_in_a_packed_body_is_taken_out() {
     assert_eq!(ran.json()["text"], "a *** b", "{ran:?}");
 }
 
-/// Whatever a server makes of it, no part of it is told, in no case of its letters.
+/// No part of it is told, in letters of any case.
 #[test]
 fn a_secret_in_a_redirect_is_not_followed_and_in_no_record() {
     let server = Server::routing(|path| match path {

@@ -82,8 +82,8 @@ pub(super) fn fetch(
 }
 
 /// Removes all that is old and not among `kept`; returns whether more than that is left. What is
-/// put anew between the look and the removal is removed with the old one: then the node that put it has
-/// it in its folder.
+/// put anew between the look and the removal is removed with the old one: then the node that put
+/// it has it in its folder.
 pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, age_min: Duration) -> bool {
     let failed = |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be swept");
     let found = match bucket.list(BLOBS_LISTED_MAX) {

@@ -28,6 +28,13 @@ fn the_baseline_is_told_from_what_needs_a_grant() {
         ("cofferdam:tool/turn-attachments@0.2.0", Some(Needs::Unknown)),
         ("cofferdam:tool/shell@0.1.0", Some(Needs::Unknown)),
         ("backdoor:host/shell@0.1.0", Some(Needs::Unknown)),
+        ("wasi:cli/stdout@0.2.99", None),
+        ("wasi:cli/stdout@0.20.0", Some(Needs::Unknown)),
+        ("wasi:cli/run@0.2.0", Some(Needs::Unknown)),
+        ("wasi:http/outgoing-handler@0.2.99", Some(Needs::Network)),
+        ("cofferdam:tool/progress@0.1.7", None),
+        ("cofferdam:tool/types@1.1.0", Some(Needs::Unknown)),
+        ("cofferdam:tool/messaging@0.1.0", Some(Needs::Interface(Interface::Messaging))),
         ("", Some(Needs::Unknown)),
     ] {
         assert_eq!(needs(name), expected, "{name}");

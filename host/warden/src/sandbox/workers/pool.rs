@@ -350,7 +350,7 @@ mod tests {
         let (_gone, end) = idle();
         end.shutdown(std::net::Shutdown::Both).expect("it was open");
         assert!(pool.ready(&key).is_none());
-        // Each of the three processes was killed, those that were not yet gone by then were handed on.
+        // All three were killed; those that were not gone at once were handed on.
         for mut child in reaped.try_iter() {
             child.wait().expect("it ends");
         }

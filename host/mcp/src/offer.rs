@@ -43,27 +43,26 @@ impl ToolOffer {
 fn entry(name: &str, tool: &RegisteredTool) -> OfferedTool {
     let description = &tool.description;
     let input = modern(&description.arguments).as_object().cloned().unwrap_or_default();
-    let mut offered = Offered::new(name.to_owned(), description.summary.clone(), Arc::new(input))
+    let offered = Offered::new(name.to_owned(), description.summary.clone(), Arc::new(input))
         .with_annotations(annotations(&tool.policy));
-    let result = result(name, &description.result);
-    if let Some((object, _)) = &result {
-        offered = offered.with_raw_output_schema(Arc::new(object.clone()));
-    }
-    OfferedTool { offered, result: result.map(|(_, schema)| schema) }
+    let (object, result) = result(name, &description.result);
+    OfferedTool { offered: offered.with_raw_output_schema(Arc::new(object)), result }
 }
 
-/// A result's schema that describes an object, as clients of the older era demand, and that results
-/// can be held to. Others are not promised.
-fn result(name: &str, schema: &Value) -> Option<(JsonObject, Schema)> {
-    let promised = match modern(schema) {
-        Value::Object(object) if object.get("type") == Some(&"object".into()) => {
-            Schema::compile(schema).map(|compiled| (object, compiled)).map_err(|error| error.to_string())
+/// A result's schema, and what results are held to. The sandbox lets no result pass that is not an
+/// object, so this is told for a schema that says it otherwise, or not at its root; clients of the
+/// older era demand it there. Where results cannot be held to the rest, that is all that is told.
+fn result(name: &str, schema: &Value) -> (JsonObject, Option<Schema>) {
+    let is_object = ("type".to_owned(), Value::from("object"));
+    let mut object = modern(schema).as_object().cloned().unwrap_or_default();
+    object.extend([is_object.clone()]);
+    match Schema::compile(&Value::Object(object.clone())) {
+        Ok(schema) => (object, Some(schema)),
+        Err(error) => {
+            tracing::warn!(tool = name, %error, "MCP clients are told no more of its result than that it is an object");
+            (JsonObject::from_iter([is_object]), None)
         }
-        _ => Err("it is not of type object".to_owned()),
-    };
-    promised
-        .inspect_err(|why| tracing::warn!(tool = name, why, "its result has no schema for MCP clients"))
-        .ok()
+    }
 }
 
 /// A schema as JSON Schema 2020-12 writes it, which is what clients read: of draft 7 a tuple is
@@ -116,6 +115,7 @@ fn reaches_network(policy: &ToolPolicy) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_core::schema::StepBudget;
     use serde_json::json;
 
     #[test]
@@ -136,5 +136,34 @@ mod tests {
         old["$schema"] = "http://json-schema.org/draft-07/schema#".into();
         assert_eq!(modern(&old), within(&prefixed));
         assert_eq!(modern(&within(&prefixed)), within(&prefixed));
+    }
+
+    #[test]
+    fn every_schema_of_a_result_is_one_of_objects() {
+        let text = json!({ "properties": { "a": { "type": "string" } } });
+        let with_type = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+        for (schema, told) in [
+            (with_type.clone(), with_type.clone()),
+            (text, with_type),
+            (json!({ "type": ["object", "null"] }), json!({ "type": "object" })),
+            (json!({ "type": "array" }), json!({ "type": "object" })),
+            (json!(true), json!({ "type": "object" })),
+            (
+                json!({ "oneOf": [{ "$ref": "#/$defs/a" }, { "required": ["b"] }], "$defs": { "a": { "required": ["a"] } } }),
+                json!({
+                    "type": "object",
+                    "oneOf": [{ "$ref": "#/$defs/a" }, { "required": ["b"] }], "$defs": { "a": { "required": ["a"] } },
+                }),
+            ),
+        ] {
+            let (object, held_to) = result("a_tool", &schema);
+            assert_eq!(Value::Object(object), told, "{schema}");
+            let held_to = held_to.expect("results can be held to it");
+            let is_valid = |result: Value| held_to.check(&result, StepBudget::steps(1000)).is_ok();
+            assert!(is_valid(json!({ "a": "x" })) && !is_valid(json!([])), "{schema}");
+        }
+        let (object, held_to) = result("a_tool", &json!({ "$ref": "https://schemas.example/a" }));
+        assert_eq!(Value::Object(object), json!({ "type": "object" }));
+        assert!(held_to.is_none());
     }
 }

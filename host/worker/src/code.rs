@@ -1,5 +1,6 @@
 //! Machine code of components: made by a worker that compiles, mapped by one that runs it.
 
+use crate::function::concurrent;
 use cofferdam_core::text::one_line;
 use rustix::fd::AsRawFd;
 use std::os::fd::OwnedFd;
@@ -13,7 +14,9 @@ use wasmtime::component::Component;
 /// # Errors
 /// What the compiler says.
 pub(crate) fn compile(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, String> {
-    let code = engine.precompile_component(component).map_err(compiler_error)?;
+    let code = engine
+        .precompile_component(component)
+        .map_err(|error| concurrent::refusal(component).unwrap_or_else(|| compiler_error(error)))?;
     load_own(engine, &code).map(|_| code)
 }
 

@@ -1,6 +1,7 @@
 //! Exported functions of any component: found by name, their types read, called with values that
 //! JSON stands for.
 
+pub(crate) mod concurrent;
 mod shapes;
 mod values;
 

@@ -60,6 +60,30 @@ fn large(elements: u32, pages: u32) -> Vec<u8> {
     [b"\0asm\x0d\0\x01\0".to_vec(), section(1, module.concat()), instance].concat()
 }
 
+/// A component that exports the function `take`, of the last of these types; it takes so many
+/// numbers of its core module.
+fn taking(types: &[&[u8]], numbers: u8) -> Vec<u8> {
+    let module = [
+        b"\0asm\x01\0\0\0".to_vec(),
+        section(1, [vec![1, 0x60, numbers], vec![0x7f; usize::from(numbers)], vec![0]].concat()),
+        section(3, vec![1, 0]),
+        section(7, b"\x01\x01f\0\0".to_vec()),
+        section(10, vec![1, 2, 0, 0x0b]),
+    ];
+    let last = u8::try_from(types.len() - 1).expect("few");
+    [
+        b"\0asm\x0d\0\x01\0".to_vec(),
+        section(1, module.concat()),
+        // An instance of it, its function, lifted to the type, under its name.
+        section(2, vec![1, 0, 0, 0]),
+        section(6, b"\x01\0\0\x01\0\x01f".to_vec()),
+        section(7, [&[last + 1][..], &types.concat()].concat()),
+        section(8, vec![1, 0, 0, 0, 0, last]),
+        section(11, b"\x01\0\x04take\x01\0\0".to_vec()),
+    ]
+    .concat()
+}
+
 /// A gateway with this component as a tool.
 fn with(component: &[u8], sections: &str) -> Home {
     let text = format!(
@@ -107,6 +131,29 @@ fn a_component_with_more_than_an_instance_may_have_is_refused_with_the_reason() 
         assert_eq!(ran.error(), "tool_unavailable", "{ran:?}");
         assert!(ran.message().contains(says) && !ran.message().contains("cache"), "{says:?} in {ran:?}");
     }
+}
+
+#[test]
+fn functions_that_are_not_called_and_answered_at_once_are_refused_by_name() {
+    // One parameter `s` of the first type: as it is, or in the last type before.
+    let (takes_first, takes_second) = (b"\x40\x01\x01s\0\x01\0", b"\x40\x01\x01s\x01\x01\0");
+    for (types, numbers, why) in [
+        (&[&b"\x66\x01\x7d"[..], takes_first][..], 1, "has a stream"),
+        (&[b"\x65\x01\x7d", takes_first], 1, "has a future"),
+        (&[b"\x66\0", b"\x6b\0", takes_second], 2, "has a stream"),
+        (&[b"\x65\0", b"\x6f\x01\0", takes_second], 1, "has a future"),
+        (&[b"\x43\0\x01\0"], 0, "is asynchronous"),
+    ] {
+        let component = taking(types, numbers);
+        let ran = with(&component, "").call(&["slow"]);
+        assert_eq!(ran.error(), "tool_unavailable", "{ran:?}");
+        let says =
+            format!("the component does not compile: its function take {why}, which no tool can have here");
+        assert!(ran.message().contains(&says), "{says:?} in {ran:?}");
+    }
+    // The same with a text of numbers: it compiles, and is found to be no tool.
+    let ran = with(&taking(&[b"\x40\x01\x01s\x79\x01\0"], 1), "").call(&["slow"]);
+    assert!(ran.message().contains("the component does not load: "), "{ran:?}");
 }
 
 #[test]

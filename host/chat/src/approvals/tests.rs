@@ -180,15 +180,26 @@ async fn what_nobody_decides_is_over_in_time_or_when_its_turn_is_stopped() {
 
 #[tokio::test]
 async fn a_question_that_is_being_sent_while_it_ends_loses_its_choices() {
-    for comes_to_stand in [true, false] {
-        let mut fixture = slowly(&[], LONG, 0);
-        fixture.shown.recv().await.expect("it is being sent");
-        fixture.cancel.cancel();
-        tokio::task::yield_now().await;
-        fixture.sent.add_permits(usize::from(comes_to_stand));
-        let changed = "message: 🚫 Withdrawn: this is not asked any more.".to_owned();
-        let changed = comes_to_stand.then_some(changed).into_iter().collect();
-        assert_eq!(fixture.ended().await, (Decision::Withdrawn, changed), "{comes_to_stand}");
+    for (expires, decision, told) in [
+        (LONG, Decision::Withdrawn, "message: 🚫 Withdrawn: this is not asked any more."),
+        (
+            Duration::from_millis(50),
+            Decision::Expired,
+            "message: ⌛ Expired: nobody decided in time. Nothing was changed.",
+        ),
+    ] {
+        for comes_to_stand in [true, false] {
+            let mut fixture = slowly(&[], expires, 0);
+            fixture.shown.recv().await.expect("it is being sent");
+            match expires {
+                LONG => fixture.cancel.cancel(),
+                _ => tokio::time::sleep(expires * 2).await,
+            }
+            tokio::task::yield_now().await;
+            fixture.sent.add_permits(usize::from(comes_to_stand));
+            let changed = comes_to_stand.then(|| told.to_owned()).into_iter().collect();
+            assert_eq!(fixture.ended().await, (decision.clone(), changed), "{comes_to_stand}");
+        }
     }
 }
 

@@ -117,6 +117,7 @@ fn is_of(origin: &HeaderValue, host: &Authority) -> bool {
 mod tests {
     use super::super::ClientBounds;
     use super::*;
+    use std::time::Instant;
 
     /// What becomes of a request with these headers, one `Name: value` a line.
     fn check(headers: &str, expected: Result<(), RefusedRequest>) {
@@ -196,5 +197,30 @@ mod tests {
         let right = "Authorization: Bearer a-token-of-a-test";
         check(&format!("{right}\nHost: evil.example"), Err(RefusedRequest::Host));
         check(&format!("{right}\nHost: localhost\nOrigin: http://evil.example"), Err(RefusedRequest::Origin));
+    }
+
+    /// One long enough for its comparison to be most of the work: a comparison that ends at the
+    /// first difference would be thousands of times as fast where that is at the beginning.
+    #[test]
+    fn how_much_of_a_token_is_right_is_not_told_by_the_time() {
+        let token = "a".repeat(4 << 20);
+        let address = "10.1.2.3:8000".parse().expect("an address");
+        let bounds = ClientBounds::default();
+        let config = Config { address, token: Some(Secret::new(token.as_str())), hosts: Vec::new(), bounds };
+        let check = RequestCheck::new(&config);
+        let fastest = |wrong_at: usize| {
+            let mut given = format!("Bearer {token}").into_bytes();
+            given["Bearer ".len() + wrong_at] = b'b';
+            let given = HeaderValue::try_from(given).expect("a value");
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, given)]);
+            let times = (0..5).map(|_| {
+                let began = Instant::now();
+                assert!(!check.is_token(&headers));
+                began.elapsed()
+            });
+            times.min().expect("five")
+        };
+        let (first, last) = (fastest(0), fastest(token.len() - 1));
+        assert!(first * 10 > last, "{first:?} for the first byte, {last:?} for the last");
     }
 }

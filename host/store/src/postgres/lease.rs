@@ -11,13 +11,17 @@ use crate::tx::Tx;
 use crate::value::params;
 use crate::{Engine, Store, StoreError};
 use cofferdam_core::lock::lock;
+use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How often a node says that it is there, and looks for those that are silent.
 const RENEWED_EVERY: Duration = Duration::from_secs(1);
-/// Others have said so longer ago than this node by so much at most.
+/// Two of this node's own that are further apart show that it was late itself: its server was away,
+/// for others as well, or it has too little of its machine, as others may have.
 const LATE: Duration = Duration::from_millis(1500);
+/// Of such a pause so much of a lease counts against another node: it is gone after as many of them.
+const LATE_COUNTS: u32 = 10;
 /// How often a dead process of the same node is looked for.
 const LOOKED_EVERY: Duration = Duration::from_millis(200);
 
@@ -34,29 +38,43 @@ pub(super) struct Lease {
     renewals: Mutex<Renewals>,
 }
 
-/// When a node said that it is there, by its machine's clock.
+/// When a node said that it is there.
 struct Renewals {
     /// For a lease from here on nobody takes it out.
     last: Instant,
-    /// From here on it did so all the time.
-    steady_since: Instant,
+    /// What of its late pauses counts against nobody, the oldest first: when one was over, by the
+    /// server's clock, and how much it is; both in milliseconds.
+    uncounted: VecDeque<(i64, i64)>,
 }
 
 impl Renewals {
     /// Those of a node that begins.
-    fn new(now: Instant, lease: Duration) -> Self {
-        Self { last: now, steady_since: now.checked_sub(lease).unwrap_or(now) }
+    fn new(now: Instant) -> Self {
+        Self { last: now, uncounted: VecDeque::new() }
     }
 
-    /// Notes one. Whether who is silent is gone: where this node was silent itself, so were others,
-    /// since their server was away, and they get a lease to come back.
-    fn note(&mut self, now: Instant, lease: Duration) -> bool {
-        if now.duration_since(self.last) > lease.saturating_sub(LATE) {
-            self.steady_since = now;
+    /// Notes one that was begun here, and answered at this time of the server.
+    fn note(&mut self, began: Instant, server_now: i64, lease: Duration) {
+        let pause = began.duration_since(self.last);
+        self.last = began;
+        if pause > LATE {
+            self.uncounted.push_back((server_now, millis(pause.saturating_sub(lease / LATE_COUNTS))));
         }
-        self.last = now;
-        now.duration_since(self.steady_since) >= lease
+        let all: i64 = self.uncounted.iter().map(|(_, time)| time).sum();
+        // Who has been silent since before that is gone with all of them.
+        self.uncounted.retain(|(end, _)| *end > server_now.saturating_sub(millis(lease) + all));
     }
+
+    /// Whether a node is gone whose lease was over at `until`, by the server's clock. All have a
+    /// lease of about the same length.
+    fn is_gone(&self, until: i64, server_now: i64, lease: Duration) -> bool {
+        let since = self.uncounted.iter().filter(|(end, _)| *end > until - millis(lease));
+        until + since.map(|(_, time)| time).sum::<i64>() <= server_now
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Lease {
@@ -65,7 +83,7 @@ impl Lease {
     }
 
     fn length(&self) -> i64 {
-        i64::try_from(self.node.lease.as_millis()).unwrap_or(i64::MAX)
+        millis(self.node.lease)
     }
 }
 
@@ -79,7 +97,7 @@ impl Postgres {
         let mut seen = None;
         let lease = loop {
             let (began, asked) = (Instant::now(), running_ms());
-            let renewals = Mutex::new(Renewals::new(began, node.lease));
+            let renewals = Mutex::new(Renewals::new(began));
             let lease = Lease { node: node.clone(), own: OwnNode::new(holder.clone()), renewals };
             match self.run_unfenced(&|tx| join(tx, &lease))? {
                 Joined::At(now) => {
@@ -149,11 +167,8 @@ impl Postgres {
         let renewed = super::end_if_lost(client, renewed)?;
         let Some(row) = renewed else { return Err(StoreError::TakenOver) };
         follow(row.get(0), asked);
-        let are_gone = lock(&lease.renewals).note(began, lease.node.lease);
-        match are_gone && row.get(1) {
-            true => self.run_unfenced(&|tx| take_out_silent(tx, holder)),
-            false => Ok(()),
-        }
+        lock(&lease.renewals).note(began, row.get(0), lease.node.lease);
+        if row.get(1) { self.run_unfenced(&|tx| take_out_gone(tx, lease)) } else { Ok(()) }
     }
 
     /// Takes the node out, so that others take its work over at once.
@@ -246,6 +261,20 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
     tx.query_row(&format!("SELECT {NOW}"), params![], |row| row.get(0)).map(Joined::At)
 }
 
+/// Takes out those whose lease is over and who had time enough to renew it.
+fn take_out_gone(tx: &Tx<'_>, lease: &Lease) -> Result<(), StoreError> {
+    let late = format!("SELECT holder, until, {NOW} FROM node WHERE until <= {NOW} AND holder <> ?1");
+    let late: Vec<(String, i64, i64)> =
+        tx.query_rows(&late, [&lease.own.holder], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    for (holder, until, now) in late {
+        if lock(&lease.renewals).is_gone(until, now, lease.node.lease) {
+            // Unless it has come back since.
+            tx.run("DELETE FROM node WHERE holder = ?1 AND until = ?2", params![holder, until])?;
+        }
+    }
+    Ok(())
+}
+
 /// Who is silent for its lease finds itself gone.
 fn take_out_silent(tx: &Tx<'_>, holder: &str) -> Result<(), StoreError> {
     tx.run(&format!("DELETE FROM node WHERE until <= {NOW} AND holder <> ?1"), [holder])
@@ -270,14 +299,51 @@ fn this_process() -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn who_was_silent_itself_takes_nobody_out_for_a_lease() {
-        let (start, lease) = (Instant::now(), Duration::from_secs(10));
-        let mut renewals = Renewals::new(start, lease);
-        for (at, are_gone) in
-            [(1, true), (2, true), (10, true), (19, false), (20, false), (28, false), (29, true), (30, true)]
-        {
-            assert_eq!(renewals.note(start + Duration::from_secs(at), lease), are_gone, "{at}");
+    const LEASE: Duration = Duration::from_secs(10);
+
+    /// Those of a node that renewed at these milliseconds since it began, by both clocks.
+    fn renewed_at(times: &[u64]) -> Renewals {
+        let start = Instant::now();
+        let mut renewals = Renewals::new(start);
+        for at in times {
+            let server_now = i64::try_from(*at).expect("small");
+            renewals.note(start + Duration::from_millis(*at), server_now, LEASE);
         }
+        renewals
+    }
+
+    #[test]
+    fn who_is_silent_for_its_lease_is_gone() {
+        let renewals = renewed_at(&[1000, 2000, 3000, 4400]);
+        assert!(!renewals.is_gone(4401, 4400, LEASE) && renewals.is_gone(4400, 4400, LEASE));
+    }
+
+    #[test]
+    fn others_get_time_to_come_back_after_this_node_was_silent_itself() {
+        // The server was away for a minute; another node had renewed right before.
+        let renewals = renewed_at(&[1000, 61_000]);
+        assert!(!renewals.is_gone(11_000, 61_000, LEASE) && !renewals.is_gone(11_000, 69_999, LEASE));
+        assert!(renewals.is_gone(11_000, 70_000, LEASE), "for nine tenths of its lease");
+        // Who was silent before gets no more, and who has come back since has had it.
+        assert!(!renewals.is_gone(1_000, 59_999, LEASE) && renewals.is_gone(1_000, 60_000, LEASE));
+        assert!(renewals.is_gone(72_000, 72_000, LEASE));
+    }
+
+    /// As on a machine that has too much to do: it takes longer, and not for ever.
+    #[test]
+    fn a_node_that_is_always_late_takes_others_out_all_the_same() {
+        let times: Vec<u64> = (1..100).map(|n| n * 3000).collect();
+        let renewals = renewed_at(&times);
+        let silent_since = |at: i64| renewals.is_gone(at + 10_000, 297_000, LEASE);
+        assert!(silent_since(297_000 - 30_000) && !silent_since(297_000 - 29_999), "ten of its own pauses");
+        assert!(renewals.uncounted.len() <= 11, "old ones are forgotten: {}", renewals.uncounted.len());
+    }
+
+    #[test]
+    fn a_pause_that_is_short_for_the_lease_counts_whole() {
+        let (start, lease) = (Instant::now(), Duration::from_secs(60));
+        let mut renewals = Renewals::new(start);
+        renewals.note(start + Duration::from_secs(5), 5_000, lease);
+        assert!(renewals.is_gone(4_000, 4_000, lease) && !renewals.is_gone(4_001, 4_000, lease));
     }
 }

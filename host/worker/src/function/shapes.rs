@@ -12,9 +12,6 @@ const TYPES_MAX: usize = 2000;
 /// The shape of a function, or why it has none.
 pub(super) fn shape_of(function: &ComponentFunc) -> Result<FunctionShape, String> {
     let mut reader = ShapeReader { types: 0 };
-    if function.async_() {
-        return Err("is asynchronous, which is not linked".into());
-    }
     let parameters = function.params().map(|(name, ty)| {
         let shape = reader.shape(&ty, 0).map_err(|why| format!("has a parameter {name} that {why}"))?;
         Ok((name.to_owned(), shape))
@@ -79,9 +76,6 @@ impl ShapeReader {
             }
             Type::Own(_) | Type::Borrow(_) => {
                 return Err("is a handle of a resource, which JSON cannot hold");
-            }
-            Type::Stream(_) | Type::Future(_) => {
-                return Err("is a stream or a future, which JSON cannot hold");
             }
             _ => return Err("is of a type that JSON cannot hold"),
         })

@@ -324,6 +324,30 @@ async fn what_concerns_a_turn_reaches_the_node_that_has_it() -> anyhow::Result<(
     end(world, [first], 4)
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_node_whose_audit_cannot_be_settled_is_in_nobodys_way() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::a_node_whose_audit_cannot_be") else { return Ok(()) };
+    let schema = new_schema();
+    let (world, first) = two(server, &schema, always).await?;
+    // No file, but a folder in its place: it cannot be read.
+    let chain = world.home.state().join("node-c");
+    std::fs::create_dir_all(chain.join("audit.jsonl"))?;
+    let session = world.session(BEN);
+    let (channel, _) = session.split_once(':').expect("a channel");
+    server.sql(&format!("INSERT INTO {schema}.claim VALUES ('{channel}', '{session}', 'c/gone')"));
+    world.logs("what a node has left waits until its audit is settled").await?;
+    give(server, &schema, (&world, ANN), "b");
+    world.server.push(Incoming::private(ANN).text(WRITE));
+    asked(&world, 0).await?;
+    world.server.push(Incoming::private(ANN).text("/cancel"));
+    answered(&world, "cancelled").await?;
+    // Its own work is taken over once it can be.
+    let question = world.server.push(Incoming::private(BEN).text("/file_info path=/shared"));
+    std::fs::remove_dir_all(&chain)?;
+    assert!(world.answer(&question).await?.text.contains("directory"));
+    end(world, [first], 3)
+}
+
 /// The session of [`ANN`] is left to any node a moment after its last turn.
 fn give_again(server: &PostgresServer, schema: &str, world: &World) {
     let left = format!("SELECT count(*) FROM {schema}.claim");

@@ -92,16 +92,23 @@ pub async fn load_left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreErr
     Ok(left)
 }
 
-/// What other nodes have left to this one: what they had begun, where they are gone; messages of
-/// sessions that are its own, of which those that stop what runs wait for nothing.
+/// What nodes that are gone had begun. Takes as long as their audit cannot be settled.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn load_from_gone_nodes(base: &ChannelServices) -> Result<Option<Arrival>, StoreError> {
+    let gone = gone_nodes(base).await?;
+    Ok((!gone.is_empty()).then_some(Arrival::LeftBy(gone)))
+}
+
+/// Messages of sessions that are this node's, which others have stored; those of them that stop
+/// what runs wait for nothing.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub async fn load_from_nodes<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
     let base = channel.base();
-    let gone = gone_nodes(base).await?;
     let mut found = Vec::new();
-    found.extend((!gone.is_empty()).then_some(Arrival::LeftBy(gone)));
     for session in base.running.sessions() {
         let waiting = base.store.load_waiting_updates(&base.channel, &session, PAGE).await?;
         found.extend(waiting.iter().filter_map(|update| stop_request(channel, update)).map(Arrival::Stop));

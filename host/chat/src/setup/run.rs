@@ -85,29 +85,53 @@ async fn begin_listening(base: &ChannelServices, pulse: &LoopHealth) -> Option<(
     }
 }
 
-/// Takes up what other nodes leave to this one, for as long as this is polled.
+/// Takes up what other nodes leave to this one, for as long as this is polled. Nothing waits until
+/// the audit of a node that is gone is settled, but what it had begun.
 async fn follow_nodes<C: PlatformChannel>(
     channels: watch::Receiver<Arc<C>>,
     arrivals: mpsc::Sender<Arrival>,
+) {
+    tokio::join!(follow_living(&channels, &arrivals), follow_gone(&channels, &arrivals));
+}
+
+async fn follow_living<C: PlatformChannel>(
+    channels: &watch::Receiver<Arc<C>>,
+    arrivals: &mpsc::Sender<Arrival>,
 ) {
     let mut woken = channels.borrow().base().store.woken();
     while woken.changed().await.is_ok() {
         let channel = channels.borrow().clone();
         // What was asked may have been decided on another node.
         channel.base().approvals.look_again();
-        let found = match incoming::load_from_nodes(&*channel).await {
-            Ok(found) => found,
-            Err(error) => {
-                tracing::debug!(%error, "what other nodes leave cannot be looked up now");
-                continue;
-            }
-        };
-        for arrival in found {
-            if hand_on(channel.base(), &arrivals, arrival).await.is_none() {
+        for arrival in looked_up(incoming::load_from_nodes(&*channel).await) {
+            if hand_on(channel.base(), arrivals, arrival).await.is_none() {
                 return;
             }
         }
     }
+}
+
+async fn follow_gone<C: PlatformChannel>(
+    channels: &watch::Receiver<Arc<C>>,
+    arrivals: &mpsc::Sender<Arrival>,
+) {
+    let mut woken = channels.borrow().base().store.woken();
+    while woken.changed().await.is_ok() {
+        let channel = channels.borrow().clone();
+        for arrival in looked_up(incoming::load_from_gone_nodes(channel.base()).await) {
+            if hand_on(channel.base(), arrivals, arrival).await.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+/// What was found; nothing where the store is away, which its next look tells.
+fn looked_up<T: Default>(found: Result<T, StoreError>) -> T {
+    found.unwrap_or_else(|error| {
+        tracing::debug!(%error, "what other nodes leave cannot be looked up now");
+        T::default()
+    })
 }
 
 /// Takes the choices away that the last run has left on questions that are over: it was killed

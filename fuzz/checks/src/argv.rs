@@ -109,11 +109,17 @@ fn tool(specs: &[Spec]) -> String {
     )
 }
 
-/// What the contract says of one argument: its text, none where it is no text, number or boolean.
+/// What the contract says of one argument: its text, none where it is no text, number or boolean,
+/// and of a whole number that a double may have rounded.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
+        Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
+        Value::Number(number) => match number.as_f64()? {
+            float if float.fract() != 0.0 => Some(number.to_string()),
+            float if float.abs() < 2f64.powi(53) => Some((float as i64).to_string()),
+            _ => None,
+        },
         Value::Bool(true) => Some("true".into()),
         Value::Bool(false) => Some("false".into()),
         _ => None,
@@ -137,6 +143,10 @@ fn is_classified(arguments: &Value) -> bool {
 
 /// What the command is run with, said plainly; none where that is refused.
 fn expected(specs: &[Spec], arguments: &Value) -> Option<Vec<String>> {
+    // It is the standard input as well.
+    if arguments["text"].is_number() {
+        text_of(&arguments["text"])?;
+    }
     let mut argv = vec!["own".to_owned()];
     // Options have ended; and what the command takes next for a value, whatever it looks like.
     let mut ended = false;

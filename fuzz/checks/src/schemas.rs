@@ -4,7 +4,7 @@
 //! The bytes are two lines of JSON: a schema, and arguments for it.
 
 use crate::assert_plain;
-use cofferdam_core::json::parse_strict;
+use cofferdam_core::json::{Whole, parse_strict};
 use cofferdam_core::schema::{Schema, StepBudget, ValueRefusal};
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::schema::{Leaf, leaves};
@@ -57,7 +57,8 @@ pub fn schemas(data: &[u8]) {
     if let (Ok(()), Value::Object(fields)) = (&checked, &arguments) {
         fields.iter().for_each(|(name, value)| covered(&found, name, value, &schema));
     }
-    if schema_text.contains('\\') || NOT_COMPARED.iter().any(|word| schema_text.contains(word)) {
+    let not_compared = NOT_COMPARED.iter().any(|word| schema_text.contains(word));
+    if not_compared || schema_text.contains('\\') || has_rounded(&arguments) {
         return;
     }
     let Ok(theirs) = jsonschema::draft202012::new(&schema) else { return };
@@ -66,6 +67,16 @@ pub fn schemas(data: &[u8]) {
             assert_eq!(checked.is_ok(), theirs.is_valid(&arguments), "{arguments} by {schema}: {checked:?}");
         }
         Err(ValueRefusal::TooCostly | ValueRefusal::TooDeep | ValueRefusal::Stopped) => {}
+    }
+}
+
+/// Whether there is a whole number that may have been rounded: here it is none, and there it is.
+fn has_rounded(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => Whole::from_number(number) == Whole::Rounded,
+        Value::Array(items) => items.iter().any(has_rounded),
+        Value::Object(fields) => fields.values().any(has_rounded),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 

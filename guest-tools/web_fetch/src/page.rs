@@ -123,8 +123,11 @@ fn title(node: &Rc<Node>, depth: usize) -> Option<String> {
     if depth > 4 { None } else { children.iter().find_map(|child| title(child, depth + 1)) }
 }
 
-/// Drops what a reader does not see.
+/// Drops what a reader does not see, among it what a link or an image says to a pointer above it.
 fn prune(node: &Rc<Node>, depth: usize) {
+    if let NodeData::Element { attrs, .. } = &node.data {
+        attrs.borrow_mut().retain(|attribute| &*attribute.name.local != "title");
+    }
     node.children.borrow_mut().retain(|child| depth < DEPTH_MAX && is_seen(child));
     for child in node.children.borrow().iter() {
         prune(child, depth + 1);
@@ -139,7 +142,7 @@ fn is_seen(node: &Node) -> bool {
         return false;
     }
     let hides = |name: &str, value: &str| match name {
-        "hidden" => true,
+        "hidden" | "popover" => true,
         "aria-hidden" => value.trim().eq_ignore_ascii_case("true"),
         "style" => is_hiding(value),
         _ => false,
@@ -147,25 +150,59 @@ fn is_seen(node: &Node) -> bool {
     !attrs.borrow().iter().any(|attribute| hides(&attribute.name.local, &attribute.value))
 }
 
-/// Whether a style makes its element unseen, in the ways that need no layout to tell.
+/// Whether a style makes its element unseen, in the ways that need no layout to tell. One with
+/// escapes, which could spell any of them, is taken for one that does.
 fn is_hiding(style: &str) -> bool {
-    without_comments(&style.to_ascii_lowercase()).split(';').any(|declaration| {
-        let Some((name, value)) = declaration.split_once(':') else { return false };
-        // What follows is `important`, with or without a space.
-        let value = value.split('!').next().unwrap_or_default().trim();
-        let is_nothing = || {
-            let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
-            digits.trim().parse::<f64>().is_ok_and(|number| number.abs() < 0.01)
-        };
-        match name.trim() {
-            "display" => value == "none",
-            "visibility" => value == "hidden" || value == "collapse",
-            "content-visibility" => value == "hidden",
-            "opacity" | "font-size" => is_nothing(),
-            "color" => value == "transparent",
+    let style = without_comments(&style.to_ascii_lowercase());
+    style.contains('\\')
+        || style.split(';').any(|declaration| {
+            let Some((name, value)) = declaration.split_once(':') else { return false };
+            // What follows is `important`, with or without a space.
+            let value = value.split('!').next().unwrap_or_default().trim();
+            match name.trim() {
+                "display" => value == "none",
+                "visibility" => value == "hidden" || value == "collapse",
+                "content-visibility" => value == "hidden",
+                "opacity" | "font-size" => is_nothing(value),
+                "font" => {
+                    // The size is before the height of a line, and before the names.
+                    let before = value.split(['/', '"', '\'']).next().unwrap_or_default();
+                    before.split_whitespace().any(is_nothing)
+                }
+                "filter" | "-webkit-filter" => {
+                    let mut all = value.split("opacity(").skip(1);
+                    all.any(|rest| is_nothing(rest.split(')').next().unwrap_or_default()))
+                }
+                "color" => is_transparent(value),
+                _ => false,
+            }
+        })
+}
+
+/// Whether a number, of whatever unit, is 0 to the eye.
+fn is_nothing(value: &str) -> bool {
+    let value = value.trim();
+    let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').trim();
+    let whole = if value.ends_with('%') { 100.0 } else { 1.0 };
+    digits.parse::<f64>().is_ok_and(|number| number / whole < 0.01)
+}
+
+/// Whether nothing is seen of a color.
+fn is_transparent(color: &str) -> bool {
+    if let Some(digits) = color.strip_prefix('#') {
+        return match digits.len() {
+            4 => digits.ends_with('0'),
+            8 => ["00", "01", "02"].iter().any(|alpha| digits.ends_with(alpha)),
             _ => false,
-        }
-    })
+        };
+    }
+    let Some((_, parts)) = color.split_once('(') else { return color == "transparent" };
+    let parts = parts.trim_end_matches(')');
+    let alpha = match parts.rsplit_once('/') {
+        Some((_, alpha)) => Some(alpha),
+        None => parts.split(',').nth(3),
+    };
+    alpha.is_some_and(|alpha| alpha.trim() == "none" || is_nothing(alpha))
 }
 
 /// A style without its comments, which separate nothing.
@@ -234,6 +271,24 @@ mod tests {
             "<p style=\"display:none/**/\">EVIL</p>",
             "<p style=\"/* a:b; */dis/*;*/play:none\">EVIL</p>",
             "<p style=\"content-visibility:hidden\">EVIL</p>",
+            "<div popover><p>EVIL</p></div>",
+            "<p popover=manual>EVIL</p>",
+            "<p style=\"color:#0000\">EVIL</p>",
+            "<p style=\"color: #FF00aa00 !important\">EVIL</p>",
+            "<p style=\"color:rgba(0, 0, 0, 0)\">EVIL</p>",
+            "<p style=\"color:rgb(1 2 3 / 0%)\">EVIL</p>",
+            "<p style=\"color:rgb(1 2 3/none)\">EVIL</p>",
+            "<p style=\"color:hsla(120,100%,50%,0.0)\">EVIL</p>",
+            "<p style=\"color:TRANSPARENT\">EVIL</p>",
+            "<p style=\"font:0/0 a\">EVIL</p>",
+            "<p style=\"font: italic 0px / 1 serif\">EVIL</p>",
+            "<p style=\"font:0 'a b'\">EVIL</p>",
+            "<p style=\"d\\69splay:none\">EVIL</p>",
+            "<p style=\"filter:opacity(0)\">EVIL</p>",
+            "<p style=\"filter: blur(1px) opacity(0%)\">EVIL</p>",
+            "<p style=\"opacity:-1\">EVIL</p>",
+            "<a href=\"/x\" title=\"EVIL\">x</a>",
+            "<img src=\"/x\" alt=pic title=\"EVIL\">",
         ] {
             let text = markdown(&format!("<body><p>before</p>{hidden}<p>after</p></body>"));
             assert!(!text.contains("EVIL"), "{hidden}: {text}");
@@ -241,6 +296,32 @@ mod tests {
         }
         assert_eq!(markdown("<p>a\u{200b}b\u{e0041}c\u{202e}</p>"), "abc");
         assert_eq!(markdown("<p style=\"/* display:none */color:red\">seen</p>"), "seen");
+    }
+
+    #[test]
+    fn what_a_reader_sees_is_kept_whatever_its_style() {
+        for style in [
+            "opacity: 0.5",
+            "font: 12px a",
+            "font: 700 .9rem/0 a, b",
+            "font: 12px 'x 0 y'",
+            "font-size: 50%",
+            "color: rgba(0,0,0,.8)",
+            "color: rgb(0, 0, 0)",
+            "color: rgb(0 0 0 / 50%)",
+            "color: hsl(0 0% 0%)",
+            "color: #000",
+            "color: #f000f0",
+            "color: #0008",
+            "color: #00000080",
+            "filter: opacity(50%) grayscale(0)",
+            "background: transparent",
+        ] {
+            let text = markdown(&format!("<p style=\"{style}\">seen</p>"));
+            assert_eq!(text, "seen", "{style}");
+        }
+        assert_eq!(markdown("<a href=\"/x\" title=t>seen</a>"), "[seen](/x)");
+        assert_eq!(markdown("<img src=\"/x\" alt=pic title=t>"), "![pic](/x)");
     }
 
     #[test]

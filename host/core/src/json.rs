@@ -1,5 +1,5 @@
 //! JSON (RFC 8259) read strictly: duplicate keys are refused, because two readers would disagree on
-//! them.
+//! them. So are whole numbers that may have been other ones, where a whole number is wanted.
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -15,6 +15,38 @@ pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
     let value = Strict.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
+}
+
+/// From here on a double may stand for a whole number beside the one that was written.
+const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
+
+/// Which whole number a JSON number stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whole {
+    /// This one.
+    Exact(i128),
+    /// One that was written with a point or an exponent, or beyond 64 bits, and may have been
+    /// rounded.
+    Rounded,
+    /// None: it has a fraction.
+    Fraction,
+}
+
+impl Whole {
+    /// The one of a number that was read.
+    pub fn from_number(number: &Number) -> Self {
+        if let Some(whole) = number.as_i64() {
+            return Self::Exact(whole.into());
+        }
+        if let Some(whole) = number.as_u64() {
+            return Self::Exact(whole.into());
+        }
+        match number.as_f64() {
+            Some(float) if float.fract() != 0.0 => Self::Fraction,
+            Some(float) if float.abs() < EXACT_BELOW => Self::Exact(float as i128),
+            _ => Self::Rounded,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -109,6 +141,29 @@ mod tests {
             assert!(parse_strict(text).is_err(), "{text}");
         }
         assert!(parse_strict(&"[".repeat(200)).is_err());
+    }
+
+    #[test]
+    fn a_whole_number_that_may_have_been_another_one_is_none() {
+        for (text, whole) in [
+            ("-0", Whole::Exact(0)),
+            ("-0.0", Whole::Exact(0)),
+            ("1e2", Whole::Exact(100)),
+            ("-9223372036854775808", Whole::Exact(i64::MIN.into())),
+            ("18446744073709551615", Whole::Exact(u64::MAX.into())),
+            ("9007199254740993", Whole::Exact(9_007_199_254_740_993)),
+            ("9007199254740991.0", Whole::Exact(9_007_199_254_740_991)),
+            ("9007199254740993.0", Whole::Rounded),
+            ("-9007199254740992.0", Whole::Rounded),
+            ("-9223372036854775809", Whole::Rounded),
+            ("18446744073709551616", Whole::Rounded),
+            ("1e300", Whole::Rounded),
+            ("1.5", Whole::Fraction),
+            ("-5e-324", Whole::Fraction),
+        ] {
+            let Ok(Value::Number(number)) = parse_strict(text) else { panic!("{text}") };
+            assert_eq!(Whole::from_number(&number), whole, "{text}");
+        }
     }
 
     #[test]

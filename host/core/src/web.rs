@@ -34,7 +34,7 @@ pub const GATEWAY_HEADERS: &[&str] = &[
 ];
 /// Bytes of all names and values of headers, of a request and of an answer.
 pub const HEADER_BYTES_MAX: usize = 32 << 10;
-/// Bytes of the body of one request, which is held until it is sent.
+/// Bytes of the bodies of a call's requests together, each of which is held until it is sent.
 pub const BODY_BYTES_MAX: usize = 8 << 20;
 /// Bytes of a body that are handed on at once.
 pub const PIECE_BYTES_MAX: usize = 256 << 10;

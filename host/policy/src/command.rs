@@ -98,15 +98,19 @@ impl CommandPolicy {
     /// What the command is run with for these arguments, which fit the schema.
     ///
     /// # Errors
-    /// `invalid_arguments`, naming the argument: one that the command would take for an option, or
-    /// with NUL.
+    /// `invalid_arguments`, naming the argument: one that the command would take for an option,
+    /// with NUL, or a whole number that may have been rounded.
     pub fn call(&self, arguments: &Value) -> Result<CommandCall, Denial> {
         let none = Map::new();
         let arguments = arguments.as_object().unwrap_or(&none);
-        let stdin = self.stdin.as_ref().and_then(|name| arguments.get(name));
+        let argv = argv::argv(&self.argv, arguments)?;
+        let stdin = match self.stdin.as_ref().and_then(|name| Some((name, arguments.get(name)?))) {
+            Some((name, value)) => argv::text(name, value)?,
+            None => None,
+        };
         Ok(CommandCall {
-            argv: argv::argv(&self.argv, arguments)?,
-            stdin: stdin.and_then(argv::text),
+            argv,
+            stdin,
             stdout: self.stdout,
             err: self.err,
             outputs: self.outputs.iter().filter_map(|output| output.resolve(arguments)).collect(),

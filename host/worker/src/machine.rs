@@ -20,6 +20,7 @@ use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{CallSpec, DescribeError, Description};
+use std::sync::Arc;
 use std::time::Instant;
 use wasmtime::component::{Component, ResourceTable};
 use wasmtime::{Engine, Store};
@@ -304,6 +305,7 @@ fn state_of(grants: &Grants, limits: &Limits, reach: CallContext, wasi: WasiCtx)
         scratch,
         entries_read: 0,
         last_mount: LastMount::default(),
+        body_bytes: Arc::default(),
         gateway,
     }
 }

@@ -6,6 +6,8 @@ use crate::files::{GuestFiles, GuestMount, LastMount};
 use crate::gateway::GatewayLink;
 use crate::scratch::Scratch;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
@@ -23,6 +25,8 @@ pub(crate) struct StoreState {
     pub(crate) entries_read: u64,
     /// Where something was looked at last.
     pub(crate) last_mount: LastMount,
+    /// Bytes of the bodies of requests that are not sent yet, all together.
+    pub(crate) body_bytes: Arc<AtomicUsize>,
     pub(crate) gateway: GatewayLink,
 }
 

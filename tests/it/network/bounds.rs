@@ -134,6 +134,19 @@ fn a_call_reads_so_many_answers_at_once_and_no_more() {
 }
 
 #[test]
+fn bodies_that_are_not_sent_are_bounded_together_and_given_back() {
+    let server = Server::saying(ok("", b""));
+    let home = reaching(&server);
+    let ran = ask(&home, &[&server.asks("/"), "method=POST", "body=x", "unsent=8"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(server.asked()[0].body, b"x", "there is room for it again");
+    let ran = ask(&home, &[&server.asks("/"), "unsent=9"]);
+    assert_eq!(ran.error(), "write_failed", "{ran:?}");
+    assert!(ran.message().contains("8 bodies are kept"), "{ran:?}");
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[test]
 fn a_server_that_is_gone_is_told_of() {
     let home = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -124,7 +124,7 @@ impl<'a> Check<'a> {
             SchemaNode::Anything => Ok(true),
             SchemaNode::Nothing => self.fail(|_| SchemaFinding::new("is not allowed; leave it out")),
             SchemaNode::Rules(rules) if !rules.types.admit(value) => {
-                self.fail(|_| SchemaFinding::new(rules.must_be()))
+                self.fail(|_| SchemaFinding::new(rules.must_be_instead(value)))
             }
             SchemaNode::Rules(rules) if rules.plain => Ok(true),
             SchemaNode::Rules(rules) => self.descend(|check| check.rules(rules, value)),

@@ -94,7 +94,7 @@ impl Check<'_> {
         match &self.nodes[self.follow_reference(id)] {
             SchemaNode::Anything => true,
             SchemaNode::Nothing => false,
-            SchemaNode::Rules(rules) => rules.types.admit(value),
+            SchemaNode::Rules(rules) => rules.types.admit(value) || rules.types.refuse_rounded(value),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::number::Num;
 use super::pattern::Pattern;
+use crate::json::Whole;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -162,9 +163,17 @@ impl Types {
             Value::Array(_) => self.has(Type::List),
             Value::Object(_) => self.has(Type::Object),
             Value::Number(number) => {
-                self.has(Type::Number) || (self.has(Type::Integer) && Num::from_json(number).is_whole())
+                let is_whole = || matches!(Whole::from_number(number), Whole::Exact(_));
+                self.has(Type::Number) || (self.has(Type::Integer) && is_whole())
             }
         }
+    }
+
+    /// Whether a whole number is refused for nothing but that it may have been rounded: the tool
+    /// would get another one than was written.
+    pub(super) fn refuse_rounded(self, value: &Value) -> bool {
+        let wants_whole = self.has(Type::Integer) && !self.has(Type::Number);
+        matches!(value, Value::Number(number) if wants_whole && Whole::from_number(number) == Whole::Rounded)
     }
 
     /// Those that are named.

@@ -28,13 +28,6 @@ impl Num {
         }
     }
 
-    pub(super) fn is_whole(self) -> bool {
-        match self {
-            Self::Whole(_) => true,
-            Self::Float(float) => float.fract() == 0.0,
-        }
-    }
-
     pub(super) fn compare(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Whole(a), Self::Whole(b)) => Some(a.cmp(&b)),

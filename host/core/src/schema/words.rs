@@ -90,6 +90,14 @@ impl Type {
 }
 
 impl ValueRules {
+    /// What a value of another type must be.
+    pub(super) fn must_be_instead(&self, value: &Value) -> String {
+        if self.types.refuse_rounded(value) {
+            return "must be a whole number of at most 64 bits, written in digits alone".into();
+        }
+        self.must_be()
+    }
+
     /// `must be a whole number, like 0`.
     pub(super) fn must_be(&self) -> String {
         let types: Vec<Type> = self.types.iter().collect();

@@ -2,6 +2,7 @@
 //! here, with the place.
 
 use super::{Datum, FunctionShape, Shape, Width, snake};
+use crate::json::Whole;
 use crate::text::one_line;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -34,14 +35,7 @@ impl Shape {
         let text = || json.as_str().ok_or_else(|| unfit("is no text"));
         Ok(match self {
             Self::Bool => Datum::Bool(json.as_bool().ok_or_else(|| unfit("is neither true nor false"))?),
-            Self::Integer(width) => {
-                let whole = to_integer(*width, json).ok_or_else(|| unfit("is no whole number"))?;
-                let (least, most) = width.range();
-                if !(least..=most).contains(&whole) {
-                    return Err(unfit("is outside the range of its type"));
-                }
-                Datum::Integer(whole)
-            }
+            Self::Integer(width) => Datum::Integer(to_integer(*width, json).map_err(unfit)?),
             Self::Float32 => {
                 let float = json.as_f64().ok_or_else(|| unfit("is no number"))? as f32;
                 Datum::Float32(Some(float).filter(|f| f.is_finite()).ok_or_else(|| unfit("is too large"))?)
@@ -104,21 +98,39 @@ impl Shape {
     }
 }
 
-/// A whole number: of wide ones also as a decimal string. A double that is whole is one, too.
-fn to_integer(width: Width, json: &Value) -> Option<i128> {
-    if let Value::String(text) = json {
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        let decimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        return (width.is_wide() && decimal).then(|| text.parse().ok()).flatten();
+/// A whole number: of wide ones also as a decimal string. A double that is whole is one, too,
+/// unless it may have been rounded.
+fn to_integer(width: Width, json: &Value) -> Result<i128, &'static str> {
+    let whole = match json {
+        Value::String(text) => {
+            let digits = text.strip_prefix('-').unwrap_or(text);
+            let decimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            (width.is_wide() && decimal).then(|| text.parse().ok()).flatten()
+        }
+        Value::Number(number) => match Whole::from_number(number) {
+            Whole::Exact(whole) => Some(whole),
+            Whole::Rounded => return Err(rounded_problem(width)),
+            Whole::Fraction => None,
+        },
+        _ => None,
+    };
+    let whole = whole.ok_or("is no whole number")?;
+    let (least, most) = width.range();
+    if (least..=most).contains(&whole) { Ok(whole) } else { Err(OUT_OF_RANGE) }
+}
+
+const OUT_OF_RANGE: &str = "is outside the range of its type";
+
+fn rounded_problem(width: Width) -> &'static str {
+    match width {
+        Width::S64 => {
+            "may have been rounded; write its digits as a text, \
+             \"-9223372036854775808\" to \"9223372036854775807\""
+        }
+        Width::U64 => "may have been rounded; write its digits as a text, \"0\" to \"18446744073709551615\"",
+        // What may have been rounded is far beyond.
+        _ => OUT_OF_RANGE,
     }
-    if let Some(whole) = json.as_i64() {
-        return Some(whole.into());
-    }
-    if let Some(whole) = json.as_u64() {
-        return Some(whole.into());
-    }
-    // Far beyond every range, and exact.
-    json.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e30).map(|float| float as i128)
 }
 
 fn items<'a>(

@@ -42,6 +42,14 @@ fn what_is_not_of_its_type_is_refused() {
     for no_number in ["", "-", "+1", " 1", "1e3", "0x1", "1.0", &"9".repeat(60)] {
         refused(Shape::Integer(S64), json!(no_number), "no whole number");
     }
+    let read = |text: &str| crate::json::parse_strict(text).expect("JSON");
+    for rounded in ["-9223372036854775809", "9007199254740993.0", "1e18"] {
+        refused(Shape::Integer(S64), read(rounded), "as a text, \"-9223372036854775808\" to");
+    }
+    for rounded in ["18446744073709551616", "9007199254740993.0"] {
+        refused(Shape::Integer(U64), read(rounded), "as a text, \"0\" to \"18446744073709551615\"");
+        refused(Shape::Integer(U32), read(rounded), "outside the range");
+    }
     refused(Shape::Float32, json!(1e39), "too large");
     refused(Shape::Float64, json!("NaN"), "no number");
     for no_char in ["", "ab", "e\u{301}"] {

@@ -3,6 +3,7 @@
 
 use super::Element;
 use crate::judge::{Cause, Denial};
+use cofferdam_core::json::Whole;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
 use serde_json::{Map, Value};
@@ -10,8 +11,8 @@ use serde_json::{Map, Value};
 /// The elements for these arguments.
 ///
 /// # Errors
-/// A value that begins with `-` where the command would take it for an option, that has NUL, or
-/// that is no text, number or boolean.
+/// A value that begins with `-` where the command would take it for an option, that has NUL, that
+/// is a whole number that may have been rounded, or that is no text, number or boolean.
 pub(super) fn argv(elements: &[Element], arguments: &Map<String, Value>) -> Result<Vec<String>, Denial> {
     let mut run = Argv::default();
     elements.iter().try_for_each(|element| run.push(element, arguments))?;
@@ -19,12 +20,25 @@ pub(super) fn argv(elements: &[Element], arguments: &Map<String, Value>) -> Resu
 }
 
 /// An argument as a command is given it: none of a list or an object, and of one that is null.
-pub(super) fn text(value: &Value) -> Option<String> {
-    match value {
+///
+/// # Errors
+/// A whole number that may have been rounded: the command would get another one than was written.
+pub(super) fn text(name: &str, value: &Value) -> Result<Option<String>, Denial> {
+    Ok(match value {
         Value::String(text) => Some(text.clone()),
-        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Bool(bool) => Some(bool.to_string()),
+        // Also of one that is written as `1e2`, which few commands take for a number.
+        Value::Number(number) => Some(match Whole::from_number(number) {
+            Whole::Exact(whole) => whole.to_string(),
+            Whole::Fraction => number.to_string(),
+            Whole::Rounded => {
+                let said =
+                    "is a whole number that may have been rounded; write at most 64 bits, in digits alone";
+                return Err(argument_denial(name, said));
+            }
+        }),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
+    })
 }
 
 #[derive(Default)]
@@ -102,7 +116,8 @@ impl Argv {
 }
 
 fn argument_text(name: &str, value: &Value) -> Result<String, Denial> {
-    let text = text(value).ok_or_else(|| argument_denial(name, "is no text, number or boolean"))?;
+    let text = text(name, value)?;
+    let text = text.ok_or_else(|| argument_denial(name, "is no text, number or boolean"))?;
     if text.contains('\0') {
         return Err(argument_denial(name, "has a NUL character; give one without it"));
     }

@@ -102,11 +102,16 @@ impl Authority {
     }
 
     /// What a guest failed with, or that it was kept from the network: it is told no more than that
-    /// it was, and who reads this wants to know what to do.
+    /// it was, and who reads this wants to know what to do. Only what a guest may say because of
+    /// that is told so; all else has a cause of its own.
     pub(super) fn tell_denied(&self, error: ToolError) -> ToolError {
+        let may_follow =
+            matches!(error.code, ErrorCode::Failed | ErrorCode::NotFound | ErrorCode::WriteFailed);
         match self.exchanges.as_ref().and_then(Exchanges::last_denial) {
-            Some(denied) => ToolError::new(ErrorCode::NetworkDenied, format!("{denied} ({})", error.message)),
-            None => error,
+            Some(denied) if may_follow => {
+                ToolError::new(ErrorCode::NetworkDenied, format!("{denied} ({})", error.message))
+            }
+            _ => error,
         }
     }
 

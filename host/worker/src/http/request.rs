@@ -7,6 +7,8 @@ use super::{BodyFailure, Shared, lock};
 use crate::state::StoreState;
 use bytes::Bytes;
 use cofferdam_core::web::{BODY_BYTES_MAX, HttpRequest};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
 
@@ -23,16 +25,42 @@ pub struct OutgoingRequest {
 }
 
 /// What is written of a body.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct BodyBytes {
     pub(super) bytes: Vec<u8>,
     pub(super) state: BodyState,
+    /// Bytes of all bodies that the call keeps: a guest may write many and send none.
+    kept: Arc<AtomicUsize>,
+}
+
+impl BodyBytes {
+    /// Counts so many bytes more, if the call may keep them. It runs on one thread.
+    fn count(&self, len: usize) -> bool {
+        let kept = self.kept.load(Ordering::Relaxed).saturating_add(len);
+        let fits = kept <= BODY_BYTES_MAX;
+        if fits {
+            self.kept.store(kept, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// The bytes, which the call keeps no longer.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.kept.fetch_sub(bytes.len(), Ordering::Relaxed);
+        bytes
+    }
+}
+
+impl Drop for BodyBytes {
+    fn drop(&mut self) {
+        self.take();
+    }
 }
 
 /// Whether more comes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyState {
-    #[default]
     Open,
     Finished,
     /// Dropped before its end: it is not sent.
@@ -111,7 +139,8 @@ impl types::HostOutgoingRequest for StoreState {
         if request.body.is_some() {
             return Ok(Err(()));
         }
-        let written = Shared::<BodyBytes>::default();
+        let (state, kept) = (BodyState::Open, self.body_bytes.clone());
+        let written = Arc::new(Mutex::new(BodyBytes { bytes: Vec::new(), state, kept }));
         request.body = Some(written.clone());
         Ok(Ok(self.table.push(OutgoingBody { written, has_stream: false })?))
     }
@@ -248,13 +277,13 @@ const PERMIT_BYTES: usize = 1 << 20;
 struct BodyStream(Shared<BodyBytes>);
 
 impl BodyStream {
-    /// Takes so many bytes, if the body may have them.
+    /// Takes so many bytes, if the call may keep them beside those of its other bodies.
     fn append(&mut self, len: usize, bytes: impl FnOnce(&mut Vec<u8>)) -> StreamResult<()> {
         if len > PERMIT_BYTES {
             return Err(StreamError::trap("more bytes than the stream permits at once"));
         }
         let mut written = lock(&self.0);
-        if written.bytes.len() + len > BODY_BYTES_MAX {
+        if !written.count(len) {
             written.state = BodyState::Aborted;
             let code = ErrorCode::HttpRequestBodySize(Some(BODY_BYTES_MAX as u64));
             return Err(StreamError::LastOperationFailed(wasmtime::Error::new(BodyFailure(code))));

@@ -47,7 +47,7 @@ impl SentRequest {
                 let mut body = lock(body);
                 match body.state {
                     BodyState::Open => return,
-                    BodyState::Finished => Ok(std::mem::take(&mut body.bytes)),
+                    BodyState::Finished => Ok(body.take()),
                     BodyState::Aborted => Err(ErrorCode::HttpRequestBodySize(Some(body.bytes.len() as u64))),
                 }
             }

@@ -5,6 +5,7 @@ use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool};
 use http_client::{Method, Request, Response, said, send};
 use std::io::Read;
+use wasip2::http::types::{Fields, OutgoingBody, OutgoingRequest};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
@@ -26,6 +27,8 @@ struct Arguments {
     times: Option<u32>,
     /// Answers that are held while the next one is asked for.
     held: Option<bool>,
+    /// Requests that are made before it is asked, each with a body of a mebibyte, and never sent.
+    unsent: Option<u32>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -62,6 +65,8 @@ impl Tool for Network {
         let headers: Vec<_> = header.into_iter().collect();
         let body = arguments.body.as_deref().map(str::as_bytes);
         let request = Request { method, url, headers: &headers, body };
+        let unsent: Result<Vec<_>, _> = (0..arguments.unsent.unwrap_or(0)).map(unsent).collect();
+        drop(unsent?);
         let mut held = Vec::new();
         let mut seen = None;
         for _ in 0..arguments.times.unwrap_or(1) {
@@ -96,6 +101,22 @@ fn read(response: &mut Response, piece: usize) -> Result<Seen, ToolError> {
         echo: response.header("x-echo"),
         cookie: response.header("set-cookie"),
     })
+}
+
+/// One request of those that are not sent, and its body, which is dropped first.
+fn unsent(before: u32) -> Result<(OutgoingBody, OutgoingRequest), ToolError> {
+    let lost = |()| ToolError::new(ErrorCode::WriteFailed, "it has a body already");
+    let request = OutgoingRequest::new(Fields::new());
+    let body = request.body().map_err(lost)?;
+    let stream = body.write().map_err(lost)?;
+    for _ in 0..256 {
+        if let Err(error) = stream.blocking_write_and_flush(&[b'x'; 4096]) {
+            let said = format!("{before} bodies are kept: {error}");
+            return Err(ToolError::new(ErrorCode::WriteFailed, said));
+        }
+    }
+    drop(stream);
+    Ok((body, request))
 }
 
 fn failed(code: http_client::ErrorCode) -> ToolError {

@@ -2,6 +2,7 @@
 //! what it holds.
 
 use super::*;
+use crate::json::parse_strict;
 use crate::schema::FINDINGS_MAX;
 use serde_json::json;
 
@@ -39,6 +40,26 @@ fn types_are_named_with_an_example() {
         refusal(&json!({ "type": "object" }), &json!([])).to_string(),
         "the whole must be an object, like {…}"
     );
+}
+
+#[test]
+fn a_whole_number_that_may_have_been_rounded_is_none() {
+    let wide = json!({ "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^[0-9]+$" }] });
+    for rounded in ["-9223372036854775809", "18446744073709551616", "9007199254740993.0", "1e300"] {
+        let value = parse_strict(rounded).expect("JSON");
+        for schema in [json!({ "type": "integer" }), json!({ "type": ["integer", "null"] }), wide.clone()] {
+            let said = said(schema, value.clone());
+            assert_eq!(said, "a must be a whole number of at most 64 bits, written in digits alone");
+        }
+        for schema in [json!({ "type": "number" }), json!({ "type": ["integer", "number"] })] {
+            assert_eq!(compiled(&schema).check(&value, StepBudget::steps(STEPS_MAX)), Ok(()), "{rounded}");
+        }
+    }
+    for exact in ["1e2", "9007199254740991.0", "9007199254740993", "-9223372036854775808"] {
+        let value = parse_strict(exact).expect("JSON");
+        let schema = compiled(&json!({ "type": "integer" }));
+        assert_eq!(schema.check(&value, StepBudget::steps(STEPS_MAX)), Ok(()), "{exact}");
+    }
 }
 
 #[test]

@@ -96,6 +96,27 @@ fn nul_and_what_is_no_text_are_refused() {
 }
 
 #[test]
+fn a_whole_number_is_its_digits_or_refused() {
+    let name = literal("c");
+    let read = |text: &str| cofferdam_core::json::parse_strict(text).expect("JSON");
+    for (written, element) in [
+        ("1e2", "100"),
+        ("-0.0", "0"),
+        ("7.0", "7"),
+        ("9007199254740991.0", "9007199254740991"),
+        ("18446744073709551615", "18446744073709551615"),
+        ("1.5", "1.5"),
+    ] {
+        runs(&[name.clone(), from("a")], json!({ "a": read(written) }), &["c", element]);
+        runs(&[name.clone(), each("a")], json!({ "a": [read(written)] }), &["c", element]);
+    }
+    for rounded in ["9007199254740993.0", "18446744073709551616", "1e300"] {
+        refused(&[name.clone(), from("a")], json!({ "a": read(rounded) }), "may have been rounded");
+        refused(&[name.clone(), option("--o", "a")], json!({ "a": read(rounded) }), "may have been rounded");
+    }
+}
+
+#[test]
 fn elements_are_whole() {
     let rg = [
         literal("rg"),

@@ -7,6 +7,8 @@ use cofferdam_core::host_call::{Contents, LINE_OVERHEAD_BYTES};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::{DirectMessage, SentMessage};
+use cofferdam_core::network::Network;
+use cofferdam_core::web::{HttpRequest, NoWeb};
 use cofferdam_policy::{Facts, JudgedCall, PolicySet, Verdict, judge};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -247,6 +249,28 @@ fn a_report_is_one_short_line_whatever_a_guest_says() {
     let length = seen[1].len();
     assert!((REPORT_BYTES_MAX - 10..=REPORT_BYTES_MAX).contains(&length), "{length} bytes");
     assert!(!seen[1].contains(['\n', '\u{202e}']), "{}", seen[1]);
+}
+
+#[test]
+fn a_refused_request_is_why_a_guest_fails_and_not_why_the_gateway_ends_it() {
+    let mut authority = Room::new().authority();
+    let access = super::http::WebAccess { web: Arc::new(NoWeb), note: Box::new(|_| Ok(())) };
+    let (allowance, stopped) = (Allowance::new(1), Arc::new(|| false));
+    let terms = Terms { network: Network::nobody(), allowance, stopped };
+    authority.exchanges = Some(Exchanges::new(access, terms));
+    let tell = |authority: &Authority, code| authority.tell_denied(ToolError::new(code, "it says"));
+    assert_eq!(tell(&authority, ErrorCode::NotFound).code, ErrorCode::NotFound, "nothing was refused");
+    let request =
+        HttpRequest { method: "GET".into(), url: "https://example.com/".into(), headers: Vec::new() };
+    let reply = authority.handle(Request::HttpSend(request)).reply;
+    assert!(matches!(reply, Ok(Reply::HttpFailed(_))));
+    for code in ErrorCode::ALL {
+        let told = tell(&authority, *code);
+        let follows = [ErrorCode::Failed, ErrorCode::NotFound, ErrorCode::WriteFailed].contains(code);
+        assert_eq!(told.code, if follows { ErrorCode::NetworkDenied } else { *code });
+        let said = if follows { "there is no network here (it says)" } else { "it says" };
+        assert_eq!(told.message, said, "{code}");
+    }
 }
 
 /// Takes messages, for anybody who is asked about.

@@ -21,7 +21,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, ServerJsonRpcMessage};
-use sessions::Sessions;
+use sessions::{Sessions, session_id};
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -253,7 +253,8 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
             RpcFrame::Refused(refusal) => return refuse(refusal),
             RpcFrame::Ignored => return text_response(StatusCode::BAD_REQUEST, "the body is no message"),
         };
-        let begins = is_initialize(&message);
+        // Within a session it begins none, and is answered as the library answers it.
+        let begins = is_initialize(&message) && session_id(&head.headers).is_none();
         if let Some(arguments) = take_arguments(&mut message) {
             // The library reads the message anew, and refuses what it cannot hold as values: they go
             // beside it, as text.

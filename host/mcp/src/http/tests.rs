@@ -1,6 +1,8 @@
 //! The bounds on clients, small enough to be met: real connections to a server without a tool.
 
 use super::*;
+use rmcp::model::{ErrorData, InitializeRequestParams, InitializeResult};
+use rmcp::service::{RequestContext, RoleServer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
@@ -15,6 +17,51 @@ struct Empty;
 
 impl ServerHandler for Empty {}
 
+/// A server that answers what is slow only where a test lets it.
+#[derive(Clone)]
+struct Gated {
+    /// One for each that waits.
+    waiting: Arc<Semaphore>,
+    /// One for each that may go on.
+    going: Arc<Semaphore>,
+}
+
+impl Gated {
+    fn new() -> Self {
+        let closed = || Arc::new(Semaphore::new(0));
+        Self { waiting: closed(), going: closed() }
+    }
+
+    async fn wait(&self) {
+        self.waiting.add_permits(1);
+        self.going.acquire().await.expect("it is never closed").forget();
+    }
+
+    /// Returns when one more waits.
+    async fn waits(&self) {
+        let waits = tokio::time::timeout(PATIENCE, self.waiting.acquire()).await;
+        waits.expect("in time").expect("it is never closed").forget();
+    }
+
+    /// Lets one go on.
+    fn let_go(&self) {
+        self.going.add_permits(1);
+    }
+}
+
+impl ServerHandler for Gated {
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        if request.client_info.name == "slow" {
+            self.wait().await;
+        }
+        self.negotiate_initialize(&request)
+    }
+}
+
 /// A server with these bounds.
 struct Serving {
     port: u16,
@@ -24,12 +71,16 @@ struct Serving {
 
 impl Serving {
     fn start(bounds: ClientBounds) -> Self {
+        Self::with(Empty, bounds)
+    }
+
+    fn with(server: impl ServerHandler + Clone, bounds: ClientBounds) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let listening = BoundListener::open(Config { address, token: None, hosts: Vec::new(), bounds });
         let listening = listening.expect("a free port");
         let port = listening.address().expect("bound").port();
         let stop = CancellationToken::new();
-        let task = tokio::spawn(listening.accept(Empty, stop.clone()));
+        let task = tokio::spawn(listening.accept(server, stop.clone()));
         Self { port, stop, task }
     }
 
@@ -169,6 +220,39 @@ async fn a_session_too_many_waits_for_an_end() {
     server.ask("DELETE", Some(&first), "").await;
     assert!(server.begin().await.is_ok());
     assert_eq!(server.status(&first).await, 404);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_begin_has_its_place_and_holds_up_no_other() {
+    let gated = Gated::new();
+    let server = Serving::with(gated.clone(), ClientBounds { sessions: 2, ..ClientBounds::default() });
+    let session = server.begin().await.expect("room");
+    let mut slow = server.connect().await;
+    slow.send(&request("POST", None, "Connection: close\r\n", &INITIALIZE.replace("a test", "slow"))).await;
+    gated.waits().await;
+    assert_eq!(server.status(&session).await, 202, "it is not held up");
+    assert_eq!(status(&server.begin().await.expect_err("one too many")), 503);
+    gated.let_go();
+    assert!(slow.rest().await.contains("mcp-session-id: "), "it has begun");
+    assert_eq!(status(&server.begin().await.expect_err("one too many")), 503);
+    server.ask("DELETE", Some(&session), "").await;
+    assert!(server.begin().await.is_ok());
+    server.end().await;
+}
+
+#[tokio::test]
+async fn what_would_begin_a_session_within_one_begins_none() {
+    let server = Serving::start(ClientBounds { sessions: 1, ..ClientBounds::default() });
+    let session = server.begin().await.expect("room");
+    assert_eq!(server.status(&session).await, 202);
+    // There is no room for another one, which neither needs.
+    for (within, expected) in [("made-up", 404), (&*session, 200)] {
+        let answer = server.ask("POST", Some(within), INITIALIZE).await;
+        assert_eq!(status(&answer), expected, "{answer}");
+        assert!(!answer.contains("mcp-session-id: "), "{answer}");
+    }
+    assert_eq!(server.status(&session).await, 202);
     server.end().await;
 }
 

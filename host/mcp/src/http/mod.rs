@@ -21,6 +21,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, ServerJsonRpcMessage};
+use rustix::net::sockopt::set_tcp_user_timeout;
 use sessions::{Sessions, session_id};
 use std::convert::Infallible;
 use std::io;
@@ -37,6 +38,8 @@ pub const TOKEN_VARIABLE: &str = "COFFERDAM_MCP_TOKEN";
 pub const PATH: &str = "/mcp";
 /// Connections at once; one more is closed as soon as it comes.
 pub const CONNECTIONS_MAX: usize = 1024;
+/// What was sent and is not taken for so long ends the connection.
+pub const UNREAD_MAX: Duration = Duration::from_secs(60);
 /// A connection that sends no whole head of a request for so long is closed.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 /// A body that takes longer than this is not waited for.
@@ -187,6 +190,15 @@ impl BoundListener {
     }
 }
 
+/// What holds for every connection that is accepted.
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    // An answer is small and waited for.
+    stream.set_nodelay(true)?;
+    // The system counts it also while the client says that it has no room for more.
+    let unread = u32::try_from(UNREAD_MAX.as_millis()).unwrap_or(u32::MAX);
+    Ok(set_tcp_user_timeout(stream, unread)?)
+}
+
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// What every connection shares.
@@ -199,8 +211,10 @@ struct ConnectionContext<S> {
 impl<S: ServerHandler + Clone> ConnectionContext<S> {
     async fn connection(self: Arc<Self>, stream: TcpStream) {
         let Ok(local) = stream.local_addr() else { return };
-        // An answer is small and waited for.
-        let _ = stream.set_nodelay(true);
+        if let Err(error) = set_options(&stream) {
+            tracing::debug!(%error, "a connection ended before it began");
+            return;
+        }
         let head = self.bounds.head;
         let service = service_fn(move |request| {
             let edge = self.clone();

@@ -211,6 +211,18 @@ async fn a_connection_too_many_is_closed_and_the_next_one_served_where_one_ended
 }
 
 #[tokio::test]
+async fn the_system_is_told_to_drop_a_client_that_takes_nothing() {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+    let (_client, (stream, _)) = (client.expect("it listens"), accepted.expect("a client"));
+    set_options(&stream).expect("it is open");
+    let unread = rustix::net::sockopt::tcp_user_timeout(&stream).expect("it is open");
+    assert_eq!(Duration::from_millis(unread.into()), UNREAD_MAX);
+    assert!(stream.nodelay().expect("it is open"));
+}
+
+#[tokio::test]
 async fn a_session_too_many_waits_for_an_end() {
     let server = Serving::start(ClientBounds { sessions: 2, ..ClientBounds::default() });
     let (first, _) = (server.begin().await.expect("room"), server.begin().await.expect("room"));

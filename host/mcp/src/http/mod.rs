@@ -236,9 +236,9 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         }
         match *request.method() {
             Method::POST => self.post(request).await,
-            Method::GET => self.sessions.answer(drop_body(request)).await,
+            Method::GET => self.sessions.answer(drop_body(request), None).await,
             Method::DELETE => {
-                let mut answer = self.sessions.answer(drop_body(request)).await;
+                let mut answer = self.sessions.answer(drop_body(request), None).await;
                 // Not accepted, but done: clients warn of anything else.
                 if answer.status() == StatusCode::ACCEPTED {
                     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -269,6 +269,10 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         };
         // Within a session it begins none, and is answered as the library answers it.
         let begins = is_initialize(&message) && session_id(&head.headers).is_none();
+        let id = match &message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
         if let Some(arguments) = take_arguments(&mut message) {
             // The library reads the message anew, and refuses what it cannot hold as values: they go
             // beside it, as text.
@@ -279,7 +283,7 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
             head.extensions.insert(arguments);
         }
         let request = Request::from_parts(head, Full::new(bytes));
-        if begins { self.sessions.begin(request).await } else { self.sessions.answer(request).await }
+        if begins { self.sessions.begin(request).await } else { self.sessions.answer(request, id).await }
     }
 }
 

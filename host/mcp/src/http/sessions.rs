@@ -1,15 +1,19 @@
 //! Sessions of the older era, bounded in number and age. Their ids are random and of 122 bits; the
 //! newer era has none.
 
-use super::{Answer, BODY_BYTES_MAX, ClientBounds, text_response};
+use super::{Answer, BODY_BYTES_MAX, ClientBounds, refuse, text_response};
+use crate::message::RefusedMessage;
+use crate::requests::taken_id;
 use bytes::Bytes;
 use cofferdam_core::lock::lock;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Body;
 use rmcp::ServerHandler;
+use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -30,13 +34,38 @@ pub(super) struct Sessions<S> {
     begun: Mutex<HashMap<Arc<str>, BegunSession>>,
     /// Those that no session has, nor one that is about to begin.
     places: Arc<Semaphore>,
+    requests: OpenRequests,
     bounds: ClientBounds,
+}
+
+/// The ids of requests that are under way, each with its session.
+type OpenRequests = Arc<Mutex<HashSet<(Arc<str>, RequestId)>>>;
+
+/// A request of a session: no other one of the session has its id until this is dropped.
+struct SessionRequest {
+    open: OpenRequests,
+    key: (Arc<str>, RequestId),
 }
 
 struct BegunSession {
     at: Instant,
     /// Free for another one when this is dropped.
     _place: OwnedSemaphorePermit,
+}
+
+impl SessionRequest {
+    /// None where the id is taken.
+    fn begin(open: &OpenRequests, session: Arc<str>, id: RequestId) -> Option<Arc<Self>> {
+        let key = (session, id);
+        let is_new = lock(open).insert(key.clone());
+        is_new.then(|| Arc::new(Self { open: open.clone(), key }))
+    }
+}
+
+impl Drop for SessionRequest {
+    fn drop(&mut self) {
+        lock(&self.open).remove(&self.key);
+    }
 }
 
 /// The session that a request belongs to, as the library reads it.
@@ -57,15 +86,37 @@ impl<S: ServerHandler + Clone> Sessions<S> {
             .with_cancellation_token(stop);
         let service = StreamableHttpService::new(move || Ok(server.clone()), manager.clone(), config);
         let places = Arc::new(Semaphore::new(bounds.sessions));
-        Self { service, manager, begun: Mutex::default(), places, bounds }
+        Self { service, manager, begun: Mutex::default(), places, requests: OpenRequests::default(), bounds }
     }
 
-    /// Answers a request that begins no session.
-    pub(super) async fn answer(&self, request: Request<Full<Bytes>>) -> Answer {
-        if let Some(id) = session_id(request.headers()) {
-            self.end_if_old(id).await;
+    /// Answers a request that begins no session. `id` is that of its message, if it asks something.
+    pub(super) async fn answer(&self, mut request: Request<Full<Bytes>>, id: Option<RequestId>) -> Answer {
+        let Some(session) = session_id(request.headers()).map(Arc::<str>::from) else {
+            return self.service.handle(request).await;
+        };
+        self.end_if_old(&session).await;
+        let is_open = self.manager.sessions.read().await.contains_key(&session);
+        let Some(id) = id.filter(|_| is_open) else {
+            return self.service.handle(request).await;
+        };
+        let Some(taken) = SessionRequest::begin(&self.requests, session, id.clone()) else {
+            return refuse(RefusedMessage::new(Some(id), taken_id()));
+        };
+        // Whoever works on it has it too: in a session that goes on when the client is gone, and
+        // the answer to another request with this id would be this one's.
+        request.extensions_mut().insert(taken.clone());
+        let answer = self.service.handle(request).await;
+        if answer.body().size_hint().exact().is_some() {
+            return answer;
         }
-        self.service.handle(request).await
+        // It may still be on its way to the client when the work is done.
+        answer.map(|body| {
+            let until_told = move |frame| {
+                let _taken = &taken;
+                frame
+            };
+            body.map_frame(until_told).boxed()
+        })
     }
 
     /// Answers a request that begins a session, unless there are too many.

@@ -43,6 +43,14 @@ impl Gated {
         waits.expect("in time").expect("it is never closed").forget();
     }
 
+    /// A client whose request waits.
+    async fn pinged(&self, server: &Serving, session: &str) -> Client {
+        let mut client = server.connect().await;
+        client.send(&request("POST", Some(session), "Connection: close\r\n", PING)).await;
+        self.waits().await;
+        client
+    }
+
     /// Lets one go on.
     fn let_go(&self) {
         self.going.add_permits(1);
@@ -59,6 +67,11 @@ impl ServerHandler for Gated {
             self.wait().await;
         }
         self.negotiate_initialize(&request)
+    }
+
+    async fn ping(&self, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.wait().await;
+        Ok(())
     }
 }
 
@@ -141,6 +154,7 @@ impl Client {
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a test","version":"1"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 
 fn request(method: &str, session: Option<&str>, more: &str, body: &str) -> String {
     let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
@@ -265,6 +279,40 @@ async fn what_would_begin_a_session_within_one_begins_none() {
         assert!(!answer.contains("mcp-session-id: "), "{answer}");
     }
     assert_eq!(server.status(&session).await, 202);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn an_id_is_taken_in_its_session_while_its_request_is_under_way() {
+    let gated = Gated::new();
+    let server = Serving::with(gated.clone(), ClientBounds::default());
+    let (one, other) = (server.begin().await.expect("room"), server.begin().await.expect("room"));
+    assert_eq!((server.status(&one).await, server.status(&other).await), (202, 202));
+    // Each session has ids of its own.
+    let under_way = [gated.pinged(&server, &one).await, gated.pinged(&server, &other).await];
+    let refused = server.ask("POST", Some(&one), PING).await;
+    assert_eq!(status(&refused), 400, "{refused}");
+    assert!(refused.contains("-32600") && refused.contains(r#""id":"p""#), "{refused}");
+    gated.let_go();
+    gated.let_go();
+    for client in under_way {
+        let answer = client.rest().await;
+        assert!(status(&answer) == 200 && answer.contains(r#""result""#), "{answer}");
+    }
+    gated.let_go();
+    assert_eq!(status(&server.ask("POST", Some(&one), PING).await), 200, "it is free again");
+    gated.waits().await;
+    // It goes on for a client that is gone, and its id is free when it is over.
+    drop(gated.pinged(&server, &one).await);
+    assert_eq!(status(&server.ask("POST", Some(&one), PING).await), 400);
+    gated.let_go();
+    gated.let_go();
+    let free = async {
+        while status(&server.ask("POST", Some(&one), PING).await) != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, free).await.expect("it is free again");
     server.end().await;
 }
 

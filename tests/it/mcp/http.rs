@@ -7,8 +7,10 @@ use super::world::{SESSIONS, STATELESS, meta, outcomes};
 use anyhow::{Context, ensure};
 use client::{Answer, Listening, request};
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::io::Write;
-use support::home::Home;
+use std::os::unix::ffi::OsStrExt;
+use support::home::{Home, Ran};
 
 fn initialize() -> Value {
     let client = json!({ "name": "a test", "version": "1" });
@@ -121,6 +123,18 @@ fn an_address_that_others_reach_needs_a_token_and_a_taken_one_is_named() -> anyh
     let server = Listening::start(&home, &["--token-file", &file], &[])?;
     ensure!(server.post(&initialize(), "")?.status == 401);
     ensure!(server.post(&initialize(), "Authorization: Bearer a-token-of-a-file\r\n")?.status == 200);
+    Ok(())
+}
+
+/// Taken for none, it would leave the server open to everybody on the machine.
+#[test]
+fn a_token_that_is_no_text_is_refused() -> anyhow::Result<()> {
+    let home = Home::new();
+    let token = OsStr::from_bytes(b"a-token-\xff");
+    let mut command = home.command(&["mcp", "--http", "127.0.0.1:0"]);
+    let ran = Ran::from(command.env("COFFERDAM_MCP_TOKEN", token).output()?);
+    ensure!(ran.code == Some(2) && ran.stderr.contains("COFFERDAM_MCP_TOKEN is not UTF-8 text"), "{ran:?}");
+    ensure!(ran.stderr.contains("write it as UTF-8 text or unset it"), "{ran:?}");
     Ok(())
 }
 

@@ -22,7 +22,7 @@ mod streams;
 
 pub use attached::ATTACHMENTS_META_KEY;
 pub use lines::LINE_BYTES_MAX;
-pub use message::{RawArguments, RefusedMessage, RpcFrame, read};
+pub use message::{ID_BYTES_MAX, RawArguments, RefusedMessage, RpcFrame, read};
 pub use requests::REQUESTS_MAX;
 pub use server::{McpServer, ServerParts};
 pub use stdio::serve_stdio;

@@ -5,14 +5,16 @@
 //! there to be refused.
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions,
-    InputResponses, JsonRpcMessage, RequestId, RequestMetaObject,
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest,
+    ErrorData, GetExtensions, GetMeta, InputResponses, JsonRpcMessage, RequestId, RequestMetaObject,
 };
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+
+/// The longest id of a request, and the longest token of its progress: both are kept, and repeated.
+pub const ID_BYTES_MAX: usize = 1 << 10;
 
 /// What came, by what it is.
 #[derive(Debug)]
@@ -111,7 +113,11 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     let id = match envelope.id {
         None => None,
         Some(raw) => Some(request_id(raw).ok_or_else(|| {
-            without_id(invalid("id must be a string or an integer; give each request one of its own"))
+            let said = format!(
+                "id must be an integer, or a string of at most {ID_BYTES_MAX} bytes; give each request one of \
+                 its own"
+            );
+            without_id(invalid(&said))
         })?),
     };
     let refused = |error| RefusedMessage::new(id.clone(), error);
@@ -128,8 +134,7 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
         return Err(refused(invalid("method must be a string")));
     };
     if id.is_none() {
-        // A notification is never answered, however wrong it is.
-        return Ok(serde_json::from_str(text).map_or(RpcFrame::Ignored, message));
+        return Ok(notification(text));
     }
     let params = envelope.params.map(RawValue::get).filter(|params| *params != "null");
     if params.is_some_and(|params| !params.starts_with('{')) {
@@ -139,25 +144,56 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     if method == "tools/call" {
         let call = call(params.unwrap_or("{}")).map_err(&refused)?;
         // The one that was refused above if it is absent.
-        return Ok(id
-            .clone()
-            .map_or(RpcFrame::Ignored, |id| message(ClientJsonRpcMessage::request(call, id))));
+        return match id.clone() {
+            Some(id) => request(ClientJsonRpcMessage::request(call, id)).map_err(refused),
+            None => Ok(RpcFrame::Ignored),
+        };
     }
     let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("{method}: {e}"), None);
-    serde_json::from_str(text).map(message).map_err(|e| refused(wrong(e)))
+    serde_json::from_str(text).map_err(wrong).and_then(request).map_err(refused)
+}
+
+/// It is never answered, however wrong it is.
+fn notification(text: &str) -> RpcFrame {
+    let Ok(told) = serde_json::from_str::<ClientJsonRpcMessage>(text) else { return RpcFrame::Ignored };
+    if let JsonRpcMessage::Notification(notification) = &told
+        && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+        && cancelled.params.request_id.as_ref().is_some_and(is_too_long)
+    {
+        // No request has it.
+        return RpcFrame::Ignored;
+    }
+    message(told)
+}
+
+/// A request whose progress can be told of.
+fn request(asked: ClientJsonRpcMessage) -> Result<RpcFrame, ErrorData> {
+    if let JsonRpcMessage::Request(request) = &asked
+        && request.request.get_meta().get_progress_token().is_some_and(|token| is_too_long(&token.0))
+    {
+        let said = format!("progressToken has at most {ID_BYTES_MAX} bytes; send a shorter one");
+        return Err(ErrorData::invalid_params(said, None));
+    }
+    Ok(message(asked))
+}
+
+fn is_too_long(id: &RequestId) -> bool {
+    matches!(id, RequestId::String(text) if text.len() > ID_BYTES_MAX)
 }
 
 fn message(message: ClientJsonRpcMessage) -> RpcFrame {
     RpcFrame::Message(Box::new(message))
 }
 
-/// An integer that fits 64 bits, or a string. Others have no one spelling to answer with.
+/// An integer that fits 64 bits, or a string that is not too long. Others have no one spelling to
+/// answer with.
 fn request_id(raw: &RawValue) -> Option<RequestId> {
-    match serde_json::from_str(raw.get()).ok()? {
-        Value::Number(number) => number.as_i64().map(RequestId::Number),
-        Value::String(text) => Some(RequestId::String(text.into())),
-        _ => None,
-    }
+    let id = if raw.get().starts_with('"') {
+        serde_json::from_str::<String>(raw.get()).map(|text| RequestId::String(text.into()))
+    } else {
+        serde_json::from_str::<i64>(raw.get()).map(RequestId::Number)
+    };
+    id.ok().filter(|id| !is_too_long(id))
 }
 
 /// A call whose arguments stay text.
@@ -263,6 +299,31 @@ mod tests {
         }
         let RpcFrame::Refused(refusal) = read(b"\xff\xfe{}") else { panic!("not text") };
         assert_eq!(refusal.error.code, ErrorCode::PARSE_ERROR);
+    }
+
+    /// A request with this id and this token.
+    fn with_token(method: &str, id: &str, token: &str) -> String {
+        let params = format!(r#"{{"name":"t","_meta":{{"progressToken":"{token}"}}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{method}","params":{params}}}"#)
+    }
+
+    #[test]
+    fn ids_and_tokens_that_are_too_long_are_not_kept() {
+        // As many bytes as they may have, in letters of two each.
+        let longest = "é".repeat(ID_BYTES_MAX / 2);
+        let too_long = format!("{longest}.");
+        for method in ["tools/call", "tools/list", "ping", "no/such"] {
+            check(&with_token(method, &too_long, "t"), ErrorCode::INVALID_REQUEST, None);
+            check(&with_token(method, "7", &too_long), ErrorCode::INVALID_PARAMS, Some("7"));
+            let taken = read(with_token(method, &longest, &longest).as_bytes());
+            assert!(matches!(taken, RpcFrame::Message(_)), "{method}: {taken:?}");
+        }
+        let cancelled = |id: &str| {
+            let told = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"ID"}}"#;
+            read(told.replace("ID", id).as_bytes())
+        };
+        assert!(matches!(cancelled(&longest), RpcFrame::Message(_)));
+        assert!(matches!(cancelled(&too_long), RpcFrame::Ignored));
     }
 
     #[test]

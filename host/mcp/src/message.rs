@@ -16,6 +16,10 @@ use std::sync::Arc;
 /// The longest id of a request, and the longest token of its progress: both are kept, and repeated.
 pub const ID_BYTES_MAX: usize = 1 << 10;
 
+/// Brackets, commas and colons of a message, without those in strings and in a call's arguments: as
+/// values they take many times the room that they take as text.
+pub const STRUCTURE_MAX: usize = 50_000;
+
 /// What came, by what it is.
 #[derive(Debug)]
 pub enum RpcFrame {
@@ -77,6 +81,13 @@ struct CallParams<'a> {
     request_state: Option<String>,
 }
 
+/// What of a call's parameters is never made a value of.
+#[derive(Deserialize)]
+struct ArgumentsAlone<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    arguments: Option<&'a RawValue>,
+}
+
 /// Tells `null` from a key that is not there.
 fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(d).map(Some)
@@ -126,6 +137,9 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     }
     let Some(method) = envelope.method else {
         if id.is_some() && (envelope.result.is_some() || envelope.error.is_some()) {
+            if is_too_intricate(text, None) {
+                return Err(without_id(invalid(&too_intricate())));
+            }
             return Ok(serde_json::from_str(text).map_or(RpcFrame::Ignored, message));
         }
         return Err(refused(invalid("it is neither a request nor a notification nor a response")));
@@ -141,7 +155,11 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
         let said = "params must be an object, with each parameter by its name";
         return Err(refused(ErrorData::invalid_params(said, None)));
     }
-    if method == "tools/call" {
+    let is_call = method == "tools/call";
+    if is_too_intricate(text, params.filter(|_| is_call)) {
+        return Err(refused(ErrorData::invalid_params(too_intricate(), None)));
+    }
+    if is_call {
         let call = call(params.unwrap_or("{}")).map_err(&refused)?;
         // The one that was refused above if it is absent.
         return match id.clone() {
@@ -155,6 +173,9 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
 
 /// It is never answered, however wrong it is.
 fn notification(text: &str) -> RpcFrame {
+    if is_too_intricate(text, None) {
+        return RpcFrame::Ignored;
+    }
     let Ok(told) = serde_json::from_str::<ClientJsonRpcMessage>(text) else { return RpcFrame::Ignored };
     if let JsonRpcMessage::Notification(notification) = &told
         && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
@@ -179,6 +200,39 @@ fn request(asked: ClientJsonRpcMessage) -> Result<RpcFrame, ErrorData> {
 
 fn is_too_long(id: &RequestId) -> bool {
     matches!(id, RequestId::String(text) if text.len() > ID_BYTES_MAX)
+}
+
+/// Whether a message has more structure than is made values of. The arguments of a call stay text.
+fn is_too_intricate(text: &str, call: Option<&str>) -> bool {
+    // Most messages are shorter than that, and not looked at.
+    if text.len() <= STRUCTURE_MAX {
+        return false;
+    }
+    let params = call.and_then(|params| serde_json::from_str::<ArgumentsAlone<'_>>(params).ok());
+    let arguments = params.and_then(|params| params.arguments).map_or("", RawValue::get);
+    text.len() - arguments.len() > STRUCTURE_MAX && structure(text) - structure(arguments) > STRUCTURE_MAX
+}
+
+fn too_intricate() -> String {
+    format!(
+        "a message has at most {STRUCTURE_MAX} brackets, commas and colons, beside those in strings and in the \
+         arguments of a call; send less at once"
+    )
+}
+
+/// The opening brackets, commas and colons of a JSON text that are not in strings.
+fn structure(json: &str) -> usize {
+    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' | b',' | b':' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 fn message(message: ClientJsonRpcMessage) -> RpcFrame {
@@ -324,6 +378,40 @@ mod tests {
         };
         assert!(matches!(cancelled(&longest), RpcFrame::Message(_)));
         assert!(matches!(cancelled(&too_long), RpcFrame::Ignored));
+    }
+
+    #[test]
+    fn what_would_be_too_many_values_is_refused_as_text() {
+        let list = |length: usize| format!("[{}]", vec!["0"; length].join(","));
+        let request = |method: &str, meta: &str, arguments: &str| {
+            let params = format!(r#"{{"name":"t","_meta":{{"a":{meta}}},"arguments":{arguments}}}"#);
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
+        };
+        // What a message has beside the list.
+        let most = STRUCTURE_MAX - structure(&request("tools/call", "0", "0"));
+        let (longest, too_long) = (list(most), list(most + 1));
+        let brackets = "[{,:".repeat(STRUCTURE_MAX);
+        let quoted = format!(r#""\"{brackets}\\""#);
+        let more = format!(r#"{{"a":{}}}"#, list(4 * STRUCTURE_MAX));
+        for (meta, arguments) in [(&*longest, "{}"), ("0", &*more), (&*quoted, &*more)] {
+            let taken = read(request("tools/call", meta, arguments).as_bytes());
+            assert!(matches!(taken, RpcFrame::Message(_)), "{meta}");
+        }
+        for (method, meta, arguments) in [
+            ("tools/call", &*too_long, "{}"),
+            ("tools/call", &*too_long, &*more),
+            ("tools/call", &*format!(r#"["\\",{longest}]"#), "{}"),
+            ("tools/call", &*longest, r#"{},"arguments":{}"#),
+            // Of another method they are made values of.
+            ("tools/list", "0", &*more),
+            ("no/such", "0", &*more),
+        ] {
+            check(&request(method, meta, arguments), ErrorCode::INVALID_PARAMS, Some("7"));
+        }
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{more}}}"#);
+        check(&answer, ErrorCode::INVALID_REQUEST, None);
+        let told = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"arguments":{more}}}}}"#);
+        assert!(matches!(read(told.as_bytes()), RpcFrame::Ignored));
     }
 
     #[test]

@@ -188,6 +188,25 @@ fn bodies_are_bounded_and_must_be_json() -> anyhow::Result<()> {
 }
 
 #[test]
+fn a_body_that_would_be_too_many_values_is_refused_unheld() -> anyhow::Result<()> {
+    let home = Home::new();
+    let server = Listening::start(&home, &[], &[])?;
+    ensure!(server.post(&initialize(), "")?.status == 200);
+    let before = server.kib("VmHWM")?;
+    let many = r#"{"":0},"#.repeat(1 << 20);
+    for method in ["tools/call", "tools/list", "no/such"] {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"name":"file_list","_meta":{{"a":[{many}0]}}}}}}"#
+        );
+        let answer = server.post_text(&body, "")?;
+        ensure!(answer.status == 200 && answer.json()?["error"]["code"] == -32602, "{answer:?}");
+    }
+    let more = server.kib("VmHWM")? - before;
+    ensure!(more < 64 << 10, "{more} KiB more were held");
+    Ok(())
+}
+
+#[test]
 fn sessions_have_ids_of_their_own_and_end() -> anyhow::Result<()> {
     let home = Home::new();
     let server = Listening::start(&home, &[], &[])?;

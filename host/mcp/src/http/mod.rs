@@ -282,6 +282,8 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
             }
             head.extensions.insert(arguments);
         }
+        // The library holds one of its own while the call lasts.
+        drop(message);
         let request = Request::from_parts(head, Full::new(bytes));
         if begins { self.sessions.begin(request).await } else { self.sessions.answer(request, id).await }
     }

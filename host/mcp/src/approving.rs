@@ -4,6 +4,7 @@
 
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
+use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::lock::lock;
 use cofferdam_policy::GuestPath;
@@ -53,11 +54,25 @@ impl Approver for Elicitation {
     }
 }
 
+/// What a client calls: the tool by the name that it gave, the arguments as it wrote them.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct CalledTool {
+    name: String,
+    arguments_sha256: String,
+}
+
+impl CalledTool {
+    pub(crate) fn new(name: &str, arguments: &str) -> Self {
+        Self { name: name.to_owned(), arguments_sha256: sha256_hex(arguments.as_bytes()) }
+    }
+}
+
 /// Leaves the question for the answer of the call, or decides by what the client brought with it.
 pub(crate) struct DeferredQuestion {
     /// The turn of the question that was answered: the call is the same one.
     pub(crate) turn: Option<TurnId>,
     caller: Caller,
+    called: CalledTool,
     brought: Mutex<Option<(OpenQuestion, ElicitResult)>>,
     left: Mutex<Option<ApprovalRequest>>,
 }
@@ -71,7 +86,7 @@ impl Approver for DeferredQuestion {
     async fn decide(&self, approval: &ApprovalRequest, _: &CancellationToken) -> Decision {
         let brought = lock(&self.brought).take();
         match brought {
-            // Anything else was asked about another call, or about files that are others now.
+            // Anything else was asked about files that are others now.
             Some((question, answer)) if question.sha256 == approval.sha256 => decision(&answer, &self.caller),
             _ => {
                 *lock(&self.left) = Some(approval.clone());
@@ -86,7 +101,7 @@ impl DeferredQuestion {
     pub(crate) fn question(&self, questions: &OpenQuestions) -> Option<InputRequiredResult> {
         let approval = lock(&self.left).take()?;
         let request = InputRequest::Elicitation(ElicitRequest::new(question(&approval)));
-        let state = questions.add(approval)?;
+        let state = questions.add(approval, self.called.clone())?;
         Some(InputRequiredResult::new(
             Some(InputRequests::from([(QUESTION.to_owned(), request)])),
             Some(state),
@@ -96,6 +111,7 @@ impl DeferredQuestion {
 
 /// A question that was handed out.
 struct OpenQuestion {
+    called: CalledTool,
     sha256: String,
     turn: TurnId,
     until: Instant,
@@ -119,28 +135,25 @@ impl OpenQuestions {
     pub(crate) fn resume(
         &self,
         caller: Caller,
+        called: CalledTool,
         state: Option<&str>,
         answers: Option<&InputResponses>,
     ) -> Result<DeferredQuestion, ErrorData> {
-        let unknown = || {
-            let said = "requestState belongs to no open question: it was answered, or waited too long, or is none of \
-                        this server's; call again without it";
-            ErrorData::invalid_params(said, None)
-        };
-        let question = state.map(|state| self.take(state).ok_or_else(unknown)).transpose()?;
+        let question = state.map(|state| self.take(state, &called)).transpose()?.flatten();
         let answer = answers.and_then(|answers| answers.get(QUESTION));
         let answer = answer.and_then(|answer| serde_json::from_value(answer.clone()).ok());
         let turn = question.as_ref().map(|question| question.turn.clone());
         Ok(DeferredQuestion {
             turn,
             caller,
+            called,
             brought: Mutex::new(question.zip(answer)),
             left: Mutex::default(),
         })
     }
 
     /// Remembers a question; `None` without randomness, and then nobody is asked.
-    fn add(&self, approval: ApprovalRequest) -> Option<String> {
+    fn add(&self, approval: ApprovalRequest, called: CalledTool) -> Option<String> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
         let state = hex::encode(bytes);
@@ -149,14 +162,26 @@ impl OpenQuestions {
             open.pop_front();
         }
         let ApprovalRequest { sha256, turn, .. } = approval;
-        open.push_back((state.clone(), OpenQuestion { sha256, turn, until: Instant::now() + self.expires }));
+        let until = Instant::now() + self.expires;
+        open.push_back((state.clone(), OpenQuestion { called, sha256, turn, until }));
         Some(state)
     }
 
-    fn take(&self, state: &str) -> Option<OpenQuestion> {
+    /// The question with this state. None where it was asked about another call: it stays open for
+    /// that one's answer, and this call is a new one.
+    fn take(&self, state: &str, called: &CalledTool) -> Result<Option<OpenQuestion>, ErrorData> {
+        let now = Instant::now();
         let mut open = lock(&self.open);
-        let at = open.iter().position(|(known, _)| known == state)?;
-        open.remove(at).map(|(_, question)| question).filter(|question| Instant::now() < question.until)
+        let at = open.iter().position(|(known, question)| known == state && now < question.until);
+        let at = at.ok_or_else(|| {
+            let said = "requestState belongs to no open question: it was answered, or waited too long, or is none of \
+                        this server's; call again without it";
+            ErrorData::invalid_params(said, None)
+        })?;
+        if open[at].1.called != *called {
+            return Ok(None);
+        }
+        Ok(open.remove(at).map(|(_, question)| question))
     }
 }
 
@@ -199,8 +224,16 @@ mod tests {
         Caller { channel: "mcp".to_owned(), sender: "1".to_owned() }
     }
 
+    fn called() -> CalledTool {
+        CalledTool::new("t", "{}")
+    }
+
     fn answer(questions: &OpenQuestions, state: &str) -> Result<Option<TurnId>, i32> {
-        let returning = questions.resume(caller(), Some(state), None);
+        answer_of(called(), questions, state)
+    }
+
+    fn answer_of(called: CalledTool, questions: &OpenQuestions, state: &str) -> Result<Option<TurnId>, i32> {
+        let returning = questions.resume(caller(), called, Some(state), None);
         returning.map(|returning| returning.turn).map_err(|error| error.code.0)
     }
 
@@ -208,21 +241,31 @@ mod tests {
     fn of_too_many_questions_the_oldest_is_asked_anew() {
         let questions = OpenQuestions::new(Duration::from_secs(600));
         let states: Vec<_> =
-            (0..=QUESTIONS_MAX).map(|n| questions.add(approval(n)).expect("randomness")).collect();
+            (0..=QUESTIONS_MAX).map(|n| questions.add(approval(n), called()).expect("randomness")).collect();
         assert_eq!(answer(&questions, &states[0]), Err(-32602));
         for n in [1, QUESTIONS_MAX] {
             assert_eq!(answer(&questions, &states[n]), Ok(Some(TurnId::new(format!("turn-{n}")))));
             assert_eq!(answer(&questions, &states[n]), Err(-32602), "answered once");
         }
         // There is room again.
-        let more = [0, 1].map(|n| questions.add(approval(n)).expect("randomness"));
+        let more = [0, 1].map(|n| questions.add(approval(n), called()).expect("randomness"));
         assert!(more.iter().chain([&states[2]]).all(|state| answer(&questions, state).is_ok()));
+    }
+
+    #[test]
+    fn another_call_is_none_that_goes_on() {
+        let questions = OpenQuestions::new(Duration::from_secs(600));
+        let state = questions.add(approval(0), called()).expect("randomness");
+        for other in [CalledTool::new("u", "{}"), CalledTool::new("t", r#"{"a":1}"#)] {
+            assert_eq!(answer_of(other, &questions, &state), Ok(None));
+        }
+        assert_eq!(answer(&questions, &state), Ok(Some(TurnId::new("turn-0".to_owned()))));
     }
 
     #[test]
     fn a_question_waits_no_longer_than_it_may() {
         let questions = OpenQuestions::new(Duration::ZERO);
-        let state = questions.add(approval(0)).expect("randomness");
+        let state = questions.add(approval(0), called()).expect("randomness");
         assert_eq!(answer(&questions, &state), Err(-32602));
         assert_eq!(answer(&questions, "made up"), Err(-32602));
     }

@@ -12,6 +12,10 @@ use serde_json::Value;
 /// The key in `_meta`: a list of `{"uri", "mimeType"?, "name"?, "blob" | "text"}`.
 pub const ATTACHMENTS_META_KEY: &str = "cofferdam/attachments";
 
+/// Files of one call, or those of `[attachments] max_count` where that is more. As many are listed,
+/// with a reason each where they are over a limit.
+pub const CALL_FILES_MAX: usize = 64;
+
 /// A resource with its bytes, as `resources/read` would answer it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,8 +34,15 @@ struct Resource {
 /// Takes what the client sent with the call. May block.
 ///
 /// # Errors
-/// `-32602` where it is no list of resources; a file over a limit is listed with its reason.
+/// `-32602` where it is no list of resources, or one of too many; a file over a limit is listed
+/// with its reason.
 pub(crate) fn take(sent: Value, blobs: &BlobStore, config: &Config) -> Result<Attachments, ErrorData> {
+    let most = usize::try_from(config.max_count).unwrap_or(usize::MAX).max(CALL_FILES_MAX);
+    let count = sent.as_array().map_or(0, Vec::len);
+    if count > most {
+        let said = format!("{count} files are too many; a call brings at most {most}");
+        return Err(invalid_resource(&said));
+    }
     let resources: Vec<Resource> =
         serde_json::from_value(sent).map_err(|e| invalid_resource(&e.to_string()))?;
     let mut intake = Intake::new(blobs, config);

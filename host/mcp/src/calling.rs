@@ -1,7 +1,7 @@
 //! One `tools/call`: from the client's words to a call of the toolbox, and from its answer to the
 //! client's.
 
-use crate::approving::{DeferredQuestion, Elicitation};
+use crate::approving::{CalledTool, DeferredQuestion, Elicitation};
 use crate::attached::{self, ATTACHMENTS_META_KEY};
 use crate::progress::ProgressReport;
 use crate::requests::DirectAnswer;
@@ -39,12 +39,12 @@ impl ServerState {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = params.name.to_string();
-        let person = self.person(&params, &context)?;
-        let attachments = self.attachments(&context).await?;
         let arguments = raw_arguments(&context).map_or_else(
-            || Value::Object(params.arguments.unwrap_or_default()).to_string(),
+            || Value::Object(params.arguments.clone().unwrap_or_default()).to_string(),
             |raw| raw.0.to_string(),
         );
+        let person = self.person(&params, &arguments, &context)?;
+        let attachments = self.attachments(&context).await?;
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| ProgressReport::begin(context.peer.clone(), token, &tool));
         let turn = person.turn().unwrap_or_else(|| TurnId::new(self.next_turn()));
@@ -97,6 +97,7 @@ impl ServerState {
     fn person(
         &self,
         params: &CallToolRequestParams,
+        arguments: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<AskablePerson, ErrorData> {
         if !context.client_capabilities().is_some_and(|client| has_forms(&client)) {
@@ -105,7 +106,8 @@ impl ServerState {
         if is_stateless(context) {
             let state = params.request_state.as_deref();
             let answers = params.input_responses.as_ref();
-            let returning = self.questions.resume(self.caller(), state, answers)?;
+            let called = CalledTool::new(&params.name, arguments);
+            let returning = self.questions.resume(self.caller(), called, state, answers)?;
             return Ok(AskablePerson::Next(Arc::new(returning)));
         }
         let (peer, caller) = (context.peer.clone(), self.caller());

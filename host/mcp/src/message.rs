@@ -5,14 +5,20 @@
 //! there to be refused.
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions,
-    InputResponses, JsonRpcMessage, RequestId, RequestMetaObject,
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest,
+    ErrorData, GetExtensions, GetMeta, InputResponses, JsonRpcMessage, RequestId, RequestMetaObject,
 };
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+
+/// The longest id of a request, and the longest token of its progress: both are kept, and repeated.
+pub const ID_BYTES_MAX: usize = 1 << 10;
+
+/// Brackets, commas and colons of a message, without those in strings and in a call's arguments: as
+/// values they take many times the room that they take as text.
+pub const STRUCTURE_MAX: usize = 50_000;
 
 /// What came, by what it is.
 #[derive(Debug)]
@@ -75,6 +81,13 @@ struct CallParams<'a> {
     request_state: Option<String>,
 }
 
+/// What of a call's parameters is never made a value of.
+#[derive(Deserialize)]
+struct ArgumentsAlone<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    arguments: Option<&'a RawValue>,
+}
+
 /// Tells `null` from a key that is not there.
 fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(d).map(Some)
@@ -111,7 +124,11 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     let id = match envelope.id {
         None => None,
         Some(raw) => Some(request_id(raw).ok_or_else(|| {
-            without_id(invalid("id must be a string or an integer; give each request one of its own"))
+            let said = format!(
+                "id must be an integer, or a string of at most {ID_BYTES_MAX} bytes; give each request one of \
+                 its own"
+            );
+            without_id(invalid(&said))
         })?),
     };
     let refused = |error| RefusedMessage::new(id.clone(), error);
@@ -120,6 +137,9 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     }
     let Some(method) = envelope.method else {
         if id.is_some() && (envelope.result.is_some() || envelope.error.is_some()) {
+            if is_too_intricate(text, None) {
+                return Err(without_id(invalid(&too_intricate())));
+            }
             return Ok(serde_json::from_str(text).map_or(RpcFrame::Ignored, message));
         }
         return Err(refused(invalid("it is neither a request nor a notification nor a response")));
@@ -128,36 +148,106 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
         return Err(refused(invalid("method must be a string")));
     };
     if id.is_none() {
-        // A notification is never answered, however wrong it is.
-        return Ok(serde_json::from_str(text).map_or(RpcFrame::Ignored, message));
+        return Ok(notification(text));
     }
     let params = envelope.params.map(RawValue::get).filter(|params| *params != "null");
     if params.is_some_and(|params| !params.starts_with('{')) {
         let said = "params must be an object, with each parameter by its name";
         return Err(refused(ErrorData::invalid_params(said, None)));
     }
-    if method == "tools/call" {
+    let is_call = method == "tools/call";
+    if is_too_intricate(text, params.filter(|_| is_call)) {
+        return Err(refused(ErrorData::invalid_params(too_intricate(), None)));
+    }
+    if is_call {
         let call = call(params.unwrap_or("{}")).map_err(&refused)?;
         // The one that was refused above if it is absent.
-        return Ok(id
-            .clone()
-            .map_or(RpcFrame::Ignored, |id| message(ClientJsonRpcMessage::request(call, id))));
+        return match id.clone() {
+            Some(id) => request(ClientJsonRpcMessage::request(call, id)).map_err(refused),
+            None => Ok(RpcFrame::Ignored),
+        };
     }
     let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("{method}: {e}"), None);
-    serde_json::from_str(text).map(message).map_err(|e| refused(wrong(e)))
+    serde_json::from_str(text).map_err(wrong).and_then(request).map_err(refused)
+}
+
+/// It is never answered, however wrong it is.
+fn notification(text: &str) -> RpcFrame {
+    if is_too_intricate(text, None) {
+        return RpcFrame::Ignored;
+    }
+    let Ok(told) = serde_json::from_str::<ClientJsonRpcMessage>(text) else { return RpcFrame::Ignored };
+    if let JsonRpcMessage::Notification(notification) = &told
+        && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+        && cancelled.params.request_id.as_ref().is_some_and(is_too_long)
+    {
+        // No request has it.
+        return RpcFrame::Ignored;
+    }
+    message(told)
+}
+
+/// A request whose progress can be told of.
+fn request(asked: ClientJsonRpcMessage) -> Result<RpcFrame, ErrorData> {
+    if let JsonRpcMessage::Request(request) = &asked
+        && request.request.get_meta().get_progress_token().is_some_and(|token| is_too_long(&token.0))
+    {
+        let said = format!("progressToken has at most {ID_BYTES_MAX} bytes; send a shorter one");
+        return Err(ErrorData::invalid_params(said, None));
+    }
+    Ok(message(asked))
+}
+
+fn is_too_long(id: &RequestId) -> bool {
+    matches!(id, RequestId::String(text) if text.len() > ID_BYTES_MAX)
+}
+
+/// Whether a message has more structure than is made values of. The arguments of a call stay text.
+fn is_too_intricate(text: &str, call: Option<&str>) -> bool {
+    // Most messages are shorter than that, and not looked at.
+    if text.len() <= STRUCTURE_MAX {
+        return false;
+    }
+    let params = call.and_then(|params| serde_json::from_str::<ArgumentsAlone<'_>>(params).ok());
+    let arguments = params.and_then(|params| params.arguments).map_or("", RawValue::get);
+    text.len() - arguments.len() > STRUCTURE_MAX && structure(text) - structure(arguments) > STRUCTURE_MAX
+}
+
+fn too_intricate() -> String {
+    format!(
+        "a message has at most {STRUCTURE_MAX} brackets, commas and colons, beside those in strings and in the \
+         arguments of a call; send less at once"
+    )
+}
+
+/// The opening brackets, commas and colons of a JSON text that are not in strings.
+fn structure(json: &str) -> usize {
+    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' | b',' | b':' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 fn message(message: ClientJsonRpcMessage) -> RpcFrame {
     RpcFrame::Message(Box::new(message))
 }
 
-/// An integer that fits 64 bits, or a string. Others have no one spelling to answer with.
+/// An integer that fits 64 bits, or a string that is not too long. Others have no one spelling to
+/// answer with.
 fn request_id(raw: &RawValue) -> Option<RequestId> {
-    match serde_json::from_str(raw.get()).ok()? {
-        Value::Number(number) => number.as_i64().map(RequestId::Number),
-        Value::String(text) => Some(RequestId::String(text.into())),
-        _ => None,
-    }
+    let id = if raw.get().starts_with('"') {
+        serde_json::from_str::<String>(raw.get()).map(|text| RequestId::String(text.into()))
+    } else {
+        serde_json::from_str::<i64>(raw.get()).map(RequestId::Number)
+    };
+    id.ok().filter(|id| !is_too_long(id))
 }
 
 /// A call whose arguments stay text.
@@ -263,6 +353,65 @@ mod tests {
         }
         let RpcFrame::Refused(refusal) = read(b"\xff\xfe{}") else { panic!("not text") };
         assert_eq!(refusal.error.code, ErrorCode::PARSE_ERROR);
+    }
+
+    /// A request with this id and this token.
+    fn with_token(method: &str, id: &str, token: &str) -> String {
+        let params = format!(r#"{{"name":"t","_meta":{{"progressToken":"{token}"}}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{method}","params":{params}}}"#)
+    }
+
+    #[test]
+    fn ids_and_tokens_that_are_too_long_are_not_kept() {
+        // As many bytes as they may have, in letters of two each.
+        let longest = "é".repeat(ID_BYTES_MAX / 2);
+        let too_long = format!("{longest}.");
+        for method in ["tools/call", "tools/list", "ping", "no/such"] {
+            check(&with_token(method, &too_long, "t"), ErrorCode::INVALID_REQUEST, None);
+            check(&with_token(method, "7", &too_long), ErrorCode::INVALID_PARAMS, Some("7"));
+            let taken = read(with_token(method, &longest, &longest).as_bytes());
+            assert!(matches!(taken, RpcFrame::Message(_)), "{method}: {taken:?}");
+        }
+        let cancelled = |id: &str| {
+            let told = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"ID"}}"#;
+            read(told.replace("ID", id).as_bytes())
+        };
+        assert!(matches!(cancelled(&longest), RpcFrame::Message(_)));
+        assert!(matches!(cancelled(&too_long), RpcFrame::Ignored));
+    }
+
+    #[test]
+    fn what_would_be_too_many_values_is_refused_as_text() {
+        let list = |length: usize| format!("[{}]", vec!["0"; length].join(","));
+        let request = |method: &str, meta: &str, arguments: &str| {
+            let params = format!(r#"{{"name":"t","_meta":{{"a":{meta}}},"arguments":{arguments}}}"#);
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
+        };
+        // What a message has beside the list.
+        let most = STRUCTURE_MAX - structure(&request("tools/call", "0", "0"));
+        let (longest, too_long) = (list(most), list(most + 1));
+        let brackets = "[{,:".repeat(STRUCTURE_MAX);
+        let quoted = format!(r#""\"{brackets}\\""#);
+        let more = format!(r#"{{"a":{}}}"#, list(4 * STRUCTURE_MAX));
+        for (meta, arguments) in [(&*longest, "{}"), ("0", &*more), (&*quoted, &*more)] {
+            let taken = read(request("tools/call", meta, arguments).as_bytes());
+            assert!(matches!(taken, RpcFrame::Message(_)), "{meta}");
+        }
+        for (method, meta, arguments) in [
+            ("tools/call", &*too_long, "{}"),
+            ("tools/call", &*too_long, &*more),
+            ("tools/call", &*format!(r#"["\\",{longest}]"#), "{}"),
+            ("tools/call", &*longest, r#"{},"arguments":{}"#),
+            // Of another method they are made values of.
+            ("tools/list", "0", &*more),
+            ("no/such", "0", &*more),
+        ] {
+            check(&request(method, meta, arguments), ErrorCode::INVALID_PARAMS, Some("7"));
+        }
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{more}}}"#);
+        check(&answer, ErrorCode::INVALID_REQUEST, None);
+        let told = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"arguments":{more}}}}}"#);
+        assert!(matches!(read(told.as_bytes()), RpcFrame::Ignored));
     }
 
     #[test]

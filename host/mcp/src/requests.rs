@@ -65,8 +65,7 @@ impl Requests {
     pub(crate) fn begin(&self, id: &RequestId) -> Result<RequestBegin, ErrorData> {
         let mut table = lock(&self.0);
         if table.open.contains(id) || table.cancelled.contains(id) {
-            let said = "this id belongs to an earlier request; give each request one of its own";
-            return Err(ErrorData::invalid_request(said, None));
+            return Err(taken_id());
         }
         if table.open.len() >= REQUESTS_MAX {
             let said = format!("{REQUESTS_MAX} requests are under way; wait for an answer");
@@ -130,6 +129,12 @@ impl DirectAnswer {
         room.put(answer);
         true
     }
+}
+
+/// What to answer to a request with an id that is not its own.
+pub(crate) fn taken_id() -> ErrorData {
+    let said = "this id belongs to an earlier request; give each request one of its own";
+    ErrorData::invalid_request(said, None)
 }
 
 /// A message as it is written.

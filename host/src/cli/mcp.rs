@@ -13,6 +13,7 @@ use cofferdam_mcp::http::{self, BoundListener, TOKEN_VARIABLE};
 use cofferdam_mcp::{McpServer, ServerParts, serve_stdio};
 use cofferdam_warden::sandbox::workers;
 use print::Client;
+use std::env::VarError;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -122,7 +123,10 @@ fn token(file: Option<&Path>) -> anyhow::Result<Option<Secret>> {
         return match std::env::var(TOKEN_VARIABLE) {
             Ok(token) if token.is_empty() => bail!("{TOKEN_VARIABLE} is empty; write a token or unset it"),
             Ok(token) => Ok(Some(Secret::new(token))),
-            Err(_) => Ok(None),
+            Err(VarError::NotPresent) => Ok(None),
+            Err(VarError::NotUnicode(_)) => {
+                bail!("{TOKEN_VARIABLE} is not UTF-8 text; write it as UTF-8 text or unset it")
+            }
         };
     };
     let read = || -> std::io::Result<String> {

@@ -283,7 +283,9 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
                 }
                 environment.insert(name, value);
             }
-            _ if shown.starts_with("COFFERDAM_") => anyhow::bail!("{shown}: it is not UTF-8 text"),
+            _ if shown.starts_with("COFFERDAM_") => {
+                anyhow::bail!("{shown} is not UTF-8 text; write it as UTF-8 text or unset it")
+            }
             _ => {}
         }
     }

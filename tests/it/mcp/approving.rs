@@ -4,6 +4,7 @@
 use super::world::{Server, meta, refused};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use support::home::Home;
 use support::workers::until;
 
@@ -134,11 +135,22 @@ fn a_client_of_the_newer_era_gets_the_question_and_calls_again() -> anyhow::Resu
         let answer = server.ask("tools/call", call("one", &state, "accept"))?;
         ensure!(answer["error"]["code"] == -32602, "{answer}");
     }
-    // The answer to one call is none to another.
+    // The answer to one call is none to another, which is a call of its own.
     let state = asked(&server.ask("tools/call", call("two", &Value::Null, ""))?["result"])?;
-    let state = asked(&server.ask("tools/call", call("three", &state, "accept"))?["result"])?;
-    refused(&server.ask("tools/call", call("three", &state, "decline"))?["result"], "approval_denied")?;
+    let other = asked(&server.ask("tools/call", call("three", &state, "accept"))?["result"])?;
+    let mut renamed = call("two", &state, "accept");
+    renamed["name"] = "file_info".into();
+    refused(&server.ask("tools/call", renamed)?["result"], "invalid_arguments")?;
+    for (content, state) in [("three", other), ("two", state)] {
+        refused(&server.ask("tools/call", call(content, &state, "decline"))?["result"], "approval_denied")?;
+    }
     ensure!(std::fs::read_to_string(home.host("/shared/a"))? == "one");
+    let mut called: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for record in home.audit().iter().filter(|record| record.get("call").is_some()) {
+        let what = format!("{} {}", record["tool"], record["arguments_sha256"]);
+        called.entry(record["call"].to_string()).or_default().insert(what);
+    }
+    ensure!(called.len() == 4 && called.values().all(|what| what.len() == 1), "{called:?}");
     server.end()
 }
 

@@ -148,10 +148,15 @@ fn files_that_come_with_a_call_have_the_limits_of_a_channel() -> anyhow::Result<
         json!([{ "uri": "a" }]),
         json!([{ "uri": "a", "blob": "not base64!" }]),
         json!([{ "uri": "a", "blob": "", "text": "" }]),
+        json!(vec![json!({ "uri": "a", "text": "" }); 65]),
     ] {
         let answer = server.ask("tools/call", save(files.clone()))?;
         ensure!(answer["error"]["code"] == -32602, "{files}: {answer}");
     }
+    // So many are listed; those over `max_count` cannot be had.
+    let mut last = save(json!(vec![json!({ "uri": "a", "text": "" }); 64]));
+    last["arguments"]["index"] = 63.into();
+    refused(&server.ask("tools/call", last)?["result"], "attachment_unavailable")?;
     let result = server.ask("tools/call", save(json!([{ "uri": "a", "text": "x".repeat(101) }])))?;
     refused(&result["result"], "attachment_unavailable")?;
     let result = server.ask("tools/call", save(json!([{ "uri": "file:///d/a.txt", "text": "hello" }])))?;

@@ -7,8 +7,10 @@ use super::world::{SESSIONS, STATELESS, meta, outcomes};
 use anyhow::{Context, ensure};
 use client::{Answer, Listening, request};
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::io::Write;
-use support::home::Home;
+use std::os::unix::ffi::OsStrExt;
+use support::home::{Home, Ran};
 
 fn initialize() -> Value {
     let client = json!({ "name": "a test", "version": "1" });
@@ -124,6 +126,18 @@ fn an_address_that_others_reach_needs_a_token_and_a_taken_one_is_named() -> anyh
     Ok(())
 }
 
+/// Taken for none, it would leave the server open to everybody on the machine.
+#[test]
+fn a_token_that_is_no_text_is_refused() -> anyhow::Result<()> {
+    let home = Home::new();
+    let token = OsStr::from_bytes(b"a-token-\xff");
+    let mut command = home.command(&["mcp", "--http", "127.0.0.1:0"]);
+    let ran = Ran::from(command.env("COFFERDAM_MCP_TOKEN", token).output()?);
+    ensure!(ran.code == Some(2) && ran.stderr.contains("COFFERDAM_MCP_TOKEN is not UTF-8 text"), "{ran:?}");
+    ensure!(ran.stderr.contains("write it as UTF-8 text or unset it"), "{ran:?}");
+    Ok(())
+}
+
 #[test]
 fn bodies_are_bounded_and_must_be_json() -> anyhow::Result<()> {
     let home = Home::new();
@@ -170,6 +184,25 @@ fn bodies_are_bounded_and_must_be_json() -> anyhow::Result<()> {
     let more = server.kib("VmHWM")? - before;
     ensure!(more < 40 << 10, "{more} KiB more were held");
     ensure!(server.post(&initialize(), "")?.status == 200);
+    Ok(())
+}
+
+#[test]
+fn a_body_that_would_be_too_many_values_is_refused_unheld() -> anyhow::Result<()> {
+    let home = Home::new();
+    let server = Listening::start(&home, &[], &[])?;
+    ensure!(server.post(&initialize(), "")?.status == 200);
+    let before = server.kib("VmHWM")?;
+    let many = r#"{"":0},"#.repeat(1 << 20);
+    for method in ["tools/call", "tools/list", "no/such"] {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"name":"file_list","_meta":{{"a":[{many}0]}}}}}}"#
+        );
+        let answer = server.post_text(&body, "")?;
+        ensure!(answer.status == 200 && answer.json()?["error"]["code"] == -32602, "{answer:?}");
+    }
+    let more = server.kib("VmHWM")? - before;
+    ensure!(more < 64 << 10, "{more} KiB more were held");
     Ok(())
 }
 

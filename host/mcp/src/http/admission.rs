@@ -75,7 +75,10 @@ impl RequestCheck {
     fn is_own(&self, host: &Authority, local: IpAddr) -> bool {
         let name = host.host().to_ascii_lowercase();
         let bare = name.trim_start_matches('[').trim_end_matches(']');
-        let is_address = bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip == local);
+        // A socket of both families tells an address of the older one in the newer one's form.
+        let local = local.to_canonical();
+        let address = bare.parse::<IpAddr>().map(|ip| ip.to_canonical());
+        let is_address = address.is_ok_and(|ip| ip.is_loopback() || ip == local);
         bare == LOOPBACK
             || is_address
             || self.hosts.iter().any(|known| known == bare || *known == host.as_str())
@@ -121,6 +124,11 @@ mod tests {
 
     /// What becomes of a request with these headers, one `Name: value` a line.
     fn check(headers: &str, expected: Result<(), RefusedRequest>) {
+        check_at("10.1.2.3", headers, expected);
+    }
+
+    /// The same of one that came to this address.
+    fn check_at(local: &str, headers: &str, expected: Result<(), RefusedRequest>) {
         let address = "10.1.2.3:8000".parse().expect("an address");
         let hosts = vec!["Tools.Example".to_owned()];
         let token = headers.contains("Authorization").then(|| Secret::new("a-token-of-a-test"));
@@ -131,7 +139,7 @@ mod tests {
             let name = http::HeaderName::try_from(name).expect("a name");
             map.append(name, HeaderValue::try_from(value).expect("a value"));
         }
-        let local = "10.1.2.3".parse().expect("an address");
+        let local = local.parse().expect("an address");
         assert_eq!(admission.admit(&Uri::from_static("/mcp"), &map, local), expected, "{headers}");
     }
 
@@ -156,6 +164,18 @@ mod tests {
             ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000", "10.1.2.3:8000", "tools.example"]
         {
             check(&format!("Host: {host}"), Ok(()));
+        }
+    }
+
+    #[test]
+    fn an_address_of_a_socket_of_both_families_is_the_one_that_it_stands_for() {
+        for local in ["10.1.2.3", "::ffff:10.1.2.3"] {
+            for host in ["10.1.2.3:8000", "[::ffff:10.1.2.3]:8000", "127.0.0.1", "[::ffff:127.0.0.1]"] {
+                check_at(local, &format!("Host: {host}"), Ok(()));
+            }
+            for host in ["10.1.2.4:8000", "[::ffff:10.1.2.4]:8000", "[::10.1.2.3]", "[::ffff:0.0.0.0]"] {
+                check_at(local, &format!("Host: {host}"), Err(RefusedRequest::Host));
+            }
         }
     }
 

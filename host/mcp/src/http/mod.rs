@@ -21,7 +21,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, ServerJsonRpcMessage};
-use sessions::Sessions;
+use rustix::net::sockopt::set_tcp_user_timeout;
+use sessions::{Sessions, session_id};
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -37,6 +38,8 @@ pub const TOKEN_VARIABLE: &str = "COFFERDAM_MCP_TOKEN";
 pub const PATH: &str = "/mcp";
 /// Connections at once; one more is closed as soon as it comes.
 pub const CONNECTIONS_MAX: usize = 1024;
+/// What was sent and is not taken for so long ends the connection.
+pub const UNREAD_MAX: Duration = Duration::from_secs(60);
 /// A connection that sends no whole head of a request for so long is closed.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 /// A body that takes longer than this is not waited for.
@@ -187,6 +190,15 @@ impl BoundListener {
     }
 }
 
+/// What holds for every connection that is accepted.
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    // An answer is small and waited for.
+    stream.set_nodelay(true)?;
+    // The system counts it also while the client says that it has no room for more.
+    let unread = u32::try_from(UNREAD_MAX.as_millis()).unwrap_or(u32::MAX);
+    Ok(set_tcp_user_timeout(stream, unread)?)
+}
+
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// What every connection shares.
@@ -199,8 +211,10 @@ struct ConnectionContext<S> {
 impl<S: ServerHandler + Clone> ConnectionContext<S> {
     async fn connection(self: Arc<Self>, stream: TcpStream) {
         let Ok(local) = stream.local_addr() else { return };
-        // An answer is small and waited for.
-        let _ = stream.set_nodelay(true);
+        if let Err(error) = set_options(&stream) {
+            tracing::debug!(%error, "a connection ended before it began");
+            return;
+        }
         let head = self.bounds.head;
         let service = service_fn(move |request| {
             let edge = self.clone();
@@ -222,9 +236,9 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         }
         match *request.method() {
             Method::POST => self.post(request).await,
-            Method::GET => self.sessions.answer(drop_body(request)).await,
+            Method::GET => self.sessions.answer(drop_body(request), None).await,
             Method::DELETE => {
-                let mut answer = self.sessions.answer(drop_body(request)).await;
+                let mut answer = self.sessions.answer(drop_body(request), None).await;
                 // Not accepted, but done: clients warn of anything else.
                 if answer.status() == StatusCode::ACCEPTED {
                     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -253,7 +267,12 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
             RpcFrame::Refused(refusal) => return refuse(refusal),
             RpcFrame::Ignored => return text_response(StatusCode::BAD_REQUEST, "the body is no message"),
         };
-        let begins = is_initialize(&message);
+        // Within a session it begins none, and is answered as the library answers it.
+        let begins = is_initialize(&message) && session_id(&head.headers).is_none();
+        let id = match &message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
         if let Some(arguments) = take_arguments(&mut message) {
             // The library reads the message anew, and refuses what it cannot hold as values: they go
             // beside it, as text.
@@ -263,8 +282,10 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
             }
             head.extensions.insert(arguments);
         }
+        // The library holds one of its own while the call lasts.
+        drop(message);
         let request = Request::from_parts(head, Full::new(bytes));
-        if begins { self.sessions.begin(request).await } else { self.sessions.answer(request).await }
+        if begins { self.sessions.begin(request).await } else { self.sessions.answer(request, id).await }
     }
 }
 

@@ -1,18 +1,22 @@
 //! Sessions of the older era, bounded in number and age. Their ids are random and of 122 bits; the
 //! newer era has none.
 
-use super::{Answer, BODY_BYTES_MAX, ClientBounds, text_response};
+use super::{Answer, BODY_BYTES_MAX, ClientBounds, refuse, text_response};
+use crate::message::RefusedMessage;
+use crate::requests::taken_id;
 use bytes::Bytes;
-use http::{HeaderValue, Request, StatusCode, header};
-use http_body_util::Full;
+use cofferdam_core::lock::lock;
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Body;
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::SessionManager;
+use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Sessions at once; who begins another one is told to come again.
@@ -26,9 +30,47 @@ const ID: &str = "mcp-session-id";
 pub(super) struct Sessions<S> {
     service: StreamableHttpService<S, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
-    /// When each began. Held while one begins, so that they are counted one after the other.
-    began: Mutex<HashMap<Arc<str>, Instant>>,
+    /// Never held while anything is waited for: a session that is stuck holds up no other.
+    begun: Mutex<HashMap<Arc<str>, BegunSession>>,
+    /// Those that no session has, nor one that is about to begin.
+    places: Arc<Semaphore>,
+    requests: OpenRequests,
     bounds: ClientBounds,
+}
+
+/// The ids of requests that are under way, each with its session.
+type OpenRequests = Arc<Mutex<HashSet<(Arc<str>, RequestId)>>>;
+
+/// A request of a session: no other one of the session has its id until this is dropped.
+struct SessionRequest {
+    open: OpenRequests,
+    key: (Arc<str>, RequestId),
+}
+
+struct BegunSession {
+    at: Instant,
+    /// Free for another one when this is dropped.
+    _place: OwnedSemaphorePermit,
+}
+
+impl SessionRequest {
+    /// None where the id is taken.
+    fn begin(open: &OpenRequests, session: Arc<str>, id: RequestId) -> Option<Arc<Self>> {
+        let key = (session, id);
+        let is_new = lock(open).insert(key.clone());
+        is_new.then(|| Arc::new(Self { open: open.clone(), key }))
+    }
+}
+
+impl Drop for SessionRequest {
+    fn drop(&mut self) {
+        lock(&self.open).remove(&self.key);
+    }
+}
+
+/// The session that a request belongs to, as the library reads it.
+pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get(ID)?.to_str().ok()
 }
 
 impl<S: ServerHandler + Clone> Sessions<S> {
@@ -43,54 +85,93 @@ impl<S: ServerHandler + Clone> Sessions<S> {
             .with_max_request_body_bytes(BODY_BYTES_MAX)
             .with_cancellation_token(stop);
         let service = StreamableHttpService::new(move || Ok(server.clone()), manager.clone(), config);
-        Self { service, manager, began: Mutex::default(), bounds }
+        let places = Arc::new(Semaphore::new(bounds.sessions));
+        Self { service, manager, begun: Mutex::default(), places, requests: OpenRequests::default(), bounds }
     }
 
-    /// Answers a request that begins no session.
-    pub(super) async fn answer(&self, request: Request<Full<Bytes>>) -> Answer {
-        if let Some(id) = request.headers().get(ID).and_then(|id| id.to_str().ok()) {
-            self.end_if_old(id).await;
+    /// Answers a request that begins no session. `id` is that of its message, if it asks something.
+    pub(super) async fn answer(&self, mut request: Request<Full<Bytes>>, id: Option<RequestId>) -> Answer {
+        let Some(session) = session_id(request.headers()).map(Arc::<str>::from) else {
+            return self.service.handle(request).await;
+        };
+        self.end_if_old(&session).await;
+        let is_open = self.manager.sessions.read().await.contains_key(&session);
+        let Some(id) = id.filter(|_| is_open) else {
+            return self.service.handle(request).await;
+        };
+        let Some(taken) = SessionRequest::begin(&self.requests, session, id.clone()) else {
+            return refuse(RefusedMessage::new(Some(id), taken_id()));
+        };
+        // Whoever works on it has it too: in a session that goes on when the client is gone, and
+        // the answer to another request with this id would be this one's.
+        request.extensions_mut().insert(taken.clone());
+        let answer = self.service.handle(request).await;
+        if answer.body().size_hint().exact().is_some() {
+            return answer;
         }
-        self.service.handle(request).await
+        // It may still be on its way to the client when the work is done.
+        answer.map(|body| {
+            let until_told = move |frame| {
+                let _taken = &taken;
+                frame
+            };
+            body.map_frame(until_told).boxed()
+        })
     }
 
     /// Answers a request that begins a session, unless there are too many.
     pub(super) async fn begin(&self, request: Request<Full<Bytes>>) -> Answer {
-        let mut began = self.began.lock().await;
-        let now = Instant::now();
-        let old: Vec<_> =
-            began.iter().filter(|(_, at)| self.is_old(now, **at)).map(|(id, _)| id.clone()).collect();
-        for id in old {
+        let at = Instant::now();
+        for id in self.old(at) {
             self.end(&id).await;
         }
-        {
-            let open = self.manager.sessions.read().await;
-            began.retain(|id, _| open.contains_key(id));
-            if open.len() >= self.bounds.sessions {
-                let mut answer =
-                    text_response(StatusCode::SERVICE_UNAVAILABLE, "too many sessions; end one with DELETE");
-                answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-                return answer;
-            }
-        }
+        let Some(place) = self.place().await else {
+            let mut answer =
+                text_response(StatusCode::SERVICE_UNAVAILABLE, "too many sessions; end one with DELETE");
+            answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+            return answer;
+        };
         let answer = self.service.handle(request).await;
-        if let Some(id) = answer.headers().get(ID).and_then(|id| id.to_str().ok()) {
-            began.insert(id.into(), now);
+        if let Some(id) = session_id(answer.headers()) {
+            lock(&self.begun).insert(id.into(), BegunSession { at, _place: place });
         }
         answer
     }
 
+    /// A place for one more session, if there is one.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let open = self.manager.sessions.read().await;
+        lock(&self.begun).retain(|id, _| open.contains_key(id));
+        // One whose client left while it began has no place until it ends, and counts all the same.
+        if open.len() >= self.bounds.sessions {
+            return None;
+        }
+        self.places.clone().try_acquire_owned().ok()
+    }
+
+    fn old(&self, now: Instant) -> Vec<Arc<str>> {
+        let begun = lock(&self.begun);
+        begun.iter().filter(|(_, session)| self.is_old(now, session.at)).map(|(id, _)| id.clone()).collect()
+    }
+
     async fn end_if_old(&self, id: &str) {
-        let mut began = self.began.lock().await;
-        if began.get(id).is_some_and(|at| self.is_old(Instant::now(), *at)) {
-            began.remove(id);
-            self.end(&id.into()).await;
+        let now = Instant::now();
+        let is_old = lock(&self.begun).get(id).is_some_and(|session| self.is_old(now, session.at));
+        if is_old {
+            self.end(id).await;
         }
     }
 
-    async fn end(&self, id: &Arc<str>) {
-        if let Err(error) = self.manager.close_session(id).await {
-            tracing::debug!(%error, "a session that was too old did not end by itself");
+    /// Ends a session. It is gone at once, and nobody waits for what serves it: that may be stuck.
+    async fn end(&self, id: &str) {
+        let ended = self.manager.sessions.write().await.remove(id);
+        lock(&self.begun).remove(id);
+        if let Some(session) = ended {
+            tokio::spawn(async move {
+                if let Err(error) = session.close().await {
+                    tracing::debug!(%error, "a session that was too old did not end by itself");
+                }
+            });
         }
     }
 

@@ -1,6 +1,8 @@
 //! The bounds on clients, small enough to be met: real connections to a server without a tool.
 
 use super::*;
+use rmcp::model::{ErrorData, InitializeRequestParams, InitializeResult};
+use rmcp::service::{RequestContext, RoleServer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
@@ -15,6 +17,64 @@ struct Empty;
 
 impl ServerHandler for Empty {}
 
+/// A server that answers what is slow only where a test lets it.
+#[derive(Clone)]
+struct Gated {
+    /// One for each that waits.
+    waiting: Arc<Semaphore>,
+    /// One for each that may go on.
+    going: Arc<Semaphore>,
+}
+
+impl Gated {
+    fn new() -> Self {
+        let closed = || Arc::new(Semaphore::new(0));
+        Self { waiting: closed(), going: closed() }
+    }
+
+    async fn wait(&self) {
+        self.waiting.add_permits(1);
+        self.going.acquire().await.expect("it is never closed").forget();
+    }
+
+    /// Returns when one more waits.
+    async fn waits(&self) {
+        let waits = tokio::time::timeout(PATIENCE, self.waiting.acquire()).await;
+        waits.expect("in time").expect("it is never closed").forget();
+    }
+
+    /// A client whose request waits.
+    async fn pinged(&self, server: &Serving, session: &str) -> Client {
+        let mut client = server.connect().await;
+        client.send(&request("POST", Some(session), "Connection: close\r\n", PING)).await;
+        self.waits().await;
+        client
+    }
+
+    /// Lets one go on.
+    fn let_go(&self) {
+        self.going.add_permits(1);
+    }
+}
+
+impl ServerHandler for Gated {
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        if request.client_info.name == "slow" {
+            self.wait().await;
+        }
+        self.negotiate_initialize(&request)
+    }
+
+    async fn ping(&self, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.wait().await;
+        Ok(())
+    }
+}
+
 /// A server with these bounds.
 struct Serving {
     port: u16,
@@ -24,12 +84,16 @@ struct Serving {
 
 impl Serving {
     fn start(bounds: ClientBounds) -> Self {
+        Self::with(Empty, bounds)
+    }
+
+    fn with(server: impl ServerHandler + Clone, bounds: ClientBounds) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let listening = BoundListener::open(Config { address, token: None, hosts: Vec::new(), bounds });
         let listening = listening.expect("a free port");
         let port = listening.address().expect("bound").port();
         let stop = CancellationToken::new();
-        let task = tokio::spawn(listening.accept(Empty, stop.clone()));
+        let task = tokio::spawn(listening.accept(server, stop.clone()));
         Self { port, stop, task }
     }
 
@@ -90,6 +154,7 @@ impl Client {
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a test","version":"1"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 
 fn request(method: &str, session: Option<&str>, more: &str, body: &str) -> String {
     let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
@@ -160,6 +225,18 @@ async fn a_connection_too_many_is_closed_and_the_next_one_served_where_one_ended
 }
 
 #[tokio::test]
+async fn the_system_is_told_to_drop_a_client_that_takes_nothing() {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+    let (_client, (stream, _)) = (client.expect("it listens"), accepted.expect("a client"));
+    set_options(&stream).expect("it is open");
+    let unread = rustix::net::sockopt::tcp_user_timeout(&stream).expect("it is open");
+    assert_eq!(Duration::from_millis(unread.into()), UNREAD_MAX);
+    assert!(stream.nodelay().expect("it is open"));
+}
+
+#[tokio::test]
 async fn a_session_too_many_waits_for_an_end() {
     let server = Serving::start(ClientBounds { sessions: 2, ..ClientBounds::default() });
     let (first, _) = (server.begin().await.expect("room"), server.begin().await.expect("room"));
@@ -169,6 +246,73 @@ async fn a_session_too_many_waits_for_an_end() {
     server.ask("DELETE", Some(&first), "").await;
     assert!(server.begin().await.is_ok());
     assert_eq!(server.status(&first).await, 404);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_begin_has_its_place_and_holds_up_no_other() {
+    let gated = Gated::new();
+    let server = Serving::with(gated.clone(), ClientBounds { sessions: 2, ..ClientBounds::default() });
+    let session = server.begin().await.expect("room");
+    let mut slow = server.connect().await;
+    slow.send(&request("POST", None, "Connection: close\r\n", &INITIALIZE.replace("a test", "slow"))).await;
+    gated.waits().await;
+    assert_eq!(server.status(&session).await, 202, "it is not held up");
+    assert_eq!(status(&server.begin().await.expect_err("one too many")), 503);
+    gated.let_go();
+    assert!(slow.rest().await.contains("mcp-session-id: "), "it has begun");
+    assert_eq!(status(&server.begin().await.expect_err("one too many")), 503);
+    server.ask("DELETE", Some(&session), "").await;
+    assert!(server.begin().await.is_ok());
+    server.end().await;
+}
+
+#[tokio::test]
+async fn what_would_begin_a_session_within_one_begins_none() {
+    let server = Serving::start(ClientBounds { sessions: 1, ..ClientBounds::default() });
+    let session = server.begin().await.expect("room");
+    assert_eq!(server.status(&session).await, 202);
+    // There is no room for another one, which neither needs.
+    for (within, expected) in [("made-up", 404), (&*session, 200)] {
+        let answer = server.ask("POST", Some(within), INITIALIZE).await;
+        assert_eq!(status(&answer), expected, "{answer}");
+        assert!(!answer.contains("mcp-session-id: "), "{answer}");
+    }
+    assert_eq!(server.status(&session).await, 202);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn an_id_is_taken_in_its_session_while_its_request_is_under_way() {
+    let gated = Gated::new();
+    let server = Serving::with(gated.clone(), ClientBounds::default());
+    let (one, other) = (server.begin().await.expect("room"), server.begin().await.expect("room"));
+    assert_eq!((server.status(&one).await, server.status(&other).await), (202, 202));
+    // Each session has ids of its own.
+    let under_way = [gated.pinged(&server, &one).await, gated.pinged(&server, &other).await];
+    let refused = server.ask("POST", Some(&one), PING).await;
+    assert_eq!(status(&refused), 400, "{refused}");
+    assert!(refused.contains("-32600") && refused.contains(r#""id":"p""#), "{refused}");
+    gated.let_go();
+    gated.let_go();
+    for client in under_way {
+        let answer = client.rest().await;
+        assert!(status(&answer) == 200 && answer.contains(r#""result""#), "{answer}");
+    }
+    gated.let_go();
+    assert_eq!(status(&server.ask("POST", Some(&one), PING).await), 200, "it is free again");
+    gated.waits().await;
+    // It goes on for a client that is gone, and its id is free when it is over.
+    drop(gated.pinged(&server, &one).await);
+    assert_eq!(status(&server.ask("POST", Some(&one), PING).await), 400);
+    gated.let_go();
+    gated.let_go();
+    let free = async {
+        while status(&server.ask("POST", Some(&one), PING).await) != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, free).await.expect("it is free again");
     server.end().await;
 }
 

@@ -140,13 +140,16 @@ impl Postgres {
         self.run(&|tx| take_duty(tx, duty, &lease.own.holder)).map(|(is_taken, _)| is_taken)
     }
 
-    /// Returns while the lease is certain, and renews it where it is not: what this node does
-    /// outside then is done by no other one.
+    /// Whether the lease is certain: what this node does outside now is done by no other one.
+    pub(crate) fn has_lease(&self) -> bool {
+        let Some(lease) = self.lease.get() else { return true };
+        lock(&lease.renewals).last.elapsed() < lease.node.lease
+    }
+
+    /// Returns while the lease is certain, and renews it where it is not.
     pub(crate) fn ensure_lease(&self) -> Result<(), StoreError> {
         match self.lease.get() {
-            Some(lease) if lock(&lease.renewals).last.elapsed() >= lease.node.lease => {
-                self.renew_lease(lease)
-            }
+            Some(lease) if !self.has_lease() => self.renew_lease(lease),
             _ => Ok(()),
         }
     }
@@ -196,7 +199,7 @@ pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
             Ok(()) => {}
             Err(error @ StoreError::TakenOver) => {
                 tracing::error!(%error);
-                return store.database.taken_over.cancel();
+                return store.note_taken_over();
             }
             // Those who write are told it as well; the server may be back in time.
             Err(error) => tracing::warn!(%error, "cannot say that this node is there"),

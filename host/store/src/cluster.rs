@@ -166,9 +166,9 @@ impl Store {
         self.database.taken_over.cancel();
     }
 
-    /// What ends once other nodes have taken this one out. None in SQLite, where none can.
-    pub fn taken_over(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        self.is_shared().then(|| self.database.taken_over.clone().cancelled_owned())
+    /// What ends once other nodes have taken this one out. Never in SQLite, where none can.
+    pub fn taken_over(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.database.taken_over.clone().cancelled_owned()
     }
 
     /// Takes the node out, so that others take its work over at once. Blocks.

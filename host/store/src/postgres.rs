@@ -229,15 +229,20 @@ impl Postgres {
     }
 
     fn client(&self, pool: &Pool) -> Result<Object, StoreError> {
-        let got = self.server.block_on(pool.get());
-        got.map_err(|error| {
-            let why = match &error {
-                PoolError::Timeout(_) => format!("it has not answered in {} s", QUERY_DEADLINE.as_secs()),
-                PoolError::Backend(error) => with_causes(error),
-                error => with_causes(error),
-            };
-            StoreError::Unreachable { server: self.server.name.clone(), why }
-        })
+        // The pool's own deadlines are over before.
+        self.client_within(pool, QUERY_DEADLINE * 3)
+    }
+
+    fn client_within(&self, pool: &Pool, limit: Duration) -> Result<Object, StoreError> {
+        let late = || format!("it has not answered in {} s", limit.min(QUERY_DEADLINE).as_secs());
+        let got = self.server.block_on(async { tokio::time::timeout(limit, pool.get()).await });
+        let why = match got {
+            Ok(Ok(client)) => return Ok(client),
+            Err(_) | Ok(Err(PoolError::Timeout(_))) => late(),
+            Ok(Err(PoolError::Backend(error))) => with_causes(&error),
+            Ok(Err(error)) => with_causes(&error),
+        };
+        Err(StoreError::Unreachable { server: self.server.name.clone(), why })
     }
 
     /// Refuses a server that would not keep what it is given, or would not isolate transactions.
@@ -271,7 +276,14 @@ impl Server {
     /// What comes of a step, by the deadline of a statement.
     fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
         // The server ends a statement itself; it gets a moment to say so.
-        let deadline = QUERY_DEADLINE + Duration::from_secs(2);
+        self.wait_within(QUERY_DEADLINE + Duration::from_secs(2), step)
+    }
+
+    fn wait_within<T>(
+        &self,
+        deadline: Duration,
+        step: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, StoreError> {
         let ended = self.block_on(async { tokio::time::timeout(deadline, step).await });
         let lost = |why: String| StoreError::Lost { server: self.name.clone(), why };
         match ended {

@@ -3,7 +3,7 @@
 //! taken out by another node: then it changes nothing when it goes on, and others take its work
 //! over.
 
-use super::Postgres;
+use super::{Postgres, QUERY_DEADLINE};
 use crate::claims::{IS_IDLE, OwnNode};
 use crate::clock::{follow, running_ms};
 use crate::cluster::{ClusterNode, NodeRow, host_name, new_name};
@@ -13,10 +13,13 @@ use crate::{Engine, Store, StoreError};
 use cofferdam_core::lock::lock;
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a node says that it is there, and looks for those that are silent.
 const RENEWED_EVERY: Duration = Duration::from_secs(1);
+/// As many renewals as this a lease has time for, if it has a second for each: a connection that
+/// takes longer is given up, since another one may be quick.
+const RENEWALS_LEAST: u32 = 3;
 /// Two of this node's own that are further apart show that it was late itself: its server was away,
 /// for others as well, or it has too little of its machine, as others may have.
 const LATE: Duration = Duration::from_millis(1500);
@@ -27,6 +30,10 @@ const LOOKED_EVERY: Duration = Duration::from_millis(200);
 
 /// The server's clock, in milliseconds since 1970 UTC.
 const NOW: &str = "CAST(extract(epoch FROM now()) * 1000 AS bigint)";
+
+/// The same at the moment that a row is written. A renewal whose connection was given up may come
+/// through after the next one, and must not take anything of the lease away.
+const WRITTEN_AT: &str = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)";
 
 /// The duty of a process that wants the store for itself.
 const ALONE: &str = "alone";
@@ -90,6 +97,11 @@ impl Lease {
 
     fn length(&self) -> i64 {
         millis(self.node.lease)
+    }
+
+    /// How long a renewal waits for a connection, and then for its answer.
+    fn patience(&self) -> Duration {
+        (self.node.lease / RENEWALS_LEAST).clamp(RENEWED_EVERY, QUERY_DEADLINE)
     }
 }
 
@@ -165,11 +177,11 @@ impl Postgres {
     fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
         let (asked, holder) = (running_ms(), &lease.own.holder);
         let renew = format!(
-            "UPDATE node SET until = {NOW} + $2 WHERE holder = $1 RETURNING {NOW}, EXISTS
+            "UPDATE node SET until = {WRITTEN_AT} + $2 WHERE holder = $1 RETURNING {NOW}, EXISTS
              (SELECT 1 FROM node AS other WHERE other.until <= {NOW} AND other.holder <> $1)"
         );
-        let client = self.client(&self.lease_pool)?;
-        let renewed = self.server.wait(async {
+        let client = self.client_within(&self.lease_pool, lease.patience())?;
+        let renewed = self.server.wait_within(lease.patience(), async {
             let renew = client.prepare_cached(&renew).await?;
             client.query_opt(&renew, &[holder, &lease.length()]).await
         });
@@ -196,21 +208,27 @@ impl Postgres {
 /// those who look for work of others.
 pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
     let weak = store.downgrade();
-    let keep = move || loop {
-        std::thread::sleep(RENEWED_EVERY);
-        let Some(store) = weak.upgrade() else { return };
-        let Engine::Postgres(postgres) = &store.database.engine else { return };
-        let Some(lease) = postgres.lease.get() else { return };
-        match postgres.renew_lease(lease) {
-            Ok(()) => {}
-            Err(error @ StoreError::TakenOver) => {
-                tracing::error!(%error);
-                return store.note_taken_over();
+    let keep = move || {
+        let mut pause = RENEWED_EVERY;
+        loop {
+            std::thread::sleep(pause);
+            let began = Instant::now();
+            let Some(store) = weak.upgrade() else { return };
+            let Engine::Postgres(postgres) = &store.database.engine else { return };
+            let Some(lease) = postgres.lease.get() else { return };
+            match postgres.renew_lease(lease) {
+                Ok(()) => {}
+                Err(error @ StoreError::TakenOver) => {
+                    tracing::error!(%error);
+                    return store.note_taken_over();
+                }
+                // Those who write are told it as well; the server may be back in time.
+                Err(error) => tracing::warn!(%error, "cannot say that this node is there"),
             }
-            // Those who write are told it as well; the server may be back in time.
-            Err(error) => tracing::warn!(%error, "cannot say that this node is there"),
+            store.database.woken.send_replace(());
+            // After one that was given up the next one is tried at once.
+            pause = RENEWED_EVERY.saturating_sub(began.elapsed());
         }
-        store.database.woken.send_replace(());
     };
     let began = std::thread::Builder::new().name("lease".to_owned()).spawn(keep);
     began.map(drop).map_err(|error| StoreError::Engine(Box::new(error)))

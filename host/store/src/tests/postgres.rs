@@ -149,6 +149,49 @@ async fn a_connection_whose_server_stands_still_is_given_up_and_the_next_one_wor
     next.expect("another connection");
 }
 
+#[tokio::test]
+async fn a_lease_is_renewed_over_another_connection_where_one_stands_still() {
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
+    let store = Store::open(location(&server, "s")).expect("a store");
+    // Shorter than a statement may take.
+    let lease = std::time::Duration::from_secs(11);
+    store.join(&ClusterNode { lease, ..node("a") }).expect("a node");
+    let renewing = |only: &str| {
+        let found = "SELECT pid FROM pg_stat_activity WHERE application_name = 'cofferdam'
+             AND query LIKE 'UPDATE node SET until%'";
+        let pids = server.sql(&format!("{found} {only}"));
+        pids.lines().map(|pid| pid.parse().expect("a number")).collect::<Vec<i32>>()
+    };
+    let signal = |pid: i32, signal| {
+        let pid = rustix::process::Pid::from_raw(pid).expect("a process");
+        rustix::process::kill_process(pid, signal).expect("it is there");
+    };
+    let again = || tokio::time::sleep(std::time::Duration::from_millis(20));
+    let still = loop {
+        if let Some(pid) = renewing("").first().copied() {
+            signal(pid, rustix::process::Signal::STOP);
+            // In the middle of a renewal it would hold the row.
+            if renewing("AND state = 'idle'") == [pid] {
+                break pid;
+            }
+            signal(pid, rustix::process::Signal::CONT);
+        }
+        again().await;
+    };
+    let (since, mut is_certain) = (std::time::Instant::now(), true);
+    while renewing("") == [still] && since.elapsed() < lease * 3 {
+        is_certain &= store.has_lease();
+        again().await;
+    }
+    is_certain &= store.has_lease();
+    // Before anything fails: the server cannot end without it.
+    signal(still, rustix::process::Signal::CONT);
+    assert!(is_certain, "the lease was over before another connection was tried");
+    store.ensure_lease().await.expect("it is renewed");
+}
+
 /// Nobody waits for each of them.
 #[tokio::test]
 async fn a_transaction_of_many_statements_is_kept_or_refused_as_a_whole() {

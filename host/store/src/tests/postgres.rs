@@ -341,6 +341,26 @@ async fn each_session_is_one_nodes_and_what_one_has_no_time_for_is_anothers() {
     assert_eq!(fixture.sql("SELECT session FROM claim WHERE session IN ('s1', 's2')"), "s1");
 }
 
+/// Its transaction met another one, and another node has had the session since.
+#[tokio::test]
+async fn a_claim_that_was_undone_takes_no_place_of_a_session() {
+    if !Schema::is_there("a_claim_that_was_undone") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let a = join(&fixture.engine.location, "a").expect("a node");
+    let undone = a.write_here(|tx| {
+        for n in 0..SESSIONS_CLAIMED_MAX {
+            crate::claims::claim_session(tx, CHANNEL, &format!("undone{n}"))?;
+        }
+        Err::<(), _>(StoreError::Stopped)
+    });
+    assert!(matches!(undone, Err(StoreError::Stopped)), "{undone:?}");
+    a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+    let persisted = a.persist(CHANNEL, vec![of("s1", 1)]).await.expect("kept");
+    assert_eq!((persisted.claimed, persisted.is_for_others), (vec![SessionId::new("s1")], false));
+}
+
 /// What waits there came first.
 #[tokio::test]
 async fn a_session_that_nobody_had_time_for_is_read_from_its_first_message_on() {

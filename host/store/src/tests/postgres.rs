@@ -577,6 +577,25 @@ async fn why_a_server_takes_no_changes_is_told_apart() {
 }
 
 #[tokio::test]
+async fn a_standby_shows_what_there_is_and_is_told_as_one_that_takes_no_changes() {
+    let Some(primary) = PostgresServer::start() else {
+        return;
+    };
+    let store = Store::open(location(&primary, "here")).expect("a store");
+    store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    let standby = primary.add_standby();
+    let at = location(&standby, "here");
+    let waiting = look(|| DatabaseView::open(&at)?.map(|view| view.count_waiting()).transpose());
+    assert_eq!(waiting.expect("read").expect("there are tables").messages, 1);
+    for refused in [said(Store::open(&at)), said(look(|| DatabaseView::check_open(&at)))] {
+        let tells = refused.contains("takes no changes: it is read-only (")
+            && refused.contains("it may be a standby: name all servers");
+        assert!(tells, "{refused}");
+    }
+    look(|| DatabaseView::check_open(location(&primary, "here"))).expect("it takes changes");
+}
+
+#[tokio::test]
 async fn a_transaction_that_meets_another_one_each_time_is_given_up() {
     if !Schema::is_there("a_transaction_that_meets_another_one_each_time") {
         return;

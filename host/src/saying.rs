@@ -12,7 +12,9 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{NewPart, NewReply, NewTelling, PartKind, SendState, Store, StoreError, WeakStore};
+use cofferdam_store::{
+    self as store, NewPart, NewReply, NewTelling, PartKind, SendState, Store, StoreError, WeakStore,
+};
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingFile};
 use cofferdam_warden::audit::{AuditError, AuditLog, Durability};
 use serde_json::json;
@@ -166,7 +168,8 @@ impl MessageSender {
     /// Removes the bytes of a message that is not sent.
     async fn sweep(&self, store: Store) {
         let outgoing = self.outgoing.clone();
-        let swept = tokio::task::spawn_blocking(move || outgoing.sweep(|| store.blobs_in_use())).await;
+        let sweep = move || outgoing.sweep(store::now(), || store.blobs_in_use());
+        let swept = tokio::task::spawn_blocking(sweep).await;
         if let Ok(Err(error)) = swept {
             tracing::warn!(%error, "the bytes of a message that is not sent stay for now");
         }

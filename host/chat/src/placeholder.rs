@@ -154,6 +154,8 @@ impl<D: EditableMessage> Placeholder<D> {
     async fn show_text(&self, text: &StyledText) -> PlaceholderState {
         match &self.state {
             PlaceholderState::None | PlaceholderState::Begun => self.send(text).await,
+            // Another node may have put its answer in this place.
+            PlaceholderState::Shown(_) if !self.store.has_lease() => self.state.clone(),
             PlaceholderState::Shown(id) => match self.draft.edit(id, text).await {
                 Ok(()) | Err(SendError::Later(_)) => self.state.clone(),
                 Err(SendError::Refused(_) | SendError::Gone(_)) => PlaceholderState::Over,
@@ -176,6 +178,10 @@ impl<D: EditableMessage> Placeholder<D> {
     }
 
     async fn send_text(&self, text: &StyledText) -> PlaceholderState {
+        if !self.store.has_lease() {
+            // Another node may show the turn.
+            return self.state.clone();
+        }
         let sent = match self.draft.send(text).await {
             Ok(sent) => sent,
             Err(failure) => {
@@ -210,6 +216,56 @@ fn partial_answer(text: &str, text_units_max: usize) -> StyledText {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
+
+    /// Notes what reaches the people.
+    #[derive(Default)]
+    struct Paper(Mutex<Vec<String>>);
+
+    #[async_trait]
+    impl EditableMessage for Paper {
+        const IS_SENT_ONCE: bool = true;
+        const TEXT_UNITS_MAX: usize = 100;
+
+        fn is_in_group(&self) -> bool {
+            false
+        }
+
+        async fn room(&self) {}
+
+        async fn send(&self, text: &StyledText) -> Result<String, SendError> {
+            self.0.lock().expect("paper").push(format!("sent {}", text.text));
+            Ok("1".to_owned())
+        }
+
+        async fn edit(&self, id: &str, text: &StyledText) -> Result<(), SendError> {
+            self.0.lock().expect("paper").push(format!("{id} is {}", text.text));
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_node_that_was_taken_out_shows_nothing_over_the_answer_of_another_one() {
+        let store = Store::in_memory().expect("there is room");
+        let shows = |state| {
+            let (store, turn) = (store.clone(), TurnId::new("t"));
+            Placeholder { store, turn, draft: Paper::default(), state }
+        };
+        let says = || StatusText::Doing("works".to_owned());
+        let mut shown = shows(PlaceholderState::None);
+        shown.show(says()).await;
+        shown.show(says()).await;
+        store.note_taken_over();
+        shown.show(says()).await;
+        assert_eq!(*shown.draft.0.lock().expect("paper"), ["sent ⏳ works", "1 is ⏳ works"]);
+        assert_eq!(shown.state, PlaceholderState::Shown("1".to_owned()));
+        for state in [PlaceholderState::None, PlaceholderState::Begun] {
+            let mut fresh = shows(state.clone());
+            fresh.begin().await;
+            fresh.show(says()).await;
+            assert_eq!((fresh.draft.0.lock().expect("paper").len(), &fresh.state), (0, &state));
+        }
+    }
 
     #[test]
     fn what_is_said_so_far_fits_into_one_message_and_goes_on() {

@@ -7,9 +7,10 @@ use super::route::{Authority, Route};
 use super::token::BotToken;
 use cofferdam_agent::server::{Address, client, http_date, read_whole};
 use cofferdam_core::lock::lock;
+use cofferdam_store::Store;
 use reqwest::header::{AUTHORIZATION, DATE};
 use reqwest::multipart::Form;
-use reqwest::{Client, RequestBuilder, Url};
+use reqwest::{Client, Method, RequestBuilder, Url};
 use serde_json::Value;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -28,6 +29,8 @@ pub(super) struct DiscordApi {
     pub(super) unauthorized: CancellationToken,
     /// The time by the server's clock, with the last answer that told it.
     date: Mutex<Option<SystemTime>>,
+    /// Knows whether another node may say the same by now; none where nothing is said.
+    store: Option<Store>,
 }
 
 /// An ordinary request takes at most so long.
@@ -77,7 +80,13 @@ impl DiscordApi {
             stop,
             unauthorized: CancellationToken::new(),
             date: Mutex::default(),
+            store: None,
         })
+    }
+
+    /// The same for a node: it changes nothing at Discord while its lease is not certain.
+    pub(super) fn of_node(self, store: Store) -> Self {
+        Self { store: Some(store), ..self }
     }
 
     /// Makes a request, and returns the body of its answer as JSON; `null` where that is none: what
@@ -115,6 +124,11 @@ impl DiscordApi {
                 }
                 self.stop.run_until_cancelled(sleep_until(until)).await.ok_or_else(stopped_failure)?;
                 continue;
+            }
+            // The wait may have been longer than the lease.
+            if let Some(store) = self.store.as_ref().filter(|_| route.verb != Method::GET) {
+                let unsure = |_| ApiFailure::Unreachable("this node's lease is not certain".into());
+                store.ensure_lease().await.map_err(unsure)?;
             }
             let (status, headers, body) =
                 timeout(limit, self.send(route, &carried)).await.map_err(|_| late(&carried, limit))??;
@@ -207,20 +221,39 @@ fn late(carried: &RequestBody<'_>, limit: Duration) -> ApiFailure {
 
 #[cfg(test)]
 mod tests {
-    use super::super::route::EDIT_ANSWER;
+    use super::super::route::{CREATE, EDIT_ANSWER, MESSAGES};
     use super::super::wire::Interaction;
     use super::*;
     use cofferdam_agent::server::ServerScope;
 
-    /// Who has the token of an interaction answers in the bot's name, and it is in the address.
-    #[tokio::test]
-    async fn a_request_that_reaches_nobody_tells_no_token() {
+    /// One of a server that is not there.
+    fn api() -> DiscordApi {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", closed.local_addr().expect("bound"));
         drop(closed);
         let address = Address { url: url.parse().expect("an address"), reach: ServerScope::Loopback };
         let token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
-        let api = DiscordApi::new(address, token, CancellationToken::new()).expect("a client");
+        DiscordApi::new(address, token, CancellationToken::new()).expect("a client")
+    }
+
+    #[tokio::test]
+    async fn a_node_without_its_lease_asks_and_says_nothing() {
+        let store = Store::in_memory().expect("there is room");
+        let api = api().of_node(store.clone());
+        let fails = async |name| {
+            let failed = api.call(&Route::bot(name, &[7]), RequestBody::Nothing).await;
+            failed.expect_err("nobody listens").to_string()
+        };
+        assert!(!fails(CREATE).await.contains("this node"));
+        store.note_taken_over();
+        assert!(fails(CREATE).await.contains("this node's lease is not certain"));
+        assert!(!fails(MESSAGES).await.contains("this node"), "it may look");
+    }
+
+    /// Who has the token of an interaction answers in the bot's name, and it is in the address.
+    #[tokio::test]
+    async fn a_request_that_reaches_nobody_tells_no_token() {
+        let api = api();
         let of = Interaction { id: 5, application: 6, token: "s3cret".into(), acknowledged: false };
         for route in [Route::answer(&of), Route::on_answer(EDIT_ANSWER, &of)] {
             let failure = api.call(&route, RequestBody::Nothing).await.expect_err("nobody listens");

@@ -151,7 +151,8 @@ async fn open(
         GatewayAddress { api: address.reach, message_content, token_place: service.config.token_place() };
     let soon = stop.child_token();
     let api = DiscordApi::new(address, service.token.clone(), soon.clone());
-    let api = Arc::new(api.map_err(|failure| ServeError::Client(failure.to_string()))?);
+    let api = api.map_err(|failure| ServeError::Client(failure.to_string()))?;
+    let api = Arc::new(api.of_node(service.services.store.clone()));
     let me = fetch_account(&api, stop).await.map_err(|_| gateway.token_error(401))?;
     let Some(me) = me else { return Ok(None) };
     Ok(Some((Arc::new(bot(service, api, me, soon)?), gateway)))

@@ -12,7 +12,7 @@ use object_store::{BackoffConfig, ObjectMeta, ObjectStore, ObjectStoreExt, Retry
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, OnceLock, mpsc};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::{Builder, Runtime};
 
@@ -170,8 +170,8 @@ fn stored(object: &ObjectMeta, prefix: &Path) -> Option<StoredBlob> {
     let name = below.next()?;
     let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
     let is_blob = below.next().is_none() && name.as_ref().len() == 64 && name.as_ref().bytes().all(is_hex);
-    let age = SystemTime::now().duration_since(object.last_modified.into()).unwrap_or_default();
-    is_blob.then(|| StoredBlob { sha256: name.as_ref().to_owned(), bytes: object.size, age })
+    let (sha256, written) = (name.as_ref().to_owned(), object.last_modified.into());
+    is_blob.then_some(StoredBlob { sha256, bytes: object.size, written })
 }
 
 /// The library's own error, where its writer has made one of the disk's of it.

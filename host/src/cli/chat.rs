@@ -17,7 +17,7 @@ use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::{about, one_line};
-use cofferdam_store::Store;
+use cofferdam_store::{Store, now};
 use cofferdam_warden::attachments::{Attachments, RecentAttachments};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Stdout, Write};
@@ -162,7 +162,7 @@ impl TerminalChat<'_> {
             writeln!(self.out, "[attachment] {name} ({mime}, {size}) sha256 {}", &sha256[..12])?;
         }
         // Shown, and nothing else becomes of them here.
-        Ok(self.gateway.warden.outgoing().sweep(|| Ok::<_, std::io::Error>(BTreeSet::new()))?)
+        Ok(self.gateway.warden.outgoing().sweep(now(), || Ok::<_, std::io::Error>(BTreeSet::new()))?)
     }
 
     /// The turn of a message, with the files that come with it.

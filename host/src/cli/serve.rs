@@ -144,13 +144,11 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         if services.store.is_shared() {
             beside.spawn(HeadExchange::new(audit.clone(), services.store.clone()).run());
         }
-        if let Some(taken_over) = services.store.taken_over() {
-            let ends = stop.clone();
-            beside.spawn(async move {
-                taken_over.await;
-                ends.cancel();
-            });
-        }
+        let (ends, taken_over) = (stop.clone(), services.store.taken_over());
+        beside.spawn(async move {
+            taken_over.await;
+            ends.cancel();
+        });
         services.presence.note_begin();
         // Polled with the channels, and not after them: what it is at gets a moment to end.
         let (served, ()) = tokio::join!(channels.serve(services, renewing, stop.clone()), runs.run());

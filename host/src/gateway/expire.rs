@@ -6,7 +6,7 @@ use super::GatewayError;
 use cofferdam_store as store;
 use cofferdam_warden::publish::Workspaces;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Between two rounds.
 const PAUSE: Duration = Duration::from_secs(3600);
@@ -32,7 +32,7 @@ pub(super) fn start(workspaces: &Arc<Workspaces>, is_shared: bool) -> Result<(),
 
 fn run(workspaces: &Weak<Workspaces>) {
     while let Some(workspaces) = workspaces.upgrade() {
-        let expired = workspaces.expire(now());
+        let expired = workspaces.expire(store::now());
         drop(workspaces);
         let (sessions, leftovers, left) = (expired.sessions, expired.leftovers, expired.left);
         if sessions + left as u64 + leftovers as u64 > 0 {
@@ -45,8 +45,4 @@ fn run(workspaces: &Weak<Workspaces>) {
         }
         std::thread::sleep(PAUSE);
     }
-}
-
-fn now() -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(store::now_ms().unsigned_abs())
 }

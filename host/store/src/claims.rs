@@ -94,6 +94,7 @@ impl Store {
             let own = tx.query_rows(&own, [of.as_str(), &node.holder], |row| {
                 Ok((row.get::<String>(0)?, row.get::<bool>(1)?))
             })?;
+            node.note_all(&of, own.iter().map(|(session, _)| session.as_str()));
             let is_idle = |(session, is_idle): (String, bool)| {
                 (is_idle && !held.contains(&SessionId::new(session.as_str()))).then_some(session)
             };
@@ -145,6 +146,15 @@ impl OwnNode {
 
     fn note(&self, channel: &str, session: &str) {
         lock(&self.sessions).insert((channel.to_owned(), session.to_owned()));
+    }
+
+    /// Notes those that it has of a channel, and no others: a claim is noted before it is
+    /// committed, and one that was undone would take a place for ever. One that is under way counts
+    /// from the next look on.
+    fn note_all<'s>(&self, channel: &str, sessions: impl Iterator<Item = &'s str>) {
+        let mut own = lock(&self.sessions);
+        own.retain(|(of, _)| of != channel);
+        own.extend(sessions.map(|session| (channel.to_owned(), session.to_owned())));
     }
 
     fn forget(&self, channel: &str, session: &str) {
@@ -255,4 +265,23 @@ pub(super) fn claim_free(
 pub(super) fn claim_reply(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
     let claim = "UPDATE reply SET holder = ?2 WHERE turn = ?1";
     tx.holder().map_or(Ok(()), |holder| tx.run(claim, [turn, holder]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_has_is_what_its_rows_say() {
+        let node = OwnNode::new("a/1".to_owned());
+        for n in 0..SESSIONS_CLAIMED_MAX - 1 {
+            node.note("c", &n.to_string());
+        }
+        node.note("other", "0");
+        assert!(!node.has_room("c", "new") && node.has_room("c", "0"));
+        node.note_all("c", ["1", "2"].into_iter());
+        assert!(node.has_room("c", "new"));
+        let all = ["c 1", "c 2", "other 0"];
+        assert_eq!(lock(&node.sessions).iter().map(|(c, s)| format!("{c} {s}")).collect::<Vec<_>>(), all);
+    }
 }

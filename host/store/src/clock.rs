@@ -3,7 +3,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What the server's clock is before the machine's time since it was started; none where no server
 /// is followed.
@@ -17,6 +17,11 @@ pub fn now_ms() -> i64 {
         NOBODY => machine_now_ms(),
         ahead => running_ms().saturating_add(ahead),
     }
+}
+
+/// [`now_ms`] as a time, for who compares it with those of files.
+pub fn now() -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(now_ms().unsigned_abs())
 }
 
 /// Whether [`now_ms`] is by the server's clock.

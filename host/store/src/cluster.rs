@@ -141,9 +141,34 @@ impl Store {
         if self.is_shared() { self.write(wake).await } else { Ok(()) }
     }
 
-    /// What ends once other nodes have taken this one out. None in SQLite, where none can.
-    pub fn taken_over(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        self.is_shared().then(|| self.database.taken_over.clone().cancelled_owned())
+    /// Whether no other node can have taken this one's work over by now, as far as is known here.
+    /// Always in SQLite.
+    pub fn has_lease(&self) -> bool {
+        let is_certain = match &self.database.engine {
+            Engine::Sqlite(_) => true,
+            Engine::Postgres(postgres) => postgres.has_lease(),
+        };
+        is_certain && !self.database.taken_over.is_cancelled()
+    }
+
+    /// Returns while this node [has its lease](Store::has_lease), and asks the server where that is
+    /// not certain: before anything is done outside that another node may do as well. It costs
+    /// nothing while it is certain.
+    ///
+    /// # Errors
+    /// [`StoreError`], above all [`StoreError::TakenOver`].
+    pub async fn ensure_lease(&self) -> Result<(), StoreError> {
+        if self.has_lease() { Ok(()) } else { self.settle().await }
+    }
+
+    /// Other nodes have taken this one out: it does nothing outside any more. Tests say so as well.
+    pub fn note_taken_over(&self) {
+        self.database.taken_over.cancel();
+    }
+
+    /// What ends once other nodes have taken this one out. Never in SQLite, where none can.
+    pub fn taken_over(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.database.taken_over.clone().cancelled_owned()
     }
 
     /// Takes the node out, so that others take its work over at once. Blocks.

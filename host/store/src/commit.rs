@@ -66,6 +66,7 @@ impl Store {
     /// [`Store::settle`] on this thread, which may block.
     pub(super) fn settle_here(&self) -> Result<(), StoreError> {
         let settled = match &self.database.engine {
+            _ if self.database.taken_over.is_cancelled() => Err(StoreError::TakenOver),
             Engine::Sqlite(sqlite) => sqlite.settle(),
             // Each commit was on the disk when it had returned. What follows is seen outside, so no
             // other node may do it.

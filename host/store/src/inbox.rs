@@ -10,6 +10,7 @@ use super::{
     UpdateClaim, UpdateFate, attempts, claims, cluster, now_ms, outgoing, placeholder, runs, steering,
 };
 use cofferdam_core::id::TurnId;
+use cofferdam_core::lock::lock;
 
 /// Strangers that a channel tells within an hour; further ones are told when they write again
 /// later.
@@ -54,14 +55,22 @@ impl Store {
     }
 
     /// Binds updates to a turn of their own, named after the first; `None` when there is nothing
-    /// left to answer. Rides.
+    /// left to answer. After one that is [not known](StoreError::Unknown) the next one takes what
+    /// that may have bound for its own: nobody else works on it. Rides.
     pub async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>, StoreError> {
-        let channel = channel.to_owned();
-        self.commit_along(move |tx| match &claim {
-            UpdateClaim::Update(id) => claim_update(tx, &channel, *id),
-            UpdateClaim::Album(album) => claim_album(tx, &channel, album),
-        })
-        .await
+        let (unsure, key) = (&self.database.unsure_claims, (channel.to_owned(), claim.clone()));
+        let (channel, is_again) = (channel.to_owned(), lock(unsure).contains(&key));
+        let claiming = self.commit_along(move |tx| match &claim {
+            UpdateClaim::Update(id) => claim_update(tx, &channel, *id, is_again),
+            UpdateClaim::Album(album) => claim_album(tx, &channel, album, is_again),
+        });
+        let claimed = claiming.await;
+        match &claimed {
+            Err(StoreError::Unknown { .. }) if !is_again => lock(unsure).push(key),
+            Ok(_) if is_again => lock(unsure).retain(|other| *other != key),
+            Ok(_) | Err(_) => {}
+        }
+        claimed
     }
 
     /// The parts of an album that are still known, in order.
@@ -236,13 +245,23 @@ fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result
     Ok(told == 1)
 }
 
-fn claim_update(tx: &Tx<'_>, channel: &str, id: i64) -> Result<Option<BoundTurn>, StoreError> {
+/// `is_again`: the same may have been bound already, and nobody was told.
+fn claim_update(
+    tx: &Tx<'_>,
+    channel: &str,
+    id: i64,
+    is_again: bool,
+) -> Result<Option<BoundTurn>, StoreError> {
     let turn = turn_id(channel, id);
-    let bind = "UPDATE inbox SET turn = ?3
-         WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL
-         RETURNING update_id, raw, album IS NOT NULL";
+    let bind = format!(
+        "UPDATE inbox SET turn = ?3
+         WHERE channel = ?1 AND update_id = ?2 AND (turn IS NULL {}) AND done_at IS NULL
+         RETURNING update_id, raw, album IS NOT NULL",
+        if is_again { "OR turn = ?3" } else { "" }
+    );
     let read = |row: &Row<'_>| Ok((update(row)?, row.get(2)?));
-    let Some((update, is_album)) = tx.query_optional(bind, params![channel, id, turn.as_str()], read)? else {
+    let Some((update, is_album)) = tx.query_optional(&bind, params![channel, id, turn.as_str()], read)?
+    else {
         return Ok(None);
     };
     let standing = standing(tx, channel, turn.as_str(), is_album)?;
@@ -250,7 +269,13 @@ fn claim_update(tx: &Tx<'_>, channel: &str, id: i64) -> Result<Option<BoundTurn>
 }
 
 /// Takes dismissed parts along: in a group the part that carries the command may come last.
-fn claim_album(tx: &Tx<'_>, channel: &str, album: &str) -> Result<Option<BoundTurn>, StoreError> {
+/// `is_again` as above: then the turn that was bound last is meant.
+fn claim_album(
+    tx: &Tx<'_>,
+    channel: &str,
+    album: &str,
+    is_again: bool,
+) -> Result<Option<BoundTurn>, StoreError> {
     let waiting: bool = tx.query_row(
         "SELECT EXISTS (SELECT 1 FROM inbox
              WHERE channel = ?1 AND album = ?2 AND turn IS NULL AND done_at IS NULL)",
@@ -258,7 +283,14 @@ fn claim_album(tx: &Tx<'_>, channel: &str, album: &str) -> Result<Option<BoundTu
         |row| row.get(0),
     )?;
     if !waiting {
-        return Ok(None);
+        let last = "SELECT turn FROM inbox WHERE channel = ?1 AND album = ?2 AND done_at IS NULL
+             ORDER BY seq DESC LIMIT 1";
+        let bound = if is_again {
+            tx.query_optional(last, params![channel, album], |row| row.get::<String>(0))?
+        } else {
+            None
+        };
+        return bound.map(|turn| bound_turn(tx, channel, turn)).transpose();
     }
     let first: i64 = tx.query_row(
         "SELECT update_id FROM inbox WHERE channel = ?1 AND album = ?2 AND turn IS NULL ORDER BY seq LIMIT 1",

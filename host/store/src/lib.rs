@@ -52,7 +52,7 @@ pub use approvals::{
 };
 pub use attempts::AttemptRow;
 pub use claims::{LeftWork, SESSIONS_CLAIMED_MAX};
-pub use clock::{follows_server, machine_now_ms, now_ms, running_ms};
+pub use clock::{follows_server, machine_now_ms, now, now_ms, running_ms};
 pub use cluster::{
     ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name, node_of,
 };
@@ -86,7 +86,7 @@ pub use voices::SPOKEN_TO_MAX;
 use postgres::Postgres;
 use sqlite::Sqlite;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tx::Tx;
@@ -116,6 +116,8 @@ pub struct WeakStore(Weak<Database>);
 struct Database {
     engine: Engine,
     taken_over: CancellationToken,
+    /// What is being claimed on which channel, where nobody knows whether it was committed.
+    unsure_claims: Mutex<Vec<(String, UpdateClaim)>>,
     /// There may be work that another node left, or leaves.
     woken: watch::Sender<()>,
 }
@@ -274,7 +276,8 @@ impl Store {
 
     fn new(engine: Engine) -> Self {
         let (taken_over, woken) = (CancellationToken::new(), watch::Sender::new(()));
-        Self { database: Arc::new(Database { engine, taken_over, woken }) }
+        let unsure_claims = Mutex::default();
+        Self { database: Arc::new(Database { engine, taken_over, unsure_claims, woken }) }
     }
 
     /// The same store, with `refuses` asked before each commit of SQLite: one that it refuses fails

@@ -7,6 +7,7 @@
 
 mod config;
 mod doubt;
+mod failure;
 pub(super) mod lease;
 pub(super) mod listen;
 mod row;
@@ -17,6 +18,8 @@ mod tx;
 
 pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
 pub use doubt::DOUBT_MAX;
+pub(super) use failure::refusal;
+use failure::{describe_hindrance, end_if_lost, ends_connection, engine_error, is_conflict};
 pub(super) use row::PgRow;
 pub(super) use tx::PgTx;
 use tx::{Commit, TxKind};
@@ -24,7 +27,7 @@ use tx::{Commit, TxKind};
 use crate::StoreError;
 use crate::cluster::LEASE_LEAST;
 use crate::tx::Tx;
-use cofferdam_core::text::{one_line, with_causes};
+use cofferdam_core::text::with_causes;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use lease::Lease;
 use std::sync::OnceLock;
@@ -32,7 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::NoTls;
-use tokio_postgres::error::{Error, SqlState};
+use tokio_postgres::error::Error;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Connections of one process.
@@ -92,7 +95,7 @@ impl Postgres {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let postgres = Self::connect(config, Driver::Caller(runtime.map_err(engine_error)?))?;
         postgres.check_server()?;
-        let version = postgres.run_unfenced(&|tx| schema::version(tx, &postgres.server.schema))?;
+        let version = postgres.read(&|tx| schema::version(tx, &postgres.server.schema))?;
         Ok(version.map(|version| (postgres, version)))
     }
 
@@ -229,20 +232,36 @@ impl Postgres {
     }
 
     fn client(&self, pool: &Pool) -> Result<Object, StoreError> {
-        let got = self.server.block_on(pool.get());
-        got.map_err(|error| {
-            let why = match &error {
-                PoolError::Timeout(_) => format!("it has not answered in {} s", QUERY_DEADLINE.as_secs()),
-                PoolError::Backend(error) => with_causes(error),
-                error => with_causes(error),
-            };
-            StoreError::Unreachable { server: self.server.name.clone(), why }
-        })
+        // The pool's own deadlines are over before.
+        self.client_within(pool, QUERY_DEADLINE * 3)
+    }
+
+    fn client_within(&self, pool: &Pool, limit: Duration) -> Result<Object, StoreError> {
+        let late = || format!("it has not answered in {} s", limit.min(QUERY_DEADLINE).as_secs());
+        let got = self.server.block_on(async { tokio::time::timeout(limit, pool.get()).await });
+        let why = match got {
+            Ok(Ok(client)) => return Ok(client),
+            Err(_) | Ok(Err(PoolError::Timeout(_))) => late(),
+            Ok(Err(PoolError::Backend(error))) => with_causes(&error),
+            Ok(Err(error)) => with_causes(&error),
+        };
+        Err(StoreError::Unreachable { server: self.server.name.clone(), why })
+    }
+
+    /// Refuses a standby, which shows what there is and takes no changes.
+    pub(super) fn check_primary(&self) -> Result<(), StoreError> {
+        let is_standby = "SELECT 1 WHERE current_setting('in_hot_standby', true) = 'on'";
+        match self.read(&|tx| tx.exists(is_standby, crate::value::params![]))? {
+            true => {
+                Err(StoreError::Hindered { server: self.server_name(), why: failure::describe_standby() })
+            }
+            false => Ok(()),
+        }
     }
 
     /// Refuses a server that would not keep what it is given, or would not isolate transactions.
     fn check_server(&self) -> Result<(), StoreError> {
-        let told = self.run_unfenced(&|tx| {
+        let told = self.read(&|tx| {
             tx.query_row(
                 "SELECT version(), current_setting('server_version_num'), current_setting('server_encoding')",
                 crate::value::params![],
@@ -271,7 +290,14 @@ impl Server {
     /// What comes of a step, by the deadline of a statement.
     fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
         // The server ends a statement itself; it gets a moment to say so.
-        let deadline = QUERY_DEADLINE + Duration::from_secs(2);
+        self.wait_within(QUERY_DEADLINE + Duration::from_secs(2), step)
+    }
+
+    fn wait_within<T>(
+        &self,
+        deadline: Duration,
+        step: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, StoreError> {
         let ended = self.block_on(async { tokio::time::timeout(deadline, step).await });
         let lost = |why: String| StoreError::Lost { server: self.name.clone(), why };
         match ended {
@@ -309,67 +335,6 @@ impl Drop for Server {
             None => {}
         }
     }
-}
-
-fn engine_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
-    StoreError::Engine(Box::new(error))
-}
-
-/// Whether nothing more can be said over its connection.
-fn ends_connection(error: &Error) -> bool {
-    let Some(said) = error.as_db_error() else { return true };
-    // 57P: the server is shut down, or starts. The other one is how it ends who stood still.
-    said.code().code().starts_with("57P") || *said.code() == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
-}
-
-/// Why a server that answers takes no changes, where time or its operator heals it: what it says,
-/// and what to do. By the codes of PostgreSQL's documentation, appendix A.
-fn describe_hindrance(error: &Error) -> Option<String> {
-    let said = error.as_db_error()?;
-    let (what, mend) = match said.code().code() {
-        "25006" => (
-            "it is read-only",
-            "it may be a standby: name all servers in the URL (host=a,b), and promote one",
-        ),
-        "53100" => ("its disk is full", "make room on it"),
-        "53200" => ("it is out of memory", "give it more, or fewer clients"),
-        "57014" => ("it is slow", "it did not end a statement in time; look what keeps it busy"),
-        "58030" => ("its disk fails", "look into its log"),
-        _ => return None,
-    };
-    Some(format!("{what} ({}); {mend}", one_line(said.message(), 200)))
-}
-
-/// Whether nothing is known of the connection any more.
-fn is_lost(error: &StoreError) -> bool {
-    matches!(error, StoreError::Lost { .. } | StoreError::Unknown { .. })
-}
-
-/// Nobody else is handed a connection of which nothing is known.
-fn end_if_lost<T>(client: Object, ended: Result<T, StoreError>) -> Result<T, StoreError> {
-    if ended.as_ref().is_err_and(is_lost) {
-        drop(Object::take(client));
-    }
-    ended
-}
-
-/// What the server says of a statement that it refuses.
-pub(super) fn refusal(error: &StoreError) -> Option<&SqlState> {
-    let StoreError::Engine(cause) = error else { return None };
-    cause.downcast_ref::<Error>().and_then(Error::code)
-}
-
-/// Whether another transaction was in the way, and a further try may pass.
-fn is_conflict(error: &StoreError) -> bool {
-    let conflicts = [
-        SqlState::T_R_SERIALIZATION_FAILURE,
-        SqlState::T_R_DEADLOCK_DETECTED,
-        // How the same is told where two make the same row, or the same tables.
-        SqlState::UNIQUE_VIOLATION,
-        SqlState::DUPLICATE_TABLE,
-        SqlState::DUPLICATE_SCHEMA,
-    ];
-    refusal(error).is_some_and(|code| conflicts.contains(code))
 }
 
 /// A pause that grows, and that no two who met have alike.

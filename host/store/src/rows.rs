@@ -158,7 +158,7 @@ pub struct QueuedUpdate {
 }
 
 /// Which updates a turn takes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpdateClaim {
     /// This one.
     Update(i64),

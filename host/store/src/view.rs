@@ -126,6 +126,9 @@ impl DatabaseView {
         if found > known {
             return Err(StoreError::Newer { found, known });
         }
+        if let ViewedEngine::Postgres(postgres) = &look.engine {
+            return postgres.check_primary();
+        }
         let StoreLocation::Sqlite(dir) = at else { return Ok(()) };
         let path = dir.join(FILE_NAME);
         let writable = File::options().write(true).open(&path);
@@ -136,7 +139,7 @@ impl DatabaseView {
     fn read<T>(&self, work: impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         match &self.engine {
             ViewedEngine::Sqlite(connection) => work(&Tx::Sqlite(connection.unchecked_transaction()?)),
-            ViewedEngine::Postgres(postgres) => postgres.run(&work).map(|(value, _)| value),
+            ViewedEngine::Postgres(postgres) => postgres.read(&work),
         }
     }
 

@@ -153,6 +153,7 @@ async fn open(
     let ended = |failure: ApiFailure| poll_error(failure, &place);
     let soon = stop.child_token();
     let pace = Pace::new(service.config.flood_limits, soon.clone());
+    let pace = pace.of_node(service.services.store.clone());
     let api = Arc::new(TelegramApi::new(address, service.token.clone(), pace).map_err(ended)?);
     let Some(me) = fetch_account(&api, stop).await.map_err(ended)? else { return Ok(None) };
     let moves = Moves::new(service.services.store.load_moves(&channel_of(&me)).await?);

@@ -7,6 +7,7 @@ use super::config::FloodLimits;
 use super::failure::ApiFailure;
 use super::send::is_group;
 use cofferdam_chat::outbound::{Pacer, Rate, Recipient};
+use cofferdam_store::Store;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -21,13 +22,20 @@ pub(super) struct Pace {
     limits: FloodLimits,
     /// What waits then is left for the next start.
     stop: CancellationToken,
+    /// Knows whether another node may send the same by now; none where nothing is sent.
+    store: Option<Store>,
 }
 
 impl Pace {
     /// By these limits, until the stop.
     pub(super) fn new(limits: FloodLimits, stop: CancellationToken) -> Self {
         let all = if limits == FloodLimits::Telegram { ALL } else { &[] };
-        Self { pacer: Pacer::new(all), limits, stop }
+        Self { pacer: Pacer::new(all), limits, stop, store: None }
+    }
+
+    /// The same for a node: it sends no reply while its lease is not certain.
+    pub(super) fn of_node(self, store: Store) -> Self {
+        Self { store: Some(store), ..self }
     }
 
     /// Makes a request that is a message of a reply, when its turn has come.
@@ -38,7 +46,14 @@ impl Pace {
     ) -> Result<T, ApiFailure> {
         tokio::select! {
             biased;
-            () = self.pacer.turn(self.recipient(chat)) => self.send_noted(chat, request).await,
+            () = self.pacer.turn(self.recipient(chat)) => {
+                // The wait may have been longer than the lease.
+                if let Some(store) = &self.store {
+                    let unsure = |_| ApiFailure::Unreachable("this node's lease is not certain".into());
+                    store.ensure_lease().await.map_err(unsure)?;
+                }
+                self.send_noted(chat, request).await
+            }
             () = self.stop.cancelled() => Err(ApiFailure::Unreachable("the program stops".into())),
         }
     }
@@ -73,5 +88,21 @@ impl Pace {
             FloodLimits::Telegram => CHAT,
         };
         Recipient { id: chat, rates }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_node_whose_lease_went_while_a_reply_waited_sends_it_no_more() {
+        let store = Store::in_memory().expect("there is room");
+        let pace = Pace::new(FloodLimits::Telegram, CancellationToken::new()).of_node(store.clone());
+        let reply = || pace.reply(7, async { Ok(()) });
+        reply().await.expect("it has its lease");
+        store.note_taken_over();
+        let refused = reply().await.expect_err("another node sends it");
+        assert!(matches!(&refused, ApiFailure::Unreachable(why) if why.contains("lease")), "{refused}");
     }
 }

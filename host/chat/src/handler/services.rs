@@ -6,7 +6,7 @@ use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnPlaces, TurnSlot};
 use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
-use cofferdam_store::{Store, StoreError, StoreRetry, node_of};
+use cofferdam_store::{Store, StoreError, StoreRetry, node_of, now};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;
@@ -92,7 +92,8 @@ impl ChannelServices {
     /// Removes the blobs that no reply needs any more. One that stays for now is removed later.
     pub async fn sweep(&self) {
         let (outgoing, store) = (self.outgoing.clone(), self.store.clone());
-        let swept = tokio::task::spawn_blocking(move || outgoing.sweep(|| store.blobs_in_use())).await;
+        let sweep = move || outgoing.sweep(now(), || store.blobs_in_use());
+        let swept = tokio::task::spawn_blocking(sweep).await;
         if let Ok(Err(error)) = swept {
             tracing::warn!(%error, "blobs of replies cannot be swept now");
         }

@@ -60,7 +60,7 @@ impl<'a> SendingPart<'a> {
 pub enum Delivery {
     /// Every part is sent or recorded as failed.
     Settled,
-    /// The program stops; the rest waits in the store.
+    /// The program stops, or other nodes have taken this one out; the rest waits in the store.
     Left,
 }
 
@@ -102,7 +102,7 @@ async fn deliver_at(
     while let Some(part) = parts.pop_front() {
         let sent = match gone.clone().or_else(|| planned_refusal(&part)) {
             Some(reason) => Err(LossReason::new_untold(reason)),
-            None => match send_until_settled(router, &reply, &part, (stop, backoff.clone())).await {
+            None => match send_until_settled((store, router), &reply, &part, (stop, backoff.clone())).await {
                 SendResult::Sent(message) => Ok(message),
                 SendResult::Lost(lost) => Err(lost),
                 SendResult::Gone(reason) => {
@@ -146,13 +146,17 @@ enum SendResult {
 }
 
 async fn send_until_settled(
-    router: &dyn Router,
+    (store, router): (&Store, &dyn Router),
     reply: &StoredReply,
     part: &ReplyPart,
     (stop, mut backoff): (&CancellationToken, Backoff),
 ) -> SendResult {
     let mut own = PartFailures::default();
     loop {
+        // A pause may have been longer than the lease: then another node sends it.
+        if store_until_done(reply, stop, || store.ensure_lease()).await.is_err() {
+            return SendResult::Left;
+        }
         let error = match router.send(SendingPart::new(reply, part)).await {
             Ok(message) => {
                 if backoff.is_failing() {
@@ -170,7 +174,10 @@ async fn send_until_settled(
         let Some(enough) = stop.run_until_cancelled(own.are_enough(&error, router)).await else {
             return SendResult::Left;
         };
-        if enough && let Some(settled) = give_up(router, reply, part, &error).await {
+        if enough
+            && store.has_lease()
+            && let Some(settled) = give_up(router, reply, part, &error).await
+        {
             return settled;
         }
         let pause = match &error {
@@ -249,7 +256,8 @@ async fn record(
     Ok(added)
 }
 
-/// Repeats work in the store until it succeeds; the error is returned only on `stop`.
+/// Repeats work in the store until it succeeds; the error is returned on `stop`, and where this
+/// node was taken out: it will never succeed.
 async fn store_until_done<T, F>(
     reply: &StoredReply,
     stop: &CancellationToken,
@@ -262,6 +270,7 @@ where
     loop {
         let error = match work().await {
             Ok(value) => return Ok(value),
+            Err(error @ StoreError::TakenOver) => return Err(error),
             Err(error) => error,
         };
         if !backoff.is_failing() {

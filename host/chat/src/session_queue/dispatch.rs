@@ -145,12 +145,16 @@ impl SessionQueues {
         tasks.spawn(async move { work.await.unwrap_or_else(|panic| resume_unwind(panic)) }).id()
     }
 
-    /// Lets what is under way finish, for a while.
+    /// Lets what is under way finish, for a while; at once where other nodes have taken this one
+    /// out: they do it all by now.
     async fn wind_down(&self, mut tasks: JoinSet<()>) {
         self.stop.soon.cancel();
         let mut all = async || while tasks.join_next().await.is_some() {};
-        if timeout(self.patience.grace, all()).await.is_ok() {
-            return;
+        tokio::select! {
+            ended = timeout(self.patience.grace, all()) => if ended.is_ok() {
+                return;
+            },
+            () = self.store.taken_over() => {}
         }
         self.stop.now.cancel();
         if timeout(CUT_OFF_MAX, all()).await.is_err() {

@@ -4,13 +4,21 @@
 use super::Stopping;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::lock::lock;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
+/// Messages that asked to stop something and of which is known what came of them. Among the
+/// messages of other nodes one is found again for a moment.
+const STOPS_KNOWN_MAX: usize = 256;
+
 /// The running turn of each session; there is one at most.
 #[derive(Debug, Default)]
-pub struct RunningTurns(Mutex<HashMap<SessionId, Stoppable>>);
+pub struct RunningTurns {
+    turns: Mutex<HashMap<SessionId, Stoppable>>,
+    /// The updates that asked to stop something, and what came of it, the oldest first.
+    stops: Mutex<VecDeque<(i64, StopResult)>>,
+}
 
 #[derive(Debug)]
 struct Stoppable {
@@ -59,7 +67,21 @@ impl RunningTurns {
     }
 
     /// Stops the turn of a session, because this message says so, if it is for its sender to stop.
+    /// A message that comes again stops nothing more: the turn that runs by then is another one.
     pub fn stop(&self, stopping: &Stopping) -> StopResult {
+        let mut stops = lock(&self.stops);
+        if let Some((_, result)) = stops.iter().find(|(id, _)| *id == stopping.update_id) {
+            return *result;
+        }
+        let result = self.stop_running(stopping);
+        if stops.len() == STOPS_KNOWN_MAX {
+            stops.pop_front();
+        }
+        stops.push_back((stopping.update_id, result));
+        result
+    }
+
+    fn stop_running(&self, stopping: &Stopping) -> StopResult {
         match self.turns().get_mut(&stopping.session) {
             Some(turn) if !stopping.by.may_stop(&turn.sender) => StopResult::Anothers,
             Some(turn) => {
@@ -77,7 +99,7 @@ impl RunningTurns {
     }
 
     fn turns(&self) -> MutexGuard<'_, HashMap<SessionId, Stoppable>> {
-        lock(&self.0)
+        lock(&self.turns)
     }
 }
 
@@ -133,6 +155,26 @@ mod tests {
         let bens = begin(&ben);
         all.cancel();
         assert!(bens.cancel().is_cancelled());
+    }
+
+    /// It was read among the messages that wait before it was bound, and arrives after that.
+    #[test]
+    fn a_stop_that_comes_again_stops_no_later_turn() {
+        let (running, all) = (RunningTurns::default(), CancellationToken::new());
+        let ann = SessionId::new("ann");
+        let stop = |update| running.stop(&stopping(&ann, update, StopPower::Served));
+        let begin = || running.begin(ann.clone(), "7".into(), &all);
+        let first = begin();
+        assert_eq!((stop(1), first.end()), (StopResult::Turn, Some(1)));
+        assert_eq!(stop(2), StopResult::Nothing);
+        let second = begin();
+        assert_eq!((stop(1), stop(2)), (StopResult::Turn, StopResult::Nothing), "as before");
+        assert!(!second.cancel().is_cancelled());
+        for update in 3..500 {
+            assert_eq!(stop(update), StopResult::Turn);
+        }
+        assert_eq!(lock(&running.stops).len(), STOPS_KNOWN_MAX);
+        assert_eq!(second.end(), Some(499));
     }
 
     #[test]

@@ -68,6 +68,10 @@ struct Fixture {
 }
 
 fn fixture(store: Store) -> Fixture {
+    with_grace(store, Duration::ZERO)
+}
+
+fn with_grace(store: Store, grace: Duration) -> Fixture {
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let (sees, seen) = mpsc::unbounded_channel();
     let stop = Stop::default();
@@ -86,7 +90,7 @@ fn fixture(store: Store) -> Fixture {
         channel: CHANNEL.into(),
         running: Arc::default(),
         places: TurnPlaces::new(8),
-        patience: Patience { albums: AlbumWindow { silence: second, cap: second }, grace: Duration::ZERO },
+        patience: Patience { albums: AlbumWindow { silence: second, cap: second }, grace },
         stop: stop.clone(),
     };
     Fixture { store, arrivals, worker, seen, stop, running: tokio::spawn(queues.run(queue)) }
@@ -156,6 +160,20 @@ async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on()
     assert_eq!(f.worker.done.lock().expect("done").len(), 160, "each once");
     let store = f.end().await;
     assert!(store.pending(CHANNEL, None, 1).await.expect("the store").is_empty());
+}
+
+/// Another node runs it by now.
+#[tokio::test]
+async fn the_turns_of_a_node_that_was_taken_out_get_no_time_to_end() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let hour = Duration::from_secs(60 * 60);
+    let mut f = with_grace(Store::open(dir.path()).expect("a store"), hour);
+    f.arrivals.send(Arrival::Inbox).await.expect("taken");
+    f.come("ann", 1..2).await;
+    f.come("ben", 2..3).await;
+    assert_eq!(f.seen.recv().await, Some(2), "the turn before runs as well");
+    f.store.note_taken_over();
+    timeout(Duration::from_secs(60), f.end()).await.expect("nothing is waited for");
 }
 
 #[tokio::test]

@@ -9,8 +9,22 @@ use tokio_postgres::types::Type;
 
 /// Between two questions.
 const ASKED_AGAIN: Duration = Duration::from_millis(100);
-/// How long a server may be away until it is not asked any more: longer than a failover takes.
+/// How long a server that answers, and cannot say, is asked. The time in which it is away does not
+/// count: only when it is back it may know.
 pub const DOUBT_MAX: Duration = Duration::from_secs(120);
+/// How long a server is asked at all: many times longer than a failover takes.
+const AWAY_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// What came of asking once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DoubtAnswer {
+    /// Whether it was committed; none where the server does not know, and never will.
+    Final(Option<bool>),
+    /// The server is there, and does not know yet.
+    NotYet,
+    /// There is none that takes changes.
+    Away,
+}
 
 impl Store {
     /// The process ends: who asks what came of a commit while the server is away asks no more.
@@ -26,32 +40,89 @@ impl Postgres {
     /// back; none where it cannot say. To run it again blindly would find its own work done by
     /// somebody, and leave that to him. (PostgreSQL's documentation, 9.27, `pg_xact_status`.)
     pub(super) fn was_committed(&self, number: &str) -> Option<bool> {
-        let until = Instant::now() + DOUBT_MAX;
-        while Instant::now() < until && !self.asks_no_more.load(Ordering::Relaxed) {
-            let told = self.client(&self.pool).and_then(|client| {
-                // A standby may not have read yet what it has, until it is promoted.
-                let ask = "SELECT CASE WHEN pg_is_in_recovery() THEN 'in progress'
-                     ELSE pg_xact_status(CAST($1 AS text)::xid8) END";
-                let told = self.server.wait(client.query_typed(ask, &[(&number, Type::TEXT)]));
-                end_if_lost(client, told)
-            });
-            match told {
-                Ok(rows) => match rows.first().and_then(|row| row.get::<_, Option<&str>>(0)) {
-                    Some("committed") => return Some(true),
-                    Some("aborted") => return Some(false),
-                    // Its process has not found yet that nobody listens.
-                    Some(_) => {}
-                    None => return None,
-                },
-                // It was a standby, and has not come so far.
-                Err(error) if refusal(&error) == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
-                    return Some(false);
-                }
-                Err(StoreError::Engine(_)) => return None,
-                Err(_) => {}
+        let ends = || self.asks_no_more.load(Ordering::Relaxed);
+        ask_until_final((DOUBT_MAX, AWAY_MAX), || (!ends()).then(|| self.ask_whether_committed(number)))
+    }
+
+    fn ask_whether_committed(&self, number: &str) -> DoubtAnswer {
+        let told = self.client(&self.pool).and_then(|client| {
+            // A standby may not have read yet what it has, until it is promoted.
+            let ask = "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby'
+                 ELSE pg_xact_status(CAST($1 AS text)::xid8) END";
+            let told = self.server.wait(client.query_typed(ask, &[(&number, Type::TEXT)]));
+            end_if_lost(client, told)
+        });
+        match told {
+            Ok(rows) => match rows.first().and_then(|row| row.get::<_, Option<&str>>(0)) {
+                Some("committed") => DoubtAnswer::Final(Some(true)),
+                Some("aborted") => DoubtAnswer::Final(Some(false)),
+                Some("standby") => DoubtAnswer::Away,
+                // Its process has not found yet that nobody listens.
+                Some(_) => DoubtAnswer::NotYet,
+                None => DoubtAnswer::Final(None),
+            },
+            // It was a standby, and has not come so far.
+            Err(error) if refusal(&error) == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
+                DoubtAnswer::Final(Some(false))
             }
-            std::thread::sleep(ASKED_AGAIN);
+            Err(StoreError::Engine(_)) => DoubtAnswer::Final(None),
+            Err(StoreError::Hindered { .. }) => DoubtAnswer::NotYet,
+            Err(_) => DoubtAnswer::Away,
         }
-        None
+    }
+}
+
+/// Asks until there is a final answer; none where nobody asks any more, or a server that is there
+/// was asked for the first of two times, or any for the second.
+fn ask_until_final(
+    (there_max, all_max): (Duration, Duration),
+    mut ask: impl FnMut() -> Option<DoubtAnswer>,
+) -> Option<bool> {
+    let (began, mut there) = (Instant::now(), Duration::ZERO);
+    while there < there_max && began.elapsed() < all_max {
+        let asked = Instant::now();
+        let answer = ask()?;
+        if let DoubtAnswer::Final(committed) = answer {
+            return committed;
+        }
+        std::thread::sleep(ASKED_AGAIN);
+        if answer == DoubtAnswer::NotYet {
+            there += asked.elapsed();
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    /// What comes of asking a server that answers so, for so long while it is there; and how often
+    /// it was asked.
+    fn ask(answers: &[DoubtAnswer], there_max: Duration) -> (Option<bool>, usize) {
+        let mut times = 0;
+        let ended = ask_until_final((there_max, MINUTE), || {
+            times += 1;
+            answers.get(times - 1).copied()
+        });
+        (ended, times)
+    }
+
+    #[test]
+    fn the_time_in_which_the_server_is_away_does_not_count() {
+        use DoubtAnswer::{Away, Final, NotYet};
+        let moment = Duration::from_millis(1);
+        assert_eq!(ask(&[Away, Away, Away, Final(Some(true))], moment), (Some(true), 4));
+        assert_eq!(ask(&[NotYet, Away, Final(Some(false))], MINUTE), (Some(false), 3));
+        assert_eq!(
+            ask(&[Away, NotYet, Final(Some(true))], moment),
+            (None, 2),
+            "it was there for long enough"
+        );
+        assert_eq!(ask(&[Away, Final(None)], moment), (None, 2));
+        assert_eq!(ask(&[Away], moment), (None, 2), "the process ends");
+        assert_eq!(ask_until_final((MINUTE, moment), || Some(Away)), None, "nor is it waited for for ever");
     }
 }

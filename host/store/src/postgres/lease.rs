@@ -3,7 +3,7 @@
 //! taken out by another node: then it changes nothing when it goes on, and others take its work
 //! over.
 
-use super::Postgres;
+use super::{Postgres, QUERY_DEADLINE};
 use crate::claims::{IS_IDLE, OwnNode};
 use crate::clock::{follow, running_ms};
 use crate::cluster::{ClusterNode, NodeRow, host_name, new_name};
@@ -17,16 +17,23 @@ use std::time::{Duration, Instant};
 
 /// How often a node says that it is there, and looks for those that are silent.
 const RENEWED_EVERY: Duration = Duration::from_secs(1);
+/// As many renewals as this a lease has time for, if it has a second for each: a connection that
+/// takes longer is given up, since another one may be quick.
+const RENEWALS_LEAST: u32 = 3;
 /// Two of this node's own that are further apart show that it was late itself: its server was away,
 /// for others as well, or it has too little of its machine, as others may have.
 const LATE: Duration = Duration::from_millis(1500);
 /// Of such a pause so much of a lease counts against another node: it is gone after as many of them.
-const LATE_COUNTS: u32 = 10;
+const LATE_COUNTS: i64 = 10;
 /// How often a dead process of the same node is looked for.
 const LOOKED_EVERY: Duration = Duration::from_millis(200);
 
 /// The server's clock, in milliseconds since 1970 UTC.
 const NOW: &str = "CAST(extract(epoch FROM now()) * 1000 AS bigint)";
+
+/// The same at the moment that a row is written. A renewal whose connection was given up may come
+/// through after the next one, and must not take anything of the lease away.
+const WRITTEN_AT: &str = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)";
 
 /// The duty of a process that wants the store for itself.
 const ALONE: &str = "alone";
@@ -38,10 +45,11 @@ pub(super) struct Lease {
     renewals: Mutex<Renewals>,
 }
 
-/// When a node said that it is there.
+/// When a node said that it is there. By [`running_ms`], which counts the time that the machine
+/// sleeps: its lease is over then like any other's.
 struct Renewals {
     /// For a lease from here on nobody takes it out.
-    last: Instant,
+    last: i64,
     /// What of its late pauses counts against nobody, the oldest first: when one was over, by the
     /// server's clock, and how much it is; both in milliseconds.
     uncounted: VecDeque<(i64, i64)>,
@@ -49,26 +57,31 @@ struct Renewals {
 
 impl Renewals {
     /// Those of a node that begins.
-    fn new(now: Instant) -> Self {
+    fn new(now: i64) -> Self {
         Self { last: now, uncounted: VecDeque::new() }
     }
 
     /// Notes one that was begun here, and answered at this time of the server.
-    fn note(&mut self, began: Instant, server_now: i64, lease: Duration) {
-        let pause = began.duration_since(self.last);
-        self.last = began;
-        if pause > LATE {
-            self.uncounted.push_back((server_now, millis(pause.saturating_sub(lease / LATE_COUNTS))));
+    fn note(&mut self, began: i64, server_now: i64, lease: i64) {
+        let pause = began - self.last;
+        self.last = self.last.max(began);
+        if pause > millis(LATE) {
+            self.uncounted.push_back((server_now, (pause - lease / LATE_COUNTS).max(0)));
         }
         let all: i64 = self.uncounted.iter().map(|(_, time)| time).sum();
         // Who has been silent since before that is gone with all of them.
-        self.uncounted.retain(|(end, _)| *end > server_now.saturating_sub(millis(lease) + all));
+        self.uncounted.retain(|(end, _)| *end > server_now.saturating_sub(lease + all));
+    }
+
+    /// Whether nobody can have taken it out by now.
+    fn is_certain(&self, now: i64, lease: i64) -> bool {
+        now - self.last < lease
     }
 
     /// Whether a node is gone whose lease was over at `until`, by the server's clock. All have a
     /// lease of about the same length.
-    fn is_gone(&self, until: i64, server_now: i64, lease: Duration) -> bool {
-        let since = self.uncounted.iter().filter(|(end, _)| *end > until - millis(lease));
+    fn is_gone(&self, until: i64, server_now: i64, lease: i64) -> bool {
+        let since = self.uncounted.iter().filter(|(end, _)| *end > until - lease);
         until + since.map(|(_, time)| time).sum::<i64>() <= server_now
     }
 }
@@ -85,6 +98,11 @@ impl Lease {
     fn length(&self) -> i64 {
         millis(self.node.lease)
     }
+
+    /// How long a renewal waits for a connection, and then for its answer.
+    fn patience(&self) -> Duration {
+        (self.node.lease / RENEWALS_LEAST).clamp(RENEWED_EVERY, QUERY_DEADLINE)
+    }
 }
 
 impl Postgres {
@@ -96,8 +114,8 @@ impl Postgres {
         let holder = format!("{}/{process}", node.name);
         let mut seen = None;
         let lease = loop {
-            let (began, asked) = (Instant::now(), running_ms());
-            let renewals = Mutex::new(Renewals::new(began));
+            let asked = running_ms();
+            let renewals = Mutex::new(Renewals::new(asked));
             let lease = Lease { node: node.clone(), own: OwnNode::new(holder.clone()), renewals };
             match self.run_unfenced(&|tx| join(tx, &lease))? {
                 Joined::At(now) => {
@@ -140,13 +158,16 @@ impl Postgres {
         self.run(&|tx| take_duty(tx, duty, &lease.own.holder)).map(|(is_taken, _)| is_taken)
     }
 
-    /// Returns while the lease is certain, and renews it where it is not: what this node does
-    /// outside then is done by no other one.
+    /// Whether the lease is certain: what this node does outside now is done by no other one.
+    pub(crate) fn has_lease(&self) -> bool {
+        let Some(lease) = self.lease.get() else { return true };
+        lock(&lease.renewals).is_certain(running_ms(), lease.length())
+    }
+
+    /// Returns while the lease is certain, and renews it where it is not.
     pub(crate) fn ensure_lease(&self) -> Result<(), StoreError> {
         match self.lease.get() {
-            Some(lease) if lock(&lease.renewals).last.elapsed() >= lease.node.lease => {
-                self.renew_lease(lease)
-            }
+            Some(lease) if !self.has_lease() => self.renew_lease(lease),
             _ => Ok(()),
         }
     }
@@ -154,20 +175,20 @@ impl Postgres {
     /// Says that this node is there still, and takes out who is silent. One statement alone, which
     /// meets no other transaction: those of this node read the row that it changes.
     fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        let (began, asked, holder) = (Instant::now(), running_ms(), &lease.own.holder);
+        let (asked, holder) = (running_ms(), &lease.own.holder);
         let renew = format!(
-            "UPDATE node SET until = {NOW} + $2 WHERE holder = $1 RETURNING {NOW}, EXISTS
+            "UPDATE node SET until = {WRITTEN_AT} + $2 WHERE holder = $1 RETURNING {NOW}, EXISTS
              (SELECT 1 FROM node AS other WHERE other.until <= {NOW} AND other.holder <> $1)"
         );
-        let client = self.client(&self.lease_pool)?;
-        let renewed = self.server.wait(async {
+        let client = self.client_within(&self.lease_pool, lease.patience())?;
+        let renewed = self.server.wait_within(lease.patience(), async {
             let renew = client.prepare_cached(&renew).await?;
             client.query_opt(&renew, &[holder, &lease.length()]).await
         });
         let renewed = super::end_if_lost(client, renewed)?;
         let Some(row) = renewed else { return Err(StoreError::TakenOver) };
         follow(row.get(0), asked);
-        lock(&lease.renewals).note(began, row.get(0), lease.node.lease);
+        lock(&lease.renewals).note(asked, row.get(0), lease.length());
         if row.get(1) { self.run_unfenced(&|tx| take_out_gone(tx, lease)) } else { Ok(()) }
     }
 
@@ -187,21 +208,27 @@ impl Postgres {
 /// those who look for work of others.
 pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
     let weak = store.downgrade();
-    let keep = move || loop {
-        std::thread::sleep(RENEWED_EVERY);
-        let Some(store) = weak.upgrade() else { return };
-        let Engine::Postgres(postgres) = &store.database.engine else { return };
-        let Some(lease) = postgres.lease.get() else { return };
-        match postgres.renew_lease(lease) {
-            Ok(()) => {}
-            Err(error @ StoreError::TakenOver) => {
-                tracing::error!(%error);
-                return store.database.taken_over.cancel();
+    let keep = move || {
+        let mut pause = RENEWED_EVERY;
+        loop {
+            std::thread::sleep(pause);
+            let began = Instant::now();
+            let Some(store) = weak.upgrade() else { return };
+            let Engine::Postgres(postgres) = &store.database.engine else { return };
+            let Some(lease) = postgres.lease.get() else { return };
+            match postgres.renew_lease(lease) {
+                Ok(()) => {}
+                Err(error @ StoreError::TakenOver) => {
+                    tracing::error!(%error);
+                    return store.note_taken_over();
+                }
+                // Those who write are told it as well; the server may be back in time.
+                Err(error) => tracing::warn!(%error, "cannot say that this node is there"),
             }
-            // Those who write are told it as well; the server may be back in time.
-            Err(error) => tracing::warn!(%error, "cannot say that this node is there"),
+            store.database.woken.send_replace(());
+            // After one that was given up the next one is tried at once.
+            pause = RENEWED_EVERY.saturating_sub(began.elapsed());
         }
-        store.database.woken.send_replace(());
     };
     let began = std::thread::Builder::new().name("lease".to_owned()).spawn(keep);
     began.map(drop).map_err(|error| StoreError::Engine(Box::new(error)))
@@ -267,7 +294,7 @@ fn take_out_gone(tx: &Tx<'_>, lease: &Lease) -> Result<(), StoreError> {
     let late: Vec<(String, i64, i64)> =
         tx.query_rows(&late, [&lease.own.holder], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     for (holder, until, now) in late {
-        if lock(&lease.renewals).is_gone(until, now, lease.node.lease) {
+        if lock(&lease.renewals).is_gone(until, now, lease.length()) {
             // Unless it has come back since.
             tx.run("DELETE FROM node WHERE holder = ?1 AND until = ?2", params![holder, until])?;
         }
@@ -299,17 +326,26 @@ fn this_process() -> String {
 mod tests {
     use super::*;
 
-    const LEASE: Duration = Duration::from_secs(10);
+    /// In milliseconds, as all times here.
+    const LEASE: i64 = 10_000;
 
     /// Those of a node that renewed at these milliseconds since it began, by both clocks.
-    fn renewed_at(times: &[u64]) -> Renewals {
-        let start = Instant::now();
-        let mut renewals = Renewals::new(start);
+    fn renewed_at(times: &[i64]) -> Renewals {
+        let mut renewals = Renewals::new(0);
         for at in times {
-            let server_now = i64::try_from(*at).expect("small");
-            renewals.note(start + Duration::from_millis(*at), server_now, LEASE);
+            renewals.note(*at, *at, LEASE);
         }
         renewals
+    }
+
+    /// By times of [`running_ms`]: its machine may have slept meanwhile.
+    #[test]
+    fn a_lease_is_certain_for_its_length_since_the_last_renewal_began() {
+        let mut renewals = renewed_at(&[1000, 2000]);
+        assert!(renewals.is_certain(11_999, LEASE) && !renewals.is_certain(12_000, LEASE));
+        // One that was begun before the last, and is answered after it, takes nothing of it away.
+        renewals.note(1500, 2000, LEASE);
+        assert!(renewals.is_certain(11_999, LEASE));
     }
 
     #[test]
@@ -332,7 +368,7 @@ mod tests {
     /// As on a machine that has too much to do: it takes longer, and not for ever.
     #[test]
     fn a_node_that_is_always_late_takes_others_out_all_the_same() {
-        let times: Vec<u64> = (1..100).map(|n| n * 3000).collect();
+        let times: Vec<i64> = (1..100).map(|n| n * 3000).collect();
         let renewals = renewed_at(&times);
         let silent_since = |at: i64| renewals.is_gone(at + 10_000, 297_000, LEASE);
         assert!(silent_since(297_000 - 30_000) && !silent_since(297_000 - 29_999), "ten of its own pauses");
@@ -341,9 +377,9 @@ mod tests {
 
     #[test]
     fn a_pause_that_is_short_for_the_lease_counts_whole() {
-        let (start, lease) = (Instant::now(), Duration::from_secs(60));
-        let mut renewals = Renewals::new(start);
-        renewals.note(start + Duration::from_secs(5), 5_000, lease);
+        let lease = 60_000;
+        let mut renewals = Renewals::new(0);
+        renewals.note(5_000, 5_000, lease);
         assert!(renewals.is_gone(4_000, 4_000, lease) && !renewals.is_gone(4_001, 4_000, lease));
     }
 }

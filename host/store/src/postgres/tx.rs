@@ -4,9 +4,10 @@
 //! What takes time are the exchanges with the server, so what nobody asks the answer of goes out
 //! with what follows: the beginning, the question whether the node is there, and changes.
 
+use super::Server;
+use super::failure::{describe_refused_beginning, is_lost};
 use super::row::{PgRow, PgValue, references};
 use super::text::translate;
-use super::{Server, is_lost};
 use crate::StoreError;
 use crate::claims::OwnNode;
 use crate::value::SqlValue;
@@ -63,6 +64,8 @@ pub(in super::super) struct PgTx<'c> {
     /// Asks whether the node is there; none where that is not asked.
     fence: Option<Statement>,
     state: Cell<TxState>,
+    /// The server has refused to begin it.
+    is_refused: Rc<Cell<bool>>,
     /// What went out and was not waited for, in order.
     sent: RefCell<Vec<Sent<'c>>>,
     /// A statement has changed a row.
@@ -102,6 +105,7 @@ impl<'c> PgTx<'c> {
             node,
             fence: fence.transpose()?,
             state: Cell::new(TxState::New),
+            is_refused: Rc::default(),
             sent: RefCell::default(),
             has_changed: Cell::default(),
             cursors: Cell::default(),
@@ -209,7 +213,12 @@ impl<'c> PgTx<'c> {
             TxKind::Fenced | TxKind::Unfenced => "BEGIN ISOLATION LEVEL SERIALIZABLE",
             TxKind::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         };
-        self.send(async move { client.batch_execute(begin).await.map(|()| Some(0)) });
+        let is_refused = self.is_refused.clone();
+        self.send(async move {
+            let begun = client.batch_execute(begin).await;
+            is_refused.set(begun.is_err());
+            begun.map(|()| Some(0))
+        });
         if let (Some(fence), Some(node)) = (self.fence.clone(), self.node) {
             self.send(async move {
                 match client.query(&fence, &[&node.holder]).await {
@@ -242,6 +251,12 @@ impl<'c> PgTx<'c> {
             let Some(changed) = sent else { return Err(StoreError::TakenOver) };
             self.has_changed.set(self.has_changed.get() || changed > 0);
             self.server.wait(async { done })
+        });
+        let ended = ended.map_err(|error| match describe_refused_beginning(&error) {
+            Some(why) if self.is_refused.get() => {
+                StoreError::Hindered { server: self.server.name.clone(), why }
+            }
+            _ => error,
         });
         ended.inspect_err(|error| self.note_failure(error))
     }

@@ -37,6 +37,7 @@ macro_rules! conformance {
                 a_bound_turn_has_the_same_members_after_a_crash
                 dismissed_parts_join_a_later_part_that_carries_the_command
                 of_many_who_claim_at_once_one_does
+                a_claim_whose_answer_was_lost_is_made_again_once
                 strangers_are_told_once_and_their_words_are_not_kept
                 a_crowd_of_strangers_is_told_slowly
                 attempts_are_counted_until_the_turn_ends

@@ -60,15 +60,22 @@ async fn a_commit_whose_answer_was_lost_counts() {
     assert_eq!(store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("asked"), None);
 }
 
-/// The server does not come back before the process ends.
+/// The server does not come back before the process ends; and where that goes on all the same, it
+/// goes on with what it has bound.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_commit_of_which_nothing_is_known_is_told_as_that() {
+async fn a_commit_of_which_nothing_is_known_is_told_as_that_and_is_made_again() {
     let Some((mut server, store, claim)) = committing().await else { return };
     server.stop();
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     assert!(!claim.is_finished(), "it waits to ask");
     store.stop_asking();
-    let (_, unknown) = claim.await.expect("no panic");
+    let (id, unknown) = claim.await.expect("no panic");
     assert!(matches!(&unknown, Err(StoreError::Unknown { .. })), "{unknown:?}");
     assert!(said(unknown).contains("is not known"));
+    server.begin();
+    server.set("synchronous_standby_names", "");
+    let again = store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("it is back");
+    let again = again.expect("it is this one's, bound or not");
+    assert_eq!(again.updates.iter().map(|update| update.update_id).collect::<Vec<_>>(), [id]);
+    assert_eq!(store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("asked"), None, "once");
 }

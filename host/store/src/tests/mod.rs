@@ -96,6 +96,11 @@ impl<E: Engine> Fixture<E> {
     }
 }
 
+/// Has what is claimed count as claimed before, and nobody was told what came of it.
+fn lose_answer(store: &Store, claim: UpdateClaim) {
+    store.database.unsure_claims.lock().expect("sound").push((CHANNEL.to_owned(), claim));
+}
+
 fn headers(session: &str, sender: &str, queue: QueueMode) -> Headers {
     Headers { session: SessionId::new(session), sender: sender.into(), queue, answers: None }
 }

@@ -149,6 +149,49 @@ async fn a_connection_whose_server_stands_still_is_given_up_and_the_next_one_wor
     next.expect("another connection");
 }
 
+#[tokio::test]
+async fn a_lease_is_renewed_over_another_connection_where_one_stands_still() {
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
+    let store = Store::open(location(&server, "s")).expect("a store");
+    // Shorter than a statement may take.
+    let lease = std::time::Duration::from_secs(11);
+    store.join(&ClusterNode { lease, ..node("a") }).expect("a node");
+    let renewing = |only: &str| {
+        let found = "SELECT pid FROM pg_stat_activity WHERE application_name = 'cofferdam'
+             AND query LIKE 'UPDATE node SET until%'";
+        let pids = server.sql(&format!("{found} {only}"));
+        pids.lines().map(|pid| pid.parse().expect("a number")).collect::<Vec<i32>>()
+    };
+    let signal = |pid: i32, signal| {
+        let pid = rustix::process::Pid::from_raw(pid).expect("a process");
+        rustix::process::kill_process(pid, signal).expect("it is there");
+    };
+    let again = || tokio::time::sleep(std::time::Duration::from_millis(20));
+    let still = loop {
+        if let Some(pid) = renewing("").first().copied() {
+            signal(pid, rustix::process::Signal::STOP);
+            // In the middle of a renewal it would hold the row.
+            if renewing("AND state = 'idle'") == [pid] {
+                break pid;
+            }
+            signal(pid, rustix::process::Signal::CONT);
+        }
+        again().await;
+    };
+    let (since, mut is_certain) = (std::time::Instant::now(), true);
+    while renewing("") == [still] && since.elapsed() < lease * 3 {
+        is_certain &= store.has_lease();
+        again().await;
+    }
+    is_certain &= store.has_lease();
+    // Before anything fails: the server cannot end without it.
+    signal(still, rustix::process::Signal::CONT);
+    assert!(is_certain, "the lease was over before another connection was tried");
+    store.ensure_lease().await.expect("it is renewed");
+}
+
 /// Nobody waits for each of them.
 #[tokio::test]
 async fn a_transaction_of_many_statements_is_kept_or_refused_as_a_whole() {
@@ -190,14 +233,15 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     assert_eq!(fixture.sql("SELECT count FROM attempt"), "1");
     assert!(matches!(first.persist(CHANNEL, vec![new(2, None)]).await, Err(StoreError::TakenOver)));
     assert!(matches!(first.claim(CHANNEL, UpdateClaim::Update(1)).await, Err(StoreError::TakenOver)));
-    let told =
-        tokio::time::timeout(std::time::Duration::from_secs(30), first.taken_over().expect("it is leased"));
+    let told = tokio::time::timeout(std::time::Duration::from_secs(30), first.taken_over());
     told.await.expect("it is told");
     assert!(matches!(first.leave(), Err(StoreError::TakenOver)));
     assert!(second.try_duty("t").await.expect("asked"));
     assert_eq!(ids(&second.pending(CHANNEL, None, 9).await.expect("asked")), [1]);
-    tokio::time::sleep(LEASE_LEAST).await;
-    assert!(matches!(first.settle().await, Err(StoreError::TakenOver)), "it sends nothing either");
+    assert!(!first.has_lease());
+    for sends in [first.settle().await, first.ensure_lease().await] {
+        assert!(matches!(sends, Err(StoreError::TakenOver)), "it sends nothing either, at once");
+    }
     second.settle().await.expect("it has said each second that it is there");
 }
 
@@ -295,6 +339,26 @@ async fn each_session_is_one_nodes_and_what_one_has_no_time_for_is_anothers() {
     assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE session IN ('s1', 's2')"), "2");
     a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
     assert_eq!(fixture.sql("SELECT session FROM claim WHERE session IN ('s1', 's2')"), "s1");
+}
+
+/// Its transaction met another one, and another node has had the session since.
+#[tokio::test]
+async fn a_claim_that_was_undone_takes_no_place_of_a_session() {
+    if !Schema::is_there("a_claim_that_was_undone") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let a = join(&fixture.engine.location, "a").expect("a node");
+    let undone = a.write_here(|tx| {
+        for n in 0..SESSIONS_CLAIMED_MAX {
+            crate::claims::claim_session(tx, CHANNEL, &format!("undone{n}"))?;
+        }
+        Err::<(), _>(StoreError::Stopped)
+    });
+    assert!(matches!(undone, Err(StoreError::Stopped)), "{undone:?}");
+    a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+    let persisted = a.persist(CHANNEL, vec![of("s1", 1)]).await.expect("kept");
+    assert_eq!((persisted.claimed, persisted.is_for_others), (vec![SessionId::new("s1")], false));
 }
 
 /// What waits there came first.
@@ -510,6 +574,25 @@ async fn why_a_server_takes_no_changes_is_told_apart() {
         assert!(hindered.starts_with("PostgreSQL at ") && hindered.contains(tells), "{hindered}");
         fixture.store.check().expect("the next call works");
     }
+}
+
+#[tokio::test]
+async fn a_standby_shows_what_there_is_and_is_told_as_one_that_takes_no_changes() {
+    let Some(primary) = PostgresServer::start() else {
+        return;
+    };
+    let store = Store::open(location(&primary, "here")).expect("a store");
+    store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    let standby = primary.add_standby();
+    let at = location(&standby, "here");
+    let waiting = look(|| DatabaseView::open(&at)?.map(|view| view.count_waiting()).transpose());
+    assert_eq!(waiting.expect("read").expect("there are tables").messages, 1);
+    for refused in [said(Store::open(&at)), said(look(|| DatabaseView::check_open(&at)))] {
+        let tells = refused.contains("takes no changes: it is read-only (")
+            && refused.contains("it may be a standby: name all servers");
+        assert!(tells, "{refused}");
+    }
+    look(|| DatabaseView::check_open(location(&primary, "here"))).expect("it takes changes");
 }
 
 #[tokio::test]

@@ -20,6 +20,8 @@ struct Scripted {
     silent: AtomicU32,
     /// How often the poison was tried.
     failed: AtomicU32,
+    /// The store of a node that is taken out as soon as an attempt has failed.
+    goes: Option<Store>,
 }
 
 #[async_trait]
@@ -27,6 +29,7 @@ impl Router for Scripted {
     async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
         let SendingPart { target, part, after, .. } = sending;
         if let Some(error) = self.script.lock().expect("script").pop_front() {
+            self.goes.iter().for_each(Store::note_taken_over);
             return Err(error);
         }
         if let Some((_, error)) = self.poison.as_ref().filter(|(words, _)| part.body.contains(words)) {
@@ -191,6 +194,17 @@ async fn an_outage_is_waited_out_however_long() {
     let f = fixture(&["a"], (0..99).map(|_| down())).await;
     assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
     assert_eq!((f.sent().as_slice(), f.unsent().await), (&["t:a".to_owned()][..], 0));
+}
+
+/// Another node sends it then.
+#[tokio::test]
+async fn nothing_is_tried_again_by_a_node_that_was_taken_out_meanwhile() {
+    for error in [SendError::Later(Duration::from_millis(1)), SendError::Unreachable("down".into())] {
+        let mut f = fixture(&["a", "b"], [error]).await;
+        f.router.goes = Some(f.store.clone());
+        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Left);
+        assert_eq!((f.sent().len(), f.unsent().await), (0, 2));
+    }
 }
 
 #[tokio::test]

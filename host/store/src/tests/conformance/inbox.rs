@@ -69,6 +69,24 @@ pub(super) async fn dismissed_parts_join_a_later_part_that_carries_the_command<E
     assert_eq!((ids(&both.updates), both.standing), (vec![1, 2], AlbumStanding::First));
 }
 
+pub(super) async fn a_claim_whose_answer_was_lost_is_made_again_once<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let batch = vec![new(1, None), new(2, Some("a")), new(3, Some("a"))];
+    fixture.store.persist(CHANNEL, batch).await.expect("it");
+    for (claim, members) in [(UpdateClaim::Update(1), vec![1]), (UpdateClaim::Album("a".into()), vec![2, 3])]
+    {
+        let bind = async || fixture.store.claim(CHANNEL, claim.clone()).await.expect("it");
+        let first = bind().await.expect("bound");
+        assert_eq!((ids(&first.updates), bind().await), (members, None));
+        lose_answer(&fixture.store, claim.clone());
+        assert_eq!(bind().await.as_ref(), Some(&first), "it is this one's");
+        assert_eq!(bind().await, None, "once");
+        fixture.store.dismiss(&first.turn).await.expect("it");
+        lose_answer(&fixture.store, claim.clone());
+        assert_eq!(bind().await, None, "it is done");
+    }
+}
+
 pub(super) async fn of_many_who_claim_at_once_one_does<E: Engine>() {
     let fixture = Fixture::<E>::new();
     for id in 1..=20 {

@@ -1,13 +1,14 @@
 //! Where nodes hold blobs together: a bucket of an object store, which the warden is handed. A
 //! node's folder is in front of it, and what comes out of it is verified.
 
+use super::UNSAID_AGE_MAX;
 use super::place::BlobFolder;
 use cofferdam_core::text::with_causes;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
-use std::time::Duration;
+use std::time::SystemTime;
 
 /// Blobs that one look reads of: more wait nowhere. Where there are more, nothing is added.
 pub const BLOBS_LISTED_MAX: usize = 100_000;
@@ -54,8 +55,8 @@ pub struct StoredBlob {
     pub sha256: String,
     /// Its size.
     pub bytes: u64,
-    /// Since it was put there, by the server's clock.
-    pub age: Duration,
+    /// When it was put there, by the bucket's clock.
+    pub written: SystemTime,
 }
 
 /// Brings a blob into the folder.
@@ -84,7 +85,7 @@ pub(super) fn fetch(
 /// Removes all that is old and not among `kept`; returns whether more than that is left. What is
 /// put anew between the look and the removal is removed with the old one: then the node that put
 /// it has it in its folder.
-pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, age_min: Duration) -> bool {
+pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, now: SystemTime) -> bool {
     let failed = |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be swept");
     let found = match bucket.list(BLOBS_LISTED_MAX) {
         Ok(found) => found,
@@ -95,7 +96,8 @@ pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, age_min: Durat
     };
     let mut left = found.len() == BLOBS_LISTED_MAX;
     for blob in found {
-        let stays = kept.contains(&blob.sha256) || blob.age < age_min;
+        let age = now.duration_since(blob.written).unwrap_or_default();
+        let stays = kept.contains(&blob.sha256) || age < UNSAID_AGE_MAX;
         left |= stays || bucket.remove(&blob.sha256).inspect_err(failed).is_err();
     }
     left
@@ -103,8 +105,8 @@ pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, age_min: Durat
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Fixture, LIMITS, turn};
-    use super::super::{Outgoing, UNSAID_AGE_MAX};
+    use super::super::Outgoing;
+    use super::super::tests::{Fixture, LIMITS, now, turn};
     use super::*;
     use cofferdam_core::lock::lock;
     use cofferdam_core::tool::ErrorCode;
@@ -112,6 +114,7 @@ mod tests {
     use std::convert::Infallible;
     use std::io::{Read, Write};
     use std::sync::{Arc, Mutex, MutexGuard};
+    use std::time::Duration;
 
     /// Bytes and age.
     type Blobs = BTreeMap<String, (Vec<u8>, Duration)>;
@@ -151,7 +154,7 @@ mod tests {
             let blob = |(sha256, (bytes, age)): (&String, &(Vec<u8>, Duration))| StoredBlob {
                 sha256: sha256.clone(),
                 bytes: bytes.len() as u64,
-                age: *age,
+                written: now() - *age,
             };
             Ok(self.blobs()?.iter().take(most).map(blob).collect())
         }
@@ -262,7 +265,7 @@ mod tests {
         let mut addition = beside.addition(&turn(1));
         addition.take(vec![node.source("a", "x")], &|| Ok(())).expect("taken");
         addition.keep();
-        beside.sweep(|| Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
+        beside.sweep(now(), || Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
         assert_eq!(lock(&held.blobs).len(), 1);
     }
 }

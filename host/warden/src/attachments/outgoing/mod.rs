@@ -32,7 +32,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// From the moment at which a node has written a blob until the store says who needs it, and long
 /// after that.
@@ -186,11 +186,16 @@ impl Outgoing {
 
     /// Removes every blob that no turn of this process holds and that is not among `in_use`, which
     /// is asked once nothing can be added any more. Without anything added since the last sweep it
-    /// does nothing. Blocks on the disk and on the bucket.
+    /// does nothing. What other nodes may have written is as old as it is at `now`, by the clock
+    /// that the nodes share: the machine's may be hours ahead. Blocks on the disk and the bucket.
     ///
     /// # Errors
     /// What `in_use` says; then nothing is removed.
-    pub fn sweep<E>(&self, in_use: impl FnOnce() -> Result<BTreeSet<String>, E>) -> Result<(), E> {
+    pub fn sweep<E>(
+        &self,
+        now: SystemTime,
+        in_use: impl FnOnce() -> Result<BTreeSet<String>, E>,
+    ) -> Result<(), E> {
         let mut turns = self.turns();
         if turns.swept {
             return Ok(());
@@ -198,11 +203,11 @@ impl Outgoing {
         let mut kept = in_use()?;
         kept.extend(turns.files.values().flatten().map(|held| held.sha256.clone()));
         // Still locked: another sweep begins when this one has said what it left.
-        turns.swept = !self.shared.place.remove_all_but(&kept);
+        turns.swept = !self.shared.place.remove_all_but(&kept, now);
         drop(turns);
         // A bucket's are old when they go, so nothing that is added meanwhile is among them.
         if let Some(bucket) = self.own_bucket()
-            && bucket::sweep(&**bucket, &kept, UNSAID_AGE_MAX)
+            && bucket::sweep(&**bucket, &kept, now)
         {
             self.turns().swept = false;
         }

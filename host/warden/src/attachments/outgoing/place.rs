@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tempfile::{NamedTempFile, TempDir};
 
 /// What `tempfile` names a file that is not finished.
@@ -19,7 +19,8 @@ const BESIDE_PREFIX: &str = ".beside-";
 /// Where blobs are.
 pub(super) struct BlobFolder {
     dir: PathBuf,
-    /// Younger files are left alone: another process may be about to say that it needs them.
+    /// Younger files are left alone: another node may be about to say that it needs them. None
+    /// where there are no other nodes.
     age_min: Duration,
     /// Of a process beside, once it has a blob: its folder, and the lock that says that it lives.
     private: Option<OnceLock<(TempDir, File)>>,
@@ -33,8 +34,8 @@ impl BlobFolder {
         let folder = Self { dir: dir.to_owned(), age_min, private: None };
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
-            let is_temp = entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX);
-            if is_temp && entry.file_type()?.is_file() && folder.is_old(&entry) {
+            // Those of other nodes go with a sweep, which knows what time it is.
+            if age_min.is_zero() && is_temp(&entry) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -42,10 +43,13 @@ impl BlobFolder {
         Ok(folder)
     }
 
-    fn is_old(&self, entry: &DirEntry) -> bool {
+    /// Goes by the file's time, which the filesystem sets: its server, or the machine that wrote
+    /// the file. The clock of the machine that sweeps is not asked.
+    fn is_old(&self, entry: &DirEntry, now: SystemTime) -> bool {
         let written = entry.metadata().and_then(|meta| meta.modified()).ok();
         // One of a time that is still to come was written by a clock that ran ahead.
-        self.age_min.is_zero() || written.is_none_or(|at| at.elapsed().unwrap_or_default() >= self.age_min)
+        let age = |at| now.duration_since(at).unwrap_or_default();
+        self.age_min.is_zero() || written.is_none_or(|at| age(at) >= self.age_min)
     }
 
     /// A folder within it for this process, made for its first blob.
@@ -122,13 +126,17 @@ impl BlobFolder {
         Ok(bytes)
     }
 
-    /// Removes all other blobs; returns whether any is left.
-    pub(super) fn remove_all_but(&self, kept: &BTreeSet<String>) -> bool {
+    /// Removes all other blobs, and what nodes that died have not finished; returns whether any is
+    /// left.
+    pub(super) fn remove_all_but(&self, kept: &BTreeSet<String>, now: SystemTime) -> bool {
         let mut left = false;
         for entry in self.own().map(fs::read_dir).into_iter().flatten().flatten().flatten() {
             let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| is_sha256(name)) else { continue };
-            if kept.contains(name) || !self.is_old(&entry) {
+            // Without other nodes it is one of this process, which is about to finish it.
+            let is_unfinished = !self.age_min.is_zero() && is_temp(&entry);
+            let named = name.to_str().filter(|name| is_unfinished || is_sha256(name));
+            let Some(name) = named else { continue };
+            if kept.contains(name) || !self.is_old(&entry, now) {
                 left = true;
             } else if let Err(error) = fs::remove_file(entry.path()) {
                 left = true;
@@ -152,6 +160,12 @@ fn private_folder(dir: &Path) -> io::Result<(TempDir, File)> {
 
 fn make_private(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Whether it is a file that is not finished.
+fn is_temp(entry: &DirEntry) -> bool {
+    entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX)
+        && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 fn is_sha256(name: &str) -> bool {

@@ -6,6 +6,7 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::convert::Infallible;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(super) const LIMITS: Config = Config {
     max_bytes: ByteSize(10),
@@ -74,8 +75,13 @@ impl Fixture {
 
     pub(super) fn sweep(&self, in_use: &[&str]) {
         let in_use = in_use.iter().map(|sha256| (*sha256).to_owned()).collect();
-        self.outgoing.sweep(|| Ok::<_, Infallible>(in_use)).expect("nothing fails");
+        self.outgoing.sweep(now(), || Ok::<_, Infallible>(in_use)).expect("nothing fails");
     }
+}
+
+/// A time by the clock that nodes share, which is far behind this machine's.
+pub(super) fn now() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_000_000_000)
 }
 
 pub(super) fn turn(n: usize) -> TurnId {
@@ -214,7 +220,7 @@ fn a_sweep_leaves_what_a_turn_or_the_store_needs() {
     let (first, second, third) = (one(1), one(2), one(3));
     f.outgoing.release(&turn(1));
     f.outgoing.release(&turn(2));
-    let failed = f.outgoing.sweep(|| Err::<BTreeSet<String>, _>("the store fails"));
+    let failed = f.outgoing.sweep(now(), || Err::<BTreeSet<String>, _>("the store fails"));
     assert_eq!((failed, f.names().len()), (Err("the store fails"), 3));
     f.sweep(&[&second]);
     let held = |sha256: &str| f.outgoing.holds(sha256);
@@ -223,7 +229,7 @@ fn a_sweep_leaves_what_a_turn_or_the_store_needs() {
     f.sweep(&[]);
     assert!(f.names().is_empty(), "what was left is looked at again");
     let unasked = || -> Result<BTreeSet<String>, Infallible> { unreachable!("there is nothing to sweep") };
-    f.outgoing.sweep(unasked).expect("nothing happens");
+    f.outgoing.sweep(now(), unasked).expect("nothing happens");
 }
 
 /// The first sweep has asked what is in use; then the last reply that needs the blob is out.
@@ -234,8 +240,8 @@ fn a_sweep_that_begins_during_another_looks_at_what_that_left() {
     f.outgoing.release(&turn(1));
     let again = f.outgoing.clone();
     let mut second = None;
-    let first = f.outgoing.sweep(|| {
-        let sweep = std::thread::spawn(move || again.sweep(|| Ok::<_, Infallible>(BTreeSet::new())));
+    let first = f.outgoing.sweep(now(), || {
+        let sweep = std::thread::spawn(move || again.sweep(now(), || Ok::<_, Infallible>(BTreeSet::new())));
         // It has ended if it does not wait for this one.
         let asked = std::time::Instant::now();
         while !sweep.is_finished() && asked.elapsed() < std::time::Duration::from_millis(100) {
@@ -256,7 +262,7 @@ fn what_a_turn_hands_over_during_a_sweep_stays() {
     let blob = f.add(&turn(1), &[("a", "x")]).expect("taken").remove(0).sha256;
     let again = f.outgoing.clone();
     let mut released = None;
-    let swept = f.outgoing.sweep(|| {
+    let swept = f.outgoing.sweep(now(), || {
         let release = std::thread::spawn(move || again.release(&turn(1)));
         // It has ended if it does not wait for the sweep.
         let asked = std::time::Instant::now();
@@ -277,7 +283,7 @@ fn a_turn_that_runs_again_has_its_files_back_or_runs_the_call_again() {
     let added = f.add(&turn(1), &[("a", "x"), ("b", "y")]).expect("taken");
     let again = Outgoing::open(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
     assert!(again.adopt(&turn(1), &added));
-    again.sweep(|| Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
+    again.sweep(now(), || Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
     assert!(again.holds(&added[0].sha256), "the turn holds it");
     std::fs::remove_file(f.dir.path().join("outgoing").join(&added[1].sha256)).expect("there");
     assert!(!again.adopt(&turn(2), &added));
@@ -330,7 +336,7 @@ fn a_process_beside_that_adds_nothing_makes_no_folder() {
     let beside = Outgoing::open_beside(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
     assert!(beside.holds(&served[0].sha256), "it sees what the one serve holds");
     assert!(beside.file(&served[0].sha256).is_err(), "and reads its own alone");
-    beside.sweep(|| Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
+    beside.sweep(now(), || Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
     assert_eq!(f.names().len(), 1, "the blob, which is not its to remove");
 }
 
@@ -339,16 +345,34 @@ fn a_process_beside_that_adds_nothing_makes_no_folder() {
 fn what_another_node_may_need_is_left_for_an_hour() {
     let f = Fixture::new();
     let added = f.add(&turn(1), &[("a", "young"), ("b", "old"), ("c", "in use")]).expect("taken");
-    let hour_ago = std::time::SystemTime::now() - UNSAID_AGE_MAX - std::time::Duration::from_secs(1);
+    let hour_ago = SystemTime::now() - UNSAID_AGE_MAX - std::time::Duration::from_secs(1);
     for path in f.names().iter().filter(|path| !path.ends_with(&added[0].sha256)) {
         std::fs::File::open(path).and_then(|blob| blob.set_modified(hour_ago)).expect("it is there");
     }
     let in_use = || Ok::<_, Infallible>([added[2].sha256.clone()].into());
     let node = Outgoing::open_with_nodes(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
-    node.sweep(in_use).expect("nothing fails");
+    node.sweep(SystemTime::now(), in_use).expect("nothing fails");
     let holds = |node: &Outgoing| [0, 1, 2].map(|n| node.holds(&added[n].sha256));
     assert_eq!(holds(&node), [true, false, true]);
     let alone = Outgoing::open(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
-    alone.sweep(in_use).expect("nothing fails");
+    alone.sweep(now(), in_use).expect("nothing fails");
     assert_eq!(holds(&alone), [false, false, true], "nobody else can need it");
+}
+
+/// The machine of the node that sweeps is years ahead of the clock that the nodes share.
+#[test]
+fn a_node_that_is_ahead_removes_no_blob_that_another_one_has_just_written() {
+    let f = Fixture::new();
+    f.add(&turn(1), &[("a", "x")]).expect("taken");
+    let dir = f.dir.path().join("outgoing");
+    std::fs::write(dir.join(".tmpyoung"), "x").expect("written");
+    for path in f.names() {
+        std::fs::File::open(path).and_then(|file| file.set_modified(now())).expect("it is there");
+    }
+    let node = Outgoing::open_with_nodes(&dir, LIMITS).expect("it opens");
+    let sweep = |at| node.sweep(at, || Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
+    sweep(now() + UNSAID_AGE_MAX - Duration::from_secs(1));
+    assert_eq!(f.names().len(), 2);
+    sweep(now() + UNSAID_AGE_MAX);
+    assert!(f.names().is_empty(), "what nobody has said to need, and what was never finished");
 }

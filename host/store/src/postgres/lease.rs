@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// How often a node says that it is there, and looks for those that are silent.
 const RENEWED_EVERY: Duration = Duration::from_secs(1);
-/// As many renewals as this a lease has time for, if it has a second for each: a connection that
+/// As many renewals as this a lease has time for, if it has two seconds for each: a connection that
 /// takes longer is given up, since another one may be quick.
 const RENEWALS_LEAST: u32 = 3;
 /// Two of this node's own that are further apart show that it was late itself: its server was away,
@@ -101,7 +101,7 @@ impl Lease {
 
     /// How long a renewal waits for a connection, and then for its answer.
     fn patience(&self) -> Duration {
-        (self.node.lease / RENEWALS_LEAST).clamp(RENEWED_EVERY, QUERY_DEADLINE)
+        (self.node.lease / RENEWALS_LEAST).clamp(RENEWED_EVERY * 2, QUERY_DEADLINE)
     }
 }
 

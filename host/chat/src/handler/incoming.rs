@@ -77,11 +77,23 @@ pub async fn hand_on(
     base.stop.soon.run_until_cancelled(arrivals.send(arrival)).await?.ok()
 }
 
-/// All that the last run left, in the order of work, or nodes that are gone.
+/// All that the last run left, in the order of work, or nodes that are gone. A store that another
+/// process keeps busy, or that is away, is waited for.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// [`StoreError::Unknown`]: of that only a new start finds all.
 pub async fn load_left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
+    let load = || async {
+        match load_left_once(channel).await {
+            Err(error @ StoreError::Unknown { .. }) => Ok(Err(error)),
+            loaded => loaded.map(Ok),
+        }
+    };
+    let loaded = channel.base().store_until_done("look up what the last run left", load).await;
+    loaded.unwrap_or_else(|| Ok(Vec::new()))
+}
+
+async fn load_left_once<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
     let base = channel.base();
     let mut left = take_over(channel, &gone_nodes(base).await?).await?;
     // Of several nodes each looks for those that concern a turn which it runs.

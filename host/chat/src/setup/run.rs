@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 /// `pulse`. Of several nodes one runs it.
 ///
 /// # Errors
-/// What the loop says, and a store that cannot be read at the start.
+/// What the loop says, and a store that does not say what the last run left.
 pub async fn run<C, E>(
     channel: Arc<C>,
     menu: Vec<MenuEntry>,
@@ -118,10 +118,10 @@ async fn follow_gone<C: PlatformChannel>(
     let mut woken = channels.borrow().base().store.woken();
     while woken.changed().await.is_ok() {
         let channel = channels.borrow().clone();
-        for arrival in looked_up(incoming::load_from_gone_nodes(channel.base()).await) {
-            if hand_on(channel.base(), arrivals, arrival).await.is_none() {
-                return;
-            }
+        if let Some(arrival) = looked_up(incoming::load_from_gone_nodes(channel.base()).await)
+            && hand_on(channel.base(), arrivals, arrival).await.is_none()
+        {
+            return;
         }
     }
 }

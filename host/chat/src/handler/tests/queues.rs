@@ -4,6 +4,17 @@ use super::*;
 use tokio::sync::{mpsc, watch};
 
 #[tokio::test]
+async fn a_store_that_another_process_keeps_busy_at_the_start_is_waited_for() {
+    let (world, mut refused) = (World::new(), 0);
+    let store = world.store().with_refusals(move || {
+        refused += 1;
+        refused == 1
+    });
+    let left = incoming::load_left(&*world.started(store)).await;
+    assert!(matches!(left.as_deref(), Ok([Arrival::Inbox])));
+}
+
+#[tokio::test]
 async fn what_runs_is_stopped_by_a_message_that_waits_for_nothing() {
     let world = World::new();
     let paper = world.started(world.store());

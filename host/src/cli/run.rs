@@ -44,7 +44,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let workflow = &loaded.workflow;
     let by = this_user("cli");
     let context = Context {
-        run: new_id(&workflow.id),
+        run: format!("{}-{}", workflow.id, crate::unique()),
         input: arguments.given.input(workflow).with_context(|| workflow.sources[0].name.clone())?,
         env: redact_variables(&config.workflows.env),
         trigger: trigger(),
@@ -234,10 +234,4 @@ fn describe_tools(config: &Config, workflow: &Workflow) -> anyhow::Result<Map<St
     }
     let registry = gateway::look(config, config.policies_dir.as_deref())?;
     Ok(super::workflow::descriptions(&registry))
-}
-
-/// `<workflow>-…`: no two at one moment of one process are the same.
-fn new_id(workflow: &str) -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("{workflow}-{:x}-{:x}", now.as_nanos(), std::process::id())
 }

@@ -3,7 +3,7 @@
 use super::Exit;
 use super::approving::RunApprovals;
 use super::call::this_user;
-use super::serve::cancelled_by_signals;
+use super::serve::{self, cancelled_by_signals};
 use super::workflow::{Resumed, RunInput, RunSettings, line, print, redact_variables, trigger};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, ReadScope, Role};
@@ -210,20 +210,9 @@ impl RunHost {
     }
 
     fn executor(&self, config: &Config, stop: CancellationToken, approvals: &RunApprovals) -> Executor {
-        Executor {
-            toolbox: self.gateway.toolbox.clone(),
-            warden: self.gateway.warden.clone(),
-            blobs: self.gateway.blobs.clone(),
-            provider: self.answering.provider.clone(),
-            accepts: config.provider.accepted_types(),
-            turns: config.turns,
-            limits: config.workflow_attachments.clone(),
-            deadline: config.workflows.run_deadline,
-            store: self.store.clone(),
-            approver: approvals.approver(),
-            people: None,
-            stop,
-        }
+        let (provider, kept) = (self.answering.provider.clone(), (&self.store, None));
+        let executor = serve::workflows::executor(config, &self.gateway, provider, kept, &stop);
+        Executor { approver: approvals.approver(), ..executor }
     }
 }
 

@@ -173,8 +173,7 @@ impl Gateway {
         let (sandbox, threads) = sandbox(config, role, cache)?;
         let registry = load(&sandbox);
         let blobs_dir = config.state_dir.join("blobs");
-        let blobs = BlobStore::open(&blobs_dir)
-            .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
+        let blobs = BlobStore::open(&blobs_dir).map_err(|cause| unusable(&blobs_dir, cause))?;
         let sandbox = Arc::new(sandbox);
         let (kept, folders) = (sandbox.clone(), workspaces.clone());
         let parts = Parts { sandbox, workspaces, audit, outgoing, web: web::web(config) };
@@ -242,7 +241,7 @@ fn outgoing(config: &Config, role: Role) -> Result<Outgoing, GatewayError> {
         Role::Serve => Outgoing::open(&dir, config.replies),
         Role::Beside => Outgoing::open_beside(&dir, config.replies),
     };
-    let opened = opened.map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })?;
+    let opened = opened.map_err(|cause| unusable(&dir, cause))?;
     Ok(match bucket {
         Some(bucket) => opened.with_bucket(bucket),
         None => opened,
@@ -326,5 +325,9 @@ fn make_folder(dir: &Path) -> io::Result<()> {
 }
 
 fn make_private(dir: &Path) -> Result<(), GatewayError> {
-    make_folder(dir).map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
+    make_folder(dir).map_err(|cause| unusable(dir, cause))
+}
+
+fn unusable(path: &Path, cause: io::Error) -> GatewayError {
+    GatewayError::State { what: path.display().to_string(), cause }
 }

@@ -9,3 +9,9 @@ pub mod log;
 pub mod monitor;
 pub mod saying;
 pub mod workflows;
+
+/// No two at one moment of one process are the same.
+fn unique() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", now.as_nanos(), std::process::id())
+}

@@ -19,7 +19,7 @@ use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingFile};
 use cofferdam_warden::audit::{AuditError, AuditLog, Durability};
 use serde_json::json;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -227,10 +227,7 @@ fn planned_refusal(part: &NewPart) -> Option<String> {
 fn name_of(say: &SayRequest) -> TurnId {
     let name = match &say.key {
         Some(key) => sha256_hex(json!([say.to, key]).to_string().as_bytes())[..32].to_owned(),
-        None => {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            format!("{:x}-{:x}", now.as_nanos(), std::process::id())
-        }
+        None => crate::unique(),
     };
     TurnId::new(format!("say-{name}"))
 }

@@ -85,13 +85,11 @@ struct Added {
     bytes: u64,
 }
 
-enum AttachmentAdd {}
-
-impl Tool for AttachmentAdd {
+impl Tool for Arguments {
     const NAME: &str = "attachment_add";
     const SUMMARY: &str = "Sends files to the user, together with the reply to the current message: files from \
         /shared or /tmp, or one whose content is given here.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Output;
 
     fn call(mut arguments: Arguments) -> Result<Output, ToolError> {
@@ -107,4 +105,4 @@ impl Tool for AttachmentAdd {
     }
 }
 
-export_tool!(AttachmentAdd);
+export_tool!(Arguments);

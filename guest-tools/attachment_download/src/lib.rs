@@ -57,13 +57,11 @@ struct Placed {
     mime_type: Option<String>,
 }
 
-enum AttachmentDownload {}
-
-impl Tool for AttachmentDownload {
+impl Tool for Arguments {
     const NAME: &str = "attachment_download";
     const SUMMARY: &str = "Places all files of the user's most recent message that has any in a directory, named by \
         their content.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Downloaded;
 
     fn call(Arguments { download_dir }: Arguments) -> Result<Downloaded, ToolError> {
@@ -126,4 +124,4 @@ impl From<Placing> for Placed {
     }
 }
 
-export_tool!(AttachmentDownload);
+export_tool!(Arguments);

@@ -38,13 +38,11 @@ struct Saved {
     source_index: u32,
 }
 
-enum AttachmentSave {}
-
-impl Tool for AttachmentSave {
+impl Tool for Arguments {
     const NAME: &str = "attachment_save";
     const SUMMARY: &str = "Saves one file that the user sent with the current message, whole and unchanged, \
         under /shared or /tmp.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Saved;
 
     fn call(Arguments { index, path, overwrite }: Arguments) -> Result<Saved, ToolError> {
@@ -62,4 +60,4 @@ impl Tool for AttachmentSave {
     }
 }
 
-export_tool!(AttachmentSave);
+export_tool!(Arguments);

@@ -37,12 +37,10 @@ struct Copied {
     sha256: String,
 }
 
-enum FileCopy {}
-
-impl Tool for FileCopy {
+impl Tool for Arguments {
     const NAME: &str = "file_copy";
     const SUMMARY: &str = "Copies one file to another path under /shared or /tmp.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Copied;
 
     fn call(Arguments { from, to, overwrite }: Arguments) -> Result<Copied, ToolError> {
@@ -61,7 +59,7 @@ impl Tool for FileCopy {
     }
 }
 
-export_tool!(FileCopy);
+export_tool!(Arguments);
 
 /// Says how to copy into a directory, where one is in the place of the copy.
 fn into_directory(error: ToolError, from: &str, to: &str) -> ToolError {

@@ -39,12 +39,10 @@ struct Deleted {
     bytes: u64,
 }
 
-enum FileDelete {}
-
-impl Tool for FileDelete {
+impl Tool for Arguments {
     const NAME: &str = "file_delete";
     const SUMMARY: &str = "Removes a file, a link or a directory under /shared or /tmp; there is no undo.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Deleted;
 
     fn call(Arguments { path, recursive }: Arguments) -> Result<Deleted, ToolError> {
@@ -61,7 +59,7 @@ impl Tool for FileDelete {
     }
 }
 
-export_tool!(FileDelete);
+export_tool!(Arguments);
 
 /// A mount is one name below the root. The policy refuses it before; what is gone is gone, so
 /// twice.

@@ -54,13 +54,11 @@ struct Edited {
     diff_truncated: bool,
 }
 
-enum FileEdit {}
-
-impl Tool for FileEdit {
+impl Tool for Arguments {
     const NAME: &str = "file_edit";
     const SUMMARY: &str = "Replaces exact pieces of text in a file under /shared or /tmp, and answers with \
         a diff.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Edited;
 
     fn call(Arguments { path, edits }: Arguments) -> Result<Edited, ToolError> {
@@ -90,7 +88,7 @@ impl Tool for FileEdit {
     }
 }
 
-export_tool!(FileEdit);
+export_tool!(Arguments);
 
 /// Makes the edits one after the other; the text then, and how many occurrences each replaced.
 /// Those that cannot be made are told together, so that the next attempt mends them all.

@@ -47,13 +47,11 @@ struct Info {
     sha256: Option<String>,
 }
 
-enum FileInfo {}
-
-impl Tool for FileInfo {
+impl Tool for Arguments {
     const NAME: &str = "file_info";
     const SUMMARY: &str =
         "Tells what a path is: kind, size, time, and of a file its type by content and its SHA-256.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Info;
 
     fn call(Arguments { path }: Arguments) -> Result<Info, ToolError> {
@@ -113,4 +111,4 @@ fn hash(file: &File) -> io::Result<(String, u64)> {
     Ok((hex, at))
 }
 
-export_tool!(FileInfo);
+export_tool!(Arguments);

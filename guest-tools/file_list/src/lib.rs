@@ -79,12 +79,10 @@ struct Entry {
 /// Bytes of names on a page; then it says where to go on.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
-enum FileList {}
-
-impl Tool for FileList {
+impl Tool for Arguments {
     const NAME: &str = "file_list";
     const SUMMARY: &str = "Lists a folder, or everything below it: name, kind, size and time of each entry.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = List;
 
     fn call(arguments: Arguments) -> Result<List, ToolError> {
@@ -158,4 +156,4 @@ impl Page {
     }
 }
 
-export_tool!(FileList);
+export_tool!(Arguments);

@@ -40,12 +40,10 @@ struct Moved {
     entries: u64,
 }
 
-enum FileMove {}
-
-impl Tool for FileMove {
+impl Tool for Arguments {
     const NAME: &str = "file_move";
     const SUMMARY: &str = "Moves or renames a file or directory under /shared or /tmp.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Moved;
 
     fn call(Arguments { from, to, overwrite }: Arguments) -> Result<Moved, ToolError> {
@@ -68,4 +66,4 @@ impl Tool for FileMove {
     }
 }
 
-export_tool!(FileMove);
+export_tool!(Arguments);

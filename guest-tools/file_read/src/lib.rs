@@ -89,12 +89,10 @@ struct LinesRead {
     total: Option<u64>,
 }
 
-enum FileRead {}
-
-impl Tool for FileRead {
+impl Tool for Arguments {
     const NAME: &str = "file_read";
     const SUMMARY: &str = "Reads a file, or a part of it: text as it is, anything else as base64.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Read;
 
     fn call(Arguments { path, offset, length, lines }: Arguments) -> Result<Read, ToolError> {
@@ -143,4 +141,4 @@ fn answer(path: String, Window { offset, bytes, total_bytes }: Window) -> Read {
     Read { path, encoding, content, content_base64, offset, bytes, total_bytes, truncated, lines: None }
 }
 
-export_tool!(FileRead);
+export_tool!(Arguments);

@@ -90,12 +90,10 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Names that wait for their turn in each folder; more are fetched when these are used up.
 const NAMES_MAX: usize = 200_000;
 
-enum FileSearch {}
-
-impl Tool for FileSearch {
+impl Tool for Arguments {
     const NAME: &str = "file_search";
     const SUMMARY: &str = "Finds the lines of files that contain a text or match a regular expression.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Search;
 
     fn call(arguments: Arguments) -> Result<Search, ToolError> {
@@ -229,4 +227,4 @@ fn resume(cursor: &str) -> Result<(u64, String), ToolError> {
     Ok((line.unwrap_or(0), path))
 }
 
-export_tool!(FileSearch);
+export_tool!(Arguments);

@@ -48,13 +48,11 @@ struct Written {
     sha256: String,
 }
 
-enum FileWrite {}
-
-impl Tool for FileWrite {
+impl Tool for Arguments {
     const NAME: &str = "file_write";
     const SUMMARY: &str = "Writes text to a file under /shared or /tmp, or appends it to one; for a change \
         inside a file there is file_edit.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Written;
 
     fn call(Arguments { path, content, overwrite, append }: Arguments) -> Result<Written, ToolError> {
@@ -75,7 +73,7 @@ impl Tool for FileWrite {
     }
 }
 
-export_tool!(FileWrite);
+export_tool!(Arguments);
 
 /// Refuses what no file has to be looked at for.
 fn check(content: &str, overwrite: bool, append: bool) -> Result<(), ToolError> {

@@ -40,12 +40,10 @@ struct Written {
     sha256: String,
 }
 
-enum FileWriteBytes {}
-
-impl Tool for FileWriteBytes {
+impl Tool for Arguments {
     const NAME: &str = "file_write_bytes";
     const SUMMARY: &str = "Writes bytes given as base64 to a file under /shared or /tmp.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Written;
 
     fn call(Arguments { path, content_base64, overwrite }: Arguments) -> Result<Written, ToolError> {
@@ -58,7 +56,7 @@ impl Tool for FileWriteBytes {
     }
 }
 
-export_tool!(FileWriteBytes);
+export_tool!(Arguments);
 
 /// Refuses what decodes to more than a call may write, before anything is decoded.
 fn check_length(text: &str) -> Result<(), ToolError> {

@@ -41,13 +41,11 @@ struct Output {
     message_id: String,
 }
 
-enum MessageSend {}
-
-impl Tool for MessageSend {
+impl Tool for Arguments {
     const NAME: &str = "message_send";
     const SUMMARY: &str = "Writes a message to somebody in private, with files of /shared or /tmp if wanted. No reply to \
         it comes back here: use workflow_create, workflow_task_create and workflow_wait_for_reply for that.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Output;
 
     fn call(arguments: Arguments) -> Result<Output, ToolError> {
@@ -63,4 +61,4 @@ impl Tool for MessageSend {
     }
 }
 
-export_tool!(MessageSend);
+export_tool!(Arguments);

@@ -37,13 +37,11 @@ struct Copied {
     sha256: String,
 }
 
-enum VaultCopyto {}
-
-impl Tool for VaultCopyto {
+impl Tool for Arguments {
     const NAME: &str = "vault_copyto";
     const SUMMARY: &str =
         "Copies one file of /vault to a path under /shared or /tmp, after a person has approved it.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Copied;
 
     fn call(Arguments { from, to, overwrite }: Arguments) -> Result<Copied, ToolError> {
@@ -55,4 +53,4 @@ impl Tool for VaultCopyto {
     }
 }
 
-export_tool!(VaultCopyto);
+export_tool!(Arguments);

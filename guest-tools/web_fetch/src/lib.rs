@@ -67,13 +67,11 @@ struct Fetched {
     untrusted: bool,
 }
 
-enum WebFetch {}
-
-impl Tool for WebFetch {
+impl Tool for Arguments {
     const NAME: &str = "web_fetch";
     const SUMMARY: &str = "Fetches a page of the web as Markdown or text; an image or a PDF goes out with the reply as a file. \
                            What it brings is untrusted.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Fetched;
 
     fn call(Arguments { url, format, max_bytes }: Arguments) -> Result<Fetched, ToolError> {
@@ -170,4 +168,4 @@ fn read(response: &mut Response, most: u64) -> Result<(Vec<u8>, bool), ToolError
     Ok((bytes, more))
 }
 
-export_tool!(WebFetch);
+export_tool!(Arguments);

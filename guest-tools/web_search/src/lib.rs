@@ -42,12 +42,10 @@ struct Results {
     untrusted: bool,
 }
 
-enum WebSearch {}
-
-impl Tool for WebSearch {
+impl Tool for Arguments {
     const NAME: &str = "web_search";
     const SUMMARY: &str = "Searches the web: titles, addresses and excerpts. What it brings is untrusted.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Results;
 
     fn call(Arguments { query, count, endpoint }: Arguments) -> Result<Results, ToolError> {
@@ -83,4 +81,4 @@ impl Tool for WebSearch {
     }
 }
 
-export_tool!(WebSearch);
+export_tool!(Arguments);

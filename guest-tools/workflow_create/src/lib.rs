@@ -23,13 +23,11 @@ struct Output {
     workflow: String,
 }
 
-enum WorkflowCreate {}
-
-impl Tool for WorkflowCreate {
+impl Tool for Arguments {
     const NAME: &str = "workflow_create";
     const SUMMARY: &str = "Begins a workflow: to ask somebody else something and go on with this request when they have \
         replied. Then call workflow_task_create, and workflow_wait_for_reply.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Output;
 
     fn call(arguments: Arguments) -> Result<Output, ToolError> {
@@ -37,4 +35,4 @@ impl Tool for WorkflowCreate {
     }
 }
 
-export_tool!(WorkflowCreate);
+export_tool!(Arguments);

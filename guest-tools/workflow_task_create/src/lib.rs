@@ -43,13 +43,11 @@ struct Output {
     message_id: String,
 }
 
-enum WorkflowTaskCreate {}
-
-impl Tool for WorkflowTaskCreate {
+impl Tool for Arguments {
     const NAME: &str = "workflow_task_create";
     const SUMMARY: &str = "Writes a message to somebody as a task of a workflow, so that workflow_wait_for_reply can \
         wait for what they reply.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Output;
 
     fn call(arguments: Arguments) -> Result<Output, ToolError> {
@@ -60,4 +58,4 @@ impl Tool for WorkflowTaskCreate {
     }
 }
 
-export_tool!(WorkflowTaskCreate);
+export_tool!(Arguments);

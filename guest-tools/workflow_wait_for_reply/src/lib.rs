@@ -29,13 +29,11 @@ struct Output {
     waiting: bool,
 }
 
-enum WorkflowWaitForReply {}
-
-impl Tool for WorkflowWaitForReply {
+impl Tool for Arguments {
     const NAME: &str = "workflow_wait_for_reply";
     const SUMMARY: &str = "Waits for the reply to a message of a workflow, without holding this turn: tell the person so \
         and end your answer. The reply begins a further turn of this request.";
-    type Arguments = Arguments;
+    type Arguments = Self;
     type Output = Output;
 
     fn call(arguments: Arguments) -> Result<Output, ToolError> {
@@ -45,4 +43,4 @@ impl Tool for WorkflowWaitForReply {
     }
 }
 
-export_tool!(WorkflowWaitForReply);
+export_tool!(Arguments);

@@ -3,9 +3,9 @@
 
 pub use crate::handler::ResumedTurn;
 
-use crate::handler::{ChannelServices, PlatformChannel, fetch_files, hand_on, incoming};
+use crate::handler::{PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
-use crate::session_queue::{Arrival, TurnSlot};
+use crate::session_queue::Arrival;
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -219,11 +219,6 @@ impl<C: PlatformChannel> ReachableChannel<C> {
     }
 }
 
-fn slot(base: &ChannelServices) -> Arc<TurnSlot> {
-    // A turn that waits here holds no place among the turns.
-    TurnSlot::new(&base.places)
-}
-
 #[async_trait]
 impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
     fn channel(&self) -> String {
@@ -281,13 +276,14 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
         let (channel, target, _) = self.private(person).await?;
         let base = channel.base();
         let approvals = base.approvals.of_one(person, patience);
-        Ok(approvals.new_approver(channel.board(&target, person), person.to_owned(), slot(base)))
+        // A turn that waits here holds no place among the turns.
+        Ok(approvals.new_approver(channel.board(&target, person), person.to_owned(), base.slot()))
     }
 
     fn approver_below(&self, target: &str, asker: &str) -> Option<Arc<dyn Approver>> {
         let (channel, target) = (self.current(), C::target(target)?);
         let base = channel.base();
-        Some(base.approvals.new_approver(channel.board(&target, asker), asker.to_owned(), slot(base)))
+        Some(base.approvals.new_approver(channel.board(&target, asker), asker.to_owned(), base.slot()))
     }
 }
 

@@ -7,11 +7,11 @@ use super::connection::GatewayEvent;
 use super::prepare::{is_for_us, queue_of};
 use super::presses;
 use super::route::Snowflake;
-use super::rules::SenderReply;
 use super::target::ReplyTarget;
 use super::wire::{ACKNOWLEDGED, ButtonPress, Interaction, Message, RepliedMessage, id};
 use cofferdam_agent::server::ServerScope;
 use cofferdam_chat::handler::{Channel, hand_on, incoming};
+use cofferdam_chat::people::SenderReply;
 use cofferdam_chat::runs::wait_reply;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_core::audit::sha256_hex;
@@ -126,9 +126,9 @@ impl EventReader<'_> {
         };
         let interaction = command.command.as_ref()?.interaction.clone();
         match bot.rules().admit(&command) {
-            SenderReply::Serve => {}
-            SenderReply::Tell => {
-                presses::tell_stranger(bot, interaction, command.author.id);
+            SenderReply::Serve(_) => {}
+            SenderReply::Tell(sender) => {
+                presses::tell_stranger(bot, interaction, sender);
                 return self.skip_event(bot, number).await;
             }
             SenderReply::Ignore(why) => {
@@ -203,16 +203,16 @@ pub(super) async fn judge_message(bot: &DiscordBot, value: &Value) -> Option<Acc
             tracing::debug!(id, why, guild = message.guild, "a message is ignored");
             None
         }
-        SenderReply::Tell => {
-            let (sender, target) = ((message.author.id, &*message.author.name), ReplyTarget::new(&message));
+        SenderReply::Tell(sender) => {
+            let (sender, target) = ((sender, &*message.author.name), ReplyTarget::new(&message));
             let stranger = bot.base.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
             Some(update(id, None, String::new(), UpdateFate::Stranger(stranger)).into())
         }
-        SenderReply::Serve if !is_for_us(&message, &rules) => {
+        SenderReply::Serve(_) if !is_for_us(&message, &rules) => {
             tracing::debug!(id, guild = message.guild, "a message is not meant for this bot");
             None
         }
-        SenderReply::Serve => {
+        SenderReply::Serve(_) => {
             tracing::debug!(id, guild = message.guild, "a message waits for its turn");
             Some(pending(bot, &message, value.to_string()))
         }
@@ -248,7 +248,7 @@ fn answers(bot: &DiscordBot, message: &Message) -> Option<WaitReply> {
 /// waits.
 fn judge_edit(bot: &DiscordBot, value: &Value) -> Option<AcceptedUpdate> {
     let message = Message::read(value).filter(|message| message.text.is_some())?;
-    if bot.rules().admit(&message) != SenderReply::Serve {
+    if !matches!(bot.rules().admit(&message), SenderReply::Serve(_)) {
         return None;
     }
     let raw = value.to_string();

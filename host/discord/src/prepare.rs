@@ -5,12 +5,13 @@ use super::command;
 use super::file::DiscordFile;
 use super::mention::next_mention;
 use super::route::Snowflake;
-use super::rules::{AccessRules, SenderReply};
+use super::rules::AccessRules;
 use super::target::ReplyTarget;
 use super::wire::{Message, RepliedMessage};
 use cofferdam_chat::handler::{
     self, Author, MessageFacts, NamedUser, RequestFiles, TurnRequest, strip_mention, text_after_mention,
 };
+use cofferdam_chat::people::SenderReply;
 use cofferdam_core::command::{CommandLine, parse_command, steer_text};
 use cofferdam_store::QueueMode;
 
@@ -51,7 +52,7 @@ pub(super) fn queue_of(message: &Message, rules: &AccessRules) -> QueueMode {
 
 /// What a message asks for.
 pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
-    if rules.admit(&message) != SenderReply::Serve || !is_for_us(&message, rules) {
+    if !matches!(rules.admit(&message), SenderReply::Serve(_)) || !is_for_us(&message, rules) {
         return DiscordAction::Nothing;
     }
     let sender = message.author.id;

@@ -3,7 +3,7 @@
 use super::bot::BotUser;
 use super::route::Snowflake;
 use super::wire::{Message, MessageKind};
-use cofferdam_chat::people::{Group, PeopleRules};
+use cofferdam_chat::people::{Group, PeopleRules, SenderReply};
 use cofferdam_chat::setup::MenuEntry;
 use std::sync::Arc;
 
@@ -14,16 +14,6 @@ pub(super) struct AccessRules {
     pub(super) me: BotUser,
     /// The tools as commands show them.
     pub(super) menu: Arc<Vec<MenuEntry>>,
-}
-
-/// What is due to the sender of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SenderReply {
-    Serve,
-    /// Somebody else in private: to be told once. Of a command also in guilds.
-    Tell,
-    /// No answer, with the reason for the log.
-    Ignore(&'static str),
 }
 
 impl AccessRules {
@@ -38,8 +28,9 @@ impl AccessRules {
             MessageKind::Plain | MessageKind::Reply | MessageKind::Command => {}
         }
         match (self.is_served(message.author.id, message.guild), message.guild, message.kind) {
-            (true, ..) => SenderReply::Serve,
-            (false, None, _) | (false, _, MessageKind::Command) => SenderReply::Tell,
+            (true, ..) => SenderReply::Serve(message.author.id),
+            // A command is answered in guilds too: its answer is for its sender alone.
+            (false, None, _) | (false, _, MessageKind::Command) => SenderReply::Tell(message.author.id),
             (false, Some(_), _) => SenderReply::Ignore("a stranger in a guild"),
         }
     }

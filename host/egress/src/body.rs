@@ -50,11 +50,6 @@ impl ResponseBody {
         }
         Ok(Some(piece))
     }
-
-    /// The address that answered, as messages have it.
-    pub fn display_url(&self) -> &str {
-        &self.shown
-    }
 }
 
 impl std::fmt::Debug for ResponseBody {

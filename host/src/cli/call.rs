@@ -159,8 +159,7 @@ fn read_bounded(source: impl Read, what: &str) -> anyhow::Result<String> {
 
 /// A turn that nobody will ask for again.
 pub(super) fn one_shot_turn(channel: &str) -> TurnId {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    TurnId::new(format!("{channel}-{:x}-{:x}", now.as_nanos(), std::process::id()))
+    TurnId::new(format!("{channel}-{}", crate::unique()))
 }
 
 /// The person at the terminal, by numeric uid.

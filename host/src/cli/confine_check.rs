@@ -6,7 +6,7 @@
 
 use super::Exit;
 use anyhow::Context;
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use cofferdam_confine::ConfinementMode;
 use cofferdam_confine::trial::{self, Trial, TrialFolder};
 use std::io::Write;
@@ -19,8 +19,9 @@ const THREAD_GONE_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// How to confine the process
-    #[arg(value_enum)]
-    who: CheckedProcess,
+    #[arg(value_parser = PossibleValuesParser::new(["gateway", "call-worker", "compile-worker"])
+        .try_map(|word| serde_json::from_value::<ConfinementMode>(word.into())))]
+    who: ConfinementMode,
     /// Rows of the table, in the order to try them
     #[arg(required = true)]
     trials: Vec<String>,
@@ -29,25 +30,8 @@ pub(super) struct Arguments {
     scene: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum CheckedProcess {
-    Gateway,
-    CallWorker,
-    CompileWorker,
-}
-
-impl From<CheckedProcess> for ConfinementMode {
-    fn from(who: CheckedProcess) -> Self {
-        match who {
-            CheckedProcess::Gateway => Self::Gateway,
-            CheckedProcess::CallWorker => Self::CallWorker,
-            CheckedProcess::CompileWorker => Self::CompileWorker,
-        }
-    }
-}
-
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let who = arguments.who.into();
+    let who = arguments.who;
     let trials = arguments.trials.iter().map(|name| find(who, name)).collect::<anyhow::Result<Vec<_>>>()?;
     let scene = TrialFolder::open(&arguments.scene, who).context("cannot open the scene")?;
     // Before the first further thread the package's allocator asks the system for its memory nodes,

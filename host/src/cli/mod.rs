@@ -131,7 +131,7 @@ enum Command {
     Wit(wit::Arguments),
 }
 
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 struct Output {
     /// Print JSON for programs
     #[arg(long)]

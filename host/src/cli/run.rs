@@ -3,7 +3,7 @@
 use super::Exit;
 use super::approving::RunApprovals;
 use super::call::this_user;
-use super::serve::cancelled_by_signals;
+use super::serve::{self, cancelled_by_signals};
 use super::workflow::{Resumed, RunInput, RunSettings, line, print, redact_variables, trigger};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, ReadScope, Role};
@@ -44,7 +44,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let workflow = &loaded.workflow;
     let by = this_user("cli");
     let context = Context {
-        run: new_id(&workflow.id),
+        run: format!("{}-{}", workflow.id, crate::unique()),
         input: arguments.given.input(workflow).with_context(|| workflow.sources[0].name.clone())?,
         env: redact_variables(&config.workflows.env),
         trigger: trigger(),
@@ -210,20 +210,9 @@ impl RunHost {
     }
 
     fn executor(&self, config: &Config, stop: CancellationToken, approvals: &RunApprovals) -> Executor {
-        Executor {
-            toolbox: self.gateway.toolbox.clone(),
-            warden: self.gateway.warden.clone(),
-            blobs: self.gateway.blobs.clone(),
-            provider: self.answering.provider.clone(),
-            accepts: config.provider.accepted_types(),
-            turns: config.turns,
-            limits: config.workflow_attachments.clone(),
-            deadline: config.workflows.run_deadline,
-            store: self.store.clone(),
-            approver: approvals.approver(),
-            people: None,
-            stop,
-        }
+        let (provider, kept) = (self.answering.provider.clone(), (&self.store, None));
+        let executor = serve::workflows::executor(config, &self.gateway, provider, kept, &stop);
+        Executor { approver: approvals.approver(), ..executor }
     }
 }
 
@@ -234,10 +223,4 @@ fn describe_tools(config: &Config, workflow: &Workflow) -> anyhow::Result<Map<St
     }
     let registry = gateway::look(config, config.policies_dir.as_deref())?;
     Ok(super::workflow::descriptions(&registry))
-}
-
-/// `<workflow>-…`: no two at one moment of one process are the same.
-fn new_id(workflow: &str) -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("{workflow}-{:x}-{:x}", now.as_nanos(), std::process::id())
 }

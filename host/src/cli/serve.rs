@@ -7,7 +7,7 @@ pub(super) mod prepare;
 mod reload;
 mod signals;
 mod watchers;
-mod workflows;
+pub(super) mod workflows;
 
 use super::Exit;
 use super::errors::UnusableKey;
@@ -113,7 +113,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         if hangup == Hangup::Ends {
             cancel_on_signal(SignalKind::hangup(), &stop)?;
         }
-        let template = workflows::executor(config, &gateway, provider, (&store, &services.runs), &stop);
+        let template = workflows::executor(config, &gateway, provider, (&store, Some(&services.runs)), &stop);
         let (executors, following) = watch::channel(template);
         let given = workflows::serving_services(config, &gateway, &catalog);
         let (state_dir, offered) = (config.state_dir.clone(), (catalog.clone(), services.runs.clone()));

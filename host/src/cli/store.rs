@@ -2,7 +2,7 @@
 //! other.
 
 use super::{Exit, tell};
-use crate::config::Config;
+use crate::config::{Config, StoreEngine};
 use crate::gateway::{ServeLock, cluster_node};
 use anyhow::bail;
 use cofferdam_store::{DatabaseView, Store, StoreLocation};
@@ -26,14 +26,6 @@ pub(super) struct Copy {
     /// The store that is empty
     #[arg(value_name = "TO")]
     to: StoreEngine,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum StoreEngine {
-    /// The file cofferdam.db in the state folder
-    Sqlite,
-    /// The schema that the configuration names
-    Postgres,
 }
 
 const MIGRATE_EXAMPLE: &str = "Every command that writes does this by itself; it is here for those who want to see it done first. A \
@@ -84,10 +76,10 @@ fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
     let ended = full.leave().and(empty.leave());
     let rows = copied?;
     ended?;
-    let (from, engine) = (place(&from), copy.to.word());
+    let (from, engine) = (place(&from), serde_json::to_string(&copy.to)?);
     writeln!(
         std::io::stdout(),
-        "{rows} rows were copied and counted. Now write engine = \"{engine}\" into [store] and start `cofferdam serve`. \
+        "{rows} rows were copied and counted. Now write engine = {engine} into [store] and start `cofferdam serve`. \
          What was copied is still in {from}, and nothing reads it there any more."
     )?;
     Ok(Exit::Done)
@@ -108,14 +100,5 @@ fn place(location: &StoreLocation) -> String {
     match location {
         StoreLocation::Sqlite(dir) => dir.join(cofferdam_store::FILE_NAME).display().to_string(),
         StoreLocation::Postgres(at) => format!("schema {} of PostgreSQL at {}", at.schema(), at.server()),
-    }
-}
-
-impl StoreEngine {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Sqlite => "sqlite",
-            Self::Postgres => "postgres",
-        }
     }
 }

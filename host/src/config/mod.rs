@@ -18,6 +18,7 @@ pub use flags::Flags;
 pub use keys::is_reloadable;
 pub use network::SecretSource;
 pub use settings::{Setting, SettingOrigin};
+pub use store::StoreEngine;
 
 use places::{KeyPositions, line_of};
 

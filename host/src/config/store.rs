@@ -69,11 +69,13 @@ impl Config {
 }
 
 /// The engines that there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-enum StoreEngine {
+pub enum StoreEngine {
+    /// The file cofferdam.db in the state folder
     #[default]
     Sqlite,
+    /// The schema that the configuration names
     Postgres,
 }
 

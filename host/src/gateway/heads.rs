@@ -1,9 +1,10 @@
 //! How far the audits of the nodes are. Each node tells it the others through the store, and writes
 //! down what they tell: who cuts or changes the chain of one node has to change those of all.
 
+use anyhow::Context as _;
 use cofferdam_core::audit::{AuditEvent, NodeHeads};
-use cofferdam_store::{Store, StoreError};
-use cofferdam_warden::audit::{AuditError, AuditLog, Durability, Head};
+use cofferdam_store::Store;
+use cofferdam_warden::audit::{AuditLog, Durability, Head};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,16 +23,6 @@ pub struct HeadExchange {
     told: u64,
 }
 
-#[derive(Debug, thiserror::Error)]
-enum ExchangeError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Audit(#[from] AuditError),
-    #[error("the program stops")]
-    Stopped(#[from] tokio::task::JoinError),
-}
-
 impl HeadExchange {
     /// Of this node.
     pub fn new(audit: Arc<AuditLog>, store: Store) -> Self {
@@ -48,9 +39,9 @@ impl HeadExchange {
         }
     }
 
-    async fn exchange(&mut self) -> Result<(), ExchangeError> {
+    async fn exchange(&mut self) -> anyhow::Result<()> {
         let audit = self.audit.clone();
-        let head = spawn_blocking(move || audit.confirm_head()).await??;
+        let head = spawn_blocking(move || audit.confirm_head()).await.context("the program stops")??;
         let heads = self.store.exchange_heads((head.seq > self.told).then(|| head.to_string())).await?;
         self.told = head.seq;
         let is_new = |(node, head): &(&String, &String)| self.heard.get(*node) != Some(*head);
@@ -58,7 +49,9 @@ impl HeadExchange {
             heads.iter().filter(is_new).map(|(node, head)| (node.clone(), head.clone())).collect();
         if !new.is_empty() {
             let (audit, event) = (self.audit.clone(), AuditEvent::Heads(NodeHeads { heads: new }));
-            let seq = spawn_blocking(move || audit.append(event, Durability::Buffered)).await??;
+            let seq = spawn_blocking(move || audit.append(event, Durability::Buffered))
+                .await
+                .context("the program stops")??;
             if seq == head.seq + 1 {
                 self.told = seq;
             }
@@ -72,9 +65,10 @@ impl HeadExchange {
 pub async fn tell_last(audit: &Arc<AuditLog>, store: &Store) {
     let confirmed = audit.clone();
     let told = async {
-        let head: Head = spawn_blocking(move || confirmed.confirm_head()).await??;
+        let head: Head =
+            spawn_blocking(move || confirmed.confirm_head()).await.context("the program stops")??;
         store.exchange_heads(Some(head.to_string())).await?;
-        Ok::<_, ExchangeError>(())
+        anyhow::Ok(())
     };
     if let Err(error) = told.await {
         tracing::warn!(%error, "other nodes were not told how far the audit of this one is");

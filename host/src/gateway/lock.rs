@@ -1,6 +1,6 @@
 //! The lock that makes a state directory one `serve`'s, or one name of several that share it.
 
-use super::{GatewayError, PreparePurpose};
+use super::{GatewayError, PreparePurpose, unusable};
 use crate::config::Config;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -49,7 +49,7 @@ impl ServeLock {
 
     fn take_file(config: &Config, path: PathBuf) -> Result<Self, GatewayError> {
         let file = open(config, &path, PreparePurpose::Serve)?
-            .ok_or_else(|| failed(&path, io::ErrorKind::NotFound.into()))?;
+            .ok_or_else(|| unusable(&path, io::ErrorKind::NotFound.into()))?;
         let until = Instant::now() + LOCK_WAIT_MAX;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -60,7 +60,7 @@ impl ServeLock {
                 Err(Errno::WOULDBLOCK) => {
                     return Err(GatewayError::Locked(config.state_dir.display().to_string()));
                 }
-                Err(errno) => return Err(failed(&path, errno.into())),
+                Err(errno) => return Err(unusable(&path, errno.into())),
             }
         }
     }
@@ -79,12 +79,8 @@ fn open(config: &Config, path: &Path, purpose: PreparePurpose) -> Result<Option<
     purpose.private_folder(&config.state_dir)?;
     match File::options().create(purpose == PreparePurpose::Serve).truncate(false).write(true).open(path) {
         Err(error) if purpose == PreparePurpose::Look && error.kind() == io::ErrorKind::NotFound => Ok(None),
-        opened => opened.map(Some).map_err(|cause| failed(path, cause)),
+        opened => opened.map(Some).map_err(|cause| unusable(path, cause)),
     }
-}
-
-fn failed(path: &Path, cause: io::Error) -> GatewayError {
-    GatewayError::State { what: path.display().to_string(), cause }
 }
 
 #[cfg(test)]

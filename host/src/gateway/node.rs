@@ -1,6 +1,6 @@
 //! This gateway among those that share its store.
 
-use super::{GatewayError, make_private};
+use super::{GatewayError, make_private, unusable};
 use crate::config::Config;
 use cofferdam_store::{ClusterNode, StoreLocation, new_name};
 use std::fs;
@@ -22,7 +22,7 @@ pub fn cluster_node(config: &Config) -> Result<ClusterNode, GatewayError> {
         StoreLocation::Postgres(_) => {
             make_private(&config.state_dir)?;
             let named = read_or_make(&file, &config.state_dir);
-            named.map_err(|cause| GatewayError::State { what: file.display().to_string(), cause })?
+            named.map_err(|cause| unusable(&file, cause))?
         }
     };
     Ok(ClusterNode { name: config.store.node.clone(), lease: config.store.lease, state })

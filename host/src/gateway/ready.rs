@@ -4,7 +4,7 @@
 
 use super::{
     Gateway, GatewayError, Role, audit_file, cache_dir, load_policies, make_private, outgoing_dir, sandbox,
-    sources,
+    sources, unusable,
 };
 use crate::config::Config;
 use cofferdam_agent::tools::Registry;
@@ -31,7 +31,7 @@ impl PreparePurpose {
     pub(super) fn private_folder(self, dir: &Path) -> Result<(), GatewayError> {
         match self {
             Self::Serve => make_private(dir),
-            Self::Look => check_folder(dir).map_err(|cause| state(dir.display().to_string(), cause)),
+            Self::Look => check_folder(dir).map_err(|cause| unusable(dir, cause)),
         }
     }
 }

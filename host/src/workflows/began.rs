@@ -89,14 +89,6 @@ pub fn new_run(plan: &RunPlan, context: &Context, dir: PathBuf, by: &Caller) -> 
     }
 }
 
-/// The folder of a kept run's files: what must be readable for it to go on.
-///
-/// # Errors
-/// [`TakeUpError::Unreadable`].
-pub fn folder_of_run(kept: &KeptRun) -> Result<PathBuf, TakeUpError> {
-    read(kept).map(|began| began.dir)
-}
-
 /// A kept run, ready to go on.
 ///
 /// # Errors

@@ -1,7 +1,8 @@
 //! Which of several nodes carries runs out.
 
-use cofferdam_store::{Store, StoreError};
-use cofferdam_warden::calls::{SETTLE_WAIT, SettleError, Warden};
+use anyhow::Context as _;
+use cofferdam_store::Store;
+use cofferdam_warden::calls::{SETTLE_WAIT, Warden};
 use std::time::Duration;
 
 /// The duty of the node that does.
@@ -33,18 +34,8 @@ pub(super) async fn take(store: &Store, warden: impl Fn() -> Warden) {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-enum TakeError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Settle(#[from] SettleError),
-    #[error("the program stops")]
-    Stopped(#[from] tokio::task::JoinError),
-}
-
-async fn settle(store: &Store, warden: Warden) -> Result<(), TakeError> {
+async fn settle(store: &Store, warden: Warden) -> anyhow::Result<()> {
     let there = store.load_nodes().await?;
     let settle = move || warden.settle(&|node| !there.contains(node), SETTLE_WAIT);
-    Ok(tokio::task::spawn_blocking(settle).await??)
+    Ok(tokio::task::spawn_blocking(settle).await.context("the program stops")??)
 }

@@ -5,6 +5,7 @@
 //! followed. Nothing is opened before it is known to be a regular file, so no FIFO or device is
 //! waited for.
 
+use cofferdam_agent::server::open_regular;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
@@ -297,14 +298,8 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
 /// Whether a path of this machine is a regular file, without waiting for a FIFO; its text.
 pub(super) fn read_regular(path: &Path, bytes_max: usize) -> std::io::Result<String> {
     use std::io::Read;
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a regular file"));
-    }
     let mut text = String::new();
     // One more than is taken, so that who reads it next can tell.
-    file.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
+    open_regular(path)?.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
 }

@@ -23,7 +23,7 @@ mod starter;
 mod tools;
 mod types;
 
-pub use began::{PreparedRun, TakeUpError, folder_of_run, new_run, take_up, trigger_of};
+pub use began::{PreparedRun, TakeUpError, new_run, take_up, trigger_of};
 pub use catalog::{Catalog, CatalogError, OFFERED_FILES_MAX, OfferedWorkflow};
 pub use download::{AddressError, check_addresses};
 pub use executor::people::{ChannelPeople, await_sent, retry_reach};

@@ -107,11 +107,7 @@ impl Store {
     /// Notes the platform's id of the message that shows it.
     pub async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
         let (id, message) = (id.to_owned(), message.to_owned());
-        self.write(move |tx| {
-            tx.run("UPDATE approval SET message = ?2 WHERE id = ?1", [&id, &message])?;
-            Ok(())
-        })
-        .await
+        self.write(move |tx| tx.run("UPDATE approval SET message = ?2 WHERE id = ?1", [&id, &message])).await
     }
 
     /// The approval of this id.
@@ -161,11 +157,7 @@ impl Store {
     /// Notes that the message of an approval shows no choices any more.
     pub async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
         let id = id.to_owned();
-        self.commit_along(move |tx| {
-            tx.run("UPDATE approval SET has_choices = 0 WHERE id = ?1", [&id])?;
-            Ok(())
-        })
-        .await
+        self.commit_along(move |tx| tx.run("UPDATE approval SET has_choices = 0 WHERE id = ?1", [&id])).await
     }
 
     /// Remembers paths as approved.
@@ -245,8 +237,7 @@ pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
         "DELETE FROM approved_path WHERE rowid IN
          (SELECT rowid FROM approved_path ORDER BY approved_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
         [APPROVED_PATHS_MAX],
-    )?;
-    Ok(())
+    )
 }
 
 impl ApprovalState {

@@ -42,8 +42,7 @@ impl Store {
     pub async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.commit_along(move |tx| {
-            tx.run("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0", [&turn])?;
-            Ok(())
+            tx.run("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0", [&turn])
         })
         .await
     }
@@ -77,13 +76,11 @@ impl Store {
 
 /// Forgets the attempts of a turn that has ended.
 pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
-    tx.run("DELETE FROM attempt WHERE turn = ?1", [turn])?;
-    Ok(())
+    tx.run("DELETE FROM attempt WHERE turn = ?1", [turn])
 }
 
 /// Forgets those whose turns nobody knows to be open, by age.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     let last = format!("DELETE FROM attempt WHERE last_at < ?1 AND turn NOT IN {OPEN_TURNS}");
-    tx.run(&last, [before])?;
-    Ok(())
+    tx.run(&last, [before])
 }

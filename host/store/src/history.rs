@@ -128,6 +128,5 @@ pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
         "DELETE FROM line WHERE seq <= coalesce((SELECT seq FROM line ORDER BY seq DESC LIMIT 1 OFFSET ?1), 0)
          AND turn NOT IN {OPEN_TURNS}"
     );
-    tx.run(&latest, [LINES_MAX])?;
-    Ok(())
+    tx.run(&latest, [LINES_MAX])
 }

@@ -116,8 +116,7 @@ impl Store {
             mark_done(tx, turn.as_str(), now_ms())?;
             placeholder::forget(tx, turn.as_str())?;
             outgoing::forget(tx, turn.as_str())?;
-            tx.run("UPDATE inbox SET turn = NULL WHERE turn = ?1", [turn.as_str()])?;
-            Ok(())
+            tx.run("UPDATE inbox SET turn = NULL WHERE turn = ?1", [turn.as_str()])
         })
         .await
     }
@@ -211,8 +210,7 @@ fn update_text(tx: &Tx<'_>, channel: &str, message: Option<&str>, raw: &str) -> 
     tx.run(
         "UPDATE inbox SET raw = ?3 WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
         params![channel, message, raw],
-    )?;
-    Ok(())
+    )
 }
 
 /// Ends a message that waits for its turn. What a turn has is what that turn was asked.
@@ -221,8 +219,7 @@ fn withdraw(tx: &Tx<'_>, channel: &str, message: Option<&str>, now: i64) -> Resu
         "UPDATE inbox SET raw = '', done_at = ?3
          WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
         params![channel, message, now],
-    )?;
-    Ok(())
+    )
 }
 
 /// What was told at a time that is still to come was told by a clock that ran ahead: it stands in

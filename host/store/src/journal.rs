@@ -124,8 +124,7 @@ impl Store {
                     now_ms(),
                     delivery.map(|delivery| json!(delivery).to_string()),
                 ],
-            )?;
-            Ok(())
+            )
         })
     }
 
@@ -172,8 +171,7 @@ pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
         "DELETE FROM delivery WHERE delivered_at < ?1 AND request NOT IN {OPEN_TURNS}
          AND NOT EXISTS (SELECT 1 FROM journal WHERE journal.call_id = delivery.call_id)"
     );
-    tx.run(&delivered, [before])?;
-    Ok(())
+    tx.run(&delivered, [before])
 }
 
 #[cfg(test)]

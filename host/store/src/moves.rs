@@ -22,8 +22,7 @@ impl Store {
                 "DELETE FROM moved WHERE rowid IN
                  (SELECT rowid FROM moved ORDER BY noted_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
                 [MOVES_MAX],
-            )?;
-            Ok(())
+            )
         })
         .await
     }

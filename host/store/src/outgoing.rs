@@ -52,8 +52,7 @@ pub(super) fn prune(tx: &Tx<'_>) -> Result<(), StoreError> {
         "DELETE FROM outgoing WHERE turn LIKE 'retry:%'
          AND NOT EXISTS (SELECT 1 FROM line WHERE session = substr(outgoing.turn, 7))",
         params![],
-    )?;
-    Ok(())
+    )
 }
 
 /// Notes that a turn needs these.
@@ -67,6 +66,5 @@ pub(super) fn hold(tx: &Tx<'_>, turn: &str, files: &[OutgoingAttachment]) -> Res
 
 /// Notes that a turn needs nothing any more.
 pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
-    tx.run("DELETE FROM outgoing WHERE turn = ?1", [turn])?;
-    Ok(())
+    tx.run("DELETE FROM outgoing WHERE turn = ?1", [turn])
 }

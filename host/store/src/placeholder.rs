@@ -25,8 +25,7 @@ impl Store {
     pub async fn mark_placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
-            tx.run("INSERT INTO placeholder (turn) VALUES (?1) ON CONFLICT DO NOTHING", [&turn])?;
-            Ok(())
+            tx.run("INSERT INTO placeholder (turn) VALUES (?1) ON CONFLICT DO NOTHING", [&turn])
         })
         .await
     }
@@ -35,8 +34,7 @@ impl Store {
     pub async fn mark_placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
         self.write(move |tx| {
-            tx.run("UPDATE placeholder SET message = ?2 WHERE turn = ?1", params![turn, message])?;
-            Ok(())
+            tx.run("UPDATE placeholder SET message = ?2 WHERE turn = ?1", params![turn, message])
         })
         .await
     }
@@ -44,6 +42,5 @@ impl Store {
 
 /// Forgets it: from here on the stored reply, if any, says what becomes of the message.
 pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
-    tx.run("DELETE FROM placeholder WHERE turn = ?1", [turn])?;
-    Ok(())
+    tx.run("DELETE FROM placeholder WHERE turn = ?1", [turn])
 }

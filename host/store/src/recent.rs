@@ -46,8 +46,7 @@ pub(super) fn note(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (channel, conversation, sender)
          DO UPDATE SET album = ?4, files = ?5, noted_at = ?6, turn = ?7",
         params![channel, new.conversation, new.sender, new.recent.album, new.recent.files, now, turn],
-    )?;
-    Ok(())
+    )
 }
 
 /// The same for the message that a turn began with, unless the turn has noted later files while it
@@ -71,6 +70,5 @@ pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.run(
         "DELETE FROM recent WHERE rowid IN (SELECT rowid FROM recent ORDER BY noted_at DESC LIMIT 9223372036854775807 OFFSET ?1)",
         [RECENT_ROWS_MAX],
-    )?;
-    Ok(())
+    )
 }

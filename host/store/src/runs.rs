@@ -239,11 +239,7 @@ impl Store {
     /// The end of a run is noted.
     pub async fn end_noted(&self, run: &str) -> Result<(), StoreError> {
         let run = run.to_owned();
-        self.write(move |tx| {
-            tx.run("UPDATE run SET unnoted = 0 WHERE run = ?1", [&run])?;
-            Ok(())
-        })
-        .await
+        self.write(move |tx| tx.run("UPDATE run SET unnoted = 0 WHERE run = ?1", [&run])).await
     }
 
     /// Opens a run that failed or was cut off: its tasks that are not done are pending again; false
@@ -340,6 +336,5 @@ fn columns(ended: &RunEnd) -> (&'static str, Option<&str>, Option<&str>) {
 
 /// Forgets runs that ended longer ago.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.run("DELETE FROM run WHERE ended_at < ?1", [before])?;
-    Ok(())
+    tx.run("DELETE FROM run WHERE ended_at < ?1", [before])
 }

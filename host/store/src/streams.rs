@@ -89,8 +89,7 @@ impl Store {
                 "INSERT INTO stream (channel, session, address, number, behind) VALUES (?1, ?2, ?3, ?4, 1)
                  ON CONFLICT (channel) DO UPDATE SET session = ?2, address = ?3, number = ?4, behind = 1",
                 params![channel, position.session, position.address, position.number],
-            )?;
-            Ok(())
+            )
         })
         .await
     }
@@ -144,8 +143,7 @@ fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result
     tx.run(
         "UPDATE stream SET address = ?3, number = ?4 WHERE channel = ?1 AND session = ?2 AND number <= ?4",
         params![channel, position.session, position.address, position.number],
-    )?;
-    Ok(())
+    )
 }
 
 /// Notes a place. While something before may have to be asked for, what is known of it stays.
@@ -161,6 +159,5 @@ pub(crate) fn note_place(tx: &Tx<'_>, channel: &str, place: &ReplyPlace, now: i6
         "DELETE FROM place WHERE channel = ?1 AND rowid IN
          (SELECT rowid FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?2)",
         params![channel, PLACES_MAX],
-    )?;
-    Ok(())
+    )
 }

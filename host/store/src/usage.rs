@@ -71,12 +71,10 @@ fn charge(tx: &Tx<'_>, caller: &Caller, tokens: i64, bytes: i64) -> Result<(), S
          ON CONFLICT (day, channel, sender) DO UPDATE SET tokens = usage.tokens + ?4, written_bytes =
          CASE WHEN usage.written_bytes + ?6 < 0 THEN 0 ELSE usage.written_bytes + ?6 END",
         params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, bytes.max(0), bytes],
-    )?;
-    Ok(())
+    )
 }
 
 /// Forgets days that ended before `before`.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.run("DELETE FROM usage WHERE day < ?1", [before / DAY_MS])?;
-    Ok(())
+    tx.run("DELETE FROM usage WHERE day < ?1", [before / DAY_MS])
 }

@@ -28,8 +28,7 @@ impl Store {
             tx.run(
                 "UPDATE attempt SET transcript = ?2 WHERE turn = ?1 AND transcript IS NULL",
                 [&turn, &text],
-            )?;
-            Ok(())
+            )
         })
         .await
     }
@@ -54,8 +53,7 @@ impl Store {
         let (session, sender) = (session.as_str().to_owned(), sender.to_owned());
         self.write(move |tx| {
             if !is_on {
-                tx.run("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2", [&session, &sender])?;
-                return Ok(());
+                return tx.run("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2", [&session, &sender]);
             }
             tx.run(
                 "INSERT INTO spoken_to (session, sender, since) VALUES (?1, ?2, ?3)
@@ -66,8 +64,7 @@ impl Store {
                 "DELETE FROM spoken_to WHERE rowid IN
                  (SELECT rowid FROM spoken_to ORDER BY since DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
                 [SPOKEN_TO_MAX],
-            )?;
-            Ok(())
+            )
         })
         .await
     }

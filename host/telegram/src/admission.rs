@@ -2,19 +2,8 @@
 //! message is used.
 
 use super::wire::{ChatKind, Message, SentFor, UserKind};
-use cofferdam_chat::people::GroupMembers;
+use cofferdam_chat::people::{GroupMembers, SenderReply};
 use std::collections::BTreeSet;
-
-/// What is due to the sender of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SenderReply {
-    /// An allowed person.
-    Serve(i64),
-    /// Somebody else in a private chat: to be told once.
-    Tell(i64),
-    /// No answer, with the reason for the log.
-    Ignore(&'static str),
-}
 
 /// What is due to the sender. Strangers in groups get silence: an answer would invite abuse.
 ///

@@ -3,12 +3,12 @@
 //!
 //! Used by the fuzz target, which includes this file, and by the run over the corpus below.
 
-use super::admission::{SenderReply, admit};
+use super::admission::admit;
 use super::context::PERSON_BYTES_MAX;
 use super::mention::next_mention;
 use super::wire::{ChatKind, Message, MessageContent, SentFor, Update, UserKind};
 use cofferdam_chat::handler::strip_mention;
-use cofferdam_chat::people::GroupMembers;
+use cofferdam_chat::people::{GroupMembers, SenderReply};
 use cofferdam_core::command::{CommandLine, parse_command};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //! waited out; only a refused token ends it.
 
 use super::PULSE;
-use super::admission::{SenderReply, admit};
+use super::admission::admit;
 use super::bot::{Bots, TelegramBot};
 use super::cursor::{Cursor, CursorMove};
 use super::failure::ApiFailure;
@@ -14,6 +14,7 @@ use super::wire::{ChatKind, Message, Update};
 use cofferdam_chat::RetryPauses;
 use cofferdam_chat::handler::{Channel, hand_on, incoming};
 use cofferdam_chat::loop_health::note_next_within;
+use cofferdam_chat::people::SenderReply;
 use cofferdam_chat::runs::wait_reply;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_core::id::Caller;

@@ -2,7 +2,7 @@
 //! with which text and which files, is in one table.
 
 use super::about::about;
-use super::admission::{SenderReply, admit};
+use super::admission::admit;
 use super::bot::BotUser;
 use super::media::MessageFile;
 use super::mention::next_mention;
@@ -10,6 +10,7 @@ use super::people::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, MessageContent};
 use cofferdam_chat::handler::{self, RequestFiles, TurnRequest, strip_mention, text_after_mention};
+use cofferdam_chat::people::SenderReply;
 use cofferdam_chat::words as said;
 use cofferdam_core::command::{CommandLine, parse_command, steer_text};
 use cofferdam_store::{AlbumStanding, QueueMode};

@@ -9,7 +9,7 @@ use cofferdam_agent::server::Backoff;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_core::id::Caller;
 use cofferdam_policy::GuestPath;
-use cofferdam_store::{self as store, ApprovalState, ApprovedPaths, NewApproval, now_ms};
+use cofferdam_store::{self as store, ApprovalState, ApprovedPaths, NewApproval, new_name, now_ms};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,7 +146,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         if place.approvers.is_empty() {
             return Some(Decision::Unasked(words::NOBODY_HERE.to_owned()));
         }
-        let Some(id) = random_id() else {
+        let Ok(id) = new_name() else {
             return Some(Decision::Unasked("the system gives no random numbers".to_owned()));
         };
         let expires_ms = i64::try_from(rules.expires.as_millis()).unwrap_or(i64::MAX);
@@ -339,13 +339,6 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
 fn time_left(expires_at: i64, now: i64, expires: Duration) -> Duration {
     let left = u64::try_from(expires_at.saturating_sub(now)).unwrap_or(0);
     Duration::from_millis(left).min(expires)
-}
-
-/// 128 bits that nobody guesses.
-pub(super) fn random_id() -> Option<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(hex::encode(bytes))
 }
 
 #[cfg(test)]

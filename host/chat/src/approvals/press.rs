@@ -108,18 +108,18 @@ fn read_data(data: &str) -> Option<(Verb, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asking::random_id;
     use super::*;
+    use cofferdam_store::new_name;
 
     #[test]
     fn a_button_names_its_approval_and_nothing_else_is_read() {
-        let id = random_id().expect("random numbers");
+        let id = new_name().expect("random numbers");
         for verb in Verb::ALL {
             let data = verb.data(&id);
             assert!(data.len() <= 64, "{data}");
             assert_eq!(read_data(&data), Some((verb, id.as_str())));
         }
-        assert_ne!(random_id(), random_id());
+        assert_ne!(new_name().ok(), new_name().ok());
         for odd in ["", ":", "approve:", "approve", &format!("Approve:{id}"), &format!("run:{id}")] {
             assert_eq!(read_data(odd), None, "{odd}");
         }

@@ -100,7 +100,7 @@ impl ChannelServices {
     }
 
     /// A place for a turn, which is not taken yet.
-    pub(super) fn slot(&self) -> Arc<TurnSlot> {
+    pub(crate) fn slot(&self) -> Arc<TurnSlot> {
         TurnSlot::new(&self.places)
     }
 }

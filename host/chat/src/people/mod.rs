@@ -8,7 +8,7 @@ mod names;
 mod paired;
 pub mod words;
 
-pub use access::{AccessControl, ConfiguredPeople, PeopleRules, watch};
+pub use access::{AccessControl, ConfiguredPeople, PeopleRules, SenderReply, watch};
 pub use groups::{Group, GroupMembers, Groups, deserialize_by_id, serialize_by_id};
 pub use ids::{PAIRING_EXPIRES_MAX, UsersError, allowed, approving, check_groups, check_users};
 pub use names::PeopleNames;

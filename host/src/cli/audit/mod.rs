@@ -101,7 +101,3 @@ fn run_on(
         Command::Keygen(arguments) => sign::keygen(&arguments, out),
     }
 }
-
-fn line(out: &mut dyn Write, text: impl std::fmt::Display) -> io::Result<()> {
-    writeln!(out, "{text}")
-}

@@ -1,6 +1,5 @@
 //! `audit show`: records as lines, for people or as they are on disk, those that match alone.
 
-use super::line;
 use crate::cli::{Exit, Output};
 use cofferdam_core::audit::VerdictKind;
 use cofferdam_core::tool::ErrorCode;
@@ -20,7 +19,7 @@ Examples:
   cofferdam audit show --since 2h --verdict deny
   cofferdam audit show --path '/shared/reports/**' --sender 123456789 --all --json";
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(in crate::cli) struct Arguments {
     /// The folder of a log, or one file of it [default: the logs in the state folder]
     #[arg(value_name = "FILE|DIR")]
@@ -69,22 +68,7 @@ pub(in crate::cli) struct Arguments {
 impl Arguments {
     /// The newest records of every kind.
     pub(super) fn newest(last: u64, output: Output) -> Self {
-        Self {
-            file: None,
-            last,
-            all: false,
-            since: None,
-            until: None,
-            tool: None,
-            sender: None,
-            channel: None,
-            session: None,
-            verdict: None,
-            code: None,
-            path: None,
-            call: None,
-            output,
-        }
+        Self { last, output, ..Self::default() }
     }
 
     fn filter(&self) -> Filter {
@@ -180,11 +164,11 @@ pub(super) fn run(
                     last.pop_front();
                 }
             }
-            _ => line(out, text)?,
+            _ => writeln!(out, "{text}")?,
         }
     }
     for text in last {
-        line(out, text)?;
+        writeln!(out, "{text}")?;
     }
     // Nobody may be reading them, which changes nothing.
     if shown == 0 && span != EntryRange::Last(0) {

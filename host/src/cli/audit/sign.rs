@@ -2,7 +2,6 @@
 //!
 //! Signing looks at the whole chain first: a log that is not sound gets no statement.
 
-use super::line;
 use crate::cli::Exit;
 use anyhow::bail;
 use cofferdam_review::audit::name;
@@ -49,14 +48,14 @@ pub(super) fn sign(
         Verification::Sound(report) => report,
         Verification::Bad { file, record } => {
             let (at, file) = (record.line, name(&file));
-            line(out, format!("audit BAD at line {at} of {file}, so nothing is signed: {}", record.fault))?;
+            writeln!(out, "audit BAD at line {at} of {file}, so nothing is signed: {}", record.fault)?;
             return Ok(Exit::ProblemFound);
         }
     };
     let statement = signer.sign(&report.head)?;
     match &arguments.out {
         Some(file) => sign::append(file, &statement)?,
-        None => line(out, statement.line())?,
+        None => writeln!(out, "{}", statement.line())?,
     }
     Ok(Exit::Done)
 }
@@ -64,6 +63,6 @@ pub(super) fn sign(
 pub(super) fn keygen(arguments: &KeygenArguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let key = SecretKey::generate()?;
     key.write(&arguments.out)?;
-    line(out, key.public())?;
+    writeln!(out, "{}", key.public())?;
     Ok(Exit::Done)
 }

@@ -1,6 +1,5 @@
 //! `audit verify`: checks the chain and the signed heads.
 
-use super::line;
 use crate::cli::{Exit, Output};
 use anyhow::bail;
 use cofferdam_review::audit::{Signed, bad_json, bad_text, format_sound, format_sound_json, statements};
@@ -68,10 +67,10 @@ pub(super) fn run(
     };
     let is_sound = checked.iter().all(|chain| chain.report.is_some());
     if arguments.output.json {
-        line(out, to_json(checked).0)?;
+        writeln!(out, "{}", to_json(checked).0)?;
     } else {
         for chain in checked {
-            line(out, chain.text)?;
+            writeln!(out, "{}", chain.text)?;
         }
     }
     Ok(if is_sound { Exit::Done } else { Exit::ProblemFound })

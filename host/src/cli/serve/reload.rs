@@ -109,7 +109,7 @@ impl Reloading {
         self.executors.send_modify(|executor| {
             let Executor { people, stop, store, .. } = executor.clone();
             let Some(people) = people else { return };
-            *executor = workflows::executor(&config, &gateway, provider, (&store, &people.runs), &stop);
+            *executor = workflows::executor(&config, &gateway, provider, (&store, Some(&people.runs)), &stop);
         });
         log::configure(&config.log);
         // Its key and its address were read anew.

@@ -12,12 +12,12 @@ use cofferdam_store::Store;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Carries runs out as this configuration has it.
-pub(super) fn executor(
+/// Carries runs out as this configuration has it; without `runs` no people are reached.
+pub(in crate::cli) fn executor(
     config: &Config,
     gateway: &Gateway,
     provider: Arc<dyn Provider>,
-    (store, runs): (&Store, &Runs),
+    (store, runs): (&Store, Option<&Runs>),
     stop: &CancellationToken,
 ) -> Executor {
     Executor {
@@ -31,7 +31,7 @@ pub(super) fn executor(
         deadline: config.workflows.run_deadline,
         store: store.clone(),
         approver: None,
-        people: Some(ChannelPeople { runs: runs.clone(), channels: channels(config) }),
+        people: runs.map(|runs| ChannelPeople { runs: runs.clone(), channels: channels(config) }),
         stop: stop.clone(),
     }
 }

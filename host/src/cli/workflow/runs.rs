@@ -3,7 +3,7 @@
 
 use crate::cli::call::this_user;
 use crate::cli::run::report_no_run;
-use crate::cli::{Exit, Output, runtime};
+use crate::cli::{Exit, Output, allow, runtime};
 use crate::config::Config;
 use crate::gateway;
 use crate::workflows::{RunLock, end_of, trigger_of};
@@ -120,7 +120,7 @@ pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> 
         }
         let waiting = kept.tasks.iter().find_map(|task| Some((task, task.waits.as_ref()?)));
         if let Some((task, waits)) = waiting {
-            let (from, until) = (&waits.from, time_of(waits.until));
+            let (from, until) = (&waits.from, allow::time(waits.until));
             line["waiting"] = json!({ "task": task.id, "from": from, "until": until });
         }
         writeln!(out, "{}", escape_deceptive_json(&line.to_string()))?;
@@ -129,7 +129,7 @@ pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> 
     writeln!(out, "{}  {}", one_line(&kept.new.run, 200), state_of(kept, is_held))?;
     for task in &kept.tasks {
         let waits = task.waits.as_ref().map_or_else(String::new, |waits| {
-            format!(" for {} until {}", one_line(&waits.from, 80), time_of(waits.until))
+            format!(" for {} until {}", one_line(&waits.from, 80), allow::time(waits.until))
         });
         writeln!(out, "  {}  {}{waits}", one_line(&task.id, 80), task_word(task))?;
     }
@@ -159,11 +159,6 @@ fn state_of(kept: &KeptRun, is_held: bool) -> &'static str {
 /// `waiting` while it waits for somebody.
 fn task_word(task: &KeptTask) -> &'static str {
     if task.waits.is_some() { "waiting" } else { task.state.as_str() }
-}
-
-/// A time for people and programs: 2026-11-23T12:00:00Z.
-fn time_of(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms).map(|time| format!("{time:.0}")).unwrap_or_default()
 }
 
 /// The one line of a run; `is_held` says whether somebody carries it out now.

@@ -198,7 +198,7 @@ where
         let sources = self.sources(asked, reader)?;
         let mut addition = self.outgoing.addition(&request);
         let attachments = addition.take(sources, &|| Ok(()))?;
-        let call = TurnId::new(format!("attach-{}", unique())).call(0);
+        let call = TurnId::new(format!("attach-{}", crate::unique())).call(0);
         let intent = intent(asked, &origin, (&addition, by), call.clone());
         let delivery = Delivery { request: request.clone(), attachments };
         let journal: &dyn Journal = &store;
@@ -269,12 +269,6 @@ fn intent(
 fn tell(mut stream: &UnixStream, patience: Duration, answer: &AttachAnswer) -> io::Result<()> {
     stream.set_write_timeout(Some(patience))?;
     writeln!(stream, "{}", serde_json::to_string(answer)?)
-}
-
-/// No two at one moment of one process are the same.
-fn unique() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("{:x}-{:x}", now.as_nanos(), std::process::id())
 }
 
 /// A stream that is read until a time.

@@ -97,11 +97,6 @@ impl PostgresConfig {
         &self.schema
     }
 
-    /// Whether what is said on the way is encrypted.
-    pub fn is_encrypted(&self) -> bool {
-        self.tls.is_some()
-    }
-
     /// The TCP ports that are connected to.
     pub fn ports(&self) -> Vec<u16> {
         let of_tcp = !self.client.get_hostaddrs().is_empty()
@@ -201,7 +196,7 @@ mod tests {
             ("postgres://u@localhost,db.example/d", "localhost:5432,db.example:5432/d", true),
         ] {
             let config = config(url).unwrap_or_else(|error| panic!("{url}: {error}"));
-            assert_eq!((config.server(), config.is_encrypted()), (server, encrypted), "{url}");
+            assert_eq!((config.server(), config.tls.is_some()), (server, encrypted), "{url}");
         }
         let readable = config("postgres://u@db.example/d?sslmode=disable").expect_err("refused");
         assert_eq!(readable, PostgresConfigError::Readable("db.example:5432/d".into()));

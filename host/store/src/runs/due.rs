@@ -50,14 +50,12 @@ const DUE: &str = "UPDATE run SET due_at = coalesce((
 
 /// Notes when a run has something to do.
 pub(super) fn note(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
-    tx.run(&format!("{DUE} WHERE run = ?1"), [run])?;
-    Ok(())
+    tx.run(&format!("{DUE} WHERE run = ?1"), [run])
 }
 
 /// The same for all that are open.
 pub(super) fn note_all(tx: &Tx<'_>) -> Result<(), StoreError> {
-    tx.run(&format!("{DUE} WHERE state = 'running' AND due_at <> 0"), params![])?;
-    Ok(())
+    tx.run(&format!("{DUE} WHERE state = 'running' AND due_at <> 0"), params![])
 }
 
 #[cfg(test)]

@@ -261,8 +261,7 @@ impl Store {
     pub async fn end_schedule_check(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
         let workflow = workflow.to_owned();
         self.write(move |tx| {
-            tx.run("UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1", params![workflow, until])?;
-            Ok(())
+            tx.run("UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1", params![workflow, until])
         })
         .await
     }

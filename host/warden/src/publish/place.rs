@@ -39,11 +39,6 @@ impl FileOwner {
         Self { user, session: facts.session.clone() }
     }
 
-    /// The place of somebody who has no session; `own` is theirs where users have their own.
-    pub fn without_session(own: Option<Caller>) -> Self {
-        Self { user: own, session: None }
-    }
-
     /// The place of somebody in a session, if there is one; `own` is theirs where users have their
     /// own.
     pub fn new(own: Option<Caller>, session: Option<SessionId>) -> Self {

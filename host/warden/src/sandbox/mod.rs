@@ -122,14 +122,6 @@ impl Component {
         let imports = self.binary.imports_beyond_baseline().unwrap_or_default();
         imports.iter().any(|import| import.needs == imports::Needs::Interface(interface))
     }
-
-    /// Whether a call of it under these grants can reach the network: the profile names hosts, and
-    /// it asks for HTTP.
-    pub fn has_network(&self, grants: &Grants) -> bool {
-        let imports = self.binary.imports_beyond_baseline().unwrap_or_default();
-        grants.network.as_ref().is_some_and(|network| !network.hosts.is_empty())
-            && imports.iter().any(|import| import.needs == imports::Needs::Network)
-    }
 }
 
 /// Takes what a call says of its progress.

@@ -74,17 +74,6 @@ impl Url {
         self.parsed.scheme()
     }
 
-    /// Whether a user or password is in it.
-    pub fn has_user(&self) -> bool {
-        !self.parsed.username().is_empty() || self.parsed.password().is_some()
-    }
-
-    /// `host:port`, as `allowed_private_hosts` has it.
-    pub fn host_and_port(&self) -> String {
-        let port = self.parsed.port_or_known_default().unwrap_or(443);
-        format!("{}:{port}", self.parsed.host_str().unwrap_or_default())
-    }
-
     /// What is the same for two spellings of one address: lower-case scheme and host, no default
     /// port, no fragment, the rest as it is.
     pub fn key(&self) -> String {

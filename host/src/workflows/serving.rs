@@ -30,8 +30,6 @@ use tokio::task::JoinSet;
 
 /// How often it is looked whether a run has something to do.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often it is looked whether a channel is up.
-const NOT_UP: Duration = Duration::from_millis(100);
 /// A run that could not be gone on with is tried again after this.
 const AGAIN: Duration = Duration::from_secs(5);
 /// What is under way at a stop gets so long to notice.
@@ -247,15 +245,8 @@ impl WorkflowService {
         };
         let mut executor = self.0.executors.borrow().clone();
         if let Some(to) = &kept.new.answer_to {
-            let messenger = loop {
-                if let Some(messenger) = self.0.runs.messenger(&kept.new.by.channel) {
-                    break messenger;
-                }
-                tokio::select! {
-                    () = tokio::time::sleep(NOT_UP) => {}
-                    () = executor.stop.cancelled() => return Ok(()),
-                }
-            };
+            let up = self.0.runs.await_messenger(&kept.new.by.channel);
+            let Some(messenger) = executor.stop.run_until_cancelled(up).await else { return Ok(()) };
             executor.approver = messenger.approver_below(&to.target, &kept.new.by.sender);
         }
         let kept = executor.run_to_end(&run).await.map_err(|error| text(&error))?;

@@ -27,7 +27,7 @@ const GOES_ON: &str = " …";
 pub trait EditableMessage: Send + Sync + 'static {
     /// Whether a message that is sent again is there once.
     const IS_SENT_ONCE: bool;
-    /// How much text it holds, as [`split`] counts.
+    /// How much text it holds, in UTF-16 units.
     const TEXT_UNITS_MAX: usize;
 
     /// Whether others than the sender read it.

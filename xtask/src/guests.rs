@@ -4,7 +4,7 @@
 
 use crate::setup::{cargo_install, npm_packages, python_client, zig_python};
 use crate::steps::{Step, root};
-use std::path::Path;
+use std::process::Command;
 
 /// What makes bindings for C; `tool new --lang c` names the same version.
 const BINDINGS_VERSION: &str = "0.63.0";
@@ -24,11 +24,8 @@ pub(crate) fn install(step: Step) {
 }
 
 fn bindings(step: Step) -> Result<(), String> {
-    let to = root().join("target/tools/wit-bindgen");
-    if has(&to, "wit-bindgen-cli", BINDINGS_VERSION) {
-        return Ok(());
-    }
-    let mut install = cargo_install(&to, "wit-bindgen-cli", BINDINGS_VERSION);
+    let missing = missing("wit-bindgen", "wit-bindgen-cli", BINDINGS_VERSION);
+    let Some(mut install) = missing else { return Ok(()) };
     install.args(["--no-default-features", "--features", "c"]);
     // It runs for a moment.
     install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
@@ -37,26 +34,21 @@ fn bindings(step: Step) -> Result<(), String> {
 
 /// As `docs/writing-a-tool.md` has it, by plain cargo.
 fn ripgrep(step: Step) -> Result<(), String> {
-    let to = root().join("target/tools/ripgrep");
-    if has(&to, "ripgrep", RIPGREP_VERSION) {
-        return Ok(());
-    }
-    let mut install = cargo_install(&to, "ripgrep", RIPGREP_VERSION);
+    let Some(mut install) = missing("ripgrep", "ripgrep", RIPGREP_VERSION) else { return Ok(()) };
     install.args(["--target", "wasm32-wasip2", "--no-default-features"]);
     step("install ripgrep as a component (once, a minute or two)", &mut install)
 }
 
 /// The same version for this machine, to compare with.
 pub(crate) fn native_ripgrep(step: Step) -> Result<(), String> {
-    let to = root().join("target/tools/ripgrep-native");
-    if has(&to, "ripgrep", RIPGREP_VERSION) {
-        return Ok(());
-    }
-    step("install ripgrep (once, a minute or two)", &mut cargo_install(&to, "ripgrep", RIPGREP_VERSION))
+    let missing = missing("ripgrep-native", "ripgrep", RIPGREP_VERSION);
+    missing.map_or(Ok(()), |mut install| step("install ripgrep (once, a minute or two)", &mut install))
 }
 
-/// Whether cargo has installed this version of a crate there.
-fn has(folder: &Path, name: &str, version: &str) -> bool {
-    let kept = std::fs::read_to_string(folder.join(".crates.toml")).unwrap_or_default();
-    kept.contains(&format!("\"{name} {version} "))
+/// `cargo install` of this version of a crate into a folder of `target/tools`, unless it is there.
+fn missing(folder: &str, name: &str, version: &str) -> Option<Command> {
+    let to = root().join("target/tools").join(folder);
+    let kept = std::fs::read_to_string(to.join(".crates.toml")).unwrap_or_default();
+    let is_there = kept.contains(&format!("\"{name} {version} "));
+    (!is_there).then(|| cargo_install(&to, name, version))
 }

@@ -6,17 +6,22 @@ use std::process::Command;
 
 const GUESTS: &str = "wasm32-wasip2";
 
-/// Adds the guests' target if it is missing, and says so.
+/// Adds the guests' target.
 pub(crate) fn guest_target() -> Result<(), String> {
-    if has_target(GUESTS) {
+    target(GUESTS)
+}
+
+/// Adds a target if it is missing, and says so.
+pub(crate) fn target(target: &str) -> Result<(), String> {
+    if has_target(target) {
         return Ok(());
     }
-    println!("The {GUESTS} target is missing; adding it with rustup.");
-    step("rustup target add", Command::new("rustup").args(["target", "add", GUESTS]))?;
-    if has_target(GUESTS) {
+    println!("The {target} target is missing; adding it with rustup.");
+    step("rustup target add", Command::new("rustup").args(["target", "add", target]))?;
+    if has_target(target) {
         Ok(())
     } else {
-        Err(format!("{GUESTS} is still missing; run: rustup target add {GUESTS}"))
+        Err(format!("{target} is still missing; run: rustup target add {target}"))
     }
 }
 
@@ -78,14 +83,6 @@ fn needed(program: &str, asked: &[&str], package: &str) -> Result<(), String> {
     }
     let why = why.unwrap_or_else(|| "it does not answer".to_owned());
     Err(format!("{program} is needed ({why}); install it, on Debian: apt-get install {package}"))
-}
-
-/// Adds a target that a static gateway is built for, unless it is there.
-pub(crate) fn target(target: &str) -> Result<(), String> {
-    if has_target(target) {
-        return Ok(());
-    }
-    step("rustup target add", Command::new("rustup").args(["target", "add", target]))
 }
 
 /// The Python that has Zig, from PyPI, as its checksum pins it, in `target/tools/zig`.

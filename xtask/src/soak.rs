@@ -18,52 +18,30 @@ const CHANNELS: [&str; 3] = ["telegram", "discord", "both"];
 /// prints the seed, with which they can be planned again.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     if let ["workflows", numbers @ ..] = arguments {
-        return run_long(
-            ("runs of workflows", "workflows [RUNS"),
-            "soak::workflows::every_run",
-            ("SOAK_RUNS", RUNS),
-            numbers,
-        );
+        let named = ("runs of workflows", "workflows [RUNS");
+        return run_long(named, &["soak::workflows::every_run"], ("SOAK_RUNS", RUNS), numbers);
     }
     if let ["nodes", numbers @ ..] = arguments {
         setup::test_tools();
+        let named = ("messages on three nodes", "nodes [TURNS");
         let test = "telegram::cluster::survival::three_nodes_survive_of_another_kind";
-        return run_long(
-            ("messages on three nodes", "nodes [TURNS"),
-            test,
-            ("SOAK_NODES_TURNS", TURNS),
-            numbers,
-        );
+        return run_long(named, &[test], ("SOAK_NODES_TURNS", TURNS), numbers);
     }
-    let number = |text: &&str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
     let (channel, numbers) = match arguments {
         [channel, numbers @ ..] if CHANNELS.contains(channel) => (Some(*channel), numbers),
         numbers => (None, numbers),
     };
-    let (turns, seed) = match numbers {
-        [] => (TURNS, clock),
-        [turns] => (number(turns)?, clock),
-        [turns, seed] => (number(turns)?, number(seed)?),
-        _ => return Err(format!("write: cargo xtask soak [{}] [TURNS [SEED]]", CHANNELS.join("|"))),
-    };
-    setup::guest_target()?;
-    // As it is run for months: what it holds is then what it would hold there.
-    step("build the gateway", &mut cargo(&["build", "--release", "--locked", "--workspace"]))?;
-    let mut soak =
-        cargo(&["test", "--release", "--locked", "--workspace", "--test", "it", "--", "--nocapture"]);
+    let what = format!("turns on {}", channel.unwrap_or("each channel"));
+    let usage = format!("[{}] [TURNS", CHANNELS.join("|"));
+    let test = channel.map_or("soak::every_message".into(), |name| format!("whatever_fails_on_{name}"));
     // One after the other: neither waits for what the other one does.
-    soak.arg("--test-threads=1");
-    soak.arg(channel.map_or("soak::every_message".into(), |name| format!("whatever_fails_on_{name}")));
-    soak.env("SOAK_TURNS", turns.to_string()).env("SOAK_SEED", seed.to_string());
-    let on = channel.unwrap_or("each channel");
-    step(&format!("soak of {turns} turns on {on} with seed {seed}"), &mut soak)
+    run_long((&what, &usage), &["--test-threads=1", &test], ("SOAK_TURNS", TURNS), numbers)
 }
 
-/// Lives through so many of what one test does.
+/// Lives through so many of what the tests do that are named so.
 fn run_long(
     (what, usage): (&str, &str),
-    test: &str,
+    tests: &[&str],
     (variable, otherwise): (&str, u64),
     numbers: &[&str],
 ) -> Result<(), String> {
@@ -76,10 +54,11 @@ fn run_long(
         _ => return Err(format!("write: cargo xtask soak {usage} [SEED]]")),
     };
     setup::guest_target()?;
+    // As it is run for months: what it holds is then what it would hold there.
     step("build the gateway", &mut cargo(&["build", "--release", "--locked", "--workspace"]))?;
     let mut soak =
         cargo(&["test", "--release", "--locked", "--workspace", "--test", "it", "--", "--nocapture"]);
-    soak.arg(test);
+    soak.args(tests);
     soak.env(variable, count.to_string()).env("SOAK_SEED", seed.to_string());
     step(&format!("soak of {count} {what} with seed {seed}"), &mut soak)
 }

@@ -12,7 +12,6 @@ use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, StagedFile, Tool, ToolError, export_tool, progress};
 use plan::{Placing, plan};
-use present::Present;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase", deny_unknown_fields)]
@@ -70,7 +69,7 @@ impl Tool for Arguments {
         // the way.
         let mut missing = Vec::new();
         for placing in &placings {
-            if present::look(&download_dir, placing)? == Present::No {
+            if !present::is_there(&download_dir, placing)? {
                 missing.push(placing);
             }
         }

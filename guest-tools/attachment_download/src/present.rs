@@ -7,13 +7,6 @@ use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, Read};
 
-/// Whether the very file is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Present {
-    Yes,
-    No,
-}
-
 /// A file is read in pieces of this size.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -22,12 +15,12 @@ const PIECE_BYTES: usize = 64 << 10;
 /// # Errors
 /// `already_exists` for another content, `is_a_directory`, `not_a_regular_file` for anything else,
 /// `path_denied` when a link is on the way.
-pub(crate) fn look(dir: &str, placing: &Placing) -> Result<Present, ToolError> {
+pub(crate) fn is_there(dir: &str, placing: &Placing) -> Result<bool, ToolError> {
     let path = placing.path.as_str();
     no_link_on_the_way(dir)?;
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Present::No),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(ToolError::on_path(path)(error)),
     };
     let refused = |code, what| Err(ToolError::new(code, format!("{what}; nothing was written: {path}")));
@@ -43,7 +36,7 @@ pub(crate) fn look(dir: &str, placing: &Placing) -> Result<Present, ToolError> {
     }
     let info = &placing.source.info;
     if found.len() == info.size && hash(path)? == info.sha256 {
-        return Ok(Present::Yes);
+        return Ok(true);
     }
     refused(
         ErrorCode::AlreadyExists,

@@ -2,7 +2,7 @@
 //! what a long call is doing, how far several have come, what a model has said so far. One a turn
 //! at most; the answer takes its place. Nothing about it can fail a turn.
 
-use crate::outbound::{FirstMessage, SendError, StyledText, markdown, split};
+use crate::outbound::{FirstMessage, SendError, StyledText, first_piece, markdown};
 use crate::{LiveStatus, StatusDelays, StatusText, TurnDisplay};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
@@ -27,7 +27,7 @@ const GOES_ON: &str = " …";
 pub trait EditableMessage: Send + Sync + 'static {
     /// Whether a message that is sent again is there once.
     const IS_SENT_ONCE: bool;
-    /// How much text it holds, as [`split`] counts.
+    /// How much text it holds, in UTF-16 units.
     const TEXT_UNITS_MAX: usize;
 
     /// Whether others than the sender read it.
@@ -207,7 +207,7 @@ fn status_to_text<D: EditableMessage>(sight: &StatusText) -> StyledText {
 /// As much of an answer as one message holds, and a sign that it goes on.
 fn partial_answer(text: &str, text_units_max: usize) -> StyledText {
     let all = markdown(text);
-    let first = split(&all.text, text_units_max - GOES_ON.len()).first().map_or(0, |piece| piece.len());
+    let first = first_piece(&all.text, text_units_max - GOES_ON.len());
     let mut head = all.slice(0..first).truncate_spans();
     head.push(StyledText::plain(GOES_ON));
     head

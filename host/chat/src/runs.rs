@@ -21,6 +21,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+/// How often a channel is looked for that is not up yet.
+const NOT_UP: Duration = Duration::from_millis(100);
+
 /// Reaches the people of one channel.
 #[async_trait]
 pub trait Messenger: Send + Sync {
@@ -152,6 +155,16 @@ impl Runs {
     /// Who reaches the people of a channel; none while it is not up.
     pub fn messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
         lock(&self.0).messengers.get(channel).cloned()
+    }
+
+    /// Who reaches the people of a channel, once it is up.
+    pub async fn await_messenger(&self, channel: &str) -> Arc<dyn Messenger> {
+        loop {
+            if let Some(messenger) = self.messenger(channel) {
+                return messenger;
+            }
+            tokio::time::sleep(NOT_UP).await;
+        }
     }
 
     /// Has messages begin runs.

@@ -53,25 +53,29 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
             | AccessFs::MakeBlock
             | AccessFs::MakeFifo
             | AccessFs::MakeSock);
+    // With whether a place that is not there is an error.
     let grants = [
-        (&paths.read_write, write, Presence::Yes),
-        (&paths.read_only, read, Presence::No),
-        (&paths.execute, AccessFs::Execute | AccessFs::ReadFile, Presence::No),
+        (&paths.read_write, write, true),
+        (&paths.read_only, read, false),
+        (&paths.execute, AccessFs::Execute | AccessFs::ReadFile, false),
     ];
     for (places, access, needed) in grants {
         for place in places {
-            if let Some(fd) = open(place, needed)? {
-                let of_files = AccessFs::from_file(NEWEST);
-                let access = if is_folder(&fd) { access } else { access & of_files };
-                rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(landlock_error)?;
-            }
+            let fd = match open(place) {
+                Ok(fd) => fd,
+                Err(_) if !needed => continue,
+                Err(error) => return Err(error),
+            };
+            let of_files = AccessFs::from_file(NEWEST);
+            let access = if is_folder(&fd) { access } else { access & of_files };
+            rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(landlock_error)?;
         }
     }
     // Programs are started with no standard input, and libraries draw random bytes from a device.
     for (device, access) in
         [("/dev/null", AccessFs::ReadFile | AccessFs::WriteFile), ("/dev/urandom", AccessFs::ReadFile.into())]
     {
-        if let Some(fd) = open(Path::new(device), Presence::No)? {
+        if let Ok(fd) = open(Path::new(device)) {
             rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(landlock_error)?;
         }
     }
@@ -82,20 +86,10 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
     restrict(rules, handled, tcp)
 }
 
-/// Whether a place that is not there is an error.
-#[derive(Clone, Copy, PartialEq)]
-enum Presence {
-    Yes,
-    No,
-}
-
-fn open(path: &Path, needed: Presence) -> Result<Option<OwnedFd>, ConfineError> {
+fn open(path: &Path) -> Result<OwnedFd, ConfineError> {
     use rustix::fs::{Mode, OFlags};
-    match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(fd) => Ok(Some(fd)),
-        Err(_) if needed == Presence::No => Ok(None),
-        Err(e) => Err(ConfineError::Place { path: path.display().to_string(), cause: e.into() }),
-    }
+    rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|e| ConfineError::Place { path: path.display().to_string(), cause: e.into() })
 }
 
 fn is_folder(fd: &OwnedFd) -> bool {

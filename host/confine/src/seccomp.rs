@@ -204,18 +204,9 @@ const NOT_A_THREAD: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_PTRACE
     | libc::CLONE_PIDFD) as u64;
 
-/// Whether the kernel took a filter. A container's own filter is none of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FilterResult {
-    /// It is in force.
-    Yes,
-    /// The kernel has no filters.
-    No,
-}
-
 /// Leaves a worker its list. One that compiles may start threads, one that runs guests has the one
-/// it has.
-pub(super) fn worker(kind: WorkerKind) -> Result<FilterResult, ConfineError> {
+/// it has. False where the kernel has no filters.
+pub(super) fn worker(kind: WorkerKind) -> Result<bool, ConfineError> {
     // glibc then falls back to clone, whose flags can be seen; and wasmtime copies where it would
     // share memory files, which no limit of memory counts.
     let absent = [libc::SYS_clone3, libc::SYS_memfd_create];
@@ -233,8 +224,8 @@ pub(super) fn worker(kind: WorkerKind) -> Result<FilterResult, ConfineError> {
     compile_and_apply(rules, SeccompAction::KillProcess, SeccompAction::Allow)
 }
 
-/// Takes from the gateway what it never does.
-pub(super) fn gateway() -> Result<FilterResult, ConfineError> {
+/// Takes from the gateway what it never does. False where the kernel has no filters.
+pub(super) fn gateway() -> Result<bool, ConfineError> {
     let never = [GATEWAY_NEVER, GATEWAY_NEVER_ON_THIS_MACHINE].concat();
     install(all_numbers(&never), SeccompAction::Errno(libc::EPERM as u32))
 }
@@ -307,7 +298,7 @@ fn all_numbers(calls: &[libc::c_long]) -> Rules {
 }
 
 /// Answers the calls with `action`, and lets the others be.
-fn install(rules: Rules, action: SeccompAction) -> Result<FilterResult, ConfineError> {
+fn install(rules: Rules, action: SeccompAction) -> Result<bool, ConfineError> {
     compile_and_apply(rules, SeccompAction::Allow, action)
 }
 
@@ -315,15 +306,13 @@ fn compile_and_apply(
     rules: Rules,
     otherwise: SeccompAction,
     action: SeccompAction,
-) -> Result<FilterResult, ConfineError> {
+) -> Result<bool, ConfineError> {
     let machine = std::env::consts::ARCH.try_into().map_err(failed)?;
     let filter = SeccompFilter::new(rules, otherwise, action, machine).map_err(failed)?;
     let program: seccompiler::BpfProgram = filter.try_into().map_err(failed)?;
     match apply_filter(&program) {
-        Ok(()) => Ok(FilterResult::Yes),
-        Err(Error::Seccomp(e)) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => {
-            Ok(FilterResult::No)
-        }
+        Ok(()) => Ok(true),
+        Err(Error::Seccomp(e)) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => Ok(false),
         Err(e) => Err(failed(e)),
     }
 }

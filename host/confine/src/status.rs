@@ -2,7 +2,6 @@
 //! program.
 
 use super::report::{Capabilities, ConfinementMode, Landlock, Report, Seccomp};
-use super::seccomp::FilterResult;
 use super::{ConfineError, GatewayPaths};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -27,12 +26,13 @@ impl StatusFile {
         File::open(STATUS).map(Self).map_err(failed)
     }
 
-    /// What is in force, as the kernel tells it.
+    /// What is in force, as the kernel tells it; `filtered` says whether it took our filter of
+    /// system calls: a container's own is none of ours.
     pub(super) fn report(
         &self,
         who: ConfinementMode,
         landlock: Option<Landlock>,
-        filtered: FilterResult,
+        filtered: bool,
         rlimits: BTreeMap<String, u64>,
     ) -> Result<Report, ConfineError> {
         let mut bytes = [0; 8192];
@@ -55,9 +55,7 @@ impl StatusFile {
             },
             landlock,
             seccomp: match number("Seccomp") {
-                Some(2) if filtered == FilterResult::Yes => {
-                    Seccomp::Filter { filters: number("Seccomp_filters").unwrap_or(1) }
-                }
+                Some(2) if filtered => Seccomp::Filter { filters: number("Seccomp_filters").unwrap_or(1) },
                 Some(_) => Seccomp::Off,
                 None => Seccomp::Unsupported,
             },

@@ -62,13 +62,6 @@ enum NextConnection {
     Over(ServeError),
 }
 
-/// How a session was begun.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SessionOpening {
-    Anew,
-    Resumed,
-}
-
 /// What lasts from one connection to the next.
 struct GatewayState<'a> {
     bots: &'a Bots,
@@ -78,8 +71,8 @@ struct GatewayState<'a> {
     stream: Option<Stream>,
     /// The address to resume at does not answer: the first one takes its place.
     at_first: bool,
-    /// Since when the last connection has a session, and whether that is one that went on.
-    up: Option<(Instant, SessionOpening)>,
+    /// Since when the last connection has a session, and whether that is one that was resumed.
+    up: Option<(Instant, bool)>,
     taken: AtomicI64,
     behind: JoinSet<()>,
 }
@@ -118,7 +111,7 @@ pub(super) async fn listen(
         };
         let lasted = life.up.is_some_and(|(since, _)| since.elapsed() >= GOOD_AFTER);
         // One that was resumed was no failure. New sessions are: there are so many a day.
-        if lasted || life.up.is_some_and(|(_, begun)| begun == SessionOpening::Resumed) {
+        if lasted || life.up.is_some_and(|(_, resumed)| resumed) {
             trouble.clear();
         }
         if lasted {
@@ -247,20 +240,19 @@ impl GatewayState<'_> {
         let taking = async {
             while let Some(event) = came.recv().await {
                 let number = event.number;
-                let begun = match &*event.kind {
-                    "READY" => Some(SessionOpening::Anew),
-                    "RESUMED" => Some(SessionOpening::Resumed),
-                    _ => None,
-                };
-                *up = begun.map(|begun| (Instant::now(), begun)).or(*up);
+                let resumed = event.kind == "RESUMED";
+                let begun = resumed || event.kind == "READY";
+                if begun {
+                    *up = Some((Instant::now(), resumed));
+                }
                 if taker.take(event).await.is_none() {
                     break;
                 }
                 taken.store(number, Ordering::Release);
                 // A store that failed has had a shorter time noted.
                 note_next_within(SILENCE_MAX);
-                PULSE.note_answer(usize::from(begun.is_none()));
-                let Some(stream) = taker.stream.as_ref().filter(|_| begun.is_some()) else { continue };
+                PULSE.note_answer(usize::from(!begun));
+                let Some(stream) = taker.stream.as_ref().filter(|_| begun) else { continue };
                 if stream.behind {
                     let session = stream.position.session.clone();
                     behind.spawn(catch_up(taker.bots.clone(), self.arrivals.clone(), session));

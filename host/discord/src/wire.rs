@@ -118,10 +118,16 @@ impl Message {
 
     /// A message; `None` for what is of no shape that is known.
     pub(super) fn read(message: &Value) -> Option<Self> {
-        Self::read_at(message, ReplyDepth::Own)
+        let mut own = Self::read_alone(message)?;
+        if own.kind == MessageKind::Reply && own.forwarded.is_none() {
+            let replied = Self::read_alone(&message["referenced_message"]).map(Box::new);
+            own.replied = replied.map_or(RepliedMessage::Unknown, RepliedMessage::Message);
+        }
+        Some(own)
     }
 
-    fn read_at(message: &Value, depth: ReplyDepth) -> Option<Self> {
+    /// Without what it replies to: replies within replies are not looked at.
+    fn read_alone(message: &Value) -> Option<Self> {
         let (own, channel) = (id(&message["id"])?, id(&message["channel_id"])?);
         let kind = match message["type"].as_u64() {
             Some(0) => MessageKind::Plain,
@@ -147,7 +153,7 @@ impl Message {
             files: DiscordFile::all(files, channel, Some(own), FILES_MAX),
             is_voice: message["flags"].as_u64().is_some_and(|flags| flags & VOICE_FLAG != 0),
             forwarded: is_forward.then(|| snapshot["content"].as_str().unwrap_or_default().to_owned()),
-            replied: if is_forward { RepliedMessage::Nothing } else { RepliedMessage::read(message, depth) },
+            replied: RepliedMessage::Nothing,
             mentions: message["mentions"]
                 .as_array()
                 .into_iter()
@@ -199,23 +205,6 @@ impl Message {
     /// Names the message, so that an update or a deletion finds it.
     pub(super) fn name(channel: Snowflake, id: Snowflake) -> String {
         format!("{channel}/{id}")
-    }
-}
-
-/// Replies within replies are not looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ReplyDepth {
-    Own,
-    Replied,
-}
-
-impl RepliedMessage {
-    fn read(message: &Value, depth: ReplyDepth) -> Self {
-        if message["type"] != 19 || depth == ReplyDepth::Replied {
-            return Self::Nothing;
-        }
-        let replied = Message::read_at(&message["referenced_message"], ReplyDepth::Replied);
-        replied.map_or(Self::Unknown, |replied| Self::Message(Box::new(replied)))
     }
 }
 

@@ -31,15 +31,6 @@ struct RequestTable {
     output: Option<Output>,
 }
 
-/// What becomes of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RequestBegin {
-    /// It is under way.
-    Begun,
-    /// It is to be looked at again when the library has heard of an answer.
-    Later,
-}
-
 /// Writes the answer of one call.
 #[derive(Clone)]
 pub(crate) struct DirectAnswer {
@@ -58,11 +49,12 @@ impl Requests {
         Self(Arc::new(Mutex::new(table)))
     }
 
-    /// Takes a request in.
+    /// Takes a request in. False for one that is to be looked at again when the library has heard
+    /// of an answer.
     ///
     /// # Errors
     /// What to answer to one whose id is taken, or that is too much.
-    pub(crate) fn begin(&self, id: &RequestId) -> Result<RequestBegin, ErrorData> {
+    pub(crate) fn begin(&self, id: &RequestId) -> Result<bool, ErrorData> {
         let mut table = lock(&self.0);
         if table.open.contains(id) || table.cancelled.contains(id) {
             return Err(taken_id());
@@ -72,10 +64,10 @@ impl Requests {
             return Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, said, None));
         }
         if table.answered.contains(id) || table.open.len() + table.answered.len() >= REQUESTS_MAX {
-            return Ok(RequestBegin::Later);
+            return Ok(false);
         }
         table.open.insert(id.clone());
-        Ok(RequestBegin::Begun)
+        Ok(true)
     }
 
     /// Takes note that a request is cancelled. False for one that is answered.
@@ -181,7 +173,7 @@ mod tests {
     #[test]
     fn an_answer_is_written_once_and_as_the_library_would() {
         let (requests, read) = requests();
-        assert_eq!(requests.begin(&id(1)), Ok(RequestBegin::Begun));
+        assert_eq!(requests.begin(&id(1)), Ok(true));
         let direct = requests.direct(id(1));
         assert!(direct.answer(&result("one")) && !direct.answer(&result("again")));
         drop(direct);
@@ -210,12 +202,12 @@ mod tests {
     #[test]
     fn an_id_is_taken_again_when_the_library_has_heard_of_its_answer() {
         let (requests, _read) = requests();
-        assert_eq!(requests.begin(&id(1)), Ok(RequestBegin::Begun));
+        assert_eq!(requests.begin(&id(1)), Ok(true));
         assert!(requests.begin(&id(1)).is_err(), "it is under way");
         assert!(requests.direct(id(1)).answer(&result("one")));
-        assert_eq!(requests.begin(&id(1)), Ok(RequestBegin::Later));
+        assert_eq!(requests.begin(&id(1)), Ok(false));
         requests.end(&id(1));
-        assert_eq!(requests.begin(&id(1)), Ok(RequestBegin::Begun));
+        assert_eq!(requests.begin(&id(1)), Ok(true));
         requests.cancel(&id(1));
         assert!(requests.begin(&id(1)).is_err(), "its last words may still come");
     }
@@ -224,14 +216,14 @@ mod tests {
     fn no_more_requests_are_under_way_than_may_be() {
         let (requests, _read) = requests();
         for n in 0..REQUESTS_MAX as i64 {
-            assert_eq!(requests.begin(&id(n)), Ok(RequestBegin::Begun));
+            assert_eq!(requests.begin(&id(n)), Ok(true));
         }
         assert!(requests.begin(&id(-1)).is_err());
         // It is answered, but the library holds it still.
         assert!(requests.direct(id(0)).answer(&result("done")));
-        assert_eq!(requests.begin(&id(-1)), Ok(RequestBegin::Later));
+        assert_eq!(requests.begin(&id(-1)), Ok(false));
         requests.end(&id(0));
-        assert_eq!(requests.begin(&id(-1)), Ok(RequestBegin::Begun));
+        assert_eq!(requests.begin(&id(-1)), Ok(true));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::lines::{InputLine, LINE_BYTES_MAX, LineReader};
 use crate::message::{RefusedMessage, RpcFrame, read};
-use crate::requests::{RequestBegin, Requests, line};
+use crate::requests::{Requests, line};
 use crate::server::McpServer;
 use crate::streams::{Input, Output};
 use rmcp::model::{
@@ -100,12 +100,10 @@ impl Stdio {
         match &mut message {
             JsonRpcMessage::Request(JsonRpcRequest { id, request, .. }) => {
                 let begun = self.requests.begin(id);
-                match begun.map_err(|error| RefusedMessage::new(Some(id.clone()), error))? {
-                    RequestBegin::Later => return Ok(AcceptedLine::Later(message)),
-                    RequestBegin::Begun => {
-                        request.extensions_mut().insert(self.requests.direct(id.clone()));
-                    }
+                if !begun.map_err(|error| RefusedMessage::new(Some(id.clone()), error))? {
+                    return Ok(AcceptedLine::Later(message));
                 }
+                request.extensions_mut().insert(self.requests.direct(id.clone()));
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification

@@ -30,7 +30,7 @@ use finding::{DoctorFinding, Severity};
 use isolation::Isolation;
 use kernel::Kernel;
 use leftovers::Leftovers;
-use network::{ContactChoice, NetworkReport};
+use network::NetworkReport;
 use people::PeopleReport;
 pub(super) use places::free;
 use places::{FolderOwners, FolderReport};
@@ -97,8 +97,7 @@ struct ToolReport {
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
     // Answered while the rest is looked at.
-    let reach = if arguments.offline { ContactChoice::Offline } else { ContactChoice::Online };
-    let asked = network::ask(config, reach, &mut findings);
+    let asked = network::ask(config, arguments.offline, &mut findings);
     // Before anything is made.
     let places = places::look(config, &mut findings);
     let (tenants, leftovers) =

@@ -52,26 +52,21 @@ pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Resul
     create(file, &template::fill_template(&[], &sections)?)?;
     writeln!(std::io::stdout(), "wrote {}; only you can read it", file.display())?;
     let variables: String = named.iter().map(|platform| format!("{}=… ", platform.variable())).collect();
-    next(file, &variables, ServedPeople::Nobody)?;
+    let knows_somebody = false;
+    next(file, &variables, knows_somebody)?;
     Ok(Exit::Done)
 }
 
-/// Whether the configuration names somebody who is served.
-#[derive(Clone, Copy, PartialEq)]
-enum ServedPeople {
-    Somebody,
-    Nobody,
-}
-
-/// What to run next. Nobody need know their numeric id: the bot tells it, with a code.
-fn next(file: &Path, variables: &str, known: ServedPeople) -> std::io::Result<()> {
+/// What to run next. Nobody need know their numeric id: where the configuration names nobody who is
+/// served, the bot tells it, with a code.
+fn next(file: &Path, variables: &str, knows_somebody: bool) -> std::io::Result<()> {
     let shown = file.display().to_string();
     let file = shlex::try_quote(&shown).unwrap_or_else(|_| shown.as_str().into());
     let mut out = std::io::stdout();
     writeln!(out, "Next:")?;
     writeln!(out, "    {variables}cofferdam doctor --config {file}")?;
     writeln!(out, "    {variables}cofferdam serve --config {file}")?;
-    if known == ServedPeople::Nobody {
+    if !knows_somebody {
         writeln!(out, "Then write to the bot: it answers with a code, and this lets you in:")?;
         writeln!(out, "    cofferdam allow CODE --config {file}")?;
     }
@@ -148,6 +143,5 @@ fn tell(file: &Path, written: &[PathBuf], answers: &InitAnswers) -> anyhow::Resu
     let them = if names.len() > 1 { "them" } else { "it" };
     let mut out = std::io::stdout();
     writeln!(out, "\nwrote {}; only you can read {them}", names.join(", "))?;
-    let known = if answers.knows_somebody() { ServedPeople::Somebody } else { ServedPeople::Nobody };
-    Ok(next(file, &answers.variables(), known)?)
+    Ok(next(file, &answers.variables(), answers.knows_somebody())?)
 }

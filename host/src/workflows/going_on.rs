@@ -15,13 +15,13 @@ const ALBUM_MS: i64 = 2_000;
 impl WorkflowService {
     /// Has requests go on whose wait is over, and ends what nobody goes on with.
     pub(super) async fn look_at_turns(&self) -> Result<(), StoreError> {
-        for due in self.store().due_waits(now_ms(), ALBUM_MS).await? {
-            if let Some(kept) = self.store().load_run(&due.run).await? {
+        for due in self.0.store.due_waits(now_ms(), ALBUM_MS).await? {
+            if let Some(kept) = self.0.store.load_run(&due.run).await? {
                 self.go_on(&kept, due).await?;
             }
         }
-        for id in self.store().end_idle_turn_runs(now_ms()).await? {
-            if let Some(kept) = self.store().load_run(&id).await? {
+        for id in self.0.store.end_idle_turn_runs(now_ms()).await? {
+            if let Some(kept) = self.0.store.load_run(&id).await? {
                 self.note_end(&kept).await?;
             }
         }
@@ -31,7 +31,7 @@ impl WorkflowService {
     /// Has one request go on, once its channel is up.
     async fn go_on(&self, kept: &KeptRun, due: DueWait) -> Result<(), StoreError> {
         let by = &kept.new.by;
-        let Some(messenger) = self.messenger(&by.channel) else { return Ok(()) };
+        let Some(messenger) = self.0.runs.messenger(&by.channel) else { return Ok(()) };
         let (Some(to), Ok(began)) = (&kept.new.answer_to, BeganInTurn::from_kept(kept)) else {
             tracing::error!(run = due.run, "what was kept of a run is unreadable");
             return self.cancel(kept).await;
@@ -70,7 +70,7 @@ impl WorkflowService {
             raw: resumed.to_raw(),
         };
         let is_late = going.is_late;
-        if self.store().go_on(going).await? {
+        if self.0.store.go_on(going).await? {
             let replied = Caller::parse(&due.from).filter(|_| !is_late);
             self.note(kept, WorkflowState::Resumed, replied.as_ref());
             messenger.arrive().await;

@@ -35,7 +35,7 @@ impl WorkflowService {
     pub(super) async fn note_end(&self, kept: &KeptRun) -> Result<(), StoreError> {
         let Some(ended) = end_of(kept) else { return Ok(()) };
         match self.warden().note_workflow(ended) {
-            Ok(()) if kept.is_unnoted => self.store().end_noted(&kept.new.run).await,
+            Ok(()) if kept.is_unnoted => self.0.store.end_noted(&kept.new.run).await,
             Ok(()) => Ok(()),
             Err(error) => {
                 tracing::error!(%error, run = kept.new.run, "the end of a run is not in the audit");
@@ -48,15 +48,15 @@ impl WorkflowService {
     /// about of their locks.
     pub(super) async fn note_ends_before_a_crash(&self) -> Result<(), StoreError> {
         self.note_unnoted(now_ms()).await?;
-        let dir = self.state_dir().to_owned();
+        let dir = self.0.state_dir.clone();
         let left = tokio::task::spawn_blocking(move || RunLock::find_left(&dir)).await.unwrap_or_default();
         for (id, lock) in left {
-            match self.store().load_run(&id).await? {
+            match self.0.store.load_run(&id).await? {
                 // What somebody has ended is noted by now.
                 Some(kept) if kept.state != RunState::Cancelled => self.note_end(&kept).await?,
                 _ => {}
             }
-            lock.end(self.state_dir(), &id);
+            lock.end(&self.0.state_dir, &id);
         }
         Ok(())
     }
@@ -67,8 +67,8 @@ impl WorkflowService {
     }
 
     async fn note_unnoted(&self, until: i64) -> Result<(), StoreError> {
-        for id in self.store().load_unnoted_runs(until).await? {
-            if let Some(kept) = self.store().load_run(&id).await? {
+        for id in self.0.store.load_unnoted_runs(until).await? {
+            if let Some(kept) = self.0.store.load_run(&id).await? {
                 self.note_end(&kept).await?;
             }
         }
@@ -78,8 +78,8 @@ impl WorkflowService {
     /// Ends a run that somebody does not want any more.
     pub(super) async fn cancel(&self, kept: &KeptRun) -> Result<(), StoreError> {
         let run = &kept.new.run;
-        if self.store().cancel_run(run, &kept.new.by).await?
-            && let Some(kept) = self.store().load_run(run).await?
+        if self.0.store.cancel_run(run, &kept.new.by).await?
+            && let Some(kept) = self.0.store.load_run(run).await?
         {
             self.note_end(&kept).await?;
         }

@@ -9,7 +9,7 @@ use super::duty;
 use super::executor::{Executor, describe_end};
 use super::in_turn::event;
 use super::lock::RunLock;
-use cofferdam_chat::runs::{Messenger, Runs};
+use cofferdam_chat::runs::Runs;
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::id::Caller;
 use cofferdam_core::message::OutgoingResponse;
@@ -22,7 +22,7 @@ use cofferdam_warden::calls::Warden;
 use cofferdam_workflow::{Context, RunPlan, schedule};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -30,8 +30,6 @@ use tokio::task::JoinSet;
 
 /// How often it is looked whether a run has something to do.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often it is looked whether a channel is up.
-const NOT_UP: Duration = Duration::from_millis(100);
 /// A run that could not be gone on with is tried again after this.
 const AGAIN: Duration = Duration::from_secs(5);
 /// What is under way at a stop gets so long to notice.
@@ -39,20 +37,21 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// The runs of the one `serve`. Clones share them.
 #[derive(Clone)]
-pub struct WorkflowService(Arc<ServingState>);
+pub struct WorkflowService(pub(super) Arc<ServingState>);
 
-struct ServingState {
+/// What they share.
+pub(super) struct ServingState {
     /// Carries runs out, as it is configured now.
     executors: watch::Receiver<Executor>,
-    catalog: Arc<Catalog>,
-    runs: Runs,
-    store: Store,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) runs: Runs,
+    pub(super) store: Store,
     given: ServingServices,
-    state_dir: PathBuf,
+    pub(super) state_dir: PathBuf,
     /// There may be something to do.
-    nudged: Notify,
+    pub(super) nudged: Notify,
     /// Something went on.
-    went_on: watch::Sender<()>,
+    pub(super) went_on: watch::Sender<()>,
 }
 
 /// What every run of `serve` begins with.
@@ -100,36 +99,14 @@ impl WorkflowService {
         Self(Arc::new(ServingState { executors, catalog, runs, store, given, state_dir, nudged, went_on }))
     }
 
-    pub(super) fn catalog(&self) -> &Catalog {
-        &self.0.catalog
-    }
-
-    pub(super) fn store(&self) -> &Store {
-        &self.0.store
-    }
-
     /// The trusted core, as it is configured now.
     pub(super) fn warden(&self) -> Warden {
         self.0.executors.borrow().warden.clone()
     }
 
-    pub(super) fn state_dir(&self) -> &Path {
-        &self.0.state_dir
-    }
-
-    /// Resolves when something went on from here.
-    pub(super) fn progress(&self) -> watch::Receiver<()> {
-        self.0.went_on.subscribe()
-    }
-
     /// What carries runs out now, and how many may be open.
     pub(super) fn current_executor(&self) -> (Executor, u32) {
         (self.0.executors.borrow().clone(), self.0.given.max_open)
-    }
-
-    /// Who reaches the people of a channel; none while it is not up.
-    pub(super) fn messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
-        self.0.runs.messenger(channel)
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -268,15 +245,8 @@ impl WorkflowService {
         };
         let mut executor = self.0.executors.borrow().clone();
         if let Some(to) = &kept.new.answer_to {
-            let messenger = loop {
-                if let Some(messenger) = self.0.runs.messenger(&kept.new.by.channel) {
-                    break messenger;
-                }
-                tokio::select! {
-                    () = tokio::time::sleep(NOT_UP) => {}
-                    () = executor.stop.cancelled() => return Ok(()),
-                }
-            };
+            let up = self.0.runs.await_messenger(&kept.new.by.channel);
+            let Some(messenger) = executor.stop.run_until_cancelled(up).await else { return Ok(()) };
             executor.approver = messenger.approver_below(&to.target, &kept.new.by.sender);
         }
         let kept = executor.run_to_end(&run).await.map_err(|error| text(&error))?;
@@ -363,10 +333,5 @@ impl WorkflowService {
             self.0.store.end_schedule_check(&of.workflow.id, due).await?;
         }
         Ok(())
-    }
-
-    /// Has it looked soon whether there is something to do.
-    pub(super) fn nudge(&self) {
-        self.0.nudged.notify_one();
     }
 }

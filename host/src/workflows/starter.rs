@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(500);
 #[async_trait]
 impl RunStarter for WorkflowService {
     fn is_command(&self, text: &str) -> bool {
-        self.catalog().by_command(text).is_some()
+        self.0.catalog.by_command(text).is_some()
     }
 
     async fn run(&self, trigger: RunTrigger, cancel: &CancellationToken) -> Option<OutgoingResponse> {
@@ -55,7 +55,7 @@ impl WorkflowService {
         trigger: &RunTrigger,
         cancel: &CancellationToken,
     ) -> Result<Option<String>, StoreError> {
-        let Some((of, rest)) = self.catalog().by_command(&trigger.text) else { return Ok(None) };
+        let Some((of, rest)) = self.0.catalog.by_command(&trigger.text) else { return Ok(None) };
         if !trigger.is_unlimited {
             return Ok(Some(format!(
                 "{}: here only tools of some profiles may be called, and a workflow calls what its file names",
@@ -65,8 +65,8 @@ impl WorkflowService {
         // The same for the same message, however often its turn is run.
         let digest = sha256_hex(trigger.turn.as_str().as_bytes());
         let id = format!("{}-{}", of.workflow.id, &digest[..20]);
-        let mut progress = self.progress();
-        if self.store().load_run(&id).await?.is_none() {
+        let mut progress = self.0.went_on.subscribe();
+        if self.0.store.load_run(&id).await?.is_none() {
             let begun = match input(of, rest) {
                 Ok(input) => self.begin(of, run_start(id.clone(), input, trigger)).await,
                 Err(why) => Err(StartRefusal::Refused(why)),
@@ -79,7 +79,7 @@ impl WorkflowService {
         }
         loop {
             progress.borrow_and_update();
-            let Some(kept) = self.store().load_run(&id).await? else {
+            let Some(kept) = self.0.store.load_run(&id).await? else {
                 return Ok(Some(format!("{id} is no longer kept")));
             };
             if kept.new.answers {
@@ -89,7 +89,7 @@ impl WorkflowService {
             if kept.state != RunState::Running {
                 return Ok(Some(describe_end(&kept)));
             }
-            if kept.tasks.iter().any(|task| task.waits.is_some()) && self.store().acknowledge_run(&id).await?
+            if kept.tasks.iter().any(|task| task.waits.is_some()) && self.0.store.acknowledge_run(&id).await?
             {
                 return Ok(Some(acknowledgement(&kept)));
             }
@@ -99,8 +99,8 @@ impl WorkflowService {
                         return Ok(None);
                     }
                     self.cancel(&kept).await?;
-                    self.nudge();
-                    let kept = self.store().load_run(&id).await?;
+                    self.0.nudged.notify_one();
+                    let kept = self.0.store.load_run(&id).await?;
                     return Ok(kept.as_ref().map(describe_end));
                 }
                 _ = progress.changed() => {}

@@ -5,7 +5,7 @@
 //! kept, only the hash that names it.
 
 use super::tx::{Row, Tx};
-use super::value::{FromValue, SqlValue, ToValue, params};
+use super::value::{params, words};
 use super::{Store, StoreError, now_ms};
 
 /// Paths that are remembered as approved, the latest; one that was forgotten is asked about again.
@@ -240,31 +240,6 @@ pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     )
 }
 
-impl ApprovalState {
-    const ALL: [(Self, &'static str); 5] = [
-        (Self::Asked, "asked"),
-        (Self::Approved, "approved"),
-        (Self::Denied, "denied"),
-        (Self::Expired, "expired"),
-        (Self::Withdrawn, "withdrawn"),
-    ];
-
-    /// The state in a word.
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
-    }
-}
-
-impl ToValue for ApprovalState {
-    fn to_value(&self) -> SqlValue<'_> {
-        SqlValue::Text(self.as_str())
-    }
-}
-
-impl FromValue for ApprovalState {
-    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
-        let text = String::from_value(value)?;
-        let known = Self::ALL.iter().find(|(_, name)| *name == text).map(|(state, _)| *state);
-        known.ok_or_else(|| StoreError::Corrupt(format!("an approval that is {text:?}")))
-    }
+words! { ApprovalState, "an approval that is {:?}":
+    Asked = "asked" Approved = "approved" Denied = "denied" Expired = "expired" Withdrawn = "withdrawn"
 }

@@ -1,7 +1,7 @@
 //! What goes into the store and comes out of it, as types.
 
-use super::value::{FromValue, SqlValue, ToValue};
-use super::{ReplyPlace, StoreError};
+use super::ReplyPlace;
+use super::value::words;
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
 
@@ -295,30 +295,6 @@ pub enum Placeholder {
     Sent(String),
 }
 
-impl PartKind {
-    const ALL: [(Self, &'static str); 4] = [
-        (Self::Text, "text"),
-        (Self::Rich, "rich"),
-        (Self::Voice, "voice"),
-        (Self::Attachment, "attachment"),
-    ];
-
-    /// The kind as the database and the log name it.
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
-    }
-}
-
-impl ToValue for PartKind {
-    fn to_value(&self) -> SqlValue<'_> {
-        SqlValue::Text(self.as_str())
-    }
-}
-
-impl FromValue for PartKind {
-    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
-        let text = String::from_value(value)?;
-        let known = Self::ALL.iter().find(|(_, name)| *name == text).map(|(kind, _)| *kind);
-        known.ok_or_else(|| StoreError::Corrupt(format!("a part of kind {text:?}")))
-    }
+words! { PartKind, "a part of kind {:?}":
+    Text = "text" Rich = "rich" Voice = "voice" Attachment = "attachment"
 }

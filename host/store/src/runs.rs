@@ -143,22 +143,18 @@ impl Store {
     /// The latest runs, at most [`RUNS_LISTED_MAX`].
     pub async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
         self.read(|tx| {
-            let listed = tx.query_rows(
+            tx.query_rows(
                 "SELECT run, workflow, state, owner, EXISTS (
                      SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
                      AND waits_until IS NOT NULL)
                  FROM run ORDER BY began_at DESC, rowid DESC LIMIT ?1",
                 [RUNS_LISTED_MAX],
                 |row| {
-                    let texts: [String; 4] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
-                    Ok((texts, row.get::<bool>(4)?))
+                    let owner = RunOwner::read(&row.get::<String>(3)?);
+                    let (run, workflow) = (row.get(0)?, row.get(1)?);
+                    Ok(ListedRun { run, workflow, state: row.get(2)?, owner, waits: row.get(4)? })
                 },
-            )?;
-            let listed = listed.into_iter().map(|([run, workflow, state, owner], waits)| {
-                let owner = RunOwner::read(&owner);
-                Ok(ListedRun { run, workflow, state: RunState::read(&state)?, owner, waits })
-            });
-            listed.collect()
+            )
         })
         .await
     }

@@ -36,6 +36,34 @@ macro_rules! params {
 }
 pub(super) use params;
 
+/// The words that a column has for the variants of an enum, and what is said of another one.
+macro_rules! words {
+    ($kind:ident, $other:literal: $($variant:ident = $word:literal)+) => {
+        impl $kind {
+            /// The word for it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl $crate::value::ToValue for $kind {
+            fn to_value(&self) -> $crate::value::SqlValue<'_> {
+                $crate::value::SqlValue::Text(self.as_str())
+            }
+        }
+
+        impl $crate::value::FromValue for $kind {
+            fn from_value(value: $crate::value::SqlValue<'_>) -> Result<Self, $crate::StoreError> {
+                match <String as $crate::value::FromValue>::from_value(value)?.as_str() {
+                    $($word => Ok(Self::$variant),)+
+                    other => Err($crate::StoreError::Corrupt(format!($other, other))),
+                }
+            }
+        }
+    };
+}
+pub(super) use words;
+
 impl<T: ToValue, const N: usize> Params for [T; N] {
     fn to_values(&self) -> Vec<SqlValue<'_>> {
         self.iter().map(ToValue::to_value).collect()

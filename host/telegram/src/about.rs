@@ -37,7 +37,6 @@ fn reply_author(
 
 #[cfg(test)]
 mod tests {
-    use super::super::bot::GroupPrivacy;
     use super::super::wire::Update;
     use super::*;
     use serde_json::{Value, json};
@@ -48,7 +47,7 @@ mod tests {
         message.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
         let update = Update::read(&json!({ "update_id": 1, "message": message }).to_string());
         let message = update.expect("an update").message.expect("a message");
-        let me = BotUser { id: 99, username: None, hears: GroupPrivacy::default() };
+        let me = BotUser { id: 99, username: None, hears_all: false };
         let line = about(&message, &me);
         assert!(line.as_ref().is_none_or(|line| !line.contains('\n')), "{line:?}");
         let read = line.map(|line| serde_json::from_str::<Value>(&line).expect("JSON"));

@@ -1,7 +1,7 @@
 //! Who is served: decided from the sender's number and the kind of chat, before anything else of a
 //! message is used.
 
-use super::wire::{ChatKind, Message, SentFor, UserKind};
+use super::wire::{ChatKind, Message, SentFor};
 use cofferdam_chat::people::{GroupMembers, SenderReply};
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 /// `members` says who of the message's group is served; in private it does not count.
 pub(super) fn admit(message: &Message, allowed: &BTreeSet<i64>, members: GroupMembers) -> SenderReply {
     let Some(from) = message.from else { return SenderReply::Ignore("no sender") };
-    match (message.chat.kind, from.kind, message.on_behalf) {
+    match (message.chat.kind, message.on_behalf) {
         (ChatKind::Other, ..) => SenderReply::Ignore("not a private chat or group"),
-        (_, UserKind::Bot, _) => SenderReply::Ignore("a bot"),
+        _ if from.is_bot => SenderReply::Ignore("a bot"),
         // The person behind it cannot be told from others.
-        (_, _, SentFor::Chat) => SenderReply::Ignore("sent in the name of a chat"),
-        (_, _, SentFor::Account) => SenderReply::Ignore("written by a bot in somebody's name"),
+        (_, SentFor::Chat) => SenderReply::Ignore("sent in the name of a chat"),
+        (_, SentFor::Account) => SenderReply::Ignore("written by a bot in somebody's name"),
         // A private chat has the number of its person; in any other the answer would reach somebody
         // else.
         (ChatKind::Private, ..) if message.chat.id != from.id => SenderReply::Ignore("a chat of others"),
@@ -34,14 +34,17 @@ mod tests {
     use super::super::wire::{Chat, User};
     use super::*;
 
-    fn check(chat: ChatKind, from: Option<(i64, UserKind)>, on_behalf: SentFor, expected: SenderReply) {
-        let id = if chat == ChatKind::Private { from.map_or(0, |(id, _)| id) } else { -1 };
-        let message = Message {
-            chat: Chat { id, kind: chat },
-            from: from.map(|(id, kind)| User { id, kind }),
-            on_behalf,
-            ..Message::default()
-        };
+    fn person(id: i64) -> User {
+        User { id, is_bot: false }
+    }
+
+    fn bot(id: i64) -> User {
+        User { id, is_bot: true }
+    }
+
+    fn check(chat: ChatKind, from: Option<User>, on_behalf: SentFor, expected: SenderReply) {
+        let id = if chat == ChatKind::Private { from.map_or(0, |user| user.id) } else { -1 };
+        let message = Message { chat: Chat { id, kind: chat }, from, on_behalf, ..Message::default() };
         let allowed = BTreeSet::from([7]);
         assert_eq!(admit(&message, &allowed, GroupMembers::Allowed), expected);
         // What holds in groups says nothing of private chats, and never lets in who is no person.
@@ -54,13 +57,13 @@ mod tests {
 
     #[test]
     fn a_group_may_serve_all_or_nobody() {
-        let message = |from: (i64, UserKind), on_behalf| Message {
+        let message = |from: User, on_behalf| Message {
             chat: Chat { id: -1, kind: ChatKind::Group },
-            from: Some(User { id: from.0, kind: from.1 }),
+            from: Some(from),
             on_behalf,
             ..Message::default()
         };
-        let (ann, eve, bot) = ((7, UserKind::Person), (8, UserKind::Person), (9, UserKind::Bot));
+        let (ann, eve, bot) = (person(7), person(8), bot(9));
         let allowed = BTreeSet::from([7]);
         let all = |from, on_behalf| admit(&message(from, on_behalf), &allowed, GroupMembers::All);
         assert_eq!(all(ann, SentFor::Sender), SenderReply::Serve(7));
@@ -73,7 +76,7 @@ mod tests {
 
     #[test]
     fn only_named_people_are_served() {
-        let (ann, eve) = (Some((7, UserKind::Person)), Some((8, UserKind::Person)));
+        let (ann, eve) = (Some(person(7)), Some(person(8)));
         check(ChatKind::Private, ann, SentFor::Sender, SenderReply::Serve(7));
         check(ChatKind::Group, ann, SentFor::Sender, SenderReply::Serve(7));
         check(ChatKind::Private, eve, SentFor::Sender, SenderReply::Tell(8));
@@ -82,7 +85,7 @@ mod tests {
         check(ChatKind::Group, ann, SentFor::Chat, SenderReply::Ignore("sent in the name of a chat"));
         let by_a_bot = SenderReply::Ignore("written by a bot in somebody's name");
         check(ChatKind::Private, ann, SentFor::Account, by_a_bot);
-        check(ChatKind::Private, Some((7, UserKind::Bot)), SentFor::Sender, SenderReply::Ignore("a bot"));
+        check(ChatKind::Private, Some(bot(7)), SentFor::Sender, SenderReply::Ignore("a bot"));
         check(ChatKind::Group, None, SentFor::Sender, SenderReply::Ignore("no sender"));
     }
 
@@ -91,7 +94,7 @@ mod tests {
         for id in [8, -1, 0] {
             let message = Message {
                 chat: Chat { id, kind: ChatKind::Private },
-                from: Some(User { id: 7, kind: UserKind::Person }),
+                from: Some(person(7)),
                 ..Message::default()
             };
             let admitted = admit(&message, &BTreeSet::from([7, 8]), GroupMembers::Allowed);
@@ -103,7 +106,7 @@ mod tests {
     fn an_empty_list_serves_nobody() {
         let message = Message {
             chat: Chat { id: 7, kind: ChatKind::Private },
-            from: Some(User { id: 7, kind: UserKind::Person }),
+            from: Some(person(7)),
             ..Message::default()
         };
         assert_eq!(admit(&message, &BTreeSet::new(), GroupMembers::Allowed), SenderReply::Tell(7));

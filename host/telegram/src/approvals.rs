@@ -4,7 +4,7 @@
 use super::api::REQUEST_MAX;
 use super::bot::TelegramBot;
 use super::failure::ApiFailure;
-use super::send::{NO_PREVIEW, ReplyTarget, is_group};
+use super::send::{ReplyTarget, is_group, send_message};
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing, Verb, change_message};
@@ -12,9 +12,7 @@ use cofferdam_chat::outbound::{SendError, StyledText};
 use std::future::ready;
 use std::sync::Arc;
 use teloxide_core::payloads::{EditMessageReplyMarkup, SendMessage};
-use teloxide_core::types::{
-    ChatId, InlineKeyboardButton, InlineKeyboardMarkup, MessageId, ReplyMarkup, ReplyParameters, ThreadId,
-};
+use teloxide_core::types::{ChatId, InlineKeyboardButton, InlineKeyboardMarkup, MessageId, ReplyMarkup};
 
 /// Where the approvals of one turn are shown: below its question.
 pub(super) struct ApprovalTarget {
@@ -101,15 +99,10 @@ impl ApprovalTarget {
     }
 
     async fn send(&self, id: &str, text: &str) -> Result<String, ApiFailure> {
-        let number = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
         let chat = self.current_chat();
         // The old ids of topic and message mean nothing where a group has moved to.
-        let here = |id: Option<i64>| number(id.filter(|_| chat == self.target.chat));
-        let mut message = SendMessage::new(ChatId(chat), text);
-        message.message_thread_id = here(self.target.thread).map(ThreadId);
-        message.reply_parameters =
-            here(self.target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
-        message.link_preview_options = Some(NO_PREVIEW);
+        let here = if chat == self.target.chat { self.target } else { ReplyTarget::in_chat(chat) };
+        let mut message = send_message(here, text);
         let buttons = Verb::ALL.map(|verb| InlineKeyboardButton::callback(verb.label(), verb.data(id)));
         message.reply_markup = Some(ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([buttons])));
         let api = &self.bot.api;

@@ -18,17 +18,9 @@ pub(super) struct BotUser {
     pub(super) id: i64,
     /// Without `@`. Every bot has one; without it no command in a group can name this bot.
     pub(super) username: Option<String>,
-    /// What Telegram brings it of groups.
-    pub(super) hears: GroupPrivacy,
-}
-
-/// What Telegram brings a bot of the talk in groups where it is no administrator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum GroupPrivacy {
-    /// Commands, replies and mentions: BotFather's privacy mode.
-    #[default]
-    WhatIsForIt,
-    Everything,
+    /// Whether Telegram brings it all that is said in groups where it is no administrator; else
+    /// commands, replies and mentions alone: BotFather's privacy mode.
+    pub(super) hears_all: bool,
 }
 
 /// The running bot as it is configured now. What runs keeps the one that it began with; all of them
@@ -74,8 +66,7 @@ impl BotUser {
         let id = id.ok_or_else(|| {
             ApiFailure::Unreachable("getMe tells no id; is api_url a Bot API server?".into())
         })?;
-        let everything = value["can_read_all_group_messages"] == true;
-        let hears = if everything { GroupPrivacy::Everything } else { GroupPrivacy::WhatIsForIt };
-        Ok(Self { id, username: value["username"].as_str().map(str::to_owned), hears })
+        let hears_all = value["can_read_all_group_messages"] == true;
+        Ok(Self { id, username: value["username"].as_str().map(str::to_owned), hears_all })
     }
 }

@@ -43,24 +43,25 @@ impl Cursor {
     }
 
     /// An answer was not JSON. If it stays so, the updates are fetched one by one, and one that
-    /// cannot be read even alone is passed over: it would block all others for ever.
-    pub(super) fn pass_over(&mut self, text: &str) -> CursorMove {
+    /// cannot be read even alone is passed over: it would block all others for ever. Whether the
+    /// cursor has moved.
+    pub(super) fn pass_over(&mut self, text: &str) -> bool {
         self.unreadable += 1;
         if self.unreadable < UNREADABLE_MAX {
-            return CursorMove::Stays;
+            return false;
         }
         if self.limit > 1 {
             (self.limit, self.unreadable) = (1, 0);
-            return CursorMove::Stays;
+            return false;
         }
         // Only the Bot API begins so. A portal's page must not move the cursor.
         if !text.starts_with(r#"{"ok":true,"result":["#) {
-            return CursorMove::Stays;
+            return false;
         }
         let found = find_update_id(text);
         // All below the offset is confirmed and this update is the first, so one step confirms at
         // most it.
-        let Some(id) = found.max(self.offset()) else { return CursorMove::Stays };
+        let Some(id) = found.max(self.offset()) else { return false };
         tracing::error!(
             update_id = id,
             "an update that is not JSON is passed over; its sender is not answered"
@@ -69,15 +70,8 @@ impl Cursor {
         if found.is_some() {
             (self.limit, self.unreadable) = (BATCH_MAX, 0);
         }
-        CursorMove::Moved
+        true
     }
-}
-
-/// Whether an unreadable answer has moved the cursor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CursorMove {
-    Moved,
-    Stays,
 }
 
 #[cfg(test)]
@@ -118,7 +112,7 @@ mod tests {
         let stepped: Vec<_> = (0..6)
             .map(|_| (cursor.pass_over(r#"{"ok":true,"result":[nonsense]}"#), cursor.offset()))
             .collect();
-        let (stays, moved) = (CursorMove::Stays, CursorMove::Moved);
+        let (stays, moved) = (false, true);
         assert_eq!(
             stepped.iter().map(|(cursored, offset)| (*cursored, offset.unwrap_or(0))).collect::<Vec<_>>(),
             [(stays, 16), (stays, 16), (stays, 16), (moved, 17), (moved, 18), (moved, 19)],

@@ -6,7 +6,7 @@
 use super::admission::admit;
 use super::context::PERSON_BYTES_MAX;
 use super::mention::next_mention;
-use super::wire::{ChatKind, Message, MessageContent, SentFor, Update, UserKind};
+use super::wire::{ChatKind, Message, MessageContent, SentFor, Update};
 use cofferdam_chat::handler::strip_mention;
 use cofferdam_chat::people::{GroupMembers, SenderReply};
 use cofferdam_core::command::{CommandLine, parse_command};
@@ -40,7 +40,7 @@ fn read(message: &Message, value: Option<&Value>) {
     match admit(message, &BTreeSet::from([ALLOWED]), GroupMembers::Allowed) {
         SenderReply::Serve(id) => {
             assert_eq!(id, ALLOWED);
-            assert_eq!(message.from.map(|from| (from.id, from.kind)), Some((ALLOWED, UserKind::Person)));
+            assert_eq!(message.from.map(|from| (from.id, from.is_bot)), Some((ALLOWED, false)));
             assert_eq!(message.on_behalf, SentFor::Sender);
             assert_ne!(message.chat.kind, ChatKind::Other);
             if let Some(value) = value {

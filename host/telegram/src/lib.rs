@@ -51,7 +51,7 @@ pub use probe::probe_account;
 pub use token::BotToken;
 
 use api::TelegramApi;
-use bot::{BotUser, Bots, GroupPrivacy, TelegramBot};
+use bot::{BotUser, Bots, TelegramBot};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::Arrival;
@@ -117,7 +117,7 @@ pub async fn serve(
     presence.note_account(CHANNEL, &bot.me.display_name());
     let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups.summarize("group"));
     let line = format!("polling as @{name} {who}");
-    if bot.me.hears == GroupPrivacy::WhatIsForIt && bot.base.door.groups.listen_to_everything() {
+    if !bot.me.hears_all && bot.base.door.groups.listen_to_everything() {
         tracing::warn!(
             "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \
              Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"

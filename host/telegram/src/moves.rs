@@ -2,7 +2,7 @@
 //! its home, goes on being used; what is sent goes to the new one.
 
 use super::bot::TelegramBot;
-use super::wire::{ChatMigration, Message};
+use super::wire::Message;
 use cofferdam_core::lock::lock;
 use cofferdam_store::MOVES_MAX;
 use std::collections::VecDeque;
@@ -47,8 +47,7 @@ impl TelegramBot {
     pub(super) async fn note_message(&self, message: &Message) -> Option<()> {
         match message.moved {
             None => Some(()),
-            Some(ChatMigration::To(to)) => self.moved(message.chat.id, to).await,
-            Some(ChatMigration::From(from)) => self.moved(from, message.chat.id).await,
+            Some((from, to)) => self.moved(from, to).await,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The bare outline of an update whose JSON no parser accepts as a whole: nested without end,
 //! numbers or escapes out of range. Enough to tell its sender so.
 
-use super::wire::{Chat, Message, MessageContent, SentFor, Update, User, UserKind, parse_chat_kind};
+use super::wire::{Chat, Message, MessageContent, SentFor, Update, User, parse_chat_kind};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -58,10 +58,7 @@ impl Outline {
             message_id: m.message_id,
             chat: Chat { id: m.chat.id, kind: parse_chat_kind(&m.chat.kind) },
             thread: m.message_thread_id.filter(|_| m.is_topic_message == Some(true)),
-            from: m.from.map(|user| User {
-                id: user.id,
-                kind: if user.is_bot == Some(true) { UserKind::Bot } else { UserKind::Person },
-            }),
+            from: m.from.map(|user| User { id: user.id, is_bot: user.is_bot == Some(true) }),
             on_behalf: if m.sender_chat.is_some() { SentFor::Chat } else { SentFor::Sender },
             content: MessageContent::Unreadable,
             ..Message::default()

@@ -4,7 +4,7 @@
 use super::PULSE;
 use super::admission::admit;
 use super::bot::{Bots, TelegramBot};
-use super::cursor::{Cursor, CursorMove};
+use super::cursor::Cursor;
 use super::failure::ApiFailure;
 use super::people::{AccessRules, CHANNEL};
 use super::prepare::{is_for_bot, queue_of};
@@ -78,7 +78,7 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
             Some(Err(failure @ ApiFailure::Unauthorized(_))) => return Err(failure),
             Some(Err(failure)) => {
                 if let ApiFailure::Unreadable(text) = &failure
-                    && cursor.pass_over(text) == CursorMove::Moved
+                    && cursor.pass_over(text)
                 {
                     trouble.clear();
                 }

@@ -176,7 +176,6 @@ fn is_for_us(message: &Message, rules: &AccessRules) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bot::GroupPrivacy;
     use super::super::moves::Moves;
     use super::super::wire::Update;
     use super::*;
@@ -187,7 +186,7 @@ mod tests {
     use std::sync::Arc;
 
     fn rules() -> AccessRules {
-        let me = BotUser { id: 99, username: Some("our_bot".into()), hears: GroupPrivacy::default() };
+        let me = BotUser { id: 99, username: Some("our_bot".into()), hears_all: false };
         let (groups, whose) = (Arc::default(), ConversationOwner::Session);
         let people = PeopleRules { allowed: BTreeSet::from([7]), groups, whose };
         AccessRules { people, moves: Moves::default(), me }

@@ -5,7 +5,7 @@
 
 use super::api::REQUEST_MAX;
 use super::bot::TelegramBot;
-use super::wire::{ButtonPress, UserKind};
+use super::wire::ButtonPress;
 use cofferdam_chat::approvals::PressAnswer;
 use teloxide_core::payloads::AnswerCallbackQuery;
 use teloxide_core::types::CallbackQueryId;
@@ -37,8 +37,7 @@ pub(super) async fn take(bot: &TelegramBot, presses: Vec<ButtonPress>) -> Option
 /// What the presser is told; `None` once the bot stops.
 async fn answer_press(bot: &TelegramBot, press: &ButtonPress) -> Option<PressAnswer> {
     let rules = bot.rules();
-    let person =
-        press.from.filter(|user| user.kind == UserKind::Person && rules.people.allowed.contains(&user.id));
+    let person = press.from.filter(|user| !user.is_bot && rules.people.allowed.contains(&user.id));
     if let Some(person) = person {
         bot.base.door.names.insert(person.id, &press.name);
     }

@@ -181,8 +181,6 @@ impl TelegramApi {
     }
 
     /// Sends text and returns the message's id.
-    ///
-    /// No link preview: Telegram would fetch an address that a file or a model has written.
     pub(super) async fn send(&self, target: ReplyTarget, text: &StyledText) -> Result<String, ApiFailure> {
         match self.send_as(target, WireText::from_rich(text)).await {
             Err(failure) if is_markup_refused(&failure, text) => {
@@ -193,18 +191,26 @@ impl TelegramApi {
     }
 
     async fn send_as(&self, target: ReplyTarget, written: WireText) -> Result<String, ApiFailure> {
-        // Ids beyond 31 bits do not exist yet; without them the answer still arrives.
-        let id = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
-        let mut message = SendMessage::new(ChatId(target.chat), written.text);
+        let mut message = send_message(target, written.text);
         message.parse_mode = written.mode;
-        message.message_thread_id = id(target.thread).map(ThreadId);
-        message.reply_parameters =
-            id(target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
-        message.link_preview_options = Some(NO_PREVIEW);
         let result = self.call(&message, REQUEST_MAX).await?;
         // The message is out; the rest of the answer does not matter.
         Ok(sent_id(&serde_json::from_str(result.get()).unwrap_or_default()))
     }
+}
+
+/// A message.
+///
+/// No link preview: Telegram would fetch an address that a file or a model has written.
+pub(super) fn send_message(target: ReplyTarget, text: impl Into<String>) -> SendMessage {
+    // Ids beyond 31 bits do not exist yet; without them the message still arrives.
+    let id = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
+    let mut message = SendMessage::new(ChatId(target.chat), text);
+    message.message_thread_id = id(target.thread).map(ThreadId);
+    message.reply_parameters =
+        id(target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
+    message.link_preview_options = Some(NO_PREVIEW);
+    message
 }
 
 /// A text as a request carries it.
@@ -243,7 +249,7 @@ pub(super) fn sent_id(message: &Value) -> String {
     message["message_id"].as_i64().map_or_else(|| "unknown".to_owned(), |id| id.to_string())
 }
 
-pub(super) const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
+const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
     is_disabled: true,
     url: None,
     prefer_small_media: false,

@@ -53,17 +53,8 @@ pub(super) struct Message {
     pub(super) reply_to: Option<Box<Message>>,
     pub(super) content: MessageContent,
     pub(super) besides: MessageContext,
-    /// The group has another id from here on.
-    pub(super) moved: Option<ChatMigration>,
-}
-
-/// What a service message says when a group becomes a supergroup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChatMigration {
-    /// In the old group: its new id.
-    To(i64),
-    /// In the new one: its old id.
-    From(i64),
+    /// The old and the new id of a group that became a supergroup: a service message in either.
+    pub(super) moved: Option<(i64, i64)>,
 }
 
 /// The chat of a message.
@@ -88,14 +79,7 @@ pub(super) enum ChatKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) id: i64,
-    pub(super) kind: UserKind,
-}
-
-/// What the sender is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UserKind {
-    Person,
-    Bot,
+    pub(super) is_bot: bool,
 }
 
 /// In whose name a message was sent.
@@ -153,12 +137,10 @@ impl Message {
         let is_topic = value["is_topic_message"] == true;
         let content =
             if media.is_some() || !words.is_empty() { MessageContent::Usable } else { other_content(value) };
+        let chat = value["chat"]["id"].as_i64().unwrap_or_default();
         Self {
             message_id: value["message_id"].as_i64(),
-            chat: Chat {
-                id: value["chat"]["id"].as_i64().unwrap_or_default(),
-                kind: chat_kind(&value["chat"]),
-            },
+            chat: Chat { id: chat, kind: chat_kind(&value["chat"]) },
             // Elsewhere the field names a thread of replies, which is no place to send to. What is
             // said in the topic General has none, and neither has what is sent to it.
             thread: value["message_thread_id"].as_i64().filter(|_| is_topic),
@@ -175,7 +157,7 @@ impl Message {
                 .map(|m| Box::new(Self::read_last(m))),
             content,
             besides: MessageContext::read(value),
-            moved: read_migration(value),
+            moved: read_migration(value, chat),
         }
     }
 
@@ -203,8 +185,7 @@ impl Message {
 
 impl User {
     fn read(value: &Value) -> Option<Self> {
-        let kind = if value["is_bot"] == true { UserKind::Bot } else { UserKind::Person };
-        Some(Self { id: value["id"].as_i64()?, kind })
+        Some(Self { id: value["id"].as_i64()?, is_bot: value["is_bot"] == true })
     }
 }
 
@@ -219,11 +200,11 @@ fn read_sent_for(message: &Value) -> SentFor {
     }
 }
 
-fn read_migration(message: &Value) -> Option<ChatMigration> {
+fn read_migration(message: &Value, chat: i64) -> Option<(i64, i64)> {
     let id = |key: &str| message[key].as_i64();
     id("migrate_to_chat_id")
-        .map(ChatMigration::To)
-        .or_else(|| id("migrate_from_chat_id").map(ChatMigration::From))
+        .map(|to| (chat, to))
+        .or_else(|| id("migrate_from_chat_id").map(|from| (from, chat)))
 }
 
 /// A channel's direct messages call themselves a supergroup, of which each topic is a conversation
@@ -308,7 +289,7 @@ mod tests {
         let whole = press(json!({ "id": "9", "from": { "id": 7, "is_bot": false, "first_name": "Ann" },
             "data": "approve:x",
             "message": { "message_id": 5, "chat": { "id": -5 }, "text": "x" } }));
-        let from = Some(User { id: 7, kind: UserKind::Person });
+        let from = Some(User { id: 7, is_bot: false });
         let (name, data) = ("Ann".into(), "approve:x".into());
         assert_eq!(whole, ButtonPress { query: "9".into(), from, name, chat: Some(-5), data });
         let odd = press(json!({ "id": 9, "from": 7, "data": ["x"], "message": [] }));
@@ -333,8 +314,8 @@ mod tests {
     #[test]
     fn a_group_that_moves_says_so() {
         let moved = |fields: Value| message(fields).moved;
-        assert_eq!(moved(json!({ "migrate_to_chat_id": -1005 })), Some(ChatMigration::To(-1005)));
-        assert_eq!(moved(json!({ "migrate_from_chat_id": -5 })), Some(ChatMigration::From(-5)));
+        assert_eq!(moved(json!({ "migrate_to_chat_id": -1005 })), Some((7, -1005)));
+        assert_eq!(moved(json!({ "migrate_from_chat_id": -5 })), Some((-5, 7)));
         assert_eq!(moved(json!({ "migrate_to_chat_id": "x" })), None);
     }
 

@@ -1,6 +1,6 @@
 //! Looking at real files of this machine.
 
-use super::{Present, look};
+use super::is_there;
 use crate::plan::plan;
 use cofferdam_sdk::attachments::AttachmentInfo;
 use cofferdam_sdk::recent::RecentAttachment;
@@ -23,7 +23,7 @@ impl Dir {
     }
 
     /// What is found for `abc` below `dir`.
-    fn found(&self, dir: &str) -> Result<Present, ErrorCode> {
+    fn found(&self, dir: &str) -> Result<bool, ErrorCode> {
         let info = AttachmentInfo {
             index: 0,
             name: None,
@@ -35,7 +35,7 @@ impl Dir {
         let dir = self.0.join(dir).to_str().expect("text").trim_end_matches('/').to_owned();
         let source = RecentAttachment { info, source_url: String::new() };
         let placing = plan(&dir, vec![source]).expect("a plan").remove(0);
-        look(&dir, &placing).map_err(|error: ToolError| error.code)
+        is_there(&dir, &placing).map_err(|error: ToolError| error.code)
     }
 }
 
@@ -49,10 +49,10 @@ impl Drop for Dir {
 fn only_the_very_bytes_count() {
     let dir = Dir::new("bytes");
     let file = dir.0.join("ba7816bf8f.txt");
-    assert_eq!(dir.found(""), Ok(Present::No));
-    assert_eq!(dir.found("not/there"), Ok(Present::No));
+    assert_eq!(dir.found(""), Ok(false));
+    assert_eq!(dir.found("not/there"), Ok(false));
     fs::write(&file, "abc").expect("writable");
-    assert_eq!(dir.found(""), Ok(Present::Yes));
+    assert_eq!(dir.found(""), Ok(true));
     for other in ["abd", "ab", "abcd", ""] {
         fs::write(&file, other).expect("writable");
         assert_eq!(dir.found(""), Err(ErrorCode::AlreadyExists), "{other}");
@@ -72,6 +72,6 @@ fn what_is_no_file_is_never_trusted() {
     fs::create_dir(dir.0.join("real")).expect("writable");
     fs::write(dir.0.join("real/ba7816bf8f.txt"), "abc").expect("writable");
     symlink("real", dir.0.join("link")).expect("writable");
-    assert_eq!((dir.found("real"), dir.found("link")), (Ok(Present::Yes), Err(ErrorCode::PathDenied)));
+    assert_eq!((dir.found("real"), dir.found("link")), (Ok(true), Err(ErrorCode::PathDenied)));
     assert_eq!(dir.found("abc"), Err(ErrorCode::NotFound), "the directory is a file");
 }

@@ -11,10 +11,6 @@ use cofferdam_store::{QueueMode, Update};
 use cofferdam_warden::attachments::Attachments;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::time::Duration;
-
-/// How often a channel is looked for that is not up yet.
-const NOT_UP: Duration = Duration::from_millis(100);
 
 /// A request that goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,12 +86,7 @@ impl ResumedTurn {
     ) -> Attachments {
         let (Some(files), false) = (&self.files, self.is_of::<C>()) else { return here };
         let platform = self.from.split(':').next().unwrap_or_default();
-        loop {
-            if let Some(messenger) = base.runs.messenger(platform) {
-                return messenger.fetch(files).await;
-            }
-            tokio::time::sleep(NOT_UP).await;
-        }
+        base.runs.await_messenger(platform).await.fetch(files).await
     }
 
     /// The words of the question: the gateway's alone.

@@ -28,5 +28,5 @@ pub use markdown::markdown;
 pub use pace::{Pacer, Rate, Recipient};
 pub use plan::{FirstMessage, MESSAGES_MAX, plan, split_text};
 pub use rich::{SPANS_MAX, Style, StyledSpan, StyledText};
-pub use split::split;
+pub(crate) use split::first_piece;
 pub use spoken::SpeakableText;

@@ -116,8 +116,8 @@ impl SendTimes {
     fn spare(&mut self, to: Recipient, all: &[Rate], now: Instant) -> Result<(), Instant> {
         let recipient = self.recipient(to.id);
         let held = recipient.held.unwrap_or(now);
-        let at = recipient.free(to.rates, now, RateShare::Spared).max(held);
-        let at = at.max(self.all.free(all, now, RateShare::Spared));
+        let at = recipient.free(&spared(to.rates), now).max(held);
+        let at = at.max(self.all.free(&spared(all), now));
         if at > now {
             return Err(at);
         }
@@ -127,34 +127,27 @@ impl SendTimes {
     }
 }
 
-/// How much of a rate may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RateShare {
-    Whole,
-    /// A fifth is kept for replies, and one message at least.
-    Spared,
+/// What of the rates may be used where a fifth is kept for replies, and one message at least.
+fn spared(rates: &[Rate]) -> Vec<Rate> {
+    rates.iter().map(|rate| Rate { count: rate.count - rate.count.div_ceil(5), ..*rate }).collect()
 }
 
 impl RateWindow {
     /// A place for a message: when it may go.
     fn reserve(&mut self, rates: &[Rate], now: Instant) -> Instant {
-        let at = self.free(rates, now, RateShare::Whole);
+        let at = self.free(rates, now);
         self.note(rates, at);
         at
     }
 
     /// When the next message may go. What counts for no rate waits behind nothing.
-    fn free(&self, rates: &[Rate], now: Instant, room: RateShare) -> Instant {
+    fn free(&self, rates: &[Rate], now: Instant) -> Instant {
         if rates.is_empty() {
             return now;
         }
         let last = self.times.back().copied().unwrap_or(now);
         let by_rate = rates.iter().filter_map(|rate| {
-            let count = match room {
-                RateShare::Whole => rate.count,
-                RateShare::Spared => rate.count - rate.count.div_ceil(5),
-            };
-            let before = self.times.len().checked_sub(count.max(1))?;
+            let before = self.times.len().checked_sub(rate.count.max(1))?;
             Some(self.times[before] + rate.per)
         });
         by_rate.max().unwrap_or(now).max(now).max(last)

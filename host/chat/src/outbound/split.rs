@@ -1,27 +1,13 @@
 //! Splits text at a platform's message limit, which is counted in UTF-16 units. Nothing is lost:
 //! the pieces put together are the text.
 
-/// The pieces of `text`, each at most `limit` UTF-16 units long (a single character may be longer
-/// than a limit of 1) and never empty.
+/// How many bytes of `text` its first piece has: at most `limit` UTF-16 units (a single character
+/// may be longer than a limit of 1), and none only where there is no text.
 ///
 /// A piece ends after a line, else after a word, else anywhere but within a character that people
 /// see as one. Lines and words are looked for in the last three quarters of a piece: a short line
 /// before a very long one does not become a message of its own.
-pub fn split(text: &str, limit: usize) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    while let Some(full) = overflow(rest, limit) {
-        let cut = cut_point(rest, full);
-        let (piece, left) = rest.split_at(cut);
-        pieces.push(piece);
-        rest = left;
-    }
-    pieces.extend(Some(rest).filter(|rest| !rest.is_empty()));
-    pieces
-}
-
-/// How many bytes of `text` its first piece has, as [`split`] makes it.
-pub(super) fn first_piece(text: &str, limit: usize) -> usize {
+pub(crate) fn first_piece(text: &str, limit: usize) -> usize {
     overflow(text, limit).map_or(text.len(), |full| cut_point(text, full))
 }
 
@@ -83,8 +69,19 @@ fn is_joined(before: char, after: char, up_to_here: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// All pieces of a text.
+    pub(in crate::outbound) fn split(text: &str, limit: usize) -> Vec<&str> {
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while !rest.is_empty() {
+            let (piece, left) = rest.split_at(first_piece(rest, limit));
+            pieces.push(piece);
+            rest = left;
+        }
+        pieces
+    }
 
     fn check(text: &str, limit: usize, pieces: &[&str]) {
         assert_eq!(split(text, limit), pieces, "{text:?} at {limit}");

@@ -48,7 +48,8 @@ pub(super) enum InboxQuery {
 #[derive(Debug, Default)]
 struct SessionQueue {
     queue: VecDeque<WaitReason>,
-    state: LaneState,
+    /// One unit is being worked on.
+    busy: bool,
     /// Whether more of it may wait in the inbox.
     more: bool,
 }
@@ -67,14 +68,6 @@ struct GatheringAlbum {
     last: Instant,
     /// Where somebody waits for the answer to it, once a part has said that one is waited for.
     awaited: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum LaneState {
-    #[default]
-    Idle,
-    /// One unit is being worked on.
-    Busy,
 }
 
 impl QueueState {
@@ -128,7 +121,7 @@ impl QueueState {
     /// The queues that do nothing because parts of an album may still come, while somebody waits
     /// for the answer to it; and where they wait.
     pub(super) fn arriving_lanes(&self) -> impl Iterator<Item = (&SessionId, &str)> {
-        let idle = self.queues.iter().filter(|(_, queue)| queue.state == LaneState::Idle);
+        let idle = self.queues.iter().filter(|(_, queue)| !queue.busy);
         idle.filter_map(|(session, queue)| match queue.queue.front()? {
             WaitReason::Album(gathering) => Some((session, gathering.awaited.as_deref()?)),
             WaitReason::Ready(_) => None,
@@ -214,22 +207,21 @@ impl QueueState {
     pub(super) fn begin(&mut self, now: Instant) -> Option<(SessionId, Unit)> {
         let albums = self.albums;
         let startable = |queue: &SessionQueue| {
-            queue.state == LaneState::Idle
-                && queue.queue.front().is_some_and(|waits| waits.due_at(albums) <= Some(now))
+            !queue.busy && queue.queue.front().is_some_and(|waits| waits.due_at(albums) <= Some(now))
         };
         let (session, queue) = self.queues.iter_mut().find(|(_, queue)| startable(queue))?;
         let unit = match queue.queue.pop_front()? {
             WaitReason::Ready(unit) => unit,
             WaitReason::Album(gathering) => Unit::Message(UpdateClaim::Album(gathering.album)),
         };
-        queue.state = LaneState::Busy;
+        queue.busy = true;
         Some((session.clone(), unit))
     }
 
     /// The unit that a queue was busy with has ended.
     pub(super) fn finished(&mut self, session: &SessionId) {
         if let Some(queue) = self.queues.get_mut(session) {
-            queue.state = LaneState::Idle;
+            queue.busy = false;
             self.load -= 1;
             self.leave(session);
         }
@@ -237,7 +229,7 @@ impl QueueState {
 
     /// When the next album of an idle queue is complete.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        let idle = self.queues.values().filter(|queue| queue.state == LaneState::Idle);
+        let idle = self.queues.values().filter(|queue| !queue.busy);
         idle.filter_map(|queue| queue.queue.front()?.due_at(self.albums)).min()
     }
 
@@ -261,7 +253,7 @@ impl SessionQueue {
     }
 
     fn is_empty(&self) -> bool {
-        self.state == LaneState::Idle && self.queue.is_empty()
+        !self.busy && self.queue.is_empty()
     }
 
     /// The album of this name that takes parts in.

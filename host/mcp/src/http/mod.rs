@@ -260,7 +260,12 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         }
         let mut bytes = match body::read(&head.headers, body, self.bounds.body).await {
             Ok(bytes) => bytes,
-            Err(refused) => return refused.answer(),
+            Err((status, said)) => {
+                let mut answer = text_response(status, said);
+                // All else that comes on this connection is the rest of that body.
+                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                return answer;
+            }
         };
         let mut message = match read(&bytes) {
             RpcFrame::Message(message) => *message,

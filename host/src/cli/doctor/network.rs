@@ -21,13 +21,6 @@ const PROBE_TIME_MAX: Duration = Duration::from_secs(10);
 /// A clock that is off by more makes certificates, budgets and the audit's times doubtful.
 const SKEW_SECONDS_MAX: i64 = 60;
 
-/// Whether anybody is contacted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ContactChoice {
-    Online,
-    Offline,
-}
-
 #[derive(Serialize)]
 pub(super) struct NetworkReport {
     /// Nobody was contacted.
@@ -77,8 +70,8 @@ struct ProbeAnswers {
     model: Option<(Probed, SystemTime)>,
 }
 
-/// Reads token and key, and asks the servers that they are for.
-pub(super) fn ask(config: &Config, reach: ContactChoice, findings: &mut Vec<DoctorFinding>) -> PendingProbes {
+/// Reads token and key, and asks the servers that they are for, unless `offline`.
+pub(super) fn ask(config: &Config, offline: bool, findings: &mut Vec<DoctorFinding>) -> PendingProbes {
     let mut problem =
         |what: String, mend: String| findings.push(DoctorFinding::problem("network", what, mend));
     let token = config.telegram.as_ref().and_then(|telegram| {
@@ -90,7 +83,6 @@ pub(super) fn ask(config: &Config, reach: ContactChoice, findings: &mut Vec<Doct
         Some((discord.clone(), read.map_err(|error| problem(error.to_string(), mend_discord(&error))).ok()?))
     });
     let key = config.provider.key().map_err(|error| problem(error.to_string(), mend_key(&error))).ok();
-    let offline = reach == ContactChoice::Offline;
     let provider = config.provider.clone();
     let answers = (!offline).then(|| {
         std::thread::spawn(move || {

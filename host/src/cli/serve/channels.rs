@@ -34,14 +34,6 @@ pub(super) struct ChannelSections {
     shared: RenewedSettings,
 }
 
-/// Whether a configuration came into force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReloadOutcome {
-    Yes,
-    /// The program is ending.
-    Ending,
-}
-
 impl Renewals {
     pub(super) fn new() -> (Self, Renewing) {
         let (to_telegram, telegram) = mpsc::channel(1);
@@ -49,29 +41,20 @@ impl Renewals {
         (Self { telegram: to_telegram, discord: to_discord }, Renewing { telegram, discord })
     }
 
-    /// Brings a configuration into force on every channel that is configured.
-    pub(super) async fn enforce(&self, sections: ChannelSections) -> ReloadOutcome {
+    /// Brings a configuration into force on every channel that is configured; `None` where the
+    /// program is ending.
+    pub(super) async fn enforce(&self, sections: ChannelSections) -> Option<()> {
         let ChannelSections { telegram, discord, shared } = sections;
-        for renewed in
-            [bring(&self.telegram, telegram, &shared).await, bring(&self.discord, discord, &shared).await]
-        {
-            if renewed == ReloadOutcome::Ending {
-                return ReloadOutcome::Ending;
-            }
-        }
-        ReloadOutcome::Yes
+        let telegram = bring(&self.telegram, telegram, &shared).await;
+        bring(&self.discord, discord, &shared).await.and(telegram)
     }
 }
 
-async fn bring<C>(
-    to: &mpsc::Sender<Renewal<C>>,
-    config: Option<C>,
-    shared: &RenewedSettings,
-) -> ReloadOutcome {
-    let Some(config) = config else { return ReloadOutcome::Yes };
+async fn bring<C>(to: &mpsc::Sender<Renewal<C>>, config: Option<C>, shared: &RenewedSettings) -> Option<()> {
+    let Some(config) = config else { return Some(()) };
     let (in_force, told) = oneshot::channel();
-    let sent = to.send(Renewal { config, renewed: shared.clone(), in_force }).await;
-    if sent.is_err() || told.await.is_err() { ReloadOutcome::Ending } else { ReloadOutcome::Yes }
+    to.send(Renewal { config, renewed: shared.clone(), in_force }).await.ok()?;
+    told.await.ok()
 }
 
 impl ChannelSections {

@@ -6,7 +6,7 @@
 //! audited does not come into force.
 
 use super::super::errors::{describe_error, error_with_place};
-use super::channels::{ChannelSections, ReloadOutcome, Renewals};
+use super::channels::{ChannelSections, Renewals};
 use super::signals::ReloadSignals;
 use super::{check_groups, menu, workflows};
 use crate::config::{Config, ConfigError};
@@ -102,7 +102,7 @@ impl Reloading {
 
     async fn enforce(&mut self, ready: PreparedReload, renewals: &Renewals) {
         let PreparedReload { config, gateway, sections, provider } = ready;
-        if renewals.enforce(sections).await == ReloadOutcome::Ending {
+        if renewals.enforce(sections).await.is_none() {
             return;
         }
         gateway.enforce(&config);

@@ -58,18 +58,12 @@ impl ChannelPeople {
         if !self.channels.iter().any(|channel| *channel == person.channel) {
             return Err(recipient_denied(&person.to_string()));
         }
-        loop {
-            if let Some(messenger) = self.runs.messenger(&person.channel) {
-                return if messenger.is_served(&person.sender) {
-                    Ok(messenger)
-                } else {
-                    Err(recipient_denied(&person.to_string()))
-                };
-            }
-            tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                () = cancel.cancelled() => return Err(ToolError::cancelled()),
-            }
+        let messenger = cancel.run_until_cancelled(self.runs.await_messenger(&person.channel)).await;
+        let messenger = messenger.ok_or_else(ToolError::cancelled)?;
+        if messenger.is_served(&person.sender) {
+            Ok(messenger)
+        } else {
+            Err(recipient_denied(&person.to_string()))
         }
     }
 }

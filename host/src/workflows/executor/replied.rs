@@ -7,11 +7,7 @@ use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::ToolError;
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_workflow::PlannedWork;
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-
-/// How often a channel is looked for that is not up yet.
-const NOT_UP: Duration = Duration::from_millis(100);
 
 impl Executor {
     /// The attachments of a tool's call in a task. They are fetched for a tool that may see them
@@ -41,17 +37,7 @@ impl Executor {
         };
         // What is a channel's in the store begins with its name.
         let channel = channel.split('-').next().unwrap_or_default();
-        let fetched = async {
-            loop {
-                if let Some(messenger) = people.runs.messenger(channel) {
-                    return messenger.fetch(&files).await;
-                }
-                tokio::time::sleep(NOT_UP).await;
-            }
-        };
-        tokio::select! {
-            fetched = fetched => Ok(fetched),
-            () = cancel.cancelled() => Err(ToolError::cancelled()),
-        }
+        let fetched = async { people.runs.await_messenger(channel).await.fetch(&files).await };
+        cancel.run_until_cancelled(fetched).await.ok_or_else(ToolError::cancelled)
     }
 }

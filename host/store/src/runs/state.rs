@@ -1,6 +1,6 @@
 //! Where runs and their tasks stand, and who carries a run out, in the words of their rows.
 
-use crate::StoreError;
+use crate::value::words;
 use serde::Serialize;
 
 /// Where a run stands.
@@ -33,26 +33,10 @@ pub enum TaskState {
     Cancelled,
 }
 
-macro_rules! words {
-    ($state:ident: $($variant:ident = $word:literal)+) => {
-        impl $state {
-            /// The word for it.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)+ }
-            }
-
-            pub(super) fn read(word: &str) -> Result<Self, StoreError> {
-                match word {
-                    $($word => Ok(Self::$variant),)+
-                    other => Err(StoreError::Corrupt(format!("a state {other:?}"))),
-                }
-            }
-        }
-    };
+words! { RunState, "a state {:?}": Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
+words! { TaskState, "a state {:?}":
+    Pending = "pending" Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled"
 }
-
-words! { RunState: Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
-words! { TaskState: Pending = "pending" Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
 
 /// Who carries a run out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

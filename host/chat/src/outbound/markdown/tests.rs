@@ -1,7 +1,7 @@
 //! Markdown and what becomes of it, as one line: styles in braces around what they cover.
 
 use super::*;
-use crate::outbound::split;
+use crate::outbound::split::tests::split;
 use proptest::prelude::*;
 
 /// The text with `{style:` and `}` around what a style covers.

@@ -39,8 +39,10 @@ impl Terminal {
     /// The same for a shell's command.
     pub fn run(home: &Home, dir: &Path, command: &str, environment: &[(&str, &str)]) -> Self {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut script = Command::new("script");
-        script.args(["-qec", command, "/dev/null"]).current_dir(dir).env_clear();
+        // A test that nohup has started would start programs that ignore the end of their terminal.
+        let mut script = Command::new("env");
+        script.args(["--default-signal=HUP", "script", "-qec", command, "/dev/null"]);
+        script.current_dir(dir).env_clear();
         script.env("PATH", path).env("HOME", home.dir()).env("SHELL", "/bin/sh").env("TERM", "dumb");
         script.envs(environment.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = script.spawn().expect("util-linux's script is there");

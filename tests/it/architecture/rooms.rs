@@ -100,13 +100,29 @@ fn allowed(room: &str) -> Vec<&'static str> {
         .concat(),
         // A run is composed as a turn is.
         "cofferdam::workflows" => {
-            vec!["agent::turn", "agent::tools", "agent::open_requests", "agent::llm", "chat::runs"]
+            vec![
+                "agent::turn",
+                "agent::tools",
+                "agent::open_requests",
+                "agent::llm",
+                "agent::server",
+                "chat::runs",
+            ]
         }
         // A message of the operator's own goes the way of a run's.
         "cofferdam::saying" => {
-            vec!["cofferdam::gateway", "cofferdam::workflows", "chat::runs", "chat::outbound"]
+            vec![
+                "cofferdam::gateway",
+                "cofferdam::lib",
+                "cofferdam::workflows",
+                "chat::runs",
+                "chat::outbound",
+            ]
         }
-        "cofferdam::gateway" => [&["cofferdam::config"], &allowed("cofferdam::config")[..]].concat(),
+        // Names that are unique are made in one place.
+        "cofferdam::gateway" => {
+            [&["cofferdam::config", "cofferdam::lib"], &allowed("cofferdam::config")[..]].concat()
+        }
         // Each room owns its `Config`; loading them all is one place.
         "cofferdam::config" => {
             let below = [

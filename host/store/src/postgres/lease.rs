@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 
 /// How often a node says that it is there, and looks for those that are silent.
 const RENEWED_EVERY: Duration = Duration::from_secs(1);
-/// As many renewals as this a lease has time for, if it has two seconds for each: a connection that
+/// As many renewals as this a lease has time for, if it has three seconds for each: a connection that
 /// takes longer is given up, since another one may be quick.
 const RENEWALS_LEAST: u32 = 3;
-/// Two of this node's own that are further apart show that it was late itself: its server was away,
-/// for others as well, or it has too little of its machine, as others may have.
+/// Others have said so longer ago than this node by so much at most.
 const LATE: Duration = Duration::from_millis(1500);
-/// Of such a pause so much of a lease counts against another node: it is gone after as many of them.
-const LATE_COUNTS: i64 = 10;
+/// Pauses of this node's own, each nearly as long as a lease, after which who was silent all the
+/// time is gone: one shows that the server was away, so many that this machine has too much to do.
+const LATE_PAUSES_MAX: usize = 10;
 /// How often a dead process of the same node is looked for.
 const LOOKED_EVERY: Duration = Duration::from_millis(200);
 
@@ -50,27 +50,26 @@ pub(super) struct Lease {
 struct Renewals {
     /// For a lease from here on nobody takes it out.
     last: i64,
-    /// What of its late pauses counts against nobody, the oldest first: when one was over, by the
-    /// server's clock, and how much it is; both in milliseconds.
-    uncounted: VecDeque<(i64, i64)>,
+    /// When its latest pauses were over that were nearly as long as a lease, by the server's clock;
+    /// the oldest first.
+    late: VecDeque<i64>,
 }
 
 impl Renewals {
     /// Those of a node that begins.
     fn new(now: i64) -> Self {
-        Self { last: now, uncounted: VecDeque::new() }
+        Self { last: now, late: VecDeque::new() }
     }
 
     /// Notes one that was begun here, and answered at this time of the server.
     fn note(&mut self, began: i64, server_now: i64, lease: i64) {
-        let pause = began - self.last;
-        self.last = self.last.max(began);
-        if pause > millis(LATE) {
-            self.uncounted.push_back((server_now, (pause - lease / LATE_COUNTS).max(0)));
+        if began - self.last > lease - millis(LATE) {
+            if self.late.len() == LATE_PAUSES_MAX {
+                self.late.pop_front();
+            }
+            self.late.push_back(server_now);
         }
-        let all: i64 = self.uncounted.iter().map(|(_, time)| time).sum();
-        // Who has been silent since before that is gone with all of them.
-        self.uncounted.retain(|(end, _)| *end > server_now.saturating_sub(lease + all));
+        self.last = self.last.max(began);
     }
 
     /// Whether nobody can have taken it out by now.
@@ -78,11 +77,13 @@ impl Renewals {
         now - self.last < lease
     }
 
-    /// Whether a node is gone whose lease was over at `until`, by the server's clock. All have a
-    /// lease of about the same length.
+    /// Whether a node is gone whose lease was over at `until`, by the server's clock: where this
+    /// node was silent itself, so were others, since their server was away, and they get a lease to
+    /// come back. All have one of about the same length.
     fn is_gone(&self, until: i64, server_now: i64, lease: i64) -> bool {
-        let since = self.uncounted.iter().filter(|(end, _)| *end > until - lease);
-        until + since.map(|(_, time)| time).sum::<i64>() <= server_now
+        let had_time = self.late.back().is_none_or(|end| end + lease <= server_now);
+        let since = self.late.iter().filter(|end| **end > until - lease).count();
+        until <= server_now && (had_time || since == LATE_PAUSES_MAX)
     }
 }
 
@@ -101,7 +102,7 @@ impl Lease {
 
     /// How long a renewal waits for a connection, and then for its answer.
     fn patience(&self) -> Duration {
-        (self.node.lease / RENEWALS_LEAST).clamp(RENEWED_EVERY * 2, QUERY_DEADLINE)
+        (self.node.lease / RENEWALS_LEAST).clamp(RENEWED_EVERY * 3, QUERY_DEADLINE)
     }
 }
 
@@ -355,31 +356,23 @@ mod tests {
     }
 
     #[test]
-    fn others_get_time_to_come_back_after_this_node_was_silent_itself() {
-        // The server was away for a minute; another node had renewed right before.
+    fn others_get_a_lease_to_come_back_after_this_node_was_silent_itself() {
+        // The server was away for a minute.
         let renewals = renewed_at(&[1000, 61_000]);
-        assert!(!renewals.is_gone(11_000, 61_000, LEASE) && !renewals.is_gone(11_000, 69_999, LEASE));
-        assert!(renewals.is_gone(11_000, 70_000, LEASE), "for nine tenths of its lease");
-        // Who was silent before gets no more, and who has come back since has had it.
-        assert!(!renewals.is_gone(1_000, 59_999, LEASE) && renewals.is_gone(1_000, 60_000, LEASE));
-        assert!(renewals.is_gone(72_000, 72_000, LEASE));
+        for until in [1_000, 11_000, 61_000] {
+            assert!(!renewals.is_gone(until, 61_000, LEASE) && !renewals.is_gone(until, 70_999, LEASE));
+            assert!(renewals.is_gone(until, 71_000, LEASE));
+        }
+        assert!(renewed_at(&[1000, 9_500]).is_gone(9_500, 9_500, LEASE), "others were heard meanwhile");
     }
 
     /// As on a machine that has too much to do: it takes longer, and not for ever.
     #[test]
     fn a_node_that_is_always_late_takes_others_out_all_the_same() {
-        let times: Vec<i64> = (1..100).map(|n| n * 3000).collect();
+        let times: Vec<i64> = (1..100).map(|n| n * 9_000).collect();
         let renewals = renewed_at(&times);
-        let silent_since = |at: i64| renewals.is_gone(at + 10_000, 297_000, LEASE);
-        assert!(silent_since(297_000 - 30_000) && !silent_since(297_000 - 29_999), "ten of its own pauses");
-        assert!(renewals.uncounted.len() <= 12, "old ones are forgotten: {}", renewals.uncounted.len());
-    }
-
-    #[test]
-    fn a_pause_that_is_short_for_the_lease_counts_whole() {
-        let lease = 60_000;
-        let mut renewals = Renewals::new(0);
-        renewals.note(5_000, 5_000, lease);
-        assert!(renewals.is_gone(4_000, 4_000, lease) && !renewals.is_gone(4_001, 4_000, lease));
+        let silent_since = |at: i64| renewals.is_gone(at + LEASE, 891_000, LEASE);
+        assert!(silent_since(809_999) && !silent_since(810_000), "ten of its own pauses ended since");
+        assert_eq!(renewals.late.len(), LATE_PAUSES_MAX, "old ones are forgotten");
     }
 }

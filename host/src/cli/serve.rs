@@ -143,12 +143,12 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         beside.spawn(prune(services.store.clone()));
         if services.store.is_shared() {
             beside.spawn(HeadExchange::new(audit.clone(), services.store.clone()).run());
+            let (ends, taken_over) = (stop.clone(), services.store.taken_over());
+            beside.spawn(async move {
+                taken_over.await;
+                ends.cancel();
+            });
         }
-        let (ends, taken_over) = (stop.clone(), services.store.taken_over());
-        beside.spawn(async move {
-            taken_over.await;
-            ends.cancel();
-        });
         services.presence.note_begin();
         // Polled with the channels, and not after them: what it is at gets a moment to end.
         let (served, ()) = tokio::join!(channels.serve(services, renewing, stop.clone()), runs.run());

@@ -15,7 +15,7 @@ mod handler {
 #[path = "../../host/chat/src/people"]
 mod people {
     mod groups;
-    pub use groups::GroupMembers;
+    pub use groups::{GroupMembers, SenderReply};
 }
 
 #[path = "../../host/telegram/src/admission.rs"]

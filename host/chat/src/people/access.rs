@@ -35,17 +35,6 @@ pub struct ConfiguredPeople {
     pub groups: Groups,
 }
 
-/// What is due to the sender of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SenderReply {
-    /// Somebody who is served.
-    Serve(i64),
-    /// Somebody else, to be told once.
-    Tell(i64),
-    /// No answer, with the reason for the log.
-    Ignore(&'static str),
-}
-
 /// Who comes in.
 #[derive(Clone, Debug)]
 pub struct AccessControl {

@@ -4,6 +4,17 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What is due to the sender of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SenderReply {
+    /// Somebody who is served.
+    Serve(i64),
+    /// Somebody else, to be told once.
+    Tell(i64),
+    /// No answer, with the reason for the log.
+    Ignore(&'static str),
+}
+
 /// Who of a group is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]

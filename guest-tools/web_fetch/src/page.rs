@@ -179,7 +179,7 @@ fn is_hiding(style: &str) -> bool {
         })
 }
 
-/// Whether a number, of whatever unit, is 0 to the eye.
+/// Whether a number, of any unit, is 0 to the eye.
 fn is_nothing(value: &str) -> bool {
     let value = value.trim();
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').trim();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_sees_is_kept_whatever_its_style() {
+    fn what_a_reader_sees_is_kept_in_any_style() {
         for style in [
             "opacity: 0.5",
             "font: 12px a",

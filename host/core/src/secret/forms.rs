@@ -29,7 +29,7 @@ const JSON_WRITERS: &[JsonWriter] = &[
     // Go; Gson.
     writer("<>&", false, false, false),
     writer("<>&='", false, false, false),
-    // System.Text.Json, and whoever does the same in small letters.
+    // System.Text.Json, and those that do the same in small letters.
     writer("\"&'+<>`", true, false, true),
     writer("\"&'+<>`", true, false, false),
 ];

@@ -102,7 +102,7 @@ impl<S: ServerHandler + Clone> Sessions<S> {
         let Some(taken) = SessionRequest::begin(&self.requests, session, id.clone()) else {
             return refuse(RefusedMessage::new(Some(id), taken_id()));
         };
-        // Whoever works on it has it too: in a session that goes on when the client is gone, and
+        // Its worker has it too: in a session that goes on when the client is gone, and
         // the answer to another request with this id would be this one's.
         request.extensions_mut().insert(taken.clone());
         let answer = self.service.handle(request).await;

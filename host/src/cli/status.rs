@@ -13,8 +13,8 @@ use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::standing::HealthHistory;
 use cofferdam_core::text::one_line;
 use cofferdam_store::{
-    self as store, DatabaseView, DayUsage, LastError, NodeRow, OpenRequestRow, PresenceNote, StoreError,
-    WaitingCounts,
+    self as store, AwayHome, DatabaseView, DayUsage, LastError, NodeRow, OpenRequestRow, PresenceNote,
+    StoreError, WaitingCounts,
 };
 use cofferdam_warden::audit::{self, EntryRange, Head, LogEntry, LogSelection};
 use cofferdam_warden::publish;
@@ -49,6 +49,9 @@ struct StatusReport {
     workers: usize,
     /// The gateways that share a store in PostgreSQL, and what each does for all; empty in SQLite.
     nodes: Vec<NodeRow>,
+    /// Nodes that are not there, and have files of people whose messages wait for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    away: Vec<AwayHome>,
     /// None without a database, or with one of another version.
     queue: Option<QueueStatus>,
     /// Those that it is at; empty when it does not run.
@@ -184,7 +187,7 @@ fn status(config: &Config) -> anyhow::Result<StatusReport> {
     // An earlier process's note says nothing of when this one began.
     let own = noted.as_ref().filter(|noted| Some(noted.pid) == pid);
     let mut health = health(config, noted.as_ref(), pid);
-    let DatabaseStatus { queue, people, mut requests, nodes } = match read_database(config) {
+    let DatabaseStatus { queue, people, mut requests, nodes, away } = match read_database(config) {
         Err(error) if is_away(&error) => {
             health.store.note_away(&error);
             DatabaseStatus::default()
@@ -220,6 +223,7 @@ fn status(config: &Config) -> anyhow::Result<StatusReport> {
         health,
         workers: pid.map_or(0, gateway::workers),
         nodes,
+        away,
         queue,
         requests,
         today: UsageToday {
@@ -267,6 +271,7 @@ struct DatabaseStatus {
     people: Vec<DayUsage>,
     requests: Vec<OpenRequestRow>,
     nodes: Vec<NodeRow>,
+    away: Vec<AwayHome>,
 }
 
 fn read_database(config: &Config) -> anyhow::Result<DatabaseStatus> {
@@ -275,7 +280,13 @@ fn read_database(config: &Config) -> anyhow::Result<DatabaseStatus> {
     let Some(look) = look else { return Ok(DatabaseStatus::default()) };
     let queue = QueueStatus { waiting: look.count_waiting()?, received_at: look.received_at()?.map(time) };
     let (people, requests) = (look.usage_today()?, look.open_requests()?);
-    Ok(DatabaseStatus { queue: Some(queue), people, requests, nodes: look.nodes()? })
+    Ok(DatabaseStatus {
+        queue: Some(queue),
+        people,
+        requests,
+        nodes: look.nodes()?,
+        away: look.homes_away()?,
+    })
 }
 
 /// The newest record; no more of the log is read than holds it.

@@ -2,7 +2,7 @@
 //! other.
 
 use super::{Exit, tell};
-use crate::config::{Config, StoreEngine};
+use crate::config::{Config, StoreEngine, is_node_name};
 use crate::gateway::{ServeLock, cluster_node};
 use anyhow::bail;
 use cofferdam_store::{DatabaseView, Store, StoreLocation};
@@ -16,6 +16,19 @@ pub(super) enum Command {
     /// Copies everything into an empty store of the other engine, and leaves the first as it is
     #[command(after_help = COPY_EXAMPLE)]
     Copy(Copy),
+    /// Has the people of one node belong to another one, which has their files from now on
+    #[command(after_help = REHOME_EXAMPLE)]
+    Rehome(Rehome),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Rehome {
+    /// The node that had their files; it does not run
+    #[arg(value_name = "FROM")]
+    from: String,
+    /// The node that has them from now on
+    #[arg(value_name = "TO")]
+    to: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -37,10 +50,16 @@ may serve meanwhile. What is copied is there as a whole or not at all, so a copy
 audit and people stay where they are, in [state] dir. Exit codes: 0 done; 2 it cannot be done, and the other store is \
 empty.\nExample: cofferdam store copy sqlite postgres";
 
+const REHOME_EXAMPLE: &str = "Where [workspace] affinity = \"user\" is written, each node has the files of its people, and what is \
+done for them waits while it is away. Stop that node, copy users/ and sessions/ below its [workspace] root into that of the other \
+one, then run this on any node. What waits goes on there within seconds. Exit codes: 0 done; 2 it cannot be done, and nothing was \
+changed.\nExample: cofferdam store rehome a b";
+
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
     match command {
         Command::Migrate => migrate(config),
         Command::Copy(copy) => self::copy(config, copy),
+        Command::Rehome(rehome) => self::rehome(config, rehome),
     }
 }
 
@@ -82,6 +101,19 @@ fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
         "{rows} rows were copied and counted. Now write engine = {engine} into [store] and start `cofferdam serve`. \
          What was copied is still in {from}, and nothing reads it there any more."
     )?;
+    Ok(Exit::Done)
+}
+
+fn rehome(config: &Config, Rehome { from, to }: &Rehome) -> anyhow::Result<Exit> {
+    let store = Store::open(&config.store.location)?;
+    if !store.has_homes() {
+        bail!("no node has files of its own; that is so where [workspace] affinity = \"user\" is written");
+    }
+    if !is_node_name(to) {
+        bail!("{to:?} is no name of a node");
+    }
+    let moved = store.move_homes(from, to)?;
+    writeln!(std::io::stdout(), "{moved} people of node {from} belong to node {to} now")?;
     Ok(Exit::Done)
 }
 

@@ -36,6 +36,7 @@ const KEYS: &[(&str, EnvFormat, InForceBy)] = &[
     ("workspace.root", File, Restart),
     ("workspace.max_bytes", Text, Reload),
     ("workspace.per_user", Boolean, Restart),
+    ("workspace.affinity", Text, Restart),
     ("workspace.session_tmp_age", Text, Restart),
     ("state.dir", File, Restart),
     ("store.engine", Text, Restart),

@@ -12,15 +12,17 @@ mod places;
 mod settings;
 mod store;
 mod workflows;
+mod workspace;
 
 pub use error::ConfigError;
 pub use flags::Flags;
 pub use keys::is_reloadable;
 pub use network::SecretSource;
 pub use settings::{Setting, SettingOrigin};
-pub use store::StoreEngine;
+pub use store::{StoreEngine, is_node_name};
 
 use places::{KeyPositions, line_of};
+use workspace::WorkspaceTable;
 
 use crate::{log, monitor};
 use cofferdam_agent::{llm, tools, turn, voice};
@@ -28,7 +30,7 @@ use cofferdam_chat::words::HELP_CHARS_MAX;
 use cofferdam_confine as confine;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::MOUNTS;
-use cofferdam_core::limits::{ByteSize, TimeSpan};
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::text::one_line;
 use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
@@ -118,22 +120,6 @@ struct ConfigFile {
     channels: ChannelsTable,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-struct WorkspaceTable {
-    root: Option<PathBuf>,
-    max_bytes: ByteSize,
-    per_user: bool,
-    session_tmp_age: TimeSpan,
-}
-
-impl Default for WorkspaceTable {
-    fn default() -> Self {
-        let (max_bytes, session_tmp_age) = (WORKSPACE_BYTES_MAX, publish::SESSION_TMP_AGE);
-        Self { root: None, max_bytes, per_user: false, session_tmp_age }
-    }
-}
-
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 struct FolderTable {
@@ -159,8 +145,6 @@ struct ChannelsTable {
     discord: Option<discord::Config>,
 }
 
-/// Quota over the workspace when the configuration says nothing.
-const WORKSPACE_BYTES_MAX: ByteSize = ByteSize(10 << 30);
 /// The file that is read from the current folder when none is named.
 pub const FILE_NAME: &str = "cofferdam.toml";
 
@@ -200,13 +184,13 @@ impl Config {
         let in_file = written.clone();
         keys::apply_environment(&mut written, environment)?;
         let mut settings = settings::collect(&in_file, &written, environment);
-        let written = ConfigFile::deserialize(written)
+        let mut written = ConfigFile::deserialize(written)
             .map_err(|e| find_bad_variable(&in_file, environment).unwrap_or_else(|| invalid(&e)))?;
         let in_use = toml::Table::try_from(&written).expect("what was read can be written");
         let needs_home = |what: &str, key: &str| {
             ConfigError::Invalid(format!("there is no HOME to put {what} in; set {key} in {FILE_NAME}"))
         };
-        let root = match workspace.map(Path::to_owned).or(written.workspace.root) {
+        let root = match workspace.map(Path::to_owned).or(written.workspace.root.take()) {
             Some(root) => root,
             None => home("XDG_DATA_HOME", ".local/share")
                 .ok_or_else(|| needs_home("the workspace", "[workspace] root"))?
@@ -234,28 +218,18 @@ impl Config {
             let said = format!("compile_time = \"{compile_time}\" is not from 1ms to {ceiling}");
             return Err(places.refuse("sandbox.compile_time", said));
         }
-        let session_tmp_age = written.workspace.session_tmp_age;
-        if session_tmp_age < publish::SESSION_TMP_AGE_LEAST {
-            let (age, least) = (session_tmp_age, publish::SESSION_TMP_AGE_LEAST);
-            let said =
-                format!("session_tmp_age = \"{age}\" is less than {least}; a call may still be using it");
-            return Err(places.refuse("workspace.session_tmp_age", said));
-        }
         written.audit.check().map_err(|e| places.refuse("audit.rotate_bytes", e))?;
         written.turns.check().map_err(|(key, e)| places.refuse(&format!("turns.{key}"), e))?;
         written.metrics.check().map_err(|e| places.refuse("metrics.listen", e))?;
         written.workflows.check(&places)?;
         let workflow_attachments = written.attachments.for_workflows(&places)?;
         let network = network::Config::new(written.network, written.secrets, file.as_deref(), &places)?;
-        let store = written.store.check(written.cluster, (&state_dir, &network), (environment, &places))?;
+        let here = (state_dir.as_path(), &network, written.workspace.has_homes());
+        let store = written.store.check(written.cluster, here, (environment, &places))?;
+        let workspace_config = written.workspace.check(root, &places)?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         let mut config = Self {
-            workspace: publish::Config {
-                root,
-                max_bytes: written.workspace.max_bytes,
-                per_user: written.workspace.per_user,
-                session_tmp_age,
-            },
+            workspace: workspace_config,
             state_dir,
             store,
             policies_dir: written.policies.dir,

@@ -84,13 +84,21 @@ impl StoreTable {
     pub(super) fn check(
         self,
         cluster: ClusterTable,
-        (state_dir, network): (&Path, &network::Config),
+        (state_dir, network, has_homes): (&Path, &network::Config, bool),
         read: (&BTreeMap<String, String>, &KeyPositions),
     ) -> Result<Config, ConfigError> {
-        let location = self.location(state_dir, network, read)?;
+        let mut location = self.location(state_dir, network, read)?;
         let bucket = self.blobs.as_deref().map(|url| S3Config::new(url, read.0)).transpose();
         let bucket = bucket.map_err(|error| read.1.refuse("store.blobs", format!("blobs: {error}")))?;
         let (node, lease) = cluster.check(self.engine, read.1)?;
+        match &mut location {
+            _ if !has_homes => {}
+            StoreLocation::Postgres(config) => **config = config.as_ref().clone().with_home(&node),
+            StoreLocation::Sqlite(_) => {
+                let said = "affinity is of gateways that share a store in PostgreSQL; write engine = \"postgres\" in [store], or take it out";
+                return Err(read.1.refuse("workspace.affinity", said));
+            }
+        }
         Ok(Config { location, url_file: self.url_file, bucket, node, lease })
     }
 
@@ -173,6 +181,12 @@ impl StoreTable {
     }
 }
 
+/// Whether a node may be called so.
+pub fn is_node_name(name: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    !name.is_empty() && name.len() <= NODE_NAME_MAX && name.chars().all(is_plain)
+}
+
 impl ClusterTable {
     /// Name and lease of this node.
     fn check(self, engine: StoreEngine, places: &KeyPositions) -> Result<(String, Duration), ConfigError> {
@@ -184,10 +198,7 @@ impl ClusterTable {
             return Err(places.refuse(key, said));
         }
         let node = self.node.unwrap_or_else(host_name);
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-        if engine == StoreEngine::Postgres
-            && (node.is_empty() || node.len() > NODE_NAME_MAX || !node.chars().all(is_plain))
-        {
+        if engine == StoreEngine::Postgres && !is_node_name(&node) {
             let said = format!(
                 "node = {node:?} is no name of a node; write 1 to {NODE_NAME_MAX} of the letters a-z, A-Z, 0-9, - _ and ., such as node = \"a\""
             );

@@ -23,6 +23,7 @@ use cofferdam_workflow::{Context, RunPlan, schedule};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -113,35 +114,34 @@ impl WorkflowService {
         self.0.executors.borrow().stop.is_cancelled()
     }
 
-    /// Goes on with runs until the program stops.
+    /// Goes on with runs until the program stops, and looks after them for all nodes while that is
+    /// this one's duty. Where each node has a workspace of its own, each goes on with those whose
+    /// files it has.
     pub async fn run(self) {
         let stop = self.0.executors.borrow().stop.clone();
-        let warden = || self.0.executors.borrow().warden.clone();
-        let begin = duty::take(&self.0.store, warden);
-        if stop.run_until_cancelled(begin).await.is_none() {
-            return;
+        let mut begin = pin!(self.begin_to_look_after());
+        let mut looks_after = false;
+        if !self.0.store.has_homes() {
+            looks_after = stop.run_until_cancelled(&mut begin).await.is_some();
         }
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
-        if let Err(error) = self.note_ends_before_a_crash().await {
-            tracing::error!(%error, "what became of runs before a crash is not in the audit");
-        }
-        if let Err(error) = self.0.store.bound_waits(now_ms()).await {
-            tracing::error!(%error, "the times of waiting runs are not looked at");
-        }
         let mut clock = SteadyClock::now();
-        loop {
-            if let Some(by) = clock.detect_jump() {
-                tracing::warn!(by_ms = by, "the clock was set; what runs of workflows wait for follows it");
-                if let Err(error) = self.0.store.shift_waits(by).await {
-                    tracing::error!(%error, "the times of waiting runs do not follow the clock");
+        while !stop.is_cancelled() {
+            let looked = async {
+                if looks_after {
+                    self.look_after(&mut clock).await?;
                 }
-            }
-            if let Err(error) = self.look(&mut carried, &mut tasks).await {
+                self.go_on_with_runs(&mut carried, &mut tasks).await
+            };
+            if let Err(error) = looked.await {
                 tracing::error!(%error, "runs of workflows cannot be looked up; trying again");
             }
             tokio::select! {
                 () = stop.cancelled() => break,
                 () = self.0.nudged.notified() => {}
+                () = &mut begin, if !looks_after => {
+                    (looks_after, clock) = (true, SteadyClock::now());
+                }
                 Some(ended) = tasks.join_next() => {
                     let ended: Result<String, _> = ended;
                     match ended {
@@ -162,12 +162,41 @@ impl WorkflowService {
         let _ = tokio::time::timeout(GRACE, all).await;
     }
 
-    async fn look(
+    /// Returns once this node looks after the runs of all, and what was left of them is settled.
+    async fn begin_to_look_after(&self) {
+        duty::take(&self.0.store, || self.0.executors.borrow().warden.clone()).await;
+        if let Err(error) = self.note_ends_before_a_crash().await {
+            tracing::error!(%error, "what became of runs before a crash is not in the audit");
+        }
+        if let Err(error) = self.0.store.bound_waits(now_ms()).await {
+            tracing::error!(%error, "the times of waiting runs are not looked at");
+        }
+    }
+
+    /// Begins what is due, ends waits that are over, and tells what has ended.
+    async fn look_after(&self, clock: &mut SteadyClock) -> Result<(), StoreError> {
+        if let Some(by) = clock.detect_jump() {
+            tracing::warn!(by_ms = by, "the clock was set; what runs of workflows wait for follows it");
+            if let Err(error) = self.0.store.shift_waits(by).await {
+                tracing::error!(%error, "the times of waiting runs do not follow the clock");
+            }
+        }
+        self.look_at_schedules().await?;
+        self.look_at_turns().await?;
+        self.note_ends_of_others().await?;
+        for id in self.0.store.load_unanswered_runs().await? {
+            if let Some(kept) = self.0.store.load_run(&id).await? {
+                self.answer(&kept).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn go_on_with_runs(
         &self,
         carried: &mut BTreeSet<String>,
         tasks: &mut JoinSet<String>,
     ) -> Result<(), StoreError> {
-        self.look_at_schedules().await?;
         let deadline = self.0.executors.borrow().deadline.0.as_millis();
         let deadline = i64::try_from(deadline).unwrap_or(i64::MAX);
         for id in self.0.store.runs_to_go_on(now_ms(), deadline).await? {
@@ -177,13 +206,6 @@ impl WorkflowService {
                     this.carry(&id).await;
                     id
                 });
-            }
-        }
-        self.look_at_turns().await?;
-        self.note_ends_of_others().await?;
-        for id in self.0.store.load_unanswered_runs().await? {
-            if let Some(kept) = self.0.store.load_run(&id).await? {
-                self.answer(&kept).await?;
             }
         }
         Ok(())

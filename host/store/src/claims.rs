@@ -6,8 +6,8 @@
 use super::inbox::bound_turn;
 use super::replies::reply;
 use super::tx::Tx;
-use super::value::Params;
-use super::{BoundTurn, Store, StoreError, StoredReply};
+use super::value::{Params, params};
+use super::{BoundTurn, Store, StoreError, StoredReply, cluster, homes};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::lock::lock;
 use std::collections::BTreeSet;
@@ -21,10 +21,17 @@ const IS_THEIRS: &str = "holder = ANY(string_to_array(?2, ' '))";
 /// The same, or nobody's.
 const IS_LEFT: &str = "(holder IS NULL OR holder = ANY(string_to_array(?2, ' ')))";
 
-/// Whether of the session of a row of `claim` nothing is open. What has no session is early
-/// releases', and stays where it is.
-pub(super) const IS_IDLE: &str = "claim.session <> '' AND NOT EXISTS (SELECT 1 FROM inbox
-     WHERE inbox.session = claim.session AND inbox.channel = claim.channel AND done_at IS NULL)";
+/// Whether of the session of a row of `claim` nothing is open, but for what waits for another
+/// [home](homes) than that of the parameter of this number. What has no session is early releases',
+/// and stays where it is.
+pub(super) fn is_idle(own: Option<&str>, home: u8) -> String {
+    format!(
+        "claim.session <> '' AND NOT EXISTS (SELECT 1 FROM inbox
+         WHERE inbox.session = claim.session AND inbox.channel = claim.channel AND done_at IS NULL
+         AND (turn IS NOT NULL OR {}))",
+        homes::may_begin(own, home)
+    )
+}
 
 /// Joins the row of a message's session to that of the message, if it has one.
 pub(super) const OF_SESSION: &str =
@@ -48,11 +55,14 @@ impl Store {
         self.read(move |tx| match tx.holder() {
             None => Ok(Vec::new()),
             Some(_) => {
-                let gone = "SELECT holder FROM claim
+                let gone = format!(
+                    "SELECT holder FROM claim
                      WHERE channel = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = claim.holder)
-                     UNION SELECT holder FROM reply WHERE channel = ?1 AND finished_at IS NULL
-                     AND holder IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = reply.holder)";
-                names(tx, gone, [&channel])
+                     AND {} UNION SELECT holder FROM reply WHERE channel = ?1 AND finished_at IS NULL
+                     AND holder IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = reply.holder)",
+                    homes::may_go_on("claim", tx.home(), 2)
+                );
+                names(tx, &gone, params![channel, tx.home()])
             }
         })
         .await
@@ -90,8 +100,9 @@ impl Store {
         let of = channel.to_owned();
         let look = move |tx: &Tx<'_>| {
             let Some(node) = tx.node() else { return Ok(Vec::new()) };
-            let own = format!("SELECT session, {IS_IDLE} FROM claim WHERE channel = ?1 AND holder = ?2");
-            let own = tx.query_rows(&own, [of.as_str(), &node.holder], |row| {
+            let is_idle = is_idle(tx.home(), 3);
+            let own = format!("SELECT session, {is_idle} FROM claim WHERE channel = ?1 AND holder = ?2");
+            let own = tx.query_rows(&own, params![of, node.holder, tx.home()], |row| {
                 Ok((row.get::<String>(0)?, row.get::<bool>(1)?))
             })?;
             node.note_all(&of, own.iter().map(|(session, _)| session.as_str()));
@@ -108,16 +119,18 @@ impl Store {
         self.write(move |tx| {
             let Some(node) = tx.node() else { return Ok(()) };
             let leave = format!(
-                "DELETE FROM claim WHERE channel = ?1 AND session = ?2 AND holder = ?3 AND {IS_IDLE}"
+                "DELETE FROM claim WHERE channel = ?1 AND session = ?2 AND holder = ?3 AND {}",
+                is_idle(tx.home(), 4)
             );
             for session in &idle {
                 // Something may have come since.
-                match tx.execute(&leave, [channel.as_str(), session, &node.holder])? {
+                match tx.execute(&leave, params![channel, session, node.holder, tx.home()])? {
                     0 => node.note(&channel, session),
                     _ => node.forget(&channel, session),
                 }
             }
-            Ok(())
+            // Somebody may wait there whose home is elsewhere.
+            if tx.home().is_some() { cluster::wake(tx) } else { Ok(()) }
         })
         .await
     }
@@ -184,26 +197,29 @@ fn take_over(
         "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL AND {IS_LEFT} ORDER BY seq"
     );
     let replies = names(tx, &replies, [channel, gone])?;
-    let turns = names(tx, &bound(OF_SESSION, &format!("AND {IS_LEFT}")), [channel, gone])?;
+    let is_left = format!("AND {IS_LEFT} AND {}", homes::may_go_on("inbox", tx.home(), 3));
+    let left = params![channel, gone, tx.home()];
+    let turns = names(tx, &bound(OF_SESSION, &is_left), left)?;
     let sessions = format!(
         "SELECT DISTINCT coalesce(inbox.session, '') FROM inbox {OF_SESSION}
-         WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NOT NULL AND {IS_LEFT}"
+         WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NOT NULL {is_left}"
     );
     let take = "INSERT INTO claim (channel, session, holder) VALUES (?1, ?2, ?3)
          ON CONFLICT (channel, session) DO UPDATE SET holder = ?3";
-    for session in names(tx, &sessions, [channel, gone])? {
+    for session in names(tx, &sessions, left)? {
         tx.run(take, [channel, &session, holder])?;
     }
     // Besides, those of which something waits.
-    tx.run(&format!("DELETE FROM claim WHERE channel = ?1 AND {IS_THEIRS} AND {IS_IDLE}"), [channel, gone])?;
-    let take_all = |table: &str, only: &str| {
-        tx.run(
-            &format!("UPDATE {table} SET holder = ?3 WHERE channel = ?1 AND {only}"),
-            [channel, gone, holder],
-        )
-    };
-    take_all("claim", IS_THEIRS)?;
-    take_all("reply", &format!("finished_at IS NULL AND {IS_LEFT}"))?;
+    let idle = format!("DELETE FROM claim WHERE channel = ?1 AND {IS_THEIRS} AND {}", is_idle(tx.home(), 3));
+    tx.run(&idle, left)?;
+    let claims = format!(
+        "UPDATE claim SET holder = ?4 WHERE channel = ?1 AND {IS_THEIRS} AND {}",
+        homes::may_go_on("claim", tx.home(), 3)
+    );
+    tx.run(&claims, params![channel, gone, tx.home(), holder])?;
+    let replies_of_theirs =
+        format!("UPDATE reply SET holder = ?3 WHERE channel = ?1 AND finished_at IS NULL AND {IS_LEFT}");
+    tx.run(&replies_of_theirs, [channel, gone, holder])?;
     Ok((replies, turns))
 }
 
@@ -233,10 +249,18 @@ fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<Se
     Ok(if messages == 0 { SessionOwner::New } else { SessionOwner::Own })
 }
 
-/// Has this node work on a session in which something has come, where it does already, or nobody
-/// does and it has not much else.
-pub(super) fn claim_session(tx: &Tx<'_>, channel: &str, session: &str) -> Result<SessionOwner, StoreError> {
+/// Has this node work on a session in which something has come of somebody, where it does already,
+/// or nobody does and it has not much else.
+pub(super) fn claim_session(
+    tx: &Tx<'_>,
+    channel: &str,
+    (session, sender): (&str, &str),
+    seq: i64,
+) -> Result<SessionOwner, StoreError> {
     let Some(node) = tx.node() else { return Ok(SessionOwner::Own) };
+    if !homes::may_begin_here(tx, (channel, sender), seq)? {
+        return Ok(SessionOwner::Others);
+    }
     if node.has_room(channel, session) {
         return claim(tx, node, channel, session);
     }

@@ -170,7 +170,7 @@ pub(super) fn persist(
                         continue;
                     }
                     steering::address(tx, seq, headers)?;
-                    match claims::claim_session(tx, channel, session)? {
+                    match claims::claim_session(tx, channel, (session, sender), seq)? {
                         SessionOwner::Own => {
                             persisted.pending.push(Update { update_id: id, raw: new.raw.clone() })
                         }

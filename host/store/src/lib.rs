@@ -19,6 +19,7 @@ mod cluster;
 mod commit;
 mod copy;
 mod history;
+mod homes;
 mod inbox;
 mod journal;
 mod location;
@@ -57,6 +58,7 @@ pub use cluster::{
     ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name, node_of,
 };
 pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
+pub use homes::AwayHome;
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use location::StoreLocation;
 pub use moves::MOVES_MAX;
@@ -226,6 +228,11 @@ pub enum StoreError {
         "node {0:?} has another state folder: nodes share [state] dir and [workspace] root, so that any of them goes on where another one stopped; put both on a filesystem that all of them see, or name another schema in [store]"
     )]
     OtherState(String),
+    /// A node that is there has a workspace of its own, and this one has not, or the other way round.
+    #[error(
+        "node {0:?} has another [workspace] affinity: nodes that share a store all have the workspace in common, or each has its own (affinity = \"user\"); write the same for all, and start those anew that run"
+    )]
+    OtherAffinity(String),
     /// Other nodes have taken this one out, because it was silent.
     #[error(
         "this node was silent for longer than its lease, and others took its work over; it writes nothing any more, so start it again"

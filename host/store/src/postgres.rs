@@ -104,6 +104,11 @@ impl Postgres {
         self.server.name.clone()
     }
 
+    /// The node whose workspace this process has, where each has one of its own.
+    pub(super) fn home(&self) -> Option<&str> {
+        self.config.home()
+    }
+
     /// A pool of connections; none is made yet.
     fn connect(config: &PostgresConfig, driver: Driver) -> Result<Self, StoreError> {
         let (name, schema) = (config.server().to_owned(), config.schema.clone());
@@ -222,8 +227,8 @@ impl Postgres {
         kind: TxKind,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<(T, Commit), StoreError> {
-        let node = self.lease.get().map(Lease::own);
-        let tx = Tx::Postgres(PgTx::new(client, &self.server, node, kind)?);
+        let whose = (self.lease.get().map(Lease::own), self.home());
+        let tx = Tx::Postgres(PgTx::new(client, &self.server, whose, kind)?);
         let value = work(&tx)?;
         match tx {
             Tx::Postgres(tx) => tx.commit().map(|commit| (value, commit)),

@@ -20,7 +20,7 @@ pub use state::{RunOwner, RunState, TaskState};
 pub use turns::{DueWait, GoingOn, NewTurnWait, TurnWaited};
 
 use super::value::params;
-use super::{Store, StoreError, now_ms};
+use super::{Store, StoreError, homes, now_ms};
 use cofferdam_core::id::Caller;
 
 /// Runs that a listing has, the latest first.
@@ -293,6 +293,13 @@ fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreErr
             new.answers
         ],
     )?;
+    if let Some(own) = tx.home() {
+        let node = match new.owner {
+            RunOwner::Command => own.to_owned(),
+            RunOwner::Serve | RunOwner::Turn => homes::home_of_caller(tx, by)?,
+        };
+        tx.run("UPDATE run SET node = ?2 WHERE run = ?1", [run, &node])?;
+    }
     for (n, id) in tasks.iter().enumerate() {
         tx.run(
             "INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'pending')",

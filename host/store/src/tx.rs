@@ -43,6 +43,14 @@ impl Tx<'_> {
         }
     }
 
+    /// The node whose workspace this process has; none where all have the same one.
+    pub(super) fn home(&self) -> Option<&str> {
+        match self {
+            Self::Sqlite(_) => None,
+            Self::Postgres(tx) => tx.home,
+        }
+    }
+
     /// Names it.
     pub(super) fn holder(&self) -> Option<&str> {
         self.node().map(|node| node.holder.as_str())

@@ -2,6 +2,7 @@
 //! never made.
 
 use super::cluster::{NodeRow, load_heads};
+use super::homes::{self, AwayHome};
 use super::location::StoreLocation;
 use super::postgres::schema as postgres_schema;
 use super::postgres::{Postgres, lease};
@@ -150,6 +151,22 @@ impl DatabaseView {
     pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         match &self.engine {
             ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(lease::nodes),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The nodes that are not there and have files of people, whose messages wait for them. None
+    /// where all nodes have the same files.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn homes_away(&self) -> Result<Vec<AwayHome>, StoreError> {
+        match &self.engine {
+            ViewedEngine::Postgres(postgres)
+                if self.version == self.version_known() && postgres.home().is_some() =>
+            {
+                self.read(homes::away)
+            }
             _ => Ok(Vec::new()),
         }
     }

@@ -3,7 +3,7 @@
 
 use super::tx::Tx;
 use super::value::{Params, params};
-use super::{QueuedUpdate, Store, StoreError, Update, claims, inbox};
+use super::{QueuedUpdate, Store, StoreError, Update, claims, homes, inbox};
 use cofferdam_core::id::SessionId;
 
 /// What waits for a turn, session by session.
@@ -16,9 +16,12 @@ impl Store {
             let Some(holder) = tx.holder() else {
                 return Ok((waiting(tx, params![of, limit], ("", ""))?, Vec::new()));
             };
-            let is_own = (claims::OF_SESSION, "AND claim.holder = ?3");
-            let is_free = (claims::OF_SESSION, "AND claim.holder IS NULL");
-            Ok((waiting(tx, params![of, limit, holder], is_own)?, waiting(tx, params![of, new], is_free)?))
+            let may_begin = |home| homes::may_begin(tx.home(), home);
+            let is_own = format!("AND claim.holder = ?3 AND {}", may_begin(4));
+            let own = waiting(tx, params![of, limit, holder, tx.home()], (claims::OF_SESSION, &is_own))?;
+            let is_free = format!("AND claim.holder IS NULL AND {}", may_begin(3));
+            let free = waiting(tx, params![of, new, tx.home()], (claims::OF_SESSION, &is_free))?;
+            Ok((own, free))
         };
         let (mut sessions, free) = self.read(look).await?;
         if !free.is_empty() {
@@ -28,7 +31,7 @@ impl Store {
         Ok(sessions)
     }
 
-    /// Up to `limit` updates of a session that wait for a turn, in order.
+    /// Up to `limit` updates of a session that wait for a turn here, in order.
     pub async fn load_waiting(
         &self,
         channel: &str,
@@ -37,18 +40,20 @@ impl Store {
     ) -> Result<Vec<QueuedUpdate>, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.read(move |tx| {
-            tx.query_rows(
+            let waits = format!(
                 "SELECT update_id, album FROM inbox
                  WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
-                 ORDER BY seq LIMIT ?3",
-                params![channel, session_key(&session), limit],
-                |row| Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? }),
-            )
+                 AND {} ORDER BY seq LIMIT ?3",
+                homes::may_begin(tx.home(), 4)
+            );
+            tx.query_rows(&waits, params![channel, session_key(&session), limit, tx.home()], |row| {
+                Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? })
+            })
         })
         .await
     }
 
-    /// The same, as received.
+    /// All of them up to `limit`, wherever they have their turns, as received.
     pub async fn load_waiting_updates(
         &self,
         channel: &str,

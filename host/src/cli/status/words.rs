@@ -3,7 +3,7 @@
 use super::{Health, LastFailure, ModelStatus, NewestRecord, QueueStatus, StatusReport};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
-use cofferdam_store::{DayUsage, LastError, WaitingCounts};
+use cofferdam_store::{AwayHome, DayUsage, LastError, WaitingCounts};
 
 /// So many people of today are shown; `--json` has more.
 const PEOPLE_SHOWN: usize = 10;
@@ -35,6 +35,13 @@ pub(super) fn format_status(status: &StatusReport) -> String {
     lines.extend(status.nodes.iter().map(|node| {
         let duties = node.duties.iter().fold(String::new(), |all, duty| all + ", " + &one_line(duty, 80));
         format!("node {}: {}, turns{duties}", one_line(&node.name, 80), one_line(&node.who, 200))
+    }));
+    lines.extend(status.away.iter().map(|AwayHome { node, people }| {
+        format!(
+            "node {}: not there, and has the files of {people} people, whose messages wait; start it, or give them to \
+             another one (`cofferdam store rehome --help`)",
+            one_line(node, 80)
+        )
     }));
     lines.extend(health(&status.health));
     lines.extend(queue(status.queue.as_ref()));

@@ -24,6 +24,8 @@ pub struct PostgresConfig {
     /// None where the server is on this machine, unless its URL asks for it.
     pub(super) tls: Option<Arc<rustls::ClientConfig>>,
     server: String,
+    /// Names the node whose workspace this process has, where each has one of its own.
+    home: Option<String>,
 }
 
 /// Why a store in PostgreSQL cannot be where it was said to be.
@@ -84,7 +86,19 @@ impl PostgresConfig {
             // Of a primary and its standbys the one that takes what is written.
             client.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
-        Ok(Self { client, schema: schema.to_owned(), tls, server })
+        Ok(Self { client, schema: schema.to_owned(), tls, server, home: None })
+    }
+
+    /// The same for a process that has the workspace of this node, where each node has one of its
+    /// own: it begins nothing for people whose files another one has.
+    #[must_use]
+    pub fn with_home(self, node: &str) -> Self {
+        Self { home: Some(node.to_owned()), ..self }
+    }
+
+    /// The node whose workspace this process has, where each has one of its own.
+    pub(super) fn home(&self) -> Option<&str> {
+        self.home.as_deref()
     }
 
     /// Host, port and database, for people.

@@ -4,7 +4,7 @@
 //! over.
 
 use super::{Postgres, QUERY_DEADLINE};
-use crate::claims::{IS_IDLE, OwnNode};
+use crate::claims::{OwnNode, is_idle};
 use crate::clock::{follow, running_ms};
 use crate::cluster::{ClusterNode, NodeRow, host_name, new_name};
 use crate::tx::Tx;
@@ -29,7 +29,7 @@ const LATE_PAUSES_MAX: usize = 10;
 const LOOKED_EVERY: Duration = Duration::from_millis(200);
 
 /// The server's clock, in milliseconds since 1970 UTC.
-const NOW: &str = "CAST(extract(epoch FROM now()) * 1000 AS bigint)";
+pub(in super::super) const NOW: &str = "CAST(extract(epoch FROM now()) * 1000 AS bigint)";
 
 /// The same at the moment that a row is written. A renewal whose connection was given up may come
 /// through after the next one, and must not take anything of the lease away.
@@ -124,6 +124,7 @@ impl Postgres {
                     break lease;
                 }
                 Joined::OtherState(name) => return Err(StoreError::OtherState(name)),
+                Joined::OtherAffinity(name) => return Err(StoreError::OtherAffinity(name)),
                 Joined::NameTaken { node, who, until } => {
                     if *seen.get_or_insert(until) != until {
                         return Err(StoreError::Served { server: self.server_name(), node, who });
@@ -198,7 +199,8 @@ impl Postgres {
         let Some(lease) = self.lease.get() else { return Ok(()) };
         let left = self.run_unfenced(&|tx| {
             tx.run("DELETE FROM duty WHERE holder = ?1", [&lease.own.holder])?;
-            tx.run(&format!("DELETE FROM claim WHERE holder = ?1 AND {IS_IDLE}"), [&lease.own.holder])?;
+            let idle = format!("DELETE FROM claim WHERE holder = ?1 AND {}", is_idle(tx.home(), 2));
+            tx.run(&idle, params![lease.own.holder, tx.home()])?;
             tx.execute("DELETE FROM node WHERE holder = ?1", [&lease.own.holder])
         })?;
         if left == 1 { Ok(()) } else { Err(StoreError::TakenOver) }
@@ -262,6 +264,8 @@ enum Joined {
     NameTaken { node: String, who: String, until: i64 },
     /// A node that is there has other files.
     OtherState(String),
+    /// A node that is there has a workspace of its own, and this one has not, or the other way round.
+    OtherAffinity(String),
 }
 
 fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
@@ -270,6 +274,12 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
         format!("SELECT name FROM node WHERE state <> ?1 AND name <> ?2 AND until > {NOW} LIMIT 1");
     if let Some(stranger) = tx.query_optional(&stranger, params![state, name], |row| row.get(0))? {
         return Ok(Joined::OtherState(stranger));
+    }
+    let has_home = i64::from(tx.home().is_some());
+    let other =
+        format!("SELECT name FROM node WHERE has_home <> ?1 AND name <> ?2 AND until > {NOW} LIMIT 1");
+    if let Some(other) = tx.query_optional(&other, params![has_home, name], |row| row.get(0))? {
+        return Ok(Joined::OtherAffinity(other));
     }
     let taken = format!(
         "SELECT node.name, who, until FROM node LEFT JOIN duty ON duty.holder = node.holder AND duty.name = ?2
@@ -283,9 +293,11 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
     }
     // What the last process of this name left is taken over like any other's.
     tx.run("DELETE FROM node WHERE name = ?1", [name])?;
-    let insert =
-        format!("INSERT INTO node (name, holder, who, state, until) VALUES (?1, ?2, ?3, ?4, {NOW} + ?5)");
-    tx.run(&insert, params![name, lease.own.holder, this_process(), state, lease.length()])?;
+    let insert = format!(
+        "INSERT INTO node (name, holder, who, state, has_home, until) VALUES (?1, ?2, ?3, ?4, ?5, {NOW} + ?6)"
+    );
+    let row = params![name, lease.own.holder, this_process(), state, has_home, lease.length()];
+    tx.run(&insert, row)?;
     tx.query_row(&format!("SELECT {NOW}"), params![], |row| row.get(0)).map(Joined::At)
 }
 

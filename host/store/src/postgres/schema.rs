@@ -8,11 +8,17 @@ use crate::tx::Tx;
 use crate::value::params;
 
 /// The version that this program writes.
-pub(crate) const VERSION: i64 = 21;
+pub(crate) const VERSION: i64 = 22;
 
 /// What each version adds to the one before. A version that was released is never changed.
-const VERSIONS: [(i64, &str); 5] =
-    [(17, VERSION_17), (18, VERSION_18), (19, VERSION_19), (20, VERSION_20), (21, VERSION_21)];
+const VERSIONS: [(i64, &str); 6] = [
+    (17, VERSION_17),
+    (18, VERSION_18),
+    (19, VERSION_19),
+    (20, VERSION_20),
+    (21, VERSION_21),
+    (22, VERSION_22),
+];
 
 /// Makes the tables where there are none, and brings older ones to the version that this program
 /// knows.
@@ -386,4 +392,19 @@ CREATE TABLE audit_head (
 );
 
 ALTER TABLE claim ADD COLUMN messages bigint NOT NULL DEFAULT 0
+"#;
+
+/// Which node has the files of a person and of a run, where each node has a workspace of its own.
+const VERSION_22: &str = r#"
+DELETE FROM duty;
+DELETE FROM node;
+
+CREATE TABLE home (
+    person text COLLATE "C" PRIMARY KEY,
+    node   text COLLATE "C" NOT NULL
+);
+CREATE INDEX home_node ON home (node);
+
+ALTER TABLE node ADD COLUMN has_home bigint NOT NULL DEFAULT 0;
+ALTER TABLE run  ADD COLUMN node text COLLATE "C"
 "#;

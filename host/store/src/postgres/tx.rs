@@ -61,6 +61,8 @@ pub(in super::super) struct PgTx<'c> {
     kind: TxKind,
     /// The node that works here.
     pub(in super::super) node: Option<&'c OwnNode>,
+    /// The node whose workspace this process has, where each has one of its own.
+    pub(in super::super) home: Option<&'c str>,
     /// Asks whether the node is there; none where that is not asked.
     fence: Option<Statement>,
     state: Cell<TxState>,
@@ -89,11 +91,11 @@ enum TxState {
 }
 
 impl<'c> PgTx<'c> {
-    /// A transaction of this node, or of none.
+    /// A transaction of this node, or of none, and of one that has the workspace of `home`.
     pub(super) fn new(
         client: &'c ClientWrapper,
         server: &'c Server,
-        node: Option<&'c OwnNode>,
+        (node, home): (Option<&'c OwnNode>, Option<&'c str>),
         kind: TxKind,
     ) -> Result<Self, StoreError> {
         let fence = node.filter(|_| kind == TxKind::Fenced);
@@ -103,6 +105,7 @@ impl<'c> PgTx<'c> {
             server,
             kind,
             node,
+            home,
             fence: fence.transpose()?,
             state: Cell::new(TxState::New),
             is_refused: Rc::default(),

@@ -9,8 +9,9 @@ use crate::value::params;
 pub(super) const TO_GO_ON: &str = "SELECT run FROM (
         SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND due_at <= ?1
         UNION
-        SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND began_at <= ?1 - ?2) AS due
-    ORDER BY began_at, n";
+        SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND began_at <= ?1 - ?2) AS due";
+/// Which of them goes on first.
+pub(super) const BY_AGE: &str = "ORDER BY began_at, n";
 
 /// The waits of turns that may be over at ?1; a reply in several parts is settled after ?2
 /// milliseconds. SQLite goes from left to right over a cross join, and to a sorted sum by no index.

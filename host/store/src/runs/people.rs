@@ -148,10 +148,19 @@ impl Store {
     }
 
     /// The runs of the one `serve` that have something to do now: all that are open, but for those
-    /// that wait for a reply and have time left. `deadline` is how long a run may take, in
+    /// that wait for a reply and have time left; where nodes have workspaces of their own, those
+    /// whose files are here. `deadline` is how long a run may take, in
     /// milliseconds.
     pub async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
-        self.read(move |tx| tx.query_rows(due::TO_GO_ON, [now, deadline], |row| row.get(0))).await
+        self.read(move |tx| {
+            let is_here = match tx.home() {
+                None => "CAST(?3 AS text) IS NULL",
+                Some(_) => "EXISTS (SELECT 1 FROM run WHERE run.run = due.run AND coalesce(node, ?3) = ?3)",
+            };
+            let due = format!("{} WHERE {is_here} {}", due::TO_GO_ON, due::BY_AGE);
+            tx.query_rows(&due, params![now, deadline, tx.home()], |row| row.get(0))
+        })
+        .await
     }
 
     /// Has the one `serve` go on with an open run; false when it has ended.

@@ -4,6 +4,7 @@
 
 mod conformance;
 mod doubt;
+mod homes;
 mod look;
 mod people;
 mod postgres;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// A schema of the server that the tests share.
 pub(super) struct Schema {
-    location: StoreLocation,
+    pub(super) location: StoreLocation,
 }
 
 pub(super) fn location(server: &PostgresServer, schema: &str) -> StoreLocation {
@@ -46,7 +46,7 @@ impl Fixture<Schema> {
 }
 
 /// What comes of a look, which is not for async threads.
-fn look<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(super) fn look<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
 }
 
@@ -75,7 +75,7 @@ async fn a_server_that_went_is_told_and_the_next_call_works_when_it_is_back() {
     assert_eq!(ids(&store.pending(CHANNEL, None, 9).await.expect("asked")), [1, 2]);
 }
 
-fn join(location: &StoreLocation, name: &str) -> Result<Store, StoreError> {
+pub(super) fn join(location: &StoreLocation, name: &str) -> Result<Store, StoreError> {
     let store = Store::open(location)?;
     store.join(&node(name))?;
     Ok(store)
@@ -292,7 +292,7 @@ async fn a_node_that_has_much_to_do_is_not_taken_out() {
 }
 
 /// A message of somebody's own session.
-fn of(session: &str, id: i64) -> NewUpdate {
+pub(super) fn of(session: &str, id: i64) -> NewUpdate {
     let headers = Headers {
         session: SessionId::new(session),
         sender: "1".to_owned(),
@@ -351,7 +351,7 @@ async fn a_claim_that_was_undone_takes_no_place_of_a_session() {
     let a = join(&fixture.engine.location, "a").expect("a node");
     let undone = a.write_here(|tx| {
         for n in 0..SESSIONS_CLAIMED_MAX {
-            crate::claims::claim_session(tx, CHANNEL, &format!("undone{n}"))?;
+            crate::claims::claim_session(tx, CHANNEL, (&format!("undone{n}"), "s"), 0)?;
         }
         Err::<(), _>(StoreError::Stopped)
     });
@@ -423,7 +423,8 @@ const BACK_TO_19: &str = "ALTER TABLE claim DROP CONSTRAINT claim_pkey; ALTER TA
     ALTER TABLE claim ADD kind text COLLATE \"C\" NOT NULL DEFAULT 'session' CHECK (kind IN ('session', 'reply'));
     ALTER TABLE claim ALTER kind DROP DEFAULT; ALTER TABLE claim ADD PRIMARY KEY (channel, kind, name);
     INSERT INTO claim (channel, kind, name, holder) SELECT channel, 'reply', turn, holder FROM reply WHERE finished_at IS NULL;
-    ALTER TABLE claim DROP messages; ALTER TABLE reply DROP holder; DROP TABLE audit_head; UPDATE schema_version SET version = 19";
+    ALTER TABLE claim DROP messages; ALTER TABLE reply DROP holder; DROP TABLE audit_head;
+    DROP TABLE home; ALTER TABLE node DROP has_home; ALTER TABLE run DROP node; UPDATE schema_version SET version = 19";
 
 #[tokio::test]
 async fn what_a_node_of_the_release_before_had_begun_is_taken_over() {
@@ -439,7 +440,7 @@ async fn what_a_node_of_the_release_before_had_begun_is_taken_over() {
     a.end(CHANNEL, &first.turn, text_reply(&["one"])).await.expect("kept");
     fixture.sql(BACK_TO_19);
     let b = join(location, "b").expect("it brings the tables to its version");
-    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "21");
+    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "22");
     assert!(matches!(a.dismiss(&second.turn).await, Err(StoreError::TakenOver)), "it is out");
     let gone = b.gone_nodes(CHANNEL).await.expect("asked");
     let left = b.take_over(CHANNEL, &gone).await.expect("asked");

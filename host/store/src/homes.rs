@@ -1,0 +1,124 @@
+//! Where each node has a workspace of its own, a person has a home: the node that has their files.
+//! Their turns and runs are carried out there, and wait while it is away. Only PostgreSQL has it,
+//! and only where the nodes are [configured so](super::PostgresConfig::with_home).
+
+use super::postgres::lease;
+use super::tx::Tx;
+use super::value::params;
+use super::{Engine, Store, StoreError};
+use cofferdam_core::id::Caller;
+
+/// Open messages of the session that a row has whose people have their home elsewhere: on another
+/// node than the parameter of this number says.
+fn elsewhere(row: &str, home: u8) -> String {
+    format!(
+        "SELECT 1 FROM inbox AS other
+         JOIN home ON home.person = split_part(other.channel, '-', 1) || ':' || other.sender
+         WHERE other.session = {row}.session AND other.channel = {row}.channel AND other.done_at IS NULL
+         AND home.node <> ?{home}"
+    )
+}
+
+/// Whether the message of a row of `inbox` may have its turn on the node that the parameter of this
+/// number names: of no person before it in its session, nor of its own, the home is elsewhere. Where
+/// `own` is none, every message may.
+pub(super) fn may_begin(own: Option<&str>, home: u8) -> String {
+    match own {
+        None => format!("CAST(?{home} AS text) IS NULL"),
+        Some(_) => format!(
+            "NOT EXISTS ({} AND other.turn IS NULL AND other.seq <= inbox.seq)",
+            elsewhere("inbox", home)
+        ),
+    }
+}
+
+/// Whether what was begun in the session of a row of this table may go on there.
+pub(super) fn may_go_on(row: &str, own: Option<&str>, home: u8) -> String {
+    match own {
+        None => format!("CAST(?{home} AS text) IS NULL"),
+        Some(_) => format!("NOT EXISTS ({} AND other.turn IS NOT NULL)", elsewhere(row, home)),
+    }
+}
+
+/// Whether a message that has come may have its turn here. Who has no home gets one first.
+pub(super) fn may_begin_here(
+    tx: &Tx<'_>,
+    (channel, sender): (&str, &str),
+    seq: i64,
+) -> Result<bool, StoreError> {
+    let Some(own) = tx.home() else { return Ok(true) };
+    let platform = channel.split('-').next().unwrap_or_default();
+    home_of(tx, &format!("{platform}:{sender}"))?;
+    let may = format!("SELECT 1 FROM inbox WHERE seq = ?1 AND {}", may_begin(Some(own), 2));
+    tx.exists(&may, params![seq, own])
+}
+
+/// The home of who began a run.
+pub(super) fn home_of_caller(tx: &Tx<'_>, by: &Caller) -> Result<String, StoreError> {
+    home_of(tx, &format!("{}:{}", by.channel, by.sender))
+}
+
+/// The home of a person, `CHANNEL:USER`: of the nodes that are there the one with the fewest people,
+/// for whom has none yet.
+fn home_of(tx: &Tx<'_>, person: &str) -> Result<String, StoreError> {
+    let found = "SELECT node FROM home WHERE person = ?1";
+    if let Some(home) = tx.query_optional(found, [person], |row| row.get(0))? {
+        return Ok(home);
+    }
+    let fewest = format!(
+        "INSERT INTO home (person, node) SELECT ?1, name FROM node WHERE until > {}
+         ORDER BY (SELECT count(*) FROM home WHERE home.node = node.name), name LIMIT 1 RETURNING node",
+        lease::NOW
+    );
+    let fewest = tx.query_optional(&fewest, [person], |row| row.get(0))?;
+    fewest.ok_or_else(|| StoreError::Corrupt("no node, and one works".to_owned()))
+}
+
+/// A node that is not there and has files of people.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct AwayHome {
+    /// Its name.
+    pub node: String,
+    /// How many people.
+    pub people: u64,
+}
+
+/// The nodes that are not there and have files of people, by name.
+pub(super) fn away(tx: &Tx<'_>) -> Result<Vec<AwayHome>, StoreError> {
+    let away = format!(
+        "SELECT node, count(*) FROM home
+         WHERE NOT EXISTS (SELECT 1 FROM node WHERE node.name = home.node AND until > {})
+         GROUP BY node ORDER BY node",
+        lease::NOW
+    );
+    tx.query_rows(&away, params![], |row| {
+        Ok(AwayHome { node: row.get(0)?, people: u64::try_from(row.get::<i64>(1)?).unwrap_or(0) })
+    })
+}
+
+impl Store {
+    /// Whether each node has a workspace of its own, and people a home.
+    pub fn has_homes(&self) -> bool {
+        match &self.database.engine {
+            Engine::Sqlite(_) => false,
+            Engine::Postgres(postgres) => postgres.home().is_some(),
+        }
+    }
+
+    /// Has the people and runs of one node belong to another one, which has their files from now on;
+    /// how many people, which is none in SQLite. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::Served`] where the first one is there.
+    pub fn move_homes(&self, from: &str, to: &str) -> Result<usize, StoreError> {
+        let Engine::Postgres(postgres) = &self.database.engine else { return Ok(0) };
+        let moved = self.write_here(|tx| {
+            if let Some(node) = lease::nodes(tx)?.into_iter().find(|node| node.name == from) {
+                return Ok(Err(node.who));
+            }
+            tx.run("UPDATE run SET node = ?2 WHERE node = ?1", [from, to])?;
+            tx.execute("UPDATE home SET node = ?2 WHERE node = ?1", [from, to]).map(Ok)
+        })?;
+        moved.map_err(|who| StoreError::Served { server: postgres.server_name(), node: from.to_owned(), who })
+    }
+}

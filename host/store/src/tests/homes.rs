@@ -1,0 +1,88 @@
+//! Nodes that have a workspace each, over one store in PostgreSQL.
+
+use super::postgres::{join, look, of, said};
+use super::*;
+use std::collections::BTreeSet;
+
+/// The place of a store for a process that has the workspace of this node.
+fn with_home(location: &StoreLocation, name: &str) -> StoreLocation {
+    let StoreLocation::Postgres(config) = location else { unreachable!("a schema of PostgreSQL") };
+    StoreLocation::Postgres(Box::new(config.as_ref().clone().with_home(name)))
+}
+
+fn join_with_home(location: &StoreLocation, name: &str) -> Result<Store, StoreError> {
+    join(&with_home(location, name), name)
+}
+
+/// A message of somebody in a session.
+fn of_sender(session: &str, sender: &str, id: i64) -> NewUpdate {
+    let UpdateFate::Pending(headers) = of(session, id).fate else { unreachable!("it waits") };
+    NewUpdate { fate: UpdateFate::Pending(Headers { sender: sender.to_owned(), ..headers }), ..new(id, None) }
+}
+
+#[tokio::test]
+async fn what_is_said_by_a_person_is_worked_on_where_their_files_are() {
+    if !Schema::is_there("what_is_said_by_a_person") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let (a, b) = (join_with_home(location, "a").expect("it"), join_with_home(location, "b").expect("it"));
+    assert!(said(join(location, "c")).contains("node \"a\" has another [workspace] affinity"));
+    // The first of two goes to a, the next to b, which has fewer people.
+    let persisted = a.persist(CHANNEL, vec![of_sender("s1", "1", 1), of_sender("s2", "2", 2)]).await;
+    let persisted = persisted.expect("kept");
+    let named = |session: &str| SessionId::new(session);
+    assert_eq!((persisted.claimed, persisted.is_for_others), (vec![named("s1")], true));
+    assert_eq!(fixture.sql("SELECT person || node FROM home ORDER BY person"), "telegram:1a\ntelegram:2b");
+    let sessions = async |store: &Store| store.sessions(CHANNEL, 9, 9).await.expect("asked");
+    assert_eq!((sessions(&a).await, sessions(&b).await), (vec![named("s1")], vec![named("s2")]));
+    // In one place two people have their turns in order, each at their own node.
+    let group = [("1", 3), ("2", 4), ("1", 5)].map(|(sender, id)| of_sender("g", sender, id));
+    let persisted = b.persist(CHANNEL, group.to_vec()).await.expect("kept");
+    assert!(persisted.is_for_others && persisted.claimed.is_empty() && persisted.pending.is_empty());
+    let waiting = async |store: &Store| {
+        let waiting = store.load_waiting(CHANNEL, &named("g"), 9).await.expect("asked");
+        waiting.iter().map(|update| update.update_id).collect::<Vec<_>>()
+    };
+    assert_eq!((waiting(&a).await, waiting(&b).await), (vec![3], vec![]), "what is behind another's waits");
+    assert_eq!((sessions(&b).await, sessions(&a).await), (vec![named("s2")], vec![named("s1"), named("g")]));
+    let work = async |store: &Store, id| {
+        let claim = store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("it").expect("it waits");
+        store.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+        assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE session = 'g'"), "1", "its turn runs");
+        store.dismiss(&claim.turn).await.expect("it");
+        store.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+    };
+    work(&a, 3).await;
+    assert_eq!((waiting(&a).await, waiting(&b).await), (vec![], vec![4]));
+    assert_eq!(sessions(&a).await, [named("s1")]);
+    assert_eq!(sessions(&b).await, [named("s2"), named("g")], "it was left to the other one");
+    work(&b, 4).await;
+    assert_eq!(sessions(&a).await, [named("s1"), named("g")]);
+    // What was begun waits for its node, but for a reply that is there.
+    let turn = a.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it").expect("it waits").turn;
+    let told = a.claim(CHANNEL, UpdateClaim::Update(5)).await.expect("it").expect("it waits").turn;
+    a.end(CHANNEL, &told, text_reply(&["one"])).await.expect("kept");
+    a.leave().expect("it is there");
+    let gone = b.gone_nodes(CHANNEL).await.expect("asked");
+    let LeftWork { replies, turns } = b.take_over(CHANNEL, &gone).await.expect("it");
+    assert_eq!((replies.len(), turns.len()), (1, 0));
+    b.mark_part_sent(&told, 0, "m").await.expect("it is out");
+    assert_eq!(b.gone_nodes(CHANNEL).await.expect("asked"), [""; 0], "nothing is left that is for it");
+    let away = look(|| {
+        DatabaseView::open(&with_home(location, "b"))?.map_or(Ok(Vec::new()), |view| view.homes_away())
+    });
+    assert_eq!(away.expect("read"), [AwayHome { node: "a".to_owned(), people: 1 }]);
+    assert!(said(look(|| b.move_homes("b", "a"))).contains("another serve uses the store"));
+    // Another process of its name goes on.
+    let a = join_with_home(location, "a").expect("again");
+    let gone = a.gone_nodes(CHANNEL).await.expect("asked");
+    let left = a.take_over(CHANNEL, &gone).await.expect("it");
+    assert_eq!(left.turns.iter().map(|left| &left.turn).collect::<Vec<_>>(), [&turn]);
+    // Or another node does that has its files now.
+    a.leave().expect("it is there");
+    assert_eq!(look(|| b.move_homes("a", "b")).expect("moved"), 1);
+    let gone = b.gone_nodes(CHANNEL).await.expect("asked");
+    assert_eq!(b.take_over(CHANNEL, &gone).await.expect("it").turns.len(), 1);
+}

@@ -30,13 +30,20 @@ fn put(world: &World, name: &str, bytes: &[u8]) -> anyhow::Result<Incoming> {
     Ok(Incoming::private(ANN).text(&format!("/attachment_add path=/shared/{name}")))
 }
 
-/// Waits for the file; on a slow machine the words may have come before it, by themselves.
-async fn brought(world: &World, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+/// Waits for the file, and returns how many messages its reply has: on a slow machine the words
+/// come before it by themselves, where the sign of life stood.
+async fn brought(world: &World, name: &str, bytes: &[u8]) -> anyhow::Result<usize> {
     let is_it = |sent: &SentMessage| sent.file.as_ref().is_some_and(|file| file.name == name);
     let sent = world.server.wait_for_message(PATIENCE, is_it).await?;
-    let file = sent.file.expect("it is one");
+    let file = sent.file.as_ref().expect("it is one");
     assert!(file.bytes == bytes, "{} of {} bytes", file.name, file.bytes.len());
-    Ok(())
+    // A file answers the words where they are a message, and else the question.
+    let are_words = |one: &SentMessage| (one.chat_id, Some(one.message_id)) == (sent.chat_id, sent.reply_to);
+    let words: Vec<_> = world.server.sent_messages().into_iter().filter(are_words).collect();
+    for message in words.iter().chain(words.is_empty().then_some(&sent)) {
+        assert!(message.text.starts_with(r#"{"ok":true"#) && message.text.contains(name), "{message:?}");
+    }
+    Ok(1 + words.len())
 }
 
 /// Node `a` is killed when it is about to send a file, and `b` comes in its place; before that,
@@ -74,12 +81,12 @@ async fn what_one_node_took_in_another_one_sends() -> anyhow::Result<()> {
         assert_eq!((parts, s3.open_uploads()), (2, 0), "it went in parts");
     })
     .await?;
-    brought(&world, "large.bin", &bytes).await?;
+    let large = brought(&world, "large.bin", &bytes).await?;
     assert!(s3.requests().iter().any(|request| request.starts_with("GET /replies/of/us/")), "it was here");
     // A small one goes at once, and comes from the folder of who took it in.
     let fetched = s3.requests().iter().filter(|request| request.starts_with("GET /replies/of/us/")).count();
     world.server.push(put(&world, "small.txt", b"small")?);
-    brought(&world, "small.txt", b"small").await?;
+    let small = brought(&world, "small.txt", b"small").await?;
     let again = s3.requests().iter().filter(|request| request.starts_with("GET /replies/of/us/")).count();
     assert_eq!(fetched, again);
     world.ask(Incoming::private(BEN).text("/file_info path=/shared")).await?;
@@ -91,7 +98,7 @@ async fn what_one_node_took_in_another_one_sends() -> anyhow::Result<()> {
     for name in [format!("of/us/{}", "cd".repeat(32)), "of/us/README".to_owned(), old] {
         assert!(left.contains(&name), "{name} is not ours to remove: {left:?}");
     }
-    world.end(3)
+    world.end(large + small + 1)
 }
 
 /// The turn is told, and nothing is half there.
@@ -120,8 +127,8 @@ async fn a_file_that_the_bucket_does_not_take_is_in_no_reply() -> anyhow::Result
     assert!(!told.contains("bucket"), "{told}");
     assert!(s3.objects().is_empty(), "what doctor puts there it removes");
     world.server.push(put(&world, "a.txt", b"a file")?);
-    brought(&world, "a.txt", b"a file").await?;
-    world.end(5)
+    let messages = brought(&world, "a.txt", b"a file").await?;
+    world.end(4 + messages)
 }
 
 /// What another node took in waits until the bucket can be read.
@@ -134,8 +141,8 @@ async fn a_reply_waits_for_a_bucket_that_is_away() -> anyhow::Result<()> {
     killed_before_it_sends((&mut world, &s3), ("a.txt", b"a file"), away).await?;
     world.says("the bucket has a file of a reply, and cannot be read")?;
     s3.fault(None);
-    brought(&world, "a.txt", b"a file").await?;
-    world.end(1)
+    let messages = brought(&world, "a.txt", b"a file").await?;
+    world.end(messages)
 }
 
 /// Nobody is sent what nobody took in.

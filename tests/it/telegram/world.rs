@@ -81,9 +81,13 @@ impl World {
         Ok(answer.text)
     }
 
-    /// The answer to a message.
+    /// The answer to a message, once it is whole: no sign of life, and no text that is still being
+    /// written.
     pub(super) async fn answer(&self, to: &Pushed) -> anyhow::Result<SentMessage> {
-        let answers = |sent: &SentMessage| (sent.chat_id, sent.reply_to) == (to.chat_id, Some(to.message_id));
+        let answers = |sent: &SentMessage| {
+            (sent.chat_id, sent.reply_to) == (to.chat_id, Some(to.message_id))
+                && !(sent.deleted || sent.text.starts_with('⏳') || sent.text.ends_with(" …"))
+        };
         self.server.wait_for_message(PATIENCE, answers).await
     }
 

@@ -64,12 +64,17 @@ fn nodes(world: &World) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// Has a chat's session be this node's, as if that one had taken it first.
+/// Has a chat's session be this node's, as if that one had taken it first. Until something comes in
+/// it the node does not leave it to others, which it would do within a second.
 fn give(server: &PostgresServer, schema: &str, (world, chat): (&World, i64), node: &str) {
     let session = world.session(chat);
     let (channel, _) = session.split_once(':').expect("a channel");
+    // The first message makes it 0, as if that one had taken it then.
+    let kept = format!("CREATE OR REPLACE RULE given AS ON DELETE TO {schema}.claim");
+    server.sql(&format!("{kept} WHERE OLD.messages < 0 DO INSTEAD NOTHING"));
     server.sql(&format!(
-        "INSERT INTO {schema}.claim SELECT '{channel}', '{session}', holder FROM {schema}.node WHERE name = '{node}'"
+        "INSERT INTO {schema}.claim (channel, session, holder, messages)
+         SELECT '{channel}', '{session}', holder, -1 FROM {schema}.node WHERE name = '{node}'"
     ));
 }
 
@@ -203,7 +208,7 @@ async fn what_a_run_had_published_is_settled_before_another_node_goes_on_with_it
 async fn the_audit_of_each_node_is_vouched_for_by_the_others() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::the_audit_of_each_node") else { return Ok(()) };
     let schema = new_schema();
-    let (world, first) = two(server, &schema, |home| home).await?;
+    let (mut world, first) = two(server, &schema, |home| home).await?;
     for (node, who) in [("a", ANN), ("b", BEN)] {
         give(server, &schema, (&world, who), node);
         world
@@ -221,8 +226,8 @@ async fn the_audit_of_each_node_is_vouched_for_by_the_others() -> anyhow::Result
         assert!(since.elapsed() < TAKEN_OVER_MAX, "b does not write down how far a was");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let verify = || world.home.run(&["audit", "verify"]);
-    let sound = verify();
+    let verify = |world: &World| world.home.run(&["audit", "verify"]);
+    let sound = verify(&world);
     assert_eq!(sound.code, Some(0), "{sound:?}");
     assert!(sound.stdout.starts_with("node a: audit ok: "), "{sound:?}");
     assert!(
@@ -231,19 +236,24 @@ async fn the_audit_of_each_node_is_vouched_for_by_the_others() -> anyhow::Result
     );
     let shown = world.home.run(&["audit", "show"]).stdout;
     assert!(shown.lines().any(|line| line.starts_with("a ")) && shown.contains("heads    a "), "{shown}");
+    // Who takes over what a node has left settles its chain, and may add to it: nobody is there any
+    // more who might.
+    world.stop()?;
+    let file = world.home.state().join("node-a/audit.jsonl");
+    assert_eq!(std::fs::read_to_string(&file)?, whole, "there was nothing to settle");
     // Its last record is cut away.
     let cut = &whole[..whole.trim_end().rfind('\n').expect("several records") + 1];
-    std::fs::write(world.home.state().join("node-a/audit.jsonl"), cut)?;
+    std::fs::write(&file, cut)?;
     for witness in ["the head in the database (seq ", "the head that node b has recorded (seq "] {
-        let bad = verify();
+        let bad = verify(&world);
         assert_eq!(bad.code, Some(3), "{bad:?}");
         assert!(bad.stdout.starts_with("node a: audit BAD at line "), "{bad:?}");
         assert!(bad.stdout.contains(&format!("all up to {witness}")), "{bad:?}");
         assert!(bad.stdout.contains("\nnode b: audit ok: "), "{bad:?}");
         server.sql(&format!("DELETE FROM {schema}.audit_head WHERE node = 'a'"));
     }
-    std::fs::write(world.home.state().join("node-a/audit.jsonl"), &whole)?;
-    assert_eq!(verify().code, Some(0));
+    std::fs::write(&file, &whole)?;
+    assert_eq!(verify(&world).code, Some(0));
     end(world, [], 2)
 }
 
@@ -347,7 +357,8 @@ async fn a_node_whose_audit_cannot_be_settled_is_in_nobodys_way() -> anyhow::Res
     answered(&world, "cancelled").await?;
     // Its own work is taken over once it can be.
     let question = world.server.push(Incoming::private(BEN).text("/file_info path=/shared"));
-    std::fs::remove_dir_all(&chain)?;
+    // At once: who looks at it just now would make an empty chain in a folder that is only emptied.
+    std::fs::rename(&chain, world.home.dir().join("removed"))?;
     assert!(world.answer(&question).await?.text.contains("directory"));
     end(world, [first], 3)
 }

@@ -148,6 +148,7 @@ impl Bench {
             id: turn.call(0),
             turn,
             caller: Caller { channel: "bench".into(), sender: "0".into() },
+            client: None,
             tool: tool.into(),
             arguments: Ok(arguments),
             attachments,

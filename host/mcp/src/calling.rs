@@ -5,7 +5,7 @@ use crate::approving::{CalledTool, DeferredQuestion, Elicitation};
 use crate::attached::{self, ATTACHMENTS_META_KEY};
 use crate::progress::ProgressReport;
 use crate::requests::DirectAnswer;
-use crate::server::{ServerState, is_stateless, raw_arguments};
+use crate::server::{ServerState, client_key, is_stateless, raw_arguments};
 use cofferdam_agent::tools::{Approver, CallRequest, follow_work};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::schema::StepBudget;
@@ -53,6 +53,7 @@ impl ServerState {
             turn,
             session: None,
             caller: self.caller(),
+            client: client_key(&context).map(|key| key.0),
             tool: tool.clone(),
             arguments: Ok(arguments),
             attachments,

@@ -73,6 +73,11 @@ impl McpServer {
     }
 }
 
+/// What tells a client over HTTP from others, all of which have one name: a session's id, or the
+/// address of one that has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClientKey(pub(crate) Arc<str>);
+
 impl ServerState {
     pub(crate) fn caller(&self) -> Caller {
         Caller { channel: CHANNEL.to_owned(), sender: self.parts.sender.clone() }
@@ -170,6 +175,11 @@ pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
 pub(crate) fn raw_arguments(context: &RequestContext<RoleServer>) -> Option<RawArguments> {
     let over_http = || context.extensions.get::<::http::request::Parts>()?.extensions.get::<RawArguments>();
     context.extensions.get::<RawArguments>().or_else(over_http).cloned()
+}
+
+/// Which client asks, as far as it can be told from others.
+pub(crate) fn client_key(context: &RequestContext<RoleServer>) -> Option<ClientKey> {
+    context.extensions.get::<::http::request::Parts>()?.extensions.get::<ClientKey>().cloned()
 }
 
 /// What a model is told beside the tools themselves.

@@ -74,6 +74,7 @@ pub(super) fn run_call(
             id: turn.call(0),
             turn,
             caller: this_user("cli"),
+            client: None,
             tool,
             arguments,
             attachments,

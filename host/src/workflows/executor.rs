@@ -263,6 +263,7 @@ impl Executor {
             turn: turn.clone(),
             session: run.session.clone(),
             caller: run.by.clone(),
+            client: None,
             tool: name.to_owned(),
             arguments: Ok(arguments.to_string()),
             attachments,

@@ -359,6 +359,51 @@ fn a_call_in_a_session_is_cancelled_by_a_notification() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// As many of its calls run as may of one session, and one more waits. All clients have one name.
+#[test]
+fn a_session_with_all_that_it_may_have_holds_up_no_other() -> anyhow::Result<()> {
+    const CALLS_PER_SESSION_MAX: usize = 8;
+    let home = Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"120s\"");
+    std::fs::create_dir_all(home.host("/shared"))?;
+    let server = Listening::start(&home, &[], &[])?;
+    let (greedy, modest) = (begin(&server)?, begin(&server)?);
+    let within = |id: &str| format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: {SESSIONS}\r\n");
+    let call = |id: usize, params: Value| -> Value {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    };
+    let mut under_way = Vec::new();
+    for n in 0..=CALLS_PER_SESSION_MAX {
+        let arguments = json!({ "behaviour": "report_until:step", "path": "/shared/go" });
+        let params = json!({ "name": "hostile", "arguments": arguments, "_meta": { "progressToken": n } });
+        let (mut stream, body) = (server.connect()?, call(100 + n, params).to_string());
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, \
+             text/event-stream\r\n{}Content-Length: {}\r\n\r\n{body}",
+            within(&greedy),
+            body.len()
+        )?;
+        if n < CALLS_PER_SESSION_MAX {
+            client::wait_for(&mut stream, "step ")?;
+        }
+        under_way.push(stream);
+    }
+    let list = json!({ "name": "file_list", "arguments": { "path": "/shared" } });
+    for answer in
+        [server.post(&call(7, list.clone()), &within(&modest))?, alone(&server, "tools/call", list)?]
+    {
+        ensure!(answer.status == 200 && answer.json()?["result"]["isError"] == false, "{answer:?}");
+    }
+    ensure!(outcomes(&home).iter().all(|outcome| outcome["tool"] == "file_list"), "{:?}", outcomes(&home));
+    std::fs::write(home.host("/shared/go"), "")?;
+    for stream in &mut under_way {
+        client::wait_for(stream, "let_go")?;
+    }
+    client::wait_until(|| outcomes(&home).len() == CALLS_PER_SESSION_MAX + 3)?;
+    ensure!(outcomes(&home).iter().all(|outcome| outcome["sender"] == "loopback"), "{:?}", outcomes(&home));
+    Ok(())
+}
+
 #[test]
 fn who_says_nothing_holds_up_nobody() -> anyhow::Result<()> {
     let home = Home::new();

@@ -72,7 +72,7 @@ impl Toolbox {
         let parts = if approved.is_some() { self.current() } else { self.parts.clone() };
         let job = asked.clone();
         let work = move |handover: Handover| parts.call(&job, approved.as_ref(), &handover);
-        let ended = self.threads.run(&asked.request.caller, limits.deadline.0, work).await;
+        let ended = self.threads.run(&asked.request.share(), limits.deadline.0, work).await;
         match ended {
             // No thread took it, or its thread does not come back.
             Err(refused) if !asked.told.load(Ordering::Acquire) => {

@@ -119,6 +119,7 @@ impl Rounds<'_> {
             turn: turn.id.clone(),
             session: turn.session.clone(),
             caller: turn.caller.clone(),
+            client: None,
             tool: wanted.tool.clone(),
             arguments: wanted.arguments.clone(),
             attachments: turn.attachments.clone(),

@@ -9,7 +9,7 @@ pub use body::BODY_BYTES_MAX;
 pub use sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX};
 
 use crate::message::{RefusedMessage, RpcFrame, read, take_arguments};
-use crate::server::McpServer;
+use crate::server::{ClientKey, McpServer};
 use admission::RequestCheck;
 use bytes::Bytes;
 use cofferdam_core::secret::Secret;
@@ -199,6 +199,12 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
     Ok(set_tcp_user_timeout(stream, unread)?)
 }
 
+/// What tells a client without a session from others. Those of this machine have nothing.
+fn client_of(peer: IpAddr) -> Option<ClientKey> {
+    let peer = peer.to_canonical();
+    (!peer.is_loopback()).then(|| ClientKey(peer.to_string().into()))
+}
+
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// What every connection shares.
@@ -210,13 +216,17 @@ struct ConnectionContext<S> {
 
 impl<S: ServerHandler + Clone> ConnectionContext<S> {
     async fn connection(self: Arc<Self>, stream: TcpStream) {
-        let Ok(local) = stream.local_addr() else { return };
+        let (Ok(local), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return };
         if let Err(error) = set_options(&stream) {
             tracing::debug!(%error, "a connection ended before it began");
             return;
         }
         let head = self.bounds.head;
-        let service = service_fn(move |request| {
+        let client = client_of(peer.ip());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            if let Some(client) = &client {
+                request.extensions_mut().insert(client.clone());
+            }
             let edge = self.clone();
             async move { Ok::<_, Infallible>(edge.answer(request, local.ip()).await) }
         });

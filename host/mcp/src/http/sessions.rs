@@ -4,6 +4,7 @@
 use super::{Answer, BODY_BYTES_MAX, ClientBounds, refuse, text_response};
 use crate::message::RefusedMessage;
 use crate::requests::taken_id;
+use crate::server::ClientKey;
 use bytes::Bytes;
 use cofferdam_core::lock::lock;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
@@ -105,6 +106,7 @@ impl<S: ServerHandler + Clone> Sessions<S> {
         // Its worker has it too: in a session that goes on when the client is gone, and
         // the answer to another request with this id would be this one's.
         request.extensions_mut().insert(taken.clone());
+        request.extensions_mut().insert(ClientKey(taken.key.0.clone()));
         let answer = self.service.handle(request).await;
         if answer.body().size_hint().exact().is_some() {
             return answer;

@@ -316,6 +316,16 @@ async fn an_id_is_taken_in_its_session_while_its_request_is_under_way() {
     server.end().await;
 }
 
+#[test]
+fn clients_without_a_session_are_told_apart_by_the_addresses_of_other_machines() {
+    let of = |peer: &str| client_of(peer.parse().expect("an address"));
+    for here in ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1"] {
+        assert_eq!(of(here), None, "{here}");
+    }
+    assert!(of("10.1.2.3").is_some() && of("10.1.2.3") == of("::ffff:10.1.2.3"));
+    assert!(of("10.1.2.3") != of("10.1.2.4") && of("2001:db8::1") != of("2001:db8::2"));
+}
+
 #[tokio::test]
 async fn a_session_ends_at_its_age_also_where_it_is_used() {
     let server =

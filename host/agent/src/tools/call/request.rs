@@ -24,6 +24,9 @@ pub struct CallRequest {
     pub session: Option<SessionId>,
     /// Who asks.
     pub caller: Caller,
+    /// Which client of the caller asks, where several have one name: each has its own share of the
+    /// threads, and nothing else.
+    pub client: Option<Arc<str>>,
     /// The tool's name as given.
     pub tool: String,
     /// The arguments as JSON text, or why what was typed cannot become JSON.
@@ -49,6 +52,15 @@ pub struct CallRequest {
 }
 
 impl CallRequest {
+    /// Whose share of the threads it takes.
+    pub(super) fn share(&self) -> Caller {
+        let mut share = self.caller.clone();
+        if let Some(client) = &self.client {
+            share.sender = format!("{} {client}", share.sender);
+        }
+        share
+    }
+
     /// Takes in the attachments of an earlier message, for a tool that may see them in a turn that
     /// has none.
     ///

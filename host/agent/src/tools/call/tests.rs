@@ -13,6 +13,7 @@ use cofferdam_warden::audit::{AuditLog, EntryRange, LogEntry, LogSelection, read
 use cofferdam_warden::calls::{Parts, Warden};
 use cofferdam_warden::publish::{self, Workspaces};
 use cofferdam_warden::sandbox::{self, Sandbox};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\nmounts = []\n";
@@ -49,6 +50,7 @@ fn request(n: usize) -> CallRequest {
         id: turn.call(n),
         turn,
         caller: Caller { channel: "test".into(), sender: (n / threads::SESSION_QUEUE_MAX).to_string() },
+        client: None,
         tool: "t".into(),
         arguments: Ok("{}".into()),
         attachments: Attachments::default(),
@@ -85,4 +87,20 @@ async fn a_call_that_found_no_room_is_recorded_as_refused() {
     let AuditEvent::Outcome(outcome) = &record.event else { panic!("{record:?}") };
     assert_eq!(outcome.code, Some(ErrorCode::ToolUnavailable));
     assert_eq!((outcome.verdict, outcome.facts.call.as_str()), (VerdictKind::Deny, "test/1024"));
+}
+
+#[tokio::test]
+async fn clients_of_one_name_have_shares_of_their_own() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let toolbox = toolbox(dir.path(), 0);
+    let share = threads::SESSION_QUEUE_MAX;
+    let (mut begun, mut waiting) = (Vec::new(), Vec::new());
+    for client in std::iter::repeat_n("a", share + 1).chain(["b"]) {
+        let mut call = Box::pin(toolbox.call(CallRequest { client: Some(client.into()), ..request(0) }));
+        let _ = tokio::time::timeout(Duration::ZERO, &mut call).await;
+        begun.push(call);
+        waiting.push(toolbox.threads.waiting());
+    }
+    // One too many of the one, and the first of the other.
+    assert_eq!(waiting[share - 1..], [share, share, share + 1]);
 }

@@ -71,6 +71,7 @@ fn make(
             id: facts.call.clone(),
             turn: facts.turn.clone(),
             caller: facts.caller.clone(),
+            client: None,
             tool: facts.tool.clone(),
             arguments: Ok(text),
             attachments,

@@ -277,28 +277,29 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
                 return answer;
             }
         };
-        let mut message = match read(&bytes) {
-            RpcFrame::Message(message) => *message,
-            RpcFrame::Refused(refusal) => return refuse(refusal),
-            RpcFrame::Ignored => return text_response(StatusCode::BAD_REQUEST, "the body is no message"),
-        };
-        // Within a session it begins none, and is answered as the library answers it.
-        let begins = is_initialize(&message) && session_id(&head.headers).is_none();
-        let id = match &message {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
-        };
-        if let Some(arguments) = take_arguments(&mut message) {
-            // The library reads the message anew, and refuses what it cannot hold as values: they go
-            // beside it, as text.
-            match serde_json::to_vec(&message) {
-                Ok(without) => bytes = without.into(),
-                Err(error) => return text_response(StatusCode::BAD_REQUEST, &error.to_string()),
+        // The library reads a message of its own and holds it while the call lasts, so this one is
+        // gone before.
+        let (begins, id) = {
+            let mut message = match read(&bytes) {
+                RpcFrame::Message(message) => *message,
+                RpcFrame::Refused(refusal) => return refuse(refusal),
+                RpcFrame::Ignored => return text_response(StatusCode::BAD_REQUEST, "the body is no message"),
+            };
+            if let Some(arguments) = take_arguments(&mut message) {
+                // It refuses what it cannot hold as values: they go beside it, as text.
+                match serde_json::to_vec(&message) {
+                    Ok(without) => bytes = without.into(),
+                    Err(error) => return text_response(StatusCode::BAD_REQUEST, &error.to_string()),
+                }
+                head.extensions.insert(arguments);
             }
-            head.extensions.insert(arguments);
-        }
-        // The library holds one of its own while the call lasts.
-        drop(message);
+            // Within a session it begins none, and is answered as the library answers it.
+            let begins = is_initialize(&message) && session_id(&head.headers).is_none();
+            match message {
+                JsonRpcMessage::Request(request) => (begins, Some(request.id)),
+                _ => (begins, None),
+            }
+        };
         let request = Request::from_parts(head, Full::new(bytes));
         if begins { self.sessions.begin(request).await } else { self.sessions.answer(request, id).await }
     }

@@ -268,6 +268,31 @@ async fn a_session_that_does_not_begin_has_its_place_and_holds_up_no_other() {
 }
 
 #[tokio::test]
+async fn a_session_whose_client_left_while_it_began_counts_all_the_same() {
+    let gated = Gated::new();
+    // The next connection is served when the one before is over, and has given its place back.
+    let bounds = ClientBounds { sessions: 1, connections: 1, ..ClientBounds::default() };
+    let server = Serving::with(gated.clone(), bounds);
+    let mut slow = server.connect().await;
+    slow.send(&request("POST", None, "", &INITIALIZE.replace("a test", "slow"))).await;
+    gated.waits().await;
+    drop(slow);
+    let answered = async {
+        loop {
+            match server.begin().await {
+                Err(closed) if closed.is_empty() => tokio::task::yield_now().await,
+                answered => return answered,
+            }
+        }
+    };
+    let answered = tokio::time::timeout(PATIENCE, answered).await.expect("the connection is over");
+    let refused = answered.expect_err("one too many");
+    assert_eq!(status(&refused), 503, "{refused}");
+    gated.let_go();
+    server.end().await;
+}
+
+#[tokio::test]
 async fn what_would_begin_a_session_within_one_begins_none() {
     let server = Serving::start(ClientBounds { sessions: 1, ..ClientBounds::default() });
     let session = server.begin().await.expect("room");

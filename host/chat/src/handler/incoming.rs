@@ -83,13 +83,31 @@ pub async fn hand_on(
 /// # Errors
 /// [`StoreError::Unknown`]: of that only a new start finds all.
 pub async fn load_left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
-    let load = || async {
-        match load_left_once(channel).await {
-            Err(error @ StoreError::Unknown { .. }) => Ok(Err(error)),
-            loaded => loaded.map(Ok),
+    load_until_known(channel.base(), || load_left_once(channel)).await
+}
+
+/// What `load` takes over, which it does again where nothing has changed before; nothing once the
+/// program stops.
+///
+/// # Errors
+/// [`StoreError::Unknown`].
+pub(super) async fn load_until_known<F>(
+    base: &ChannelServices,
+    mut load: impl FnMut() -> F,
+) -> Result<Vec<Arrival>, StoreError>
+where
+    F: Future<Output = Result<Vec<Arrival>, StoreError>>,
+{
+    let load = || {
+        let loading = load();
+        async move {
+            match loading.await {
+                Err(error @ StoreError::Unknown { .. }) => Ok(Err(error)),
+                loaded => loaded.map(Ok),
+            }
         }
     };
-    let loaded = channel.base().store_until_done("look up what the last run left", load).await;
+    let loaded = base.store_until_done("look up what the last run left", load).await;
     loaded.unwrap_or_else(|| Ok(Vec::new()))
 }
 

@@ -1,6 +1,7 @@
 //! A channel's work through the queues, and how a person stops it.
 
 use super::*;
+use cofferdam_store::StoreError;
 use tokio::sync::{mpsc, watch};
 
 #[tokio::test]
@@ -12,6 +13,25 @@ async fn a_store_that_another_process_keeps_busy_at_the_start_is_waited_for() {
     });
     let left = incoming::load_left(&*world.started(store)).await;
     assert!(matches!(left.as_deref(), Ok([Arrival::Inbox])));
+}
+
+/// If it was kept, all that was left is this node's by now, and another look would find nothing.
+#[tokio::test]
+async fn a_look_of_which_nobody_knows_whether_it_was_kept_is_not_repeated() {
+    let world = World::new();
+    let paper = world.started(world.store());
+    let mut looks = 0;
+    let look = || {
+        looks += 1;
+        std::future::ready(match looks {
+            1 => Err(StoreError::Lost { server: "s".into(), why: "w".into() }),
+            2 => Err(StoreError::Unknown { server: "s".into(), why: "w".into() }),
+            _ => Ok(Vec::new()),
+        })
+    };
+    let left = incoming::load_until_known(paper.base(), look).await;
+    assert!(matches!(left, Err(StoreError::Unknown { .. })));
+    assert_eq!(looks, 2);
 }
 
 #[tokio::test]

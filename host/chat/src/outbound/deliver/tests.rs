@@ -20,7 +20,7 @@ struct Scripted {
     silent: AtomicU32,
     /// How often the poison was tried.
     failed: AtomicU32,
-    /// The store of a node that is taken out as soon as an attempt has failed.
+    /// The store of a node that is taken out as soon as the last attempt of the script has failed.
     goes: Option<Store>,
 }
 
@@ -28,8 +28,12 @@ struct Scripted {
 impl Router for Scripted {
     async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
         let SendingPart { target, part, after, .. } = sending;
-        if let Some(error) = self.script.lock().expect("script").pop_front() {
-            self.goes.iter().for_each(Store::note_taken_over);
+        let (error, is_last) = {
+            let mut script = self.script.lock().expect("script");
+            (script.pop_front(), script.is_empty())
+        };
+        if let Some(error) = error {
+            self.goes.iter().filter(|_| is_last).for_each(Store::note_taken_over);
             return Err(error);
         }
         if let Some((_, error)) = self.poison.as_ref().filter(|(words, _)| part.body.contains(words)) {
@@ -205,6 +209,16 @@ async fn nothing_is_tried_again_by_a_node_that_was_taken_out_meanwhile() {
         assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Left);
         assert_eq!((f.sent().len(), f.unsent().await), (0, 2));
     }
+}
+
+/// Another node sends the part itself: nobody is told that it is given up.
+#[tokio::test]
+async fn nothing_is_given_up_by_a_node_that_was_taken_out_meanwhile() {
+    let down = (0..PART_FAILURES_MAX).map(|_| SendError::Unreachable("down".into()));
+    let mut f = fixture(&["a", "b"], down).await;
+    f.router.goes = Some(f.store.clone());
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Left);
+    assert_eq!((f.sent(), f.unsent().await), (Vec::new(), 2));
 }
 
 #[tokio::test]

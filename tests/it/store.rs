@@ -60,6 +60,9 @@ fn what_is_wrong_in_the_section_is_refused_with_its_line() {
         (&format!("{POSTGRES}[cluster]\nlease = \"11m\""), 5, "is not from 3s to 10m"),
         (&format!("{POSTGRES}[cluster]\nnodes = 3"), 5, "unknown field `nodes`"),
         ("[cluster]\nnode = \"a\"", 3, "write engine = \"postgres\" in [store]"),
+        ("[workspace]\naffinity = \"user\"", 3, "affinity = \"user\" needs per_user = true"),
+        ("[workspace]\nper_user = true\naffinity = \"user\"", 4, "write engine = \"postgres\" in [store]"),
+        ("[workspace]\naffinity = \"host\"", 3, "unknown variant `host`, expected `none` or `user`"),
     ] {
         let rest = "[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n";
         std::fs::write(home.config_file(), format!("[store]\n{text}\n{rest}")).expect("writable");

@@ -114,6 +114,9 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         }
         let approvals = RunApprovals::new(config, resumed.approve)?;
         let executor = host.executor(config, cancelled_by_signals()?, &approvals);
+        if let Some(node) = executor.store.run_elsewhere(id).await? {
+            bail!("node {node} has the files of {id}; resume it there");
+        }
         executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
         executor.store.reopen_run(id).await?;
         let kept = approvals.run_while_asking(executor.run_to_end(&run)).await??;

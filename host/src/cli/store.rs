@@ -113,7 +113,7 @@ fn rehome(config: &Config, Rehome { from, to }: &Rehome) -> anyhow::Result<Exit>
         bail!("{to:?} is no name of a node");
     }
     let moved = store.move_homes(from, to)?;
-    writeln!(std::io::stdout(), "{moved} people of node {from} belong to node {to} now")?;
+    writeln!(std::io::stdout(), "people of node {from} that belong to node {to} now: {moved}")?;
     Ok(Exit::Done)
 }
 

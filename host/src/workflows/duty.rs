@@ -35,7 +35,8 @@ pub(super) async fn take(store: &Store, warden: impl Fn() -> Warden) {
 }
 
 async fn settle(store: &Store, warden: Warden) -> anyhow::Result<()> {
-    let there = store.load_nodes().await?;
-    let settle = move || warden.settle(&|node| !there.contains(node), SETTLE_WAIT);
+    let (there, homes) = (store.load_nodes().await?, store.other_homes().await?);
+    let is_gone = move |node: &str| !there.contains(node) && !homes.contains(node);
+    let settle = move || warden.settle(&is_gone, SETTLE_WAIT);
     Ok(tokio::task::spawn_blocking(settle).await.context("the program stops")??)
 }

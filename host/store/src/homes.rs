@@ -7,6 +7,7 @@ use super::tx::Tx;
 use super::value::params;
 use super::{Engine, Store, StoreError};
 use cofferdam_core::id::Caller;
+use std::collections::BTreeSet;
 
 /// Open messages of the session that a row has whose people have their home elsewhere: on another
 /// node than the parameter of this number says.
@@ -103,6 +104,34 @@ impl Store {
             Engine::Sqlite(_) => false,
             Engine::Postgres(postgres) => postgres.home().is_some(),
         }
+    }
+
+    /// The names of the other nodes that have files of people, whether they are there or not: what
+    /// their calls have published shows in those files alone, so nobody else settles their audit.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn other_homes(&self) -> Result<BTreeSet<String>, StoreError> {
+        self.read(|tx| {
+            let Some(own) = tx.home() else { return Ok(BTreeSet::new()) };
+            let others = "SELECT DISTINCT node FROM home WHERE node <> ?1";
+            Ok(tx.query_rows(others, [own], |row| row.get(0))?.into_iter().collect())
+        })
+        .await
+    }
+
+    /// The other node that has the files of a run, if one has.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn run_elsewhere(&self, run: &str) -> Result<Option<String>, StoreError> {
+        let run = run.to_owned();
+        self.read(move |tx| {
+            let Some(own) = tx.home() else { return Ok(None) };
+            let other = "SELECT node FROM run WHERE run = ?1 AND node <> ?2";
+            tx.query_optional(other, [run.as_str(), own], |row| row.get(0))
+        })
+        .await
     }
 
     /// Has the people and runs of one node belong to another one, which has their files from now on;

@@ -2,6 +2,7 @@
 //! them answer, and what one had begun that is gone goes on at another one.
 
 mod clock;
+mod homes;
 mod server;
 mod survival;
 

@@ -11,7 +11,7 @@ use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::SessionId;
 use cofferdam_store::{
     AlbumStanding, BoundTurn, LeftWork, NewUpdate, PersistResult, QueueMode, QueuedUpdate, StoreError,
-    StoredReply, Update, UpdateFate,
+    StoredReply, Update, UpdateFate, node_of,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,10 +148,15 @@ pub async fn load_from_nodes<C: Channel>(channel: &C) -> Result<Vec<Arrival>, St
 }
 
 /// The nodes that are gone and that had begun something, once their audit is settled: a turn that
-/// goes on asks it which calls have landed.
+/// goes on asks it which calls have landed. Of those whose files are elsewhere no turn goes on here.
 async fn gone_nodes(base: &ChannelServices) -> Result<Vec<String>, StoreError> {
     let gone = base.store.gone_nodes(&base.channel).await?;
-    let settled = if gone.is_empty() { Some(()) } else { base.settle_audit(&gone).await };
+    if gone.is_empty() {
+        return Ok(gone);
+    }
+    let homes = base.store.other_homes().await?;
+    let of_here: Vec<_> = gone.iter().filter(|holder| !homes.contains(node_of(holder))).cloned().collect();
+    let settled = base.settle_audit(&of_here).await;
     Ok(settled.map_or_else(Vec::new, |()| gone))
 }
 

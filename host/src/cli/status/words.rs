@@ -38,8 +38,8 @@ pub(super) fn format_status(status: &StatusReport) -> String {
     }));
     lines.extend(status.away.iter().map(|AwayHome { node, people }| {
         format!(
-            "node {}: not there, and has the files of {people} people, whose messages wait; start it, or give them to \
-             another one (`cofferdam store rehome --help`)",
+            "node {}: not there; people whose files it has: {people}, and their messages wait; start it, or give them \
+             to another one (`cofferdam store rehome --help`)",
             one_line(node, 80)
         )
     }));

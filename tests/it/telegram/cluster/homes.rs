@@ -1,0 +1,155 @@
+//! Nodes that have a workspace each: what is done for a person is done where their files are.
+
+use super::*;
+use crate::telegram::world::GROUP;
+use std::path::PathBuf;
+
+const OWN: &str = "[workspace]\nroot = \"workspace\"\nper_user = true\naffinity = \"user\"\n";
+
+/// Writes the name of the one who asks.
+const WRITE_ALONG: &str = "workflow: note\non: { command: note }\ntasks:\n\
+    \x20 - { id: write, tool: file_write, with: { path: /shared/noted.txt, content: noted } }\n\
+    output: \"noted\"\n";
+
+fn workspace(world: &World, node: &str) -> PathBuf {
+    world.home.dir().join(format!("workspace-{node}"))
+}
+
+/// What a person has at a node below `/shared`, if anything.
+fn at(world: &World, (node, person): (&str, i64), name: &str) -> Option<String> {
+    let shared = workspace(world, node).join(format!("users/telegram-{person}/shared"));
+    std::fs::read_to_string(shared.join(name)).ok()
+}
+
+/// Starts a node with its own workspace.
+fn start(world: &World, node: &str) -> anyhow::Result<Serving> {
+    let root = workspace(world, node);
+    let root = root.to_str().expect("UTF-8");
+    let environment = [("COFFERDAM_CLUSTER_NODE", node), ("COFFERDAM_WORKSPACE_ROOT", root)];
+    Serving::launch(&world.home, world.server.token(), &[], &environment)
+}
+
+fn write(name: &str, content: &str) -> String {
+    format!("/file_write path=/shared/{name} content={content}")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::homes::what_is_done_for_a_person") else { return Ok(()) };
+    let schema = new_schema();
+    let fit = |home: Home| {
+        let folder = home.dir().join("offered");
+        std::fs::create_dir(&folder)
+            .and_then(|()| std::fs::write(folder.join("note.yaml"), WRITE_ALONG))
+            .expect("written");
+        cluster(home.postgres(server, &schema)).config(OWN).config("[workflows]\ndir = \"offered\"\n")
+    };
+    let world = World::stopped(fit).await?;
+    let a = start(&world, "a")?.polling()?;
+    let b = start(&world, "b")?.says("another node hears telegram-")?;
+    // Who comes first is at a, who comes next at b, which has fewer people.
+    for (person, name) in [(ANN, "ann"), (BEN, "ben")] {
+        let said = world.ask(Incoming::private(person).text(&write("own", name))).await?;
+        assert!(said.contains("/shared/own"), "{said}");
+    }
+    let of = |name: &str| ["a", "b"].map(|node| [ANN, BEN].map(|person| at(&world, (node, person), name)));
+    let (ann, ben) = (Some("ann".to_owned()), Some("ben".to_owned()));
+    assert_eq!(of("own"), [[ann.clone(), None], [None, ben.clone()]]);
+    // In a group as well, and in order.
+    for round in 0..3 {
+        for (person, name) in [(ANN, "ann"), (BEN, "ben")] {
+            world.server.push(Incoming::group(GROUP, person).text(&write(&format!("group{round}"), name)));
+        }
+    }
+    let in_group = |sent: &SentMessage| sent.chat_id == GROUP;
+    let until = Instant::now() + PATIENCE;
+    let answered = || world.server.sent_messages().into_iter().filter(in_group).collect::<Vec<_>>();
+    while answered().len() < 6 {
+        assert!(Instant::now() < until, "{:#?}", answered());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let order: Vec<_> = answered().iter().map(|sent| sent.reply_to).collect();
+    assert!(order.is_sorted(), "{order:?}");
+    for round in 0..3 {
+        let both = [[ann.clone(), None], [None, ben.clone()]];
+        assert_eq!(of(&format!("group{round}")), both, "{round}");
+    }
+    // A run of a workflow, though the other node looks after all of them.
+    let said = world.ask(Incoming::private(BEN).text("/note")).await?;
+    assert_eq!(said, "noted");
+    assert_eq!(of("noted.txt"), [[None, None], [None, Some("noted".to_owned())]]);
+    // What is for a node that is away waits for it, and nobody else does.
+    b.kill();
+    let waits = world.server.push(Incoming::private(BEN).text("/file_read path=/shared/own"));
+    world.ask(Incoming::private(ANN).text("/file_read path=/shared/own")).await?;
+    let until = Instant::now() + PATIENCE;
+    let status = || world.home.run(&["status"]).stdout;
+    while !status().contains("node b: not there; people whose files it has: 1,") {
+        assert!(Instant::now() < until, "{}", status());
+    }
+    let answer =
+        |sent: &SentMessage| sent.reply_to == Some(waits.message_id) && sent.chat_id == waits.chat_id;
+    assert!(!world.server.sent_messages().iter().any(answer));
+    let b = start(&world, "b")?.says("another node hears telegram-")?;
+    assert!(world.answer(&waits).await?.text.contains("ben"));
+    // Or another one gets the files.
+    b.kill();
+    let waits = world.server.push(Incoming::private(BEN).text("/file_read path=/shared/own"));
+    let until = Instant::now() + PATIENCE;
+    let rehome = || world.home.run(&["store", "rehome", "b", "a"]);
+    let early = rehome();
+    assert!(early.code == Some(2) && early.stderr.contains("another serve uses the store"), "{early:?}");
+    let users = |node| workspace(&world, node).join(format!("users/telegram-{BEN}"));
+    let copied = std::process::Command::new("cp").arg("-a").arg(users("b")).arg(users("a")).status()?;
+    assert!(copied.success());
+    let mut moved = rehome();
+    while moved.code != Some(0) {
+        assert!(Instant::now() < until, "{moved:?}");
+        moved = rehome();
+    }
+    assert_eq!(moved.stdout, "people of node b that belong to node a now: 1\n");
+    assert!(world.answer(&waits).await?.text.contains("ben"));
+    assert!(!status().contains("not there"), "{}", status());
+    let count = world.server.sent_messages().len();
+    let (ended, log) = a.stop(Signal::TERM, PATIENCE)?;
+    assert!(ended.success(), "{ended} {log}");
+    world.end(count)
+}
+
+/// What a turn of a node had published shows in its own workspace alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_killed_node_had_published_is_settled_by_itself_alone() -> anyhow::Result<()> {
+    const NAME: &str = "telegram::cluster::homes::what_a_killed_node_had_published";
+    let Some(server) = shared(NAME).filter(|_| available(NAME)) else { return Ok(()) };
+    let schema = new_schema();
+    let world = World::stopped(|home| cluster(home.postgres(server, &schema)).config(OWN)).await?;
+    let a = start(&world, "a")?.polling()?;
+    let b = start(&world, "b")?.says("another node hears telegram-")?;
+    for person in [ANN, BEN] {
+        world.ask(Incoming::private(person).text("/file_info path=/shared")).await?;
+    }
+    let audit = world.home.state().join("node-b/audit.jsonl");
+    let tracer = Tracer::kills(b.pid(), "write", 2, Some(&audit));
+    let asked = world.server.push(Incoming::private(BEN).text(&write("kept", "once")));
+    let until = Instant::now() + PATIENCE;
+    while !world.home.run(&["status"]).stdout.contains("node b: not there") {
+        assert!(Instant::now() < until, "{}", world.home.run(&["status"]).stdout);
+    }
+    drop((tracer, b));
+    // Its reply, were there one, would be the other node's to send; its turn is not.
+    world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
+    let of_file = || {
+        let records = world.home.audit().into_iter();
+        records.filter(|record| record["files"][0]["path"] == "/shared/kept").collect::<Vec<_>>()
+    };
+    assert_eq!(of_file().len(), 1, "an intent, which nobody else settles: {:#?}", of_file());
+    let again = start(&world, "b")?.says("another node hears telegram-")?;
+    let said = world.answer(&asked).await?.text;
+    assert!(said.contains("/shared/kept"), "{said}");
+    assert_eq!(at(&world, ("b", BEN), "kept").as_deref(), Some("once"));
+    let told: Vec<_> = of_file().iter().map(|record| record["event"].clone()).collect();
+    assert!(told.starts_with(&[json!("intent"), json!("outcome")]), "{told:?}");
+    assert!(of_file().iter().all(|record| record["settled_by"].is_null()), "{:#?}", of_file());
+    let count = world.server.sent_messages().len();
+    end(world, [a, again], count)
+}

@@ -108,6 +108,12 @@ impl ApprovalService {
         let asker_called = board.name_of(&asker);
         Arc::new(TurnApprovals { approvals: self.clone(), board, asker, asker_called, slot })
     }
+
+    /// Returns while no other node can ask the same; `None` once the program stops.
+    async fn ensure_lease(&self) -> Option<()> {
+        let Self { store, store_retry, .. } = self;
+        store_retry.store_until_done("ask whether this node is there", || store.ensure_lease()).await
+    }
 }
 
 #[async_trait]
@@ -259,6 +265,8 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
     ) -> Option<Result<String, SendError>> {
         let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
         loop {
+            // A pause may have been longer than the lease: then another node asks.
+            self.approvals.ensure_lease().await?;
             let pause = match self.board.show(id, approval).await {
                 Err(SendError::Later(pause)) => pause,
                 Err(SendError::Unreachable(_) | SendError::TooSlow(_)) => Duration::ZERO,
@@ -317,10 +325,12 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             self.board.name_of(by)
         });
         let changing = self.board.change(message, format!("{text}\n\n{below}"));
-        let (store, id) = (self.approvals.store.clone(), settled.id.clone());
+        let (approvals, id) = (self.approvals.clone(), settled.id.clone());
         tokio::spawn(async move {
-            if changing.await
-                && let Err(error) = store.mark_choices_gone(&id).await
+            // Where others have taken this node's work over, they say it.
+            if approvals.ensure_lease().await.is_some()
+                && changing.await
+                && let Err(error) = approvals.store.mark_choices_gone(&id).await
             {
                 tracing::debug!(%error, "the next start takes the choices of a question away again");
             }

@@ -51,8 +51,11 @@ impl ApprovalDisplay for List {
 
     fn change(&self, message: &str, text: String) -> Changing {
         let last = text.lines().last().unwrap_or_default();
-        self.changed.lock().expect("held shortly").push(format!("{message}: {last}"));
-        Box::pin(std::future::ready(true))
+        let (changed, line) = (self.changed.clone(), format!("{message}: {last}"));
+        Box::pin(async move {
+            changed.lock().expect("held shortly").push(line);
+            true
+        })
     }
 }
 
@@ -122,6 +125,8 @@ impl Fixture {
 
     async fn ended(self) -> (Decision, Vec<String>) {
         let decision = self.decision.await.expect("no panic");
+        // A task of its own changes the question.
+        tokio::task::yield_now().await;
         (decision, std::mem::take(&mut *self.changed.lock().expect("held shortly")))
     }
 }
@@ -201,6 +206,21 @@ async fn a_question_that_is_being_sent_while_it_ends_loses_its_choices() {
             assert_eq!(fixture.ended().await, (decision.clone(), changed), "{comes_to_stand}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_node_that_was_taken_out_shows_no_question_and_changes_none() {
+    let mut fixture = asked(&[], LONG);
+    // Before its turn comes to ask.
+    fixture.approvals.store.note_taken_over();
+    fixture.approvals.stop.soon.cancel();
+    assert_eq!(fixture.shown.recv().await, None);
+    assert_eq!(fixture.ended().await, (Decision::Withdrawn, Vec::new()));
+    let mut fixture = asked(&[], LONG);
+    let no = Verb::Deny.data(&fixture.shown().await);
+    fixture.approvals.store.note_taken_over();
+    fixture.press(&no, Some("ann"), "here").await;
+    assert_eq!(fixture.ended().await, (Decision::Denied(person("ann")), Vec::new()));
 }
 
 #[test]

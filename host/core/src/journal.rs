@@ -48,6 +48,13 @@ pub trait Journal: Send + Sync {
         written_bytes: u64,
     ) -> Result<(), JournalError>;
 
+    /// Returns while no other process can have taken over the turns of this one: asked where an
+    /// earlier run has recorded the answer, before its plan is gone on with.
+    ///
+    /// # Errors
+    /// [`JournalError`]; then nothing more is changed.
+    fn ensure_own(&self) -> Result<(), JournalError>;
+
     /// Hands files to another request, once: that request sends them in every case.
     ///
     /// # Errors

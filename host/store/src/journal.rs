@@ -31,6 +31,10 @@ impl Journal for Store {
         self.write_call(call, arguments_sha256, answer, written_bytes).map_err(journal_error)
     }
 
+    fn ensure_own(&self) -> Result<(), JournalError> {
+        self.settle_here().map_err(journal_error)
+    }
+
     fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), JournalError> {
         self.hand_over(call, delivery).map_err(journal_error)
     }

@@ -224,6 +224,7 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     assert!(first.try_duty("t").await.expect("asked"));
     first.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     first.settle().await.expect("its lease is certain");
+    first.ensure_own().expect("what it has begun is its own");
     let (turn, caller) = (TurnId::new("t"), whose("s", "t").caller);
     assert_eq!(first.attempt(&turn, &caller).await.expect("counted"), 1);
     // As if it had stood still.
@@ -242,6 +243,7 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     for sends in [first.settle().await, first.ensure_lease().await] {
         assert!(matches!(sends, Err(StoreError::TakenOver)), "it sends nothing either, at once");
     }
+    first.ensure_own().expect_err("nor does it go on with a plan");
     second.settle().await.expect("it has said each second that it is there");
 }
 

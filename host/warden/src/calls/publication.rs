@@ -24,7 +24,9 @@ pub(super) struct Publication<'a> {
     pub(super) reply: Option<Addition>,
     /// Says whether the caller still waits.
     pub(super) commit: &'a dyn Fn() -> bool,
-    /// Keeps the answer where a replayed turn finds it.
+    /// Keeps the answer where a replayed turn finds it; of one that is kept, sees that the turn is
+    /// still this process's. Under the lock, because a node that takes the turn over settles under
+    /// it what was begun here.
     pub(super) keep: &'a dyn Fn(&CallFacts) -> Result<(), ToolError>,
     /// Hands over what goes to another request.
     pub(super) deliver: &'a dyn Fn() -> Result<(), ToolError>,
@@ -63,9 +65,7 @@ impl Warden {
         }
         let audit = &self.parts.audit;
         record.publishing = Some(audit.lock_publishing().map_err(|e| audit_error(&e))?);
-        if before.is_none() {
-            keep(&record.facts)?;
-        }
+        keep(&record.facts)?;
         // The whole plan, also where its first steps happened in an earlier run: a crash now is
         // settled as a whole.
         let before = before.unwrap_or_default();

@@ -83,7 +83,12 @@ impl Warden {
         };
         let GuestResult { answer, plan, reply, written_bytes } = ran;
         let CallJob { record, journal, commit, deliver, .. } = job;
-        let keep = |facts: &CallFacts| self.keep_answer(journal.as_deref(), facts, &answer, written_bytes);
+        let (journal, is_kept) = (journal.as_deref(), before.is_some());
+        let not_own = "the journal does not say that this turn goes on here, so nothing more was changed";
+        let keep = |facts: &CallFacts| match journal.filter(|_| is_kept) {
+            Some(journal) => journal.ensure_own().map_err(|e| journal_error(not_own, &e)),
+            None => self.keep_answer(journal, facts, &answer, written_bytes),
+        };
         let deliver = || deliver(&answer);
         let (keep, deliver) = (&keep, &deliver);
         let publication =

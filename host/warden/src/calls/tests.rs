@@ -1,11 +1,13 @@
-//! Long outputs as files: whole, audited, and never too many.
+//! Long outputs as files: whole, audited, and never too many. And whose the changes of a call are.
 
 use super::output::{OUTPUT_AGE_MAX, OUTPUTS_MAX, OUTPUTS_REMOVED_MAX};
+use super::publication::Publication;
 use super::*;
 use crate::audit::{EntryRange, LogEntry, LogSelection, read_entries};
 use crate::{publish, sandbox};
 use cofferdam_confine as confine;
-use cofferdam_core::audit::AuditEvent;
+use cofferdam_core::audit::{AuditEvent, CallFacts};
+use cofferdam_core::host_call::Disposition;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
 
@@ -130,4 +132,33 @@ fn an_output_that_nobody_waits_for_is_not_kept() {
     assert_eq!(refused.code, ErrorCode::TimedOut);
     assert_eq!(std::fs::read_dir(dir.path().join("workspace/tmp/outputs")).map_or(0, Iterator::count), 0);
     assert_eq!(told(dir.path()), [(Some(ErrorCode::TimedOut), 0)]);
+}
+
+/// Another node may have taken the turn over, and settled what was begun before.
+#[test]
+fn a_plan_is_carried_out_or_gone_on_with_only_where_its_turn_is_this_ones_still() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let warden = warden(dir.path());
+    let workspace = warden.workspaces().default_workspace().clone();
+    let (path, turn) = (GuestPath::parse("/shared/a").expect("a path"), TurnId::new("test"));
+    let caller = Caller { channel: "test".into(), sender: "1".into() };
+    let facts = CallFacts::new(turn.call(0), turn, caller, "t", serde_json::json!({}));
+    for before in [None, Some(Vec::new())] {
+        let budget = Arc::new(publish::CallBudget::new(ByteSize(1), || None));
+        let mut staged = workspace.stage(&path, Disposition::Replace, &budget).expect("staged");
+        staged.write(b"x").expect("there is room");
+        let mut record = CallRecord::begin(facts.clone(), CountedAs::Not, Arc::default());
+        let publication = Publication {
+            workspace: &workspace,
+            before,
+            plan: vec![staged.seal().expect("sealed").into()],
+            reply: None,
+            commit: &|| true,
+            keep: &|_| Err(ToolError::new(ErrorCode::Internal, "another node has it")),
+            deliver: &|| Ok(()),
+        };
+        let refused = warden.publish(&mut record, publication).expect_err("refused");
+        assert_eq!((refused.message.as_str(), record.intent), ("another node has it", None));
+    }
+    assert!(!dir.path().join("workspace/shared/a").exists());
 }

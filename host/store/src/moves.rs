@@ -27,6 +27,17 @@ impl Store {
         .await
     }
 
+    /// Changes with each move that is noted: how many are remembered, and when the last one was
+    /// noted.
+    pub async fn moves_mark(&self, channel: &str) -> Result<(i64, i64), StoreError> {
+        let channel = channel.to_owned();
+        self.read(move |tx| {
+            let mark = "SELECT count(*), coalesce(max(noted_at), 0) FROM moved WHERE channel = ?1";
+            tx.query_row(mark, [&channel], |row| Ok((row.get(0)?, row.get(1)?)))
+        })
+        .await
+    }
+
     /// Where conversations were, and where they are, in the order of noting.
     pub async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
         let channel = channel.to_owned();

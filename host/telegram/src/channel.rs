@@ -21,7 +21,7 @@ use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_chat::setup::{MenuEntry, RenewedSettings};
 use cofferdam_chat::{AGAIN, Activity, LiveStatus, Placeholder, PlaceholderRef};
 use cofferdam_core::id::TurnId;
-use cofferdam_store::{self as store, AlbumStanding, Update};
+use cofferdam_store::{self as store, AlbumStanding, StoreError, Update};
 use cofferdam_warden::attachments::{Download, IntakeResult};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +70,10 @@ impl Channel for TelegramBot {
     fn conversation(&self, target: &ReplyTarget) -> String {
         let home = self.moves.home(target.chat);
         format!("{home}/{}", target.thread.unwrap_or_default())
+    }
+
+    async fn follow_moves(&self) -> Result<(), StoreError> {
+        self.learn_moves().await
     }
 
     fn target(kept: &str) -> Option<ReplyTarget> {

@@ -3,6 +3,7 @@
 
 mod clock;
 mod homes;
+mod moves;
 mod server;
 mod survival;
 
@@ -329,7 +330,7 @@ async fn what_concerns_a_turn_reaches_the_node_that_has_it() -> anyhow::Result<(
     world.server.push(press(ANN, &approval, APPROVE));
     answered(&world, "{").await?;
     assert!(!first.log().contains("an approval is shown"), "it was the other node's");
-    give_again(server, &schema, &world);
+    give_again(server, &schema, (&world, ANN), "b");
     world.server.push(Incoming::private(ANN).text(&WRITE.replace("/shared/a", "/shared/b")));
     // The buttons of the first one are gone.
     asked(&world, 0).await?;
@@ -364,15 +365,15 @@ async fn a_node_whose_audit_cannot_be_settled_is_in_nobodys_way() -> anyhow::Res
     end(world, [first], 3)
 }
 
-/// The session of [`ANN`] is left to any node a moment after its last turn.
-fn give_again(server: &PostgresServer, schema: &str, world: &World) {
+/// The same once more: a session is left to any node a moment after its last turn.
+fn give_again(server: &PostgresServer, schema: &str, of: (&World, i64), node: &str) {
     let left = format!("SELECT count(*) FROM {schema}.claim");
     let until = Instant::now() + PATIENCE;
     while server.sql(&left) != "0" {
         assert!(Instant::now() < until, "it is not left");
         std::thread::sleep(Duration::from_millis(20));
     }
-    give(server, schema, (world, ANN), "b");
+    give(server, schema, of, node);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -8,19 +8,19 @@ use support::llm::{Dialect, LlmServer, Turn};
 use support::telegram::{Hold, Incoming, Media, SentMessage, Target};
 
 /// A basic group, and the supergroup that it becomes.
-const OLD: i64 = -4_001;
-const NEW: i64 = -1_002_000_000_001;
+pub(super) const OLD: i64 = -4_001;
+pub(super) const NEW: i64 = -1_002_000_000_001;
 
-fn old(text: &str) -> Incoming {
+pub(super) fn old(text: &str) -> Incoming {
     Incoming::basic_group(OLD, ANN).text(text)
 }
 
-fn new(text: &str) -> Incoming {
+pub(super) fn new(text: &str) -> Incoming {
     Incoming::group(NEW, ANN).text(text)
 }
 
 /// What both groups say of it, from whomever.
-fn service_messages() -> [Incoming; 2] {
+pub(super) fn service_messages() -> [Incoming; 2] {
     let anonymous = json!({ "id": 1_087_968_824, "is_bot": true, "first_name": "Group" });
     [
         Incoming::basic_group(OLD, ANN).field("migrate_to_chat_id", NEW),

@@ -10,7 +10,7 @@ use crate::setup::{MenuEntry, RenewedSettings};
 use crate::{Activity, LiveStatus, ShownActivity, TurnDisplay, words};
 use cofferdam_core::command::{ControlWord, steer_text, word};
 use cofferdam_core::id::{SessionId, TurnId};
-use cofferdam_store::{AlbumStanding, Placeholder, QueueMode, ReplyPlace, Update};
+use cofferdam_store::{AlbumStanding, Placeholder, QueueMode, ReplyPlace, StoreError, Update};
 use cofferdam_warden::attachments::{Download, IntakeResult, SentFile};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,6 +56,14 @@ pub trait Channel: Router + Sized + 'static {
     /// The conversation, in the channel's own words: turns of one conversation run one after the
     /// other.
     fn conversation(&self, target: &Self::Target) -> String;
+
+    /// Learns which conversations go on elsewhere, as other nodes have noted since the last time.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn follow_moves(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
+        async { Ok(()) }
+    }
 
     /// A target that was kept.
     fn target(kept: &str) -> Option<Self::Target>;

@@ -49,7 +49,7 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
             Unit::Stop(..) => None,
             Unit::Reply(_) | Unit::Bound(_) | Unit::Message(_) => self.signs.take(session),
         };
-        turn::work(channel, unit, sign).await;
+        turn::work(channel, (session, unit), sign).await;
     }
 
     async fn take_over(&self, gone: &[String]) -> Result<Vec<Arrival>, StoreError> {

@@ -18,19 +18,23 @@ use cofferdam_agent::turn::{HistorySize, StepListener, TurnInput};
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, BoundTurn, NewReply, StoredReply, UpdateClaim};
+use cofferdam_store::{AnswerTo, BoundTurn, NewReply, StoredReply, Update, UpdateClaim};
 use std::sync::Arc;
 
-/// Does one unit's work. Returns early, leaving everything for the next start, when the program
-/// stops.
+/// Does one unit's work, of the session that it came in. Returns early, leaving everything for the
+/// next start, when the program stops.
 ///
 /// `sign` is shown for it already.
-pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<WorkingTurn>) {
+pub(super) async fn work<C: Channel>(
+    channel: Arc<C>,
+    (session, unit): (&SessionId, Unit),
+    sign: Option<WorkingTurn>,
+) {
     let base = channel.base();
     let reply = match unit {
         Unit::Reply(reply) => Some(reply),
-        Unit::Bound(turn) => answer(&channel, UpdateOrigin::Bound(turn), sign).await,
-        Unit::Message(claim) => answer(&channel, UpdateOrigin::Waiting(claim), sign).await,
+        Unit::Bound(turn) => answer(&channel, (session, UpdateOrigin::Bound(turn)), sign).await,
+        Unit::Message(claim) => answer(&channel, (session, UpdateOrigin::Waiting(claim)), sign).await,
         Unit::Stop(stopping, found) => answer_stop(&*channel, stopping, found).await,
     };
     if let Some(reply) = reply {
@@ -75,7 +79,7 @@ enum UpdateOrigin {
 /// Ends a turn; its reply, unless nobody is to be answered or the program stops.
 async fn answer<C: Channel>(
     channel: &Arc<C>,
-    origin: UpdateOrigin,
+    (session, origin): (&SessionId, UpdateOrigin),
     sign: Option<WorkingTurn>,
 ) -> Option<StoredReply> {
     let base = channel.base();
@@ -99,6 +103,7 @@ async fn answer<C: Channel>(
             (base.store_until_done("bind a turn", claim).await??, None)
         }
     };
+    find_conversation(&**channel, session, &bound.updates).await?;
     let turn = bound.turn;
     let mut noting = None;
     let resumed = ResumedTurn::from_updates(&bound.updates);
@@ -150,6 +155,17 @@ async fn answer<C: Channel>(
         alive.end().await;
     }
     reply
+}
+
+/// Looks where the conversation of these messages goes on, if by what is known here they are not of
+/// the session that they came in: another node may have heard of that a moment ago.
+async fn find_conversation<C: Channel>(channel: &C, session: &SessionId, updates: &[Update]) -> Option<()> {
+    let target = updates.first().and_then(|update| channel.target_of(update));
+    if target.is_none_or(|target| channel.session(&target) == *session) {
+        return Some(());
+    }
+    let base = channel.base();
+    base.store_until_done("look where a conversation goes on", || channel.follow_moves()).await
 }
 
 /// A turn that is about to run.

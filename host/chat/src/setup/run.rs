@@ -101,6 +101,8 @@ async fn follow_living<C: PlatformChannel>(
     let mut woken = channels.borrow().base().store.woken();
     while woken.changed().await.is_ok() {
         let channel = channels.borrow().clone();
+        // First, because a message of such a group may have come too.
+        looked_up(channel.follow_moves().await);
         // What was asked may have been decided on another node.
         channel.base().approvals.look_again();
         for arrival in looked_up(incoming::load_from_nodes(&*channel).await) {

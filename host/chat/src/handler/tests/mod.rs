@@ -418,8 +418,8 @@ async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
     store.persist(channel, batch(&paper, &letters)).await.expect("kept");
     for arrival in incoming::load_left(&*paper).await.expect("the store") {
         match arrival {
-            Arrival::Reply(_, reply) => turn::work(paper.clone(), Unit::Reply(reply), None).await,
-            Arrival::Bound(_, turn) => turn::work(paper.clone(), Unit::Bound(turn), None).await,
+            Arrival::Reply(of, reply) => turn::work(paper.clone(), (&of, Unit::Reply(reply)), None).await,
+            Arrival::Bound(of, turn) => turn::work(paper.clone(), (&of, Unit::Bound(turn)), None).await,
             Arrival::Inbox => {}
             other => panic!("{other:?}"),
         }
@@ -427,7 +427,7 @@ async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
     while let Some(session) = store.sessions(channel, 1, 0).await.expect("the store").pop() {
         let next = store.load_waiting(channel, &session, 1).await.expect("the store").remove(0);
         let claim = next.album.map_or(UpdateClaim::Update(next.update_id), UpdateClaim::Album);
-        turn::work(paper.clone(), Unit::Message(claim), None).await;
+        turn::work(paper.clone(), (&session, Unit::Message(claim)), None).await;
     }
 }
 

@@ -52,9 +52,13 @@ pub(super) async fn a_message_and_its_edit_may_come_together<E: Engine>() {
 
 pub(super) async fn a_move_is_remembered_for_its_channel<E: Engine>() {
     let fixture = Fixture::<E>::new();
+    let mut marks = vec![fixture.store.moves_mark(CHANNEL).await.expect("it")];
     for (from, to) in [("-5", "-1005"), ("-6", "-1006"), ("-5", "-1005")] {
         fixture.store.note_move(CHANNEL, from.into(), to.into()).await.expect("it");
+        marks.push(fixture.store.moves_mark(CHANNEL).await.expect("it"));
     }
+    assert!(marks[0] == (0, 0) && marks[0] < marks[1] && marks[1] < marks[2], "{marks:?}");
+    assert_eq!(fixture.store.moves_mark("telegram-2").await.expect("it"), (0, 0));
     let fixture = fixture.restart();
     let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
     let mut moves = fixture.store.load_moves(CHANNEL).await.expect("it");

@@ -9,10 +9,10 @@ use crate::clock::{follow, running_ms};
 use crate::cluster::{ClusterNode, NodeRow, host_name, new_name};
 use crate::tx::Tx;
 use crate::value::params;
-use crate::{Engine, Store, StoreError};
+use crate::{Engine, Store, StoreError, WeakStore};
 use cofferdam_core::lock::lock;
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 /// How often a node says that it is there, and looks for those that are silent.
@@ -169,14 +169,15 @@ impl Postgres {
     /// Returns while the lease is certain, and renews it where it is not.
     pub(crate) fn ensure_lease(&self) -> Result<(), StoreError> {
         match self.lease.get() {
-            Some(lease) if !self.has_lease() => self.renew_lease(lease),
+            Some(lease) if !self.has_lease() => self.renew_lease(lease).map(drop),
             _ => Ok(()),
         }
     }
 
-    /// Says that this node is there still, and takes out who is silent. One statement alone, which
-    /// meets no other transaction: those of this node read the row that it changes.
-    fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+    /// Says that this node is there still. Returns the server's time where the lease of another one
+    /// is over by it. One statement alone, which meets no other transaction: those of this node
+    /// read the row that it changes.
+    fn renew_lease(&self, lease: &Lease) -> Result<Option<i64>, StoreError> {
         let (asked, holder) = (running_ms(), &lease.own.holder);
         let renew = format!(
             "UPDATE node SET until = {WRITTEN_AT} + $2 WHERE holder = $1 RETURNING {NOW}, EXISTS
@@ -191,7 +192,7 @@ impl Postgres {
         let Some(row) = renewed else { return Err(StoreError::TakenOver) };
         follow(row.get(0), asked);
         lock(&lease.renewals).note(asked, row.get(0), lease.length());
-        if row.get(1) { self.run_unfenced(&|tx| take_out_gone(tx, lease)) } else { Ok(()) }
+        Ok(row.get::<_, bool>(1).then(|| row.get(0)))
     }
 
     /// Takes the node out, so that others take its work over at once.
@@ -210,8 +211,11 @@ impl Postgres {
 /// Says on and on that this node is there, for as long as somebody keeps the store open, and wakes
 /// those who look for work of others.
 pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
+    let (tell, told) = mpsc::sync_channel(1);
     let weak = store.downgrade();
-    let keep = move || {
+    begin_thread("lease-of-others", move || take_out_at(&weak, &told))?;
+    let weak = store.downgrade();
+    begin_thread("lease", move || {
         let mut pause = RENEWED_EVERY;
         loop {
             std::thread::sleep(pause);
@@ -220,7 +224,9 @@ pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
             let Engine::Postgres(postgres) = &store.database.engine else { return };
             let Some(lease) = postgres.lease.get() else { return };
             match postgres.renew_lease(lease) {
-                Ok(()) => {}
+                Ok(None) => {}
+                // Where the last look is still under way, a later renewal tells of them again.
+                Ok(Some(late_at)) => _ = tell.try_send(late_at),
                 Err(error @ StoreError::TakenOver) => {
                     tracing::error!(%error);
                     return store.note_taken_over();
@@ -232,9 +238,27 @@ pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
             // After one that was given up the next one is tried at once.
             pause = RENEWED_EVERY.saturating_sub(began.elapsed());
         }
-    };
-    let began = std::thread::Builder::new().name("lease".to_owned()).spawn(keep);
+    })
+}
+
+fn begin_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+    let began = std::thread::Builder::new().name(name.to_owned()).spawn(work);
     began.map(drop).map_err(|error| StoreError::Engine(Box::new(error)))
+}
+
+/// Takes out those whose lease was over at each of these times of the server. On a thread of its
+/// own: it waits for connections and for what those change, and a renewal must not.
+fn take_out_at(store: &WeakStore, times: &mpsc::Receiver<i64>) {
+    while let Ok(late_at) = times.recv() {
+        let Some(store) = store.upgrade() else { return };
+        let Engine::Postgres(postgres) = &store.database.engine else { return };
+        let Some(lease) = postgres.lease.get() else { return };
+        match postgres.run_unfenced(&|tx| take_out_gone(tx, lease, late_at)) {
+            // What they had begun is there to be taken over.
+            Ok(()) => store.database.woken.send_replace(()),
+            Err(error) => tracing::warn!(%error, "who is silent cannot be taken out"),
+        }
+    }
 }
 
 /// The nodes that are there, as far as the database knows, by name.
@@ -301,13 +325,14 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
     tx.query_row(&format!("SELECT {NOW}"), params![], |row| row.get(0)).map(Joined::At)
 }
 
-/// Takes out those whose lease is over and who had time enough to renew it.
-fn take_out_gone(tx: &Tx<'_>, lease: &Lease) -> Result<(), StoreError> {
-    let late = format!("SELECT holder, until, {NOW} FROM node WHERE until <= {NOW} AND holder <> ?1");
-    let late: Vec<(String, i64, i64)> =
-        tx.query_rows(&late, [&lease.own.holder], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    for (holder, until, now) in late {
-        if lock(&lease.renewals).is_gone(until, now, lease.length()) {
+/// Takes out those whose lease was over at this time and who had time enough to renew it. The time
+/// is that of a renewal of this node: since then all may have been cut off from the server.
+fn take_out_gone(tx: &Tx<'_>, lease: &Lease, late_at: i64) -> Result<(), StoreError> {
+    let late = "SELECT holder, until FROM node WHERE until <= ?2 AND holder <> ?1";
+    let late: Vec<(String, i64)> =
+        tx.query_rows(late, params![lease.own.holder, late_at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (holder, until) in late {
+        if lock(&lease.renewals).is_gone(until, late_at, lease.length()) {
             // Unless it has come back since.
             tx.run("DELETE FROM node WHERE holder = ?1 AND until = ?2", params![holder, until])?;
         }

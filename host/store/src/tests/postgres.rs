@@ -293,6 +293,50 @@ async fn a_node_that_has_much_to_do_is_not_taken_out() {
     a.persist(CHANNEL, vec![of("s1", 1)]).await.expect("it is a node still");
 }
 
+/// The same while another node is to be taken out, which takes one of these connections.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_has_much_to_do_renews_its_lease_while_another_one_is_to_be_taken_out() {
+    if !Schema::is_there("a_node_that_has_much_to_do_renews_its_lease") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let a = Store::open(&fixture.engine.location).expect("a store");
+    let lease = std::time::Duration::from_secs(6);
+    a.join(&ClusterNode { lease, ..node("a") }).expect("a node");
+    // As no other test looks.
+    let look = |tx: &Tx<'_>| tx.query_row("SELECT 1 FROM pg_sleep(4.75)", params![], |row| row.get::<i64>(0));
+    let looks: Vec<_> = (0..2 * postgres::CONNECTIONS_MAX)
+        .map(|_| {
+            tokio::spawn({
+                let a = a.clone();
+                async move { a.read(look).await }
+            })
+        })
+        .collect();
+    let busy = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()
+         AND query LIKE '%pg_sleep(4.75)%'";
+    while fixture.sql(busy) != postgres::CONNECTIONS_MAX.to_string() {
+        assert!(!looks.iter().all(tokio::task::JoinHandle::is_finished), "they never were busy at once");
+    }
+    fixture
+        .sql("INSERT INTO node (name, holder, who, state, until) VALUES ('b', 'b/1', 'nobody', 'here', 0)");
+    let mut is_certain = true;
+    while !looks.iter().all(tokio::task::JoinHandle::is_finished) {
+        is_certain &= a.has_lease();
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    for looked in looks {
+        assert_eq!(looked.await.expect("asked").expect("the server has time"), 1);
+    }
+    assert!(is_certain, "it said nothing for a lease");
+    let mut tries = 0;
+    while fixture.sql("SELECT count(*) FROM node WHERE name = 'b'") != "0" {
+        tries += 1;
+        assert!(tries < 300, "it is there still");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
 /// A message of somebody's own session.
 pub(super) fn of(session: &str, id: i64) -> NewUpdate {
     let headers = Headers {

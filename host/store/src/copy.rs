@@ -4,6 +4,11 @@
 use super::tx::Tx;
 use super::value::{SqlValue, params};
 use super::{Store, StoreError};
+use std::time::Duration;
+
+/// How long PostgreSQL waits for the other engine, and for who is told. Otherwise it soon ends a
+/// transaction in which nothing happens, and with it the one state that is copied.
+const COPY_STILL_MAX: Duration = Duration::from_secs(600);
 
 /// A table, its columns, and by what its rows are in order.
 struct Table {
@@ -86,7 +91,9 @@ impl Store {
     /// [`StoreError`]: among others [`StoreError::NotEmpty`].
     pub fn copy_into(&self, to: &Self, copied: &dyn Fn(&'static str, u64)) -> Result<u64, StoreError> {
         self.write_here(|from| {
+            wait_longer(from)?;
             to.write_here(|into| {
+                wait_longer(into)?;
                 let mut all = 0;
                 for table in &TABLES {
                     if into.exists(&format!("SELECT 1 FROM {} LIMIT 1", table.name), params![])? {
@@ -99,6 +106,17 @@ impl Store {
                 Ok(all)
             })
         })
+    }
+}
+
+/// Has PostgreSQL wait for [`COPY_STILL_MAX`] in this transaction.
+fn wait_longer(tx: &Tx<'_>) -> Result<(), StoreError> {
+    let still = COPY_STILL_MAX.as_millis();
+    match tx {
+        Tx::Sqlite(_) => Ok(()),
+        Tx::Postgres(_) => {
+            tx.run(&format!("SET LOCAL idle_in_transaction_session_timeout = {still}"), params![])
+        }
     }
 }
 

@@ -752,6 +752,26 @@ async fn a_store_moves_there_and_back_and_nothing_is_lost() {
     }
 }
 
+/// An engine takes as long as its disk does, and who is told may be a terminal that is stopped.
+#[tokio::test]
+async fn a_server_waits_for_the_other_engine_while_a_store_is_copied() {
+    if !Schema::is_there("a_server_waits_for_the_other_engine") {
+        return;
+    }
+    let (sqlite, postgres, back) =
+        (Fixture::<Files>::new(), Fixture::<Schema>::new(), Fixture::<Files>::new());
+    fill(&sqlite.store).await;
+    // Longer than the server waits for a node that stands still.
+    let slow = |table: &'static str, _: u64| {
+        if table == "inbox" {
+            std::thread::sleep(LEASE_LEAST + std::time::Duration::from_millis(500));
+        }
+    };
+    sqlite.store.copy_into(&postgres.store, &slow).expect("copied");
+    postgres.store.copy_into(&back.store, &slow).expect("copied");
+    assert_eq!(rows(&back.store), rows(&sqlite.store));
+}
+
 /// What a copy knows of the tables is what the engines have.
 #[tokio::test]
 async fn both_engines_have_the_tables_that_are_copied() {

@@ -157,7 +157,12 @@ impl Postgres {
     /// Has this node do what one node does for all, unless another one does.
     pub(crate) fn try_duty(&self, duty: &str) -> Result<bool, StoreError> {
         let Some(lease) = self.lease.get() else { return Ok(true) };
-        self.run(&|tx| take_duty(tx, duty, &lease.own.holder)).map(|(is_taken, _)| is_taken)
+        let holder = &lease.own.holder;
+        // Asked each second: that another node has it costs no more than a look.
+        if self.read(&|tx| is_others(tx, duty, holder))? {
+            return Ok(false);
+        }
+        self.run(&|tx| take_duty(tx, duty, holder)).map(|(is_taken, _)| is_taken)
     }
 
     /// Whether the lease is certain: what this node does outside now is done by no other one.
@@ -199,10 +204,12 @@ impl Postgres {
     pub(crate) fn leave(&self) -> Result<(), StoreError> {
         let Some(lease) = self.lease.get() else { return Ok(()) };
         let left = self.run_unfenced(&|tx| {
+            // First, because it waits for what this node is changing, which must not wait for this.
+            let left = tx.execute("DELETE FROM node WHERE holder = ?1", [&lease.own.holder])?;
             tx.run("DELETE FROM duty WHERE holder = ?1", [&lease.own.holder])?;
             let idle = format!("DELETE FROM claim WHERE holder = ?1 AND {}", is_idle(tx.home(), 2));
             tx.run(&idle, params![lease.own.holder, tx.home()])?;
-            tx.execute("DELETE FROM node WHERE holder = ?1", [&lease.own.holder])
+            Ok(left)
         })?;
         if left == 1 { Ok(()) } else { Err(StoreError::TakenOver) }
     }
@@ -345,9 +352,14 @@ fn take_out_silent(tx: &Tx<'_>, holder: &str) -> Result<(), StoreError> {
     tx.run(&format!("DELETE FROM node WHERE until <= {NOW} AND holder <> ?1"), [holder])
 }
 
-fn take_duty(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool, StoreError> {
+/// Whether another node that is there has a duty.
+fn is_others(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool, StoreError> {
     let other = "SELECT 1 FROM duty JOIN node ON node.holder = duty.holder WHERE duty.name = ?1 AND duty.holder <> ?2";
-    if tx.exists(other, params![duty, holder])? {
+    tx.exists(other, params![duty, holder])
+}
+
+fn take_duty(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool, StoreError> {
+    if is_others(tx, duty, holder)? {
         return Ok(false);
     }
     let take = "INSERT INTO duty (name, holder) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET holder = ?2";

@@ -268,6 +268,37 @@ async fn a_node_that_is_silent_is_taken_out_by_another_one() {
     }
 }
 
+/// Who takes its work over finds all that it has changed.
+#[tokio::test]
+async fn a_node_is_taken_out_once_what_it_was_changing_is_done() {
+    if !Schema::is_there("a_node_is_taken_out_once") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let a = join(&fixture.engine.location, "a").expect("a node");
+    let (schema, server) = (fixture.schema(), shared("").expect("it runs"));
+    let take_out = format!("SET search_path TO {schema}; DELETE FROM node WHERE name = 'a'");
+    let waiting = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%{schema}; DELETE%'"
+    );
+    let take_out = take_out.as_str();
+    std::thread::scope(|scope| {
+        let changed = a.write_here(|tx| {
+            // A test that is slow is no node that stands still.
+            tx.execute("SET LOCAL idle_in_transaction_session_timeout = 0", params![])?;
+            let taken_out = scope.spawn(move || server.sql(take_out));
+            while server.sql(&waiting) == "0" {
+                assert!(!taken_out.is_finished(), "it waits for nothing");
+            }
+            tx.run("INSERT INTO run_schedule (workflow, looked_at) VALUES ('w', 1)", params![])
+        });
+        changed.expect("it was there when it began");
+    });
+    assert_eq!(fixture.sql("SELECT count(*) FROM node"), "0");
+    assert_eq!(fixture.sql("SELECT workflow FROM run_schedule"), "w");
+    assert!(matches!(a.persist(CHANNEL, vec![new(1, None)]).await, Err(StoreError::TakenOver)));
+}
+
 /// All its connections are in use for longer than its lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_has_much_to_do_is_not_taken_out() {

@@ -9,6 +9,7 @@ use cofferdam_core::id::CallId;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::path::Path;
 
 /// What a call has done, by its last outcome and the intent that this settles.
@@ -43,18 +44,30 @@ struct CallOutcomes {
 impl AuditLog {
     /// What the call has done; none if there is no outcome, or it says that nothing was changed.
     ///
-    /// Reads of each chain the newest file that tells of the call, and all of them if none does:
-    /// only a replayed call asks. A call that another node has begun may have gone on here: the
-    /// chain counts that tells of most, and of two that tell as much the later one.
+    /// Reads the newest file of each chain first, then the one before, until one tells that all has
+    /// landed: only a replayed call asks. A call that another node has begun may have gone on here:
+    /// the chain counts that tells of most, and of two that tell as much the later one.
     ///
     /// # Errors
     /// When a log cannot be read.
     pub(crate) fn find_landed(&self, call: &CallId) -> Result<Option<LandedCall>, AuditError> {
-        let mut found = vec![find_landed(&self.path, call)?];
+        let mut chains = vec![ChainSearch::new(&self.path)?];
         for chain in self.siblings()? {
-            found.push(find_landed(&chain.active, call)?);
+            chains.push(ChainSearch::new(&chain.active)?);
         }
-        let most = found.into_iter().flatten().max_by_key(|(time, landed)| (rank(landed), time.clone()));
+        let mut found = Vec::new();
+        let tells_of_all = |(_, landed): &(String, LandedCall)| matches!(landed, LandedCall::All(_));
+        while !chains.is_empty() && !found.iter().any(tells_of_all) {
+            let mut further = Vec::new();
+            for mut chain in chains {
+                match chain.read_next(call)? {
+                    Continue(()) => further.push(chain),
+                    Break(told) => found.extend(told),
+                }
+            }
+            chains = further;
+        }
+        let most = found.into_iter().max_by_key(|(time, landed)| (rank(landed), time.clone()));
         Ok(most.map(|(_, landed)| landed))
     }
 }
@@ -68,30 +81,51 @@ fn rank(landed: &LandedCall) -> u8 {
     }
 }
 
-/// What one chain tells, and when that was written.
-fn find_landed(active: &Path, call: &CallId) -> Result<Option<(String, LandedCall)>, AuditError> {
-    let files = LogFiles::select(LogSelection::Log(active))?;
-    let mut last: Option<(String, CallOutcome)> = None;
-    for index in (0..files.len()).rev() {
-        let part = files.open(index)?;
+/// The files of one chain, read from the newest back.
+struct ChainSearch {
+    files: LogFiles,
+    /// So many were not read yet.
+    left: usize,
+    /// The last outcome of the call with its time, while its intent is looked for.
+    last: Option<(String, CallOutcome)>,
+}
+
+impl ChainSearch {
+    fn new(active: &Path) -> Result<Self, AuditError> {
+        let files = LogFiles::select(LogSelection::Log(active))?;
+        Ok(Self { left: files.len(), files, last: None })
+    }
+
+    /// Reads the next file. Breaks with what the chain tells, and when that was written, once
+    /// nothing before can change it.
+    fn read_next(&mut self, call: &CallId) -> Result<ControlFlow<Option<(String, LandedCall)>>, AuditError> {
+        let Some(index) = self.left.checked_sub(1) else {
+            // Without the intent nobody knows what else there was to do.
+            let part = |files: Vec<Effect>| LandedCall::Part { planned: files.clone(), done: files };
+            return Ok(Break(self.last.take().map(|(time, outcome)| (time, part(outcome.files)))));
+        };
+        self.left = index;
+        let part = self.files.open(index)?;
         let mut told = read_outcomes(PositionedReader::new(&*part.file, 0, part.end), call)?;
-        let Some((time, outcome)) = last.take().or(told.outcome) else { continue };
-        let Some(code) = outcome.code else { return Ok(Some((time, LandedCall::All(outcome.files)))) };
+        let Some((time, outcome)) = self.last.take().or(told.outcome) else { return Ok(Continue(())) };
+        let Some(code) = outcome.code else {
+            return Ok(Break(Some((time, LandedCall::All(outcome.files)))));
+        };
         if !outcome.files.iter().any(changes) {
-            return Ok(None);
+            return Ok(Break(None));
         }
         if !outcome.reconciled {
-            return Ok(Some((time, failed(code, outcome))));
+            return Ok(Break(Some((time, failed(code, outcome)))));
         }
         match outcome.intent.and_then(|seq| told.planned.remove(&seq)) {
-            Some(planned) => return Ok(Some((time, LandedCall::Part { planned, done: outcome.files }))),
+            Some(planned) => Ok(Break(Some((time, LandedCall::Part { planned, done: outcome.files })))),
             // The file was rotated in between.
-            None => last = Some((time, outcome)),
+            None => {
+                self.last = Some((time, outcome));
+                Ok(Continue(()))
+            }
         }
     }
-    // Without the intent nobody knows what else there was to do.
-    let part = |files: Vec<Effect>| LandedCall::Part { planned: files.clone(), done: files };
-    Ok(last.map(|(time, outcome)| (time, part(outcome.files))))
 }
 
 /// Whether it changes a file of the workspace: what goes out with a reply is no change before that

@@ -81,6 +81,27 @@ fn a_call_that_went_on_at_another_node_is_found_there() {
     }
 }
 
+/// Of the others' older files there may be many.
+#[test]
+fn a_call_that_has_landed_is_looked_for_in_the_newest_file_of_each_chain_first() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (a, b) = (open(&dir, Some("a")), open(&dir, Some("b")));
+    let small = Config { rotate_bytes: ByteSize(1), ..Config::default() };
+    let rotating = AuditLog::open_with(&a.path, &small).expect("opens");
+    for n in 2..4 {
+        append(&rotating, intent(n));
+    }
+    // A folder in its place cannot be read.
+    let old = a.path.with_file_name("audit-00000000000000000001.jsonl");
+    fs::remove_file(&old).and_then(|()| fs::create_dir(&old)).expect("it was rotated away");
+    let seq = append(&b, intent(1));
+    append(&b, AuditEvent::Outcome(CallOutcome { facts: facts(1), ..settled(Some(seq)) }));
+    for log in [&a, &b] {
+        assert_eq!(log.find_landed(&facts(1).call).expect("reads"), Some(LandedCall::All(files())));
+        log.find_landed(&facts(9).call).expect_err("of this one all are asked");
+    }
+}
+
 #[test]
 fn a_head_that_another_node_has_recorded_shows_a_cut_and_a_change() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -1,10 +1,11 @@
 //! How far the audits of the nodes are. Each node tells it the others through the store, and writes
-//! down what they tell: who cuts or changes the chain of one node has to change those of all.
+//! down what they tell: who cuts or changes the chain of one node has to change those of all. It
+//! also notes how far its own is settled, for who takes its work over.
 
 use anyhow::Context as _;
 use cofferdam_core::audit::{AuditEvent, NodeHeads};
 use cofferdam_store::Store;
-use cofferdam_warden::audit::{AuditLog, Durability, Head};
+use cofferdam_warden::audit::{AuditError, AuditLog, Durability, Head};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,11 @@ use tokio::task::spawn_blocking;
 
 /// How often. What a chain has lost that is younger, no other node can show.
 pub const HEADS_TOLD_EVERY: Duration = Duration::from_secs(5);
+
+/// Records after which it is noted how far they are settled: nobody publishes while they are read.
+const NOTED_EVERY: u64 = 1000;
+/// How long a moment is waited for in which nobody publishes, before the next time.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// Tells and hears of heads.
 pub struct HeadExchange {
@@ -21,12 +27,16 @@ pub struct HeadExchange {
     heard: BTreeMap<String, String>,
     /// Up to which record others know of this chain, or need not: what they tell is no news to them.
     told: u64,
+    /// Up to which record this chain was settled when that was noted last, or at the start; none
+    /// where only the next start can settle it.
+    noted: Option<u64>,
 }
 
 impl HeadExchange {
     /// Of this node.
     pub fn new(audit: Arc<AuditLog>, store: Store) -> Self {
-        Self { audit, store, heard: BTreeMap::new(), told: 0 }
+        let noted = Some(audit.head().seq);
+        Self { audit, store, heard: BTreeMap::new(), told: 0, noted }
     }
 
     /// Goes on for ever.
@@ -57,6 +67,25 @@ impl HeadExchange {
             }
         }
         self.heard = heads;
+        self.note_settled(head.seq).await
+    }
+
+    /// Notes now and then how far this chain is settled, which now ends with this record. Who takes
+    /// over reads what comes after that, however long this node was there.
+    async fn note_settled(&mut self, last: u64) -> anyhow::Result<()> {
+        if self.noted.is_none_or(|noted| last < noted.saturating_add(NOTED_EVERY)) {
+            return Ok(());
+        }
+        let audit = self.audit.clone();
+        match spawn_blocking(move || audit.note_settled(MOMENT)).await.context("the program stops")? {
+            Ok(true) => self.noted = Some(last),
+            Err(AuditError::Busy { .. }) => {}
+            Ok(false) => self.noted = None,
+            Err(error) => {
+                tracing::warn!(%error, "how far the audit is settled is not noted until the next start");
+                self.noted = None;
+            }
+        }
         Ok(())
     }
 }

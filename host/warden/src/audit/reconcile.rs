@@ -34,8 +34,8 @@ pub(crate) struct Reconcile<'log> {
 impl AuditLog {
     /// The intents that no outcome names, once nobody publishes; waits at most `wait` for that.
     ///
-    /// Called at start, before the first call. Reads the log from the last point known to be
-    /// settled, rotated files included.
+    /// Called at start, before the first call, and by who takes over. Reads the log from the last
+    /// point known to be settled, rotated files included.
     ///
     /// # Errors
     /// [`AuditError::Busy`] when a publication is under way for longer than `wait`, this process's
@@ -74,6 +74,18 @@ impl AuditLog {
             start = 0;
         }
         Ok(found)
+    }
+
+    /// Notes how far the log is settled, so that who settles it next reads the rest alone. Returns
+    /// whether it is noted: where an intent is open, the next start settles that first.
+    ///
+    /// # Errors
+    /// [`AuditError::Busy`] when a publication is under way for longer than `wait`; as at a start.
+    pub fn note_settled(&self, wait: Duration) -> Result<bool, AuditError> {
+        let found = self.open_intents(wait)?;
+        let is_settled = found.open.is_empty();
+        found.finish()?;
+        Ok(is_settled)
     }
 
     fn checkpoint_path(&self) -> PathBuf {

@@ -140,6 +140,25 @@ fn the_checkpoint_spares_the_records_before_it() {
 }
 
 #[test]
+fn a_process_that_goes_on_notes_how_far_its_log_is_settled() {
+    let fixture = Fixture::with(2);
+    let log = fixture.log();
+    let publishing = log.lock_publishing().expect("nobody reconciles");
+    assert!(matches!(log.note_settled(NOW), Err(AuditError::Busy { .. })));
+    drop(publishing);
+    assert!(log.note_settled(NOW).expect("nobody publishes"));
+    let noted = || fs::read_to_string(checkpoint(&fixture)).expect("reads");
+    let before = noted();
+    assert!(before.contains(r#""seq":2"#), "{before}");
+    append(&fixture, intent(3));
+    assert!(!log.note_settled(NOW).expect("nobody publishes"), "one is open");
+    assert_eq!(noted(), before);
+    append(&fixture, outcome(Some(3)));
+    assert!(log.note_settled(NOW).expect("nobody publishes"));
+    assert!(noted().contains(r#""seq":4"#), "{}", noted());
+}
+
+#[test]
 fn a_checkpoint_that_the_log_does_not_bear_out_is_ignored() {
     let good = fs::read_to_string(checkpoint(&with_checkpoint())).expect("reads");
     let off = |from: &str, to: &str| {

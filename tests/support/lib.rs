@@ -30,6 +30,7 @@ pub mod terminal;
 pub mod tls;
 pub mod tracer;
 pub mod voice;
+pub mod wires;
 pub mod workers;
 
 /// Whether `needle` is anywhere in `bytes`. Compiled code of many megabytes is looked through by

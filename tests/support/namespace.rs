@@ -1,5 +1,5 @@
-//! A mount namespace of a test's own: what is mounted there exists nowhere else and ends with the
-//! test.
+//! A namespace of a test's own, of mounts or of a network: what is made there exists nowhere else
+//! and ends with the test.
 
 use crate::needs;
 use std::io::{BufRead, BufReader};
@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 /// A namespace, held by a process that waits.
 pub struct Namespace {
+    /// What `unshare` and `nsenter` call its kind.
+    kind: &'static str,
     dir: PathBuf,
     holder: Child,
 }
@@ -20,22 +22,40 @@ pub fn available(test: &str) -> bool {
 }
 
 impl Namespace {
-    /// A new one, with `script` run in it, in this folder.
+    /// A new one of mounts, with `script` run in it, in this folder.
     ///
     /// # Panics
     /// When the script fails.
     pub fn new(dir: &Path, script: &str) -> Self {
+        Self::of("-m", dir, script)
+    }
+
+    /// A new one of a network, with `script` run in it: it has a loopback, which is down, and no
+    /// more.
+    ///
+    /// # Panics
+    /// When the script fails.
+    pub fn network(script: &str) -> Self {
+        Self::of("-n", Path::new("/"), script)
+    }
+
+    fn of(kind: &'static str, dir: &Path, script: &str) -> Self {
         // It holds the namespace until its stdin closes.
         let script = format!("set -e\n{script}\necho ready; cat");
         let mut command = Command::new("unshare");
-        command.args(["-m", "sh", "-c", &script]).current_dir(dir);
+        command.args([kind, "sh", "-c", &script]).current_dir(dir);
         let mut holder =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("unshare starts");
         let mut line = String::new();
         let mut out = BufReader::new(holder.stdout.take().expect("piped"));
         out.read_line(&mut line).expect("text");
         assert_eq!(line, "ready\n", "the script failed: {script}");
-        Self { dir: dir.to_owned(), holder }
+        Self { kind, dir: dir.to_owned(), holder }
+    }
+
+    /// The process that holds it.
+    pub fn pid(&self) -> u32 {
+        self.holder.id()
     }
 
     /// Runs a script in the folder, as it is there.
@@ -46,13 +66,14 @@ impl Namespace {
         let mut command = Command::new("nsenter");
         let script = format!("set -e\ncd {}\n{script}", self.dir.display());
         let pid = self.holder.id().to_string();
-        let output = command.args(["-t", &pid, "-m", "sh", "-c", &script]).output().expect("nsenter starts");
+        let output = command.args(["-t", &pid, self.kind, "sh", "-c", &script]).output();
+        let output = output.expect("nsenter starts");
         assert!(output.status.success(), "{script}: {output:?}");
     }
 
     /// The words before a program that make it run there.
     pub fn wrapper(&self) -> [String; 5] {
-        ["nsenter", "-t", &self.holder.id().to_string(), "-m", "--"].map(str::to_owned)
+        ["nsenter", "-t", &self.holder.id().to_string(), self.kind, "--"].map(str::to_owned)
     }
 
     /// Where the test finds what is at this absolute path there.

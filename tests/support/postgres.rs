@@ -2,22 +2,24 @@
 
 use crate::home::Home;
 pub use cofferdam_postgres::{PostgresServer, new_schema, shared};
-use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpListener};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The password in every URL. The server asks for none, and nobody may show it.
 pub const PASSWORD: &str = "open-sesame-5741";
 
-/// A socket from which a server is reached, until it is cut off.
+/// A socket or a port from which a server is reached, until it is cut off.
 pub struct Relay {
-    dir: tempfile::TempDir,
+    /// Where the socket is, which lives as long as this.
+    _dir: Option<tempfile::TempDir>,
     url: String,
+    port: Option<u16>,
     is_cut: Arc<AtomicBool>,
     /// The socket of the server, when somebody comes.
     behind: Arc<Mutex<PathBuf>>,
@@ -29,21 +31,47 @@ impl Relay {
     ///
     /// # Errors
     /// Where there can be none.
-    ///
-    /// # Panics
-    /// Where the URL of the server names no socket.
     pub fn start(server: &PostgresServer) -> std::io::Result<Self> {
-        let (dir, url) = (tempfile::tempdir()?, server.url());
-        let words: BTreeMap<_, _> = url.split_whitespace().filter_map(|word| word.split_once('=')).collect();
-        let name = format!(".s.PGSQL.{}", words["port"]);
-        let behind = Arc::new(Mutex::new(Path::new(words["host"]).join(&name)));
-        let listener = UnixListener::bind(dir.path().join(&name))?;
-        let url = url.replace(words["host"], &dir.path().display().to_string());
+        let (dir, behind) = (tempfile::tempdir()?, socket_of(server));
+        let listener = UnixListener::bind(dir.path().join(behind.file_name().expect("a socket")))?;
+        let [here, there] = [dir.path(), server.dir()].map(|dir| dir.display().to_string());
+        let url = server.url().replace(&there, &here);
+        let come = move || listener.accept().map(|(stream, _)| stream);
+        Ok(Self::hand_on((Some(dir), url, None), behind, come))
+    }
+
+    /// Hands on what is said on a port of loopback. It may be that of another network namespace,
+    /// which the server itself need not be in.
+    ///
+    /// # Errors
+    /// Where it is no port.
+    pub fn start_on(listener: TcpListener, server: &PostgresServer) -> std::io::Result<Self> {
+        let port = listener.local_addr()?.port();
+        let url = server.url();
+        let is_place = |word: &&str| word.starts_with("host=") || word.starts_with("port=");
+        let rest: Vec<_> = url.split_whitespace().filter(|word| !is_place(word)).collect();
+        let url = format!("host=127.0.0.1 port={port} {}", rest.join(" "));
+        let come = move || {
+            let (stream, _) = listener.accept()?;
+            // A missing nodelay costs milliseconds, never correctness.
+            let _ = stream.set_nodelay(true);
+            // Either is a stream to who only reads and writes.
+            Ok(UnixStream::from(OwnedFd::from(stream)))
+        };
+        Ok(Self::hand_on((None, url, Some(port)), socket_of(server), come))
+    }
+
+    fn hand_on(
+        (dir, url, port): (Option<tempfile::TempDir>, String, Option<u16>),
+        behind: PathBuf,
+        come: impl Fn() -> std::io::Result<UnixStream> + Send + 'static,
+    ) -> Self {
+        let behind = Arc::new(Mutex::new(behind));
         let to = behind.clone();
-        let relay = Self { dir, url, is_cut: Arc::default(), behind, open: Arc::default() };
+        let relay = Self { _dir: dir, url, port, is_cut: Arc::default(), behind, open: Arc::default() };
         let (is_cut, open) = (relay.is_cut.clone(), relay.open.clone());
         std::thread::spawn(move || {
-            for from in listener.incoming().map_while(Result::ok) {
+            while let Ok(from) = come() {
                 let to = to.lock().expect("no panic").clone();
                 let Ok(to) = UnixStream::connect(to) else { continue };
                 if is_cut.load(Ordering::SeqCst) {
@@ -59,13 +87,17 @@ impl Relay {
                 open.lock().expect("no panic").extend([from, to]);
             }
         });
-        Ok(relay)
+        relay
     }
 
     /// The server's URL by way of this.
     pub fn url(&self) -> String {
-        assert!(self.dir.path().exists(), "it lives as long as this");
         format!("{} password={PASSWORD}", self.url)
+    }
+
+    /// Its port, where it is not a socket.
+    pub fn port(&self) -> Option<u16> {
+        self.port
     }
 
     /// From here on whoever comes gets to this server, of the same port.
@@ -92,6 +124,13 @@ impl Relay {
     pub fn mend(&self) {
         self.is_cut.store(false, Ordering::SeqCst);
     }
+}
+
+/// The socket of a server.
+fn socket_of(server: &PostgresServer) -> PathBuf {
+    let url = server.url();
+    let port = url.split_whitespace().find_map(|word| word.strip_prefix("port=")).expect("a port");
+    server.dir().join(format!(".s.PGSQL.{port}"))
 }
 
 impl Home {

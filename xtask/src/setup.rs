@@ -37,6 +37,8 @@ pub(crate) fn test_tools() {
         ("strace", &["--version"][..], "strace"),
         ("systemd-analyze", &["--version"], "systemd"),
         ("npm", &["--version"], "npm"),
+        ("ip", &["-V"], "iproute2"),
+        ("nft", &["--version"], "nftables"),
         // Debian keeps what makes an environment apart from Python.
         ("python3", &["-c", "import ensurepip, venv"], "python3-venv"),
     ];

@@ -4,8 +4,10 @@
 mod clock;
 mod homes;
 mod moves;
+mod partition;
 mod server;
 mod survival;
+mod ways;
 
 use super::approvals::{APPROVE, WRITE, always, answered, asked, press};
 use super::chaos::{PEOPLE, Random, content, fault, message};
@@ -14,7 +16,7 @@ use super::tracer::{Tracer, available};
 use super::world::{ANN, BEN, CAT, PATIENCE, World, save};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use support::guests::sha256;
 use support::home::Home;
@@ -78,6 +80,11 @@ fn give(server: &PostgresServer, schema: &str, (world, chat): (&World, i64), nod
         "INSERT INTO {schema}.claim (channel, session, holder, messages)
          SELECT '{channel}', '{session}', holder, -1 FROM {schema}.node WHERE name = '{node}'"
     ));
+}
+
+/// Whether a message is there and is more than a sign that an answer is to come.
+fn is_answer(sent: &SentMessage) -> bool {
+    !sent.deleted && !sent.text.starts_with('⏳')
 }
 
 /// Ends all nodes and holds everything against what is true of every run.

@@ -54,9 +54,13 @@ impl World {
 
     /// The same, not started yet.
     pub(super) async fn stopped(fit: impl FnOnce(Home) -> Home) -> anyhow::Result<Self> {
-        let server = TelegramServer::start().await?;
+        Ok(Self::around(TelegramServer::start().await?, fit))
+    }
+
+    /// The same with a server that was started before.
+    pub(super) fn around(server: TelegramServer, fit: impl FnOnce(Home) -> Home) -> Self {
         let home = fit(Home::new().telegram(&server.api_url(), &[ANN, BEN, CAT]));
-        Ok(Self { server, gateway: Running::stopped(home) })
+        Self { server, gateway: Running::stopped(home) }
     }
 
     /// Starts the program and waits until it polls. It logs everything that it can.

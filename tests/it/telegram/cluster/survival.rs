@@ -1,15 +1,19 @@
-//! Nodes that are killed, ended, put to sleep and cut off at arbitrary moments, under clocks that
-//! jump, and a server that is gone and whose standby takes its place: each message is answered in
-//! its turn, each file is saved once and whole, and the audit stays sound.
+//! Nodes that are killed, ended, put to sleep and cut off at arbitrary moments, by connections that
+//! are closed and by a network that loses what is sent, under clocks that jump, and a server that
+//! is gone and whose standby takes its place: each message is answered in its turn, each file is
+//! saved once and whole, and the audit stays sound.
 //!
 //! `cargo xtask test` runs short forms; `cargo xtask soak nodes [TURNS [SEED]]` as long a one as
 //! wanted. Two nodes are struck; the third one is there all the time, so that it can be said
 //! whether it grows. The same seed plans the same; the moments are those of the machine.
 
+use super::ways::{Far, Ways};
 use super::*;
 use crate::soak::clock::Clock;
-use std::collections::BTreeMap;
+use support::wires::{self, Wires};
 use support::workers;
+
+const NODES: [&str; 3] = ["a", "b", "c"];
 
 /// Messages of the short forms, and of a round of them.
 const MESSAGES: usize = 45;
@@ -29,16 +33,19 @@ const ENDED_MAX: usize = 16;
 struct Servers {
     primary: PostgresServer,
     standby: PostgresServer,
-    relays: BTreeMap<&'static str, Relay>,
+    ways: Ways,
+    /// The way of commands, which are at no wire.
+    outside: Relay,
 }
 
 impl Servers {
     fn start() -> anyhow::Result<Self> {
         let primary = PostgresServer::start().expect("it is there");
         let standby = primary.add_standby();
-        let relays = ["a", "b", "c"].map(|name| anyhow::Ok((name, Relay::start(&primary)?)));
-        let relays = relays.into_iter().collect::<anyhow::Result<_>>()?;
-        Ok(Self { primary, standby, relays })
+        let wires = wires::available("telegram::cluster::survival (a network that loses what is sent)");
+        let ways = Ways::start(wires.then(|| Wires::new(&NODES)), &primary, &NODES)?;
+        let outside = Relay::start(&primary)?;
+        Ok(Self { primary, standby, ways, outside })
     }
 
     /// The primary is gone, the standby is promoted, and has one of its own.
@@ -46,21 +53,54 @@ impl Servers {
         self.primary.stop();
         tokio::time::sleep(away).await;
         self.standby.promote();
-        for relay in self.relays.values() {
-            relay.lead_to(&self.standby);
-        }
+        self.ways.lead_to(&self.standby);
+        self.outside.lead_to(&self.standby);
         let next = self.standby.add_standby();
         self.primary = std::mem::replace(&mut self.standby, next);
     }
 
-    /// Starts a node by its own way to the server.
+    /// Starts a node, which goes by this clock.
     fn node(&self, world: &World, name: &'static str, clock: Option<&Clock>) -> anyhow::Result<Serving> {
-        let file = format!("url-of-{name}");
-        world.home.write_url(&file, &self.relays[name].url());
         let moved = clock.map(Clock::environment).transpose()?;
-        let mut set = vec![("COFFERDAM_CLUSTER_NODE", name), ("COFFERDAM_STORE_URL_FILE", file.as_str())];
-        set.extend(moved.iter().flatten().map(|(name, value)| (*name, value.as_str())));
-        Serving::launch(&world.home, world.server.token(), &[], &set)
+        let moved: Vec<_> =
+            moved.iter().flatten().map(|(variable, value)| (*variable, value.as_str())).collect();
+        self.ways.launch(world, name, &moved)
+    }
+}
+
+/// What happens to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strike {
+    Kill,
+    Stop,
+    Sleep,
+    /// Its connections to the database are closed, and new ones, too.
+    Close,
+    /// What it and these say to each other is lost.
+    Lose(&'static [Far]),
+}
+
+/// Each kind of strike comes before any comes again.
+struct Strikes {
+    kinds: Vec<Strike>,
+    left: Vec<Strike>,
+}
+
+impl Strikes {
+    fn of(servers: &Servers) -> Self {
+        let mut kinds = vec![Strike::Kill, Strike::Stop, Strike::Sleep, Strike::Close];
+        if servers.ways.are_wired() {
+            let far: [&[Far]; 3] = [&[Far::Database], &[Far::Messengers], &[Far::Database, Far::Messengers]];
+            kinds.extend(far.map(Strike::Lose));
+        }
+        Self { kinds, left: Vec::new() }
+    }
+
+    fn draw(&mut self, random: &mut Random) -> Strike {
+        if self.left.is_empty() {
+            self.left.clone_from(&self.kinds);
+        }
+        self.left.swap_remove(random.below(self.left.len() as u64) as usize)
     }
 }
 
@@ -81,29 +121,36 @@ impl Struck {
     }
 
     /// Something happens to it, and then it is there again.
-    async fn strike(self, world: &World, servers: &Servers, random: &mut Random) -> anyhow::Result<Self> {
+    async fn strike(
+        self,
+        world: &World,
+        servers: &Servers,
+        (how, random): (Strike, &mut Random),
+    ) -> anyhow::Result<Self> {
         let Self { name, mut serving, clock } = self;
-        let (relay, long) = (&servers.relays[name], LEASE + Duration::from_secs(2));
+        let (relay, long) = (servers.ways.relay(name), LEASE + Duration::from_secs(2));
         if let Some(clock) = &clock {
             clock.jump(i64::try_from(random.below(2 * JUMP_MAX))? - i64::try_from(JUMP_MAX)?)?;
         }
-        match random.below(4) {
-            0 => drop(serving.kill()),
-            1 => drop(serving.stop(Signal::TERM, PATIENCE)?),
-            how => {
-                if how == 2 {
-                    serving.signal(Signal::STOP)?
-                } else {
-                    relay.cut()
+        match how {
+            Strike::Kill => drop(serving.kill()),
+            Strike::Stop => drop(serving.stop(Signal::TERM, PATIENCE)?),
+            Strike::Sleep | Strike::Close | Strike::Lose(_) => {
+                match how {
+                    Strike::Sleep => serving.signal(Signal::STOP)?,
+                    Strike::Lose(far) => servers.ways.cut(name, far),
+                    _ => relay.cut(),
                 }
                 // Perhaps not for so long that others take its work over.
                 tokio::time::sleep(if random.below(3) == 0 { LEASE / 3 } else { long }).await;
-                if how == 2 {
-                    serving.signal(Signal::CONT)?
-                } else {
-                    relay.mend()
+                match how {
+                    Strike::Sleep => serving.signal(Signal::CONT)?,
+                    Strike::Lose(far) => servers.ways.mend(name, far),
+                    _ => relay.mend(),
                 }
-                match serving.wait(long) {
+                // Who only lost its messengers had its lease all the time.
+                let has_lease = how == Strike::Lose(&[Far::Messengers]);
+                match serving.wait(if has_lease { Duration::ZERO } else { long }) {
                     Ok(status) => assert_eq!(status.code(), Some(2), "{}", serving.whole_log()),
                     // It was not away for long, or had not joined the others.
                     Err(_) => drop(serving.stop(Signal::TERM, PATIENCE)?),
@@ -139,7 +186,10 @@ async fn are_answered(
     pushed: &[Pushed],
 ) -> anyhow::Result<()> {
     for question in pushed {
-        let Err(error) = world.answer(question).await else { continue };
+        let is_it = |sent: &SentMessage| {
+            is_answer(sent) && (sent.chat_id, sent.reply_to) == (question.chat_id, Some(question.message_id))
+        };
+        let Err(error) = world.server.wait_for_message(PATIENCE, is_it).await else { continue };
         let sent = world.server.sent_messages();
         let is_open = |asked: &&Pushed| {
             !sent.iter().any(|sent| (sent.chat_id, sent.reply_to) == (asked.chat_id, Some(asked.message_id)))
@@ -175,11 +225,13 @@ async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usi
     let Some(_) = shared(test) else { return Ok(()) };
     let (mut random, began) = (Random(seed), Instant::now());
     let mut servers = Servers::start()?;
-    let fit = |home: Home| cluster(home.postgres_at(&servers.relays["b"].url(), "here"));
-    let mut world = World::stopped(fit).await?;
+    let url = servers.outside.url();
+    let mut world = servers.ways.world(|home| cluster(home.postgres_at(&url, "here"))).await?;
     let a = Struck::start(&world, "a", &servers)?;
     a.is_up().await;
-    work_beside(&mut world)?;
+    servers.ways.launch_own(&mut world, "b")?;
+    world.says("another node hears telegram-")?;
+    let mut kinds = Strikes::of(&servers);
     let mut others = vec![a, Struck::start(&world, "c", &servers)?];
     let (mut pushed, mut held, mut strikes, mut failovers) = (Vec::new(), Vec::new(), 0, 0);
     let round = if messages < LONG { ROUND } else { LONG_ROUND };
@@ -200,7 +252,8 @@ async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usi
             failovers += 1;
         } else {
             let struck = others.remove(random.below(2) as usize);
-            others.push(struck.strike(&world, &servers, &mut random).await?);
+            let how = kinds.draw(&mut random);
+            others.push(struck.strike(&world, &servers, (how, &mut random)).await?);
             strikes += 1;
         }
         if messages >= LONG {
@@ -224,7 +277,9 @@ async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usi
             ended += 1;
         } else if n % 4 > 1 {
             assert!(world.saved(&format!("/shared/{n}")) == content(n), "{n}");
-            assert!(of_it.iter().all(|sent| sent.text.contains(r#""saved":true"#)), "{n}: {of_it:?}");
+            let said: Vec<_> = of_it.iter().filter(|sent| is_answer(sent)).collect();
+            let is_saved = said.iter().all(|sent| sent.text.contains(r#""saved":true"#));
+            assert!(!said.is_empty() && is_saved, "{n}: {of_it:?}");
         }
     }
     assert!(ended <= (strikes + failovers) * ENDED_MAX, "{ended} ended");

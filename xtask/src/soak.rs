@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     }
     if let ["nodes", numbers @ ..] = arguments {
         setup::test_tools();
-        let named = ("messages on three nodes", "nodes [TURNS");
+        let named = ("messages on each of two messengers and three nodes", "nodes [TURNS");
         let test = "telegram::cluster::survival::three_nodes_survive_of_another_kind";
         return run_long(named, &[test], ("SOAK_NODES_TURNS", TURNS), numbers);
     }

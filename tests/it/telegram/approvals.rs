@@ -11,7 +11,7 @@ use support::home::Home;
 use support::telegram::{Fault, Hold, Incoming, RequestRecord, SentMessage, Target};
 
 /// The default policies with these lines in `[approval]` of a tool.
-fn asking(home: Home, tool: &str, rules: &str) -> Home {
+pub(super) fn asking(home: Home, tool: &str, rules: &str) -> Home {
     let home = home.own_policies();
     let name = format!("tools/{tool}.toml");
     let text = std::fs::read_to_string(home.policies_dir().join(&name)).expect("there");

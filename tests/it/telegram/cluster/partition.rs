@@ -19,7 +19,7 @@ impl Apart {
         let names = ["a", "b"];
         let mut ways = Ways::start(Some(Wires::new(&names)), server, &names)?;
         // Commands are at no wire: they go to the server's socket.
-        let mut world = ways.world(|home| cluster(home.postgres(server, &new_schema()))).await?;
+        let mut world = ways.world(|home, _| cluster(home.postgres(server, &new_schema()))).await?;
         let first = ways.launch(&world, "a", &[])?.polling()?;
         ways.launch_own(&mut world, "b")?;
         world.says("another node hears telegram-")?;

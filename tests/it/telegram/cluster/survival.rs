@@ -1,21 +1,27 @@
 //! Nodes that are killed, ended, put to sleep and cut off at arbitrary moments, by connections that
 //! are closed and by a network that loses what is sent, under clocks that jump, and a server that
-//! is gone and whose standby takes its place: each message is answered in its turn, each file is
-//! saved once and whole, and the audit stays sound.
+//! is gone and whose standby takes its place: each message of Telegram and of Discord is answered
+//! in its turn, each file is saved once and whole, what waits for a person goes on once, and the
+//! audit stays sound.
 //!
 //! `cargo xtask test` runs short forms; `cargo xtask soak nodes [TURNS [SEED]]` as long a one as
 //! wanted. Two nodes are struck; the third one is there all the time, so that it can be said
 //! whether it grows. The same seed plans the same; the moments are those of the machine.
 
+mod crowd;
+mod waits;
+
 use super::ways::{Far, Ways};
 use super::*;
 use crate::soak::clock::Clock;
+use crowd::Crowd;
 use support::wires::{self, Wires};
 use support::workers;
+use waits::Waits;
 
 const NODES: [&str; 3] = ["a", "b", "c"];
 
-/// Messages of the short forms, and of a round of them.
+/// Messages of the short forms on each messenger, and of a round of them.
 const MESSAGES: usize = 45;
 const ROUND: usize = 5;
 /// The same of a long form, at least; fewer do not tell whether something grows.
@@ -163,7 +169,12 @@ impl Struck {
 
     /// A signal ends one by itself that has begun just now.
     async fn is_up(&self) {
-        let is_up = |log: &str| log.contains(" hears telegram-") || log.contains("polling as ");
+        let hears = |log: &str, channel: &str, says: &str| {
+            log.contains(says) || log.contains(&format!(" hears {channel}-"))
+        };
+        let is_up = |log: &str| {
+            hears(log, "telegram", "polling as ") && hears(log, "discord", "listening on Discord as")
+        };
         let since = Instant::now();
         while !is_up(&self.serving.log()) {
             assert!(since.elapsed() < PATIENCE, "a node does not begin: {}", self.serving.log());
@@ -175,6 +186,18 @@ impl Struck {
 /// The numbered message, in a chat of its sender.
 fn in_chat(n: usize) -> Incoming {
     message(n).thread(i64::try_from(1 + n / PEOPLE.len() % TOPICS).expect("few"))
+}
+
+/// The ends of all logs.
+fn logs(world: &World, others: &[Struck]) -> String {
+    let logs = others.iter().map(|other| other.serving.log()).chain([world.log()]);
+    let logs: Vec<String> = logs
+        .map(|log| {
+            let lines: Vec<_> = log.lines().collect();
+            lines[lines.len().saturating_sub(150)..].join("\n")
+        })
+        .collect();
+    logs.join("\n---\n")
 }
 
 /// Waits until each message has an answer; of those that have none it tells what the store and the
@@ -192,7 +215,8 @@ async fn are_answered(
         let Err(error) = world.server.wait_for_message(PATIENCE, is_it).await else { continue };
         let sent = world.server.sent_messages();
         let is_open = |asked: &&Pushed| {
-            !sent.iter().any(|sent| (sent.chat_id, sent.reply_to) == (asked.chat_id, Some(asked.message_id)))
+            let to = (asked.chat_id, Some(asked.message_id));
+            !sent.iter().any(|sent| is_answer(sent) && (sent.chat_id, sent.reply_to) == to)
         };
         let open: Vec<_> = pushed.iter().filter(is_open).collect();
         let rows = |of: &str| {
@@ -208,38 +232,84 @@ async fn are_answered(
             &format!("inbox WHERE update_id IN ({})", ids.join(", ")),
         ];
         let stored: Vec<_> = stored.into_iter().map(|of| format!("{of}:\n{}", rows(of))).collect();
-        let logs = others.iter().map(|other| other.serving.log()).chain([world.log()]);
-        let logs: Vec<String> = logs
-            .map(|log| {
-                let lines: Vec<_> = log.lines().collect();
-                lines[lines.len().saturating_sub(150)..].join("\n")
-            })
-            .collect();
-        anyhow::bail!("{open:?} have no answer\n{}\n{}\n{error}", stored.join("\n"), logs.join("\n---\n"));
+        anyhow::bail!("{open:?} have no answer\n{}\n{}\n{error}", stored.join("\n"), logs(world, others));
     }
     Ok(())
 }
 
-/// Lives through so many messages; the server fails over with each so many rounds.
+/// Holds the answers on Telegram against what must be true of them: how many turns ended without
+/// the database, and how many answers came again.
+fn judge(world: &World, pushed: &[Pushed]) -> (usize, usize) {
+    let mut sent = world.server.sent_messages();
+    // Those who wait are judged by themselves.
+    sent.retain(|sent| PEOPLE.contains(&sent.chat_id));
+    let mut answers: BTreeMap<_, Vec<&SentMessage>> = BTreeMap::new();
+    for sent in &sent {
+        answers.entry((sent.chat_id, sent.reply_to)).or_default().push(sent);
+    }
+    assert_eq!(answers.len(), pushed.len(), "what is no answer was sent");
+    let mut ended = 0;
+    for (n, question) in pushed.iter().enumerate() {
+        let of_it = &answers[&(question.chat_id, Some(question.message_id))];
+        if of_it.iter().any(|sent| sent.text.contains("its database")) {
+            ended += 1;
+        } else if n % 4 > 1 {
+            assert!(world.saved(&format!("/shared/{n}")) == content(n), "{n}");
+            let said: Vec<_> = of_it.iter().filter(|sent| is_answer(sent)).collect();
+            let is_saved = said.iter().all(|sent| sent.text.contains(r#""saved":true"#));
+            assert!(!said.is_empty() && is_saved, "{n}: {of_it:?}");
+        }
+    }
+    // Each chat in its order: of each message the first answer counts.
+    for chat in 0..PEOPLE.len() * TOPICS {
+        let asked: Vec<_> = pushed.iter().skip(chat).step_by(PEOPLE.len() * TOPICS).collect();
+        let mut seen = BTreeSet::new();
+        let first = sent.iter().filter(|sent| {
+            asked.iter().any(|asked| (sent.chat_id, sent.reply_to) == (asked.chat_id, Some(asked.message_id)))
+        });
+        let order: Vec<_> = first.map(|sent| sent.reply_to).filter(|of| seen.insert(*of)).collect();
+        assert_eq!(
+            order,
+            asked.iter().map(|asked| Some(asked.message_id)).collect::<Vec<_>>(),
+            "chat {chat}"
+        );
+    }
+    (ended, sent.len() - answers.len())
+}
+
+/// Lives through so many messages on each messenger; the server fails over with each so many
+/// rounds.
 async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usize) -> anyhow::Result<()> {
     let Some(_) = shared(test) else { return Ok(()) };
     let (mut random, began) = (Random(seed), Instant::now());
     let mut servers = Servers::start()?;
+    let mut crowd = Crowd::start(&mut servers.ways).await?;
     let url = servers.outside.url();
-    let mut world = servers.ways.world(|home| cluster(home.postgres_at(&url, "here"))).await?;
+    let fit =
+        |home: Home, api_url: &str| crowd.fit(waits::fit(cluster(home.postgres_at(&url, "here")), api_url));
+    let mut world = servers.ways.world(fit).await?;
     let a = Struck::start(&world, "a", &servers)?;
     a.is_up().await;
     servers.ways.launch_own(&mut world, "b")?;
     world.says("another node hears telegram-")?;
+    let mut waits = Waits::new(&world);
+    crowd.greet().await?;
     let mut kinds = Strikes::of(&servers);
     let mut others = vec![a, Struck::start(&world, "c", &servers)?];
     let (mut pushed, mut held, mut strikes, mut failovers) = (Vec::new(), Vec::new(), 0, 0);
     let round = if messages < LONG { ROUND } else { LONG_ROUND };
     while pushed.len() < messages {
+        // One of each waits for two rounds.
+        match pushed.len() / round % 4 {
+            0 => waits.begin(&world),
+            2 => waits.decide(&world).await?,
+            _ => {}
+        }
         let next = pushed.len()..pushed.len() + round;
-        let first = next.start;
+        let (first, first_there) = (next.start, crowd.push(round));
         pushed.extend(world.server.push_all(next.map(in_chat)));
         fault(&world, &mut random);
+        crowd.fault(&mut random);
         let target = ["getUpdates", "getFile", "sendChatAction", "sendMessage"][random.below(4) as usize];
         let count = world.server.requests(target).len() + random.below(3) as usize;
         let _ = world.server.wait_for_requests(Duration::from_millis(700), target, count).await;
@@ -258,62 +328,41 @@ async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usi
         }
         if messages >= LONG {
             are_answered(&world, &servers, &others, &pushed[first..]).await?;
+            crowd
+                .are_answered(first_there)
+                .await
+                .map_err(|e| anyhow::anyhow!("{e}\n{}", logs(&world, &others)))?;
             let resident = workers::status(world.serving().pid(), "VmRSS");
             held.push(resident.trim_end_matches(" kB").parse::<u64>()?);
         }
     }
     are_answered(&world, &servers, &others, &pushed).await?;
+    crowd.are_answered(0).await.map_err(|e| anyhow::anyhow!("{e}\n{}", logs(&world, &others)))?;
+    let mut ended =
+        waits.finish(&world).await.map_err(|e| anyhow::anyhow!("{e}\n{}", logs(&world, &others)))?;
     world.server.wait_until_idle(PATIENCE, "sendMessage").await?;
-    let sent = world.server.sent_messages();
-    let mut answers: BTreeMap<_, Vec<&SentMessage>> = BTreeMap::new();
-    for sent in &sent {
-        answers.entry((sent.chat_id, sent.reply_to)).or_default().push(sent);
-    }
-    assert_eq!(answers.len(), pushed.len(), "what is no answer was sent");
-    let mut ended = 0;
-    for (n, question) in pushed.iter().enumerate() {
-        let of_it = &answers[&(question.chat_id, Some(question.message_id))];
-        if of_it.iter().any(|sent| sent.text.contains("its database")) {
-            ended += 1;
-        } else if n % 4 > 1 {
-            assert!(world.saved(&format!("/shared/{n}")) == content(n), "{n}");
-            let said: Vec<_> = of_it.iter().filter(|sent| is_answer(sent)).collect();
-            let is_saved = said.iter().all(|sent| sent.text.contains(r#""saved":true"#));
-            assert!(!said.is_empty() && is_saved, "{n}: {of_it:?}");
-        }
-    }
+    ended += crowd.judge(&world).await?;
+    let (ended_here, repeated) = judge(&world, &pushed);
+    ended += ended_here;
     assert!(ended <= (strikes + failovers) * ENDED_MAX, "{ended} ended");
     // A node may be struck between a message and its acknowledgement, in each chat.
-    let repeated = sent.len() - answers.len();
     assert!(repeated <= (strikes + failovers) * PEOPLE.len() * TOPICS, "{repeated} repeated");
-    // Each chat in its order: of each message the first answer counts.
-    for chat in 0..PEOPLE.len() * TOPICS {
-        let asked: Vec<_> = pushed.iter().skip(chat).step_by(PEOPLE.len() * TOPICS).collect();
-        let mut seen = BTreeSet::new();
-        let first = sent.iter().filter(|sent| {
-            asked.iter().any(|asked| (sent.chat_id, sent.reply_to) == (asked.chat_id, Some(asked.message_id)))
-        });
-        let order: Vec<_> = first.map(|sent| sent.reply_to).filter(|of| seen.insert(*of)).collect();
-        assert_eq!(
-            order,
-            asked.iter().map(|asked| Some(asked.message_id)).collect::<Vec<_>>(),
-            "chat {chat}"
-        );
-    }
     let fifth = |n: usize| held[held.len() * n / 5..held.len() * (n + 1) / 5].iter().copied().max();
     if let (Some(second), Some(last)) = (fifth(1), fifth(4)) {
         assert!(last <= second + second / 20 + 2048, "memory grows: {held:?} KiB");
     }
     println!(
-        "{messages} messages on three nodes in {} s, seed {seed}: {strikes} strikes, {failovers} failovers, {repeated} \
-         answers repeated, {ended} turns ended without the database; memory of the third node by fifths {:?} KiB",
+        "{messages} messages on each of two messengers and three nodes in {} s, seed {seed}: {strikes} strikes, \
+         {failovers} failovers, {repeated} answers repeated, {ended} turns ended without the database; memory of the \
+         third node by fifths {:?} KiB",
         began.elapsed().as_secs(),
         [0, 1, 2, 3, 4].map(fifth)
     );
     for other in &others {
         other.is_up().await;
     }
-    end(world, others.into_iter().map(|other| other.serving), sent.len())
+    let sent = world.server.sent_messages().len();
+    end(world, others.into_iter().map(|other| other.serving), sent)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -61,11 +61,13 @@ impl Ways {
         }
     }
 
-    /// The same with Telegram's, and a gateway that is not started yet.
-    pub(super) async fn world(&mut self, fit: impl FnOnce(Home) -> Home) -> anyhow::Result<World> {
-        let world = World::around(self.start_messenger(TelegramServer::start()).await?, fit);
-        self.note_messenger(&world.server.api_url());
-        Ok(world)
+    /// The same with Telegram's, and a gateway that is not started yet; `fit` is told the server's
+    /// address.
+    pub(super) async fn world(&mut self, fit: impl FnOnce(Home, &str) -> Home) -> anyhow::Result<World> {
+        let server = self.start_messenger(TelegramServer::start()).await?;
+        let address = server.api_url();
+        self.note_messenger(&address);
+        Ok(World::around(server, |home| fit(home, &address)))
     }
 
     /// Who is cut off from messengers does not get to this address, such as

@@ -4,6 +4,7 @@
 mod clock;
 mod homes;
 mod moves;
+mod full;
 mod partition;
 mod server;
 mod survival;
@@ -70,6 +71,17 @@ fn nodes(world: &World) -> Vec<(String, usize)> {
 
 /// Has a chat's session be this node's, as if that one had taken it first. Until something comes in
 /// it the node does not leave it to others, which it would do within a second.
+/// Waits until these nodes are there, with so many duties: one that is late for a moment is not told.
+async fn are_there(world: &World, expected: &[(&str, usize)]) {
+    let expected: Vec<_> = expected.iter().map(|(name, duties)| ((*name).to_owned(), *duties)).collect();
+    let since = Instant::now();
+    while nodes(world) != expected {
+        assert!(since.elapsed() < PATIENCE, "not {expected:?}: {:?}", nodes(world));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Has a chat's session be this node's, as if that one had taken it first.
 fn give(server: &PostgresServer, schema: &str, (world, chat): (&World, i64), node: &str) {
     let session = world.session(chat);
     let (channel, _) = session.split_once(':').expect("a channel");

@@ -25,6 +25,7 @@ pub struct PostgresServer {
     /// Removed with it, where it is not the one of all tests.
     _folder: Option<tempfile::TempDir>,
     dir: PathBuf,
+    data: PathBuf,
     watch: Option<Child>,
     removes: bool,
     port: u16,
@@ -50,7 +51,7 @@ pub fn programs() -> Option<PathBuf> {
 /// In CI, which skips no test; and where the server does not start.
 pub fn shared(test: &str) -> Option<&'static PostgresServer> {
     static SHARED: OnceLock<Option<PostgresServer>> = OnceLock::new();
-    let server = SHARED.get_or_init(|| Some(PostgresServer::start_in(None, programs()?))).as_ref();
+    let server = SHARED.get_or_init(|| Some(PostgresServer::start_in(None, programs()?, None))).as_ref();
     if server.is_none() {
         assert!(std::env::var_os("CI").is_none(), "{test} needs {NEEDED}, and CI skips no test");
         note_skipped(test);
@@ -76,10 +77,17 @@ impl PostgresServer {
     /// One for a test that stops it; none where there is no PostgreSQL.
     pub fn start() -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
-        Some(Self::start_in(Some(folder), programs()?))
+        Some(Self::start_in(Some(folder), programs()?, None))
     }
 
-    fn start_in(folder: Option<tempfile::TempDir>, programs: PathBuf) -> Self {
+    /// The same with its data in this folder, which the server makes, as nobody where root starts
+    /// it. Its log of changes is elsewhere: a server that has no room for that ends.
+    pub fn start_on(data: &Path) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        Some(Self::start_in(Some(folder), programs()?, Some(data)))
+    }
+
+    fn start_in(folder: Option<tempfile::TempDir>, programs: PathBuf, elsewhere: Option<&Path>) -> Self {
         let removes = folder.is_none();
         let dir = match &folder {
             Some(folder) => folder.path().to_owned(),
@@ -88,10 +96,14 @@ impl PostgresServer {
         if rustix::process::geteuid().is_root() {
             chown(&dir, Some(NOBODY), Some(NOBODY)).expect("root may");
         }
-        let mut server = Self { programs, _folder: folder, dir, watch: None, removes, port: 5432 };
+        let data = elsewhere.map_or_else(|| dir.join("data"), Path::to_owned);
+        let mut server = Self { programs, _folder: folder, dir, data, watch: None, removes, port: 5432 };
         let mut initdb = server.command("initdb");
-        initdb.args(["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]);
-        let made = initdb.arg(server.dir.join("data")).output().expect("initdb starts");
+        initdb.args(["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
+        if elsewhere.is_some() {
+            initdb.arg("-X").arg(server.dir.join("wal"));
+        }
+        let made = initdb.arg("-D").arg(&server.data).output().expect("initdb starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         server.configure(&format!(
             "listen_addresses = ''\nunix_socket_directories = '{}'\nfsync = off\nmax_connections = 400\n",
@@ -111,9 +123,9 @@ impl PostgresServer {
         if rustix::process::geteuid().is_root() {
             chown(&dir, Some(NOBODY), Some(NOBODY)).expect("root may");
         }
-        let programs = self.programs.clone();
+        let (programs, data, port) = (self.programs.clone(), dir.join("data"), self.port);
         let mut standby =
-            Self { programs, _folder: Some(folder), dir, watch: None, removes: false, port: self.port };
+            Self { programs, _folder: Some(folder), dir, data, watch: None, removes: false, port };
         let mut backup = standby.command("pg_basebackup");
         backup.args([
             "-U",
@@ -127,7 +139,7 @@ impl PostgresServer {
             "-p",
             &self.port.to_string(),
         ]);
-        let made = backup.arg("-h").arg(&self.dir).arg("-D").arg(standby.dir.join("data")).output();
+        let made = backup.arg("-h").arg(&self.dir).arg("-D").arg(&standby.data).output();
         let made = made.expect("pg_basebackup starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         standby.configure(&format!("unix_socket_directories = '{}'\n", standby.dir.display()));
@@ -161,7 +173,7 @@ impl PostgresServer {
 
     /// Adds lines to what it reads when it starts; of one that is set twice the last one counts.
     fn configure(&self, lines: &str) {
-        let file = std::fs::File::options().append(true).open(self.dir.join("data/postgresql.conf"));
+        let file = std::fs::File::options().append(true).open(self.data.join("postgresql.conf"));
         file.and_then(|mut file| file.write_all(lines.as_bytes())).expect("writable");
     }
 
@@ -170,7 +182,7 @@ impl PostgresServer {
         self.stop();
         let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         self.port = free.expect("a free port").port();
-        let data = self.dir.join("data");
+        let data = self.data.clone();
         let hba = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
         for (name, text) in [("server.crt", certificate), ("server.key", key), ("pg_hba.conf", hba)] {
             let file = data.join(name);
@@ -189,10 +201,10 @@ impl PostgresServer {
     pub fn begin(&mut self) {
         // It ends with its standard input: that of a test that was killed is closed as well. One
         // that just begins does not hear a signal yet.
-        let script = "\"$1/postgres\" -D \"$2/data\" >\"$2/log\" 2>&1 <&- & server=$!
-             cat >/dev/null; while kill -INT $server; do sleep 0.05; done; test -z \"$3\" || rm -rf \"$2\"";
+        let script = "\"$1/postgres\" -D \"$3\" >\"$2/log\" 2>&1 <&- & server=$!
+             cat >/dev/null; while kill -INT $server; do sleep 0.05; done; test -z \"$4\" || rm -rf \"$2\"";
         let mut watch = self.unprivileged(Command::new("sh"));
-        watch.args(["-c", script, "sh"]).arg(&self.programs).arg(&self.dir);
+        watch.args(["-c", script, "sh"]).arg(&self.programs).arg(&self.dir).arg(&self.data);
         watch.arg(if self.removes { "remove" } else { "" });
         watch.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         self.watch = Some(watch.spawn().expect("a shell"));

@@ -71,18 +71,6 @@ fn saved(n: usize) -> String {
     format!("/shared/{n}.jpg")
 }
 
-/// Waits until these nodes are there, with so many duties: one that is late for a moment is not told.
-async fn are_there(world: &World, expected: &[(&str, usize)]) {
-    let is_so = |found: &[(String, usize)]| {
-        found.iter().map(|(name, duties)| (name.as_str(), *duties)).eq(expected.iter().copied())
-    };
-    let since = Instant::now();
-    while !is_so(&nodes(world)) {
-        assert!(since.elapsed() < PATIENCE, "not {expected:?}: {:?}", nodes(world));
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 /// One question of each person, behind what they sent.
 fn behind(world: &World) -> Vec<Pushed> {
     world.server.push_all(PEOPLE.map(|who| Incoming::private(who).text("/file_info path=/tmp")))

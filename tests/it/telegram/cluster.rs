@@ -2,9 +2,9 @@
 //! them answer, and what one had begun that is gone goes on at another one.
 
 mod clock;
+mod full;
 mod homes;
 mod moves;
-mod full;
 mod partition;
 mod server;
 mod survival;

@@ -2,13 +2,12 @@
 //! contacted.
 
 use super::token::BotToken;
-use cofferdam_agent::server::{Address, BadAddress, ServerScope};
+use cofferdam_agent::server::{Address, ServerScope, UnusableKey};
 use cofferdam_chat::people::{
-    Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, deserialize_by_id,
-    serialize_by_id,
+    Group, GroupMembers, allowed, approving, check_groups, check_users, deserialize_by_id, serialize_by_id,
 };
 use cofferdam_chat::session_queue::AlbumWindow;
-use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
+use cofferdam_chat::setup::{TokenAt, TokenOf};
 use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -99,60 +98,23 @@ impl Default for Timing {
     }
 }
 
-/// Why the section is refused. No message repeats a token.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DiscordConfigError {
-    /// There is no token.
-    #[error(transparent)]
-    Token(#[from] TokenError),
-    /// `api_url` is no usable address.
-    #[error("api_url: {0}; write e.g. \"https://discord.com/api/v10\"")]
-    ApiUrl(#[from] BadAddress),
-    /// `cdn_url` is no usable address.
-    #[error("cdn_url: {0}; take it out: files come from Discord's own hosts")]
-    CdnUrl(BadAddress),
-    /// `cdn_url` is somewhere else.
-    #[error(
-        "cdn_url is for tests and may be on loopback only; take it out: files come from Discord's own hosts"
-    )]
-    CdnElsewhere,
-    /// Who is served or approves.
-    #[error(transparent)]
-    Users(#[from] UsersError),
-    /// Without the intent Discord withholds what it would be about.
-    #[error(
-        "guilds.\"{0}\": mention_required = false needs message_content = true: without that intent Discord brings no words of messages that do not mention the bot"
-    )]
-    Deaf(i64),
-}
-
-impl DiscordConfigError {
-    /// The key that it is about, with its sections.
-    pub fn key(&self) -> String {
-        let name = match self {
-            Self::Token(error) => error.key(),
-            Self::ApiUrl(_) => "api_url",
-            Self::CdnUrl(_) | Self::CdnElsewhere => "cdn_url",
-            Self::Users(error) => return format!("channels.discord.{}", error.key()),
-            Self::Deaf(id) => return format!("channels.discord.guilds.{id}.mention_required"),
-        };
-        format!("channels.discord.{name}")
-    }
-}
-
 impl Config {
     /// Checks everything but the token.
     ///
     /// # Errors
-    /// [`DiscordConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), DiscordConfigError> {
+    /// [`UnusableKey`], which says what to write instead.
+    pub fn check(&self) -> Result<(), UnusableKey> {
         self.token_at().check()?;
         check_groups(TOKEN.section, "guild", (&self.guilds, self.other_guilds))?;
         let deaf = |guild: &Group| !guild.mention_required && guild.members != GroupMembers::None;
         if let Some((id, _)) = self.guilds.iter().find(|(_, guild)| deaf(guild) && !self.message_content) {
-            return Err(DiscordConfigError::Deaf(*id));
+            // Without the intent Discord withholds what it would be about.
+            let said = format!(
+                "guilds.\"{id}\": mention_required = false needs message_content = true: without that intent Discord brings no words of messages that do not mention the bot"
+            );
+            return Err(UnusableKey::new(TOKEN.section, &format!("guilds.{id}.mention_required"), said));
         }
-        check_users(&self.allowed_users, &self.approvers, self.pairing_expires)?;
+        check_users(TOKEN.section, (&self.allowed_users, &self.approvers), self.pairing_expires)?;
         self.address()?;
         self.cdn().map(|_| ())
     }
@@ -160,9 +122,9 @@ impl Config {
     /// The token, from its file or this process's environment.
     ///
     /// # Errors
-    /// [`DiscordConfigError`], which names the file or variable.
-    pub fn token(&self) -> Result<BotToken, DiscordConfigError> {
-        Ok(self.token_at().read(BotToken::parse)?)
+    /// [`UnusableKey`], which names the file or variable.
+    pub fn token(&self) -> Result<BotToken, UnusableKey> {
+        self.token_at().read(BotToken::parse)
     }
 
     fn token_at(&self) -> TokenAt<'_> {
@@ -187,19 +149,21 @@ impl Config {
     }
 
     /// The API's address.
-    pub(super) fn address(&self) -> Result<Address, DiscordConfigError> {
-        Ok(Address::parse(&self.api_url)?)
+    pub(super) fn address(&self) -> Result<Address, UnusableKey> {
+        let said = |bad| format!("api_url: {bad}; write e.g. \"https://discord.com/api/v10\"");
+        Address::parse(&self.api_url).map_err(|bad| UnusableKey::new(TOKEN.section, "api_url", said(bad)))
     }
 
     /// What stands in for the files' hosts.
-    pub(super) fn cdn(&self) -> Result<Option<Address>, DiscordConfigError> {
+    pub(super) fn cdn(&self) -> Result<Option<Address>, UnusableKey> {
         let Some(text) = &self.cdn_url else { return Ok(None) };
-        let address = Address::parse(text).map_err(DiscordConfigError::CdnUrl)?;
-        if address.reach == ServerScope::Loopback {
-            Ok(Some(address))
-        } else {
-            Err(DiscordConfigError::CdnElsewhere)
-        }
+        let what = match Address::parse(text) {
+            Ok(address) if address.reach == ServerScope::Loopback => return Ok(Some(address)),
+            Ok(_) => "cdn_url is for tests and may be on loopback only".to_owned(),
+            Err(bad) => format!("cdn_url: {bad}"),
+        };
+        let said = format!("{what}; take it out: files come from Discord's own hosts");
+        Err(UnusableKey::new(TOKEN.section, "cdn_url", said))
     }
 }
 
@@ -224,7 +188,7 @@ mod tests {
     fn what_makes_no_sense_is_refused_with_its_key() {
         let check = |text: &str, key: &str| {
             let config: Config = toml::from_str(text).expect(text);
-            assert_eq!(config.check().expect_err(text).key(), format!("channels.discord.{key}"), "{text}");
+            assert_eq!(config.check().expect_err(text).key, format!("channels.discord.{key}"), "{text}");
         };
         check("api_url = \"http://discord.com/api/v10\"", "api_url");
         check("api_url = \"\"", "api_url");

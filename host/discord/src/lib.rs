@@ -43,14 +43,14 @@ mod text;
 mod token;
 mod wire;
 
-pub use config::{Config, DiscordConfigError, Timing};
+pub use config::{Config, Timing};
 pub use probe::{BotFacts, Obstacle, examine, permissions};
 pub use token::BotToken;
 
 use acks::Acks;
 use api::{AGENT, DiscordApi};
 use bot::{BotUser, Bots, CHANNEL, DiscordBot, configured_people};
-use cofferdam_agent::server::{ServerScope, client};
+use cofferdam_agent::server::{ServerScope, UnusableKey, client};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::Arrival;
@@ -94,7 +94,7 @@ pub enum ServeError {
     },
     /// The section of the configuration is wrong.
     #[error("[channels.discord] {0}")]
-    Config(#[from] DiscordConfigError),
+    Config(#[from] UnusableKey),
     /// The HTTP client does not start.
     #[error("the HTTP client does not start: {0}")]
     Client(String),

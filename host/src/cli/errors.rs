@@ -3,23 +3,11 @@
 
 use crate::config::Config;
 use crate::gateway::{CaFileError, GatewayError};
-use cofferdam_agent::{llm, voice};
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_core::text::with_causes;
-use cofferdam_discord as discord;
-use cofferdam_telegram as telegram;
 use cofferdam_warden::audit::AuditError;
 use std::error::Error;
 use std::path::Path;
-
-/// A refusal of what a key says.
-#[derive(Debug, thiserror::Error)]
-#[error("{said}")]
-pub(super) struct UnusableKey {
-    /// The key, with its sections.
-    pub(super) key: String,
-    /// What is wrong, and what to write instead.
-    pub(super) said: String,
-}
 
 /// An error in words.
 pub(super) fn describe_error(error: &anyhow::Error) -> String {
@@ -40,18 +28,6 @@ pub(super) fn error_with_place(config: &Config, error: anyhow::Error) -> anyhow:
 fn key(config: &Config, error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(UnusableKey { key, .. }) = error.downcast_ref() {
         return Some(key.clone());
-    }
-    if let Some(error) = error.downcast_ref::<telegram::TelegramConfigError>() {
-        return Some(error.key());
-    }
-    if let Some(error) = error.downcast_ref::<discord::DiscordConfigError>() {
-        return Some(error.key());
-    }
-    if let Some(error) = error.downcast_ref::<llm::ProviderConfigError>() {
-        return Some(error.key().to_owned());
-    }
-    if let Some(error) = error.downcast_ref::<voice::VoiceConfigError>() {
-        return Some(error.key().to_owned());
     }
     if error.downcast_ref::<CaFileError>().is_some() {
         return Some("network.ca_file".to_owned());

@@ -10,7 +10,6 @@ mod watchers;
 pub(super) mod workflows;
 
 use super::Exit;
-use super::errors::UnusableKey;
 use super::workflow::RunSettings;
 use crate::config::Config;
 use crate::gateway::attaching::{self, AttachServer};
@@ -20,6 +19,7 @@ use crate::saying::MessageSender;
 use crate::workflows::{ChannelPeople, WorkflowService};
 use anyhow::bail;
 use channels::{Channels, Renewals};
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::turn::{History, HistorySize, Runner};
 use cofferdam_agent::voice::{SpeechConfig, Voice};
@@ -230,7 +230,7 @@ fn check_groups(config: &Config, registry: &Registry) -> anyhow::Result<()> {
                 "[{section}] {table}.\"{id}\": no tool has the profile {profile:?}; there is {}",
                 known.join(", ")
             );
-            bail!(UnusableKey { key: format!("{section}.{table}.{id}.profiles"), said });
+            bail!(UnusableKey::new(section, &format!("{table}.{id}.profiles"), said));
         }
     }
     Ok(())

@@ -25,6 +25,7 @@ use places::{KeyPositions, line_of};
 use workspace::WorkspaceTable;
 
 use crate::{log, monitor};
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_agent::{llm, tools, turn, voice};
 use cofferdam_chat::words::HELP_CHARS_MAX;
 use cofferdam_confine as confine;
@@ -202,15 +203,16 @@ impl Config {
                 .ok_or_else(|| needs_home("the state", "[state] dir"))?
                 .join("cofferdam"),
         };
+        let refused = |error: UnusableKey| places.refuse(&error.key, &error);
         if let Some(telegram) = &written.channels.telegram {
-            telegram.check().map_err(|e| places.refuse(&e.key(), &e))?;
+            telegram.check().map_err(refused)?;
         }
         if let Some(discord) = &written.channels.discord {
-            discord.check().map_err(|e| places.refuse(&e.key(), &e))?;
+            discord.check().map_err(refused)?;
         }
-        written.provider.check().map_err(|e| places.refuse(e.key(), &e))?;
-        written.transcription.check().map_err(|e| places.refuse(e.key(), &e))?;
-        written.speech.check().map_err(|e| places.refuse(e.key(), &e))?;
+        written.provider.check().map_err(refused)?;
+        written.transcription.check().map_err(refused)?;
+        written.speech.check().map_err(refused)?;
         written.approvals.check().map_err(|e| places.refuse("approvals.expires", e))?;
         let compile_time = written.sandbox.compile_time;
         if !sandbox::compile_time_is_sound(compile_time) {

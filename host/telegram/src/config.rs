@@ -2,13 +2,12 @@
 //! contacted.
 
 use super::token::BotToken;
-use cofferdam_agent::server::{Address, BadAddress};
+use cofferdam_agent::server::{Address, UnusableKey};
 use cofferdam_chat::people::{
-    Group, GroupMembers, UsersError, allowed, approving, check_groups, check_users, deserialize_by_id,
-    serialize_by_id,
+    Group, GroupMembers, allowed, approving, check_groups, check_users, deserialize_by_id, serialize_by_id,
 };
 use cofferdam_chat::session_queue::AlbumWindow;
-use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
+use cofferdam_chat::setup::{TokenAt, TokenOf};
 use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -107,50 +106,24 @@ impl Default for Timing {
     }
 }
 
-/// Why the section is refused. No message repeats a token.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TelegramConfigError {
-    /// There is no token.
-    #[error(transparent)]
-    Token(#[from] TokenError),
-    /// `api_url` is no usable address.
-    #[error("api_url: {0}; write e.g. \"https://api.telegram.org\"")]
-    ApiUrl(#[from] BadAddress),
-    /// Who is served or approves.
-    #[error(transparent)]
-    Users(#[from] UsersError),
-}
-
-impl TelegramConfigError {
-    /// The key that it is about, with its sections.
-    pub fn key(&self) -> String {
-        let name = match self {
-            Self::Token(error) => error.key(),
-            Self::ApiUrl(_) => "api_url",
-            Self::Users(error) => return format!("channels.telegram.{}", error.key()),
-        };
-        format!("channels.telegram.{name}")
-    }
-}
-
 impl Config {
     /// Checks everything but the token.
     ///
     /// # Errors
-    /// [`TelegramConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), TelegramConfigError> {
+    /// [`UnusableKey`], which says what to write instead.
+    pub fn check(&self) -> Result<(), UnusableKey> {
         self.token_at().check()?;
         check_groups(TOKEN.section, "group", (&self.groups, self.other_groups))?;
-        check_users(&self.allowed_users, &self.approvers, self.pairing_expires)?;
+        check_users(TOKEN.section, (&self.allowed_users, &self.approvers), self.pairing_expires)?;
         self.address().map(|_| ())
     }
 
     /// The token, from its file or this process's environment.
     ///
     /// # Errors
-    /// [`TelegramConfigError`], which names the file or variable.
-    pub fn token(&self) -> Result<BotToken, TelegramConfigError> {
-        Ok(self.token_at().read(BotToken::parse)?)
+    /// [`UnusableKey`], which names the file or variable.
+    pub fn token(&self) -> Result<BotToken, UnusableKey> {
+        self.token_at().read(BotToken::parse)
     }
 
     fn token_at(&self) -> TokenAt<'_> {
@@ -168,8 +141,9 @@ impl Config {
     }
 
     /// The Bot API's address.
-    pub(super) fn address(&self) -> Result<Address, TelegramConfigError> {
-        Ok(Address::parse(&self.api_url)?)
+    pub(super) fn address(&self) -> Result<Address, UnusableKey> {
+        let said = |bad| format!("api_url: {bad}; write e.g. \"https://api.telegram.org\"");
+        Address::parse(&self.api_url).map_err(|bad| UnusableKey::new(TOKEN.section, "api_url", said(bad)))
     }
 }
 

@@ -46,12 +46,13 @@ mod token;
 mod upload;
 mod wire;
 
-pub use config::{Config, FloodLimits, TelegramConfigError, Timing};
+pub use config::{Config, FloodLimits, Timing};
 pub use probe::probe_account;
 pub use token::BotToken;
 
 use api::TelegramApi;
 use bot::{BotUser, Bots, TelegramBot};
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::Arrival;
@@ -87,7 +88,7 @@ pub enum ServeError {
     },
     /// The section of the configuration is wrong.
     #[error("[channels.telegram] {0}")]
-    Config(#[from] TelegramConfigError),
+    Config(#[from] UnusableKey),
     /// The HTTP client does not start.
     #[error("the HTTP client does not start: {0}")]
     Client(String),

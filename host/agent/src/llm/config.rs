@@ -3,7 +3,7 @@
 
 use super::key;
 use super::timeouts::RequestTimeouts;
-use crate::server::{Address, BadAddress, SecretFileError, ServerScope, open_regular};
+use crate::server::{Address, ServerScope, UnusableKey, is_variable_name, open_regular};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use serde::{Deserialize, Serialize};
@@ -62,86 +62,9 @@ pub(super) const INSTRUCTIONS_BYTES_MAX: u64 = 64 << 10;
 /// A longer name is no model's.
 const MODEL_BYTES_MAX: usize = 200;
 
-/// Why the section is refused. No message repeats a key.
-#[derive(Debug, thiserror::Error)]
-pub enum ProviderConfigError {
-    /// A key that only concerns models.
-    #[error(
-        "{name} has no effect with kind = \"commands\"; take it out, or write kind = \"openai-chat\", \"openai-responses\" or \"anthropic\"",
-        name = .0.trim_start_matches("provider.")
-    )]
-    WithoutModel(&'static str),
-    /// No model is named.
-    #[error("model is missing; write the model's name as its server calls it, e.g. model = \"{0}\"")]
-    ModelMissing(&'static str),
-    /// It is no model's name.
-    #[error("model: {0:?} is not a model's name; write e.g. model = \"{1}\"")]
-    Model(String, &'static str),
-    /// `base_url` is no usable address.
-    #[error("base_url: {0}; write e.g. \"{1}\"")]
-    BaseUrl(#[source] BadAddress, &'static str),
-    /// A server elsewhere wants a key.
-    #[error(
-        "there is no key for {0}; put it into an environment variable and write that variable's name: api_key_env = \"{1}\"; or write api_key_file = \"…\""
-    )]
-    KeyMissing(String, &'static str),
-    /// Both are given.
-    #[error("api_key_env and api_key_file are both written; take one of them out")]
-    KeyTwice,
-    /// `api_key_env` is not a variable's name: perhaps the key itself, so it is not repeated.
-    #[error(
-        "api_key_env is not the name of an environment variable in capital letters; write a name there, such as {0}, and put the key into that variable"
-    )]
-    KeyEnv(&'static str),
-    /// The variable is missing or empty.
-    #[error(
-        "the environment variable {0} is not set; put the key into it, or name another variable in api_key_env"
-    )]
-    KeyVariable(String),
-    /// The key's file did not open or read, or others may read it.
-    #[error("api_key_file: {0}")]
-    KeyFile(#[from] SecretFileError),
-    /// It holds something else.
-    #[error("{0} does not hold a key; a key is one word without blanks, so copy it again")]
-    KeyMalformed(String),
-    /// A pattern that no provider takes.
-    #[error(
-        "accepts: {0:?} cannot be shown to a model; write \"image/*\", one type of image, or \"application/pdf\""
-    )]
-    Accepts(String),
-    /// More tokens than anybody means, or none.
-    #[error("max_output_tokens is {0}; write a number from 1 to {max}", max = OUTPUT_TOKENS_MAX)]
-    Tokens(u32),
-    /// The instructions are not there.
-    #[error("instructions_file: cannot read {file}: {cause}")]
-    Instructions {
-        /// Which file.
-        file: String,
-        /// What the system said, or what is wrong with it.
-        cause: String,
-    },
-    /// The TLS library does not start.
-    #[error("the HTTP client does not start: {0}")]
-    Client(String),
-}
-
-impl ProviderConfigError {
-    /// The key that it is about, with its section.
-    pub fn key(&self) -> &'static str {
-        match self {
-            Self::WithoutModel(key) => key,
-            Self::Client(_) => "provider.kind",
-            Self::ModelMissing(_) | Self::Model(..) => "provider.model",
-            Self::BaseUrl(..) => "provider.base_url",
-            Self::KeyMissing(..) | Self::KeyTwice | Self::KeyEnv(_) | Self::KeyVariable(_) => {
-                "provider.api_key_env"
-            }
-            Self::KeyFile(_) | Self::KeyMalformed(_) => "provider.api_key_file",
-            Self::Accepts(_) => "provider.accepts",
-            Self::Tokens(_) => "provider.max_output_tokens",
-            Self::Instructions { .. } => "provider.instructions_file",
-        }
-    }
+/// A key of the section that cannot be used.
+pub(super) fn refuse(key: &str, said: impl Into<String>) -> UnusableKey {
+    UnusableKey::new("provider", key, said)
 }
 
 /// What differs from kind to kind.
@@ -191,54 +114,75 @@ impl Config {
     /// Checks everything but what the key and the instructions hold.
     ///
     /// # Errors
-    /// [`ProviderConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), ProviderConfigError> {
+    /// [`UnusableKey`], which says what to write instead.
+    pub fn check(&self) -> Result<(), UnusableKey> {
         if self.kind == ProviderKind::Commands {
-            return self.first_key().map_or(Ok(()), |key| Err(ProviderConfigError::WithoutModel(key)));
+            let useless = |key| {
+                let said = format!(
+                    "{key} has no effect with kind = \"commands\"; take it out, or write kind = \"openai-chat\", \"openai-responses\" or \"anthropic\""
+                );
+                Err(refuse(key, said))
+            };
+            return self.first_key().map_or(Ok(()), useless);
         }
         let address = self.address()?;
         self.model()?;
         self.check_key(&address)?;
         if let Some(other) = self.accepted_types().into_iter().find(|pattern| !is_shown(pattern)) {
-            return Err(ProviderConfigError::Accepts(one_line(&other, 80)));
+            let said = format!(
+                "accepts: {:?} cannot be shown to a model; write \"image/*\", one type of image, or \"application/pdf\"",
+                one_line(&other, 80)
+            );
+            return Err(refuse("accepts", said));
         }
         match self.max_output_tokens() {
             1..=OUTPUT_TOKENS_MAX => Ok(()),
-            other => Err(ProviderConfigError::Tokens(other)),
+            other => {
+                let said =
+                    format!("max_output_tokens is {other}; write a number from 1 to {OUTPUT_TOKENS_MAX}");
+                Err(refuse("max_output_tokens", said))
+            }
         }
     }
 
     /// The first key that is written and only concerns models.
     fn first_key(&self) -> Option<&'static str> {
         let keys = [
-            ("provider.base_url", self.base_url.is_some()),
-            ("provider.model", self.model.is_some()),
-            ("provider.api_key_env", self.api_key_env.is_some()),
-            ("provider.api_key_file", self.api_key_file.is_some()),
-            ("provider.accepts", self.accepts.is_some()),
-            ("provider.max_output_tokens", self.max_output_tokens.is_some()),
-            ("provider.instructions_file", self.instructions_file.is_some()),
+            ("base_url", self.base_url.is_some()),
+            ("model", self.model.is_some()),
+            ("api_key_env", self.api_key_env.is_some()),
+            ("api_key_file", self.api_key_file.is_some()),
+            ("accepts", self.accepts.is_some()),
+            ("max_output_tokens", self.max_output_tokens.is_some()),
+            ("instructions_file", self.instructions_file.is_some()),
         ];
         keys.into_iter().find(|(_, written)| *written).map(|(key, _)| key)
     }
 
-    fn check_key(&self, address: &Address) -> Result<(), ProviderConfigError> {
+    fn check_key(&self, address: &Address) -> Result<(), UnusableKey> {
         let example = self.kind.defaults().key_env;
-        match (&self.api_key_env, &self.api_key_file) {
-            (Some(_), Some(_)) => Err(ProviderConfigError::KeyTwice),
-            (Some(name), None) if !is_variable_name(name) => Err(ProviderConfigError::KeyEnv(example)),
-            (None, None) if address.reach == ServerScope::Remote => {
-                let host = one_line(address.url.host_str().unwrap_or_default(), 200);
-                Err(ProviderConfigError::KeyMissing(host, example))
+        let said = match (&self.api_key_env, &self.api_key_file) {
+            (Some(_), Some(_)) => {
+                "api_key_env and api_key_file are both written; take one of them out".to_owned()
             }
-            _ => Ok(()),
-        }
+            // Perhaps the key itself, so it is not repeated.
+            (Some(name), None) if !is_variable_name(name) => format!(
+                "api_key_env is not the name of an environment variable in capital letters; write a name there, such as {example}, and put the key into that variable"
+            ),
+            (None, None) if address.reach == ServerScope::Remote => format!(
+                "there is no key for {}; put it into an environment variable and write that variable's name: api_key_env = \"{example}\"; or write api_key_file = \"…\"",
+                one_line(address.url.host_str().unwrap_or_default(), 200)
+            ),
+            _ => return Ok(()),
+        };
+        Err(refuse("api_key_env", said))
     }
 
     /// The server's address.
-    pub(super) fn address(&self) -> Result<Address, ProviderConfigError> {
+    pub(super) fn address(&self) -> Result<Address, UnusableKey> {
         let example = self.kind.defaults().base_url;
-        Address::parse(self.base_url()).map_err(|bad| ProviderConfigError::BaseUrl(bad, example))
+        Address::parse(self.base_url())
+            .map_err(|bad| refuse("base_url", format!("base_url: {bad}; write e.g. \"{example}\"")))
     }
 
     /// The server's TCP port; none where there is no server.
@@ -263,18 +207,31 @@ impl Config {
     }
 
     /// The model's name.
-    pub(super) fn model(&self) -> Result<&str, ProviderConfigError> {
+    pub(super) fn model(&self) -> Result<&str, UnusableKey> {
         let example = self.kind.defaults().model;
-        let name = self.model.as_deref().ok_or(ProviderConfigError::ModelMissing(example))?;
-        let sound = (1..=MODEL_BYTES_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
-        if sound { Ok(name) } else { Err(ProviderConfigError::Model(one_line(name, 80), example)) }
+        let sound = |name: &str| {
+            (1..=MODEL_BYTES_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic())
+        };
+        let said = match self.model.as_deref() {
+            Some(name) if sound(name) => return Ok(name),
+            Some(name) => {
+                format!(
+                    "model: {:?} is not a model's name; write e.g. model = \"{example}\"",
+                    one_line(name, 80)
+                )
+            }
+            None => format!(
+                "model is missing; write the model's name as its server calls it, e.g. model = \"{example}\""
+            ),
+        };
+        Err(refuse("model", said))
     }
 
     /// The key, from this process's environment or the file; none where none is needed.
     ///
     /// # Errors
-    /// [`ProviderConfigError`], which names the variable or file.
-    pub fn key(&self) -> Result<Option<Secret>, ProviderConfigError> {
+    /// [`UnusableKey`], which names the variable or file.
+    pub fn key(&self) -> Result<Option<Secret>, UnusableKey> {
         match (&self.api_key_env, &self.api_key_file) {
             (Some(name), _) => key::from_environment(name, std::env::var(name).ok()).map(Some),
             (None, Some(file)) => key::from_file(file).map(Some),
@@ -283,11 +240,11 @@ impl Config {
     }
 
     /// What the operator's file tells the model; empty without one.
-    pub(super) fn instructions(&self) -> Result<String, ProviderConfigError> {
+    pub(super) fn instructions(&self) -> Result<String, UnusableKey> {
         let Some(file) = &self.instructions_file else { return Ok(String::new()) };
-        read_instructions(file).map_err(|cause| ProviderConfigError::Instructions {
-            file: file.display().to_string(),
-            cause: cause.to_string(),
+        read_instructions(file).map_err(|cause| {
+            let said = format!("instructions_file: cannot read {}: {cause}", file.display());
+            refuse("instructions_file", said)
         })
     }
 }
@@ -299,13 +256,6 @@ fn read_instructions(file: &Path) -> io::Result<String> {
         return Err(io::Error::other("it is longer than 64 KiB, which would go with every request"));
     }
     Ok(text.trim().to_owned())
-}
-
-/// Capital letters alone: a key that was put there by mistake is not taken for a name, and
-/// repeated.
-fn is_variable_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Whether some dialect has a part for this: images and PDF.

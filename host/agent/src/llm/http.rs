@@ -5,11 +5,12 @@
 //! was configured for.
 
 use super::answer::ModelAnswer;
+use super::config::refuse;
 use super::dialect::{Dialect, StreamState};
 use super::events::Events;
 use super::failure::AttemptFailure;
 use super::timeouts::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
-use crate::server::{Address, Backoff, client, http_date};
+use crate::server::{Address, Backoff, UnusableKey, client, http_date};
 use crate::turn::{Delta, Deltas, ProviderError, StepReply, TokenUsage};
 use bytes::Bytes;
 use cofferdam_core::counts::COUNTS;
@@ -43,14 +44,16 @@ impl ModelServer {
     /// A client for the server. Contacts nobody.
     ///
     /// # Errors
-    /// When the TLS library does not start.
+    /// [`UnusableKey`] when the TLS library does not start.
     pub(super) fn new(
         address: Address,
         key: Option<Secret>,
         patience: RequestTimeouts,
-    ) -> Result<Self, reqwest::Error> {
+    ) -> Result<Self, UnusableKey> {
         let builder = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
-        let client = builder.connect_timeout(patience.connect).build()?;
+        let client = builder.connect_timeout(patience.connect).build();
+        let client =
+            client.map_err(|error| refuse("kind", format!("the HTTP client does not start: {error}")))?;
         Ok(Self { client, address, key, patience })
     }
 

@@ -1,49 +1,47 @@
 //! The key of a model's server, from a variable or a file of the operator's alone. No message
 //! repeats any of it.
 
-use super::config::ProviderConfigError;
-use crate::server::{SECRET_BYTES_MAX, read_secret};
+use super::config::refuse;
+use crate::server::{UnusableKey, check_key, read_secret};
 use cofferdam_core::secret::Secret;
 use std::path::Path;
 
 /// The key in an environment variable.
 ///
 /// # Errors
-/// [`ProviderConfigError`], which names the variable.
-pub(super) fn from_environment(name: &str, value: Option<String>) -> Result<Secret, ProviderConfigError> {
-    let value = value.filter(|value| !value.trim().is_empty());
-    let value = value.ok_or_else(|| ProviderConfigError::KeyVariable(name.to_owned()))?;
-    check_key(&value)
-        .ok_or_else(|| ProviderConfigError::KeyMalformed(format!("the environment variable {name}")))
+/// [`UnusableKey`], which names the variable.
+pub(super) fn from_environment(name: &str, value: Option<String>) -> Result<Secret, UnusableKey> {
+    let Some(value) = value.filter(|value| !value.trim().is_empty()) else {
+        let said = format!(
+            "the environment variable {name} is not set; put the key into it, or name another variable in api_key_env"
+        );
+        return Err(UnusableKey::of_variable("provider", "api_key_env", name, said));
+    };
+    check_key(&value).ok_or_else(|| malformed(format!("the environment variable {name}")))
 }
 
 /// The key in a file that its owner alone can read.
 ///
 /// # Errors
-/// [`ProviderConfigError`], among others when anybody else has a permission on the file.
-pub(super) fn from_file(path: &Path) -> Result<Secret, ProviderConfigError> {
-    let text = read_secret(path)?;
-    check_key(&text).ok_or_else(|| ProviderConfigError::KeyMalformed(path.display().to_string()))
+/// [`UnusableKey`], among others when anybody else has a permission on the file.
+pub(super) fn from_file(path: &Path) -> Result<Secret, UnusableKey> {
+    let text = read_secret(path).map_err(|error| UnusableKey::of_file("provider", "api_key_file", error))?;
+    check_key(&text).ok_or_else(|| malformed(path.display().to_string()))
 }
 
-/// A key without the blanks around it; none if it could not stand in a header.
-pub fn check_key(text: &str) -> Option<Secret> {
-    let text = text.trim();
-    let sound = (1..=SECRET_BYTES_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    sound.then(|| Secret::new(text))
+fn malformed(place: String) -> UnusableKey {
+    let said = format!("{place} does not hold a key; a key is one word without blanks, so copy it again");
+    refuse("api_key_file", said)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::SECRET_BYTES_MAX;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn what_cannot_stand_in_a_header_is_no_key() {
-        assert_eq!(check_key(" sk-a_1/+=\n").expect("a key").reveal(), "sk-a_1/+=");
-        for text in ["", " ", "a b", "a\nb", "ä", "a\0", &"k".repeat(SECRET_BYTES_MAX + 1)] {
-            assert!(check_key(text).is_none(), "{text:?}");
-        }
+    fn what_is_wrong_with_a_variable_is_told_without_what_it_holds() {
         let said = from_environment("MY_KEY", Some("sk 1234".into())).expect_err("refused").to_string();
         assert!(said.contains("MY_KEY") && !said.contains("1234"), "{said}");
         let said = from_environment("MY_KEY", None).expect_err("refused").to_string();

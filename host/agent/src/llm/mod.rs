@@ -31,12 +31,12 @@ mod responses;
 mod tests;
 mod timeouts;
 
-pub use config::{Config, ProviderConfigError, ProviderKind};
-pub use key::check_key as checked_key;
+pub use config::{Config, ProviderKind};
 pub use parts::PARTS_BYTES_MAX;
 pub use probe::{KeyStanding, ModelStanding, ProbeError, Probed, ServerFacts, probe};
 pub use timeouts::RequestTimeouts;
 
+use crate::server::UnusableKey;
 use crate::turn::{Provider, WallClock};
 use commands::Commands;
 use std::sync::Arc;
@@ -57,8 +57,8 @@ pub struct Answering {
 /// process may no longer do, and contacts nobody.
 ///
 /// # Errors
-/// [`ProviderConfigError`] when the key or the instructions are not there.
-pub fn open(config: &Config) -> Result<Answering, ProviderConfigError> {
+/// [`UnusableKey`] when the key or the instructions are not there.
+pub fn open(config: &Config) -> Result<Answering, UnusableKey> {
     let instructions = config.instructions()?;
     let spare = config.spare_help_chars;
     let (provider, commands): (Arc<dyn Provider>, Arc<dyn Provider>) = match config.kind {

@@ -1,12 +1,13 @@
 //! A model as a provider: the conversation becomes a request of the configured dialect, and its
 //! answer a reply.
 
-use super::config::{Config, ProviderConfigError};
+use super::config::Config;
 use super::dialect::Dialect;
 use super::failure::AttemptFailure;
 use super::http::{ModelRequest, ModelServer};
 use super::messages::{Prompt, messages, tools};
 use super::parts::PromptParts;
+use crate::server::UnusableKey;
 use crate::turn::{Deltas, HistorySize, Markup, Provider, ProviderError, StepReply, StepRequest};
 use async_trait::async_trait;
 
@@ -27,13 +28,12 @@ impl ModelProvider {
     /// The configured model. Reads the key, and contacts nobody.
     ///
     /// # Errors
-    /// [`ProviderConfigError`].
-    pub(super) fn open(config: &Config) -> Result<Self, ProviderConfigError> {
+    /// [`UnusableKey`].
+    pub(super) fn open(config: &Config) -> Result<Self, UnusableKey> {
         let address = config.address()?;
         let dialect = Dialect::new(config, &address);
-        let server = ModelServer::new(address, config.key()?, config.patience);
         Ok(Self {
-            server: server.map_err(|error| ProviderConfigError::Client(error.to_string()))?,
+            server: ModelServer::new(address, config.key()?, config.patience)?,
             dialect,
             name: config.model()?.to_owned(),
             accepts: config.accepted_types(),

@@ -1,11 +1,11 @@
 //! One request without cost that tells whether a model can be asked: its server's list of models,
 //! or the one model where the API has such a page. It says no more than the answer shows.
 
-use super::config::{Config, ProviderConfigError, ProviderKind};
+use super::config::{Config, ProviderKind};
 use super::dialect::Dialect;
 use super::failure::AttemptFailure;
 use super::http::ModelServer;
-use crate::server::http_date;
+use crate::server::{UnusableKey, http_date};
 use cofferdam_core::secret::Secret;
 use reqwest::header::DATE;
 use serde::Serialize;
@@ -110,7 +110,7 @@ impl ProbeRequest {
         Some(Self::open(config, key).map_err(|error| error.to_string()))
     }
 
-    fn open(config: &Config, key: Option<Secret>) -> Result<Self, ProviderConfigError> {
+    fn open(config: &Config, key: Option<Secret>) -> Result<Self, UnusableKey> {
         let address = config.address()?;
         let model = config.model()?.to_owned();
         let dialect = Dialect::new(config, &address);
@@ -119,8 +119,7 @@ impl ProbeRequest {
             // Its list names dated models alone; the page of one knows its other names, too.
             Dialect::Anthropic => format!("{ANTHROPIC_LIST}/{model}"),
         };
-        let server = ModelServer::new(address, key.clone(), config.patience);
-        let server = server.map_err(|error| ProviderConfigError::Client(error.to_string()))?;
+        let server = ModelServer::new(address, key.clone(), config.patience)?;
         Ok(Self { server, dialect, key, path, model })
     }
 

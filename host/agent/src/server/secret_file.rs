@@ -1,6 +1,7 @@
-//! A file that holds one secret and nothing else, and that its owner alone can read. No message
-//! repeats any of it.
+//! A file that holds one secret and nothing else, and that its owner alone can read; and what is a
+//! key, and the name of a variable that may hold one. No message repeats any of it.
 
+use cofferdam_core::secret::Secret;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -42,6 +43,20 @@ pub fn read_secret(path: &Path) -> Result<String, SecretFileError> {
         Ok((_, text)) => Ok(text),
         Err(cause) => Err(SecretFileError::Unreadable { file, cause: cause.to_string() }),
     }
+}
+
+/// A key without the blanks around it; none if it could not stand in a header.
+pub fn check_key(text: &str) -> Option<Secret> {
+    let text = text.trim();
+    let sound = (1..=SECRET_BYTES_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    sound.then(|| Secret::new(text))
+}
+
+/// Whether a variable may have this name. Capital letters alone: a key that was put there by mistake
+/// is not taken for a name, and repeated.
+pub fn is_variable_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The permissions and the beginning of a file.
@@ -87,5 +102,13 @@ mod tests {
         assert!(read_secret(dir.path()).is_err() && read_secret(&dir.path().join("missing")).is_err());
         std::fs::write(&path, "k".repeat(2 * SECRET_BYTES_MAX)).expect("writable");
         assert_eq!(read_secret(&path).map(|text| text.len()), Ok(SECRET_BYTES_MAX + 1));
+    }
+
+    #[test]
+    fn what_cannot_stand_in_a_header_is_no_key() {
+        assert_eq!(check_key(" sk-a_1/+=\n").expect("a key").reveal(), "sk-a_1/+=");
+        for text in ["", " ", "a b", "a\nb", "ä", "a\0", &"k".repeat(SECRET_BYTES_MAX + 1)] {
+            assert!(check_key(text).is_none(), "{text:?}");
+        }
     }
 }

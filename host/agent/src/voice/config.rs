@@ -2,7 +2,7 @@
 //! anything is contacted.
 
 use super::server::VoiceTimeouts;
-use crate::server::{Address, SECRET_BYTES_MAX, ServerScope};
+use crate::server::{Address, ServerScope, UnusableKey, check_key, is_variable_name};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use serde::{Deserialize, Serialize};
@@ -39,21 +39,6 @@ pub struct SpeechConfig {
     pub patience: VoiceTimeouts,
 }
 
-/// Why a section is refused. No message repeats a key.
-#[derive(Debug, thiserror::Error)]
-#[error("{said}")]
-pub struct VoiceConfigError {
-    key: String,
-    said: String,
-}
-
-impl VoiceConfigError {
-    /// The key that it is about, with its section.
-    pub fn key(&self) -> &str {
-        &self.key
-    }
-}
-
 /// The server that is asked where none is written.
 const BASE_URL: &str = "https://api.openai.com/v1";
 /// A longer name is no model's and no voice's.
@@ -68,8 +53,8 @@ impl TranscriptionConfig {
     /// Checks everything but what the key holds.
     ///
     /// # Errors
-    /// [`VoiceConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), VoiceConfigError> {
+    /// [`UnusableKey`], which says what to write instead.
+    pub fn check(&self) -> Result<(), UnusableKey> {
         if !self.is_on() {
             return Ok(());
         }
@@ -93,8 +78,8 @@ impl SpeechConfig {
     /// Checks everything but what the key holds.
     ///
     /// # Errors
-    /// [`VoiceConfigError`], which says what to write instead.
-    pub fn check(&self) -> Result<(), VoiceConfigError> {
+    /// [`UnusableKey`], which says what to write instead.
+    pub fn check(&self) -> Result<(), UnusableKey> {
         if !self.is_on() {
             return Ok(());
         }
@@ -135,12 +120,12 @@ impl<'a> VoiceTable<'a> {
         self.address().ok().filter(|_| self.is_on)?.port()
     }
 
-    pub(super) fn refuse(&self, key: &str, said: String) -> VoiceConfigError {
-        VoiceConfigError { key: format!("{}.{key}", self.section), said }
+    pub(super) fn refuse(&self, key: &str, said: String) -> UnusableKey {
+        UnusableKey::new(self.section, key, said)
     }
 
     /// A name that the server knows.
-    fn name(&self, key: &str, name: Option<&str>, example: &str) -> Result<(), VoiceConfigError> {
+    fn name(&self, key: &str, name: Option<&str>, example: &str) -> Result<(), UnusableKey> {
         let Some(name) = name else {
             return Err(self.refuse(
                 key,
@@ -155,60 +140,44 @@ impl<'a> VoiceTable<'a> {
         Err(self.refuse(key, format!("{key}: {name:?} is not a name; write e.g. {key} = \"{example}\"")))
     }
 
-    pub(super) fn address(&self) -> Result<Address, VoiceConfigError> {
+    pub(super) fn address(&self) -> Result<Address, UnusableKey> {
         let wrong = |bad| self.refuse("base_url", format!("base_url: {bad}; write e.g. \"{BASE_URL}\""));
         Address::parse(self.base_url).map_err(wrong)
     }
 
-    fn check(&self) -> Result<(), VoiceConfigError> {
+    fn check(&self) -> Result<(), UnusableKey> {
         let address = self.address()?;
-        match self.api_key_env {
+        let said = match self.api_key_env {
             // Perhaps the key itself, so it is not repeated.
-            Some(name) if !is_variable_name(name) => Err(self.refuse(
-                "api_key_env",
+            Some(name) if !is_variable_name(name) => {
                 "api_key_env is not the name of an environment variable in capital letters; write a name there, such as \
                  OPENAI_API_KEY, and put the key into that variable"
-                    .to_owned(),
-            )),
-            None if address.reach == ServerScope::Remote => {
-                let host = one_line(address.url.host_str().unwrap_or_default(), 200);
-                Err(self.refuse(
-                    "api_key_env",
-                    format!(
-                        "there is no key for {host}; put it into an environment variable and write that variable's name: \
-                         api_key_env = \"OPENAI_API_KEY\""
-                    ),
-                ))
+                    .to_owned()
             }
-            _ => Ok(()),
-        }
+            None if address.reach == ServerScope::Remote => format!(
+                "there is no key for {}; put it into an environment variable and write that variable's name: \
+                 api_key_env = \"OPENAI_API_KEY\"",
+                one_line(address.url.host_str().unwrap_or_default(), 200)
+            ),
+            _ => return Ok(()),
+        };
+        Err(self.refuse("api_key_env", said))
     }
 
     /// The key, from this process's environment; none where none is needed.
     ///
     /// # Errors
-    /// [`VoiceConfigError`], which names the variable.
-    pub fn key(&self) -> Result<Option<Secret>, VoiceConfigError> {
+    /// [`UnusableKey`], which names the variable.
+    pub fn key(&self) -> Result<Option<Secret>, UnusableKey> {
         let Some(name) = self.api_key_env else { return Ok(None) };
         let value = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let Some(value) = value else {
             let said = format!("the environment variable {name} is not set; put the key into it");
             return Err(self.refuse("api_key_env", said));
         };
-        let key = value.trim();
-        let sound = key.len() <= SECRET_BYTES_MAX && key.bytes().all(|b| b.is_ascii_graphic());
-        if !sound {
-            let said = format!("the environment variable {name} does not hold a key; copy it again");
-            return Err(self.refuse("api_key_env", said));
-        }
-        Ok(Some(Secret::new(key)))
+        let said = || format!("the environment variable {name} does not hold a key; copy it again");
+        check_key(&value).map(Some).ok_or_else(|| self.refuse("api_key_env", said()))
     }
-}
-
-/// Capital letters alone: a key that was put there by mistake is not taken for a name.
-fn is_variable_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]

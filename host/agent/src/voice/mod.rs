@@ -11,10 +11,12 @@ mod speech;
 mod tests;
 mod transcription;
 
-pub use config::{SpeechConfig, TranscriptionConfig, VoiceConfigError, VoiceTable};
+pub use config::{SpeechConfig, TranscriptionConfig, VoiceTable};
 pub use server::{VOICE_ATTEMPTS_MAX, VoiceError, VoiceTimeouts};
 pub use speech::{SPEECH_BYTES_MAX, SPOKEN_CHARS_MAX, Speech};
 pub use transcription::{TRANSCRIBED_BYTES_MAX, TRANSCRIPT_BYTES_MAX, Transcription};
+
+use crate::server::UnusableKey;
 
 /// What is configured of both.
 #[derive(Clone, Debug, Default)]
@@ -29,11 +31,8 @@ impl Voice {
     /// What these sections ask for. Reads the keys, and contacts nobody.
     ///
     /// # Errors
-    /// [`VoiceConfigError`].
-    pub fn open(
-        transcription: &TranscriptionConfig,
-        speech: &SpeechConfig,
-    ) -> Result<Self, VoiceConfigError> {
+    /// [`UnusableKey`].
+    pub fn open(transcription: &TranscriptionConfig, speech: &SpeechConfig) -> Result<Self, UnusableKey> {
         Ok(Self { transcription: Transcription::open(transcription)?, speech: Speech::open(speech)? })
     }
 }

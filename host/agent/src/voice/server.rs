@@ -1,8 +1,8 @@
 //! A server that listens or speaks: one request, asked again once where time may heal a failure,
 //! its answer bounded in time and bytes.
 
-use super::config::{VoiceConfigError, VoiceTable};
-use crate::server::{Address, Backoff, client, read_whole};
+use super::config::VoiceTable;
+use crate::server::{Address, Backoff, UnusableKey, client, read_whole};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
@@ -68,7 +68,7 @@ pub(super) struct VoiceEndpoint {
 
 impl VoiceEndpoint {
     /// A client for the server. Contacts nobody.
-    pub(super) fn open(written: VoiceTable<'_>, patience: VoiceTimeouts) -> Result<Self, VoiceConfigError> {
+    pub(super) fn open(written: VoiceTable<'_>, patience: VoiceTimeouts) -> Result<Self, UnusableKey> {
         let (key, name) = (written.key()?, written.section);
         let address = written.address()?;
         let built = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();

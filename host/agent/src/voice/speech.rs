@@ -1,7 +1,8 @@
 //! Speech of a text: `/audio/speech`, as Opus in Ogg, which every channel plays.
 
-use super::config::{SpeechConfig, VoiceConfigError};
+use super::config::SpeechConfig;
 use super::server::{VoiceEndpoint, VoiceError};
+use crate::server::UnusableKey;
 use serde_json::json;
 
 /// Characters of a text that are spoken; the text itself is there in full.
@@ -19,7 +20,7 @@ pub struct Speech {
 
 impl Speech {
     /// What the section asks for; none where it is off.
-    pub(super) fn open(config: &SpeechConfig) -> Result<Option<Self>, VoiceConfigError> {
+    pub(super) fn open(config: &SpeechConfig) -> Result<Option<Self>, UnusableKey> {
         config.check()?;
         let (Some(model), Some(voice)) = (config.model.clone(), config.voice.clone()) else {
             return Ok(None);

@@ -1,7 +1,8 @@
 //! Text of what somebody has said: `/audio/transcriptions`.
 
-use super::config::{TranscriptionConfig, VoiceConfigError};
+use super::config::TranscriptionConfig;
 use super::server::{VoiceEndpoint, VoiceError};
+use crate::server::UnusableKey;
 use bytes::Bytes;
 use reqwest::multipart::{Form, Part};
 use serde_json::Value;
@@ -20,7 +21,7 @@ pub struct Transcription {
 
 impl Transcription {
     /// What the section asks for; none where it is off.
-    pub(super) fn open(config: &TranscriptionConfig) -> Result<Option<Self>, VoiceConfigError> {
+    pub(super) fn open(config: &TranscriptionConfig) -> Result<Option<Self>, UnusableKey> {
         config.check()?;
         let Some(model) = config.model.clone().filter(|_| config.is_on()) else { return Ok(None) };
         let server = VoiceEndpoint::open(config.table(), config.patience)?;

@@ -2,6 +2,7 @@
 //! since names change hands.
 
 use super::{Group, GroupMembers};
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
@@ -10,72 +11,51 @@ use std::fmt;
 /// The longest that a one-time code may be good.
 pub const PAIRING_EXPIRES_MAX: TimeSpan = TimeSpan::seconds(24 * 60 * 60);
 
-/// Why these keys are refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UsersError {
-    /// A group, or nothing.
-    #[error("allowed_users: {0} is not a user's id; people's ids are positive numbers")]
-    UserId(i64),
-    /// Somebody who is not served.
-    #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
-    Approver(i64),
-    /// All who add the bot to a group would be served.
-    #[error(
-        "other_{1}s = \"all\" would serve whoever adds the bot to a {1}; write \"allowed\" or \"none\", and name the {1} in [{0}.{1}s]"
-    )]
-    Others(&'static str, &'static str),
-    /// Strangers would get every tool.
-    #[error(
-        "{1}s.\"{2}\": members = \"all\" serves whoever writes there, so say which tools they get, by profile, e.g. profiles = [\"file-read-only\"]"
-    )]
-    Open(&'static str, &'static str, i64),
-    /// Too short to be told, or too long to be guessed at.
-    #[error("pairing_expires = \"{0}\" is not from 1m to 24h; write e.g. \"1h\"")]
-    PairingExpires(TimeSpan),
-}
-
-impl UsersError {
-    /// The key that it is about.
-    pub fn key(&self) -> String {
-        match self {
-            Self::UserId(_) => "allowed_users".to_owned(),
-            Self::Approver(_) => "approvers".to_owned(),
-            Self::PairingExpires(_) => "pairing_expires".to_owned(),
-            Self::Others(_, one) => format!("other_{one}s"),
-            Self::Open(_, one, id) => format!("{one}s.{id}.members"),
-        }
-    }
-}
-
 /// Checks rules of groups; `section` is where they stand, `one` what the channel calls a group.
 ///
 /// # Errors
-/// [`UsersError`], which says what to write instead.
+/// [`UnusableKey`], which says what to write instead.
 pub fn check_groups(
-    section: &'static str,
-    one: &'static str,
+    section: &str,
+    one: &str,
     (named, others): (&BTreeMap<i64, Group>, GroupMembers),
-) -> Result<(), UsersError> {
+) -> Result<(), UnusableKey> {
     if others == GroupMembers::All {
-        return Err(UsersError::Others(section, one));
+        let said = format!(
+            "other_{one}s = \"all\" would serve whoever adds the bot to a {one}; write \"allowed\" or \"none\", and name the {one} in [{section}.{one}s]"
+        );
+        return Err(UnusableKey::new(section, &format!("other_{one}s"), said));
     }
     let open = named.iter().find(|(_, group)| group.is_wide_open());
-    open.map_or(Ok(()), |(id, _)| Err(UsersError::Open(section, one, *id)))
+    let Some((id, _)) = open else { return Ok(()) };
+    let said = format!(
+        "{one}s.\"{id}\": members = \"all\" serves whoever writes there, so say which tools they get, by profile, e.g. profiles = [\"file-read-only\"]"
+    );
+    Err(UnusableKey::new(section, &format!("{one}s.{id}.members"), said))
 }
 
 /// Checks them together.
 ///
 /// # Errors
-/// [`UsersError`], which says what to write instead.
-pub fn check_users(allowed: &[i64], approvers: &[i64], pairing_expires: TimeSpan) -> Result<(), UsersError> {
+/// [`UnusableKey`], which says what to write instead.
+pub fn check_users(
+    section: &str,
+    (allowed, approvers): (&[i64], &[i64]),
+    pairing_expires: TimeSpan,
+) -> Result<(), UnusableKey> {
     if let Some(id) = allowed.iter().find(|id| **id <= 0) {
-        return Err(UsersError::UserId(*id));
+        let said = format!("allowed_users: {id} is not a user's id; people's ids are positive numbers");
+        return Err(UnusableKey::new(section, "allowed_users", said));
     }
+    // Shorter ones cannot be told in time, and longer ones can be guessed at.
     if !(TimeSpan::seconds(60)..=PAIRING_EXPIRES_MAX).contains(&pairing_expires) {
-        return Err(UsersError::PairingExpires(pairing_expires));
+        let said =
+            format!("pairing_expires = \"{pairing_expires}\" is not from 1m to 24h; write e.g. \"1h\"");
+        return Err(UnusableKey::new(section, "pairing_expires", said));
     }
-    let unknown = approvers.iter().find(|id| !allowed.contains(id));
-    unknown.map_or(Ok(()), |id| Err(UsersError::Approver(*id)))
+    let Some(id) = approvers.iter().find(|id| !allowed.contains(id)) else { return Ok(()) };
+    let said = format!("approvers: {id} is not among allowed_users; add the id there, or remove it here");
+    Err(UnusableKey::new(section, "approvers", said))
 }
 
 /// Reads `allowed_users`.

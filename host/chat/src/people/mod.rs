@@ -10,6 +10,6 @@ pub mod words;
 
 pub use access::{AccessControl, ConfiguredPeople, PeopleRules, watch};
 pub use groups::{Group, GroupMembers, Groups, SenderReply, deserialize_by_id, serialize_by_id};
-pub use ids::{PAIRING_EXPIRES_MAX, UsersError, allowed, approving, check_groups, check_users};
+pub use ids::{PAIRING_EXPIRES_MAX, allowed, approving, check_groups, check_users};
 pub use names::PeopleNames;
 pub use paired::PairedPeople;

@@ -14,5 +14,5 @@ pub use probe::{ProbeError, ProbeResponse};
 pub use renew::{Renewal, RenewedSettings, renew};
 pub use run::{run, speak};
 pub use services::{ChannelService, Services, prune};
-pub use token::{TokenAt, TokenError, TokenOf};
+pub use token::{TokenAt, TokenOf};
 pub use wait::wait_for;

@@ -1,7 +1,7 @@
 //! Where a channel's token is: a variable of the environment, or a file that its owner alone can
 //! read. No message repeats any of it.
 
-use cofferdam_agent::server::{SecretFileError, read_secret};
+use cofferdam_agent::server::{UnusableKey, read_secret};
 use std::path::Path;
 
 /// The keys that say where a token is.
@@ -26,64 +26,31 @@ pub struct TokenOf {
     pub source: &'static str,
 }
 
-/// Why there is no token.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TokenError {
-    /// It is not a variable's name: perhaps the token itself, so it is not repeated.
-    #[error(
-        "token_env is not the name of an environment variable; write a name there, such as {usual}, and put the token into that variable",
-        usual = .0.variable
-    )]
-    Variable(TokenOf),
-    /// The variable is missing or empty.
-    #[error(
-        "the environment variable {0} is not set; put the bot's token from {source} into it, or name another variable in [{section}] token_env",
-        source = .1.source,
-        section = .1.section
-    )]
-    Missing(String, TokenOf),
-    /// The variable holds something else.
-    #[error("the environment variable {0} does not hold a bot token; copy the token again from {source}", source = .1.source)]
-    Malformed(String, TokenOf),
-    /// The token is in two places.
-    #[error("token_env and token_file are both written; take one of them out")]
-    Twice,
-    /// The file did not open or read, or others may read it.
-    #[error("token_file: {0}")]
-    File(#[from] SecretFileError),
-    /// The file holds something else.
-    #[error("token_file: {0} does not hold a bot token; copy the token again from {source}", source = .1.source)]
-    FileMalformed(String, TokenOf),
-}
-
-impl TokenError {
-    /// The key that it is about.
-    pub fn key(&self) -> &'static str {
-        match self {
-            Self::Variable(_) | Self::Missing(..) | Self::Malformed(..) | Self::Twice => "token_env",
-            Self::File(_) | Self::FileMalformed(..) => "token_file",
-        }
-    }
-}
-
 impl TokenAt<'_> {
     /// Whether the keys make sense.
     ///
     /// # Errors
-    /// [`TokenError::Variable`] and [`TokenError::Twice`].
-    pub fn check(&self) -> Result<(), TokenError> {
-        if !is_variable_name(self.variable) {
-            return Err(TokenError::Variable(self.platform));
-        }
-        let twice = self.file.is_some() && self.variable != self.platform.variable;
-        if twice { Err(TokenError::Twice) } else { Ok(()) }
+    /// [`UnusableKey`], which says what to write instead.
+    pub fn check(&self) -> Result<(), UnusableKey> {
+        let TokenOf { section, variable, .. } = self.platform;
+        let said = if !is_variable_name(self.variable) {
+            // Perhaps the token itself, so it is not repeated.
+            format!(
+                "token_env is not the name of an environment variable; write a name there, such as {variable}, and put the token into that variable"
+            )
+        } else if self.file.is_some() && self.variable != variable {
+            "token_env and token_file are both written; take one of them out".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(UnusableKey::new(section, "token_env", said))
     }
 
     /// What is there, in the file or this process's environment, as `parse` reads it.
     ///
     /// # Errors
-    /// [`TokenError`].
-    pub fn read<T>(&self, parse: impl Fn(&str) -> Option<T>) -> Result<T, TokenError> {
+    /// [`UnusableKey`], which names the file or variable.
+    pub fn read<T>(&self, parse: impl Fn(&str) -> Option<T>) -> Result<T, UnusableKey> {
         self.read_in(|name| std::env::var(name).ok(), parse)
     }
 
@@ -91,18 +58,26 @@ impl TokenAt<'_> {
         &self,
         env: impl Fn(&str) -> Option<String>,
         parse: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, TokenError> {
+    ) -> Result<T, UnusableKey> {
+        let TokenOf { section, source, .. } = self.platform;
+        let malformed = |key: &str, place: String| {
+            let said = format!("{place} does not hold a bot token; copy the token again from {source}");
+            UnusableKey::new(section, key, said)
+        };
         if let Some(file) = self.file {
-            let malformed = || TokenError::FileMalformed(file.display().to_string(), self.platform);
-            return parse(&read_secret(file)?).ok_or_else(malformed);
+            let key = "token_file";
+            let text = read_secret(file).map_err(|error| UnusableKey::of_file(section, key, error))?;
+            return parse(&text).ok_or_else(|| malformed(key, format!("{key}: {}", file.display())));
         }
-        if !is_variable_name(self.variable) {
-            return Err(TokenError::Variable(self.platform));
-        }
-        let name = || self.variable.to_owned();
-        let value = env(self.variable).filter(|value| !value.trim().is_empty());
-        let value = value.ok_or_else(|| TokenError::Missing(name(), self.platform))?;
-        parse(&value).ok_or_else(|| TokenError::Malformed(name(), self.platform))
+        self.check()?;
+        let (key, name) = ("token_env", self.variable);
+        let Some(value) = env(name).filter(|value| !value.trim().is_empty()) else {
+            let said = format!(
+                "the environment variable {name} is not set; put the bot's token from {source} into it, or name another variable in [{section}] token_env"
+            );
+            return Err(UnusableKey::of_variable(section, key, name, said));
+        };
+        parse(&value).ok_or_else(|| malformed(key, format!("the environment variable {name}")))
     }
 
     /// In words: the file or the variable.
@@ -159,6 +134,8 @@ mod tests {
         assert!(said.starts_with("token_file: ") && said.contains("chmod 600"), "{said}");
         let said = put("12 abcdefgh", 0o600).expect_err("refused");
         assert!(said.contains("does not hold a bot token") && !said.contains("abcdefgh"), "{said}");
-        assert_eq!(TokenAt { variable: "MY_TOKEN", ..at }.check(), Err(TokenError::Twice));
+        let twice = TokenAt { variable: "MY_TOKEN", ..at }.check().expect_err("refused");
+        assert_eq!(twice.key, "channels.x.token_env");
+        assert_eq!(twice.said, "token_env and token_file are both written; take one of them out");
     }
 }

@@ -4,13 +4,13 @@
 
 use super::finding::DoctorFinding;
 use crate::config::Config;
-use cofferdam_agent::llm::{self, KeyStanding, ModelStanding, Probed, ProviderConfigError, ServerFacts};
-use cofferdam_agent::server::SecretFileError;
-use cofferdam_chat::setup::{ProbeError, ProbeResponse, TokenError};
+use cofferdam_agent::llm::{self, KeyStanding, ModelStanding, Probed, ServerFacts};
+use cofferdam_agent::server::{MissingSecret, SecretFileError, UnusableKey};
+use cofferdam_chat::setup::{ProbeError, ProbeResponse};
 use cofferdam_core::text::one_line;
-use cofferdam_discord::{self as discord, BotFacts, DiscordConfigError, Obstacle};
+use cofferdam_discord::{self as discord, BotFacts, Obstacle};
 use cofferdam_egress::Authorities;
-use cofferdam_telegram::{self as telegram, TelegramConfigError};
+use cofferdam_telegram as telegram;
 use serde::Serialize;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -18,6 +18,9 @@ use std::time::{Duration, SystemTime};
 
 /// A server that has not answered by then is not reached.
 const PROBE_TIME_MAX: Duration = Duration::from_secs(10);
+/// Where another token of a bot is made.
+const OTHER_TELEGRAM: &str = "ask @BotFather: /mybots, API Token";
+const OTHER_DISCORD: &str = "Discord's Developer Portal: Bot, Reset Token";
 /// A clock that is off by more makes certificates, budgets and the audit's times doubtful.
 const SKEW_SECONDS_MAX: i64 = 60;
 
@@ -72,17 +75,20 @@ struct ProbeAnswers {
 
 /// Reads token and key, and asks the servers that they are for, unless `offline`.
 pub(super) fn ask(config: &Config, offline: bool, findings: &mut Vec<DoctorFinding>) -> PendingProbes {
-    let mut problem =
-        |what: String, mend: String| findings.push(DoctorFinding::problem("network", what, mend));
+    let mut problem = |error: UnusableKey, source: &str, other: &str| {
+        findings.push(DoctorFinding::problem("network", error.to_string(), mend(&error, source, other)));
+    };
     let token = config.telegram.as_ref().and_then(|telegram| {
-        let read = telegram.token();
-        Some((telegram.clone(), read.map_err(|error| problem(error.to_string(), mend_token(&error))).ok()?))
+        let token = telegram.token().map_err(|error| problem(error, " (from @BotFather)", OTHER_TELEGRAM));
+        Some((telegram.clone(), token.ok()?))
     });
     let discord = config.discord.as_ref().and_then(|discord| {
-        let read = discord.token();
-        Some((discord.clone(), read.map_err(|error| problem(error.to_string(), mend_discord(&error))).ok()?))
+        let source = " (from Discord's Developer Portal, Bot)";
+        let token = discord.token().map_err(|error| problem(error, source, OTHER_DISCORD));
+        Some((discord.clone(), token.ok()?))
     });
-    let key = config.provider.key().map_err(|error| problem(error.to_string(), mend_key(&error))).ok();
+    let other = "copy the key again from where it was made";
+    let key = config.provider.key().map_err(|error| problem(error, "", other)).ok();
     let provider = config.provider.clone();
     let answers = (!offline).then(|| {
         std::thread::spawn(move || {
@@ -106,42 +112,18 @@ pub(super) fn ask(config: &Config, offline: bool, findings: &mut Vec<DoctorFindi
     PendingProbes { offline, answers }
 }
 
-fn mend_token(error: &TelegramConfigError) -> String {
-    match error {
-        TelegramConfigError::Token(TokenError::Missing(name, _)) => {
-            format!("export {name}=… (from @BotFather), where serve is started")
-        }
-        TelegramConfigError::Token(TokenError::File(file)) => mend_file(file),
-        _ => "ask @BotFather: /mybots, API Token".to_owned(),
-    }
-}
-
-fn mend_discord(error: &DiscordConfigError) -> String {
-    match error {
-        DiscordConfigError::Token(TokenError::Missing(name, _)) => {
-            format!("export {name}=… (from Discord's Developer Portal, Bot), where serve is started")
-        }
-        DiscordConfigError::Token(TokenError::File(file)) => mend_file(file),
-        _ => "Discord's Developer Portal: Bot, Reset Token".to_owned(),
-    }
-}
-
-fn mend_key(error: &ProviderConfigError) -> String {
-    match error {
-        ProviderConfigError::KeyVariable(name) => format!("export {name}=…, where serve is started"),
-        ProviderConfigError::KeyFile(file) => mend_file(file),
-        _ => "copy the key again from where it was made".to_owned(),
-    }
-}
-
-fn mend_file(error: &SecretFileError) -> String {
-    match error {
-        SecretFileError::Exposed { file, .. } => {
+/// What to do about a token or key that is not there; `source` says where one is from, and `other`
+/// what to do about one that is something else.
+fn mend(error: &UnusableKey, source: &str, other: &str) -> String {
+    match &error.missing {
+        Some(MissingSecret::Variable(name)) => format!("export {name}=…{source}, where serve is started"),
+        Some(MissingSecret::File(SecretFileError::Exposed { file, .. })) => {
             format!("chmod 600 {}", super::finding::shell(Path::new(file)))
         }
-        SecretFileError::Unreadable { file, .. } => {
+        Some(MissingSecret::File(SecretFileError::Unreadable { file, .. })) => {
             format!("(umask 077; cat > {}), and type it there", super::finding::shell(Path::new(file)))
         }
+        None => other.to_owned(),
     }
 }
 
@@ -161,13 +143,13 @@ impl PendingProbes {
         let telegram = answers.telegram.zip(config.telegram.as_ref());
         let telegram = telegram.map(|((answered, _), telegram)| {
             let at = (telegram.api_url.as_str(), telegram.token_place());
-            bot(answered, at, ("the Bot API", "ask @BotFather: /mybots, API Token"), findings)
+            bot(answered, at, ("the Bot API", OTHER_TELEGRAM), findings)
         });
         let discord = answers.discord.zip(config.discord.as_ref());
         let discord = discord.map(|((found, _), discord)| {
             findings.extend(found.obstacles.iter().map(|obstacle| blocking(obstacle, &discord.api_url)));
             let at = (discord.api_url.as_str(), discord.token_place());
-            let whence = ("Discord's API", "Discord's Developer Portal: Bot, Reset Token");
+            let whence = ("Discord's API", OTHER_DISCORD);
             BotReport { invite: found.invite, ..bot(found.answered, at, whence, findings) }
         });
         let model = answers.model.map(|(probed, _)| model(probed, config, findings));

@@ -3,7 +3,7 @@
 
 use super::finding::DoctorFinding;
 use crate::config::Config;
-use cofferdam_agent::voice::VoiceConfigError;
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_core::secret::Secret;
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ struct SpeechReport {
 
 /// What is configured, with what is missing.
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> VoiceReport {
-    let mut key = |read: Result<Option<Secret>, VoiceConfigError>, env: &Option<String>| match read {
+    let mut key = |read: Result<Option<Secret>, UnusableKey>, env: &Option<String>| match read {
         Ok(key) => key.is_some(),
         Err(error) => {
             let name = env.as_deref().unwrap_or("OPENAI_API_KEY");

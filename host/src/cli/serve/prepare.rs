@@ -1,7 +1,6 @@
 //! What `serve` needs before its first poll, in its order: `serve` goes on with it, and `doctor`
 //! only looks. Both pass through the same steps, so that the two cannot disagree.
 
-use super::super::errors::UnusableKey;
 use super::check_groups;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, PreparePurpose, ServeLock};
@@ -9,6 +8,7 @@ use crate::monitor::Monitor;
 use crate::workflows::Catalog;
 use anyhow::{Context, anyhow};
 use cofferdam_agent::llm::{self, Answering};
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::voice::Voice;
 use cofferdam_discord as discord;
@@ -81,17 +81,16 @@ pub(in crate::cli) fn open_outside(
     if config.telegram.is_none() && config.discord.is_none() {
         return Err(refused(PrepareStep::Channel)(none()));
     }
+    let no_token = |error: UnusableKey| refused(PrepareStep::Token)(error.into());
     let telegram = config.telegram.as_ref().map(|telegram| Ok((telegram, telegram.token()?))).transpose();
-    let telegram =
-        telegram.map_err(|error: telegram::TelegramConfigError| refused(PrepareStep::Token)(error.into()))?;
+    let telegram = telegram.map_err(no_token)?;
     let discord = config.discord.as_ref().map(|discord| Ok((discord, discord.token()?))).transpose();
-    let discord =
-        discord.map_err(|error: discord::DiscordConfigError| refused(PrepareStep::Token)(error.into()))?;
+    let discord = discord.map_err(no_token)?;
     let answering =
         llm::open(&config.provider).context("[provider]").map_err(refused(PrepareStep::Provider))?;
     let voice = Voice::open(&config.transcription, &config.speech);
     let voice = voice.map_err(|error| {
-        let section = error.key().split('.').next().unwrap_or_default().to_owned();
+        let section = error.key.split('.').next().unwrap_or_default().to_owned();
         refused(PrepareStep::Provider)(anyhow::Error::new(error).context(format!("[{section}]")))
     })?;
     let lock = match purpose {
@@ -99,8 +98,7 @@ pub(in crate::cli) fn open_outside(
         PreparePurpose::Look => ServeLock::check_free(config).map(|()| None),
     };
     let lock = lock.map_err(|error| refused(PrepareStep::State)(error.into()))?;
-    let unusable =
-        |said: String| UnusableKey { key: "metrics.listen".to_owned(), said: format!("[metrics] {said}") };
+    let unusable = |said: String| UnusableKey::new("metrics", "listen", format!("[metrics] {said}"));
     let monitor = match purpose {
         PreparePurpose::Serve => Monitor::bind(&config.metrics),
         PreparePurpose::Look => {

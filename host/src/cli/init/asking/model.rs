@@ -5,7 +5,7 @@ use super::super::template::Setting;
 use super::super::terminal::Terminal;
 use super::{CHECK_TIME_MAX, wait_for};
 use cofferdam_agent::llm::{self, KeyStanding, ModelStanding, ProbeError, ProviderKind, ServerFacts};
-use cofferdam_agent::server::{Address, ServerScope};
+use cofferdam_agent::server::{Address, ServerScope, check_key};
 use cofferdam_core::secret::Secret;
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ fn ask_model(
             KeySource::Typed(key) => Some(Some(key.clone())),
             KeySource::Variable(name) => {
                 config.api_key_env = Some(name.clone());
-                environment.get(name).and_then(|value| llm::checked_key(value)).map(Some)
+                environment.get(name).and_then(|value| check_key(value)).map(Some)
             }
         };
         if let KeySource::Typed(_) = &key {
@@ -140,7 +140,7 @@ fn key(terminal: &mut Terminal, kind: ProviderKind, reach: ServerScope) -> anyho
     };
     loop {
         let text = terminal.ask_hidden(&format!("Its key (not shown; Enter: {instead})"))?;
-        match llm::checked_key(&text) {
+        match check_key(&text) {
             Some(key) => return Ok(KeySource::Typed(key)),
             None if !text.is_empty() => terminal.say("A key is one word without blanks. Copy it again.")?,
             None if reach == ServerScope::Loopback => return Ok(KeySource::Nowhere),

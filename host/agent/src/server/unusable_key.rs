@@ -1,0 +1,44 @@
+//! A key of the configuration that cannot be used, in words; and a secret that is not where a key
+//! says.
+
+use super::SecretFileError;
+
+/// Why a key of the configuration is refused. No message repeats a secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{said}")]
+pub struct UnusableKey {
+    /// The key, with its sections.
+    pub key: String,
+    /// What is wrong, and what to write instead.
+    pub said: String,
+    /// Where there is no secret, if that is what is wrong.
+    pub missing: Option<MissingSecret>,
+}
+
+/// Where a secret was looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MissingSecret {
+    /// This variable of the environment is not set, or empty.
+    Variable(String),
+    /// A file that did not open or read, or that others may read.
+    File(SecretFileError),
+}
+
+impl UnusableKey {
+    /// Of the key of a section, what is wrong.
+    pub fn new(section: &str, key: &str, said: impl Into<String>) -> Self {
+        Self { key: format!("{section}.{key}"), said: said.into(), missing: None }
+    }
+
+    /// The same of a key that names a file from which no secret is taken.
+    pub fn of_file(section: &str, key: &str, error: SecretFileError) -> Self {
+        let refused = Self::new(section, key, format!("{key}: {error}"));
+        Self { missing: Some(MissingSecret::File(error)), ..refused }
+    }
+
+    /// The same of a key that names a variable which is not set.
+    pub fn of_variable(section: &str, key: &str, variable: &str, said: String) -> Self {
+        let missing = Some(MissingSecret::Variable(variable.to_owned()));
+        Self { missing, ..Self::new(section, key, said) }
+    }
+}

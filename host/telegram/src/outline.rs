@@ -1,16 +1,36 @@
 //! The bare outline of an update whose JSON no parser accepts as a whole: nested without end,
 //! numbers or escapes out of range. Enough to tell its sender so.
 
-use super::wire::{Chat, Message, MessageContent, SentFor, Update, User, parse_chat_kind};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use super::wire::{Message, MessageContent, Update};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Levels of objects that are looked into: the update, its message, and that one's chat and sender.
+const LEVELS: usize = 3;
 
 /// What can be told of an update from a text that is no JSON value; `None` if not even its id.
 pub(super) fn outline(text: &str) -> Option<Update> {
-    let outline = serde_json::from_str::<Outline>(text).ok().map(Outline::update);
-    outline.or_else(|| {
-        Some(Update { update_id: find_update_id(text)?, message: None, edited: None, press: None })
-    })
+    let value = read_accepted(text, LEVELS);
+    let update_id = value["update_id"].as_i64().or_else(|| find_update_id(text))?;
+    let message = value.get("message").filter(|message| message["chat"]["id"].is_i64());
+    let message = message.map(|message| {
+        let Message { message_id, chat, thread, from, on_behalf, .. } = Message::read(message);
+        let content = MessageContent::Unreadable;
+        Message { message_id, chat, thread, from, on_behalf, content, ..Message::default() }
+    });
+    Some(Update { update_id, message, edited: None, press: None })
+}
+
+/// The value in a text. Where no parser accepts it, an object has its members down to a level, and
+/// all else is `false`, which is there and says nothing.
+fn read_accepted(text: &str, levels: usize) -> Value {
+    if let Ok(value) = serde_json::from_str(text) {
+        return value;
+    }
+    let fields = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).ok().filter(|_| levels > 0);
+    let Some(fields) = fields else { return Value::Bool(false) };
+    fields.into_iter().map(|(name, raw)| (name, read_accepted(raw.get(), levels - 1))).collect()
 }
 
 /// The update's id in a text that may not be JSON. Quotes within strings are escaped, so no sender
@@ -20,51 +40,6 @@ pub(super) fn find_update_id(text: &str) -> Option<i64> {
     let rest = rest.trim_start();
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
     rest[..end].parse().ok()
-}
-
-/// All that is not named here is skipped without being looked at.
-#[derive(Deserialize)]
-struct Outline {
-    update_id: i64,
-    message: Option<OutlineMessage>,
-}
-
-#[derive(Deserialize)]
-struct OutlineMessage {
-    message_id: Option<i64>,
-    message_thread_id: Option<i64>,
-    is_topic_message: Option<bool>,
-    chat: OutlineChat,
-    from: Option<OutlineUser>,
-    sender_chat: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct OutlineChat {
-    id: i64,
-    #[serde(rename = "type")]
-    kind: String,
-}
-
-#[derive(Deserialize)]
-struct OutlineUser {
-    id: i64,
-    is_bot: Option<bool>,
-}
-
-impl Outline {
-    fn update(self) -> Update {
-        let message = self.message.map(|m| Message {
-            message_id: m.message_id,
-            chat: Chat { id: m.chat.id, kind: parse_chat_kind(&m.chat.kind) },
-            thread: m.message_thread_id.filter(|_| m.is_topic_message == Some(true)),
-            from: m.from.map(|user| User { id: user.id, is_bot: user.is_bot == Some(true) }),
-            on_behalf: if m.sender_chat.is_some() { SentFor::Chat } else { SentFor::Sender },
-            content: MessageContent::Unreadable,
-            ..Message::default()
-        });
-        Update { update_id: self.update_id, message, edited: None, press: None }
-    }
 }
 
 #[cfg(test)]

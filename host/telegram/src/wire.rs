@@ -130,7 +130,7 @@ impl ButtonPress {
 }
 
 impl Message {
-    fn read(value: &Value) -> Self {
+    pub(super) fn read(value: &Value) -> Self {
         let text = |key: &str| value[key].as_str().map(str::to_owned);
         let media = MessageFile::read(value);
         let words = text("text").or_else(|| text("caption")).unwrap_or_default();
@@ -210,17 +210,9 @@ fn read_migration(message: &Value, chat: i64) -> Option<(i64, i64)> {
 /// A channel's direct messages call themselves a supergroup, of which each topic is a conversation
 /// with another person.
 fn chat_kind(chat: &Value) -> ChatKind {
-    if chat["is_direct_messages"] == true {
-        return ChatKind::Other;
-    }
-    parse_chat_kind(chat["type"].as_str().unwrap_or_default())
-}
-
-/// The kind of a chat by its name in the API.
-pub(super) fn parse_chat_kind(name: &str) -> ChatKind {
-    match name {
-        "private" => ChatKind::Private,
-        "group" | "supergroup" => ChatKind::Group,
+    match chat["type"].as_str() {
+        Some("private") => ChatKind::Private,
+        Some("group" | "supergroup") if chat["is_direct_messages"] != true => ChatKind::Group,
         _ => ChatKind::Other,
     }
 }

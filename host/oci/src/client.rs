@@ -107,7 +107,7 @@ impl<'s> Repository<'s> {
             RegistryRequest { path, accept: INDEX, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} };
         match self.get(wanted).await {
             // Older registries have no such address, and say so in many ways.
-            Err(FetchError::Status { .. }) => Ok(None),
+            Err(FetchError::Status(..)) => Ok(None),
             other => other,
         }
     }
@@ -121,14 +121,13 @@ impl<'s> Repository<'s> {
         let what = format!("{} of {}", descriptor.digest, self.name);
         let path = format!("blobs/{}", descriptor.digest);
         let wanted = RegistryRequest { path, accept: "*/*", bytes_max: descriptor.size, came };
-        let bytes = self.get(wanted).await?.ok_or_else(|| FetchError::Missing { shown: what.clone() })?;
+        let bytes = self.get(wanted).await?.ok_or_else(|| FetchError::Missing(what.clone()))?;
         let (length, found) = (bytes.len() as u64, ContentDigest::hash(&bytes));
         if length < descriptor.size {
             return Err(FetchError::TooShort { what, bytes: length, wanted: descriptor.size });
         }
         if found != descriptor.digest {
-            let (wanted, found) = (descriptor.digest.to_string(), found.to_string());
-            return Err(FetchError::Digest { what, wanted, found });
+            return Err(FetchError::Digest { what, wanted: descriptor.digest.clone(), found });
         }
         Ok(bytes)
     }
@@ -148,20 +147,20 @@ impl<'s> Repository<'s> {
                     was_asked = true;
                     self.authenticate(&response, &shown).await?;
                 }
-                status @ (401 | 403) => return Err(FetchError::Denied { shown, status }),
+                status @ (401 | 403) => return Err(FetchError::Denied(shown, status)),
                 301 | 302 | 303 | 307 | 308 => {
                     let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
                     let next = location.and_then(|to| url.join(to).ok());
                     redirects += 1;
                     let Some(next) = next.filter(|_| redirects <= REDIRECTS_MAX) else {
-                        return Err(FetchError::Redirects { shown });
+                        return Err(FetchError::Redirects(shown));
                     };
                     if next.origin() != self.base.url.origin() {
                         return self.get_referred(&next, &mut wanted, &shown).await.map(Some);
                     }
                     url = next;
                 }
-                status => return Err(FetchError::Status { shown, status }),
+                status => return Err(FetchError::Status(shown, status)),
             }
         }
     }
@@ -181,7 +180,7 @@ impl<'s> Repository<'s> {
         shown: &str,
     ) -> Result<Vec<u8>, FetchError> {
         let max = wanted.bytes_max;
-        let too_long = || FetchError::TooLong { what: shown.to_owned(), max };
+        let too_long = || FetchError::TooLong(shown.to_owned(), max);
         if response.content_length().is_some_and(|bytes| bytes > max) {
             return Err(too_long());
         }
@@ -228,12 +227,11 @@ impl<'s> Repository<'s> {
     async fn authenticate(&mut self, response: &Response, shown: &str) -> Result<(), FetchError> {
         let basic = self.settings.credentials.as_ref().map(basic);
         let challenge = Challenge::from_headers(response.headers(), &self.repository);
-        self.authorization =
-            match challenge.ok_or_else(|| FetchError::Challenge { shown: shown.to_owned() })? {
-                Challenge::Bearer(realm) => Some(self.token(&realm, basic.as_ref()).await?),
-                Challenge::Basic if basic.is_some() => basic,
-                Challenge::Basic => return Err(FetchError::Denied { shown: shown.to_owned(), status: 401 }),
-            };
+        self.authorization = match challenge.ok_or_else(|| FetchError::Challenge(shown.to_owned()))? {
+            Challenge::Bearer(realm) => Some(self.token(&realm, basic.as_ref()).await?),
+            Challenge::Basic if basic.is_some() => basic,
+            Challenge::Basic => return Err(FetchError::Denied(shown.to_owned(), 401)),
+        };
         Ok(())
     }
 
@@ -254,8 +252,8 @@ impl<'s> Repository<'s> {
             let response = request.send().await.map_err(|error| self.transport_error(error, &shown))?;
             match response.status().as_u16() {
                 200 => {}
-                status @ (401 | 403) => return Err(FetchError::Denied { shown, status }),
-                status => return Err(FetchError::Status { shown, status }),
+                status @ (401 | 403) => return Err(FetchError::Denied(shown, status)),
+                status => return Err(FetchError::Status(shown, status)),
             }
             let mut wanted = RegistryRequest {
                 path: String::new(),
@@ -275,7 +273,7 @@ impl<'s> Repository<'s> {
         let token = serde_json::from_slice::<RegistryToken>(&bytes).ok();
         let token = token.and_then(|said| said.token.or(said.access_token));
         let plain = |token: &String| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic());
-        let token = token.filter(plain).ok_or(FetchError::NoToken { shown })?;
+        let token = token.filter(plain).ok_or(FetchError::NoToken(shown))?;
         Ok(Secret::new(format!("Bearer {}", Secret::new(token).reveal())))
     }
 
@@ -283,7 +281,7 @@ impl<'s> Repository<'s> {
         let may_be_plain = self.base.reach == ServerScope::Loopback && self.base.url.scheme() == "https";
         let hint = if may_be_plain { "; if it speaks plain http, add --plain-http" } else { "" };
         let why = one_line(&with_causes(&error.without_url()), 300);
-        FetchError::Broken { shown: shown.to_owned(), why, hint }
+        FetchError::Broken(shown.to_owned(), why + hint)
     }
 }
 

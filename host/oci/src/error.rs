@@ -2,10 +2,11 @@
 //! the query of an address.
 
 use crate::manifest::BadManifest;
+use cofferdam_core::oci::ContentDigest;
 use cofferdam_egress::EgressError;
 use std::time::Duration;
 
-/// Why a component is not fetched, and what to do.
+/// Why a component is not fetched, and what to do. The first value is what was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The registry's name makes no address.
@@ -13,73 +14,37 @@ pub enum FetchError {
     Registry(String),
     /// It is not there, as far as anyone who asks may know.
     #[error(
-        "{shown} is not there (404); look at the name and the digest, and if it is not public give credentials: \
+        "{0} is not there (404); look at the name and the digest, and if it is not public give credentials: \
          --credentials-env VAR"
     )]
-    Missing {
-        /// What was asked for.
-        shown: String,
-    },
-    /// Anyone who asks may not have it.
+    Missing(String),
+    /// Anyone who asks may not have it: 401 or 403.
     #[error(
-        "{shown} is refused ({status}); look at the name, and if it is not public give credentials that may read it: \
+        "{0} is refused ({1}); look at the name, and if it is not public give credentials that may read it: \
          --credentials-env VAR, a variable that holds USER:PASSWORD"
     )]
-    Denied {
-        /// What was asked for.
-        shown: String,
-        /// 401 or 403.
-        status: u16,
-    },
+    Denied(String, u16),
     /// It asks who asks in a way that is not understood.
-    #[error(
-        "{shown} wants to know who asks, neither by a token nor by a password; this registry cannot be used"
-    )]
-    Challenge {
-        /// What was asked for.
-        shown: String,
-    },
+    #[error("{0} wants to know who asks, neither by a token nor by a password; this registry cannot be used")]
+    Challenge(String),
     /// The server of tokens gave none.
-    #[error("{shown} gave no token; try again, and if it goes on ask whoever runs the registry")]
-    NoToken {
-        /// The server of tokens.
-        shown: String,
-    },
-    /// Another answer than was asked for.
-    #[error("{shown} answered with status {status}; try again later")]
-    Status {
-        /// What was asked for.
-        shown: String,
-        /// What came.
-        status: u16,
-    },
+    #[error("{0} gave no token; try again, and if it goes on ask whoever runs the registry")]
+    NoToken(String),
+    /// An answer with another status than was asked for.
+    #[error("{0} answered with status {1}; try again later")]
+    Status(String, u16),
     /// It redirects too often, or to nowhere that could be gone to.
-    #[error("{shown} leads on and on, or nowhere; ask whoever runs the registry")]
-    Redirects {
-        /// What was asked for.
-        shown: String,
-    },
-    /// Where the registry sends one to.
+    #[error("{0} leads on and on, or nowhere; ask whoever runs the registry")]
+    Redirects(String),
+    /// What is wrong with where the registry sends one to.
     #[error("the registry refers to another server, and {0}")]
     Elsewhere(String),
-    /// The connection broke, or was never made.
-    #[error("{shown} cannot be read: {why}{hint}")]
-    Broken {
-        /// What was asked for.
-        shown: String,
-        /// What failed.
-        why: String,
-        /// What may help.
-        hint: &'static str,
-    },
-    /// More bytes than it may have.
-    #[error("{what} has more than {max} bytes; nothing of it is kept")]
-    TooLong {
-        /// What is too long.
-        what: String,
-        /// What it may have, or should.
-        max: u64,
-    },
+    /// The connection broke, or was never made; with what failed, and what may help.
+    #[error("{0} cannot be read: {1}")]
+    Broken(String, String),
+    /// More bytes than it may have, or should.
+    #[error("{0} has more than {1} bytes; nothing of it is kept")]
+    TooLong(String, u64),
     /// Fewer bytes than it should have.
     #[error("{what} ended after {bytes} of {wanted} bytes; try again")]
     TooShort {
@@ -98,18 +63,13 @@ pub enum FetchError {
         /// What differs.
         what: String,
         /// What is pinned, or what a pinned manifest says.
-        wanted: String,
+        wanted: ContentDigest,
         /// What came.
-        found: String,
+        found: ContentDigest,
     },
-    /// No component is there.
-    #[error("{shown}: {cause}")]
-    Manifest {
-        /// The reference.
-        shown: String,
-        /// What it is instead.
-        cause: BadManifest,
-    },
+    /// No component is there, by its reference.
+    #[error("{0}: {1}")]
+    Manifest(String, BadManifest),
     /// The signer that is named did not sign it.
     #[error(
         "{shown} is not signed by the key {key} that is named as its signer: {found}; write the key of whoever signed \
@@ -123,22 +83,17 @@ pub enum FetchError {
         /// What there is instead.
         found: String,
     },
-    /// It took too long.
-    #[error("{shown} was not fetched within {max:?}; try again, or give it more time: --timeout 30m")]
-    TimedOut {
-        /// The reference.
-        shown: String,
-        /// How long it may take.
-        max: Duration,
-    },
+    /// It took longer than it may.
+    #[error("{0} was not fetched within {1:?}; try again, or give it more time: --timeout 30m")]
+    TimedOut(String, Duration),
 }
 
 impl FetchError {
     /// What another server came to; `what` was asked for there.
     pub(crate) fn from_other_server(error: EgressError, what: &str, max: u64) -> Self {
         match error {
-            EgressError::TooLarge { .. } => Self::TooLong { what: what.to_owned(), max },
-            EgressError::TimedOut { shown, max } => Self::TimedOut { shown, max },
+            EgressError::TooLarge { .. } => Self::TooLong(what.to_owned(), max),
+            EgressError::TimedOut { shown, max } => Self::TimedOut(shown, max),
             other => Self::Elsewhere(other.to_string()),
         }
     }

@@ -55,7 +55,7 @@ pub async fn fetch(
     let deadline = Instant::now() + max;
     let repository = Repository::new(reference, settings, deadline)?;
     let fetched = Fetching { repository, reference }.run(signers, settings.component_bytes_max, progress);
-    let late = |_| FetchError::TimedOut { shown: reference.to_string(), max };
+    let late = |_| FetchError::TimedOut(reference.to_string(), max);
     timeout_at(deadline, fetched).await.map_err(late)?
 }
 
@@ -86,17 +86,17 @@ impl Fetching<'_> {
     async fn fetch_manifest(&mut self, digest: &ContentDigest) -> Result<Vec<u8>, FetchError> {
         let what = format!("{}/{}@{digest}", self.reference.registry(), self.reference.repository());
         let bytes = self.repository.manifest(&digest.to_string()).await?;
-        let bytes = bytes.ok_or_else(|| FetchError::Missing { shown: what.clone() })?;
+        let bytes = bytes.ok_or_else(|| FetchError::Missing(what.clone()))?;
         let found = ContentDigest::hash(&bytes);
-        if found != *digest {
-            let (wanted, found) = (digest.to_string(), found.to_string());
-            return Err(FetchError::Digest { what, wanted, found });
+        if found == *digest {
+            Ok(bytes)
+        } else {
+            Err(FetchError::Digest { what, wanted: digest.clone(), found })
         }
-        Ok(bytes)
     }
 
     fn component_error(&self, cause: BadManifest) -> FetchError {
-        FetchError::Manifest { shown: self.reference.to_string(), cause }
+        FetchError::Manifest(self.reference.to_string(), cause)
     }
 
     /// One signature of each signer.
@@ -182,7 +182,7 @@ impl Fetching<'_> {
     async fn small(&mut self, descriptor: &Descriptor) -> Result<Vec<u8>, FetchError> {
         if descriptor.size > SIGNATURE_BYTES_MAX {
             let what = format!("a signature of {}", self.reference);
-            return Err(FetchError::TooLong { what, max: SIGNATURE_BYTES_MAX });
+            return Err(FetchError::TooLong(what, SIGNATURE_BYTES_MAX));
         }
         self.repository.blob(descriptor, &mut |_| {}).await
     }

@@ -2,11 +2,12 @@
 //! answered.
 
 use cofferdam_core::host_call::{FILES_MAX, Notification, Reply, ReplyFile, Request};
+use cofferdam_core::lock::lock;
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{Broken, FromWorker, REQUEST_BYTES_MAX, Socket, decode};
 use std::fs::File;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The way to the gateway; none while a component describes itself, which is granted nothing.
 #[derive(Clone)]
@@ -23,8 +24,7 @@ impl GatewayLink {
     }
 
     fn socket(&self) -> Option<MutexGuard<'_, Socket>> {
-        // Nobody panics while holding it.
-        self.0.as_ref().map(|socket| socket.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.as_ref().map(|socket| lock(socket))
     }
 
     /// Asks, and takes what it wants of the answer.

@@ -111,8 +111,3 @@ fn gateway_error_code(error: ToolError) -> ErrorCode {
 
 /// What both ends of a request share.
 type Shared<T> = std::sync::Arc<std::sync::Mutex<T>>;
-
-fn lock<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
-    // Nobody panics while holding it.
-    shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}

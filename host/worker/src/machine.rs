@@ -11,6 +11,7 @@ use crate::function::{Callable, VALUE_BYTES};
 use crate::gateway::GatewayLink;
 use crate::linking;
 use crate::outcome;
+use crate::output::StreamTo;
 use crate::scratch::Scratch;
 use crate::state::{self, MemoryLimit, StoreState};
 use crate::stdio::CallStreams;
@@ -65,12 +66,22 @@ pub(crate) struct SpentInstance {
     _store: Option<Store<StoreState>>,
 }
 
-/// Ends what a call has begun, and leaves its instance.
-fn end_call(mut store: Store<StoreState>, output: &CallStreams) -> SpentInstance {
+/// Ends what a call has begun, and leaves its instance. `result` is what becomes of what it
+/// returned.
+fn end_call<T>(
+    (mut store, output): (Store<StoreState>, CallStreams),
+    limits: &Limits,
+    returned: wasmtime::Result<T>,
+    result: impl FnOnce(&StoreState, T) -> Result<String, ToolError>,
+) -> (Result<String, ToolError>, SpentInstance) {
+    let ended = match returned {
+        Ok(returned) => result(store.data(), returned),
+        Err(error) => Err(outcome::failure_error(&error, &store.data().memory, limits, &output.tail())),
+    };
     output.finish();
     // What lies in it tells the gateway that it is dropped, which belongs to the call.
     drop(std::mem::take(&mut store.data_mut().table));
-    SpentInstance { _store: Some(store) }
+    (ended, SpentInstance { _store: Some(store) })
 }
 
 /// An engine.
@@ -207,17 +218,13 @@ impl WasmEngine {
             let instance = tool.instantiate_async(&mut *store).await?;
             instance.cofferdam_tool_tool().call_call(store, &job.arguments).await
         });
-        let ended = match returned {
-            Ok(Ok(text)) if text.len() as u64 > job.limits.result.0 => {
+        end_call((store, output), &job.limits, returned, |_, returned| match returned {
+            Ok(text) if text.len() as u64 > job.limits.result.0 => {
                 Err(ToolError::result_too_long(text.len(), &job.limits))
             }
-            Ok(Ok(text)) => Ok(text),
-            Ok(Err(error)) => Err(state::from_guest(error)),
-            Err(error) => {
-                Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail()))
-            }
-        };
-        (ended, end_call(store, &output))
+            Ok(text) => Ok(text),
+            Err(error) => Err(state::from_guest(error)),
+        })
     }
 
     fn run_command(
@@ -233,13 +240,9 @@ impl WasmEngine {
         let wasi = streams.context(call);
         let mut store = self.store(state_of(&job.grants, &job.limits, reach, wasi), &job.limits);
         let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
-        let ended = match returned {
-            Ok(status) => command_result(store.data(), call, streams.result(call, status)),
-            Err(error) => {
-                Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail()))
-            }
-        };
-        (ended, end_call(store, &output))
+        end_call((store, output), &job.limits, returned, |state, status| {
+            command_result(state, call, streams.result(call, status))
+        })
     }
 
     fn run_function(
@@ -257,13 +260,9 @@ impl WasmEngine {
         let mut store = self.store(state_of(&job.grants, &job.limits, reach, context(&output)), &job.limits);
         store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + job.limits.result.0 as usize * VALUE_BYTES);
         let returned = block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
-        let ended = match returned {
-            Ok(returned) => callable.result(returned.as_ref(), &job.limits),
-            Err(error) => {
-                Err(outcome::failure_error(&error, &store.data().memory, &job.limits, &output.tail()))
-            }
-        };
-        (ended, end_call(store, &output))
+        end_call((store, output), &job.limits, returned, |_, returned| {
+            callable.result(returned.as_ref(), &job.limits)
+        })
     }
 
     fn store(&self, state: StoreState, limits: &Limits) -> Store<StoreState> {
@@ -337,7 +336,7 @@ fn block_on<T>(
 
 /// What a guest of the contract prints goes to the log.
 fn context(output: &CallStreams) -> WasiCtx {
-    bare_context().stdout(output.clone()).stderr(output.clone()).build()
+    bare_context().stdout(StreamTo(output.clone())).stderr(StreamTo(output.clone())).build()
 }
 
 /// WASI with nothing behind it: no environment, no arguments, closed streams, no sockets.

@@ -20,6 +20,7 @@ mod linking;
 mod machine;
 mod messaging;
 mod outcome;
+mod output;
 mod reply;
 mod scratch;
 mod serve;

@@ -12,10 +12,11 @@ mod streams;
 pub(crate) use handle::Handle;
 
 use cofferdam_core::capability::ScratchGrant;
+use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode as ToolCode, ToolError};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 /// Folders within each other.
@@ -57,10 +58,6 @@ pub(crate) struct ScratchFile {
 pub(crate) enum ScratchNode {
     Folder(Arc<ScratchFolder>),
     File(Arc<ScratchFile>),
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ScratchUsage {

@@ -12,6 +12,7 @@ use crate::machine::{CallContext, LinkedComponent, WasmEngine};
 use cofferdam_confine::{self as confine, Report, WorkerKind};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
+use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{
     Broken, CallSpec, Compiled, DescribeError, Description, FromWorker, Hello, Ready, Socket, StartError,
@@ -21,7 +22,7 @@ use serde_bytes::Bytes;
 use std::borrow::Cow;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use wasmtime::component::Component;
 
@@ -112,8 +113,7 @@ enum NextMessage {
 
 impl WorkerServer {
     fn next(&mut self, socket: &Arc<Mutex<Socket>>) -> Result<(), Broken> {
-        let lock = || socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = lock().receive_next(TO_WORKER_BYTES_MAX, |bytes| {
+        let wanted = lock(socket).receive_next(TO_WORKER_BYTES_MAX, |bytes| {
             Ok(match decode(bytes)? {
                 ToWorker::Describe { grants, point } => NextMessage::Describe(grants.into_owned(), point),
                 ToWorker::Functions => NextMessage::Functions,
@@ -127,9 +127,9 @@ impl WorkerServer {
             NextMessage::Describe(grants, point) => {
                 let described: Result<Description, DescribeError> =
                     self.link(&grants, &point).and_then(|linked| self.machine.describe(&linked));
-                lock().send(&described, &[], || false)
+                lock(socket).send(&described, &[], || false)
             }
-            NextMessage::Functions => lock().send(&function::list(&self.component), &[], || false),
+            NextMessage::Functions => lock(socket).send(&function::list(&self.component), &[], || false),
             NextMessage::Call(job, time) => {
                 let deadline = Instant::now() + time;
                 let (ended, spent) = match self.link(&job.grants, &job.entry.point()) {
@@ -142,7 +142,7 @@ impl WorkerServer {
                     // It linked when it was loaded, under the same grants.
                     Err(error) => (Err(ToolError::new(ErrorCode::ToolUnavailable, error.to_string())), None),
                 };
-                let sent = lock().send(&FromWorker::Ended(ended.map(Cow::Owned)), &[], || false);
+                let sent = lock(socket).send(&FromWorker::Ended(ended.map(Cow::Owned)), &[], || false);
                 drop(spent);
                 sent
             }

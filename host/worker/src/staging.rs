@@ -7,8 +7,8 @@ use crate::bindings::cofferdam::tool::progress;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
 use crate::bindings::cofferdam::tool::workspace_write as wit;
 use crate::gateway::GatewayLink;
+use crate::output::{ByteSink, StreamTo, check_permit};
 use crate::state::StoreState;
-use bytes::Bytes;
 use cofferdam_core::audit::EntryKind;
 use cofferdam_core::host_call::{
     ContentHash, Contents, Disposition, Notification, Planning, Reply, Request, StagedId,
@@ -17,7 +17,7 @@ use cofferdam_core::tool::ToolError;
 use serde_bytes::Bytes as Raw;
 use std::sync::Arc;
 use wasmtime::component::Resource;
-use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::p2::{DynOutputStream, StreamError, StreamResult};
 
 /// A staged file in a guest's hands. The body stream shares it.
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
@@ -135,7 +135,7 @@ impl wit::Host for StoreState {
 impl wit::HostStagedFile for StoreState {
     fn body(&mut self, this: Resource<GuestStagedFile>) -> wasmtime::Result<Resource<DynOutputStream>> {
         self.with_free_body(&this, "asked for a second body stream of")?;
-        let stream: DynOutputStream = Box::new(BodyStream(self.table.get(&this)?.0.clone()));
+        let stream: DynOutputStream = Box::new(StreamTo(StagedBody(self.table.get(&this)?.0.clone())));
         Ok(self.table.push_child(stream, &this)?)
     }
 
@@ -193,53 +193,18 @@ impl progress::Host for StoreState {
     }
 }
 
-/// Bytes that one write may carry: large enough that 40 MiB are 40 calls.
-const PERMIT_BYTES: usize = 1 << 20;
+/// The body of a staged file.
+struct StagedBody(Arc<Handle>);
 
-struct BodyStream(Arc<Handle>);
+impl ByteSink for StagedBody {
+    /// Large enough that 40 MiB are 40 calls.
+    const PERMIT_BYTES: usize = 1 << 20;
 
-impl BodyStream {
     fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
+        check_permit::<Self>(bytes)?;
         // The text starts with the code, so that the guest can tell a quota from a full disk.
         let request = Request::Write { file: self.0.id, bytes: Raw::new(bytes) };
         let written = self.0.gateway.ask(request, expect_done);
         written.map_err(|error| StreamError::LastOperationFailed(wasmtime::Error::msg(error.to_string())))
-    }
-}
-
-#[async_trait::async_trait]
-impl Pollable for BodyStream {
-    async fn ready(&mut self) {}
-}
-
-#[async_trait::async_trait]
-impl OutputStream for BodyStream {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        if bytes.len() > PERMIT_BYTES {
-            return Err(StreamError::trap("more bytes than the stream permits at once"));
-        }
-        self.append(&bytes)
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(PERMIT_BYTES)
-    }
-
-    // The stock one allocates as much as the guest asks for.
-    fn write_zeroes(&mut self, mut nelem: usize) -> StreamResult<()> {
-        const ZEROES: &[u8] = &[0; 16 << 10];
-        if nelem > PERMIT_BYTES {
-            return Err(StreamError::trap("more zeroes than the stream permits at once"));
-        }
-        while nelem > 0 {
-            let piece = nelem.min(ZEROES.len());
-            self.append(&ZEROES[..piece])?;
-            nelem -= piece;
-        }
-        Ok(())
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::gateway::GatewayLink;
 use crate::last_words::{self, LastWords};
-use bytes::Bytes;
+use crate::output::ByteSink;
 use cofferdam_core::host_call::{LINE_OVERHEAD_BYTES, Notification, OUTPUT_BYTES_MAX};
+use cofferdam_core::lock::lock;
 use cofferdam_core::text::one_line;
-use std::sync::{Arc, Mutex, PoisonError};
-use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+use std::sync::{Arc, Mutex};
+use wasmtime_wasi::p2::StreamResult;
 
 /// Longer lines are cut, which shows: one byte more is kept of them until then.
 const LINE_BYTES_MAX: usize = 1024;
@@ -40,7 +40,7 @@ impl CallStreams {
 
     /// What it printed last that says what happened, bounded and on one line.
     pub(crate) fn tail(&self) -> String {
-        let mut captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut captured = lock(&self.0);
         captured.end_line();
         captured.end_over();
         one_line(&captured.last.telling_message(), 400)
@@ -48,7 +48,7 @@ impl CallStreams {
 
     /// Logs what is left of the last line, and how much was dropped.
     pub(crate) fn finish(&self) {
-        let mut captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut captured = lock(&self.0);
         captured.end_line();
         if captured.dropped > 0 {
             let bytes = captured.dropped;
@@ -108,45 +108,17 @@ impl CapturedStream {
     }
 }
 
-impl IsTerminal for CallStreams {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
+impl ByteSink for CallStreams {
+    const PERMIT_BYTES: usize = 64 << 10;
 
-impl StdoutStream for CallStreams {
-    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        // Only WASI 0.3 asks for this form, and it is not linked.
-        Box::new(tokio::io::sink())
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.clone())
-    }
-}
-
-#[async_trait::async_trait]
-impl Pollable for CallStreams {
-    async fn ready(&mut self) {}
-}
-
-#[async_trait::async_trait]
-impl OutputStream for CallStreams {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(&bytes);
+    fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
+        lock(&self.0).take(bytes);
         Ok(())
     }
 
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(64 << 10)
-    }
-
-    fn write_zeroes(&mut self, nelem: usize) -> StreamResult<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped += nelem as u64;
+    // They say nothing in a log.
+    fn append_zeroes(&mut self, zeroes: usize) -> StreamResult<()> {
+        lock(&self.0).dropped += zeroes as u64;
         Ok(())
     }
 }

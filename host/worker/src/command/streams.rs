@@ -3,21 +3,21 @@
 
 use super::ExitStatus;
 use crate::machine::bare_context;
+use crate::output::{ByteSink, StreamTo};
 use crate::stdio::CallStreams;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use cofferdam_core::entry::{CommandCall, ErrRule, StdoutFormat};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::Limits;
+use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use wasmtime_wasi::WasiCtx;
-use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::p2::{StreamError, StreamResult};
 
 /// Bytes of standard error that are kept for the message of a command that failed.
 const TAIL_BYTES_MAX: usize = 1536;
@@ -33,13 +33,14 @@ impl Streams {
     /// Streams of a run under these limits; what it says on standard error goes to `log`.
     pub(crate) fn new(log: CallStreams, limits: &Limits) -> Self {
         let stdout = Stdout { kept: Arc::default(), limits: *limits };
-        Self { limits: *limits, stdout, stderr: Stderr { log: Box::new(log), tail: Arc::default() } }
+        Self { limits: *limits, stdout, stderr: Stderr { log, tail: Arc::default() } }
     }
 
     /// What the command finds: its arguments and streams, and nothing else.
     pub(crate) fn context(&self, call: &CommandCall) -> WasiCtx {
         let mut context = bare_context();
-        context.args(&call.argv).stdout(self.stdout.clone()).stderr(self.stderr.clone());
+        context.args(&call.argv);
+        context.stdout(StreamTo(self.stdout.clone())).stderr(StreamTo(self.stderr.clone()));
         if let Some(stdin) = &call.stdin {
             context.stdin(MemoryInputPipe::new(stdin.clone().into_bytes()));
         }
@@ -101,10 +102,6 @@ fn format_stdout(stdout: Vec<u8>, format: StdoutFormat) -> Result<Value, ToolErr
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Standard output, kept until there is more than a result may have: the command ends then.
 #[derive(Clone)]
 struct Stdout {
@@ -113,15 +110,10 @@ struct Stdout {
 }
 
 /// Standard error: into the log, and its end kept.
+#[derive(Clone)]
 struct Stderr {
-    log: Box<CallStreams>,
+    log: CallStreams,
     tail: Arc<Mutex<OutputTail>>,
-}
-
-impl Clone for Stderr {
-    fn clone(&self) -> Self {
-        Self { log: self.log.clone(), tail: self.tail.clone() }
-    }
 }
 
 #[derive(Default)]
@@ -143,77 +135,27 @@ impl OutputTail {
     }
 }
 
-macro_rules! stream {
-    ($stream:ident) => {
-        impl IsTerminal for $stream {
-            fn is_terminal(&self) -> bool {
-                false
-            }
-        }
+impl ByteSink for Stdout {
+    const PERMIT_BYTES: usize = 64 << 10;
 
-        impl StdoutStream for $stream {
-            fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-                // Only WASI 0.3 asks for this form, and it is not linked.
-                Box::new(tokio::io::sink())
-            }
-
-            fn p2_stream(&self) -> Box<dyn OutputStream> {
-                Box::new(self.clone())
-            }
-        }
-
-        #[async_trait::async_trait]
-        impl Pollable for $stream {
-            async fn ready(&mut self) {}
-        }
-
-        impl OutputStream for $stream {
-            fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-                self.take(bytes)
-            }
-
-            fn flush(&mut self) -> StreamResult<()> {
-                Ok(())
-            }
-
-            fn check_write(&mut self) -> StreamResult<usize> {
-                Ok(PERMIT_BYTES)
-            }
-
-            // The stock one allocates as much as the guest asks for.
-            fn write_zeroes(&mut self, nelem: usize) -> StreamResult<()> {
-                if nelem > PERMIT_BYTES {
-                    return Err(StreamError::trap("more zeroes than the stream permits at once"));
-                }
-                self.take(vec![0; nelem].into())
-            }
-        }
-    };
-}
-
-stream!(Stdout);
-stream!(Stderr);
-
-/// Bytes that one write may have.
-const PERMIT_BYTES: usize = 64 << 10;
-
-impl Stdout {
-    fn take(&mut self, bytes: Bytes) -> StreamResult<()> {
+    fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
         let mut kept = lock(&self.kept);
         let len = kept.len() + bytes.len();
         if len as u64 > self.limits.result.0 {
             let error = ToolError::result_too_long(len, &self.limits);
             return Err(StreamError::Trap(wasmtime::Error::new(error)));
         }
-        kept.extend_from_slice(&bytes);
+        kept.extend_from_slice(bytes);
         Ok(())
     }
 }
 
-impl Stderr {
-    fn take(&mut self, bytes: Bytes) -> StreamResult<()> {
-        lock(&self.tail).take(&bytes);
-        self.log.write(bytes)
+impl ByteSink for Stderr {
+    const PERMIT_BYTES: usize = 64 << 10;
+
+    fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
+        lock(&self.tail).take(bytes);
+        self.log.append(bytes)
     }
 }
 

@@ -3,14 +3,15 @@
 
 use super::bindings::wasi::http::types::{self, Duration, ErrorCode, Method, Scheme};
 use super::fields::HeaderFields;
-use super::{BodyFailure, Shared, lock};
+use super::{BodyFailure, Shared};
+use crate::output::{ByteSink, StreamTo, check_permit};
 use crate::state::StoreState;
-use bytes::Bytes;
+use cofferdam_core::lock::lock;
 use cofferdam_core::web::{BODY_BYTES_MAX, HttpRequest};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use wasmtime::component::Resource;
-use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::p2::{DynOutputStream, StreamError, StreamResult};
 
 /// A request that is being put together.
 #[derive(Debug)]
@@ -208,7 +209,7 @@ impl types::HostOutgoingBody for StoreState {
         if std::mem::replace(&mut body.has_stream, true) {
             return Ok(Err(()));
         }
-        let stream: DynOutputStream = Box::new(BodyStream(body.written.clone()));
+        let stream: DynOutputStream = Box::new(StreamTo(BodySink(body.written.clone())));
         Ok(Ok(self.table.push_child(stream, &this)?))
     }
 
@@ -271,49 +272,22 @@ impl types::HostRequestOptions for StoreState {
     }
 }
 
-/// Bytes that one write may carry.
-const PERMIT_BYTES: usize = 1 << 20;
+/// Where a guest writes a body.
+struct BodySink(Shared<BodyBytes>);
 
-struct BodyStream(Shared<BodyBytes>);
+impl ByteSink for BodySink {
+    const PERMIT_BYTES: usize = 1 << 20;
 
-impl BodyStream {
-    /// Takes so many bytes, if the call may keep them beside those of its other bodies.
-    fn append(&mut self, len: usize, bytes: impl FnOnce(&mut Vec<u8>)) -> StreamResult<()> {
-        if len > PERMIT_BYTES {
-            return Err(StreamError::trap("more bytes than the stream permits at once"));
-        }
+    /// Takes them if the call may keep them beside those of its other bodies.
+    fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
+        check_permit::<Self>(bytes)?;
         let mut written = lock(&self.0);
-        if !written.count(len) {
+        if !written.count(bytes.len()) {
             written.state = BodyState::Aborted;
             let code = ErrorCode::HttpRequestBodySize(Some(BODY_BYTES_MAX as u64));
             return Err(StreamError::LastOperationFailed(wasmtime::Error::new(BodyFailure(code))));
         }
-        bytes(&mut written.bytes);
+        written.bytes.extend_from_slice(bytes);
         Ok(())
-    }
-}
-
-#[async_trait::async_trait]
-impl Pollable for BodyStream {
-    async fn ready(&mut self) {}
-}
-
-#[async_trait::async_trait]
-impl OutputStream for BodyStream {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.append(bytes.len(), |body| body.extend_from_slice(&bytes))
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(PERMIT_BYTES)
-    }
-
-    // The stock one allocates as much as the guest asks for.
-    fn write_zeroes(&mut self, nelem: usize) -> StreamResult<()> {
-        self.append(nelem, |body| body.resize(body.len() + nelem, 0))
     }
 }

@@ -4,10 +4,11 @@
 use super::answer::IncomingResponse;
 use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::request::{BodyBytes, BodyState};
-use super::{Shared, failure_code, gateway_error_code, lock};
+use super::{Shared, failure_code, gateway_error_code};
 use crate::gateway::GatewayLink;
 use crate::state::StoreState;
 use cofferdam_core::host_call::{HttpId, Reply, Request};
+use cofferdam_core::lock::lock;
 use cofferdam_core::web::{HttpHead, HttpRequest};
 use serde_bytes::Bytes as Raw;
 use wasmtime::component::Resource;

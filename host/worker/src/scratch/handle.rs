@@ -3,7 +3,9 @@
 //! A path leads downward from the handle that it is given to; `..` never above it.
 
 use super::streams::{ScratchReader, ScratchWriter};
-use super::{NAME_BYTES_MAX, ScratchFile, ScratchFolder, ScratchNode, lock};
+use super::{NAME_BYTES_MAX, ScratchFile, ScratchFolder, ScratchNode};
+use crate::output::StreamTo;
+use cofferdam_core::lock::lock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
@@ -244,11 +246,11 @@ impl Handle {
     }
 
     pub(crate) fn read_via_stream(&self, at: u64) -> Done<DynInputStream> {
-        Ok(Box::new(ScratchReader::new(self.file()?.0.clone(), at)))
+        Ok(Box::new(ScratchReader { file: self.file()?.0.clone(), at }))
     }
 
     pub(crate) fn write_via_stream(&self, at: Option<u64>) -> Done<DynOutputStream> {
-        Ok(Box::new(ScratchWriter::new(self.writable()?.clone(), at)))
+        Ok(Box::new(StreamTo(ScratchWriter { file: self.writable()?.clone(), at })))
     }
 }
 

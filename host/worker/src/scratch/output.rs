@@ -1,10 +1,11 @@
 //! What a command has left in its scratch folder, handed to the gateway: staged at the judged paths
 //! of its arguments, and published like any staged file once the call has succeeded.
 
-use super::{Scratch, ScratchNode, lock};
+use super::{Scratch, ScratchNode};
 use crate::gateway::GatewayLink;
 use cofferdam_core::entry::CommandOutput;
 use cofferdam_core::host_call::{Reply, Request};
+use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_bytes::Bytes;
 

@@ -6,14 +6,13 @@ mod composed;
 mod wanted;
 
 use cofferdam_sdk::reply::Address;
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{Tool, ToolError, export_tool, progress, reply};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use wanted::wanted;
 
 #[derive(Default, Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase", default, deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct Arguments {
     /// The file to send: a full path under /shared or /tmp, for example "/shared/report.pdf".
     /// Ignored where "paths" is given. A file that does not exist yet need not be written first:
@@ -47,8 +46,7 @@ struct Arguments {
 
 /// A list, or the one thing in it.
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", untagged)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(untagged)]
 enum Paths {
     One(String),
     Many(Vec<String>),
@@ -56,16 +54,13 @@ enum Paths {
 
 /// A list with gaps, or the one thing in it.
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", untagged)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(untagged)]
 enum Overrides {
     One(String),
     Many(Vec<Option<String>>),
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Output {
     /// Always true: a failure is an error.
     ok: bool,
@@ -74,8 +69,7 @@ struct Output {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(rename_all = "camelCase")]
 struct Added {
     /// The name that the user sees.
     filename: String,

@@ -8,14 +8,13 @@ mod plan;
 mod present;
 
 use cofferdam_sdk::recent::{self, RecentAttachment};
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, StagedFile, Tool, ToolError, export_tool, progress};
 use plan::{Placing, plan};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
     /// The directory to place the files in, under /shared or /tmp, for example "/shared/inbox"; "~"
     /// means /shared. Missing directories are created.
@@ -28,8 +27,7 @@ fn downloads() -> String {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(rename_all = "camelCase")]
 struct Downloaded {
     /// Always true: a failure is an error.
     ok: bool,
@@ -40,8 +38,7 @@ struct Downloaded {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(rename_all = "camelCase")]
 struct Placed {
     /// Where the file is, as the other file tools take it.
     path: String,

@@ -1,13 +1,12 @@
 //! `attachment_save`: saves one file that came with the user's message, at the very path given. The
 //! bytes go from the host to the host; this component sees their number only.
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{StagedFile, Tool, ToolError, attachments, export_tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// Which attachment of the user's current message to save, counted from 0 as in the list of
     /// attachments. One call saves one attachment.
@@ -23,8 +22,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Saved {
     /// Always true: a failure is an error.
     saved: bool,

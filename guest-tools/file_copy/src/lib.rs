@@ -1,13 +1,12 @@
 //! `file_copy`: copies one file, within a mount or across. The bytes go from the host to the host;
 //! this component sees their number only. Directories are refused.
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, StagedFile, Tool, ToolError, export_tool, progress};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// The file to copy: a full path under /shared or /tmp, for example "/shared/report.pdf". One
     /// file; directories are not copied.
@@ -22,8 +21,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Copied {
     /// Always true: a failure is an error.
     copied: bool,

@@ -4,16 +4,15 @@
 use std::fs;
 
 use cofferdam_sdk::change::{self, Contents};
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Entries counted for a message; beyond, it says "more than".
 const COUNTED_MAX: usize = 1000;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// What to remove: the full path of a file, a symbolic link or a directory under /shared or
     /// /tmp, for example "/shared/old.txt". A link is removed itself, never what it leads to.
@@ -24,8 +23,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Deleted {
     /// Always true: a failure is an error.
     deleted: bool,

@@ -1,9 +1,9 @@
 //! One edit of a text: exact bytes in the place of others, or why it cannot be made. It reads no
 //! file, and leaves the text that it is given as it is.
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::Deserialize;
 use memchr::memmem::Finder;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// Largest file that is edited, before and after, in bytes: three of them fit the memory of a call.
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -13,8 +13,7 @@ pub(crate) const COUNTED_MAX: usize = 1000;
 
 /// One replacement.
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
     /// The text to replace, exactly as it is in the file, white space and line ends included.
     /// Without "all" it must be there once: take in as much of what surrounds it as makes it

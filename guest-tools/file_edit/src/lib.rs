@@ -12,17 +12,16 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, StagedFile, Tool, ToolError, export_tool, progress};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use edit::{Edit, TEXT_BYTES_MAX};
 use refusal::Problem;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// The full path of the file, for example "/shared/notes/today.txt". At most 16 MiB.
     path: String,
@@ -33,8 +32,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Edited {
     /// Always true: a failure is an error.
     edited: bool,

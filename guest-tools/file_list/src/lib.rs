@@ -3,14 +3,13 @@
 
 use cofferdam_sdk::files::{self, Directory, Kind, Opened};
 use cofferdam_sdk::glob::Glob;
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::walk::{self, Depth, Plan, Problem, Start, Told, Unreadable, Walk};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool, text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// The full path of the folder, for example "/shared/notes".
     #[serde(default = "path_default")]
@@ -40,8 +39,6 @@ const fn limit_default() -> u32 {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct List {
     /// The folder that was listed.
     path: String,
@@ -60,8 +57,6 @@ struct List {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Entry {
     /// The name, or the path below the folder where "recursive" is true.
     name: String,

@@ -2,13 +2,12 @@
 //! the rename out after the call; nothing is read or written here.
 
 use cofferdam_sdk::change::{self, Disposition};
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// What to move: the full path of a file or directory under /shared or /tmp, for example
     /// "/shared/draft.txt". Symbolic links are not moved.
@@ -23,8 +22,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Moved {
     /// Always true: a failure is an error.
     moved: bool,

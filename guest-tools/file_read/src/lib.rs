@@ -6,15 +6,14 @@ mod lines;
 mod window;
 
 use cofferdam_sdk::files::{self, Opened};
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use window::{Content, Window};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// The full path of the file, for example "/shared/notes/today.txt".
     path: String,
@@ -30,8 +29,7 @@ struct Arguments {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Lines {
     /// The first line; lines count from 1.
     #[schemars(range(min = 1))]
@@ -45,8 +43,6 @@ struct Lines {
 const LENGTH_DEFAULT: u32 = 256 << 10;
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Read {
     /// The file that was read.
     path: String,
@@ -72,8 +68,6 @@ struct Read {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct LinesRead {
     /// The first line of the content.
     from: u64,

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::Serialize;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Bytes of a line that are shown.
 const TEXT_BYTES_MAX: usize = 400;
@@ -15,8 +15,6 @@ const MATCH_BYTES_MAX: usize = 200;
 
 /// A line that matches.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 pub(crate) struct Match {
     /// The file.
     pub(crate) path: String,

@@ -8,16 +8,15 @@ mod scan;
 
 use cofferdam_sdk::files::{self, File, Kind, Opened};
 use cofferdam_sdk::glob::Glob;
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::walk::{self, Depth, Plan, Problem, Start, Told, Unreadable, Walk};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool, progress, text};
 use excerpt::Match;
 use scan::{Ended, Left, Scanner};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// The full path of a file, or of a folder whose files are searched with all below, for example
     /// "/shared/notes".
@@ -56,8 +55,6 @@ const fn limit_default() -> u32 {
 }
 
 #[derive(Default, Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Search {
     /// Where was searched.
     path: String,

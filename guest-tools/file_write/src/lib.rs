@@ -4,16 +4,15 @@
 use std::fs;
 use std::io::Write;
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, Sealed, StagedFile, Tool, ToolError, export_tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Largest content of one call, in bytes: it fits the memory of the call twice.
 const CONTENT_BYTES_MAX: usize = 8 << 20;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// Where to write: the full path of a file under /shared or /tmp, for example
     /// "/shared/notes/today.txt". It is used exactly as given. Missing directories are created.
@@ -31,8 +30,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Written {
     /// Always true: a failure is an error.
     written: bool,

@@ -3,16 +3,15 @@
 
 use std::io::Write;
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, StagedFile, Tool, ToolError, export_tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Largest file in one call, in bytes. The text of it fits the memory of the call twice.
 const DECODED_BYTES_MAX: usize = 8 << 20;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// Where to write: the full path of a file under /shared or /tmp, for example
     /// "/shared/notes/today.txt". It is used exactly as given. Missing directories are created.
@@ -27,8 +26,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Written {
     /// Always true: a failure is an error.
     written: bool,

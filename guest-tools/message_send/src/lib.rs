@@ -2,13 +2,12 @@
 //! judged before; this component sees no file and no channel.
 
 use cofferdam_sdk::messaging::{self, Message};
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{Tool, ToolError, export_tool, progress};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// Who gets it: the channel and the person's id there, for example "telegram:1002".
     to: String,
@@ -22,16 +21,14 @@ struct Arguments {
 
 /// A list, or the one thing in it.
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", untagged)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(untagged)]
 enum Paths {
     One(String),
     Many(Vec<String>),
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(rename_all = "camelCase")]
 struct Output {
     /// The channel that it went out on.
     channel: String,

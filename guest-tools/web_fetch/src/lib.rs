@@ -5,10 +5,10 @@ mod decode;
 mod page;
 
 use cofferdam_sdk::reply::{self, CONTENTS_BYTES_MAX, ReplyFile};
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool};
 use http_client::{Request, Response, said, send};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::io::Read;
 
 /// Bytes of text that are returned where nobody says.
@@ -19,8 +19,7 @@ const TEXT_BYTES_MAX: u64 = 500_000;
 const PAGE_BYTES_MAX: u64 = 4 << 20;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// The address, for example "https://example.com/page".
     url: String,
@@ -32,8 +31,7 @@ struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
-#[serde(crate = "cofferdam_sdk::serde", rename_all = "lowercase")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(rename_all = "lowercase")]
 enum Format {
     Markdown,
     Text,
@@ -41,8 +39,6 @@ enum Format {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Fetched {
     /// What was asked for.
     url: String,

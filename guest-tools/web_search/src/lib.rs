@@ -3,12 +3,12 @@
 
 mod results;
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::serde_json::{self, Value};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool};
 use http_client::{Request, said, send};
 use results::{Found, found, query_of};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::io::Read;
 
 /// Results that are returned where nobody says.
@@ -19,8 +19,7 @@ const COUNT_MAX: u32 = 20;
 const ANSWER_BYTES_MAX: u64 = 2 << 20;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// What is searched for.
     query: String,
@@ -31,8 +30,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Results {
     /// What was searched for.
     query: String,

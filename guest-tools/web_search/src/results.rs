@@ -1,15 +1,13 @@
 //! Questions and answers of the two search engines that are known.
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::Serialize;
 use cofferdam_sdk::serde_json::Value;
 use cofferdam_sdk::text::is_deceptive;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Write as _;
 
 /// A result.
 #[derive(Clone, Debug, Serialize, JsonSchema, PartialEq, Eq)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 pub(crate) struct Found {
     /// Its title.
     pub(crate) title: String,

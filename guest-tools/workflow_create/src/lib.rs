@@ -1,13 +1,12 @@
 //! `workflow_create`: begins a workflow of the request, which is gone on with when somebody replies
 //! to a message of it. It sends nothing and waits for nobody by itself.
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{Tool, ToolError, export_tool, messaging};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// What is wanted, for whom, and what is to be done with the reply: you are told it again when
     /// the reply comes, which may be days later.
@@ -16,8 +15,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Output {
     /// The workflow's id, for workflow_task_create and workflow_wait_for_reply.
     workflow: String,

@@ -2,13 +2,12 @@
 //! waited for. To whom, and with which files, the host has judged before.
 
 use cofferdam_sdk::messaging::{self, Message};
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{Tool, ToolError, export_tool, progress};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     /// The id that workflow_create returned.
     workflow: String,
@@ -18,8 +17,7 @@ struct Arguments {
 
 /// A message to somebody.
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(deny_unknown_fields)]
 struct Send {
     /// Who gets it: the channel and the person's id there, for example "telegram:1002".
     to: String,
@@ -32,8 +30,7 @@ struct Send {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(rename_all = "camelCase")]
 struct Output {
     /// The channel that it went out on.
     channel: String,

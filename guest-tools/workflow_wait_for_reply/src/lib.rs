@@ -3,13 +3,12 @@
 
 mod timeout;
 
-use cofferdam_sdk::schemars::JsonSchema;
-use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{Tool, ToolError, export_tool, messaging};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
     /// The id that workflow_create returned.
     workflow: String,
@@ -21,8 +20,6 @@ struct Arguments {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde")]
-#[schemars(crate = "cofferdam_sdk::schemars")]
 struct Output {
     /// Always true: tell the person that the reply is waited for, and end this turn. You are asked
     /// again when it has come, or the time is over.

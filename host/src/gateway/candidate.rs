@@ -17,7 +17,7 @@ use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
 use cofferdam_oci::Store;
-use cofferdam_policy::{ComponentSource, EntryPolicy, Imports, PolicySet, ToolPolicy};
+use cofferdam_policy::{ComponentSource, EntryPolicy, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Interfaces, NotAComponent, interfaces};
 use cofferdam_warden::sandbox::{Binary, Functions, Sandbox, SandboxError, report_loading};
 use std::io;
@@ -181,9 +181,7 @@ impl Candidate {
                     return Ok(policy);
                 }
                 if let Some(policy) = set.iter().next().filter(|policy| policy.tool != description.name) {
-                    let (file, tool) = (policy.file.clone(), policy.tool.to_string());
-                    let found = name.to_owned();
-                    return Err(vec![RegistryError::Misnamed { file, tool, found }.to_string()]);
+                    return Err(vec![RegistryError::misnamed(policy, &description.name).to_string()]);
                 }
                 (set, file.display().to_string())
             }
@@ -224,15 +222,13 @@ impl Candidate {
             Ok(description) => description,
             Err(why) => return vec![why],
         };
-        let strict = policy.imports == Imports::Strict;
-        let missing = strict.then(|| check_granted(policy, &self.binary)).flatten();
-        let mut problems: Vec<String> = missing.map(|e| e.to_string()).into_iter().collect();
+        let missing = check_granted(policy, &self.binary).err();
+        let mut problems: Vec<String> = missing.iter().map(ToString::to_string).collect();
         if let Err(found) = policy.check_schema(&description.arguments) {
             problems.extend(found.iter().map(ToString::to_string));
         }
         if let Err(cause) = Schema::compile(&description.arguments) {
-            let (file, tool) = (policy.file.clone(), policy.tool.to_string());
-            problems.push(RegistryError::Schema { file, tool, cause }.to_string());
+            problems.push(RegistryError::bad_schema(policy, &cause).to_string());
         }
         problems
     }
@@ -249,9 +245,7 @@ impl Candidate {
                 self.binary.sha256()
             )),
             ComponentSource::File { file: component, sha256: pinned } => {
-                let (component, pinned, found) =
-                    (component.clone(), pinned.clone(), self.binary.sha256().to_owned());
-                Some(RegistryError::Mismatch { file, tool, component, pinned, found }.to_string())
+                Some(RegistryError::mismatch(policy, component, pinned, self.binary.sha256()).to_string())
             }
             ComponentSource::Builtin => {
                 let same =

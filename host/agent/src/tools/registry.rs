@@ -5,13 +5,14 @@ use super::sources::{Sources, component_bytes};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::schema::{Mismatch, Schema, SchemaError, SchemaFinding, StepBudget, ValueRefusal};
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
+use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName, wire_name};
 use cofferdam_policy::{ArgumentClass, Imports, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Import, Needs};
 use cofferdam_warden::sandbox::{Binary, Component, Sandbox, SandboxError, report_loading};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// A tool that can be called.
@@ -30,139 +31,63 @@ pub struct RegisteredTool {
 /// A tool, or why it does not load.
 pub type Loaded = Result<Arc<RegisteredTool>, RegistryError>;
 
-/// Why a tool does not load. Other tools do. Each names the policy file, the tool, and what to
-/// write.
+/// Why a tool does not load. Other tools do.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum RegistryError {
-    /// The policy names a builtin that this binary does not have.
-    #[error(
-        "{file}: {tool}: this binary has no builtin component {tool}; write: \
-         component = {{ file = \"{tool}.wasm\", sha256 = \"…\" }}"
-    )]
-    NoBuiltin {
-        /// The policy file.
-        file: String,
-        /// The tool.
-        tool: String,
-    },
-    /// The component file cannot be read.
-    #[error(
-        "{file}: {tool}: cannot read component {component}: {cause}; put it there (paths are relative to the policy \
-         file), or write where it is: component = {{ file = \"…\", sha256 = \"…\" }}"
-    )]
-    Unreadable {
-        /// The policy file.
-        file: String,
-        /// The tool.
-        tool: String,
-        /// The component as written.
-        component: String,
-        /// What the system said.
-        cause: String,
-    },
-    /// The component is not the one the policy pins.
-    #[error(
-        "{file}: {tool}: component {component} has sha256 {found}, the policy pins {pinned}; review the new component, \
-         then write: component = {{ file = {component:?}, sha256 = \"{found}\" }}"
-    )]
-    Mismatch {
-        /// The policy file.
-        file: String,
-        /// The tool.
-        tool: String,
-        /// The component as written.
-        component: String,
-        /// What the policy says.
-        pinned: String,
-        /// What the file has.
-        found: String,
-    },
-    /// The component of a registry is not kept, or not as it was fetched.
-    #[error("{file}: {tool}: {cause}")]
-    NotFetched {
-        /// The policy file.
-        file: String,
-        /// The tool.
-        tool: String,
-        /// What is wrong with what is kept.
-        cause: String,
-    },
+#[error("{}", join(.problems))]
+pub struct RegistryError {
+    /// Which of the reasons it is.
+    pub fault: LoadFault,
+    /// What is wrong, as problems of the tool's policy file, each with the tool and what to write;
+    /// without a line where it lies in the component.
+    pub problems: Vec<PolicyProblem>,
+}
+
+/// The reasons for which a tool does not load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadFault {
+    /// The component cannot be had: a builtin, a file, or one that is kept of a registry.
+    Missing,
+    /// The component is not the one that the policy pins.
+    Mismatch,
     /// It imports what its profile does not grant, and its policy says `imports = "strict"`.
-    #[error("{file}: {tool}: the component does not load: {}", list_missing(.profile, .imports))]
-    NotGranted {
-        /// The policy file.
-        file: String,
-        /// The tool.
-        tool: String,
-        /// The profile.
-        profile: String,
-        /// What is missing.
-        imports: Vec<Import>,
-    },
+    NotGranted,
     /// The sandbox does not take it.
-    #[error("{file}: {tool}: {cause}")]
-    Sandbox {
-        /// The policy file.
-        file: String,
-        /// The tool.
-        tool: String,
-        /// What the sandbox said.
-        cause: String,
-    },
+    Refused,
     /// The component calls itself something else.
-    #[error(
-        "{file}: {tool}: the component calls itself {found}; write tool = \"{found}\" or pin another component"
-    )]
-    Misnamed {
-        /// The policy file.
-        file: String,
-        /// The tool.
-        tool: String,
-        /// What the component says.
-        found: String,
-    },
+    Misnamed,
     /// Schema and policy do not fit.
-    #[error("{}", join(.0))]
-    Policy(Vec<PolicyProblem>),
+    Unfit,
     /// The schema is not usable for validation.
-    #[error("{file}: {tool}: the tool's schema is not usable: {cause}; mend it in the tool's describe")]
-    Schema {
-        /// The policy file.
-        file: String,
-        /// The tool.
-        tool: String,
-        /// Where, and what to write instead.
-        cause: SchemaError,
-    },
+    Schema,
 }
 
 impl RegistryError {
-    /// What is wrong, as problems of the tool's policy file; without a line where it lies in the
-    /// component.
-    pub fn problems(&self) -> Vec<PolicyProblem> {
-        let file = match self {
-            Self::Policy(problems) => return problems.clone(),
-            Self::NoBuiltin { file, .. }
-            | Self::Unreadable { file, .. }
-            | Self::Mismatch { file, .. }
-            | Self::NotFetched { file, .. }
-            | Self::Sandbox { file, .. }
-            | Self::Misnamed { file, .. }
-            | Self::Schema { file, .. }
-            | Self::NotGranted { file, .. } => file,
-        };
-        let said = self.to_string();
-        let problem = said.strip_prefix(&format!("{file}: ")).unwrap_or(&said).to_owned();
-        vec![PolicyProblem { file: file.clone(), line: None, problem }]
+    /// What is wrong with the component of a policy.
+    pub(super) fn new(policy: &ToolPolicy, fault: LoadFault, why: impl Display) -> Self {
+        let problem = format!("{}: {why}", policy.tool);
+        Self { fault, problems: vec![PolicyProblem { file: policy.file.clone(), line: None, problem }] }
     }
-}
 
-impl RegistryError {
-    fn imports(self) -> Vec<Import> {
-        match self {
-            Self::NotGranted { imports, .. } => imports,
-            _ => Vec::new(),
-        }
+    /// The component, as it is written, has another SHA-256 than the policy pins.
+    pub fn mismatch(policy: &ToolPolicy, component: &str, pinned: &str, found: &str) -> Self {
+        let why = format!(
+            "component {component} has sha256 {found}, the policy pins {pinned}; review the new component, then write: \
+             component = {{ file = {component:?}, sha256 = \"{found}\" }}"
+        );
+        Self::new(policy, LoadFault::Mismatch, why)
+    }
+
+    /// The component calls itself `found`.
+    pub fn misnamed(policy: &ToolPolicy, found: &ToolName) -> Self {
+        let why =
+            format!("the component calls itself {found}; write tool = \"{found}\" or pin another component");
+        Self::new(policy, LoadFault::Misnamed, why)
+    }
+
+    /// The schema of the component's arguments is not usable.
+    pub fn bad_schema(policy: &ToolPolicy, cause: &SchemaError) -> Self {
+        let why = format!("the tool's schema is not usable: {cause}; mend it in the tool's describe");
+        Self::new(policy, LoadFault::Schema, why)
     }
 }
 
@@ -307,27 +232,18 @@ fn load(sandbox: &Sandbox, policy: &ToolPolicy, sources: &Sources) -> Loaded {
 }
 
 fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded {
-    let (file, tool) = (|| policy.file.clone(), || policy.tool.to_string());
-    let refused =
-        |e: SandboxError| RegistryError::Sandbox { file: file(), tool: tool(), cause: e.to_string() };
-    let missing = check_granted(policy, &binary);
-    if let (Some(missing), Imports::Strict) = (&missing, policy.imports) {
-        return Err(missing.clone());
-    }
-    let stubs = missing.map(RegistryError::imports).unwrap_or_default();
+    let refused = |error: SandboxError| RegistryError::new(policy, LoadFault::Refused, error);
+    let stubs = check_granted(policy, &binary)?;
     let load = || sandbox.load(binary, &policy.grants, &policy.entry);
-    let component = report_loading(policy.tool.as_str(), load).map_err(&refused)?;
-    let description = sandbox.describe(&component).map_err(&refused)?;
+    let component = report_loading(policy.tool.as_str(), load).map_err(refused)?;
+    let description = sandbox.describe(&component).map_err(refused)?;
     if description.name != policy.tool {
-        let found = description.name.to_string();
-        return Err(RegistryError::Misnamed { file: file(), tool: tool(), found });
+        return Err(RegistryError::misnamed(policy, &description.name));
     }
-    policy.check_schema(&description.arguments).map_err(RegistryError::Policy)?;
-    let schema = Schema::compile(&description.arguments).map_err(|cause| RegistryError::Schema {
-        file: file(),
-        tool: tool(),
-        cause,
-    })?;
+    let unfit = |problems| RegistryError { fault: LoadFault::Unfit, problems };
+    policy.check_schema(&description.arguments).map_err(unfit)?;
+    let schema = Schema::compile(&description.arguments);
+    let schema = schema.map_err(|cause| RegistryError::bad_schema(policy, &cause))?;
     Ok(Arc::new(RegisteredTool { description, policy: policy.clone(), component, stubs, schema }))
 }
 
@@ -341,12 +257,16 @@ fn reason_off(policy: &ToolPolicy) -> Option<String> {
     })
 }
 
-/// What this component imports that the policy's profile does not grant, if anything.
-pub fn check_granted(policy: &ToolPolicy, binary: &Binary) -> Option<RegistryError> {
-    let imports: Vec<Import> = binary.imports_beyond_baseline().ok()?;
-    let missing: Vec<Import> =
-        imports.into_iter().filter(|import| !import.needs.is_granted_by(&policy.grants)).collect();
-    let (file, tool) = (policy.file.clone(), policy.tool.to_string());
-    let profile = policy.profile.clone();
-    (!missing.is_empty()).then_some(RegistryError::NotGranted { file, tool, profile, imports: missing })
+/// What this component imports that the policy's profile does not grant.
+///
+/// # Errors
+/// [`LoadFault::NotGranted`] where there is any and the policy says `imports = "strict"`.
+pub fn check_granted(policy: &ToolPolicy, binary: &Binary) -> Result<Vec<Import>, RegistryError> {
+    let mut missing = binary.imports_beyond_baseline().unwrap_or_default();
+    missing.retain(|import| !import.needs.is_granted_by(&policy.grants));
+    if missing.is_empty() || policy.imports != Imports::Strict {
+        return Ok(missing);
+    }
+    let why = format!("the component does not load: {}", list_missing(&policy.profile, &missing));
+    Err(RegistryError::new(policy, LoadFault::NotGranted, why))
 }

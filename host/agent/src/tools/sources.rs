@@ -1,7 +1,7 @@
 //! Where components come from, and the component that a policy pins.
 
 use super::reading::read_component;
-use super::registry::RegistryError;
+use super::registry::{LoadFault, RegistryError};
 use cofferdam_core::oci::{ImageReference, SignerKey};
 use cofferdam_policy::{ComponentSource, ToolPolicy};
 use cofferdam_warden::sandbox::Binary;
@@ -28,33 +28,36 @@ pub struct Sources {
 /// The builtin that is missing, the file that cannot be read, the SHA-256 that differs, or the
 /// component that was not fetched.
 pub fn component_bytes(policy: &ToolPolicy, sources: &Sources) -> Result<Binary, RegistryError> {
-    let (file, tool) = (policy.file.clone(), policy.tool.to_string());
+    let missing = |why: String| RegistryError::new(policy, LoadFault::Missing, why);
     match &policy.component {
         ComponentSource::Builtin => {
-            (sources.builtins)(policy.tool.as_str()).ok_or(RegistryError::NoBuiltin { file, tool })
+            let tool = &policy.tool;
+            let none = || {
+                format!(
+                    "this binary has no builtin component {tool}; write: \
+                     component = {{ file = \"{tool}.wasm\", sha256 = \"…\" }}"
+                )
+            };
+            (sources.builtins)(tool.as_str()).ok_or_else(|| missing(none()))
         }
         ComponentSource::Fetched { oci, signer } => {
-            let bytes = (sources.fetched)(oci, signer.as_ref());
-            bytes.map(Binary::new).map_err(|cause| RegistryError::NotFetched { file, tool, cause })
+            (sources.fetched)(oci, signer.as_ref()).map(Binary::new).map_err(missing)
         }
         ComponentSource::File { file: component, sha256: pinned } => {
             let dir = sources.policies_dir.as_deref().unwrap_or(Path::new("."));
             let base = dir.join(&policy.file);
             let path = base.parent().unwrap_or(dir).join(component);
-            let (component, pinned) = (component.clone(), pinned.clone());
-            let bytes = match read_component(&path) {
-                Ok(bytes) => bytes,
-                Err(e) => {
-                    let cause = e.to_string();
-                    return Err(RegistryError::Unreadable { file, tool, component, cause });
-                }
+            let unreadable = |cause| {
+                missing(format!(
+                    "cannot read component {component}: {cause}; put it there (paths are relative to the policy \
+                     file), or write where it is: component = {{ file = \"…\", sha256 = \"…\" }}"
+                ))
             };
-            let binary = Binary::new(bytes);
+            let binary = Binary::new(read_component(&path).map_err(unreadable)?);
             if *binary.sha256() == *pinned {
                 return Ok(binary);
             }
-            let found = binary.sha256().to_owned();
-            Err(RegistryError::Mismatch { file, tool, component, pinned, found })
+            Err(RegistryError::mismatch(policy, component, pinned, binary.sha256()))
         }
     }
 }

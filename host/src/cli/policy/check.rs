@@ -5,7 +5,7 @@ use super::super::Exit;
 use super::{FindingFormat, Findings};
 use crate::config::Config;
 use crate::gateway::{self, GatewayError};
-use cofferdam_agent::tools::{Registry, RegistryError};
+use cofferdam_agent::tools::{LoadFault, Registry};
 use cofferdam_policy::{PolicyProblem, PolicySet};
 use cofferdam_review::sarif::{self, Level, Rule, SarifFinding};
 use serde_json::json;
@@ -66,8 +66,8 @@ impl CheckedFolder {
                     checked.tools.push((name.to_owned(), policy.profile.clone(), policy.grants.describe()));
                 }
                 Err(why) => {
-                    let rule = rule_of(why);
-                    checked.problems.extend(why.problems().into_iter().map(|problem| (rule, problem)));
+                    let rule = rule_of(why.fault);
+                    checked.problems.extend(why.problems.iter().map(|problem| (rule, problem.clone())));
                 }
             }
         }
@@ -135,16 +135,14 @@ impl CheckedFolder {
     }
 }
 
-fn rule_of(why: &RegistryError) -> Rule {
-    match why {
-        RegistryError::NoBuiltin { .. }
-        | RegistryError::Unreadable { .. }
-        | RegistryError::NotFetched { .. } => Rule::ComponentMissing,
-        RegistryError::Mismatch { .. } => Rule::ComponentMismatch,
-        RegistryError::NotGranted { .. } => Rule::ImportsNotGranted,
-        RegistryError::Sandbox { .. } => Rule::ComponentRefused,
-        RegistryError::Misnamed { .. } => Rule::ComponentMisnamed,
-        RegistryError::Policy(_) => Rule::ArgumentsUnfit,
-        RegistryError::Schema { .. } => Rule::SchemaUnusable,
+fn rule_of(fault: LoadFault) -> Rule {
+    match fault {
+        LoadFault::Missing => Rule::ComponentMissing,
+        LoadFault::Mismatch => Rule::ComponentMismatch,
+        LoadFault::NotGranted => Rule::ImportsNotGranted,
+        LoadFault::Refused => Rule::ComponentRefused,
+        LoadFault::Misnamed => Rule::ComponentMisnamed,
+        LoadFault::Unfit => Rule::ArgumentsUnfit,
+        LoadFault::Schema => Rule::SchemaUnusable,
     }
 }

@@ -68,8 +68,9 @@ fn answer<'a>(
         Ok(tool) => tool,
         Err(error) => {
             let loaded = registry.iter().find(|(name, _)| *name == typed.tool);
-            answer.problems =
-                loaded.and_then(|(_, tool)| tool.as_ref().err()).map_or_else(Vec::new, |e| e.problems());
+            answer.problems = loaded
+                .and_then(|(_, tool)| tool.as_ref().err())
+                .map_or_else(Vec::new, |e| e.problems.clone());
             answer.refusal = Some(error.clone());
             return Ok(answer);
         }

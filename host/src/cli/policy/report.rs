@@ -62,7 +62,7 @@ fn page(config: &Config, arguments: &Arguments) -> anyhow::Result<ReportPage> {
     let mut page = ReportPage { policies_sha256: Some(policies.sha256()), ..ReportPage::default() };
     for (name, loaded) in registry.iter() {
         if let Err(why) = loaded {
-            page.problems.extend(why.problems());
+            page.problems.extend(why.problems.iter().cloned());
         }
         if let Some(policy) = policies.get(name) {
             page.tools.push(section(config, policy, loaded.as_ref().ok().map(|tool| &**tool), dir));

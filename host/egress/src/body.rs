@@ -26,7 +26,7 @@ impl ResponseBody {
         bytes_max: u64,
     ) -> Result<Self, EgressError> {
         if response.content_length().is_some_and(|bytes| bytes > bytes_max) {
-            return Err(EgressError::TooLarge { shown, max: bytes_max });
+            return Err(EgressError::TooLarge(shown, bytes_max));
         }
         Ok(Self { response, shown, deadline, time_max, bytes_max, taken: 0 })
     }
@@ -37,16 +37,13 @@ impl ResponseBody {
     /// [`EgressError`]; a byte over the limit is never handed out.
     pub async fn next(&mut self) -> Result<Option<Bytes>, EgressError> {
         let piece = timeout_at(self.deadline, self.response.chunk()).await;
-        let piece =
-            piece.map_err(|_| EgressError::TimedOut { shown: self.shown.clone(), max: self.time_max })?;
-        let piece = piece.map_err(|error| EgressError::Broken {
-            shown: self.shown.clone(),
-            why: innermost_cause(&error),
-        })?;
+        let piece = piece.map_err(|_| EgressError::TimedOut(self.shown.clone(), self.time_max))?;
+        let broken = |error| EgressError::Broken(self.shown.clone(), innermost_cause(&error));
+        let piece = piece.map_err(broken)?;
         let Some(piece) = piece else { return Ok(None) };
         self.taken = self.taken.saturating_add(piece.len() as u64);
         if self.taken > self.bytes_max {
-            return Err(EgressError::TooLarge { shown: self.shown.clone(), max: self.bytes_max });
+            return Err(EgressError::TooLarge(self.shown.clone(), self.bytes_max));
         }
         Ok(Some(piece))
     }

@@ -81,70 +81,35 @@ impl RefusedAddress {
     }
 }
 
-/// Why an address was not fetched.
+/// Why an address was not fetched. The first value is the address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EgressError {
     /// The address itself.
     #[error(transparent)]
     Refused(#[from] RefusedAddress),
     /// Where it was sent on to.
-    #[error("{from} redirects, and {refused}")]
-    Redirected {
-        /// Who redirects.
-        from: String,
-        /// What is wrong there.
-        refused: RefusedAddress,
-    },
+    #[error("{0} redirects, and {1}")]
+    Redirected(String, RefusedAddress),
     /// More redirects than may be followed.
     #[error(
-        "{shown} redirects more than {max} times; write the address that it leads to, or change [attachments] max_redirects"
+        "{0} redirects more than {1} times; write the address that it leads to, or change [attachments] max_redirects"
     )]
-    Redirects {
-        /// The last address.
-        shown: String,
-        /// How many may be followed.
-        max: u32,
-    },
+    Redirects(String, u32),
     /// The name stands for nothing.
-    #[error("{shown}: its host is not found ({why})")]
-    NotFound {
-        /// The address.
-        shown: String,
-        /// What the resolver said.
-        why: String,
-    },
+    #[error("{0}: its host is not found ({1})")]
+    NotFound(String, String),
     /// An answer other than 200.
-    #[error("{shown} answers with HTTP status {status}")]
-    Status {
-        /// The address.
-        shown: String,
-        /// What it says.
-        status: u16,
-    },
+    #[error("{0} answers with HTTP status {1}")]
+    Status(String, u16),
     /// It has more bytes than may be fetched.
-    #[error("{shown} has more than {max} bytes, and [attachments] max_download_size_bytes is {max}")]
-    TooLarge {
-        /// The address.
-        shown: String,
-        /// How many may be fetched.
-        max: u64,
-    },
+    #[error("{0} has more than {1} bytes, and [attachments] max_download_size_bytes is {1}")]
+    TooLarge(String, u64),
     /// It took longer than it may.
-    #[error("{shown} was not fetched within {max:?}; try again, or change [attachments] download_timeout")]
-    TimedOut {
-        /// The address.
-        shown: String,
-        /// How long it may take.
-        max: Duration,
-    },
+    #[error("{0} was not fetched within {1:?}; try again, or change [attachments] download_timeout")]
+    TimedOut(String, Duration),
     /// The connection broke, or was never made.
-    #[error("{shown} cannot be fetched: {why}")]
-    Broken {
-        /// The address.
-        shown: String,
-        /// What failed.
-        why: String,
-    },
+    #[error("{0} cannot be fetched: {1}")]
+    Broken(String, String),
 }
 
 impl EgressError {
@@ -154,12 +119,10 @@ impl EgressError {
             Self::Refused(RefusedAddress::Malformed | RefusedAddress::TooLong) => {
                 ErrorCode::AttachmentUnavailable
             }
-            Self::Refused(_) | Self::Redirected { .. } | Self::Redirects { .. } => ErrorCode::NetworkDenied,
-            Self::TooLarge { .. } => ErrorCode::TooLarge,
-            Self::TimedOut { .. } => ErrorCode::TimedOut,
-            Self::NotFound { .. } | Self::Status { .. } | Self::Broken { .. } => {
-                ErrorCode::AttachmentUnavailable
-            }
+            Self::Refused(_) | Self::Redirected(..) | Self::Redirects(..) => ErrorCode::NetworkDenied,
+            Self::TooLarge(..) => ErrorCode::TooLarge,
+            Self::TimedOut(..) => ErrorCode::TimedOut,
+            Self::NotFound(..) | Self::Status(..) | Self::Broken(..) => ErrorCode::AttachmentUnavailable,
         }
     }
 }

@@ -70,7 +70,7 @@ impl Egress {
         let max = self.limits.time_max;
         let deadline = Instant::now() + max;
         let first = CheckedUrl::parse_under(url, self.rules())?;
-        let late = |_| EgressError::TimedOut { shown: first.display_redacted(), max };
+        let late = |_| EgressError::TimedOut(first.display_redacted(), max);
         let followed = self.follow(first.clone(), authorization);
         let (target, response) = timeout_at(deadline, followed).await.map_err(late)??;
         ResponseBody::new(response, target.display_redacted(), (deadline, max), self.limits.bytes_max)
@@ -91,14 +91,14 @@ impl Egress {
             }
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             let Some(location) = location.filter(|_| REDIRECTS.contains(&status)) else {
-                return Err(EgressError::Status { shown: target.display_redacted(), status });
+                return Err(EgressError::Status(target.display_redacted(), status));
             };
             let from = target.display_redacted();
             target = target
                 .redirect(location, self.rules())
-                .map_err(|refused| EgressError::Redirected { from, refused })?;
+                .map_err(|refused| EgressError::Redirected(from, refused))?;
         }
-        Err(EgressError::Redirects { shown: target.display_redacted(), max: self.limits.redirects_max })
+        Err(EgressError::Redirects(target.display_redacted(), self.limits.redirects_max))
     }
 
     /// Resolves, checks and asks one host.
@@ -108,10 +108,7 @@ impl Egress {
         authorization: Option<&Secret>,
     ) -> Result<Response, EgressError> {
         let addresses = addresses(target, &*self.resolver).await?;
-        let broken = |error: reqwest::Error| EgressError::Broken {
-            shown: target.display_redacted(),
-            why: innermost_cause(&error),
-        };
+        let broken = |error| EgressError::Broken(target.display_redacted(), innermost_cause(&error));
         let client = client(target, addresses).map_err(broken)?;
         let mut request = client.get(target.url().clone());
         if let Some(authorization) = authorization {

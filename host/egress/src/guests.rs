@@ -250,13 +250,13 @@ fn denied(why: &dyn std::fmt::Display) -> HttpFailure {
 
 fn of_egress(error: EgressError) -> HttpFailure {
     let kind = match &error {
-        EgressError::NotFound { .. } => FailureKind::NotFound,
-        EgressError::Refused(_) | EgressError::Redirected { .. } | EgressError::Redirects { .. } => {
+        EgressError::NotFound(..) => FailureKind::NotFound,
+        EgressError::Refused(_) | EgressError::Redirected(..) | EgressError::Redirects(..) => {
             FailureKind::Denied
         }
-        EgressError::TooLarge { .. } => FailureKind::TooLarge,
-        EgressError::TimedOut { .. } => FailureKind::Late,
-        EgressError::Status { .. } | EgressError::Broken { .. } => FailureKind::Broken,
+        EgressError::TooLarge(..) => FailureKind::TooLarge,
+        EgressError::TimedOut(..) => FailureKind::Late,
+        EgressError::Status(..) | EgressError::Broken(..) => FailureKind::Broken,
     };
     HttpFailure::new(kind, error.to_string())
 }

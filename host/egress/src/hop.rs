@@ -35,7 +35,7 @@ pub(crate) async fn addresses(
     let addresses = match (target.address(), target.domain()) {
         (Some(address), _) => vec![address],
         (None, Some(name)) => {
-            let not_found = |why: String| EgressError::NotFound { shown: target.display_redacted(), why };
+            let not_found = |why: String| EgressError::NotFound(target.display_redacted(), why);
             let asked = name.parse().map_err(|_| not_found("it is no name".to_owned()))?;
             let found = resolver.resolve(asked).await.map_err(|error| not_found(error.to_string()))?;
             let found: Vec<_> = found.map(|address| address.ip()).collect();

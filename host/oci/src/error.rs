@@ -92,8 +92,8 @@ impl FetchError {
     /// What another server came to; `what` was asked for there.
     pub(crate) fn from_other_server(error: EgressError, what: &str, max: u64) -> Self {
         match error {
-            EgressError::TooLarge { .. } => Self::TooLong(what.to_owned(), max),
-            EgressError::TimedOut { shown, max } => Self::TimedOut(shown, max),
+            EgressError::TooLarge(..) => Self::TooLong(what.to_owned(), max),
+            EgressError::TimedOut(shown, max) => Self::TimedOut(shown, max),
             other => Self::Elsewhere(other.to_string()),
         }
     }

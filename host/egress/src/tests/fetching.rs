@@ -151,7 +151,7 @@ async fn one_answer_that_is_not_public_refuses_the_name() {
     }
     let egress = Egress::with_resolver(limits(&[]), Answers::of(&[&[]]));
     let nowhere = fetch(&egress, "https://nowhere.test/").await.expect_err("refused");
-    assert!(matches!(nowhere, EgressError::NotFound { .. }), "{nowhere}");
+    assert!(matches!(nowhere, EgressError::NotFound(..)), "{nowhere}");
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn redirects_are_followed_up_to_a_number_and_checked_one_by_one() {
     let egress = Egress::with_resolver(limits(&named), answers.clone());
     let url = format!("http://files.test:{}/a", server.port);
     let refused = fetch(&egress, &url).await.expect_err("refused");
-    assert!(matches!(&refused, EgressError::Redirected { from, .. } if from.ends_with("/b")), "{refused}");
+    assert!(matches!(&refused, EgressError::Redirected(from, _) if from.ends_with("/b")), "{refused}");
     assert!(!refused.to_string().contains("s3cret"), "{refused}");
     assert_eq!(answers.asked(), ["files.test", "files.test"], "each hop is a host of its own");
 
@@ -199,7 +199,7 @@ async fn redirects_are_followed_up_to_a_number_and_checked_one_by_one() {
         let named = [format!("127.0.0.1:{}", server.port)];
         let egress = Egress::with_resolver(limits(&named), Answers::of(&[]));
         let refused = fetch(&egress, &format!("http://127.0.0.1:{}/", server.port)).await;
-        assert!(matches!(refused, Err(EgressError::Status { .. })), "{status}: {refused:?}");
+        assert!(matches!(refused, Err(EgressError::Status(..))), "{status}: {refused:?}");
     }
 
     let server = Server::saying(vec![to("/1"), to("/2"), ok(b"there"), to("/1"), to("/2"), to("/3")]).await;
@@ -208,7 +208,7 @@ async fn redirects_are_followed_up_to_a_number_and_checked_one_by_one() {
     let url = format!("http://127.0.0.1:{}/", server.port);
     assert_eq!(fetch(&egress, &url).await.as_deref(), Ok(&b"there"[..]));
     let refused = fetch(&egress, &url).await.expect_err("one too many");
-    assert!(matches!(refused, EgressError::Redirects { max: 2, .. }), "{refused}");
+    assert!(matches!(refused, EgressError::Redirects(_, 2)), "{refused}");
     assert!(server.heads().iter().all(|head| !head.contains("cookie:") && !head.contains("referer:")));
 }
 
@@ -254,10 +254,7 @@ async fn nothing_but_a_whole_200_within_bytes_and_time_is_an_answer() {
     let closed = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("bound").port();
     let egress = Egress::with_resolver(limits(&[format!("127.0.0.1:{closed}")]), Answers::of(&[]));
     let broken = fetch(&egress, &format!("http://127.0.0.1:{closed}/?k=s3cret")).await.expect_err("closed");
-    assert!(
-        matches!(&broken, EgressError::Broken { .. }) && !broken.to_string().contains("s3cret"),
-        "{broken}"
-    );
+    assert!(matches!(&broken, EgressError::Broken(..)) && !broken.to_string().contains("s3cret"), "{broken}");
 }
 
 /// A resolver that never answers.
@@ -273,5 +270,5 @@ impl Resolve for Silent {
 async fn the_time_begins_with_the_look_up() {
     let limits = FetchLimits { time_max: Duration::from_millis(100), ..limits(&[]) };
     let late = fetch(&Egress::with_resolver(limits, Arc::new(Silent)), "https://silent.test/").await;
-    assert!(matches!(late, Err(EgressError::TimedOut { .. })), "{late:?}");
+    assert!(matches!(late, Err(EgressError::TimedOut(..))), "{late:?}");
 }

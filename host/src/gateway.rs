@@ -45,7 +45,7 @@ pub use ready::{PreparePurpose, look, review, try_tools};
 pub use reload::ReloadError;
 pub use replaying::policy_now;
 pub use serving::{find_serving_process, holder, is_listening, workers};
-pub use trust::{CA_FILE_BYTES_MAX, CaFileError, trust};
+pub use trust::{CA_FILE_BYTES_MAX, trust};
 pub use watch::{Watch, WatchedChannel, Watching, channels};
 
 mod builtin {
@@ -88,13 +88,8 @@ pub enum GatewayError {
     #[error(transparent)]
     Audit(#[from] AuditError),
     /// A folder or file of the state is unusable.
-    #[error("{what}: {cause}")]
-    State {
-        /// The file or folder.
-        what: String,
-        /// What the system said.
-        cause: io::Error,
-    },
+    #[error("{0}: {1}")]
+    State(String, io::Error),
     /// The process cannot be confined as the configuration demands.
     #[error("{0}")]
     Isolation(String),
@@ -233,7 +228,7 @@ pub fn bucket(config: &Config) -> io::Result<Option<Arc<dyn Bucket>>> {
 /// Those of this process: the one `serve`'s outlive it.
 fn outgoing(config: &Config, role: Role) -> Result<Outgoing, GatewayError> {
     let (dir, bucket) = (outgoing_dir(config), bucket(config));
-    let bucket = bucket.map_err(|cause| GatewayError::State { what: "[store] blobs".into(), cause })?;
+    let bucket = bucket.map_err(|cause| GatewayError::State("[store] blobs".into(), cause))?;
     let opened = match role {
         Role::Serve if config.store.is_shared() && bucket.is_none() => {
             Outgoing::open_with_nodes(&dir, config.replies)
@@ -276,7 +271,7 @@ fn sandbox(config: &Config, role: Role, cache: &Path) -> Result<(Sandbox, CallTh
     };
     let sandbox = Sandbox::new(&limits)?;
     let threads = CallThreads::start(threads)
-        .map_err(|cause| GatewayError::State { what: "cannot start threads for calls".into(), cause })?;
+        .map_err(|cause| GatewayError::State("cannot start threads for calls".into(), cause))?;
     Ok((sandbox, threads))
 }
 
@@ -329,5 +324,5 @@ fn make_private(dir: &Path) -> Result<(), GatewayError> {
 }
 
 fn unusable(path: &Path, cause: io::Error) -> GatewayError {
-    GatewayError::State { what: path.display().to_string(), cause }
+    GatewayError::State(path.display().to_string(), cause)
 }

@@ -89,7 +89,7 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
 fn open(path: &Path) -> Result<OwnedFd, ConfineError> {
     use rustix::fs::{Mode, OFlags};
     rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|e| ConfineError::Place { path: path.display().to_string(), cause: e.into() })
+        .map_err(|e| ConfineError::Place(path.display().to_string(), e.into()))
 }
 
 fn is_folder(fd: &OwnedFd) -> bool {

@@ -83,34 +83,19 @@ pub enum ConfineError {
     #[error("{0} threads run already; confinement comes before the first thread is started")]
     Threads(usize),
     /// `/proc` says what is in force, and nothing else does.
-    #[error("cannot read {path}: {cause}; mount /proc for this process")]
-    Proc {
-        /// The file.
-        path: &'static str,
-        /// What the system said.
-        cause: io::Error,
-    },
+    #[error("cannot read {0}: {1}; mount /proc for this process")]
+    Proc(&'static str, io::Error),
     /// A place that must stay reachable cannot be named to the kernel.
-    #[error("cannot keep {path} reachable: {cause}")]
-    Place {
-        /// The place on the host.
-        path: String,
-        /// What the system said.
-        cause: io::Error,
-    },
+    #[error("cannot keep {0} reachable: {1}")]
+    Place(String, io::Error),
     /// The kernel refused a step that it supports.
-    #[error("cannot {step}: {cause}")]
-    Refused {
-        /// What was asked of it.
-        step: &'static str,
-        /// What it said.
-        cause: String,
-    },
+    #[error("cannot {0}: {1}")]
+    Refused(&'static str, String),
 }
 
 impl ConfineError {
     fn refused(step: &'static str, cause: impl ToString) -> Self {
-        Self::Refused { step, cause: cause.to_string() }
+        Self::Refused(step, cause.to_string())
     }
 }
 

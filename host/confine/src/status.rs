@@ -14,7 +14,7 @@ const MAPS: &str = "/proc/self/maps";
 
 /// Refuses when threads run that the confinement would not reach.
 pub(super) fn single_threaded() -> Result<(), ConfineError> {
-    let threads = fs::read_dir(TASK).map_err(|cause| ConfineError::Proc { path: TASK, cause })?.count();
+    let threads = fs::read_dir(TASK).map_err(|cause| ConfineError::Proc(TASK, cause))?.count();
     if threads == 1 { Ok(()) } else { Err(ConfineError::Threads(threads)) }
 }
 
@@ -65,12 +65,12 @@ impl StatusFile {
 }
 
 fn failed(cause: std::io::Error) -> ConfineError {
-    ConfineError::Proc { path: STATUS, cause }
+    ConfineError::Proc(STATUS, cause)
 }
 
 /// The files that are mapped to be executed: the program, its loader, its libraries.
 pub(super) fn own_program() -> Result<GatewayPaths, ConfineError> {
-    let text = fs::read_to_string(MAPS).map_err(|cause| ConfineError::Proc { path: MAPS, cause })?;
+    let text = fs::read_to_string(MAPS).map_err(|cause| ConfineError::Proc(MAPS, cause))?;
     let program = PathBuf::from("/proc/self/exe");
     let mut paths = GatewayPaths { execute: vec![program], ..GatewayPaths::default() };
     for line in text.lines() {

@@ -74,7 +74,7 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
     let (me, application, at) = match asked {
         Ok(asked) => asked,
         Err(ApiFailure::Unauthorized) => {
-            let refused = ProbeError::Refused { platform: "Discord", code: 401 };
+            let refused = ProbeError::Refused("Discord", 401);
             return BotFacts {
                 answered: ProbeResponse { bot: Err(refused), date },
                 obstacles: Vec::new(),

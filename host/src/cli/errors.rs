@@ -2,7 +2,7 @@
 //! comes from.
 
 use crate::config::Config;
-use crate::gateway::{CaFileError, GatewayError};
+use crate::gateway::GatewayError;
 use cofferdam_agent::server::UnusableKey;
 use cofferdam_core::text::with_causes;
 use cofferdam_warden::audit::AuditError;
@@ -29,14 +29,11 @@ fn key(config: &Config, error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(UnusableKey { key, .. }) = error.downcast_ref() {
         return Some(key.clone());
     }
-    if error.downcast_ref::<CaFileError>().is_some() {
-        return Some("network.ca_file".to_owned());
-    }
     let root = || format!("the workspace {}", config.workspace.root.display());
     let key = match error.downcast_ref()? {
         GatewayError::Workspace(_) => "workspace.root",
-        GatewayError::State { what, .. } if *what == root() => "workspace.root",
-        GatewayError::State { what, .. } if Path::new(what).starts_with(&config.state_dir) => "state.dir",
+        GatewayError::State(what, _) if *what == root() => "workspace.root",
+        GatewayError::State(what, _) if Path::new(what).starts_with(&config.state_dir) => "state.dir",
         GatewayError::Locked(_) => "state.dir",
         GatewayError::Audit(AuditError::Key(_)) => "audit.sign_key_file",
         // Not a policy, but their folder.

@@ -4,40 +4,12 @@
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read {file}: {cause}; {}", read_remedy(cause))]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// The file says something that is not understood.
-    #[error("{file}:{line}: {problem}")]
-    File {
-        /// The file.
-        file: String,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
+    #[error("cannot read {0}: {1}; {remedy}", remedy = read_remedy(.1))]
+    Unreadable(String, std::io::Error),
     /// An environment variable says something that is not understood.
-    #[error("{name}: {problem}")]
-    Environment {
-        /// The variable.
-        name: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A flag says something that is not understood.
-    #[error("{name}: {problem}")]
-    Flag {
-        /// The flag.
-        name: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// File and environment together do not make sense.
+    #[error("{0}: {1}")]
+    Environment(String, String),
+    /// The file or a flag says something that is not understood, or all together make no sense.
     #[error("{0}")]
     Invalid(String),
 }

@@ -29,8 +29,8 @@ impl Config {
         laid_over.extend(flags.keys.iter().map(|(key, value)| (keys::variable(key), value.clone())));
         let loaded = Self::load_layers(file, flags.workspace.as_deref(), &laid_over);
         let mut config = loaded.map_err(|error| match error {
-            ConfigError::Environment { name, problem } if by_flag(&name) => {
-                ConfigError::Flag { name: keys::flag(&name), problem }
+            ConfigError::Environment(name, problem) if by_flag(&name) => {
+                ConfigError::Invalid(format!("{}: {problem}", keys::flag(&name)))
             }
             other => other,
         })?;

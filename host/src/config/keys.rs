@@ -169,7 +169,7 @@ pub(super) fn apply_environment(
         if OTHERS.contains(&name.as_str()) {
             continue;
         }
-        let refused = |problem: String| ConfigError::Environment { name: name.clone(), problem };
+        let refused = |problem: String| ConfigError::Environment(name.clone(), problem);
         let Some((key, kind, _)) = KEYS.iter().find(|(key, ..)| variable(key) == *name) else {
             let known: Vec<String> = KEYS.iter().map(|(key, ..)| variable(key)).collect();
             return Err(refused(format!("no such setting; there is {}", known.join(", "))));

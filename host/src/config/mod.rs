@@ -343,15 +343,11 @@ pub fn resolved(path: &Path) -> PathBuf {
 /// relative to its folder. And the file's SHA-256.
 fn read(file: &Path) -> Result<(toml::Table, String, KeyPositions), ConfigError> {
     let shown = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| ConfigError::Unreadable { file: shown.clone(), cause: e })?;
+    let text = std::fs::read_to_string(file).map_err(|e| ConfigError::Unreadable(shown.clone(), e))?;
     let refused = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
-        ConfigError::File {
-            file: shown.clone(),
-            line: line_of(&text, at),
-            problem: one_line(error.message(), 400),
-        }
+        let line = line_of(&text, at);
+        ConfigError::Invalid(format!("{shown}:{line}: {}", one_line(error.message(), 400)))
     };
     toml::from_str::<ConfigFile>(&text).map_err(refused)?;
     let mut table: toml::Table = toml::from_str(&text).map_err(refused)?;
@@ -367,7 +363,7 @@ fn find_bad_variable(in_file: &toml::Table, environment: &BTreeMap<String, Strin
         let mut table = in_file.clone();
         keys::apply_environment(&mut table, &BTreeMap::from([(name.clone(), text.clone())])).ok()?;
         let error = ConfigFile::deserialize(table).err()?;
-        Some(ConfigError::Environment { name: name.clone(), problem: one_line(error.message(), 400) })
+        Some(ConfigError::Environment(name.clone(), one_line(error.message(), 400)))
     })
 }
 

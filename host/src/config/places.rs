@@ -37,8 +37,8 @@ impl KeyPositions {
         let section = key.rsplit_once('.').map_or("", |(section, _)| section);
         let problem = format!("[{section}] {problem}");
         match (self.variable(key), self.line(key)) {
-            (Some(name), _) => ConfigError::Environment { name, problem },
-            (None, Some((file, line))) => ConfigError::File { file: file.to_owned(), line, problem },
+            (Some(name), _) => ConfigError::Environment(name, problem),
+            (None, Some((file, line))) => ConfigError::Invalid(format!("{file}:{line}: {problem}")),
             (None, None) => ConfigError::Invalid(problem),
         }
     }

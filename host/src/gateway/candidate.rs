@@ -46,29 +46,14 @@ pub struct Candidate {
 #[derive(Debug, thiserror::Error)]
 pub enum CandidateError {
     /// There is no such file, or it may not be read.
-    #[error("cannot read {file}: {cause}; build the tool with: cargo build --release --target wasm32-wasip2")]
-    Unreadable {
-        /// The file as given.
-        file: String,
-        /// What the system said.
-        cause: io::Error,
-    },
+    #[error("cannot read {0}: {1}; build the tool with: cargo build --release --target wasm32-wasip2")]
+    Unreadable(String, io::Error),
     /// No gateway would take it.
-    #[error("{file}: {cause}")]
-    NotTaken {
-        /// The file as given.
-        file: String,
-        /// Why not.
-        cause: String,
-    },
+    #[error("{0}: {1}")]
+    NotTaken(String, String),
     /// The file is no component.
-    #[error("{file} is not a component: {cause}")]
-    NotAComponent {
-        /// The file as given.
-        file: String,
-        /// What is wrong with it.
-        cause: String,
-    },
+    #[error("{0} is not a component: {1}")]
+    NotAComponent(String, String),
     /// There is no sandbox to look in.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
@@ -81,11 +66,11 @@ impl Candidate {
     /// [`CandidateError`]. A component that does not describe itself is looked at all the same.
     pub fn open(config: &Config, file: &Path) -> Result<Self, CandidateError> {
         let shown = file.display().to_string();
-        let not_a_component = |cause: String| CandidateError::NotAComponent { file: shown.clone(), cause };
-        let not_taken = |cause: String| CandidateError::NotTaken { file: shown.clone(), cause };
+        let not_a_component = |cause: String| CandidateError::NotAComponent(shown.clone(), cause);
+        let not_taken = |cause: String| CandidateError::NotTaken(shown.clone(), cause);
         let bytes = read_component(file).map_err(|cause| match cause.kind() {
             io::ErrorKind::Other => not_taken(cause.to_string()),
-            _ => CandidateError::Unreadable { file: shown.clone(), cause },
+            _ => CandidateError::Unreadable(shown.clone(), cause),
         })?;
         let interfaces = interfaces(&bytes).map_err(|e| match e {
             NotAComponent::TooMany => not_taken(e.to_string()),

@@ -27,7 +27,7 @@ pub(super) fn start(workspaces: &Arc<Workspaces>, is_shared: bool) -> Result<(),
         run(&workspaces);
     });
     let what = "cannot start a thread that removes old files of sessions";
-    thread.map(drop).map_err(|cause| GatewayError::State { what: what.into(), cause })
+    thread.map(drop).map_err(|cause| GatewayError::State(what.into(), cause))
 }
 
 fn run(workspaces: &Weak<Workspaces>) {

@@ -60,7 +60,7 @@ pub fn confine(config: &Config, readable: ReadScope<'_>) -> Result<Vec<String>, 
     make_private(&config.state_dir)?;
     let root = &config.workspace.root;
     make_folder(root)
-        .map_err(|cause| GatewayError::State { what: format!("the workspace {}", root.display()), cause })?;
+        .map_err(|cause| GatewayError::State(format!("the workspace {}", root.display()), cause))?;
     let confined = places(config, readable).and_then(|mut places| {
         places.read_only.extend(components);
         confine::gateway(&places, ports(config).as_deref())
@@ -74,7 +74,7 @@ pub fn confine(config: &Config, readable: ReadScope<'_>) -> Result<Vec<String>, 
             Ok(missing.iter().map(ToString::to_string).chain(anywhere.map(str::to_owned)).collect())
         }
         // The kernel cannot even be asked, as if it lacked everything.
-        Err(error @ ConfineError::Proc { .. }) if !config.isolation.require => {
+        Err(error @ ConfineError::Proc(..)) if !config.isolation.require => {
             Ok(vec![format!("it is not confined at all: {error}")])
         }
         Err(error) => Err(GatewayError::Isolation(format!("cannot confine the gateway: {error}"))),

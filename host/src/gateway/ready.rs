@@ -132,7 +132,7 @@ impl CacheChoice {
 }
 
 fn state(what: String, cause: io::Error) -> GatewayError {
-    GatewayError::State { what, cause }
+    GatewayError::State(what, cause)
 }
 
 /// Whether there is such a folder and things can be made in it, or it could be made itself.

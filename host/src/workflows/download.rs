@@ -85,7 +85,7 @@ async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 
 fn storage_problem(url: &Url, error: &BlobError) -> ToolError {
     let code = match error {
-        BlobError::OverLimit { .. } => ErrorCode::TooLarge,
+        BlobError::OverLimit(..) => ErrorCode::TooLarge,
         BlobError::Spool(_) => ErrorCode::AttachmentUnavailable,
     };
     ToolError { code, message: format!("`{}`: {error}", url.redacted()) }

@@ -105,21 +105,11 @@ type FileStamp = (u64, u64, i64, i64);
 #[derive(Debug, thiserror::Error)]
 pub enum PeopleError {
     /// It cannot be read or written.
-    #[error("{file}: {cause}")]
-    Io {
-        /// The file.
-        file: String,
-        /// What the system says.
-        cause: io::Error,
-    },
+    #[error("{0}: {1}")]
+    Io(String, io::Error),
     /// It says something that no release writes.
-    #[error("{file} is not what any release writes ({why}); restore it, or remove it, which lets in nobody")]
-    Foreign {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        why: String,
-    },
+    #[error("{0} is not what any release writes ({1}); restore it, or remove it, which lets in nobody")]
+    Foreign(String, String),
     /// Another process holds it.
     #[error("another process has been changing {0} for {secs} s; try again", secs = LOCK_WAIT.as_secs())]
     Busy(String),
@@ -179,7 +169,7 @@ impl People {
     /// [`PeopleError`]
     pub fn edit(&self) -> Result<PeopleEdit<'_>, PeopleError> {
         let path = self.dir.join(LOCK_NAME);
-        let at = |cause: io::Error| PeopleError::Io { file: path.display().to_string(), cause };
+        let at = |cause: io::Error| PeopleError::Io(path.display().to_string(), cause);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let lock = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(|e| at(e.into()))?;
         let lock = File::from(lock);
@@ -203,10 +193,10 @@ impl People {
     }
 
     fn failed(&self, cause: io::Error) -> PeopleError {
-        PeopleError::Io { file: self.file().display().to_string(), cause }
+        PeopleError::Io(self.file().display().to_string(), cause)
     }
 
     fn foreign(&self, why: &serde_json::Error) -> PeopleError {
-        PeopleError::Foreign { file: self.file().display().to_string(), why: why.to_string() }
+        PeopleError::Foreign(self.file().display().to_string(), why.to_string())
     }
 }

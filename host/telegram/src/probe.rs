@@ -29,7 +29,7 @@ pub async fn probe_account(config: &Config, token: BotToken, limit: Duration) ->
     };
     let bot = result.and_then(|result| BotUser::read(&result)).map(|me| me.display_name());
     let bot = bot.map_err(|failure| match failure {
-        ApiFailure::Unauthorized(code) => ProbeError::Refused { platform: "Telegram", code },
+        ApiFailure::Unauthorized(code) => ProbeError::Refused("Telegram", code),
         other => ProbeError::Unreachable(other.to_string()),
     });
     ProbeResponse { bot, date }

@@ -14,21 +14,11 @@ pub const SECRET_BYTES_MAX: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretFileError {
     /// It did not open or read.
-    #[error("cannot read {file}: {cause}; put the secret into that file, and nothing else")]
-    Unreadable {
-        /// Which file.
-        file: String,
-        /// What the system said.
-        cause: String,
-    },
+    #[error("cannot read {0}: {1}; put the secret into that file, and nothing else")]
+    Unreadable(String, String),
     /// Others may read it.
-    #[error("{file} can be read by others (mode {mode:03o}); run `chmod 600 {file}`")]
-    Exposed {
-        /// Which file.
-        file: String,
-        /// Its permissions.
-        mode: u32,
-    },
+    #[error("{0} can be read by others (mode {1:03o}); run `chmod 600 {0}`")]
+    Exposed(String, u32),
 }
 
 /// What the file holds; one byte more than [`SECRET_BYTES_MAX`] at most, which shows that it is too
@@ -39,9 +29,9 @@ pub enum SecretFileError {
 pub fn read_secret(path: &Path) -> Result<String, SecretFileError> {
     let file = path.display().to_string();
     match read(path) {
-        Ok((mode, _)) if mode & 0o077 != 0 => Err(SecretFileError::Exposed { file, mode }),
+        Ok((mode, _)) if mode & 0o077 != 0 => Err(SecretFileError::Exposed(file, mode)),
         Ok((_, text)) => Ok(text),
-        Err(cause) => Err(SecretFileError::Unreadable { file, cause: cause.to_string() }),
+        Err(cause) => Err(SecretFileError::Unreadable(file, cause.to_string())),
     }
 }
 

@@ -15,13 +15,8 @@ pub struct ProbeResponse {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// The platform does not know the token.
-    #[error("{platform} does not accept the token (HTTP status {code})")]
-    Refused {
-        /// By name.
-        platform: &'static str,
-        /// Its answer.
-        code: u16,
-    },
+    #[error("{0} does not accept the token (HTTP status {1})")]
+    Refused(&'static str, u16),
     /// Not reached, or no answer that says anything about the token.
     #[error("{0}")]
     Unreachable(String),

@@ -102,13 +102,8 @@ pub enum ListenError {
     )]
     BadToken,
     /// The system refuses the address.
-    #[error("cannot listen on {address}: {cause}; give another address or port, or stop what listens there")]
-    Taken {
-        /// The address.
-        address: SocketAddr,
-        /// What the system said.
-        cause: io::Error,
-    },
+    #[error("cannot listen on {0}: {1}; give another address or port, or stop what listens there")]
+    Taken(SocketAddr, io::Error),
 }
 
 /// A server that listens and does not answer yet.
@@ -134,7 +129,7 @@ impl BoundListener {
             listener.set_nonblocking(true)?;
             Ok(listener)
         };
-        let listener = open().map_err(|cause| ListenError::Taken { address, cause })?;
+        let listener = open().map_err(|cause| ListenError::Taken(address, cause))?;
         Ok(Self { listener, config })
     }
 

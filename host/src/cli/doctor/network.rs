@@ -117,10 +117,10 @@ pub(super) fn ask(config: &Config, offline: bool, findings: &mut Vec<DoctorFindi
 fn mend(error: &UnusableKey, source: &str, other: &str) -> String {
     match &error.missing {
         Some(MissingSecret::Variable(name)) => format!("export {name}=…{source}, where serve is started"),
-        Some(MissingSecret::File(SecretFileError::Exposed { file, .. })) => {
+        Some(MissingSecret::File(SecretFileError::Exposed(file, _))) => {
             format!("chmod 600 {}", super::finding::shell(Path::new(file)))
         }
-        Some(MissingSecret::File(SecretFileError::Unreadable { file, .. })) => {
+        Some(MissingSecret::File(SecretFileError::Unreadable(file, _))) => {
             format!("(umask 077; cat > {}), and type it there", super::finding::shell(Path::new(file)))
         }
         None => other.to_owned(),
@@ -176,7 +176,7 @@ fn bot(
     let (api, whence) = called;
     let failed = answered.bot.as_ref().err();
     findings.extend(failed.map(|error| match error {
-        ProbeError::Refused { .. } => DoctorFinding::problem(
+        ProbeError::Refused(..) => DoctorFinding::problem(
             "network",
             format!("{error}; it is in {place}"),
             format!("{whence}; then put the new one there"),

@@ -57,7 +57,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> People
         let what = format!("{error}; until then only people whom the configuration names are served");
         let mend = match &error {
             // What is in it is sound, as far as this account can know.
-            PeopleError::Io { .. } | PeopleError::Busy(_) => as_owner(config),
+            PeopleError::Io(..) | PeopleError::Busy(_) => as_owner(config),
             _ => format!("mv {file} {file}.damaged"),
         };
         findings.push(DoctorFinding::problem("people", what, mend));

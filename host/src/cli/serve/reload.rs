@@ -191,7 +191,7 @@ fn count(state: ReloadState) {
 /// What helps where the system hides what is there.
 fn unreadable(error: &ConfigError) -> anyhow::Error {
     let hint = match error {
-        ConfigError::Unreadable { file, cause } if cause.kind() == io::ErrorKind::PermissionDenied => {
+        ConfigError::Unreadable(file, cause) if cause.kind() == io::ErrorKind::PermissionDenied => {
             // Looking at a file is not confined.
             let us = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
             std::fs::metadata(file)

@@ -101,7 +101,7 @@ impl<'a> PeopleEdit<'a> {
     pub fn commit(self) -> Result<(), PeopleError> {
         let file = self.people.file();
         let text = serde_json::to_vec_pretty(&self.listed).expect("plain data");
-        self.write(&text).map_err(|cause| PeopleError::Io { file: file.display().to_string(), cause })
+        self.write(&text).map_err(|cause| PeopleError::Io(file.display().to_string(), cause))
     }
 
     fn write(&self, text: &[u8]) -> io::Result<()> {

@@ -108,7 +108,7 @@ fn what_cannot_be_read_lets_nobody_in_and_is_not_written_over() {
         let new = dir.path().join("new");
         std::fs::write(&new, text).expect("writable");
         std::fs::rename(&new, &file).expect("writable");
-        assert!(matches!(people.load(), Err(PeopleError::Foreign { .. })), "{text}");
+        assert!(matches!(people.load(), Err(PeopleError::Foreign(..))), "{text}");
         assert!(people.edit().is_err(), "{text}");
         assert_eq!(std::fs::read_to_string(&file).expect("there"), text);
     }

@@ -167,7 +167,7 @@ impl Download {
             self.claim.grow_to(total).map_err(too_large_together)?;
         }
         self.writer.write(bytes).map_err(|error| match error {
-            BlobError::OverLimit { limit } => {
+            BlobError::OverLimit(limit) => {
                 format!("too large: {} and more, and the limit is {limit}", about(total))
             }
             BlobError::Spool(_) => error.to_string(),

@@ -35,11 +35,8 @@ struct BlobStoreState {
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The cap would be exceeded; nothing of the offending write is kept.
-    #[error("more than the limit of {limit}")]
-    OverLimit {
-        /// The cap.
-        limit: ByteSize,
-    },
+    #[error("more than the limit of {0}")]
+    OverLimit(ByteSize),
     /// The spool file cannot be written.
     #[error("the gateway could not store it ({0})")]
     Spool(#[from] io::Error),
@@ -118,7 +115,7 @@ impl BlobWriter {
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
         let len = self.len.saturating_add(bytes.len() as u64);
         if len > self.limit.0 {
-            return Err(BlobError::OverLimit { limit: self.limit });
+            return Err(BlobError::OverLimit(self.limit));
         }
         if let BlobSpool::Memory(held) = &mut self.body
             && held.len() + bytes.len() > MEMORY_BYTES_MAX

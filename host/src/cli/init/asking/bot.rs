@@ -196,7 +196,7 @@ fn token(
                 }
                 return Ok(Some(Secret::new(text)));
             }
-            Err(ProbeError::Refused { .. }) => {
+            Err(ProbeError::Refused(..)) => {
                 terminal.say(&format!("{name} does not accept it. {refused}"))?;
             }
             Err(ProbeError::Unreachable(said)) => {

@@ -1,6 +1,7 @@
 //! The gateway's life: connections one after the other, each resumed where the last one ended,
 //! until the stop. A failure is waited out; only one that would come again ends it.
 
+use super::PULSE;
 use super::address;
 use super::api::{AGENT, RequestBody};
 use super::bot::{Bots, CHANNEL, DiscordBot};
@@ -10,11 +11,11 @@ use super::events::EventReader;
 use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::socket::connect;
-use super::{PULSE, ServeError};
 use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::RetryPauses;
 use cofferdam_chat::loop_health::note_next_within;
 use cofferdam_chat::session_queue::Arrival;
+use cofferdam_chat::setup::ServeError;
 use cofferdam_store::Stream;
 use reqwest::Url;
 use serde_json::Value;
@@ -47,9 +48,12 @@ pub(super) struct GatewayAddress {
 }
 
 impl GatewayAddress {
-    /// Ends the program: the token is refused with this status or close code.
+    /// Ends the program: the token is refused with HTTP status 401, or close code 4004.
     pub(super) fn token_error(&self, code: u16) -> ServeError {
-        ServeError::Unauthorized { place: self.token_place.clone(), code }
+        let place = &self.token_place;
+        ServeError::Refused(format!(
+            "Discord does not accept the bot's token in {place} ({code}); make another one in Discord's Developer Portal (Bot, Reset Token), and put it there"
+        ))
     }
 }
 
@@ -164,7 +168,9 @@ impl GatewayState<'_> {
             }
             ConnectionEnd::Fatal(4004) => NextConnection::Over(self.gateway.token_error(4004)),
             ConnectionEnd::Fatal(code) => {
-                NextConnection::Over(ServeError::Closed { code, why: describe_close_code(code) })
+                let why = describe_close_code(code);
+                let said = format!("Discord closes the connection ({code}): {why}");
+                NextConnection::Over(ServeError::Refused(said))
             }
         }
     }

@@ -50,12 +50,11 @@ pub use token::BotToken;
 use acks::Acks;
 use api::{AGENT, DiscordApi};
 use bot::{BotUser, Bots, CHANNEL, DiscordBot, configured_people};
-use cofferdam_agent::server::{ServerScope, UnusableKey, client};
+use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::Arrival;
-use cofferdam_chat::setup::{self, Renewal, run, wait_for};
-use cofferdam_store::StoreError;
+use cofferdam_chat::setup::{self, Renewal, ServeError, run, wait_for};
 use failure::ApiFailure;
 use file::Cdn;
 use gateway::{GatewayAddress, listen};
@@ -70,38 +69,6 @@ pub static PULSE: LoopHealth = LoopHealth::new();
 
 /// Everything that the channel needs from others.
 pub type DiscordService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
-
-/// Why the channel ended by itself.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// Discord does not know the token.
-    #[error(
-        "Discord does not accept the bot's token in {place} ({code}); make another one in Discord's Developer Portal (Bot, Reset Token), and put it there"
-    )]
-    Unauthorized {
-        /// The environment variable, or the file.
-        place: String,
-        /// HTTP status 401, or close code 4004.
-        code: u16,
-    },
-    /// The gateway refuses what this program asks for.
-    #[error("Discord closes the connection ({code}): {why}")]
-    Closed {
-        /// Discord's close code.
-        code: u16,
-        /// What it means and what mends it.
-        why: &'static str,
-    },
-    /// The section of the configuration is wrong.
-    #[error("[channels.discord] {0}")]
-    Config(#[from] UnusableKey),
-    /// The HTTP client does not start.
-    #[error("the HTTP client does not start: {0}")]
-    Client(String),
-    /// The store cannot be read at the start.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// Serves until `stop`, then returns within 10 s, in any state of the network.
 ///

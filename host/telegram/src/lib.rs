@@ -52,12 +52,10 @@ pub use token::BotToken;
 
 use api::TelegramApi;
 use bot::{BotUser, Bots, TelegramBot};
-use cofferdam_agent::server::UnusableKey;
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::Arrival;
-use cofferdam_chat::setup::{self, Renewal, run, wait_for};
-use cofferdam_store::StoreError;
+use cofferdam_chat::setup::{self, Renewal, ServeError, run, wait_for};
 use failure::ApiFailure;
 use moves::Moves;
 use pace::Pace;
@@ -74,28 +72,6 @@ pub static PULSE: LoopHealth = LoopHealth::new();
 
 /// Everything that the channel needs from others.
 pub type TelegramService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
-
-/// Why the channel ended by itself.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// Telegram does not know the token.
-    #[error("Telegram does not accept the bot's token in {place} ({code}); copy it again from @BotFather")]
-    Unauthorized {
-        /// The environment variable, or the file.
-        place: String,
-        /// HTTP status: 401, or 404 for a token of the wrong form.
-        code: u16,
-    },
-    /// The section of the configuration is wrong.
-    #[error("[channels.telegram] {0}")]
-    Config(#[from] UnusableKey),
-    /// The HTTP client does not start.
-    #[error("the HTTP client does not start: {0}")]
-    Client(String),
-    /// The store cannot be read at the start.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// Serves until `stop`, then returns within 10 s, in any state of the network.
 ///
@@ -175,7 +151,10 @@ async fn fetch_account(api: &TelegramApi, stop: &CancellationToken) -> Result<Op
 
 fn poll_error(failure: ApiFailure, place: &str) -> ServeError {
     match failure {
-        ApiFailure::Unauthorized(code) => ServeError::Unauthorized { place: place.to_owned(), code },
+        // HTTP status 401, or 404 for a token of the wrong form.
+        ApiFailure::Unauthorized(code) => ServeError::Refused(format!(
+            "Telegram does not accept the bot's token in {place} ({code}); copy it again from @BotFather"
+        )),
         other => ServeError::Client(other.to_string()),
     }
 }

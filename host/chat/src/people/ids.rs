@@ -16,7 +16,7 @@ pub const PAIRING_EXPIRES_MAX: TimeSpan = TimeSpan::seconds(24 * 60 * 60);
 /// # Errors
 /// [`UnusableKey`], which says what to write instead.
 pub fn check_groups(
-    section: &str,
+    section: &'static str,
     one: &str,
     (named, others): (&BTreeMap<i64, Group>, GroupMembers),
 ) -> Result<(), UnusableKey> {
@@ -39,7 +39,7 @@ pub fn check_groups(
 /// # Errors
 /// [`UnusableKey`], which says what to write instead.
 pub fn check_users(
-    section: &str,
+    section: &'static str,
     (allowed, approvers): (&[i64], &[i64]),
     pairing_expires: TimeSpan,
 ) -> Result<(), UnusableKey> {

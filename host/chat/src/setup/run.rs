@@ -1,7 +1,7 @@
 //! The life of a channel, from what the last run left to the stop: its queues, its people, its
 //! renewals and its commands beside its own loop.
 
-use super::{MenuEntry, Renewal, renew};
+use super::{MenuEntry, Renewal, ServeError, renew};
 use crate::approvals::chat_of;
 use crate::handler::{Channel, ChannelServices, PlatformChannel, hand_on, incoming};
 use crate::loop_health::LoopHealth;
@@ -19,18 +19,17 @@ use tokio::task::JoinSet;
 ///
 /// # Errors
 /// What the loop says, and a store that does not say what the last run left.
-pub async fn run<C, E>(
+pub async fn run<C>(
     channel: Arc<C>,
     menu: Vec<MenuEntry>,
     renewals: mpsc::Receiver<Renewal<C::Config>>,
     grace: Duration,
     pulse: &'static LoopHealth,
-    listen: impl AsyncFnOnce(&watch::Receiver<Arc<C>>, &mpsc::Sender<Arrival>) -> Result<(), E>,
-) -> Result<(), E>
+    listen: impl AsyncFnOnce(&watch::Receiver<Arc<C>>, &mpsc::Sender<Arrival>) -> Result<(), ServeError>,
+) -> Result<(), ServeError>
 where
     C: PlatformChannel,
     C::Config: 'static,
-    E: From<StoreError>,
 {
     let (renewing, channels) = watch::channel(channel.clone());
     let mut background = JoinSet::new();

@@ -90,8 +90,8 @@ pub(in crate::cli) fn open_outside(
         llm::open(&config.provider).context("[provider]").map_err(refused(PrepareStep::Provider))?;
     let voice = Voice::open(&config.transcription, &config.speech);
     let voice = voice.map_err(|error| {
-        let section = error.key.split('.').next().unwrap_or_default().to_owned();
-        refused(PrepareStep::Provider)(anyhow::Error::new(error).context(format!("[{section}]")))
+        let section = format!("[{}]", error.section);
+        refused(PrepareStep::Provider)(anyhow::Error::new(error).context(section))
     })?;
     let lock = match purpose {
         PreparePurpose::Serve => ServeLock::take(config).map(Some),

@@ -1,6 +1,7 @@
 //! Nodes that have a workspace each, over one store in PostgreSQL.
 
-use super::postgres::{join, look, of, said};
+use super::postgres::nodes::{join, of};
+use super::postgres::{look, said};
 use super::*;
 use std::collections::BTreeSet;
 

@@ -1,0 +1,113 @@
+//! A store that moves from one engine to the other, and what a copy knows of the tables.
+
+use super::*;
+
+/// A store with rows in most tables, and texts that are hard to keep.
+async fn fill(store: &Store) {
+    let hard = "NUL \0, \u{1a}, \u{1a}0, 'quote', \\, ä€😀, ?1 $1";
+    for id in 1..=5 {
+        let update = NewUpdate { raw: format!("{hard} {id}"), ..new(id, Some("album")) };
+        store.persist(CHANNEL, vec![update]).await.expect("kept");
+    }
+    store.persist(CHANNEL, vec![new(6, None), stranger(7, "eve")]).await.expect("kept");
+    let turn = store.claim(CHANNEL, UpdateClaim::Update(6)).await.expect("it").expect("bound").turn;
+    store.attempt(&turn, &caller("ann")).await.expect("noted");
+    store.keep_transcript(&turn, hard).await.expect("kept");
+    store.add_line(&whose("s", turn.as_str()), 0, hard.into(), 7).await.expect("added");
+    store.record(turn.call(0).as_str(), "h", &answer(vec![file("f1")]), 9).expect("recorded");
+    store.mark_placeholder_begun(&turn).await.expect("noted");
+    for place in ["a", "b", "c"] {
+        store.note_move(CHANNEL, place.into(), hard.into()).await.expect("noted");
+    }
+    store.set_spoken_to(&SessionId::new("s"), "ann", true).await.expect("set");
+    let position = StreamPosition { session: "x".into(), address: "y".into(), number: 3 };
+    store.begin_stream(CHANNEL, position).await.expect("begun");
+    let paths = ApprovedPaths { channel: "c".into(), sender: "s".into(), tool: "t".into() };
+    store.remember_paths(paths, vec!["/a".into(), "/b".into()]).await.expect("noted");
+    store.begin_schedule_check("w", 5).await.expect("begun");
+}
+
+/// Every row of every table, in order.
+fn rows(store: &Store) -> Vec<String> {
+    store.write_here(crate::copy::dump).expect("read")
+}
+
+#[tokio::test]
+async fn a_store_moves_there_and_back_and_nothing_is_lost() {
+    if !Schema::is_there("a_store_moves_there_and_back") {
+        return;
+    }
+    let (sqlite, postgres, back) =
+        (Fixture::<Files>::new(), Fixture::<Schema>::new(), Fixture::<Files>::new());
+    fill(&sqlite.store).await;
+    let before = rows(&sqlite.store);
+    assert!(before.len() > 20, "{before:?}");
+    let copied = sqlite.store.copy_into(&postgres.store, &|_, _| {}).expect("copied");
+    assert_eq!(copied, before.len() as u64);
+    assert_eq!((rows(&postgres.store), rows(&sqlite.store)), (before.clone(), before.clone()));
+    assert!(matches!(
+        sqlite.store.copy_into(&postgres.store, &|_, _| {}),
+        Err(StoreError::NotEmpty("inbox"))
+    ));
+    postgres.store.copy_into(&back.store, &|_, _| {}).expect("copied");
+    assert_eq!(rows(&back.store), before);
+    // It goes on where it was: behind what came along.
+    for store in [&sqlite.store, &postgres.store, &back.store] {
+        store.persist(CHANNEL, vec![new(8, None)]).await.expect("kept");
+        store.note_move(CHANNEL, "d".into(), "e".into()).await.expect("noted");
+        store.add_line(&whose("s", "later"), 0, "x".into(), 0).await.expect("added");
+        assert_eq!(ids(&store.pending(CHANNEL, None, 9).await.expect("asked")), [1, 2, 3, 4, 5, 8]);
+        let moves: Vec<_> =
+            store.load_moves(CHANNEL).await.expect("read").into_iter().map(|(from, _)| from).collect();
+        assert_eq!(moves, ["a", "b", "c", "d"]);
+    }
+}
+
+/// An engine takes as long as its disk does, and who is told may be a terminal that is stopped.
+#[tokio::test]
+async fn a_server_waits_for_the_other_engine_while_a_store_is_copied() {
+    if !Schema::is_there("a_server_waits_for_the_other_engine") {
+        return;
+    }
+    let (sqlite, postgres, back) =
+        (Fixture::<Files>::new(), Fixture::<Schema>::new(), Fixture::<Files>::new());
+    fill(&sqlite.store).await;
+    // Longer than the server waits for a node that stands still.
+    let slow = |table: &'static str, _: u64| {
+        if table == "inbox" {
+            std::thread::sleep(LEASE_LEAST + std::time::Duration::from_millis(500));
+        }
+    };
+    sqlite.store.copy_into(&postgres.store, &slow).expect("copied");
+    postgres.store.copy_into(&back.store, &slow).expect("copied");
+    assert_eq!(rows(&back.store), rows(&sqlite.store));
+}
+
+/// What a copy knows of the tables is what the engines have.
+#[tokio::test]
+async fn both_engines_have_the_tables_that_are_copied() {
+    if !Schema::is_there("both_engines_have_the_tables_that_are_copied") {
+        return;
+    }
+    let (sqlite, postgres) = (Fixture::<Files>::new(), Fixture::<Schema>::new());
+    let known = crate::copy::columns();
+    let of_sqlite = sqlite.store.write_here(|tx| {
+        tx.query_rows(
+            "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'",
+            params![],
+            |row| Ok(format!("{}.{}", row.get::<String>(0)?, row.get::<String>(1)?)),
+        )
+    });
+    let sorted = |mut list: Vec<String>| {
+        list.sort();
+        list
+    };
+    assert_eq!(sorted(of_sqlite.expect("read")), sorted(known.clone()));
+    let of_postgres = postgres.sql(&format!(
+        "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = '{}'
+         AND column_name <> 'rowid' AND table_name NOT IN ('audit_head', 'claim', 'duty', 'node', 'schema_version')
+         AND (table_name, column_name) <> ('reply', 'holder')",
+        postgres.schema()
+    ));
+    assert_eq!(sorted(of_postgres.lines().map(str::to_owned).collect()), sorted(known));
+}

@@ -16,6 +16,7 @@ mod doctor_serve;
 mod environment;
 mod exit_codes;
 mod fetch;
+mod fetch_signed;
 mod first_bot;
 pub(crate) mod help;
 mod init;

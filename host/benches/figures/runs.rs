@@ -1,8 +1,9 @@
 //! Workflows, through the real program: what a check takes, what a task takes, and what runs cost
 //! that wait.
 
+use super::process::{cpu_time_of, memory_of};
 use super::turns::{Row, told};
-use super::{cpu_time_of, median, memory_of, watch};
+use super::{median, watch};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -287,7 +287,7 @@ impl<P: Platform> Stand<P> {
     }
 
     fn memory(&self) -> Result<u64> {
-        super::memory_of(&self.serving.pid().to_string(), "VmRSS:")
+        super::process::memory_of(&self.serving.pid().to_string(), "VmRSS:")
     }
 
     fn forget(&self) {

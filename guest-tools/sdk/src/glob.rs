@@ -144,20 +144,35 @@ fn choice(chars: &mut std::str::Chars<'_>) -> Result<Token, String> {
 }
 
 fn matches_name(tokens: &[Token], name: &str) -> bool {
-    let mut rest = name.chars();
+    matches_all(tokens, name.chars(), |token| matches!(token, Token::Many), Token::takes)
+}
+
+fn matches_path(parts: &[Part], path: &str) -> bool {
+    let takes = |part: &Part, name: &str| matches!(part, Part::Name(tokens) if matches_name(tokens, name));
+    matches_all(parts, path.split('/'), |part| matches!(part, Part::Folders), takes)
+}
+
+/// Whether all of `rest` fits the parts, of which those that are `many` stand for any number of
+/// items, and each other one for an item that it `takes`.
+fn matches_all<P, I: Iterator + Clone>(
+    parts: &[P],
+    mut rest: I,
+    many: impl Fn(&P) -> bool,
+    takes: impl Fn(&P, I::Item) -> bool,
+) -> bool {
     let mut at = 0;
-    // Where to go on if what follows the last `*` does not fit: it takes one more character.
-    let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
+    // Where to go on if what follows the last that is many does not fit: it takes one item more.
+    let mut retry: Option<(usize, I)> = None;
     loop {
         let before = rest.clone();
-        let fits = match (tokens.get(at), rest.next()) {
+        let fits = match (parts.get(at), rest.next()) {
             (None, None) => return true,
-            (Some(Token::Many), _) => {
+            (Some(part), _) if many(part) => {
                 rest = before.clone();
                 retry = Some((at + 1, before));
                 true
             }
-            (Some(token), Some(c)) => token.takes(c),
+            (Some(part), Some(item)) => takes(part, item),
             _ => false,
         };
         if fits {
@@ -182,34 +197,6 @@ impl Token {
             }
             Self::Many => false,
         }
-    }
-}
-
-fn matches_path(parts: &[Part], path: &str) -> bool {
-    let mut rest = path.split('/');
-    let mut at = 0;
-    let mut retry: Option<(usize, std::str::Split<'_, char>)> = None;
-    loop {
-        let before = rest.clone();
-        let fits = match (parts.get(at), rest.next()) {
-            (None, None) => return true,
-            (Some(Part::Folders), _) => {
-                rest = before.clone();
-                retry = Some((at + 1, before));
-                true
-            }
-            (Some(Part::Name(tokens)), Some(name)) => matches_name(tokens, name),
-            _ => false,
-        };
-        if fits {
-            at += 1;
-            continue;
-        }
-        let Some((after, from)) = &mut retry else { return false };
-        if from.next().is_none() {
-            return false;
-        }
-        (at, rest) = (*after, from.clone());
     }
 }
 

@@ -165,12 +165,7 @@ impl OpenConversation {
     /// [`OpenConversation::attachments`] lists them; returns all of them, under one count.
     pub(super) fn attach(&mut self, found: Vec<Attachments>) -> Attachments {
         let (mut found, mut all) = (found.into_iter(), Attachments::default());
-        for entry in &mut self.conversation.entries[self.start..] {
-            let (HistoryEntry::User { attachments, addendum, .. }
-            | HistoryEntry::Steer { attachments, addendum, .. }) = entry
-            else {
-                continue;
-            };
+        for (attachments, addendum) in self.files_mut() {
             let own = found.next().unwrap_or_else(|| attachments.clone());
             (all, *attachments) = all.extend_with(&own);
             *addendum = told_of(&attachments.infos());
@@ -182,12 +177,7 @@ impl OpenConversation {
     /// and be told so; false when there is nothing to be shown. Tools have it all the same.
     pub(super) fn show_no_files(&mut self) -> bool {
         let mut changed = false;
-        for entry in &mut self.conversation.entries[self.start..] {
-            let (HistoryEntry::User { attachments, addendum, .. }
-            | HistoryEntry::Steer { attachments, addendum, .. }) = entry
-            else {
-                continue;
-            };
+        for (attachments, addendum) in self.files_mut() {
             if attachments.iter().any(|attachment| attachment.blob.is_some()) {
                 *attachments = Attachments::default();
                 *addendum = Some(format!("{}\n{UNSHOWABLE}", addendum.as_deref().unwrap_or_default()));
@@ -195,6 +185,16 @@ impl OpenConversation {
             }
         }
         changed
+    }
+
+    /// What came with the request and with each message that was added to it, and what the provider
+    /// is told of that.
+    fn files_mut(&mut self) -> impl Iterator<Item = (&mut Attachments, &mut Option<String>)> {
+        self.conversation.entries[self.start..].iter_mut().filter_map(|entry| match entry {
+            HistoryEntry::User { attachments, addendum, .. }
+            | HistoryEntry::Steer { attachments, addendum, .. } => Some((attachments, addendum)),
+            _ => None,
+        })
     }
 
     /// Messages that were added to the request.

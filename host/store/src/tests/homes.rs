@@ -72,7 +72,7 @@ async fn what_is_said_by_a_person_is_worked_on_where_their_files_are() {
     b.mark_part_sent(&told, 0, "m").await.expect("it is out");
     assert_eq!(b.gone_nodes(CHANNEL).await.expect("asked"), [""; 0], "nothing is left that is for it");
     let away = look(|| {
-        DatabaseView::open(&with_home(location, "b"))?.map_or(Ok(Vec::new()), |view| view.homes_away())
+        DatabaseView::open(with_home(location, "b"))?.map_or(Ok(Vec::new()), |view| view.homes_away())
     });
     assert_eq!(away.expect("read"), [AwayHome { node: "a".to_owned(), people: 1 }]);
     assert!(said(look(|| b.move_homes("b", "a"))).contains("another serve uses the store"));

@@ -64,7 +64,8 @@ fn what_is_wrong_in_the_section_is_refused_with_its_line() {
         ("[workspace]\nper_user = true\naffinity = \"user\"", 4, "write engine = \"postgres\" in [store]"),
         ("[workspace]\naffinity = \"host\"", 3, "unknown variant `host`, expected `none` or `user`"),
     ] {
-        let rest = "[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n";
+        let workspace = if text.contains("[workspace]") { "" } else { "[workspace]\nroot = \"workspace\"\n" };
+        let rest = format!("{workspace}[state]\ndir = \"state\"\n");
         std::fs::write(home.config_file(), format!("[store]\n{text}\n{rest}")).expect("writable");
         let mut command = home.command(&["tools"]);
         command.env("REMOTE_URL", &remote).env("ODD_URL", format!("u:{PASSWORD}@x"));

@@ -2,7 +2,7 @@
 //! other.
 
 use super::{Exit, tell};
-use crate::config::{Config, StoreEngine, is_node_name};
+use crate::config::{Config, StoreEngine};
 use crate::gateway::{ServeLock, cluster_node};
 use anyhow::bail;
 use cofferdam_store::{DatabaseView, Store, StoreLocation};
@@ -16,7 +16,7 @@ pub(super) enum Command {
     /// Copies everything into an empty store of the other engine, and leaves the first as it is
     #[command(after_help = COPY_EXAMPLE)]
     Copy(Copy),
-    /// Has the people of one node belong to another one, which has their files from now on
+    /// Has the people and runs of one node belong to another one, which has their files from now on
     #[command(after_help = REHOME_EXAMPLE)]
     Rehome(Rehome),
 }
@@ -52,7 +52,7 @@ empty.\nExample: cofferdam store copy sqlite postgres";
 
 const REHOME_EXAMPLE: &str = "Where [workspace] affinity = \"user\" is written, each node has the files of its people, and what is \
 done for them waits while it is away. Stop that node, copy users/ and sessions/ below its [workspace] root into that of the other \
-one, then run this on any node. What waits goes on there within seconds. Exit codes: 0 done; 2 it cannot be done, and nothing was \
+one, which runs, then run this. What waits goes on there within seconds. Exit codes: 0 done; 2 it cannot be done, and nothing was \
 changed.\nExample: cofferdam store rehome a b";
 
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
@@ -109,8 +109,9 @@ fn rehome(config: &Config, Rehome { from, to }: &Rehome) -> anyhow::Result<Exit>
     if !store.has_homes() {
         bail!("no node has files of its own; that is so where [workspace] affinity = \"user\" is written");
     }
-    if !is_node_name(to) {
-        bail!("{to:?} is no name of a node");
+    let there = DatabaseView::open(&config.store.location)?.map_or(Ok(Vec::new()), |look| look.nodes())?;
+    if !there.iter().any(|node| node.name == *to) {
+        bail!("node {to} is not there; start it first, with the files below its [workspace] root");
     }
     let moved = store.move_homes(from, to)?;
     writeln!(std::io::stdout(), "people of node {from} that belong to node {to} now: {moved}")?;

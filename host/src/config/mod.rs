@@ -19,7 +19,7 @@ pub use flags::Flags;
 pub use keys::is_reloadable;
 pub use network::SecretSource;
 pub use settings::{Setting, SettingOrigin};
-pub use store::{StoreEngine, is_node_name};
+pub use store::StoreEngine;
 
 use places::{KeyPositions, line_of};
 use workspace::WorkspaceTable;
@@ -226,9 +226,10 @@ impl Config {
         written.workflows.check(&places)?;
         let workflow_attachments = written.attachments.for_workflows(&places)?;
         let network = network::Config::new(written.network, written.secrets, file.as_deref(), &places)?;
-        let here = (state_dir.as_path(), &network, written.workspace.has_homes());
-        let store = written.store.check(written.cluster, here, (environment, &places))?;
+        let has_homes = written.workspace.has_homes();
         let workspace_config = written.workspace.check(root, &places)?;
+        let here = (state_dir.as_path(), &network, has_homes);
+        let store = written.store.check(written.cluster, here, (environment, &places))?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         let mut config = Self {
             workspace: workspace_config,

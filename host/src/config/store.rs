@@ -181,12 +181,6 @@ impl StoreTable {
     }
 }
 
-/// Whether a node may be called so.
-pub fn is_node_name(name: &str) -> bool {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    !name.is_empty() && name.len() <= NODE_NAME_MAX && name.chars().all(is_plain)
-}
-
 impl ClusterTable {
     /// Name and lease of this node.
     fn check(self, engine: StoreEngine, places: &KeyPositions) -> Result<(String, Duration), ConfigError> {
@@ -198,7 +192,10 @@ impl ClusterTable {
             return Err(places.refuse(key, said));
         }
         let node = self.node.unwrap_or_else(host_name);
-        if engine == StoreEngine::Postgres && !is_node_name(&node) {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if engine == StoreEngine::Postgres
+            && (node.is_empty() || node.len() > NODE_NAME_MAX || !node.chars().all(is_plain))
+        {
             let said = format!(
                 "node = {node:?} is no name of a node; write 1 to {NODE_NAME_MAX} of the letters a-z, A-Z, 0-9, - _ and ., such as node = \"a\""
             );

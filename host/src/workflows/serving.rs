@@ -119,17 +119,24 @@ impl WorkflowService {
     /// files it has.
     pub async fn run(self) {
         let stop = self.0.executors.borrow().stop.clone();
+        let warden = || self.0.executors.borrow().warden.clone();
         let mut begin = pin!(self.begin_to_look_after());
         let mut looks_after = false;
         if !self.0.store.has_homes() {
             looks_after = stop.run_until_cancelled(&mut begin).await.is_some();
         }
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
-        let mut clock = SteadyClock::now();
+        let (mut clock, mut settled) = (SteadyClock::now(), None);
         while !stop.is_cancelled() {
             let looked = async {
                 if looks_after {
                     self.look_after(&mut clock).await?;
+                }
+                // Runs may have come with the files of another node.
+                let here = self.0.store.settled_here().await?;
+                if here != settled {
+                    duty::settle(&self.0.store, warden).await;
+                    settled = here;
                 }
                 self.go_on_with_runs(&mut carried, &mut tasks).await
             };
@@ -164,7 +171,8 @@ impl WorkflowService {
 
     /// Returns once this node looks after the runs of all, and what was left of them is settled.
     async fn begin_to_look_after(&self) {
-        duty::take(&self.0.store, || self.0.executors.borrow().warden.clone()).await;
+        duty::take(&self.0.store).await;
+        duty::settle(&self.0.store, || self.0.executors.borrow().warden.clone()).await;
         if let Err(error) = self.note_ends_before_a_crash().await {
             tracing::error!(%error, "what became of runs before a crash is not in the audit");
         }

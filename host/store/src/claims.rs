@@ -122,15 +122,18 @@ impl Store {
                 "DELETE FROM claim WHERE channel = ?1 AND session = ?2 AND holder = ?3 AND {}",
                 is_idle(tx.home(), 4)
             );
+            let waits = "SELECT 1 FROM inbox WHERE channel = ?1 AND session = ?2 AND done_at IS NULL";
+            let mut is_for_others = false;
             for session in &idle {
                 // Something may have come since.
-                match tx.execute(&leave, params![channel, session, node.holder, tx.home()])? {
-                    0 => node.note(&channel, session),
-                    _ => node.forget(&channel, session),
+                if tx.execute(&leave, params![channel, session, node.holder, tx.home()])? == 0 {
+                    node.note(&channel, session);
+                    continue;
                 }
+                node.forget(&channel, session);
+                is_for_others |= tx.home().is_some() && tx.exists(waits, [&channel, session])?;
             }
-            // Somebody may wait there whose home is elsewhere.
-            if tx.home().is_some() { cluster::wake(tx) } else { Ok(()) }
+            if is_for_others { cluster::wake(tx) } else { Ok(()) }
         })
         .await
     }
@@ -226,7 +229,8 @@ fn take_over(
 /// Whose a session is in which something has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionOwner {
-    /// This node's: all that came before has gone through its queue.
+    /// This node's: all that came before has gone through its queue, but for what was behind a
+    /// message whose [home](homes) is elsewhere.
     Own,
     /// This node's since now. Something that came before may wait still, which nobody had time for.
     New,
@@ -249,8 +253,8 @@ fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<Se
     Ok(if messages == 0 { SessionOwner::New } else { SessionOwner::Own })
 }
 
-/// Has this node work on a session in which something has come of somebody, where it does already,
-/// or nobody does and it has not much else.
+/// Has this node work on a session in which a message of somebody has come, where it does already, or
+/// nobody does and it has not much else.
 pub(super) fn claim_session(
     tx: &Tx<'_>,
     channel: &str,

@@ -1,5 +1,6 @@
 //! Nodes: the gateways that share a store in PostgreSQL. All of them work, each on sessions of its
-//! own; what is there once, such as polling a bot, one of them does. All have the same files.
+//! own; what is there once, such as polling a bot, one of them does. All have the same files,
+//! or each has a workspace of its own ([homes](super::homes)).
 
 use super::postgres::{lease, listen};
 use super::tx::Tx;

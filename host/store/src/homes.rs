@@ -33,11 +33,28 @@ pub(super) fn may_begin(own: Option<&str>, home: u8) -> String {
     }
 }
 
-/// Whether what was begun in the session of a row of this table may go on there.
+/// The same of the first message that waits in its session.
+pub(super) fn may_begin_first(own: Option<&str>, home: u8) -> String {
+    match own {
+        None => format!("CAST(?{home} AS text) IS NULL"),
+        Some(_) => format!(
+            "NOT EXISTS (SELECT 1 FROM home WHERE person = split_part(inbox.channel, '-', 1) || ':' || inbox.sender
+             AND node <> ?{home})"
+        ),
+    }
+}
+
+/// Whether what was begun in the session of a row of this table may go on there. The first message
+/// says so: another one, which stops its turn, may be bound beside it.
 pub(super) fn may_go_on(row: &str, own: Option<&str>, home: u8) -> String {
     match own {
         None => format!("CAST(?{home} AS text) IS NULL"),
-        Some(_) => format!("NOT EXISTS ({} AND other.turn IS NOT NULL)", elsewhere(row, home)),
+        Some(_) => format!(
+            "NOT EXISTS ({} AND other.turn IS NOT NULL AND NOT EXISTS (SELECT 1 FROM inbox AS earlier
+             WHERE earlier.session = other.session AND earlier.channel = other.channel
+             AND earlier.done_at IS NULL AND earlier.turn IS NOT NULL AND earlier.seq < other.seq))",
+            elsewhere(row, home)
+        ),
     }
 }
 
@@ -47,11 +64,16 @@ pub(super) fn may_begin_here(
     (channel, sender): (&str, &str),
     seq: i64,
 ) -> Result<bool, StoreError> {
+    give_home(tx, channel, sender)?;
     let Some(own) = tx.home() else { return Ok(true) };
-    let platform = channel.split('-').next().unwrap_or_default();
-    home_of(tx, &format!("{platform}:{sender}"))?;
     let may = format!("SELECT 1 FROM inbox WHERE seq = ?1 AND {}", may_begin(Some(own), 2));
     tx.exists(&may, params![seq, own])
+}
+
+/// Gives somebody a home who has none; the channel is named as in the inbox, `telegram-1`.
+pub(super) fn give_home(tx: &Tx<'_>, channel: &str, sender: &str) -> Result<(), StoreError> {
+    let platform = channel.split('-').next().unwrap_or_default();
+    tx.home().map_or(Ok(()), |_| home_of(tx, &format!("{platform}:{sender}")).map(drop))
 }
 
 /// The home of who began a run.
@@ -67,11 +89,11 @@ fn home_of(tx: &Tx<'_>, person: &str) -> Result<String, StoreError> {
         return Ok(home);
     }
     let fewest = format!(
-        "INSERT INTO home (person, node) SELECT ?1, name FROM node WHERE until > {}
+        "INSERT INTO home (person, node) SELECT ?1, name FROM node WHERE until > {} OR holder = ?2
          ORDER BY (SELECT count(*) FROM home WHERE home.node = node.name), name LIMIT 1 RETURNING node",
         lease::NOW
     );
-    let fewest = tx.query_optional(&fewest, [person], |row| row.get(0))?;
+    let fewest = tx.query_optional(&fewest, params![person, tx.holder()], |row| row.get(0))?;
     fewest.ok_or_else(|| StoreError::Corrupt("no node, and one works".to_owned()))
 }
 
@@ -106,16 +128,30 @@ impl Store {
         }
     }
 
-    /// The names of the other nodes that have files of people, whether they are there or not: what
-    /// their calls have published shows in those files alone, so nobody else settles their audit.
+    /// Notes that this node has the files of these people, `CHANNEL:USER`, but for those who have a
+    /// home already. Blocks.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn other_homes(&self) -> Result<BTreeSet<String>, StoreError> {
+    pub fn note_homes(&self, people: &[String]) -> Result<(), StoreError> {
+        self.write_here(|tx| {
+            let Some(own) = tx.home() else { return Ok(()) };
+            let note = "INSERT INTO home (person, node) VALUES (?1, ?2) ON CONFLICT (person) DO NOTHING";
+            people.iter().try_for_each(|person| tx.run(note, [person.as_str(), own]))
+        })
+    }
+
+    /// The nodes whose audit is settled here: this one and those whose files it was given. What the
+    /// calls of another one have published shows in that one's workspace alone. None where all have
+    /// the same files, so that any node settles any audit.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn settled_here(&self) -> Result<Option<BTreeSet<String>>, StoreError> {
         self.read(|tx| {
-            let Some(own) = tx.home() else { return Ok(BTreeSet::new()) };
-            let others = "SELECT DISTINCT node FROM home WHERE node <> ?1";
-            Ok(tx.query_rows(others, [own], |row| row.get(0))?.into_iter().collect())
+            let Some(own) = tx.home() else { return Ok(None) };
+            let given = tx.query_rows("SELECT node FROM heir WHERE heir = ?1", [own], |row| row.get(0))?;
+            Ok(Some(given.into_iter().chain([own.to_owned()]).collect()))
         })
         .await
     }
@@ -145,6 +181,12 @@ impl Store {
             if let Some(node) = lease::nodes(tx)?.into_iter().find(|node| node.name == from) {
                 return Ok(Err(node.who));
             }
+            // One that is silent would come back, and go on with files that nobody has any more.
+            tx.run("DELETE FROM node WHERE name = ?1", [from])?;
+            tx.run("UPDATE heir SET heir = ?2 WHERE heir = ?1", [from, to])?;
+            let heir =
+                "INSERT INTO heir (node, heir) VALUES (?1, ?2) ON CONFLICT (node) DO UPDATE SET heir = ?2";
+            tx.run(heir, [from, to])?;
             tx.run("UPDATE run SET node = ?2 WHERE node = ?1", [from, to])?;
             tx.execute("UPDATE home SET node = ?2 WHERE node = ?1", [from, to]).map(Ok)
         })?;

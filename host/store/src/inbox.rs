@@ -172,6 +172,10 @@ pub(super) fn persist(
                     steering::address(tx, seq, headers)?;
                     match claims::claim_session(tx, channel, (session, sender), seq)? {
                         SessionOwner::Own => {
+                            // What was behind another's may have come first, and wait in no queue.
+                            if tx.home().is_some() {
+                                persisted.claimed.push(headers.session.clone());
+                            }
                             persisted.pending.push(Update { update_id: id, raw: new.raw.clone() })
                         }
                         SessionOwner::New => persisted.claimed.push(headers.session.clone()),

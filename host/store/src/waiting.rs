@@ -16,10 +16,10 @@ impl Store {
             let Some(holder) = tx.holder() else {
                 return Ok((waiting(tx, params![of, limit], ("", ""))?, Vec::new()));
             };
-            let may_begin = |home| homes::may_begin(tx.home(), home);
-            let is_own = format!("AND claim.holder = ?3 AND {}", may_begin(4));
+            let is_here = |home| homes::may_begin_first(tx.home(), home);
+            let is_own = format!("AND claim.holder = ?3 AND {}", is_here(4));
             let own = waiting(tx, params![of, limit, holder, tx.home()], (claims::OF_SESSION, &is_own))?;
-            let is_free = format!("AND claim.holder IS NULL AND {}", may_begin(3));
+            let is_free = format!("AND claim.holder IS NULL AND {}", is_here(3));
             let free = waiting(tx, params![of, new, tx.home()], (claims::OF_SESSION, &is_free))?;
             Ok((own, free))
         };
@@ -95,16 +95,17 @@ impl Store {
     }
 }
 
-/// The sessions of which something waits, as `join` and `only` narrow them.
+/// The sessions of which something waits, as `join` and `only` narrow the first message of each.
 pub(super) fn waiting(
     tx: &Tx<'_>,
     params: impl Params,
     (join, only): (&str, &str),
 ) -> Result<Vec<SessionId>, StoreError> {
     let waiting = format!(
-        "SELECT coalesce(inbox.session, '') FROM inbox {join}
-         WHERE inbox.channel = ?1 AND done_at IS NULL AND turn IS NULL {only}
-         GROUP BY inbox.session ORDER BY min(seq) LIMIT ?2"
+        "WITH first AS MATERIALIZED (SELECT min(seq) AS n FROM inbox
+             WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL GROUP BY session)
+         SELECT coalesce(inbox.session, '') FROM first JOIN inbox ON inbox.seq = first.n {join}
+         WHERE inbox.channel = ?1 {only} ORDER BY inbox.seq LIMIT ?2"
     );
     tx.query_rows(&waiting, params, |row| Ok(SessionId::new(row.get::<String>(0)?)))
 }

@@ -151,11 +151,12 @@ pub async fn load_from_nodes<C: Channel>(channel: &C) -> Result<Vec<Arrival>, St
 /// goes on asks it which calls have landed. Of those whose files are elsewhere no turn goes on here.
 async fn gone_nodes(base: &ChannelServices) -> Result<Vec<String>, StoreError> {
     let gone = base.store.gone_nodes(&base.channel).await?;
-    if gone.is_empty() {
+    let here = if gone.is_empty() { None } else { base.store.settled_here().await? };
+    let is_here = |holder: &&String| here.as_ref().is_none_or(|here| here.contains(node_of(holder)));
+    let of_here: Vec<_> = gone.iter().filter(is_here).cloned().collect();
+    if of_here.is_empty() {
         return Ok(gone);
     }
-    let homes = base.store.other_homes().await?;
-    let of_here: Vec<_> = gone.iter().filter(|holder| !homes.contains(node_of(holder))).cloned().collect();
     let settled = base.settle_audit(&of_here).await;
     Ok(settled.map_or_else(Vec::new, |()| gone))
 }

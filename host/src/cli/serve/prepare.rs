@@ -130,6 +130,11 @@ pub(super) fn open_inside(
     let open = || {
         let store = Store::open(&config.store.location).context("cannot open the database")?;
         store.join(&gateway::cluster_node(config)?)?;
+        if store.has_homes() {
+            let people =
+                gateway.warden.workspaces().people().context("whose files are here cannot be read")?;
+            store.note_homes(&people)?;
+        }
         anyhow::Ok(store)
     };
     open().map_err(|error| FailedStep { step: PrepareStep::Database, error })

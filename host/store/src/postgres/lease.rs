@@ -275,6 +275,7 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
     }
     // What the last process of this name left is taken over like any other's.
     tx.run("DELETE FROM node WHERE name = ?1", [name])?;
+    tx.run("DELETE FROM heir WHERE node = ?1", [name])?;
     let insert = format!(
         "INSERT INTO node (name, holder, who, state, has_home, until) VALUES (?1, ?2, ?3, ?4, ?5, {NOW} + ?6)"
     );

@@ -130,7 +130,8 @@ CREATE TABLE audit_head (
 ALTER TABLE claim ADD COLUMN messages bigint NOT NULL DEFAULT 0
 "#;
 
-/// Which node has the files of a person and of a run, where each node has a workspace of its own.
+/// Which node has the files of a person and of a run, and those of another node that is gone, where
+/// each node has a workspace of its own.
 const VERSION_22: &str = r#"
 DELETE FROM duty;
 DELETE FROM node;
@@ -140,6 +141,11 @@ CREATE TABLE home (
     node   text COLLATE "C" NOT NULL
 );
 CREATE INDEX home_node ON home (node);
+
+CREATE TABLE heir (
+    node text COLLATE "C" PRIMARY KEY,
+    heir text COLLATE "C" NOT NULL
+);
 
 ALTER TABLE node ADD COLUMN has_home bigint NOT NULL DEFAULT 0;
 ALTER TABLE run  ADD COLUMN node text COLLATE "C"

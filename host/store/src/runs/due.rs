@@ -5,13 +5,21 @@ use crate::StoreError;
 use crate::tx::Tx;
 use crate::value::params;
 
-/// The runs of `serve` that have something to do at ?1, or began ?2 milliseconds before it.
-pub(super) const TO_GO_ON: &str = "SELECT run FROM (
-        SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND due_at <= ?1
-        UNION
-        SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND began_at <= ?1 - ?2) AS due";
-/// Which of them goes on first.
-pub(super) const BY_AGE: &str = "ORDER BY began_at, n";
+/// The runs of `serve` that have something to do at ?1, or began ?2 milliseconds before it, the
+/// oldest first; those alone whose files the node has that ?3 names, if it names one.
+pub(super) fn to_go_on(home: Option<&str>) -> String {
+    let is_here = match home {
+        None => "CAST(?3 AS text) IS NULL",
+        Some(_) => "EXISTS (SELECT 1 FROM run WHERE run.run = due.run AND coalesce(node, ?3) = ?3)",
+    };
+    format!(
+        "SELECT run FROM (
+            SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND due_at <= ?1
+            UNION
+            SELECT run, began_at, rowid AS n FROM run WHERE state = 'running' AND owner = 'serve' AND began_at <= ?1 - ?2
+        ) AS due WHERE {is_here} ORDER BY began_at, n"
+    )
+}
 
 /// The waits of turns that may be over at ?1; a reply in several parts is settled after ?2
 /// milliseconds. SQLite goes from left to right over a cross join, and to a sorted sum by no index.
@@ -69,9 +77,10 @@ mod tests {
     fn nothing_looks_at_runs_that_wait() {
         let dir = tempfile::tempdir().expect("a folder");
         let connection = schema::open_file(&dir.path().join("db")).expect("a database");
+        let to_go_on = to_go_on(None);
         for (query, index) in [
-            (TO_GO_ON, "SEARCH run USING INDEX run_due (owner=? AND due_at<?)"),
-            (TO_GO_ON, "SEARCH run USING INDEX run_age (owner=? AND began_at<?)"),
+            (to_go_on.as_str(), "SEARCH run USING INDEX run_due (owner=? AND due_at<?)"),
+            (&to_go_on, "SEARCH run USING INDEX run_age (owner=? AND began_at<?)"),
             (WAITS, "SEARCH run USING INDEX run_due (owner=? AND due_at<?)"),
             (IDLE, "SEARCH run USING INDEX run_due (owner=? AND due_at=?)"),
             (UNNOTED, "SEARCH run USING INDEX run_unnoted (ended_at<?)"),

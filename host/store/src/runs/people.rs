@@ -153,12 +153,7 @@ impl Store {
     /// milliseconds.
     pub async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
         self.read(move |tx| {
-            let is_here = match tx.home() {
-                None => "CAST(?3 AS text) IS NULL",
-                Some(_) => "EXISTS (SELECT 1 FROM run WHERE run.run = due.run AND coalesce(node, ?3) = ?3)",
-            };
-            let due = format!("{} WHERE {is_here} {}", due::TO_GO_ON, due::BY_AGE);
-            tx.query_rows(&due, params![now, deadline, tx.home()], |row| row.get(0))
+            tx.query_rows(&due::to_go_on(tx.home()), params![now, deadline, tx.home()], |row| row.get(0))
         })
         .await
     }

@@ -5,7 +5,7 @@ use super::people::keep;
 use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
 use crate::tx::Tx;
 use crate::value::params;
-use crate::{Store, StoreError, StoredReply, now_ms};
+use crate::{Store, StoreError, StoredReply, homes, now_ms};
 use cofferdam_core::id::{SessionId, TurnId};
 use std::ops::ControlFlow;
 
@@ -259,6 +259,7 @@ fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
     if ended == 0 {
         return Ok(false);
     }
+    homes::give_home(tx, &going.channel, &going.sender)?;
     tx.run(
         "INSERT INTO inbox (channel, update_id, received_at, raw, session, sender)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",

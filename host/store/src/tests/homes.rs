@@ -87,3 +87,90 @@ async fn what_is_said_by_a_person_is_worked_on_where_their_files_are() {
     let gone = b.gone_nodes(CHANNEL).await.expect("asked");
     assert_eq!(b.take_over(CHANNEL, &gone).await.expect("it").turns.len(), 1);
 }
+
+/// Two nodes with a home each, and the session `g` of two people: `1` is at home at `a`, `2` at `b`.
+async fn two(fixture: &Fixture<Schema>) -> (Store, Store) {
+    let location = &fixture.engine.location;
+    let (a, b) = (join_with_home(location, "a").expect("it"), join_with_home(location, "b").expect("it"));
+    let first = vec![of_sender("s1", "1", 1), of_sender("s2", "2", 2)];
+    a.persist(CHANNEL, first).await.expect("kept");
+    (a, b)
+}
+
+#[tokio::test]
+async fn who_stops_a_turn_of_another_node_leaves_its_session_to_that_one() {
+    if !Schema::is_there("who_stops_a_turn_of_another_node") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let (a, b) = two(&fixture).await;
+    b.persist(CHANNEL, vec![of_sender("g", "2", 3), of_sender("g", "1", 4)]).await.expect("kept");
+    let claim =
+        async |id| b.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("it").expect("it waits").turn;
+    let turns = [claim(3).await, claim(4).await];
+    b.leave().expect("it is there");
+    let gone = async |store: &Store| store.gone_nodes(CHANNEL).await.expect("asked");
+    assert_eq!(gone(&a).await, [""; 0], "its first turn is not for this one");
+    let b = join_with_home(&fixture.engine.location, "b").expect("again");
+    let left = b.take_over(CHANNEL, &gone(&b).await).await.expect("it");
+    assert_eq!(left.turns.iter().map(|left| &left.turn).collect::<Vec<_>>(), turns.each_ref());
+}
+
+/// It was taken back, so nobody else's message is before it any more.
+#[tokio::test]
+async fn what_was_behind_anothers_message_comes_before_what_comes_later() {
+    if !Schema::is_there("what_was_behind_anothers_message") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let (a, _b) = two(&fixture).await;
+    let group = [("1", 3), ("2", 4), ("1", 5)].map(|(sender, id)| of_sender("g", sender, id));
+    a.persist(CHANNEL, group.to_vec()).await.expect("kept");
+    fixture.sql("UPDATE inbox SET done_at = 1 WHERE update_id = 4");
+    let persisted = a.persist(CHANNEL, vec![of_sender("g", "1", 6)]).await.expect("kept");
+    assert_eq!(persisted.claimed, [SessionId::new("g")], "its queue is read first");
+    assert_eq!(ids(&persisted.pending), [6]);
+}
+
+#[tokio::test]
+async fn who_has_files_somewhere_is_at_home_there_and_who_gave_them_away_is_out() {
+    if !Schema::is_there("who_has_files_somewhere") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let a = join_with_home(location, "a").expect("it");
+    let b = join_with_home(location, "b").expect("it");
+    look(|| b.note_homes(&["telegram:1".to_owned()])).expect("noted");
+    look(|| a.note_homes(&["telegram:1".to_owned(), "telegram:2".to_owned()])).expect("noted");
+    assert_eq!(fixture.sql("SELECT person || node FROM home ORDER BY person"), "telegram:1b\ntelegram:2a");
+    let settled =
+        async |store: &Store| store.settled_here().await.expect("asked").expect("of some").into_iter();
+    assert!(settled(&a).await.eq(["a"]) && settled(&b).await.eq(["b"]));
+    // It is silent, and nobody has taken it out.
+    fixture.sql("UPDATE node SET until = 0 WHERE name = 'b'");
+    assert_eq!(look(|| a.move_homes("b", "a")).expect("moved"), 1);
+    assert!(settled(&a).await.eq(["a", "b"]), "what its calls have published is here now");
+    let late = said(b.persist(CHANNEL, vec![of_sender("s", "1", 1)]).await);
+    assert!(late.contains("others took its work over"), "{late}");
+    let again = join_with_home(location, "b").expect("without files");
+    assert!(settled(&a).await.eq(["a"]) && settled(&again).await.eq(["b"]));
+}
+
+/// Each look is over before the server ends it, however much waits in one session.
+#[tokio::test]
+async fn a_session_in_which_much_waits_is_found_at_once() {
+    if !Schema::is_there("a_session_in_which_much_waits") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let (a, b) = two(&fixture).await;
+    fixture.sql(
+        "INSERT INTO inbox (channel, update_id, received_at, raw, session, sender)
+         SELECT 'telegram-1', 100 + n, 0, '', 'long', '1' FROM generate_series(1, 20000) AS n",
+    );
+    let sessions = async |store: &Store| store.sessions(CHANNEL, 9, 9).await.expect("asked");
+    assert_eq!(sessions(&b).await, [SessionId::new("s2")]);
+    assert_eq!(sessions(&a).await, [SessionId::new("s1"), SessionId::new("long")]);
+    a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+}

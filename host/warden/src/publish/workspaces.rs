@@ -20,6 +20,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -99,6 +100,20 @@ impl Workspaces {
     /// Whether each user has an own one.
     pub fn is_per_user(&self) -> bool {
         self.config.per_user
+    }
+
+    /// Who has files here, where users have their own: `CHANNEL:USER`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn people(&self) -> io::Result<Vec<String>> {
+        let users = match std::fs::read_dir(self.config.root.join(USERS)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            users => users?,
+        };
+        let names = users.map(|user| user.map(|user| user.file_name().into_string()));
+        let names = names.collect::<io::Result<Vec<_>>>()?.into_iter().flatten();
+        Ok(names.filter_map(|name| name.split_once('-').map(|(of, who)| format!("{of}:{who}"))).collect())
     }
 
     /// Bytes in all of them as last measured, and counted since; `None` before the first time.

@@ -385,7 +385,7 @@ const BACK_TO_19: &str = "ALTER TABLE claim DROP CONSTRAINT claim_pkey; ALTER TA
     ALTER TABLE claim ALTER kind DROP DEFAULT; ALTER TABLE claim ADD PRIMARY KEY (channel, kind, name);
     INSERT INTO claim (channel, kind, name, holder) SELECT channel, 'reply', turn, holder FROM reply WHERE finished_at IS NULL;
     ALTER TABLE claim DROP messages; ALTER TABLE reply DROP holder; DROP TABLE audit_head;
-    DROP TABLE home; ALTER TABLE node DROP has_home; ALTER TABLE run DROP node; UPDATE schema_version SET version = 19";
+    DROP TABLE home; DROP TABLE heir; ALTER TABLE node DROP has_home; ALTER TABLE run DROP node; UPDATE schema_version SET version = 19";
 
 #[tokio::test]
 async fn what_a_node_of_the_release_before_had_begun_is_taken_over() {

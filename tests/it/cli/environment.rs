@@ -80,6 +80,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_WORKSPACE_ROOT", "workspace2", read, "not_found"),
     ("COFFERDAM_WORKSPACE_MAX_BYTES", "3 B", save, "quota_exceeded"),
     ("COFFERDAM_WORKSPACE_PER_USER", "true", read, "not_found"),
+    ("COFFERDAM_WORKSPACE_AFFINITY", "user", |home, set| ran(home, set, &["tools"]), "needs per_user = true"),
     (
         "COFFERDAM_WORKSPACE_SESSION_TMP_AGE",
         "59m",

@@ -174,7 +174,8 @@ pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
     begin_thread("lease-of-others", move || take_out_at(&weak, &told))?;
     let weak = store.downgrade();
     begin_thread("lease", move || {
-        let mut pause = RENEWED_EVERY;
+        // The first one at once: it makes the connection, and to join may have taken long.
+        let mut pause = Duration::ZERO;
         loop {
             std::thread::sleep(pause);
             let began = Instant::now();
@@ -277,7 +278,7 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
     tx.run("DELETE FROM node WHERE name = ?1", [name])?;
     tx.run("DELETE FROM heir WHERE node = ?1", [name])?;
     let insert = format!(
-        "INSERT INTO node (name, holder, who, state, has_home, until) VALUES (?1, ?2, ?3, ?4, ?5, {NOW} + ?6)"
+        "INSERT INTO node (name, holder, who, state, has_home, until) VALUES (?1, ?2, ?3, ?4, ?5, {WRITTEN_AT} + ?6)"
     );
     let row = params![name, lease.own.holder, this_process(), state, has_home, lease.length()];
     tx.run(&insert, row)?;

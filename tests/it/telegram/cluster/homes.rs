@@ -105,12 +105,12 @@ async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Re
     // Who has files somewhere from before is at home there.
     assert!(world.ask(Incoming::private(CAT).text("/file_read path=/shared/before")).await?.contains("cat"));
     // Or another one gets the files.
-    b.kill();
-    let waits = world.server.push(Incoming::private(BEN).text("/file_read path=/shared/own"));
-    let until = Instant::now() + PATIENCE;
     let rehome = || world.home.run(&["store", "rehome", "b", "a"]);
     let early = rehome();
     assert!(early.code == Some(2) && early.stderr.contains("another serve uses the store"), "{early:?}");
+    b.kill();
+    let waits = world.server.push(Incoming::private(BEN).text("/file_read path=/shared/own"));
+    let until = Instant::now() + PATIENCE;
     let users = |node| workspace(&world, node).join(format!("users/telegram-{BEN}"));
     let copied = std::process::Command::new("cp").arg("-a").arg(users("b")).arg(users("a")).status()?;
     assert!(copied.success());

@@ -78,10 +78,7 @@ pub async fn await_sent(
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, ToolError> {
     loop {
-        let looked = store.load_send_state(turn).await;
-        match looked
-            .map_err(|error| ToolError::new(ErrorCode::Internal, one_line(&error.to_string(), 500)))?
-        {
+        match store.load_send_state(turn).await.map_err(lost_problem)? {
             SendState::Out(ids) => return Ok(ids),
             SendState::Failed(why) => return Err(ToolError::new(ErrorCode::SendFailed, one_line(&why, 500))),
             SendState::NotYet | SendState::Unknown => {}
@@ -339,11 +336,15 @@ impl Executor {
 }
 
 fn failed(error: ExecuteError) -> ToolError {
-    ToolError::new(ErrorCode::Internal, one_line(&error.to_string(), 500))
+    match error {
+        ExecuteError::Store(error) => lost_problem(error),
+        other => ToolError::new(ErrorCode::Internal, one_line(&other.to_string(), 500)),
+    }
 }
 
+/// What becomes of a task whose store fails: people do not read where that is.
 pub(in crate::workflows) fn lost_problem(error: StoreError) -> ToolError {
-    failed(error.into())
+    ToolError::new(ErrorCode::Internal, one_line(&error.for_people(), 500))
 }
 
 /// Tries to reach somebody for as long as time may heal what fails.
@@ -385,4 +386,16 @@ fn part_text(body: &str) -> String {
 /// Whether a task waits for the reply to this one's message.
 fn is_awaited(run: &PreparedRun, n: usize) -> bool {
     run.plan.tasks.iter().any(|task| matches!(&task.work, PlannedWork::Wait(wait) if wait.reply_to == n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They read the end of a run.
+    #[test]
+    fn people_are_not_told_where_the_database_is() {
+        let lost = StoreError::Lost { server: "db.example:5432/d".to_owned(), why: "reset".to_owned() };
+        assert_eq!(failed(lost.into()).message, "the connection to its database was lost");
+    }
 }

@@ -9,8 +9,8 @@ const LATE: Duration = Duration::from_millis(1500);
 /// time is gone: one shows that the server was away, so many that this machine has too much to do.
 const LATE_PAUSES_MAX: usize = 10;
 
-/// When a node said that it is there. By [`running_ms`], which counts the time that the machine
-/// sleeps: its lease is over then like any other's.
+/// When a node said that it is there. By [`running_ms`](crate::running_ms), which counts the time
+/// that the machine sleeps: its lease is over then like any other's.
 pub(super) struct Renewals {
     /// For a lease from here on nobody takes it out.
     last: i64,
@@ -72,7 +72,7 @@ mod tests {
         renewals
     }
 
-    /// By times of [`running_ms`]: its machine may have slept meanwhile.
+    /// By times of `running_ms`: its machine may have slept meanwhile.
     #[test]
     fn a_lease_is_certain_for_its_length_since_the_last_renewal_began() {
         let mut renewals = renewed_at(&[1000, 2000]);

@@ -22,6 +22,9 @@ const RENEWED_EVERY: Duration = Duration::from_secs(1);
 /// As many renewals as this a lease has time for, if it has three seconds for each: a connection that
 /// takes longer is given up, since another one may be quick.
 const RENEWALS_LEAST: u32 = 3;
+/// As many renewals are seen of a process that is there. One that is dead may have left some that
+/// were given up, or that waited for a standby, and come through together.
+const RENEWALS_ALIVE: usize = 3;
 /// How often a dead process of the same node is looked for.
 const LOOKED_EVERY: Duration = Duration::from_millis(200);
 
@@ -64,7 +67,7 @@ impl Postgres {
         let process = new_name().map_err(|error| StoreError::Engine(Box::new(error)))?;
         // Who takes over its work finds its audit by the name; a name has no slash.
         let holder = format!("{}/{process}", node.name);
-        let mut seen = None;
+        let (mut seen, mut changes) = (None, 0);
         let lease = loop {
             let asked = running_ms();
             let renewals = Mutex::new(Renewals::new(asked));
@@ -77,7 +80,8 @@ impl Postgres {
                 Joined::OtherState(name) => return Err(StoreError::OtherState(name)),
                 Joined::OtherAffinity(name) => return Err(StoreError::OtherAffinity(name)),
                 Joined::NameTaken { node, who, until } => {
-                    if *seen.get_or_insert(until) != until {
+                    changes += usize::from(seen.replace(until).is_some_and(|seen| seen != until));
+                    if changes == RENEWALS_ALIVE {
                         return Err(StoreError::Served { server: self.server_name(), node, who });
                     }
                     std::thread::sleep(LOOKED_EVERY);

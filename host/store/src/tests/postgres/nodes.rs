@@ -54,6 +54,30 @@ async fn nodes_share_the_store_and_one_who_wants_it_alone_is_refused_or_waits_fo
     assert!(nodes(location).is_empty());
 }
 
+/// A renewal that waited for a standby is there when the process that sent it is gone.
+#[tokio::test]
+async fn a_renewal_of_a_process_that_died_refuses_no_later_one() {
+    if !Schema::is_there("a_renewal_of_a_process_that_died") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let died = join(location, "a").expect("the first");
+    let renewing = died.downgrade();
+    drop(died);
+    while renewing.0.strong_count() > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let next = {
+        let location = location.clone();
+        std::thread::spawn(move || join(&location, "a"))
+    };
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    fixture.sql("UPDATE node SET until = until + 500");
+    let next = next.join().expect("no panic").expect("nobody is there");
+    next.leave().expect("it is there");
+}
+
 #[tokio::test]
 async fn a_lease_is_renewed_over_another_connection_where_one_stands_still() {
     let Some(server) = PostgresServer::start() else {

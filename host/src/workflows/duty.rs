@@ -1,4 +1,4 @@
-//! Which of several nodes looks after runs: it begins those that are due, ends waits and tells ends.
+//! Which of several nodes looks after runs: it begins those that are due, ends waits, tells ends.
 
 use anyhow::Context as _;
 use cofferdam_store::Store;
@@ -26,8 +26,8 @@ pub(super) async fn take(store: &Store) {
     }
 }
 
-/// Returns once the audit is settled of the nodes that are gone and whose files are here: a run that
-/// goes on asks it which of its calls have landed.
+/// Returns once the audit is settled of the nodes that are gone and whose files are here: a run
+/// that goes on asks it which of its calls have landed.
 pub(super) async fn settle(store: &Store, warden: impl Fn() -> Warden) {
     while store.is_shared() {
         match settle_once(store, warden()).await {

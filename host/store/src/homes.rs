@@ -21,8 +21,8 @@ fn elsewhere(row: &str, home: u8) -> String {
 }
 
 /// Whether the message of a row of `inbox` may have its turn on the node that the parameter of this
-/// number names: of no person before it in its session, nor of its own, the home is elsewhere. Where
-/// `own` is none, every message may.
+/// number names: of no person before it in its session, nor of its own, the home is elsewhere.
+/// Where `own` is none, every message may.
 pub(super) fn may_begin(own: Option<&str>, home: u8) -> String {
     match own {
         None => format!("CAST(?{home} AS text) IS NULL"),
@@ -81,8 +81,8 @@ pub(super) fn home_of_caller(tx: &Tx<'_>, by: &Caller) -> Result<String, StoreEr
     home_of(tx, &format!("{}:{}", by.channel, by.sender))
 }
 
-/// The home of a person, `CHANNEL:USER`: of the nodes that are there the one with the fewest people,
-/// for whom has none yet.
+/// The home of a person, `CHANNEL:USER`. Who has none gets that node, of those that are there, which
+/// has the fewest people.
 fn home_of(tx: &Tx<'_>, person: &str) -> Result<String, StoreError> {
     let found = "SELECT node FROM home WHERE person = ?1";
     if let Some(home) = tx.query_optional(found, [person], |row| row.get(0))? {
@@ -170,8 +170,8 @@ impl Store {
         .await
     }
 
-    /// Has the people and runs of one node belong to another one, which has their files from now on;
-    /// how many people, which is none in SQLite. Blocks.
+    /// Has the people and runs of one node belong to another one, which has their files from now
+    /// on; how many people, which is none in SQLite. Blocks.
     ///
     /// # Errors
     /// [`StoreError::Served`] where the first one is there.

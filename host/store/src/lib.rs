@@ -228,7 +228,8 @@ pub enum StoreError {
         "node {0:?} has another state folder: nodes share [state] dir and [workspace] root, so that any of them goes on where another one stopped; put both on a filesystem that all of them see, or name another schema in [store]"
     )]
     OtherState(String),
-    /// A node that is there has a workspace of its own, and this one has not, or the other way round.
+    /// A node that is there has a workspace of its own, and this one has not, or the other way
+    /// round.
     #[error(
         "node {0:?} has another [workspace] affinity: nodes that share a store all have the workspace in common, or each has its own (affinity = \"user\"); write the same for all, and start those anew that run"
     )]

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 /// How often a node says that it is there, and looks for those that are silent.
 const RENEWED_EVERY: Duration = Duration::from_secs(1);
-/// As many renewals as this a lease has time for, if it has three seconds for each: a connection that
-/// takes longer is given up, since another one may be quick.
+/// As many renewals as this a lease has time for, if it has three seconds for each: a connection
+/// that takes longer is given up, since another one may be quick.
 const RENEWALS_LEAST: u32 = 3;
 /// As many renewals are seen of a process that is there. One that is dead may have left some that
 /// were given up, or that waited for a standby, and come through together.
@@ -251,7 +251,8 @@ enum Joined {
     NameTaken { node: String, who: String, until: i64 },
     /// A node that is there has other files.
     OtherState(String),
-    /// A node that is there has a workspace of its own, and this one has not, or the other way round.
+    /// A node that is there has a workspace of its own, and this one has not, or the other way
+    /// round.
     OtherAffinity(String),
 }
 

@@ -1,5 +1,5 @@
-//! A group that becomes a supergroup while another node hears the bot: who answers there knows it by
-//! both ids.
+//! A group that becomes a supergroup while another node hears the bot: who answers there knows it
+//! by both ids.
 
 use super::super::moving::{NEW, OLD, new, old, service_messages};
 use super::*;

@@ -4,8 +4,8 @@
 //!
 //! The servers of the tests listen on loopback, and a gateway speaks in the clear with loopback
 //! alone. So the kernel translates at both ends of a wire (nftables): what a node sends to
-//! 127.0.0.1 comes out at 127.0.0.1 of the servers. A process that hands bytes on would be simpler, and would
-//! acknowledge to the gateway what is lost behind it.
+//! 127.0.0.1 comes out at 127.0.0.1 of the servers. A process that hands bytes on would be simpler,
+//! and would acknowledge to the gateway what is lost behind it.
 
 use crate::namespace::{self, Namespace};
 use crate::needs;

@@ -36,6 +36,20 @@ pub fn status(process: u32, name: &str) -> String {
     line.unwrap_or_else(|| panic!("{name} in {text}")).trim().to_owned()
 }
 
+/// A number of `/proc/PID/status`, sizes in KiB; none when there is no such process or line.
+pub fn number(process: u32, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// The memory that a process holds for itself, in KiB; none when it has ended. Pages of its program
+/// are not counted: the kernel takes tens of MiB of them whenever others need room, and reads them
+/// again when they are used.
+pub fn memory(process: u32) -> Option<u64> {
+    Some(number(process, "RssAnon")? + number(process, "RssShmem")?)
+}
+
 /// How much of its program's code a process has in memory, and how much there is; KiB
 /// (`proc_pid_smaps(5)`).
 ///

@@ -71,9 +71,7 @@ impl Chat {
     /// A line of `/proc/PID/status` in KiB: `VmHWM` is the most memory it ever held, `VmRSS` what
     /// it holds.
     pub(crate) fn kib(&self, name: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect(name);
-        line.trim().trim_end_matches(" kB").parse().expect("a number")
+        support::workers::number(self.child.id(), name).expect(name)
     }
 
     /// Ends it as a person does, and waits.

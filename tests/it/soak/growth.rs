@@ -51,13 +51,13 @@ impl Held {
         let tasks = (told("cofferdam_tasks")? as u64).saturating_sub(connections);
         let workers = workers::of(process);
         ensure!(workers.len() <= WORKERS_MAX, "{} workers", workers.len());
-        let largest = workers.iter().filter_map(|worker| number(*worker, "VmRSS")).max();
+        let largest = workers.iter().filter_map(|worker| workers::memory(*worker)).max();
         Ok(Self([
-            number(process, "VmRSS").context("it runs")?,
+            workers::memory(process).context("it runs")?,
             largest.unwrap_or(0),
             workers.len() as u64,
             (descriptors.len() as u64).saturating_sub(connections),
-            number(process, "Threads").context("it runs")?,
+            workers::number(process, "Threads").context("it runs")?,
             tasks,
         ]))
     }
@@ -73,13 +73,6 @@ impl Held {
         ensure!(tasks <= most, "{tasks} tasks, where {most} are the most");
         Ok(())
     }
-}
-
-/// A number of `/proc/PID/status`; none when the process has ended.
-fn number(process: u32, name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.trim().trim_end_matches(" kB").parse().ok()
 }
 
 /// How many of these sockets are connections over TCP, those to this port of the process's own

@@ -258,20 +258,23 @@ enum Joined {
 
 fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
     let ClusterNode { name, state, .. } = &lease.node;
-    let stranger =
-        format!("SELECT name FROM node WHERE state <> ?1 AND name <> ?2 AND until > {NOW} LIMIT 1");
+    let stranger = format!(
+        "SELECT name FROM node WHERE state <> ?1 AND name <> ?2 AND until > {NOW} ORDER BY name LIMIT 1"
+    );
     if let Some(stranger) = tx.query_optional(&stranger, params![state, name], |row| row.get(0))? {
         return Ok(Joined::OtherState(stranger));
     }
     let has_home = i64::from(tx.home().is_some());
-    let other =
-        format!("SELECT name FROM node WHERE has_home <> ?1 AND name <> ?2 AND until > {NOW} LIMIT 1");
+    let other = format!(
+        "SELECT name FROM node WHERE has_home <> ?1 AND name <> ?2 AND until > {NOW} ORDER BY name LIMIT 1"
+    );
     if let Some(other) = tx.query_optional(&other, params![has_home, name], |row| row.get(0))? {
         return Ok(Joined::OtherAffinity(other));
     }
     let taken = format!(
         "SELECT node.name, who, until FROM node LEFT JOIN duty ON duty.holder = node.holder AND duty.name = ?2
-         WHERE until > {NOW} AND (node.name = ?1 OR duty.name = ?2) LIMIT 1"
+         WHERE until > {NOW} AND (node.name = ?1 OR duty.name = ?2)
+         ORDER BY node.name LIMIT 1"
     );
     let taken = tx.query_optional(&taken, params![name, ALONE], |row| {
         Ok(Joined::NameTaken { node: row.get(0)?, who: row.get(1)?, until: row.get(2)? })

@@ -332,8 +332,7 @@ async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usi
                 .are_answered(first_there)
                 .await
                 .map_err(|e| anyhow::anyhow!("{e}\n{}", logs(&world, &others)))?;
-            let resident = workers::status(world.serving().pid(), "VmRSS");
-            held.push(resident.trim_end_matches(" kB").parse::<u64>()?);
+            held.push(workers::memory(world.serving().pid()).expect("it runs"));
         }
     }
     are_answered(&world, &servers, &others, &pushed).await?;

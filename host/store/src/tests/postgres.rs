@@ -255,6 +255,20 @@ async fn what_many_add_to_at_once_is_added_each_time() {
 }
 
 #[tokio::test]
+async fn no_query_is_compiled_to_machine_code() {
+    if !Schema::is_there("no_query_is_compiled") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let plan = fixture.store.write_here(|tx| {
+        let plan = "EXPLAIN SELECT sum(until) FROM node WHERE who > 'a'";
+        tx.query_rows(plan, params![], |row| row.get::<String>(0))
+    });
+    let plan = plan.expect("explained").join("\n");
+    assert!(plan.contains("cost=10000000000") && !plan.contains("JIT"), "{plan}");
+}
+
+#[tokio::test]
 async fn commits_are_on_the_disk_whatever_the_servers_default_is() {
     if !Schema::is_there("commits_are_on_the_disk") {
         return;

@@ -20,7 +20,18 @@ const REASON_BYTES_MAX: usize = 300;
 
 /// How one of them stands.
 #[derive(Debug)]
-pub struct ServiceHealth(Mutex<HealthHistory>);
+pub struct ServiceHealth(Mutex<Standing>);
+
+#[derive(Debug)]
+struct Standing {
+    fared: HealthHistory,
+    /// How many wait until it does what has failed.
+    waiting: usize,
+}
+
+/// Somebody waits until it does what has failed; until this is dropped.
+#[derive(Debug)]
+pub struct WaitingFor(&'static ServiceHealth);
 
 /// How it has fared so far. Times are milliseconds since 1970 UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,24 +48,30 @@ pub struct HealthHistory {
 
 impl ServiceHealth {
     const fn new() -> Self {
-        Self(Mutex::new(HealthHistory {
-            succeeded_at: None,
-            failed_at: None,
-            reason: None,
-            failing_since: None,
-        }))
+        let fared = HealthHistory { succeeded_at: None, failed_at: None, reason: None, failing_since: None };
+        Self(Mutex::new(Standing { fared, waiting: 0 }))
+    }
+
+    /// While this is kept, it does not work for what others succeed in: a full disk has room for
+    /// small things.
+    #[must_use]
+    pub fn wait_for(&'static self) -> WaitingFor {
+        lock(&self.0).waiting += 1;
+        WaitingFor(self)
     }
 
     /// An attempt succeeded at `now`, in milliseconds since 1970 UTC as all times here.
     pub fn note_success(&self, now: i64) {
-        let mut fared = lock(&self.0);
+        let Standing { fared, waiting } = &mut *lock(&self.0);
         fared.succeeded_at = Some(now);
-        fared.failing_since = None;
+        if *waiting == 0 {
+            fared.failing_since = None;
+        }
     }
 
     /// An attempt failed.
     pub fn failed(&self, now: i64, reason: &str) {
-        let mut fared = lock(&self.0);
+        let fared = &mut lock(&self.0).fared;
         fared.note(now, reason);
         fared.failing_since.get_or_insert(now);
     }
@@ -62,17 +79,23 @@ impl ServiceHealth {
     /// An attempt failed by what was asked: another one may succeed, so this says nothing of what
     /// is to come.
     pub fn note_refused(&self, now: i64, reason: &str) {
-        lock(&self.0).note(now, reason);
+        lock(&self.0).fared.note(now, reason);
     }
 
     /// Whether it works is not known any more, because it is another one from here on.
     pub fn renew(&self) {
-        lock(&self.0).failing_since = None;
+        lock(&self.0).fared.failing_since = None;
     }
 
     /// How it has fared so far.
     pub fn look(&self) -> HealthHistory {
-        lock(&self.0).clone()
+        lock(&self.0).fared.clone()
+    }
+}
+
+impl Drop for WaitingFor {
+    fn drop(&mut self) {
+        lock(&self.0.0).waiting -= 1;
     }
 }
 
@@ -128,6 +151,18 @@ mod tests {
         standing.failed(4, "away");
         standing.renew();
         assert!(!standing.look().is_failing() && standing.look().failed_at.is_some());
+    }
+
+    #[test]
+    fn it_fails_as_long_as_somebody_waits_whatever_others_succeed_in() {
+        static STANDING: ServiceHealth = ServiceHealth::new();
+        STANDING.failed(1, "full");
+        let waiting = STANDING.wait_for();
+        STANDING.note_success(2);
+        assert!(STANDING.look().is_failing() && STANDING.look().succeeded_at == Some(2));
+        drop(waiting);
+        STANDING.note_success(3);
+        assert!(!STANDING.look().is_failing());
     }
 
     #[test]

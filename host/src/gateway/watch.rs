@@ -72,8 +72,11 @@ impl Watch {
     fn look(&self) -> Vec<String> {
         let audit =
             failed("audit: no record can be written, so calls are refused", self.warden.audit().check());
-        let store = failed("database: it cannot be written, so no message is taken", self.store.check());
-        let store = store.map(|problem| explain_problem(&problem, &STORE.look()));
+        // What it holds already may have room where what somebody wrote has none.
+        let looked = self.store.check();
+        let store = STORE.look();
+        let store = (looked.is_err() || store.is_failing())
+            .then(|| explain_problem("database: it cannot be written, so no message is taken", &store));
         let model = MODEL.look();
         let model = model.is_failing().then(|| explain_problem("model: it answers no request", &model));
         let workers = match COUNTS.workers.fail.load(Ordering::Relaxed) {

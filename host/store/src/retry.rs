@@ -1,6 +1,7 @@
 //! Work in the store that has to be done: what cannot be written down must not happen, so anyone
 //! who needs it waits.
 
+use cofferdam_core::standing::STORE;
 use std::fmt::Display;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +29,7 @@ impl StoreRetry {
         E: Display,
         F: Future<Output = Result<T, E>>,
     {
-        let mut pause = Duration::ZERO;
+        let (mut pause, mut waiting) = (Duration::ZERO, None);
         loop {
             let error = match work().await {
                 Ok(value) => {
@@ -39,6 +40,7 @@ impl StoreRetry {
                 }
                 Err(error) => error,
             };
+            waiting.get_or_insert_with(|| STORE.wait_for());
             if pause.is_zero() {
                 tracing::error!(what, %error, "the store fails; waiting for it");
             }

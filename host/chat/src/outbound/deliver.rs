@@ -12,7 +12,7 @@ use cofferdam_agent::server::Backoff;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::text::one_line;
-use cofferdam_store::{NewPart, PartKind, ReplyPart, Store, StoreError, StoredReply};
+use cofferdam_store::{NewPart, PartKind, ReplyPart, Store, StoreError, StoreRetry, StoredReply};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -95,14 +95,22 @@ async fn deliver_at(
 ) -> Delivery {
     let mut gone: Option<String> = None;
     let mut parts: VecDeque<ReplyPart> = std::mem::take(&mut reply.parts).into();
+    let store_retry = StoreRetry::new(stop.clone(), |_| {});
     // What led to the reply and the reply itself, before anybody sees of it.
-    if store_until_done(&reply, stop, || store.settle()).await.is_err() {
+    if until_done(&store_retry, "settle a reply", || store.settle()).await.is_none() {
         return Delivery::Left;
     }
     while let Some(part) = parts.pop_front() {
         let sent = match gone.clone().or_else(|| planned_refusal(&part)) {
             Some(reason) => Err(LossReason::new_untold(reason)),
-            None => match send_until_settled((store, router), &reply, &part, (stop, backoff.clone())).await {
+            None => match send_until_settled(
+                (store, &store_retry, router),
+                &reply,
+                &part,
+                (stop, backoff.clone()),
+            )
+            .await
+            {
                 SendResult::Sent(message) => Ok(message),
                 SendResult::Lost(lost) => Err(lost),
                 SendResult::Gone(reason) => {
@@ -116,10 +124,10 @@ async fn deliver_at(
             (Err(lost), None) => replacement_parts(&part, lost),
             _ => Vec::new(),
         };
-        match record(store, &reply, &part, (&sent, added), stop).await {
-            Ok(added) => parts.extend(added),
-            Err(error) => {
-                tracing::error!(turn = %reply.turn, part = part.n, %error, "what became of a message is not recorded; the next start may send it again");
+        match record((store, &store_retry), &reply, &part, (&sent, added)).await {
+            Some(added) => parts.extend(added),
+            None => {
+                tracing::error!(turn = %reply.turn, part = part.n, "what became of a message is not recorded; the next start may send it again");
                 return Delivery::Left;
             }
         }
@@ -146,7 +154,7 @@ enum SendResult {
 }
 
 async fn send_until_settled(
-    (store, router): (&Store, &dyn Router),
+    (store, store_retry, router): (&Store, &StoreRetry, &dyn Router),
     reply: &StoredReply,
     part: &ReplyPart,
     (stop, mut backoff): (&CancellationToken, Backoff),
@@ -154,7 +162,8 @@ async fn send_until_settled(
     let mut own = PartFailures::default();
     loop {
         // A pause may have been longer than the lease: then another node sends it.
-        if store_until_done(reply, stop, || store.ensure_lease()).await.is_err() {
+        let asked = "ask whether this node is there";
+        if until_done(store_retry, asked, || store.ensure_lease()).await.is_none() {
             return SendResult::Left;
         }
         let error = match router.send(SendingPart::new(reply, part)).await {
@@ -231,18 +240,17 @@ async fn give_up(
 /// Records an outcome, on the disk, and what is to be sent instead, which comes back as parts. The
 /// message is out, so recording is tried until it succeeds or the program stops.
 async fn record(
-    store: &Store,
+    (store, store_retry): (&Store, &StoreRetry),
     reply: &StoredReply,
     part: &ReplyPart,
     (sent, instead): (&Result<String, LossReason>, Vec<NewPart>),
-    stop: &CancellationToken,
-) -> Result<Vec<ReplyPart>, StoreError> {
+) -> Option<Vec<ReplyPart>> {
     let counted = if sent.is_ok() { &COUNTS.sends.sent } else { &COUNTS.sends.failed };
     counted.add(part.kind.as_str(), 1);
     if let Err(LossReason { reason, .. }) = sent {
         tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
     }
-    let added = store_until_done(reply, stop, || async {
+    let note = || async {
         match sent {
             Ok(message) => store.mark_part_sent(&reply.turn, part.n, message).await.map(|()| Vec::new()),
             Err(LossReason { reason, .. }) => {
@@ -250,34 +258,28 @@ async fn record(
                 store.mark_part_failed(&reply.turn, part.n, &reason, instead.clone()).await
             }
         }
-    })
-    .await?;
-    store_until_done(reply, stop, || store.settle()).await?;
-    Ok(added)
+    };
+    let added = until_done(store_retry, "note what became of a message", note).await?;
+    until_done(store_retry, "settle what became of a message", || store.settle()).await?;
+    Some(added)
 }
 
-/// Repeats work in the store until it succeeds; the error is returned on `stop`, and where this
-/// node was taken out: it will never succeed.
-async fn store_until_done<T, F>(
-    reply: &StoredReply,
-    stop: &CancellationToken,
-    mut work: impl FnMut() -> F,
-) -> Result<T, StoreError>
+/// What work in the store comes to; `None` once the program stops, and where this node was taken out:
+/// it will never succeed.
+async fn until_done<T, F>(store_retry: &StoreRetry, what: &str, mut work: impl FnMut() -> F) -> Option<T>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
-    let mut backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
-    loop {
-        let error = match work().await {
-            Ok(value) => return Ok(value),
-            Err(error @ StoreError::TakenOver) => return Err(error),
-            Err(error) => error,
-        };
-        if !backoff.is_failing() {
-            tracing::error!(turn = %reply.turn, %error, "the store cannot be written");
+    let work = || {
+        let done = work();
+        async {
+            match done.await {
+                Err(StoreError::TakenOver) => Ok(None),
+                done => done.map(Some),
+            }
         }
-        let Some(()) = stop.run_until_cancelled(sleep(backoff.pause())).await else { return Err(error) };
-    }
+    };
+    store_retry.store_until_done(what, work).await.flatten()
 }
 
 #[cfg(test)]

@@ -106,6 +106,11 @@ async fn what_a_full_database_cannot_keep_is_not_accepted_and_nothing_is_lost() 
         assert!(since.elapsed() < PATIENCE, "{}", status(&world, "a")?);
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+    // Also while smaller things find room.
+    for _ in 0..20 {
+        assert!(status(&world, "a")?.contains("its disk is full ("), "{}", status(&world, "a")?);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
     assert!(world.server.unconfirmed_updates().contains(&unkept), "it was accepted");
     let kept = server.sql(&format!("SELECT count(*) FROM here.inbox WHERE update_id = {unkept}"));
     assert_eq!(kept, "0");

@@ -137,6 +137,33 @@ impl Serving {
         Ok((status, self.whole_log()))
     }
 
+    /// Sends SIGTERM and waits for the end, which must be no failure; returns its log.
+    ///
+    /// # Errors
+    /// When it does not end within `limit`.
+    ///
+    /// # Panics
+    /// When its exit code is not 0.
+    pub fn end(self, limit: Duration) -> anyhow::Result<String> {
+        let (status, log) = self.stop(rustix::process::Signal::TERM, limit)?;
+        assert!(status.success(), "{status} {log}");
+        Ok(log)
+    }
+
+    /// It has ended by itself or is about to, with exit code 2, and says why.
+    ///
+    /// # Errors
+    /// When it does not end within `limit`; with its log.
+    ///
+    /// # Panics
+    /// When it ends otherwise.
+    pub fn gives_up(&mut self, limit: Duration, says: &str) -> anyhow::Result<()> {
+        let status = self.wait(limit)?;
+        let log = self.whole_log();
+        assert!(status.code() == Some(2) && log.contains(says), "{status} {log}");
+        Ok(())
+    }
+
     /// Waits for the end.
     ///
     /// # Errors

@@ -57,8 +57,7 @@ async fn what_came_of_it_is_told() -> anyhow::Result<()> {
     let states: Vec<_> =
         reloads.map(|record| record["reload"].as_str().unwrap_or_default().to_owned()).collect();
     assert_eq!(states, ["applied", "applied", "refused", "applied"]);
-    let (stopped, _) = serving.stop(Signal::TERM, PATIENCE)?;
-    assert!(stopped.success());
+    serving.end(PATIENCE)?;
     assert_eq!(home.run(&["reload"]).code, Some(3));
     Ok(())
 }
@@ -71,8 +70,7 @@ async fn without_a_terminal_a_hangup_is_a_reload() -> anyhow::Result<()> {
     let serving = Serving::launch(&home, telegram.token(), &["setsid"], &[])?.polling()?;
     serving.signal(Signal::HUP)?;
     let serving = serving.says("the configuration was reloaded and is in force")?;
-    let (stopped, _) = serving.stop(Signal::TERM, PATIENCE)?;
-    assert!(stopped.success());
+    serving.end(PATIENCE)?;
     Ok(())
 }
 

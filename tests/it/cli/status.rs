@@ -96,8 +96,7 @@ async fn it_tells_of_a_gateway_that_runs_works_and_has_stopped() -> anyhow::Resu
     let told = home.run(&["status"]);
     super::help::compare("status", &plain(&told.stdout));
     gate.release();
-    let (stopped, _) = serving.stop(rustix::process::Signal::TERM, Duration::from_secs(60))?;
-    assert!(stopped.success());
+    serving.end(Duration::from_secs(60))?;
 
     let (ran, value) = status(&home);
     assert_eq!((ran.code, &value["running"], &value["started_at"]), (Some(3), &false.into(), &Value::Null));
@@ -148,8 +147,7 @@ async fn the_last_error_and_when_the_model_answered_are_told_and_outlive_the_pro
     serving.signal(rustix::process::Signal::USR1)?;
     let serving = serving.says("the one before stays in force")?;
     std::fs::write(home.config_file(), good)?;
-    let (stopped, _) = serving.stop(rustix::process::Signal::TERM, Duration::from_secs(60))?;
-    assert!(stopped.success());
+    serving.end(Duration::from_secs(60))?;
     let (_, value) = status(&home);
     assert!(value["model"]["answered_at"].is_string() && value["model"]["failed_at"].is_string(), "{value}");
     let said = value["last_error"]["said"].as_str().expect("an error");

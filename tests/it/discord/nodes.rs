@@ -2,7 +2,6 @@
 //! answer.
 
 use super::world::{ANN, BEN, PATIENCE, World, save};
-use rustix::process::Signal;
 use support::discord::{Hold, Incoming, Media, Target};
 use support::home::Home;
 use support::postgres::{PostgresServer, new_schema, shared};
@@ -49,8 +48,7 @@ async fn a_node_that_ends_hands_the_connection_over() -> anyhow::Result<()> {
     let Some(server) = shared("discord::nodes::a_node_that_ends") else { return Ok(()) };
     let (mut world, first) = two(server, &new_schema()).await?;
     world.ask(Incoming::private(ANN).text("/file_write path=/shared/a content=one")).await?;
-    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
-    assert!(status.success(), "{log}");
+    first.end(PATIENCE)?;
     let meanwhile = world.server.push(Incoming::private(ANN).text("/file_read path=/shared/a"));
     world.says("listening on Discord as")?;
     assert!(world.answer(&meanwhile).await?.content.contains("one"));

@@ -4,7 +4,6 @@
 use super::PATIENCE;
 use super::world::Server;
 use anyhow::ensure;
-use rustix::process::Signal;
 use serde_json::json;
 use support::home::Home;
 use support::serving::Serving;
@@ -45,8 +44,7 @@ async fn two_servers_and_serve_share_the_files_and_one_sound_audit() -> anyhow::
     for server in servers {
         server.end()?;
     }
-    let (status, log) = serving.stop(Signal::TERM, PATIENCE)?;
-    ensure!(status.code() == Some(0), "{log}");
+    serving.end(PATIENCE)?;
     let records = home.audit();
     let published = |channel: &str| {
         let of = records.iter().filter(|record| record["channel"] == channel && record["event"] == "intent");

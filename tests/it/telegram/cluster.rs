@@ -30,6 +30,8 @@ use support::telegram::{Hold, Incoming, Media, Pushed, SentMessage, Target};
 const LEASE: Duration = Duration::from_secs(3);
 /// From a node's silence to another one's service, a debug build on a busy machine.
 const TAKEN_OVER_MAX: Duration = Duration::from_secs(20);
+/// What a node says in the end that was taken out.
+const TAKEN_OVER: &str = "others took its work over";
 
 fn cluster(home: Home) -> Home {
     watched(home.config("[cluster]\nlease = \"3s\"\n"))
@@ -45,16 +47,23 @@ fn work_beside(world: &mut World) -> anyhow::Result<()> {
     world.says("another node hears telegram-")
 }
 
-/// Both of them; `a` hears the bot.
+/// Both of them, and the schema that they share; `a` hears the bot.
 async fn two(
     server: &PostgresServer,
-    schema: &str,
     fit: impl FnOnce(Home) -> Home,
-) -> anyhow::Result<(World, Serving)> {
-    let mut world = World::stopped(|home| fit(cluster(home.postgres(server, schema)))).await?;
+) -> anyhow::Result<(World, Serving, String)> {
+    let schema = new_schema();
+    let mut world = World::stopped(|home| fit(cluster(home.postgres(server, &schema)))).await?;
     let first = node(&world, "a")?.polling()?;
     work_beside(&mut world)?;
-    Ok((world, first))
+    Ok((world, first, schema))
+}
+
+/// With a workflow that people may start.
+fn offering(home: Home, name: &str, text: &str) -> Home {
+    let folder = home.dir().join("offered");
+    std::fs::create_dir(&folder).and_then(|()| std::fs::write(folder.join(name), text)).expect("written");
+    home.config("[workflows]\ndir = \"offered\"\n")
 }
 
 /// Node and duties, as `status` has them.
@@ -69,8 +78,6 @@ fn nodes(world: &World) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// Has a chat's session be this node's, as if that one had taken it first. Until something comes in
-/// it the node does not leave it to others, which it would do within a second.
 /// Waits until these nodes are there, with so many duties: one that is late for a moment is not told.
 async fn are_there(world: &World, expected: &[(&str, usize)]) {
     let expected: Vec<_> = expected.iter().map(|(name, duties)| ((*name).to_owned(), *duties)).collect();
@@ -102,8 +109,7 @@ fn is_answer(sent: &SentMessage) -> bool {
 /// Ends all nodes and holds everything against what is true of every run.
 fn end(world: World, others: impl IntoIterator<Item = Serving>, messages: usize) -> anyhow::Result<()> {
     for other in others {
-        let (status, log) = other.stop(Signal::TERM, PATIENCE)?;
-        assert!(status.success(), "{status} {log}");
+        other.end(PATIENCE)?;
     }
     world.end(messages)
 }
@@ -111,13 +117,8 @@ fn end(world: World, others: impl IntoIterator<Item = Serving>, messages: usize)
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_turn_of_a_node_that_is_killed_goes_on_at_another_one() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::a_turn_of_a_node_that_is_killed") else { return Ok(()) };
-    let schema = new_schema();
-    let (mut world, first) = two(server, &schema, |home| home).await?;
-    // One that is late for a moment is not told.
-    let (both, until) = ([("a".to_owned(), 2), ("b".to_owned(), 0)], Instant::now() + PATIENCE);
-    while nodes(&world) != both {
-        assert!(Instant::now() < until, "{:?}", nodes(&world));
-    }
+    let (mut world, first, schema) = two(server, |home| home).await?;
+    are_there(&world, &[("a", 2), ("b", 0)]).await;
     let status = world.home.run(&["status"]);
     assert_eq!(status.code, Some(0), "{status:?}");
     let told = status.stdout.lines().find(|line| line.starts_with("node a: process ")).expect("it is told");
@@ -160,7 +161,7 @@ async fn what_a_killed_node_had_published_is_settled_before_another_one_goes_on(
     let bytes = samples::jpeg(400_000);
     // As much as the turn writes: were it counted twice, the call that runs again would be refused.
     let share = format!("[turns]\nwritten_bytes = \"{} B\"\n", bytes.len());
-    let (world, first) = two(server, &new_schema(), |home| home.config(&share)).await?;
+    let (world, first, _) = two(server, |home| home.config(&share)).await?;
     // The session has its folders, so that they are not among the calls that are counted.
     world.ask(Incoming::private(ANN).text("/file_info path=/tmp")).await?;
     let gate = world.server.gate(Target::download(), Hold::InBody(399_999));
@@ -194,15 +195,7 @@ const KEEP: &str = "workflow: keep\non: { command: keep }\ntasks:\n\
 async fn what_a_run_had_published_is_settled_before_another_node_goes_on_with_it() -> anyhow::Result<()> {
     const NAME: &str = "telegram::cluster::what_a_run_had_published";
     let Some(server) = shared(NAME).filter(|_| available(NAME)) else { return Ok(()) };
-    let offered = |home: Home| {
-        let folder = home.dir().join("offered");
-        std::fs::create_dir(&folder)
-            .and_then(|()| std::fs::write(folder.join("keep.yaml"), KEEP))
-            .expect("written");
-        home.config("[workflows]\ndir = \"offered\"\n")
-    };
-    let schema = new_schema();
-    let (world, first) = two(server, &schema, offered).await?;
+    let (world, first, _) = two(server, |home| offering(home, "keep.yaml", KEEP)).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/tmp")).await?;
     // The first of the call is its intent.
     let audit = world.home.state().join("node-a/audit.jsonl");
@@ -229,16 +222,14 @@ async fn what_a_run_had_published_is_settled_before_another_node_goes_on_with_it
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_audit_of_each_node_is_vouched_for_by_the_others() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::the_audit_of_each_node") else { return Ok(()) };
-    let schema = new_schema();
-    let (mut world, first) = two(server, &schema, |home| home).await?;
+    let (mut world, first, schema) = two(server, |home| home).await?;
     for (node, who) in [("a", ANN), ("b", BEN)] {
         give(server, &schema, (&world, who), node);
         world
             .ask(Incoming::private(who).text(&format!("/file_write path=/shared/{node} content=one")))
             .await?;
     }
-    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
-    assert!(status.success(), "{log}");
+    first.end(PATIENCE)?;
     let chain =
         |node: &str| std::fs::read_to_string(world.home.state().join(format!("node-{node}/audit.jsonl")));
     let whole = chain("a")?;
@@ -282,11 +273,9 @@ async fn the_audit_of_each_node_is_vouched_for_by_the_others() -> anyhow::Result
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_node_that_ends_hands_over_at_once() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::a_node_that_ends") else { return Ok(()) };
-    let schema = new_schema();
-    let (mut world, first) = two(server, &schema, |home| home).await?;
+    let (mut world, first, _) = two(server, |home| home).await?;
     world.ask(Incoming::private(ANN).text("/file_write path=/shared/a content=one")).await?;
-    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
-    assert!(status.success(), "{log}");
+    first.end(PATIENCE)?;
     world.says("polling as ")?;
     let answer = world.ask(Incoming::private(ANN).text("/file_read path=/shared/a")).await?;
     assert!(answer.contains("one"), "{answer}");
@@ -303,8 +292,7 @@ async fn a_node_that_ends_hands_over_at_once() -> anyhow::Result<()> {
 async fn both_nodes_answer_and_each_chat_in_its_order() -> anyhow::Result<()> {
     const WAVES_MAX: usize = 10;
     let Some(server) = shared("telegram::cluster::both_nodes_answer") else { return Ok(()) };
-    let schema = new_schema();
-    let (world, first) = two(server, &schema, |home| home).await?;
+    let (world, first, _) = two(server, |home| home).await?;
     let chats: Vec<(i64, i64)> =
         [ANN, BEN, CAT].into_iter().flat_map(|who| (1..=8).map(move |thread| (who, thread))).collect();
     let write = |(who, thread): (i64, i64), n: usize| {
@@ -340,8 +328,7 @@ async fn both_nodes_answer_and_each_chat_in_its_order() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_concerns_a_turn_reaches_the_node_that_has_it() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::what_concerns_a_turn") else { return Ok(()) };
-    let schema = new_schema();
-    let (world, first) = two(server, &schema, always).await?;
+    let (world, first, schema) = two(server, always).await?;
     give(server, &schema, (&world, ANN), "b");
     world.server.push(Incoming::private(ANN).text(WRITE));
     let approval = asked(&world, 0).await?;
@@ -363,8 +350,7 @@ async fn what_concerns_a_turn_reaches_the_node_that_has_it() -> anyhow::Result<(
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_node_whose_audit_cannot_be_settled_is_in_nobodys_way() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::a_node_whose_audit_cannot_be") else { return Ok(()) };
-    let schema = new_schema();
-    let (world, first) = two(server, &schema, always).await?;
+    let (world, first, schema) = two(server, always).await?;
     // No file, but a folder in its place: it cannot be read.
     let chain = world.home.state().join("node-c");
     std::fs::create_dir_all(chain.join("audit.jsonl"))?;
@@ -399,8 +385,7 @@ fn give_again(server: &PostgresServer, schema: &str, of: (&World, i64), node: &s
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_node_that_slept_writes_nothing_when_it_wakes() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::a_node_that_slept") else { return Ok(()) };
-    let schema = new_schema();
-    let (mut world, mut first) = two(server, &schema, |home| home).await?;
+    let (mut world, mut first, schema) = two(server, |home| home).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     // What is out and not noted yet is sent again, as after a kill.
     let unsent = format!("SELECT count(*) FROM {schema}.part WHERE state = 'pending'");
@@ -414,9 +399,7 @@ async fn a_node_that_slept_writes_nothing_when_it_wakes() -> anyhow::Result<()> 
     assert!(answer.contains("directory"), "{answer}");
     assert_eq!(nodes(&world), [("b".to_owned(), 2)], "nobody waits for it");
     first.signal(Signal::CONT)?;
-    let status = first.wait(PATIENCE)?;
-    let log = first.whole_log();
-    assert!(status.code() == Some(2) && log.contains("others took its work over"), "{status} {log}");
+    first.gives_up(PATIENCE, TAKEN_OVER)?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     world.end(3)
 }
@@ -429,15 +412,9 @@ async fn one_name_is_of_one_node_and_all_have_one_state_folder() -> anyhow::Resu
     let mut world = World::stopped(fit).await?;
     world.launch(&[], &[("COFFERDAM_CLUSTER_NODE", "a")])?;
     world.says("polling as ")?;
-    let mut twin = node(&world, "a")?;
-    assert_eq!(twin.wait(PATIENCE)?.code(), Some(2));
-    let log = twin.whole_log();
-    assert!(log.contains("another cofferdam serve uses "), "{log}");
+    node(&world, "a")?.gives_up(PATIENCE, "another cofferdam serve uses ")?;
     let elsewhere = World::stopped(fit).await?;
-    let mut stranger = node(&elsewhere, "b")?;
-    assert_eq!(stranger.wait(PATIENCE)?.code(), Some(2));
-    let log = stranger.whole_log();
-    assert!(log.contains("node \"a\" has another state folder"), "{log}");
+    node(&elsewhere, "b")?.gives_up(PATIENCE, "node \"a\" has another state folder")?;
     assert_eq!(nodes(&world), [("a".to_owned(), 2)], "who is refused leaves nothing");
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     world.end(1)

@@ -69,8 +69,7 @@ async fn a_turn_that_a_kill_cut_off_goes_on() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_server_is_away_nothing_is_lost_and_it_is_told() -> anyhow::Result<()> {
-    let Some(_) = shared("telegram::postgres") else { return Ok(()) };
-    let mut server = PostgresServer::start().expect("it is there");
+    let Some(mut server) = PostgresServer::start("telegram::postgres") else { return Ok(()) };
     let world = World::running_in(|home| watched(home.postgres(&server, "here"))).await?;
     let monitor = monitor(&world).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
@@ -112,8 +111,7 @@ async fn push_in_doubt(world: &World, server: &PostgresServer) -> anyhow::Result
 /// wait to ask.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_commit_in_doubt_is_asked_about_and_loses_no_message() -> anyhow::Result<()> {
-    let Some(_) = shared("telegram::postgres") else { return Ok(()) };
-    let mut server = PostgresServer::start().expect("it is there");
+    let Some(mut server) = PostgresServer::start("telegram::postgres") else { return Ok(()) };
     let mut world = World::running_in(|home| home.postgres(&server, "here")).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     for stops in [false, true] {
@@ -137,8 +135,7 @@ async fn a_commit_in_doubt_is_asked_about_and_loses_no_message() -> anyhow::Resu
 /// Unlike one that is away it answers, and says why.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_server_takes_no_changes_nothing_is_lost_and_it_is_told_why() -> anyhow::Result<()> {
-    let Some(_) = shared("telegram::postgres") else { return Ok(()) };
-    let server = PostgresServer::start().expect("it is there");
+    let Some(server) = PostgresServer::start("telegram::postgres") else { return Ok(()) };
     let world = World::running_in(|home| watched(home.postgres(&server, "here"))).await?;
     let monitor = monitor(&world).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
@@ -167,8 +164,7 @@ async fn while_the_server_takes_no_changes_nothing_is_lost_and_it_is_told_why() 
 /// answered, and what was kept is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_standby_that_is_promoted_has_all_that_was_kept() -> anyhow::Result<()> {
-    let Some(_) = shared("telegram::postgres") else { return Ok(()) };
-    let mut primary = PostgresServer::start().expect("it is there");
+    let Some(mut primary) = PostgresServer::start("telegram::postgres") else { return Ok(()) };
     let standby = primary.add_standby();
     let url = format!("{} password={PASSWORD}", primary.url_with(&standby));
     let world = World::running_in(|home| home.postgres_at(&url, "here")).await?;

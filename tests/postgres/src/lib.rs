@@ -52,11 +52,16 @@ pub fn programs() -> Option<PathBuf> {
 pub fn shared(test: &str) -> Option<&'static PostgresServer> {
     static SHARED: OnceLock<Option<PostgresServer>> = OnceLock::new();
     let server = SHARED.get_or_init(|| Some(PostgresServer::start_in(None, programs()?, None))).as_ref();
-    if server.is_none() {
+    or_skipped(server, test)
+}
+
+/// What a test needs of PostgreSQL; that it is not there is told, and CI skips no test.
+fn or_skipped<T>(found: Option<T>, test: &str) -> Option<T> {
+    if found.is_none() {
         assert!(std::env::var_os("CI").is_none(), "{test} needs {NEEDED}, and CI skips no test");
         note_skipped(test);
     }
-    server
+    found
 }
 
 /// The runner of all tests lists this file at its end, which lies beside the programs.
@@ -74,14 +79,18 @@ pub fn new_schema() -> String {
 }
 
 impl PostgresServer {
-    /// One for a test that stops it; none where there is no PostgreSQL.
-    pub fn start() -> Option<Self> {
+    /// One for a test that stops it; none where there is no PostgreSQL, which is told.
+    ///
+    /// # Panics
+    /// As [`shared`] does.
+    pub fn start(test: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
-        Some(Self::start_in(Some(folder), programs()?, None))
+        Some(Self::start_in(Some(folder), or_skipped(programs(), test)?, None))
     }
 
-    /// The same with its data in this folder, which the server makes, as nobody where root starts
-    /// it. Its log of changes is elsewhere: a server that has no room for that ends.
+    /// The same without a word, with its data in this folder, which the server makes, as nobody
+    /// where root starts it. Its log of changes is elsewhere: a server that has no room for that
+    /// ends.
     pub fn start_on(data: &Path) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         Some(Self::start_in(Some(folder), programs()?, Some(data)))

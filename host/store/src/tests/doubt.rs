@@ -2,7 +2,7 @@
 
 use super::postgres::{Schema, location, said};
 use super::*;
-use cofferdam_postgres::{PostgresServer, shared};
+use cofferdam_postgres::PostgresServer;
 
 /// A connection that goes at the very commit: the server knows afterwards.
 #[tokio::test]
@@ -26,10 +26,7 @@ async fn a_commit_that_was_cut_off_is_told_as_that() {
 /// A store whose next claim is committed, and waits for a standby that nobody has; and that claim.
 async fn committing() -> Option<(PostgresServer, Store, tokio::task::JoinHandle<Claimed>)> {
     const MESSAGES: i64 = 200;
-    let Some(server) = PostgresServer::start() else {
-        assert!(shared("committing").is_none());
-        return None;
-    };
+    let server = PostgresServer::start("committing")?;
     let store = Store::open(location(&server, "here")).expect("a store");
     store.persist(CHANNEL, (1..=MESSAGES).map(|id| new(id, None)).collect()).await.expect("kept");
     server.set("synchronous_standby_names", "nobody");

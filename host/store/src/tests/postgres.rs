@@ -61,10 +61,7 @@ pub(super) fn said<T>(result: Result<T, StoreError>) -> String {
 
 #[tokio::test]
 async fn a_server_that_went_is_told_and_the_next_call_works_when_it_is_back() {
-    let Some(mut server) = PostgresServer::start() else {
-        assert!(shared("a_server_that_went_is_told").is_none());
-        return;
-    };
+    let Some(mut server) = PostgresServer::start("a_server_that_went_is_told") else { return };
     let location = location(&server, "here");
     let store = Store::open(&location).expect("a store");
     store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
@@ -81,9 +78,7 @@ async fn a_server_that_went_is_told_and_the_next_call_works_when_it_is_back() {
 
 #[tokio::test]
 async fn a_connection_whose_server_stands_still_is_given_up_and_the_next_one_works() {
-    let Some(server) = PostgresServer::start() else {
-        return;
-    };
+    let Some(server) = PostgresServer::start("a_connection_whose_server_stands_still") else { return };
     let store = Store::open(location(&server, "s")).expect("a store");
     store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     let backends = || {
@@ -204,9 +199,7 @@ async fn why_a_server_takes_no_changes_is_told_apart() {
 
 #[tokio::test]
 async fn a_standby_shows_what_there_is_and_is_told_as_one_that_takes_no_changes() {
-    let Some(primary) = PostgresServer::start() else {
-        return;
-    };
+    let Some(primary) = PostgresServer::start("a_standby_shows_what_there_is") else { return };
     let store = Store::open(location(&primary, "here")).expect("a store");
     store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     let standby = primary.add_standby();

@@ -87,7 +87,7 @@ async fn what_a_full_database_cannot_keep_is_not_accepted_and_nothing_is_lost() 
     for (setting, value) in [("autovacuum", "off"), ("checkpoint_timeout", "1h")] {
         server.set(setting, value);
     }
-    let (world, first) = two(&server, "here", |home| home).await?;
+    let (world, first, schema) = two(&server, |home| home).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     disk.fill()?;
     let mut pushed = Vec::new();
@@ -112,7 +112,7 @@ async fn what_a_full_database_cannot_keep_is_not_accepted_and_nothing_is_lost() 
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     assert!(world.server.unconfirmed_updates().contains(&unkept), "it was accepted");
-    let kept = server.sql(&format!("SELECT count(*) FROM here.inbox WHERE update_id = {unkept}"));
+    let kept = server.sql(&format!("SELECT count(*) FROM {schema}.inbox WHERE update_id = {unkept}"));
     assert_eq!(kept, "0");
     are_there(&world, &[("a", 2), ("b", 0)]).await;
     disk.make_room()?;

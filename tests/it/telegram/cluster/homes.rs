@@ -29,11 +29,20 @@ fn start(world: &World, node: &str) -> anyhow::Result<Serving> {
     Serving::launch(&world.home, world.server.token(), &[], &environment)
 }
 
-/// Has Ann be at home at `a` and Ben at `b`: on a busy machine a node that is late gets nobody new.
-fn live(server: &PostgresServer, schema: &str) {
+/// Both of them, with Ann at home at `a` and Ben at `b`: on a busy machine a node that is late gets
+/// nobody new.
+async fn two_homes(
+    server: &PostgresServer,
+    fit: impl FnOnce(Home) -> Home,
+) -> anyhow::Result<(World, Serving, Serving)> {
+    let schema = new_schema();
+    let world = World::stopped(|home| fit(cluster(home.postgres(server, &schema)).config(OWN))).await?;
+    let a = start(&world, "a")?.polling()?;
+    let b = start(&world, "b")?.says("another node hears telegram-")?;
     server.sql(&format!(
         "INSERT INTO {schema}.home (person, node) VALUES ('telegram:{ANN}', 'a'), ('telegram:{BEN}', 'b')"
     ));
+    Ok((world, a, b))
 }
 
 fn write(name: &str, content: &str) -> String {
@@ -43,18 +52,7 @@ fn write(name: &str, content: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::homes::what_is_done_for_a_person") else { return Ok(()) };
-    let schema = new_schema();
-    let fit = |home: Home| {
-        let folder = home.dir().join("offered");
-        std::fs::create_dir(&folder)
-            .and_then(|()| std::fs::write(folder.join("note.yaml"), WRITE_ALONG))
-            .expect("written");
-        cluster(home.postgres(server, &schema)).config(OWN).config("[workflows]\ndir = \"offered\"\n")
-    };
-    let world = World::stopped(fit).await?;
-    let a = start(&world, "a")?.polling()?;
-    let b = start(&world, "b")?.says("another node hears telegram-")?;
-    live(server, &schema);
+    let (world, a, b) = two_homes(server, |home| offering(home, "note.yaml", WRITE_ALONG)).await?;
     for (person, name) in [(ANN, "ann"), (BEN, "ben")] {
         let said = world.ask(Incoming::private(person).text(&write("own", name))).await?;
         assert!(said.contains("/shared/own"), "{said}");
@@ -125,9 +123,7 @@ async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Re
     assert!(world.answer(&waits).await?.text.contains("ben"));
     assert!(!status().contains("not there"), "{}", status());
     let count = world.server.sent_messages().len();
-    let (ended, log) = a.stop(Signal::TERM, PATIENCE)?;
-    assert!(ended.success(), "{ended} {log}");
-    world.end(count)
+    end(world, [a], count)
 }
 
 /// What a turn of a node had published shows in its own workspace alone.
@@ -135,11 +131,7 @@ async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Re
 async fn what_a_killed_node_had_published_is_settled_by_itself_alone() -> anyhow::Result<()> {
     const NAME: &str = "telegram::cluster::homes::what_a_killed_node_had_published";
     let Some(server) = shared(NAME).filter(|_| available(NAME)) else { return Ok(()) };
-    let schema = new_schema();
-    let world = World::stopped(|home| cluster(home.postgres(server, &schema)).config(OWN)).await?;
-    let a = start(&world, "a")?.polling()?;
-    let b = start(&world, "b")?.says("another node hears telegram-")?;
-    live(server, &schema);
+    let (world, a, b) = two_homes(server, |home| home).await?;
     for person in [ANN, BEN] {
         world.ask(Incoming::private(person).text("/file_info path=/shared")).await?;
     }

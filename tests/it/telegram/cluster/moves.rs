@@ -8,8 +8,7 @@ use super::*;
 async fn the_conversation_of_a_group_that_moved_goes_on_at_a_node_that_did_not_hear_of_it()
 -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::moves::the_conversation_of_a_group") else { return Ok(()) };
-    let schema = new_schema();
-    let (world, first) = two(server, &schema, |home| home).await?;
+    let (world, first, schema) = two(server, |home| home).await?;
     give(server, &schema, (&world, OLD), "b");
     world.ask(old("/file_write path=/tmp/a content=x")).await?;
     world.server.migrate(OLD, NEW);
@@ -26,8 +25,7 @@ async fn the_conversation_of_a_group_that_moved_goes_on_at_a_node_that_did_not_h
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_approval_is_shown_again_by_a_node_that_did_not_hear_of_the_move() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::moves::an_approval_is_shown_again") else { return Ok(()) };
-    let schema = new_schema();
-    let (world, first) = two(server, &schema, always).await?;
+    let (world, first, schema) = two(server, always).await?;
     give(server, &schema, (&world, OLD), "b");
     world.server.push(old(WRITE));
     asked(&world, 0).await?;

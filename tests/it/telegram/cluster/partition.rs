@@ -91,9 +91,7 @@ async fn is_taken_over(test: &str, from: &[Far]) -> anyhow::Result<()> {
     }
     are_there(&apart.world, &[("b", 2)]).await;
     apart.ways.mend("a", from);
-    let status = apart.first.wait(PATIENCE)?;
-    let log = apart.first.whole_log();
-    assert!(status.code() == Some(2) && log.contains("others took its work over"), "{status} {log}");
+    apart.first.gives_up(PATIENCE, TAKEN_OVER)?;
     apart.each_has_one_answer(&asked);
     let chain = |node: &str| {
         std::fs::read_to_string(apart.world.home.state().join(format!("node-{node}/audit.jsonl")))

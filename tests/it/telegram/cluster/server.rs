@@ -6,8 +6,7 @@ use super::*;
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_node_that_alone_is_cut_off_from_the_database_is_taken_out() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::a_node_that_alone_is_cut_off") else { return Ok(()) };
-    let schema = new_schema();
-    let mut world = World::stopped(|home| cluster(home.postgres(server, &schema))).await?;
+    let mut world = World::stopped(|home| cluster(home.postgres(server, &new_schema()))).await?;
     let relay = Relay::start(server)?;
     world.home.write_url("url-of-a", &relay.url());
     let behind = [("COFFERDAM_CLUSTER_NODE", "a"), ("COFFERDAM_STORE_URL_FILE", "url-of-a")];
@@ -25,18 +24,16 @@ async fn a_node_that_alone_is_cut_off_from_the_database_is_taken_out() -> anyhow
     world.says("polling as ")?;
     assert_eq!(nodes(&world), [("b".to_owned(), 2)]);
     relay.mend();
-    let status = first.wait(PATIENCE)?;
-    let log = first.whole_log();
-    assert!(status.code() == Some(2) && log.contains("others took its work over"), "{status} {log}");
+    first.gives_up(PATIENCE, TAKEN_OVER)?;
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     world.end(3)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn nodes_outlive_their_server_and_go_on() -> anyhow::Result<()> {
-    let Some(_) = shared("telegram::cluster::nodes_outlive_their_server") else { return Ok(()) };
-    let mut server = PostgresServer::start().expect("it is there");
-    let (world, first) = two(&server, "here", |home| home).await?;
+    const TEST: &str = "telegram::cluster::nodes_outlive_their_server";
+    let Some(mut server) = PostgresServer::start(TEST) else { return Ok(()) };
+    let (world, first, _) = two(&server, |home| home).await?;
     server.stop();
     world.logs("cannot say that this node is there").await?;
     let question = world.server.push(Incoming::private(ANN).text("/file_info path=/tmp"));
@@ -47,8 +44,7 @@ async fn nodes_outlive_their_server_and_go_on() -> anyhow::Result<()> {
     assert!(answer.contains("directory"), "{answer}");
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     // Neither takes the other one for gone.
-    let (status, log) = first.stop(Signal::TERM, PATIENCE)?;
-    assert!(status.success(), "{status} {log}");
+    first.end(PATIENCE)?;
     drop(world);
     Ok(())
 }
@@ -57,8 +53,8 @@ async fn nodes_outlive_their_server_and_go_on() -> anyhow::Result<()> {
 /// over: each message is answered once, in order, and no node takes another one for gone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn nodes_go_on_with_a_standby_that_is_promoted() -> anyhow::Result<()> {
-    let Some(_) = shared("telegram::cluster::nodes_go_on_with_a_standby") else { return Ok(()) };
-    let mut primary = PostgresServer::start().expect("it is there");
+    const TEST: &str = "telegram::cluster::nodes_go_on_with_a_standby";
+    let Some(mut primary) = PostgresServer::start(TEST) else { return Ok(()) };
     let standby = primary.add_standby();
     let url = primary.url_with(&standby);
     let mut world = World::stopped(|home| cluster(home.postgres_at(&url, "here"))).await?;

@@ -80,9 +80,7 @@ async fn a_renewal_of_a_process_that_died_refuses_no_later_one() {
 
 #[tokio::test]
 async fn a_lease_is_renewed_over_another_connection_where_one_stands_still() {
-    let Some(server) = PostgresServer::start() else {
-        return;
-    };
+    let Some(server) = PostgresServer::start("a_lease_is_renewed_over_another_connection") else { return };
     let store = Store::open(location(&server, "s")).expect("a store");
     // Shorter than a statement may take.
     let lease = std::time::Duration::from_secs(11);

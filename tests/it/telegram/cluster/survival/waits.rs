@@ -40,13 +40,9 @@ pub(super) struct Waits {
 
 /// Has a gateway of this bot's server serve who waits, and offer the workflow.
 pub(super) fn fit(home: Home, api_url: &str) -> Home {
-    let folder = home.dir().join("offered");
-    std::fs::create_dir(&folder)
-        .and_then(|()| std::fs::write(folder.join("ask.yaml"), ASK))
-        .and_then(|()| std::fs::create_dir_all(home.host("/shared/asked")))
-        .expect("written");
+    std::fs::create_dir_all(home.host("/shared/asked")).expect("written");
     let home = home.telegram(api_url, &[ANN, BEN, CAT, DAN, FAY]);
-    asking(home, "file_write", "\"/shared/asked\" = \"always\"").config("[workflows]\ndir = \"offered\"\n")
+    offering(asking(home, "file_write", "\"/shared/asked\" = \"always\""), "ask.yaml", ASK)
 }
 
 impl Waits {

@@ -1,6 +1,7 @@
 //! A gateway in its folder through all its starts and ends, with what it has logged. It logs
 //! everything that it can.
 
+use crate::exchange::Gate;
 use crate::home::Home;
 use crate::serving::Serving;
 use rustix::process::Signal;
@@ -121,6 +122,20 @@ impl Running {
     /// If it does not run.
     pub fn kill(&mut self) {
         self.log += &self.serving.take().expect("it runs").kill();
+    }
+
+    /// The same once a request is held here, which then never gets through.
+    ///
+    /// # Errors
+    /// When none comes.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub async fn kill_at(&mut self, gate: Gate) -> anyhow::Result<()> {
+        gate.reached().await?;
+        self.kill();
+        gate.discard();
+        Ok(())
     }
 
     /// It has ended by itself or is about to; with this exit code, or by a signal.

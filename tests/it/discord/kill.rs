@@ -10,9 +10,7 @@ async fn while_the_answer_is_there_and_nobody_has_heard_of_it() -> anyhow::Resul
     let gate = world.server.gate("create_message", Hold::BeforeAnswer);
     let message = Incoming::private(ANN).text(&save(0, "/shared/once"));
     let pushed = world.server.push(message.attachment(Media::new("a", "once")));
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     world.start().await?;
     world.answer(&pushed).await?;
     assert_eq!(world.saved("/shared/once"), b"once");
@@ -31,9 +29,7 @@ async fn while_a_command_is_acknowledged_and_while_it_is_answered() -> anyhow::R
         let gate = world.server.gate(target, hold);
         let write = Command::new("file_write").by(ANN).option("path", "/shared/c").option("content", "x");
         let made = world.server.invoke(write);
-        gate.reached().await?;
-        world.kill();
-        gate.discard();
+        world.kill_at(gate).await?;
         world.start().await?;
         let answered =
             |sent: &SentMessage| sent.interaction == Some(made.id) && sent.content.contains("bytes");
@@ -70,9 +66,7 @@ async fn for_longer_than_a_link_is_good() -> anyhow::Result<()> {
     let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
     let message = Incoming::private(ANN).text(&save(0, "/shared/late"));
     let pushed = world.server.push(message.attachment(Media::new("a", "late")));
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     world.server.expire_links();
     world.start().await?;
     world.answer(&pushed).await?;

@@ -119,9 +119,7 @@ async fn a_kill_around_the_last_edit_leaves_one_reply() -> anyhow::Result<()> {
         let first = shown(&world).await?;
         let last = world.server.gate(Target::method("edit_message").with("content", ANSWER_WRITTEN), hold);
         let_go(&world)?;
-        last.reached().await?;
-        world.kill();
-        last.discard();
+        world.kill_at(last).await?;
         world.start().await?;
         assert_eq!(answered(&world, ANSWER).await?.message_id, first.message_id);
         world.ask(Incoming::private(ANN).text("/help")).await?;

@@ -41,6 +41,14 @@ pub(super) async fn asked(world: &World, n: usize) -> anyhow::Result<SentMessage
         .await
 }
 
+/// A gateway that was asked for [`WRITE`], and the approval that waits.
+async fn waiting() -> anyhow::Result<(World, SentMessage)> {
+    let world = World::running_in(always).await?;
+    world.server.push(Incoming::private(ANN).text(WRITE));
+    let approval = asked(&world, 0).await?;
+    Ok((world, approval))
+}
+
 /// What a button of an approval carries.
 fn data(approval: &SentMessage, button: usize) -> String {
     let buttons = &approval.message["reply_markup"]["inline_keyboard"][0];
@@ -144,9 +152,7 @@ async fn a_call_is_shown_approved_and_done() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_no_is_a_no_and_a_later_yes_changes_nothing() -> anyhow::Result<()> {
-    let world = World::running_in(always).await?;
-    world.server.push(Incoming::private(ANN).text(WRITE));
-    let approval = asked(&world, 0).await?;
+    let (world, approval) = waiting().await?;
     world.server.push(press(ANN, &approval, DENY));
     answered(&world, "approval_denied: telegram:5000000001 did not approve this call").await?;
     ended(&world, &approval, "❌ Denied by 5000000001 (\"Ann\").").await?;
@@ -204,9 +210,7 @@ async fn others_can_press_what_they_want() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_nobody_handed_out_decides_nothing() -> anyhow::Result<()> {
-    let world = World::running_in(always).await?;
-    world.server.push(Incoming::private(ANN).text(WRITE));
-    let approval = asked(&world, 0).await?;
+    let (world, approval) = waiting().await?;
     world.server.push(Incoming::private(BEN).text("/file_write path=/shared/b content=x"));
     let bens = asked(&world, 1).await?;
     let forged = [
@@ -264,9 +268,7 @@ async fn of_two_presses_at_once_one_decides() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_kill_while_it_waits_loses_and_doubles_nothing() -> anyhow::Result<()> {
-    let mut world = World::running_in(always).await?;
-    world.server.push(Incoming::private(ANN).text(WRITE));
-    let approval = asked(&world, 0).await?;
+    let (mut world, approval) = waiting().await?;
     // The one window in which it would be shown again lies before this.
     world.logs("an approval is shown").await?;
     world.kill();
@@ -281,15 +283,11 @@ async fn a_kill_while_it_waits_loses_and_doubles_nothing() -> anyhow::Result<()>
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_kill_after_the_press_still_does_it_once() -> anyhow::Result<()> {
     for hold in [Hold::BeforeEffect, Hold::BeforeAnswer] {
-        let mut world = World::running_in(always).await?;
-        world.server.push(Incoming::private(ANN).text(WRITE));
-        let approval = asked(&world, 0).await?;
+        let (mut world, approval) = waiting().await?;
         world.logs("an approval is shown").await?;
         let gate = world.server.gate("answerCallbackQuery", hold);
         let pressed = world.server.push(press(ANN, &approval, APPROVE));
-        gate.reached().await?;
-        world.kill();
-        gate.discard();
+        world.kill_at(gate).await?;
         world.start()?;
         answered(&world, "{").await?;
         world.server.redeliver(pressed.update_id)?;
@@ -302,16 +300,12 @@ async fn a_kill_after_the_press_still_does_it_once() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_press_that_was_not_confirmed_comes_again() -> anyhow::Result<()> {
-    let mut world = World::running_in(always).await?;
-    world.server.push(Incoming::private(ANN).text(WRITE));
-    let approval = asked(&world, 0).await?;
+    let (mut world, approval) = waiting().await?;
     world.logs("an approval is shown").await?;
     // The poll that brings the press never gets its answer through.
     let gate = world.server.gate(Target::method("getUpdates"), Hold::BeforeAnswer);
     world.server.push(press(ANN, &approval, APPROVE));
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     world.start()?;
     answered(&world, "{").await?;
     assert_eq!(published(&world), 1);
@@ -320,9 +314,7 @@ async fn a_press_that_was_not_confirmed_comes_again() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_stop_leaves_it_waiting_for_the_next_start() -> anyhow::Result<()> {
-    let mut world = World::running_in(always).await?;
-    world.server.push(Incoming::private(ANN).text(WRITE));
-    let approval = asked(&world, 0).await?;
+    let (mut world, approval) = waiting().await?;
     assert!(world.stop()? < Duration::from_secs(10));
     assert_eq!(world.server.sent_messages().len(), 1, "nothing is said of it");
     world.start()?;
@@ -447,9 +439,7 @@ async fn those_who_wait_hold_nobody_up() -> anyhow::Result<()> {
 /// more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn buttons_that_a_kill_has_left_are_taken_away_at_the_start() -> anyhow::Result<()> {
-    let mut world = World::running_in(always).await?;
-    world.server.push(Incoming::private(ANN).text(WRITE));
-    let approval = asked(&world, 0).await?;
+    let (mut world, approval) = waiting().await?;
     world.server.fault("editMessageText", usize::MAX, Fault::internal_error());
     world.server.push(press(ANN, &approval, APPROVE));
     answered(&world, "{").await?;

@@ -293,9 +293,7 @@ async fn a_kill_between_the_messages_repeats_nothing_and_loses_nothing() -> anyh
     first.reached().await?;
     let second = world.server.gate("sendDocument", Hold::BeforeEffect);
     first.release();
-    second.reached().await?;
-    world.kill();
-    second.discard();
+    world.kill_at(second).await?;
     // Delivery never reads a path.
     put(&world, &[("/shared/c.txt", b"something else")])?;
     world.start()?;
@@ -313,9 +311,7 @@ async fn a_kill_before_the_acknowledgement_may_repeat_and_loses_nothing() -> any
     put(&world, &[("/shared/a.txt", b"words")])?;
     let gate = world.server.gate("sendDocument", Hold::BeforeAnswer);
     world.server.push(Incoming::private(ANN).text(&add(&["/shared/a.txt"])));
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     world.start()?;
     world.server.wait_for_messages(PATIENCE, 2).await?;
     let one = "document a.txt: RESULT > question";

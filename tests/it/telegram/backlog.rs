@@ -52,9 +52,7 @@ async fn a_press_gets_through_after_a_kill_and_another_kill_doubles_nothing() ->
     answered(&world, "{").await?;
     world.server.wait_for_messages(PATIENCE, MANY / 3).await?;
     let gate = world.server.gate("sendMessage", Hold::BeforeEffect);
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     for again in pushed.iter().step_by(40) {
         world.server.redeliver(again.update_id)?;
     }

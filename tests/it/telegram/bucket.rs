@@ -55,9 +55,7 @@ async fn killed_before_it_sends(
 ) -> anyhow::Result<()> {
     let gate = world.server.gate(Target::method("sendDocument"), Hold::BeforeEffect);
     world.server.push(put(world, name, bytes)?);
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     meanwhile(s3);
     world.launch(&[], &[("COFFERDAM_CLUSTER_NODE", "b")])?;
     world.says("polling as ")?;

@@ -93,9 +93,7 @@ async fn a_turn_that_cannot_be_counted_waits_for_room() -> anyhow::Result<()> {
     let hold = world.server.gate("getFile", Hold::BeforeEffect);
     let file = Media::with_content("d", "x");
     let question = world.server.push(Incoming::private(ANN).document(file).caption("what is it?"));
-    hold.reached().await?;
-    world.kill();
-    hold.discard();
+    world.kill_at(hold).await?;
     let asked = world.server.gate("getMe", Hold::BeforeAnswer);
     world.launch(&IGNORING, &[])?;
     asked.reached().await?;

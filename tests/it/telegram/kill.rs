@@ -20,9 +20,7 @@ async fn killed(
     let gate = hold(&world);
     let question = world.server.push(photo);
     world.start()?;
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     world.start()?;
     world.server.wait_for_messages(PATIENCE, *messages.start()).await?;
     // Telegram delivers it once more, and another message comes behind it in the same chat.
@@ -100,9 +98,7 @@ async fn while_an_answer_is_tried_again() -> anyhow::Result<()> {
     first.reached().await?;
     let second = world.server.gate("sendMessage", Hold::BeforeEffect);
     first.release();
-    second.reached().await?;
-    world.kill();
-    second.discard();
+    world.kill_at(second).await?;
     world.start()?;
     world.answer(&question).await?;
     world.ask(Incoming::private(ANN).text("hello")).await?;
@@ -118,9 +114,7 @@ async fn between_two_messages_of_one_answer() -> anyhow::Result<()> {
     first.reached().await?;
     let second = world.server.gate("sendMessage", Hold::BeforeEffect);
     first.release();
-    second.reached().await?;
-    world.kill();
-    second.discard();
+    world.kill_at(second).await?;
     world.start()?;
     let texts = world.texts(3).await?;
     assert!(
@@ -139,9 +133,7 @@ async fn a_stranger_is_told_at_most_once() -> anyhow::Result<()> {
     let gate = world.server.gate("sendMessage", Hold::BeforeEffect);
     world.server.push(Incoming::private(EVE).text("hello"));
     world.start()?;
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     world.start()?;
     world.texts(1).await?;
     world.server.push(Incoming::private(EVE).text("hello"));

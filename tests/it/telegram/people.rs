@@ -117,9 +117,7 @@ async fn who_is_no_longer_named_is_not_answered() -> anyhow::Result<()> {
     let gate = world.server.gate("getFile", support::telegram::Hold::BeforeEffect);
     world.server.push(photo(Incoming::private(ANN)));
     world.server.push(Incoming::private(ANN).text("/help"));
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     let api_url = world.server.api_url();
     world.refit(|home: Home| home.telegram(&api_url, &[EVE]));
     world.start()?;

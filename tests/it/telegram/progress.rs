@@ -110,9 +110,7 @@ async fn a_kill_around_the_last_edit_leaves_one_answer() -> anyhow::Result<()> {
         let first = shown(&world).await?;
         let last = world.server.gate(Target::method("editMessageText").with("text", ANSWER), hold);
         let_go(&world)?;
-        last.reached().await?;
-        world.kill();
-        last.discard();
+        world.kill_at(last).await?;
         world.start()?;
         assert_eq!(answered(&world).await?.message_id, first.message_id);
         world.ask(Incoming::private(ANN).text("hello")).await?;
@@ -129,9 +127,7 @@ async fn a_kill_while_it_is_sent_never_sends_another() -> anyhow::Result<()> {
         let mut world = World::running_in(slow).await?;
         let sending = world.server.gate("sendMessage", hold);
         begin(&world);
-        sending.reached().await?;
-        world.kill();
-        sending.discard();
+        world.kill_at(sending).await?;
         world.start()?;
         // It would come after two seconds; typing comes every four.
         let typing = world.server.requests("sendChatAction").len();

@@ -194,9 +194,7 @@ async fn a_kill_before_the_turn_of_the_files_ends_loses_nothing() -> anyhow::Res
     let gate = world.server.gate("sendChatAction", Hold::BeforeEffect);
     let sent = world.server.push(document(ANN, "a", "a"));
     world.start()?;
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     world.start()?;
     world.answer(&sent).await?;
     assert_eq!(paths(&world.ask(download()).await?), [place(b"a", "txt")]);

@@ -24,9 +24,7 @@ async fn no_byte_of_an_attachment_stays_in_the_state() -> anyhow::Result<()> {
     // A turn that a crash cuts off in the middle of a large download.
     let gate = world.server.gate(Target::download(), support::telegram::Hold::InBody(600 << 10));
     world.server.push(file("crashed", 1 << 20).caption(&save(0, "/shared/crashed")));
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     assert_eq!(containing(&world.home.state(), MARKER.as_bytes()), Vec::<PathBuf>::new());
     world.start()?;
     world.texts(6).await?;

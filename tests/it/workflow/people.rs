@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
 use support::serving::Serving;
-use support::telegram::{Incoming, Pushed, SentMessage, TelegramServer};
+use support::telegram::{Gate, Incoming, Pushed, SentMessage, TelegramServer};
 
 /// Asks.
 const ANN: i64 = 5_000_000_001;
@@ -82,6 +82,14 @@ impl World {
         self.log += &self.serving.take().expect("it runs").kill();
     }
 
+    /// The same once a request is held here, which then never gets through.
+    async fn kill_at(&mut self, gate: Gate) -> anyhow::Result<()> {
+        gate.reached().await?;
+        self.kill();
+        gate.discard();
+        Ok(())
+    }
+
     fn log(&self) -> String {
         format!("{}{}", self.log, self.serving.as_ref().map(Serving::log).unwrap_or_default())
     }
@@ -89,6 +97,14 @@ impl World {
     /// Ann asks; her message.
     fn ask(&self, text: &str) -> Pushed {
         self.server.push(Incoming::private(ANN).text(text))
+    }
+
+    /// Ann's message that begins a run of [`ASK`], and what Ben is asked by it.
+    async fn asked(&self) -> anyhow::Result<(Pushed, SentMessage)> {
+        let asked = self.ask("/ask question=one");
+        let question = self.said_to(BEN, "5000000001 asks: one").await?;
+        self.answer(&asked, "ask-colleague-").await?;
+        Ok((asked, question))
     }
 
     /// The bot's message to somebody that begins so.

@@ -99,9 +99,7 @@ async fn a_kill_before_the_answer_goes_out_asks_nobody_again() -> anyhow::Result
     let (mut world, llm) = agent([Turn::calls([write("/shared/a", "once")]), Turn::say("Written.")]).await?;
     let hold = world.server.gate("sendMessage", Hold::BeforeEffect);
     let question = world.server.push(text("write"));
-    hold.reached().await?;
-    world.kill();
-    hold.discard();
+    world.kill_at(hold).await?;
     world.start()?;
     assert_eq!(world.answer(&question).await?.text, "Written.");
     assert_eq!(llm.requests().len(), 2);
@@ -133,9 +131,7 @@ async fn a_message_that_kills_the_gateway_is_given_up() -> anyhow::Result<()> {
     for _ in 0..ATTEMPTS_MAX {
         let hold = world.server.gate("getFile", Hold::BeforeEffect);
         world.start()?;
-        hold.reached().await?;
-        world.kill();
-        hold.discard();
+        world.kill_at(hold).await?;
     }
     world.start()?;
     let said = world.answer(&question).await?.text;

@@ -8,9 +8,7 @@ use support::telegram::Fault;
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_press_counts_when_too_many_wait_for_their_answer() -> anyhow::Result<()> {
     const AT_ONCE: usize = 16;
-    let world = World::running_in(always).await?;
-    world.server.push(Incoming::private(ANN).text(WRITE));
-    let approval = asked(&world, 0).await?;
+    let (world, approval) = waiting().await?;
     let gates: Vec<_> =
         (0..AT_ONCE).map(|_| world.server.gate("answerCallbackQuery", Hold::BeforeAnswer)).collect();
     world.server.push_all((0..AT_ONCE).map(|_| press(EVE, &approval, APPROVE)));

@@ -5,7 +5,7 @@ use super::super::PDF;
 use super::holding::Holding;
 use super::{ANN, ASK, BEN, CAT, PATIENCE, World};
 use crate::soak::clock::Clock;
-use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::time::{Duration, Instant};
 use support::files::{Answer, FileServer};
 use support::llm::{Dialect, LlmServer, Turn};
@@ -61,9 +61,7 @@ async fn a_clock_that_is_set_neither_ends_a_wait_nor_prolongs_it() -> anyhow::Re
     let moved = clock.environment()?;
     let environment: Vec<_> = moved.iter().map(|(name, value)| (*name, value.as_str())).collect();
     world.launch(&[], &environment)?;
-    let asked = world.ask("/ask question=one");
-    let question = world.said_to(BEN, "5000000001 asks: one").await?;
-    world.answer(&asked, "ask-colleague-").await?;
+    let (asked, question) = world.asked().await?;
     let until = world.stands("waiting").await?["waiting"]["until"].clone();
     // Far more than it waits, to and fro: what is left of its hour stays the same.
     for ahead in [3 * 3600, -3 * 3600, 0] {
@@ -103,9 +101,7 @@ impl World {
 async fn a_reply_waits_for_room_on_the_disk_and_counts_once() -> anyhow::Result<()> {
     let mut world = World::stopped(&[ASK]).await?;
     world.launch(&IGNORING, &[])?;
-    let asked = world.ask("/ask question=one");
-    let question = world.said_to(BEN, "5000000001 asks: one").await?;
-    world.answer(&asked, "ask-colleague-").await?;
+    let (asked, question) = world.asked().await?;
     world.stands("waiting").await?;
     world.allow(Some(0))?;
     let reply = world.reply(BEN, &question, "noon");
@@ -130,8 +126,7 @@ async fn a_stop_closes_the_store_while_a_run_waits() -> anyhow::Result<()> {
     world.stands("waiting").await?;
     let log = world.home.state().join("cofferdam.db-wal");
     assert!(log.exists(), "it is open");
-    let (status, _) = world.serving.take().expect("it runs").stop(Signal::TERM, PATIENCE)?;
-    assert!(status.success(), "{status}");
+    world.serving.take().expect("it runs").end(PATIENCE)?;
     assert!(!log.exists(), "it is left open");
     Ok(())
 }
@@ -187,9 +182,7 @@ async fn a_slow_disk_under_downloads_keeps_nobody_else_waiting() -> anyhow::Resu
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_run_that_is_ended_before_it_goes_on_leaves_no_lock() -> anyhow::Result<()> {
     let world = World::running(&[ASK]).await?;
-    let asked = world.ask("/ask question=one");
-    let question = world.said_to(BEN, "5000000001 asks: one").await?;
-    world.answer(&asked, "ask-colleague-").await?;
+    let (asked, question) = world.asked().await?;
     world.stands("waiting").await?;
     let lock = world.home.state().join("runs").join(format!("{}.lock", world.run_id()));
     let test = "workflow::people::faults::a_run_that_is_ended_before_it_goes_on_leaves_no_lock";

@@ -26,9 +26,7 @@ async fn before_the_message_is_out() -> anyhow::Result<()> {
     let mut world = World::running(&[ASK]).await?;
     let gate = world.server.gate(to(BEN), Hold::BeforeEffect);
     let asked = world.ask("/ask question=one");
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     world.start()?;
     let question = world.said_to(BEN, "5000000001 asks: one").await?;
     world.stands("waiting").await?;
@@ -65,9 +63,7 @@ async fn after_the_message_is_out_and_before_its_id_is_noted() -> anyhow::Result
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_it_waits_and_a_reply_comes_meanwhile() -> anyhow::Result<()> {
     let mut world = World::running(&[ASK]).await?;
-    let asked = world.ask("/ask question=one");
-    let question = world.said_to(BEN, "5000000001 asks: one").await?;
-    world.answer(&asked, "ask-colleague-").await?;
+    let (asked, question) = world.asked().await?;
     world.stands("waiting").await?;
     world.kill();
     assert_eq!(world.shown()["state"], "waiting", "whoever serves or not");
@@ -82,14 +78,10 @@ async fn while_it_waits_and_a_reply_comes_meanwhile() -> anyhow::Result<()> {
 async fn after_the_reply_is_kept_and_before_the_answer_is_out() -> anyhow::Result<()> {
     for hold in [Hold::BeforeEffect, Hold::BeforeAnswer] {
         let mut world = World::running(&[ASK]).await?;
-        let asked = world.ask("/ask question=one");
-        let question = world.said_to(BEN, "5000000001 asks: one").await?;
-        world.answer(&asked, "ask-colleague-").await?;
+        let (asked, question) = world.asked().await?;
         let gate = world.server.gate(to(ANN), hold);
         let reply = world.reply(BEN, &question, "noon");
-        gate.reached().await?;
-        world.kill();
-        gate.discard();
+        world.kill_at(gate).await?;
         world.start()?;
         world.stands("done").await?;
         world.answer(&asked, "They say: noon").await?;
@@ -136,9 +128,7 @@ async fn while_a_file_goes_out_with_the_message() -> anyhow::Result<()> {
     world.start()?;
     let gate = world.server.gate(Target::method("sendDocument").with("chat_id", BEN), Hold::BeforeEffect);
     let asked = world.ask("/ask question=one");
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     // The file as it was when the message was kept.
     std::fs::write(world.home.host("/shared/plan.txt"), "another")?;
     world.start()?;
@@ -156,9 +146,7 @@ async fn while_a_file_goes_out_with_the_message() -> anyhow::Result<()> {
 async fn between_a_cancel_and_its_record() -> anyhow::Result<()> {
     for serves in [false, true] {
         let mut world = World::running(&[ASK]).await?;
-        let asked = world.ask("/ask question=one");
-        world.said_to(BEN, "5000000001 asks: one").await?;
-        world.answer(&asked, "ask-colleague-").await?;
+        let (asked, _) = world.asked().await?;
         world.stands("waiting").await?;
         if !serves {
             world.kill();

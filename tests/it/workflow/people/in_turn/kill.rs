@@ -13,9 +13,7 @@ async fn a_message_goes_out_once_through_a_kill() -> anyhow::Result<()> {
     let gate = world.server.gate(to(BEN), Hold::BeforeEffect);
     let asked = world.ask("/message_send to=telegram:5000000002 text=once");
     decide(&world, &question(&world, "message_send").await?, 0);
-    gate.reached().await?;
-    world.kill();
-    gate.discard();
+    world.kill_at(gate).await?;
     world.start()?;
     // The call is the same, and was agreed to.
     world.answer(&asked, "{\"channel\":\"telegram\"").await?;
@@ -32,9 +30,7 @@ async fn a_request_goes_on_once_through_a_kill() -> anyhow::Result<()> {
         let (asked, message) = asked(&world).await?;
         let gate = world.server.gate(to(ANN), hold);
         world.reply(BEN, &message, "noon");
-        gate.reached().await?;
-        world.kill();
-        gate.discard();
+        world.kill_at(gate).await?;
         world.start()?;
         world.answer(&asked, "Ben says: noon").await?;
         world.stands("done").await?;

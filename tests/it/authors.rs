@@ -47,6 +47,17 @@ fn hello_policy(profile: &str, rest: &str) -> String {
     )
 }
 
+/// The attacker's policy under a profile of the embedded ones, and where it lies.
+fn hostile_policy(home: &Home, limits: &str) -> String {
+    let text = format!(
+        "schema = 1\ntool = \"hostile\"\nprofile = \"file-read-write\"\nwhy = \"a test\"\nsafety = \"side-effecting\"\n\
+         component = {{ file = \"hostile.wasm\", sha256 = \"{}\" }}\n[arguments]\nbehaviour = \"value\"\n\
+         path = {{ path = \"write\" }}\nbytes = \"value\"\n[limits]\n{limits}\n",
+        "0".repeat(64)
+    );
+    home.file("hostile.toml", text.as_bytes())
+}
+
 /// A cargo or shell command in `dir`, with the built program on PATH, dependencies and intermediate
 /// files shared by all tests, and none of the test's own settings.
 pub(crate) fn author(dir: &Path, program: &str, arguments: &[&str]) -> Command {

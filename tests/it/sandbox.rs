@@ -37,8 +37,9 @@ mod worker_ends;
 mod workers;
 
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
 
@@ -69,6 +70,14 @@ fn attack(home: &Home, arguments: &[&str]) -> Ran {
     assert_eq!((&outcome["event"], &outcome["tool"]), (&"outcome".into(), &"hostile".into()), "{outcome}");
     assert_eq!(outcome["code"].as_str().unwrap_or_default(), ran.error(), "{arguments:?}: {outcome}");
     ran
+}
+
+/// A call that has begun, and its log.
+pub(crate) fn begun(mut call: Command) -> (Child, impl Iterator<Item = String>) {
+    call.env("COFFERDAM_LOG", "cofferdam=debug").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = call.spawn().expect("the program starts");
+    let log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    (child, log)
 }
 
 /// A call that fails with this code and says this; returns the message.

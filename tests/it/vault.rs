@@ -30,7 +30,7 @@ fn copy(home: &Home, from: &str, to: &str, more: &[&str]) -> Ran {
 }
 
 /// The states of approvals in the audit.
-fn approvals(home: &Home) -> Vec<String> {
+pub(crate) fn approvals(home: &Home) -> Vec<String> {
     let all = home.audit().into_iter().filter(|record| record["event"] == "approval");
     all.map(|record| record["approval"].as_str().unwrap_or_default().to_owned()).collect()
 }

@@ -1,10 +1,13 @@
 //! `tool test`: cases that are none, cases that fail with every difference told, and what makes one
 //! pass.
 
-use super::{guest, refused, told, within};
+use super::{guest, hostile_policy, refused, told, within};
 use serde_json::{Value, json};
 use support::guests;
 use support::home::{Home, Ran};
+
+/// Of the attacker.
+const DEADLINE: &str = "deadline = \"2s\"";
 
 /// A folder with these cases.
 fn folder(home: &Home, cases: &[(&str, &str)]) -> String {
@@ -19,17 +22,6 @@ fn folder(home: &Home, cases: &[(&str, &str)]) -> String {
 fn test(home: &Home, guest_name: &str, cases: &[(&str, &str)], more: &[&str]) -> Ran {
     let dir = folder(home, cases);
     home.run(&[&["tool", "test", &guest(guest_name), "--cases", &dir], more].concat())
-}
-
-/// The policy of the attacker that may write, as a file.
-fn policy(home: &Home) -> String {
-    let text = format!(
-        "schema = 1\ntool = \"hostile\"\nprofile = \"file-read-write\"\nwhy = \"a test\"\nsafety = \"side-effecting\"\n\
-         component = {{ file = \"hostile.wasm\", sha256 = \"{}\" }}\n[arguments]\nbehaviour = \"value\"\n\
-         path = {{ path = \"write\" }}\nbytes = \"value\"\n[limits]\ndeadline = \"2s\"\n",
-        "0".repeat(64)
-    );
-    home.file("hostile.toml", text.as_bytes())
 }
 
 #[test]
@@ -140,7 +132,7 @@ fn a_failure_is_told_difference_by_difference() {
 fn a_case_says_all_that_changes() {
     // Whatever the gateway's users have: a case is nobody's.
     let home = Home::new().config("[workspace]\nroot = \"workspace\"\nper_user = true\n");
-    let policy = policy(&home);
+    let policy = hostile_policy(&home, DEADLINE);
     let write = |expect: &str| {
         format!(
             r#"{{ "arguments": {{ "behaviour": "write_bytes", "path": "/shared/a", "bytes": 3 }},
@@ -169,7 +161,7 @@ fn a_case_says_all_that_changes() {
 #[test]
 fn attachments_are_found_beside_the_case() {
     let home = Home::new();
-    let policy = policy(&home);
+    let policy = hostile_policy(&home, DEADLINE);
     let sum = guests::sha256(b"attached");
     let case = format!(
         r#"{{ "arguments": {{ "behaviour": "attachments" }}, "attachments": ["a.bin"],
@@ -216,7 +208,7 @@ fn what_a_case_does_not_expect_to_be_sent_is_told() {
 fn a_tool_that_does_not_load_fails() {
     let home = Home::new();
     let case = [("a.json", r#"{ "expect": { "error": "tool_unavailable" } }"#)];
-    let text = std::fs::read_to_string(policy(&home)).expect("written");
+    let text = std::fs::read_to_string(hostile_policy(&home, DEADLINE)).expect("written");
     let strict = text
         .replace("why = ", "imports = \"strict\"\nwhy = ")
         .replace("file-read-write", "file-read-only")
@@ -253,7 +245,7 @@ fn a_folder_that_was_not_built_is_refused() {
 #[test]
 fn a_case_that_fails_by_a_crash_says_what_was_printed_last() {
     let home = Home::new();
-    let policy = policy(&home);
+    let policy = hostile_policy(&home, DEADLINE);
     let case = |expect: &str| format!(r#"{{ "arguments": {{ "behaviour": "panic" }}, "expect": {expect} }}"#);
     let text = case(r#"{ "result": {} }"#);
     let ran = test(&home, "hostile", &[("a.json", &text)], &["--policy", &policy]);

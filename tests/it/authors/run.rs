@@ -1,24 +1,13 @@
 //! `tool run`: one call with everything that a call goes through, and nothing of a gateway's
 //! touched.
 
-use super::{guest, hello_policy, refused, told};
+use super::{guest, hello_policy, hostile_policy, refused, told};
 use serde_json::{Value, json};
 use support::guests;
 use support::home::{Home, Ran};
 
 fn run(home: &Home, arguments: &[&str]) -> Ran {
     home.run(&[&["tool", "run"], arguments].concat())
-}
-
-/// The attacker's policy under a profile of the embedded ones, and where it lies.
-fn hostile_policy(home: &Home, limits: &str) -> String {
-    let text = format!(
-        "schema = 1\ntool = \"hostile\"\nprofile = \"file-read-write\"\nwhy = \"a test\"\nsafety = \"side-effecting\"\n\
-         component = {{ file = \"hostile.wasm\", sha256 = \"{}\" }}\n[arguments]\nbehaviour = \"value\"\n\
-         path = {{ path = \"write\" }}\nbytes = \"value\"\n[limits]\n{limits}\n",
-        "0".repeat(64)
-    );
-    home.file("hostile.toml", text.as_bytes())
 }
 
 #[test]

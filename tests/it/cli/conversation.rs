@@ -12,6 +12,15 @@ fn chat(home: &Home, lines: &str) -> Ran {
     super::run(command.stdin(std::fs::File::open(file).expect("there")))
 }
 
+/// The same on a terminal, with its first prompt.
+fn chat_on_terminal(home: &Home) -> Terminal {
+    let config = home.config_file();
+    let words = ["--config", config.to_str().expect("text"), "chat"];
+    let mut terminal = Terminal::start(home, home.dir(), &words, &[]);
+    terminal.until("> ");
+    terminal
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn it_remembers_forgets_and_tries_again() -> anyhow::Result<()> {
     let llm = LlmServer::start().await?;
@@ -44,10 +53,7 @@ async fn on_a_terminal_an_answer_comes_as_it_is_written() -> anyhow::Result<()> 
     let (llm, gate) = (LlmServer::start().await?, Gate::new());
     llm.script([Turn::say("first second").in_pieces(2).pauses_after(2, &gate)]);
     let home = Home::new().model(&llm, Dialect::Chat, "");
-    let config = home.config_file();
-    let words = ["--config", config.to_str().expect("text"), "chat"];
-    let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
-    terminal.until("> ");
+    let mut terminal = chat_on_terminal(&home);
     terminal.types("go on\n");
     terminal.until("first ");
     gate.open();
@@ -83,10 +89,7 @@ async fn what_was_typed_before_a_question_approves_nothing_and_is_not_lost() -> 
         Turn::say("That is all."),
     ]);
     let home = asking(Home::new().model(&llm, Dialect::Chat, ""));
-    let config = home.config_file();
-    let words = ["--config", config.to_str().expect("text"), "chat"];
-    let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
-    terminal.until("> ");
+    let mut terminal = chat_on_terminal(&home);
     terminal.types("write it\n");
     llm.wait_for_requests(std::time::Duration::from_secs(100), 1).await?;
     terminal.types("y\nyes\nand then?\n");
@@ -118,10 +121,7 @@ async fn an_answer_to_a_question_that_expired_approves_no_other() -> anyhow::Res
         Turn::say("So be it."),
     ]);
     let home = asking(Home::new().model(&llm, Dialect::Chat, "").config("[approvals]\nexpires = \"3s\"\n"));
-    let config = home.config_file();
-    let words = ["--config", config.to_str().expect("text"), "chat"];
-    let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
-    terminal.until("> ");
+    let mut terminal = chat_on_terminal(&home);
     terminal.types("write both\n");
     let first = code(&mut terminal);
     terminal.until("This is not asked any more.");
@@ -158,10 +158,7 @@ async fn on_a_terminal_ctrl_d_and_quit_end_the_chat_whatever_is_asked_still() ->
             Turn::say("Nothing then."),
         ]);
         let home = asking(Home::new().model(&llm, Dialect::Chat, ""));
-        let config = home.config_file();
-        let words = ["--config", config.to_str().expect("text"), "chat"];
-        let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
-        terminal.until("> ");
+        let mut terminal = chat_on_terminal(&home);
         terminal.types("write both\n");
         code(&mut terminal);
         terminal.types("and then?\n");

@@ -39,6 +39,14 @@ pub(super) fn patient(tool: &str) -> Home {
     with_folders(Home::new().policy(profile, &text(profile)).policy(&tool, &text(&tool)))
 }
 
+/// A folder beside the workspace with something in it.
+pub(super) fn outside(home: &Home) -> PathBuf {
+    let outside = home.dir().join("outside");
+    fs::create_dir(&outside).expect("writable");
+    fs::write(outside.join("file"), "secret").expect("writable");
+    outside
+}
+
 /// So many bytes of which no two pieces are alike.
 pub(super) fn bytes(len: usize) -> Vec<u8> {
     let mut bytes = samples::jpeg(len);

@@ -1,7 +1,7 @@
 //! `file_delete`: the name that was given and what lies below it, and nothing that it leads to.
 
 use super::changing::{call, denies, does, get, put};
-use super::check::{bytes, home, is_refusal, special, tree, works};
+use super::check::{bytes, home, is_refusal, outside, special, tree, works};
 use rustix::fs::FileType;
 use serde_json::json;
 use std::fs;
@@ -44,9 +44,7 @@ fn a_file_is_gone_and_the_audit_says_so() {
 #[test]
 fn a_link_is_removed_and_not_followed() {
     let home = home();
-    let outside = home.dir().join("outside");
-    fs::create_dir(&outside).expect("writable");
-    fs::write(outside.join("file"), "secret").expect("writable");
+    let outside = outside(&home);
     put(&home, "/shared/folder/file", "kept");
     symlink("folder", home.host("/shared/inside")).expect("writable");
     symlink(&outside, home.host("/shared/leads_out")).expect("writable");
@@ -77,9 +75,7 @@ fn what_is_no_file_is_removed_without_being_opened() {
 #[test]
 fn a_folder_goes_with_everything_in_it_and_nothing_else() {
     let home = home();
-    let outside = home.dir().join("outside");
-    fs::create_dir(&outside).expect("writable");
-    fs::write(outside.join("file"), "secret").expect("writable");
+    let outside = outside(&home);
     put(&home, "/shared/kept", "kept");
     for folder in 0..5 {
         for file in 0..5 {

@@ -82,7 +82,8 @@ fn while_flipping<T>(name: &Path, others: &[PathBuf], pace: Pace, work: impl FnO
     })
 }
 
-struct Stop<'a>(&'a AtomicBool);
+/// Says that it is done when it is dropped.
+pub(super) struct Stop<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Stop<'_> {
     fn drop(&mut self) {

@@ -1,13 +1,13 @@
 //! Somebody with a shell swaps what the gateway looked at for something else before it acts.
 //! Nothing lands outside, and nothing outside is read.
 
-use super::check::{home, save, tree, works};
+use super::check::{home, outside, save, tree, works};
+use super::flipping::Stop;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::home::Home;
 
 /// Exchanges the two names as fast as it can while `work` runs.
 fn while_swapping(one: &Path, other: &Path, work: impl FnOnce()) {
@@ -23,22 +23,6 @@ fn while_swapping(one: &Path, other: &Path, work: impl FnOnce()) {
         let _stop = Stop(&done);
         work();
     });
-}
-
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-    }
-}
-
-/// A folder beside the workspace with something in it, and what it looks like.
-fn outside(home: &Home) -> PathBuf {
-    let outside = home.dir().join("outside");
-    fs::create_dir(&outside).expect("writable");
-    fs::write(outside.join("file"), "secret").expect("writable");
-    outside
 }
 
 const ROUNDS: usize = 40;

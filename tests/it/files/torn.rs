@@ -10,6 +10,11 @@ use std::process::Command;
 use support::home::{Home, Ran};
 use support::needs;
 
+/// Whether [`call_within`] can be.
+fn has_limits(test: &str) -> bool {
+    needs::available(test, "prlimit", needs::program("prlimit"))
+}
+
 /// A call during which its process may not make any file longer than this.
 fn call_within(home: &Home, wrapper: &[&str], file_bytes_max: u64) -> Ran {
     let arguments = json!({ "index": 0, "path": "/shared/new/a" });
@@ -26,11 +31,7 @@ const IGNORING: [&str; 4] = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"];
 
 #[test]
 fn killed_in_the_middle_of_a_record() {
-    if !needs::available(
-        "files::torn::killed_in_the_middle_of_a_record",
-        "prlimit",
-        needs::program("prlimit"),
-    ) {
+    if !has_limits("files::torn::killed_in_the_middle_of_a_record") {
         return;
     }
     let home = home();
@@ -51,11 +52,7 @@ fn killed_in_the_middle_of_a_record() {
 
 #[test]
 fn a_record_that_does_not_fit_is_taken_back() {
-    if !needs::available(
-        "files::torn::a_record_that_does_not_fit_is_taken_back",
-        "prlimit",
-        needs::program("prlimit"),
-    ) {
+    if !has_limits("files::torn::a_record_that_does_not_fit_is_taken_back") {
         return;
     }
     let home = home();
@@ -71,8 +68,7 @@ fn a_record_that_does_not_fit_is_taken_back() {
 
 #[test]
 fn an_outcome_that_does_not_fit_is_settled_by_the_next_start() {
-    let name = "files::torn::an_outcome_that_does_not_fit_is_settled_by_the_next_start";
-    if !needs::available(name, "prlimit", needs::program("prlimit")) {
+    if !has_limits("files::torn::an_outcome_that_does_not_fit_is_settled_by_the_next_start") {
         return;
     }
     let home = home();

@@ -4,10 +4,9 @@
 //! Elsewhere is where the gateway itself reaches: its own confinement, which workers inherit,
 //! refuses nothing here.
 
+use crate::sandbox::begun;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::Stdio;
 use support::home::{Home, Ran};
 
 /// What a guest reads in a folder of `/shared`, before and after somebody moves that to a place of
@@ -19,10 +18,8 @@ fn held_while_it_moves(to: impl FnOnce(&Home) -> PathBuf) -> Value {
     std::fs::write(folder.join("inner"), "text").expect("writable");
     let to = to(&home);
     std::fs::create_dir_all(to.parent().expect("below the home")).expect("writable");
-    let mut command = home.command(&["call", "hostile", "behaviour=hold_folder", "path=/shared/folder"]);
-    command.env("COFFERDAM_LOG", "cofferdam=debug").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the program starts");
-    let mut log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let call = ["call", "hostile", "behaviour=hold_folder", "path=/shared/folder"];
+    let (child, mut log) = begun(home.command(&call));
     assert!(log.any(|line| line.contains("guest: holding")), "it holds the folder");
     std::fs::rename(folder, to).expect("one filesystem");
     drop(log);

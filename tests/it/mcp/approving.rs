@@ -2,6 +2,7 @@
 //! at once where it cannot.
 
 use super::world::{Server, meta, refused};
+use crate::vault::approvals;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,11 +18,6 @@ fn asking() -> anyhow::Result<Home> {
 
 fn write(content: &str) -> Value {
     json!({ "name": "file_write", "arguments": { "path": "/shared/a", "content": content, "overwrite": true } })
-}
-
-fn approvals(home: &Home) -> Vec<String> {
-    let all = home.audit().into_iter().filter(|record| record["event"] == "approval");
-    all.map(|record| record["approval"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! what a huge file costs.
 
 use super::world::{Server, refused};
+use crate::vault::approvals;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use std::fs;
@@ -15,12 +16,6 @@ fn home() -> Home {
     fs::create_dir_all(home.host("/vault")).expect("writable");
     fs::write(home.host("/vault/key"), SECRET).expect("writable");
     home
-}
-
-/// The states of approvals in the audit.
-fn approvals(home: &Home) -> Vec<String> {
-    let all = home.audit().into_iter().filter(|record| record["event"] == "approval");
-    all.map(|record| record["approval"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 #[test]

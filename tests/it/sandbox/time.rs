@@ -2,10 +2,9 @@
 //! gateway's own process, where nobody can kill them.
 
 use super::chat::Chat;
-use super::{SOON, answered, contents, refused};
+use super::{SOON, answered, begun, contents, refused};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
 
@@ -69,10 +68,7 @@ fn what_was_sealed_in_time_is_not_published_late() {
 #[test]
 fn a_guest_that_spins_is_ended_when_it_is_cancelled() {
     let home = Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"120s\"");
-    let mut command = home.command(&["call", "hostile", "behaviour=spin"]);
-    command.env("COFFERDAM_LOG", "cofferdam=debug").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the program starts");
-    let mut log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let (child, mut log) = begun(home.command(&["call", "hostile", "behaviour=spin"]));
     assert!(log.any(|line| line.contains("guest: spinning")), "it runs");
     kill_process(Pid::from_child(&child), Signal::INT).expect("ours");
     let rest: Vec<String> = log.collect();

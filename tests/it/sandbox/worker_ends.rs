@@ -2,10 +2,8 @@
 //! gateway's own end. Nothing is published by it, and the next call works.
 
 use super::chat::Chat;
-use super::{hostile, put};
+use super::{begun, hostile, put};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 use support::home::{Home, Ran};
 use support::workers;
 
@@ -181,10 +179,7 @@ fn no_worker_outlives_its_gateway() {
 #[test]
 fn a_guest_sees_that_it_was_cancelled_and_ends_by_itself() {
     let home = Home::new().hostile("deadline = \"120s\"");
-    let mut command = home.command(&["call", "hostile", "behaviour=until_cancelled"]);
-    command.env("COFFERDAM_LOG", "cofferdam=debug").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the program starts");
-    let mut log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let (child, mut log) = begun(home.command(&["call", "hostile", "behaviour=until_cancelled"]));
     assert!(log.any(|line| line.contains("guest: waiting")), "it runs");
     send(child.id(), Signal::INT);
     assert!(log.any(|line| line.contains("guest: let go")), "it saw");

@@ -4,7 +4,7 @@
 use super::super::{put, refused_on_paper};
 use super::{COPY, run, states};
 use serde_json::{Value, json};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
 use support::llm::{Dialect, Gate, LlmServer, Turn};
@@ -14,9 +14,14 @@ const TWO: &str = "workflow: two\nagents: [{ id: a, actions: [{ id: b, prompt: \
     \x20 - { id: ask, agent: a, action: b }\n\
     \x20 - { id: keep, tool: file_write, with: { path: /shared/kept.txt, content: \"{{ tasks.ask.output.text }}\" } }\n";
 
-/// Starts the workflow and waits until its model is asked.
-async fn asked(home: &Home, llm: &LlmServer) -> anyhow::Result<std::process::Child> {
-    let file = put(home, "two.yaml", TWO.as_bytes());
+/// Starts the workflow with more in its configuration, and waits until its model is asked, which
+/// says this behind the gate.
+async fn asked(says: &str, config: &str) -> anyhow::Result<(LlmServer, Home, Gate, Child)> {
+    let llm = LlmServer::start().await?;
+    let home = Home::new().model(&llm, Dialect::Chat, "").config(config);
+    let gate = Gate::new();
+    llm.script([Turn::say(says).held_by(&gate)]);
+    let file = put(&home, "two.yaml", TWO.as_bytes());
     let mut command = home.command(&["run", &file]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let until = Instant::now() + Duration::from_secs(60);
@@ -24,7 +29,7 @@ async fn asked(home: &Home, llm: &LlmServer) -> anyhow::Result<std::process::Chi
         anyhow::ensure!(Instant::now() < until, "the model is not asked");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    Ok(child)
+    Ok((llm, home, gate, child))
 }
 
 fn only_run(home: &Home) -> (String, String) {
@@ -35,11 +40,7 @@ fn only_run(home: &Home) -> (String, String) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_killed_run_is_interrupted_and_resumed_where_it_was() -> anyhow::Result<()> {
-    let llm = LlmServer::start().await?;
-    let home = Home::new().model(&llm, Dialect::Chat, "");
-    let gate = Gate::new();
-    llm.script([Turn::say("never heard").held_by(&gate)]);
-    let mut child = asked(&home, &llm).await?;
+    let (llm, home, gate, mut child) = asked("never heard", "").await?;
     let (id, state) = only_run(&home);
     assert_eq!(state, "running");
     let beside = home.run(&["workflow", "resume", &id, "--json"]);
@@ -71,11 +72,7 @@ async fn a_killed_run_is_interrupted_and_resumed_where_it_was() -> anyhow::Resul
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_stopped_run_says_that_it_is_interrupted() -> anyhow::Result<()> {
-    let llm = LlmServer::start().await?;
-    let home = Home::new().model(&llm, Dialect::Chat, "");
-    let gate = Gate::new();
-    llm.script([Turn::say("never heard").held_by(&gate)]);
-    let child = asked(&home, &llm).await?;
+    let (llm, home, gate, child) = asked("never heard", "").await?;
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)?;
     let ran: Ran = child.wait_with_output()?.into();
     assert_eq!((ran.code, states(&ran.json())), (Some(1), "done running pending".to_owned()), "{ran:?}");
@@ -90,11 +87,7 @@ async fn a_stopped_run_says_that_it_is_interrupted() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_run_is_cancelled_from_beside() -> anyhow::Result<()> {
-    let llm = LlmServer::start().await?;
-    let home = Home::new().model(&llm, Dialect::Chat, "");
-    let gate = Gate::new();
-    llm.script([Turn::say("too late").held_by(&gate)]);
-    let child = asked(&home, &llm).await?;
+    let (_llm, home, gate, child) = asked("too late", "").await?;
     let (id, _) = only_run(&home);
     let cancelled = home.run(&["workflow", "cancel", &id, "--json"]);
     assert_eq!((cancelled.code, &cancelled.json()["state"]), (Some(0), &json!("cancelled")), "{cancelled:?}");
@@ -130,12 +123,8 @@ fn a_failed_run_goes_on_from_its_first_task_that_is_not_done() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn so_many_runs_are_open_each_for_its_time() -> anyhow::Result<()> {
-    let llm = LlmServer::start().await?;
     let lines = "[workflows]\nmax_open = 1\nrun_deadline = \"2s\"\n";
-    let home = Home::new().model(&llm, Dialect::Chat, "").config(lines);
-    let gate = Gate::new();
-    llm.script([Turn::say("never heard").held_by(&gate)]);
-    let child = asked(&home, &llm).await?;
+    let (_llm, home, gate, child) = asked("never heard", lines).await?;
     refused_on_paper(
         &run(&home, COPY, &["--input", "name=a"]),
         "[workflows] max_open = 1, and so many runs are open",

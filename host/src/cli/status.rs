@@ -49,7 +49,7 @@ struct StatusReport {
     workers: usize,
     /// The gateways that share a store in PostgreSQL, and what each does for all; empty in SQLite.
     nodes: Vec<NodeRow>,
-    /// Nodes that are not there, and have files of people whose messages wait for them.
+    /// Nodes that are not there, and have files of people and runs that wait for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     away: Vec<AwayHome>,
     /// None without a database, or with one of another version.

@@ -97,25 +97,30 @@ fn home_of(tx: &Tx<'_>, person: &str) -> Result<String, StoreError> {
     fewest.ok_or_else(|| StoreError::Corrupt("no node, and one works".to_owned()))
 }
 
-/// A node that is not there and has files of people.
+/// A node that is not there and has files of people or of runs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct AwayHome {
     /// Its name.
     pub node: String,
     /// How many people.
     pub people: u64,
+    /// How many runs that have not ended. One of `cofferdam run` may be carried out all the same.
+    pub runs: u64,
 }
 
-/// The nodes that are not there and have files of people, by name.
+/// The nodes that are not there and have files of people or of open runs, by name.
 pub(super) fn away(tx: &Tx<'_>) -> Result<Vec<AwayHome>, StoreError> {
     let away = format!(
-        "SELECT node, count(*) FROM home
-         WHERE NOT EXISTS (SELECT 1 FROM node WHERE node.name = home.node AND until > {})
+        "SELECT node, count(person), count(run) FROM (
+             SELECT node, person, NULL AS run FROM home
+             UNION ALL SELECT node, NULL, run FROM run WHERE state = 'running' AND node IS NOT NULL) AS has
+         WHERE NOT EXISTS (SELECT 1 FROM node WHERE node.name = has.node AND until > {})
          GROUP BY node ORDER BY node",
         lease::NOW
     );
+    let count = |n: i64| u64::try_from(n).unwrap_or(0);
     tx.query_rows(&away, params![], |row| {
-        Ok(AwayHome { node: row.get(0)?, people: u64::try_from(row.get::<i64>(1)?).unwrap_or(0) })
+        Ok(AwayHome { node: row.get(0)?, people: count(row.get(1)?), runs: count(row.get(2)?) })
     })
 }
 

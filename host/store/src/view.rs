@@ -155,8 +155,8 @@ impl DatabaseView {
         }
     }
 
-    /// The nodes that are not there and have files of people, whose messages wait for them. None
-    /// where all nodes have the same files.
+    /// The nodes that are not there and have files of people or of open runs, whose messages and
+    /// tasks wait for them. None where all nodes have the same files.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -36,13 +36,7 @@ pub(super) fn format_status(status: &StatusReport) -> String {
         let duties = node.duties.iter().fold(String::new(), |all, duty| all + ", " + &one_line(duty, 80));
         format!("node {}: {}, turns{duties}", one_line(&node.name, 80), one_line(&node.who, 200))
     }));
-    lines.extend(status.away.iter().map(|AwayHome { node, people }| {
-        format!(
-            "node {}: not there; people whose files it has: {people}, and their messages wait; start it, or give them \
-             to another one (`cofferdam store rehome --help`)",
-            one_line(node, 80)
-        )
-    }));
+    lines.extend(status.away.iter().map(describe_away));
     lines.extend(health(&status.health));
     lines.extend(queue(status.queue.as_ref()));
     lines.extend(describe_usage(status));
@@ -63,6 +57,18 @@ pub(super) fn format_status(status: &StatusReport) -> String {
         None => "audit: none yet".to_owned(),
     });
     lines.join("\n") + "\n"
+}
+
+fn describe_away(AwayHome { node, people, runs }: &AwayHome) -> String {
+    let people =
+        (*people > 0).then(|| format!("people whose files it has: {people}, and their messages wait; "));
+    let runs = (*runs > 0).then(|| format!("open runs whose files it has: {runs}; "));
+    format!(
+        "node {}: not there; {}{}start it, or give them to another one (`cofferdam store rehome --help`)",
+        one_line(node, 80),
+        people.unwrap_or_default(),
+        runs.unwrap_or_default()
+    )
 }
 
 fn describe_running(status: &StatusReport) -> String {
@@ -151,7 +157,20 @@ fn describe_usage(status: &StatusReport) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::describe_duration;
+    use super::{AwayHome, describe_away, describe_duration};
+
+    #[test]
+    fn what_waits_for_a_node_that_is_away_is_told() {
+        let people = "people whose files it has: 3, and their messages wait; ";
+        let runs = "open runs whose files it has: 2; ";
+        let end = "start it, or give them to another one (`cofferdam store rehome --help`)";
+        for (count, waits) in
+            [((3, 0), people.to_owned()), ((0, 2), runs.to_owned()), ((3, 2), format!("{people}{runs}"))]
+        {
+            let away = AwayHome { node: "b".to_owned(), people: count.0, runs: count.1 };
+            assert_eq!(describe_away(&away), format!("node b: not there; {waits}{end}"));
+        }
+    }
 
     #[test]
     fn a_time_is_told_by_its_two_largest_units() {

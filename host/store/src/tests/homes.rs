@@ -15,6 +15,29 @@ fn join_with_home(location: &StoreLocation, name: &str) -> Result<Store, StoreEr
     join(&with_home(location, name), name)
 }
 
+/// The nodes that are not there, as `status` finds them.
+fn away(location: &StoreLocation) -> Vec<AwayHome> {
+    let found = look(|| {
+        DatabaseView::open(with_home(location, "a"))?.map_or(Ok(Vec::new()), |view| view.homes_away())
+    });
+    found.expect("read")
+}
+
+/// A run of somebody, without a task.
+fn run_of(owner: RunOwner, run: &str, sender: &str) -> NewRun {
+    NewRun {
+        run: run.to_owned(),
+        workflow: "w".to_owned(),
+        by: caller(sender),
+        began_with: "{}".to_owned(),
+        file_sha256: String::new(),
+        tasks: Vec::new(),
+        owner,
+        answer_to: None,
+        answers: false,
+    }
+}
+
 /// A message of somebody in a session.
 fn of_sender(session: &str, sender: &str, id: i64) -> NewUpdate {
     let UpdateFate::Pending(headers) = of(session, id).fate else { unreachable!("it waits") };
@@ -71,10 +94,7 @@ async fn what_is_said_by_a_person_is_worked_on_where_their_files_are() {
     assert_eq!((replies.len(), turns.len()), (1, 0));
     b.mark_part_sent(&told, 0, "m").await.expect("it is out");
     assert_eq!(b.gone_nodes(CHANNEL).await.expect("asked"), [""; 0], "nothing is left that is for it");
-    let away = look(|| {
-        DatabaseView::open(with_home(location, "b"))?.map_or(Ok(Vec::new()), |view| view.homes_away())
-    });
-    assert_eq!(away.expect("read"), [AwayHome { node: "a".to_owned(), people: 1 }]);
+    assert_eq!(away(location), [AwayHome { node: "a".to_owned(), people: 1, runs: 0 }]);
     assert!(said(look(|| b.move_homes("b", "a"))).contains("another serve uses the store"));
     // Another process of its name goes on.
     let a = join_with_home(location, "a").expect("again");
@@ -155,6 +175,33 @@ async fn who_has_files_somewhere_is_at_home_there_and_who_gave_them_away_is_out(
     assert!(late.contains("others took its work over"), "{late}");
     let again = join_with_home(location, "b").expect("without files");
     assert!(settled(&a).await.eq(["a"]) && settled(&again).await.eq(["b"]));
+}
+
+/// Those of `cofferdam run` belong to the node where it was called, whoever called it.
+#[tokio::test]
+async fn runs_that_have_not_ended_are_told_of_a_node_that_is_away() {
+    if !Schema::is_there("runs_that_have_not_ended") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let (a, b) = two(&fixture).await;
+    let c = join_with_home(location, "c").expect("it");
+    for (at, new) in [
+        (&a, run_of(RunOwner::Serve, "w-1", "1")),
+        (&a, run_of(RunOwner::Serve, "w-2", "2")),
+        (&b, run_of(RunOwner::Command, "w-3", "1")),
+        (&b, run_of(RunOwner::Serve, "w-4", "2")),
+        (&c, run_of(RunOwner::Command, "w-5", "1")),
+    ] {
+        assert!(at.begin_run(new, 9).await.expect("asked"));
+    }
+    assert!(a.end_run("w-4", RunEnd::Done("1".to_owned())).await.expect("ended"));
+    assert!(away(location).is_empty(), "{:?}", away(location));
+    b.leave().expect("it is there");
+    c.leave().expect("it is there");
+    let told = |node: &str, people, runs| AwayHome { node: node.to_owned(), people, runs };
+    assert_eq!(away(location), [told("b", 1, 2), told("c", 0, 1)]);
 }
 
 /// Each look is over before the server ends it, however much waits in one session.

@@ -21,11 +21,17 @@ fn at(world: &World, (node, person): (&str, i64), name: &str) -> Option<String> 
     std::fs::read_to_string(shared.join(name)).ok()
 }
 
-/// Starts a node with its own workspace.
+/// What Ann and Ben have there at each node, if anything.
+fn at_all(world: &World, name: &str) -> [[Option<String>; 2]; 2] {
+    ["a", "b"].map(|node| [ANN, BEN].map(|person| at(world, (node, person), name)))
+}
+
+/// Starts a node with its own workspace. Its log has what guests say.
 fn start(world: &World, node: &str) -> anyhow::Result<Serving> {
     let root = workspace(world, node);
     let root = root.to_str().expect("UTF-8");
-    let environment = [("COFFERDAM_CLUSTER_NODE", node), ("COFFERDAM_WORKSPACE_ROOT", root)];
+    let environment =
+        [("COFFERDAM_CLUSTER_NODE", node), ("COFFERDAM_WORKSPACE_ROOT", root), ("COFFERDAM_LOG", "debug")];
     Serving::launch(&world.home, world.server.token(), &[], &environment)
 }
 
@@ -57,7 +63,7 @@ async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Re
         let said = world.ask(Incoming::private(person).text(&write("own", name))).await?;
         assert!(said.contains("/shared/own"), "{said}");
     }
-    let of = |name: &str| ["a", "b"].map(|node| [ANN, BEN].map(|person| at(&world, (node, person), name)));
+    let of = |name: &str| at_all(&world, name);
     let (ann, ben) = (Some("ann".to_owned()), Some("ben".to_owned()));
     assert_eq!(of("own"), [[ann.clone(), None], [None, ben.clone()]]);
     // In a group as well, and in order.
@@ -159,4 +165,48 @@ async fn what_a_killed_node_had_published_is_settled_by_itself_alone() -> anyhow
     assert!(of_file().iter().all(|record| record["settled_by"].is_null()), "{:#?}", of_file());
     let count = world.server.sent_messages().len();
     end(world, [a, again], count)
+}
+
+/// The message that stops a turn comes after one that waits for another node, and is not held up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn who_stops_their_turn_in_a_group_lets_the_next_person_have_theirs() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::homes::who_stops_their_turn_in_a_group") else {
+        return Ok(());
+    };
+    let schema = new_schema();
+    // Longer than the patience of this test: the turn does not end by it.
+    let fit = |home: Home| home.hostile("memory = \"16 MiB\"\ndeadline = \"120s\"");
+    let world = World::stopped(|home| fit(cluster(home.postgres(server, &schema)).config(OWN))).await?;
+    let a = start(&world, "a")?.polling()?;
+    let b = start(&world, "b")?.says("another node hears telegram-")?;
+    live(server, &schema);
+    let in_group = |person: i64, text: &str| world.server.push(Incoming::group(GROUP, person).text(text));
+    let anns = in_group(ANN, "/hostile behaviour=stage_then_spin path=/shared/late");
+    let a = a.says("guest: spinning")?;
+    let bens = in_group(BEN, &write("next", "ben"));
+    // Once what he says later elsewhere is answered, his node has looked at the group as well.
+    let beside = world.server.push(Incoming::private(BEN).text(&write("beside", "ben")));
+    world.answer(&beside).await?;
+    let (none, ben): ([Option<String>; 2], _) = ([None, None], [None, Some("ben".to_owned())]);
+    assert_eq!(at_all(&world, "beside"), [none.clone(), ben.clone()]);
+    assert_eq!(at_all(&world, "next"), [none.clone(), none.clone()], "her turn runs");
+    in_group(ANN, "/cancel");
+    let said = world.answer(&anns).await?.text;
+    let waits = said.ends_with(" 1 message is waiting and comes next.");
+    assert!(said.starts_with("cancelled: ") && waits, "{said}");
+    let said = world.answer(&bens).await?.text;
+    assert!(said.contains("/shared/next"), "{said}");
+    assert_eq!(at_all(&world, "next"), [none.clone(), ben]);
+    assert_eq!(at_all(&world, "late"), [none.clone(), none], "nothing of what was stopped");
+    let again = in_group(ANN, &write("again", "ann"));
+    let said = world.answer(&again).await?.text;
+    assert!(said.contains("/shared/again"), "{said}");
+    assert_eq!(at(&world, ("a", ANN), "again").as_deref(), Some("ann"));
+    let answers = |sent: &SentMessage| sent.chat_id == GROUP && is_answer(sent);
+    let answers = world.server.sent_messages().into_iter().filter(answers);
+    let order: Vec<_> = answers.map(|sent| sent.reply_to).collect();
+    let asked = [&anns, &bens, &again].map(|pushed| Some(pushed.message_id));
+    assert_eq!(order, asked, "each was answered once, and what stopped the first by nothing");
+    let count = world.server.sent_messages().len();
+    end(world, [a, b], count)
 }

@@ -204,6 +204,33 @@ async fn runs_that_have_not_ended_are_told_of_a_node_that_is_away() {
     assert_eq!(away(location), [told("b", 1, 2), told("c", 0, 1)]);
 }
 
+#[tokio::test]
+async fn runs_of_a_node_go_on_at_the_one_that_has_its_files_now() {
+    if !Schema::is_there("runs_of_a_node_go_on") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let (a, b) = two(&fixture).await;
+    for (at, new) in [
+        (&a, run_of(RunOwner::Serve, "w-1", "2")),
+        (&a, run_of(RunOwner::Serve, "w-2", "1")),
+        (&b, run_of(RunOwner::Command, "w-3", "1")),
+    ] {
+        assert!(at.begin_run(new, 9).await.expect("asked"));
+    }
+    let here = async |store: &Store| store.runs_to_go_on(now_ms(), 60_000).await.expect("asked");
+    let elsewhere = async |run: &str| a.run_elsewhere(run).await.expect("asked");
+    assert_eq!((here(&a).await, here(&b).await), (vec!["w-2".to_owned()], vec!["w-1".to_owned()]));
+    assert_eq!((elsewhere("w-2").await, elsewhere("w-3").await), (None, Some("b".to_owned())));
+    b.leave().expect("it is there");
+    assert_eq!(here(&a).await, ["w-2"], "that it is away changes nothing");
+    assert_eq!(look(|| a.move_homes("b", "a")).expect("moved"), 1, "people, not runs");
+    assert_eq!(here(&a).await, ["w-1", "w-2"], "the oldest first");
+    assert_eq!(elsewhere("w-3").await, None, "who called `cofferdam run` there resumes it here");
+    let again = join_with_home(&fixture.engine.location, "b").expect("without files");
+    assert_eq!(here(&again).await, [""; 0], "it comes back to nothing of that");
+}
+
 /// Each look is over before the server ends it, however much waits in one session.
 #[tokio::test]
 async fn a_session_in_which_much_waits_is_found_at_once() {

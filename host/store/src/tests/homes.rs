@@ -231,6 +231,54 @@ async fn runs_of_a_node_go_on_at_the_one_that_has_its_files_now() {
     assert_eq!(here(&again).await, [""; 0], "it comes back to nothing of that");
 }
 
+#[tokio::test]
+async fn three_nodes_have_people_each_and_one_takes_over_those_of_another() {
+    if !Schema::is_there("three_nodes_have_people_each") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let location = &fixture.engine.location;
+    let [a, b, c] = ["a", "b", "c"].map(|name| join_with_home(location, name).expect("it"));
+    let named = |n: &[i64]| n.iter().map(|n| SessionId::new(format!("s{n}"))).collect::<Vec<_>>();
+    let six = (1_i64..=6).map(|n| of_sender(&format!("s{n}"), &n.to_string(), n)).collect();
+    let persisted = a.persist(CHANNEL, six).await.expect("kept");
+    assert_eq!((persisted.claimed, persisted.is_for_others), (named(&[1, 4]), true));
+    let homes = fixture.sql("SELECT node || person FROM home ORDER BY person").replace("telegram:", "");
+    assert_eq!(homes, "a1\nb2\nc3\na4\nb5\nc6");
+    let sessions = async |store: &Store| store.sessions(CHANNEL, 9, 9).await.expect("asked");
+    let waiting = async |store: &Store, n: i64| {
+        let waiting = store.load_waiting(CHANNEL, &named(&[n])[0], 9).await.expect("asked");
+        waiting.iter().map(|update| update.update_id).collect::<Vec<_>>()
+    };
+    // Nobody has taken the sessions of the third one's people, and nobody else may.
+    assert_eq!((sessions(&a).await, sessions(&b).await), (named(&[1, 4]), named(&[2, 5])));
+    assert_eq!((waiting(&a, 3).await, waiting(&b, 3).await), (vec![], vec![]));
+    assert_eq!((sessions(&c).await, waiting(&c, 3).await), (named(&[3, 6]), vec![3]));
+    let turn = c.claim(CHANNEL, UpdateClaim::Update(6)).await.expect("it").expect("it waits").turn;
+    c.leave().expect("it is there");
+    // Who comes now gets one of the nodes that are there.
+    let more = [(7, "7"), (8, "8")].map(|(n, sender)| of_sender(&format!("s{n}"), sender, n));
+    a.persist(CHANNEL, more.to_vec()).await.expect("kept");
+    let homes = fixture.sql("SELECT node || person FROM home WHERE person > 'telegram:6' ORDER BY person");
+    assert_eq!(homes, "atelegram:7\nbtelegram:8");
+    // What it had is free, and waits for it.
+    for (store, own) in [(&a, [1, 4, 7]), (&b, [2, 5, 8])] {
+        let gone = store.gone_nodes(CHANNEL).await.expect("asked");
+        assert_eq!(store.take_over(CHANNEL, &gone).await.expect("it"), LeftWork::default());
+        assert_eq!(sessions(store).await, named(&own));
+    }
+    let claimed = fixture.sql("SELECT session FROM claim WHERE session IN ('s3', 's6')");
+    assert_eq!(claimed, "s6", "its turn has begun");
+    // Until another one has its files.
+    assert_eq!(look(|| a.move_homes("c", "b")).expect("moved"), 2);
+    let gone = async |store: &Store| store.gone_nodes(CHANNEL).await.expect("asked");
+    assert_eq!(gone(&a).await, [""; 0], "it is not for this one");
+    let left = b.take_over(CHANNEL, &gone(&b).await).await.expect("it");
+    assert_eq!(left.turns.iter().map(|left| &left.turn).collect::<Vec<_>>(), [&turn]);
+    assert_eq!(sessions(&a).await, named(&[1, 4, 7]));
+    assert_eq!((sessions(&b).await, waiting(&b, 3).await), (named(&[2, 5, 8, 3]), vec![3]));
+}
+
 /// Each look is over before the server ends it, however much waits in one session.
 #[tokio::test]
 async fn a_session_in_which_much_waits_is_found_at_once() {

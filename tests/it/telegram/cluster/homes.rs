@@ -11,6 +11,13 @@ const WRITE_ALONG: &str = "workflow: note\non: { command: note }\ntasks:\n\
     \x20 - { id: write, tool: file_write, with: { path: /shared/noted.txt, content: noted } }\n\
     output: \"noted\"\n";
 
+/// Asks Ann, and writes what she says for the one who asks.
+const ASK_ALONG: &str = "workflow: ask\non: { command: ask }\ntasks:\n\
+    \x20 - { id: ask, send: { to: \"telegram:5000000001\", text: \"When is it?\" } }\n\
+    \x20 - { id: answer, wait: { reply_to: ask, timeout: 24h } }\n\
+    \x20 - { id: keep, tool: file_write, with: { path: /shared/answer.txt, content: \"{{ tasks.answer.output.text }}\" } }\n\
+    output: \"kept\"\n";
+
 fn workspace(world: &World, node: &str) -> PathBuf {
     world.home.dir().join(format!("workspace-{node}"))
 }
@@ -40,7 +47,7 @@ fn start(world: &World, node: &str) -> anyhow::Result<Serving> {
 async fn two_homes(
     server: &PostgresServer,
     fit: impl FnOnce(Home) -> Home,
-) -> anyhow::Result<(World, Serving, Serving)> {
+) -> anyhow::Result<(World, [Serving; 2], String)> {
     let schema = new_schema();
     let world = World::stopped(|home| fit(cluster(home.postgres(server, &schema)).config(OWN))).await?;
     let a = start(&world, "a")?.polling()?;
@@ -48,7 +55,7 @@ async fn two_homes(
     server.sql(&format!(
         "INSERT INTO {schema}.home (person, node) VALUES ('telegram:{ANN}', 'a'), ('telegram:{BEN}', 'b')"
     ));
-    Ok((world, a, b))
+    Ok((world, [a, b], schema))
 }
 
 fn write(name: &str, content: &str) -> String {
@@ -58,7 +65,7 @@ fn write(name: &str, content: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::homes::what_is_done_for_a_person") else { return Ok(()) };
-    let (world, a, b) = two_homes(server, |home| offering(home, "note.yaml", WRITE_ALONG)).await?;
+    let (world, [a, b], _) = two_homes(server, |home| offering(home, "note.yaml", WRITE_ALONG)).await?;
     for (person, name) in [(ANN, "ann"), (BEN, "ben")] {
         let said = world.ask(Incoming::private(person).text(&write("own", name))).await?;
         assert!(said.contains("/shared/own"), "{said}");
@@ -137,7 +144,7 @@ async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Re
 async fn what_a_killed_node_had_published_is_settled_by_itself_alone() -> anyhow::Result<()> {
     const NAME: &str = "telegram::cluster::homes::what_a_killed_node_had_published";
     let Some(server) = shared(NAME).filter(|_| available(NAME)) else { return Ok(()) };
-    let (world, a, b) = two_homes(server, |home| home).await?;
+    let (world, [a, b], _) = two_homes(server, |home| home).await?;
     for person in [ANN, BEN] {
         world.ask(Incoming::private(person).text("/file_info path=/shared")).await?;
     }
@@ -173,13 +180,9 @@ async fn who_stops_their_turn_in_a_group_lets_the_next_person_have_theirs() -> a
     let Some(server) = shared("telegram::cluster::homes::who_stops_their_turn_in_a_group") else {
         return Ok(());
     };
-    let schema = new_schema();
     // Longer than the patience of this test: the turn does not end by it.
     let fit = |home: Home| home.hostile("memory = \"16 MiB\"\ndeadline = \"120s\"");
-    let world = World::stopped(|home| fit(cluster(home.postgres(server, &schema)).config(OWN))).await?;
-    let a = start(&world, "a")?.polling()?;
-    let b = start(&world, "b")?.says("another node hears telegram-")?;
-    live(server, &schema);
+    let (world, [a, b], _) = two_homes(server, fit).await?;
     let in_group = |person: i64, text: &str| world.server.push(Incoming::group(GROUP, person).text(text));
     let anns = in_group(ANN, "/hostile behaviour=stage_then_spin path=/shared/late");
     let a = a.says("guest: spinning")?;
@@ -209,4 +212,51 @@ async fn who_stops_their_turn_in_a_group_lets_the_next_person_have_theirs() -> a
     assert_eq!(order, asked, "each was answered once, and what stopped the first by nothing");
     let count = world.server.sent_messages().len();
     end(world, [a, b], count)
+}
+
+/// What its run waits for comes when its node is gone and another one has its files.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_of_a_node_that_is_gone_goes_on_where_its_files_are_now() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::homes::a_run_of_a_node_that_is_gone") else {
+        return Ok(());
+    };
+    let fit = |home| offering(home, "ask.yaml", ASK_ALONG);
+    let (world, [a, b], schema) = two_homes(server, fit).await?;
+    for (person, name) in [(ANN, "ann"), (BEN, "ben")] {
+        world.ask(Incoming::private(person).text(&write("own", name))).await?;
+    }
+    let asked = world.server.push(Incoming::private(BEN).text("/ask"));
+    let is_question = |sent: &SentMessage| sent.chat_id == ANN && sent.text == "When is it?";
+    let question = world.server.wait_for_message(PATIENCE, is_question).await?;
+    let said = world.answer(&asked).await?.text;
+    assert!(said.starts_with("ask-"), "it waits: {said}");
+    let until = Instant::now() + PATIENCE;
+    let runs = || world.home.run(&["workflow", "list", "--json"]).json();
+    // What is out and not noted yet is sent again, and she would reply to the first of two.
+    let unsent = format!("SELECT count(*) FROM {schema}.part WHERE state = 'pending'");
+    while runs()["runs"][0]["state"] != "waiting" || server.sql(&unsent) != "0" {
+        assert!(Instant::now() < until, "{}", runs());
+    }
+    b.kill();
+    let until = Instant::now() + PATIENCE;
+    let status = || world.home.run(&["status"]).stdout;
+    let waits = "node b: not there; people whose files it has: 1, and their messages wait; \
+                 open runs whose files it has: 1; ";
+    while !status().contains(waits) {
+        assert!(Instant::now() < until, "{}", status());
+    }
+    let users = |node| workspace(&world, node).join(format!("users/telegram-{BEN}"));
+    let copied = std::process::Command::new("cp").arg("-a").arg(users("b")).arg(users("a")).status()?;
+    assert!(copied.success());
+    let moved = world.home.run(&["store", "rehome", "b", "a"]);
+    assert_eq!(moved.stdout, "people of node b that belong to node a now: 1\n", "{moved:?}");
+    assert!(!status().contains("not there"), "{}", status());
+    world.server.push(Incoming::private(ANN).text("at noon").reply_to(&question.message));
+    let is_end = |sent: &SentMessage| {
+        sent.chat_id == BEN && sent.reply_to == Some(asked.message_id) && sent.text == "kept"
+    };
+    world.server.wait_for_message(PATIENCE, is_end).await?;
+    assert_eq!(at_all(&world, "answer.txt"), [[None, Some("at noon".to_owned())], [None, None]]);
+    let count = world.server.sent_messages().len();
+    end(world, [a], count)
 }

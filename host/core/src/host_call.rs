@@ -53,9 +53,9 @@ pub struct ContentHash {
 pub struct Planning {
     /// What has the name.
     pub kind: EntryKind,
-    /// Files and directories, the named one included.
+    /// Files, directories and others, the named one included.
     pub entries: u64,
-    /// Bytes of the files.
+    /// Length of all regular files among them.
     pub bytes: u64,
 }
 

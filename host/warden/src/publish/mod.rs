@@ -47,7 +47,7 @@ pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
 // Nobody outside the trusted core stages, plans or publishes.
 pub(crate) use budget::{BudgetStop, CallBudget, TurnShare};
 pub(crate) use error::{PublishError, describe_effects, first_of};
-pub(crate) use plan::{ChangePlan, PlanSummary, PlannedChange};
+pub(crate) use plan::{ChangePlan, PlannedChange};
 pub(crate) use source::LinkRule;
 pub(crate) use stage::StagedFile;
 

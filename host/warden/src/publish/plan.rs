@@ -9,7 +9,7 @@ use super::park::ParkFolder;
 use super::remove::PlannedRemove;
 use super::rename::PlannedRename;
 use super::{Workspace, resolve};
-use cofferdam_core::audit::{Effect, EntryKind};
+use cofferdam_core::audit::Effect;
 use cofferdam_policy::GuestPath;
 use std::sync::Arc;
 
@@ -27,17 +27,6 @@ impl From<SealedFile> for PlannedChange {
     fn from(sealed: SealedFile) -> Self {
         Self::Write(sealed)
     }
-}
-
-/// What a change concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlanSummary {
-    /// What has the name.
-    pub kind: EntryKind,
-    /// Files, directories and others, the named one included.
-    pub entries: u64,
-    /// Length of all regular files among them.
-    pub bytes: u64,
 }
 
 impl PlannedChange {

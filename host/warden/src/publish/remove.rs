@@ -13,12 +13,13 @@ use super::error::PublishError;
 use super::identity::{FileIdentity, FileVersion};
 use super::land::LandedAs;
 use super::lock;
-use super::plan::{self, PlanSummary};
+use super::plan;
 use super::resolve;
 use super::temp::{self, StagingFolder};
 use super::tree::{self, DeleteResult, Uncounted, Unreadable};
 use super::{Inner, Workspace, walk};
 use cofferdam_core::audit::{EntryKind, RemoveRecord};
+use cofferdam_core::host_call::Planning;
 use cofferdam_core::text::one_line;
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
@@ -45,7 +46,7 @@ pub(crate) struct PlannedRemove {
     /// copied.
     version: Option<FileVersion>,
     contents: Contents,
-    summary: PlanSummary,
+    summary: Planning,
 }
 
 impl Workspace {
@@ -95,16 +96,14 @@ pub(super) fn summary(
     entries_max: u64,
     unreadable: Unreadable,
     stop: walk::StopCheck<'_>,
-) -> Result<PlanSummary, Uncounted> {
+) -> Result<Planning, Uncounted> {
     let kind = FileIdentity::from_stat(stat).kind();
     match kind {
-        EntryKind::File => {
-            Ok(PlanSummary { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) })
-        }
-        EntryKind::Other => Ok(PlanSummary { kind, entries: 1, bytes: 0 }),
+        EntryKind::File => Ok(Planning { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) }),
+        EntryKind::Other => Ok(Planning { kind, entries: 1, bytes: 0 }),
         EntryKind::Directory => {
             let inside = tree::count(handle, entries_max - 1, unreadable, stop)?;
-            Ok(PlanSummary { kind, entries: 1 + inside.entries, bytes: inside.bytes })
+            Ok(Planning { kind, entries: 1 + inside.entries, bytes: inside.bytes })
         }
     }
 }
@@ -144,12 +143,12 @@ impl PlannedRemove {
     }
 
     /// What it takes with it.
-    pub(crate) fn summary(&self) -> PlanSummary {
+    pub(crate) fn summary(&self) -> Planning {
         self.summary
     }
 
     pub(super) fn effect(&self) -> RemoveRecord {
-        let PlanSummary { kind, entries, .. } = self.summary;
+        let Planning { kind, entries, .. } = self.summary;
         RemoveRecord { path: self.path.to_string(), removed: kind, entries }
     }
 

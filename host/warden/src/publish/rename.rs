@@ -9,13 +9,14 @@ use super::budget::CallBudget;
 use super::error::PublishError;
 use super::identity::{FileIdentity, FileVersion};
 use super::land::{LandAttempt, LandedAs, TRIES_MAX};
-use super::plan::{self, PlanSummary, PlannedChange};
+use super::plan::{self, PlannedChange};
 use super::remove::{self, ENTRIES_MAX};
 use super::resolve::{self, ResolvedEntry};
 use super::temp::{self, StagingFolder};
 use super::tree::{Uncounted, Unreadable};
 use super::{Contents, Disposition, Inner, Workspace, lock, parents, source, walk};
 use cofferdam_core::audit::{EntryKind, MoveRecord};
+use cofferdam_core::host_call::Planning;
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
@@ -50,7 +51,7 @@ impl Workspace {
         target: &GuestPath,
         disposition: Disposition,
         budget: &Arc<CallBudget>,
-    ) -> Result<(Vec<PlannedChange>, PlanSummary), PublishError> {
+    ) -> Result<(Vec<PlannedChange>, Planning), PublishError> {
         budget.check(source)?;
         let disposition = budget.disposition(target, disposition);
         let (from, to) = (self.inner.mount_of(source)?, self.inner.mount_of(target)?);
@@ -74,7 +75,7 @@ impl Workspace {
         let summary = match remove::summary(&handle, &stat, ENTRIES_MAX, Unreadable::Skip, &|| budget.stop())
         {
             Err(Uncounted::TooMany(inside)) => {
-                PlanSummary { kind: identity.kind(), entries: ENTRIES_MAX, bytes: inside.bytes }
+                Planning { kind: identity.kind(), entries: ENTRIES_MAX, bytes: inside.bytes }
             }
             counted => counted.map_err(|why| remove::uncounted_error(source, why))?,
         };

@@ -16,14 +16,13 @@ use super::workers::{Answer, HostCalls};
 use crate::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use crate::attachments::{Attachments, Blob, BlobBytes};
 use crate::publish::{
-    BudgetStop, CallBudget, ChangePlan, LinkRule, PlanSummary, PlannedChange, PublishError, StagedFile,
-    Workspace,
+    BudgetStop, CallBudget, ChangePlan, LinkRule, PlannedChange, PublishError, StagedFile, Workspace,
 };
 use cofferdam_core::capability::{Access, Interface};
 use cofferdam_core::entry::EntryCall;
 use cofferdam_core::host_call::{
-    AttachmentBytes, Disposition, Notification, OUTPUT_BYTES_MAX, Planning, Reply, ReplyFile, ReplySource,
-    Request, StagedId,
+    AttachmentBytes, Disposition, Notification, OUTPUT_BYTES_MAX, Reply, ReplyFile, ReplySource, Request,
+    StagedId,
 };
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::text::one_line;
@@ -247,12 +246,6 @@ fn denied(reason: impl AsRef<str>) -> ToolError {
 /// Only a worker that does not keep to the protocol asks for one.
 fn no_such_file() -> ToolError {
     ToolError::new(ErrorCode::Internal, "the sandbox asked for a staged file that does not exist")
-}
-
-impl From<PlanSummary> for Planning {
-    fn from(summary: PlanSummary) -> Self {
-        Self { kind: summary.kind, entries: summary.entries, bytes: summary.bytes }
-    }
 }
 
 impl HostCalls for Authority {

@@ -90,7 +90,7 @@ impl Authority {
         let disposition = self.as_approved(&to, disposition)?;
         let (steps, summary) = self.workspace()?.plan_rename(&from, &to, disposition, &self.budget)?;
         self.plan.extend(steps)?;
-        Ok(summary.into())
+        Ok(summary)
     }
 
     pub(super) fn remove(&mut self, path: &str, contents: Contents) -> Result<Planning, ToolError> {
@@ -100,7 +100,7 @@ impl Authority {
         let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;
         let summary = step.summary();
         self.plan.extend(vec![PlannedChange::Remove(step)])?;
-        Ok(summary.into())
+        Ok(summary)
     }
 
     pub(super) fn add_to_reply(

@@ -1,5 +1,6 @@
 //! When a call has to end, and why: its deadline, or somebody cancelled it.
 
+use crate::publish::BudgetStop;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::ToolError;
 use std::sync::{Arc, OnceLock};
@@ -29,28 +30,28 @@ impl CallClock {
     }
 
     /// Why the call's work is of no use any more: a cancelled one counts at once.
-    pub(super) fn stop_reason(&self) -> Option<StopReason> {
+    pub(super) fn stop_reason(&self) -> Option<BudgetStop> {
         if self.cancel.is_cancelled() {
-            Some(StopReason::Cancelled)
+            Some(BudgetStop::Cancelled)
         } else if Instant::now() >= self.deadline {
-            Some(StopReason::Deadline)
+            Some(BudgetStop::Deadline)
         } else {
             None
         }
     }
 
     /// Why the call must stop now: a cancelled one has its grace.
-    pub(super) fn stop(&self) -> Option<StopReason> {
+    pub(super) fn stop(&self) -> Option<BudgetStop> {
         let now = Instant::now();
         if self.cancel.is_cancelled() {
             let since = *self.cancelled_at.get_or_init(|| now);
             if now >= since + CANCEL_GRACE {
-                return Some(StopReason::Cancelled);
+                return Some(BudgetStop::Cancelled);
             }
         }
         (now >= self.deadline).then(|| match self.cancel.is_cancelled() {
-            true => StopReason::Cancelled,
-            false => StopReason::Deadline,
+            true => BudgetStop::Cancelled,
+            false => BudgetStop::Deadline,
         })
     }
 
@@ -62,16 +63,8 @@ impl CallClock {
     }
 }
 
-/// Why a call has to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StopReason {
-    /// The deadline passed.
-    Deadline,
-    /// Nobody wants the answer any more.
-    Cancelled,
-}
-
-impl StopReason {
+impl BudgetStop {
+    /// The error for the call.
     pub(super) fn to_tool_error(self, limits: &Limits) -> ToolError {
         match self {
             Self::Deadline => ToolError::timed_out(limits),
@@ -94,7 +87,7 @@ mod tests {
         assert_eq!((clock.stop_reason(), clock.stop()), (None, None));
         cancel.cancel();
         let cancelled = Instant::now();
-        assert_eq!(clock.stop_reason(), Some(StopReason::Cancelled));
+        assert_eq!(clock.stop_reason(), Some(BudgetStop::Cancelled));
         // It begins when somebody looks first.
         assert_eq!(clock.clone().stop(), None);
         while clock.stop().is_none() {
@@ -102,15 +95,15 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(cancelled.elapsed() >= CANCEL_GRACE);
-        assert_eq!(clock.stop(), Some(StopReason::Cancelled));
+        assert_eq!(clock.stop(), Some(BudgetStop::Cancelled));
     }
 
     #[test]
     fn a_deadline_has_no_grace_and_shortens_that_of_a_cancelled_call() {
         let clock = CallClock::until(Instant::now());
-        assert_eq!(clock.stop(), Some(StopReason::Deadline));
+        assert_eq!(clock.stop(), Some(BudgetStop::Deadline));
         let cancel = CancellationToken::new();
         cancel.cancel();
-        assert_eq!(CallClock::new(Instant::now(), cancel).stop(), Some(StopReason::Cancelled));
+        assert_eq!(CallClock::new(Instant::now(), cancel).stop(), Some(BudgetStop::Cancelled));
     }
 }

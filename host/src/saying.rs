@@ -2,14 +2,14 @@
 //! task of a workflow would. Each is in the audit before anybody sees it, is kept before it is sent
 //! and is sent once under its name.
 
-use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest, SentNotice};
+use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest};
 use crate::workflows::{ChannelPeople, await_sent, retry_reach};
 use cofferdam_chat::outbound::FileBundle;
 use cofferdam_chat::runs::PrivateChat;
 use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind, sha256_hex};
 use cofferdam_core::id::Caller;
 use cofferdam_core::id::TurnId;
-use cofferdam_core::message::OutgoingResponse;
+use cofferdam_core::message::{OutgoingResponse, SentMessage};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
@@ -58,7 +58,7 @@ impl MessageSender {
     /// # Errors
     /// `recipient_denied`, `too_large`, `send_failed`; `timed_out` for one that is kept and goes
     /// out later.
-    pub async fn say(&self, message: OperatorMessage) -> Result<SentNotice, ToolError> {
+    pub async fn say(&self, message: OperatorMessage) -> Result<SentMessage, ToolError> {
         let Some(to) = Caller::parse(&message.say.to) else {
             let to = one_line(&message.say.to, 80);
             let said = format!("{to} is no person; write CHANNEL:USER, e.g. telegram:123456789");
@@ -87,7 +87,7 @@ impl MessageSender {
             return Err(ToolError::new(ErrorCode::TimedOut, said));
         };
         let message_id = ids?.into_iter().next().unwrap_or_default();
-        Ok(SentNotice { channel, channel_id: private.chat, message_id })
+        Ok(SentMessage { channel, channel_id: private.chat, message_id })
     }
 
     fn store(&self) -> Result<Store, ToolError> {

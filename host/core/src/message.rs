@@ -53,6 +53,7 @@ pub struct DirectMessage {
 
 /// A message that is out, in the platform's own ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SentMessage {
     /// The channel.
     pub channel: String,

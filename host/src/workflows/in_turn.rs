@@ -209,9 +209,7 @@ impl TurnMessaging {
         sent: &Result<SentMessage, ToolError>,
     ) -> Result<(), ToolError> {
         let ended = match sent {
-            Ok(SentMessage { channel, channel_id, message_id }) => RunEnd::Done(
-                json!({ "channel": channel, "channelId": channel_id, "messageId": message_id }).to_string(),
-            ),
+            Ok(sent) => RunEnd::Done(json!(sent).to_string()),
             Err(problem) if problem.code == ErrorCode::SendFailed => failed_end(problem, Some(id)),
             Err(_) => return Ok(()),
         };

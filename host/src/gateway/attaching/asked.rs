@@ -1,6 +1,7 @@
 //! What is asked over the socket, and what is answered: one line of JSON each. The words of a
 //! message and the contents of the files follow what is asked.
 
+use cofferdam_core::message::SentMessage;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read};
@@ -66,24 +67,12 @@ pub enum AttachAnswer {
         attachments: Vec<QueuedFile>,
     },
     /// The message is out.
-    Said(SentNotice),
+    Said(SentMessage),
     /// Nothing of it will happen, or it is not known yet.
     Refused {
         /// Why.
         error: ToolError,
     },
-}
-
-/// A message that is out, as a `send` of a workflow tells it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SentNotice {
-    /// The channel.
-    pub channel: String,
-    /// The platform's id of the chat.
-    pub channel_id: String,
-    /// The platform's id of its first message.
-    pub message_id: String,
 }
 
 /// A file as it will be sent.

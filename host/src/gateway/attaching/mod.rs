@@ -10,7 +10,7 @@ mod asked;
 
 pub use asked::{
     AttachAnswer, AttachFile, AttachRequest, FILES_MAX, HEAD_BYTES_MAX, QueuedFile, SAY_PATIENCE_MAX,
-    SAY_TEXT_BYTES_MAX, SayRequest, SentNotice,
+    SAY_TEXT_BYTES_MAX, SayRequest,
 };
 
 use crate::config::Config;

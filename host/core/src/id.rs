@@ -1,5 +1,6 @@
 //! Identifiers as types, so that a turn is never passed where a call is meant.
 
+use crate::as_text::shown_as_text;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -20,17 +21,6 @@ impl TurnId {
     pub fn call(&self, n: usize) -> CallId {
         CallId(format!("{}/{n}", self.0))
     }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for TurnId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// One tool call within a turn: `<turn>/<n>`. The key under which a call is idempotent.
@@ -43,17 +33,6 @@ impl CallId {
     /// `<call>/output`.
     pub fn output(&self) -> CallId {
         CallId(format!("{}/output", self.0))
-    }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for CallId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
@@ -70,18 +49,9 @@ impl SessionId {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+shown_as_text! { TurnId CallId SessionId }
 
 /// Who asked: a channel's name and its own immutable id of the sender, never a user name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+mod as_text;
 pub mod attachment;
 pub mod audit;
 pub mod capability;

@@ -1,6 +1,7 @@
 //! Sizes, durations and the limits of one call, with their units in the text.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use crate::as_text::serialized_as_shown;
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 use std::time::Duration;
 
@@ -44,12 +45,6 @@ impl fmt::Display for ByteSize {
             .find(|(_, factor)| self.0 >= *factor && self.0.is_multiple_of(*factor))
             .unwrap_or(("B", 1));
         write!(f, "{} {unit}", self.0 / factor)
-    }
-}
-
-impl Serialize for ByteSize {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
     }
 }
 
@@ -103,11 +98,7 @@ impl fmt::Display for TimeSpan {
     }
 }
 
-impl Serialize for TimeSpan {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
+serialized_as_shown! { ByteSize TimeSpan }
 
 impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {

@@ -1,10 +1,11 @@
 //! What a profile grants of the network: hosts, methods and bytes. Pure: who is asked and what is
 //! sent is the gateway's egress, which holds every address against these words.
 
+use crate::as_text::serialized_as_shown;
 use crate::limits::ByteSize;
 use crate::text::{is_deceptive, one_line};
 use core::net::{Ipv4Addr, Ipv6Addr};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -150,11 +151,7 @@ impl fmt::Display for HostPattern {
     }
 }
 
-impl Serialize for HostPattern {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
+serialized_as_shown! { HostPattern }
 
 impl<'de> Deserialize<'de> for HostPattern {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {

@@ -7,7 +7,7 @@ mod key;
 
 pub use key::{BadSignerKey, KeyKind, SignerKey};
 
-use serde::{Serialize, Serializer};
+use crate::as_text::serialized_as_shown;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
@@ -143,11 +143,7 @@ impl fmt::Display for ImageReference {
     }
 }
 
-impl Serialize for ImageReference {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+serialized_as_shown! { ImageReference }
 
 /// `HOST` or `HOST:PORT`, a name or an IPv4 address.
 fn is_registry(text: &str) -> bool {

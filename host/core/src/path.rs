@@ -3,8 +3,8 @@
 //! It decides what a path may look like; whether its mount is granted is the judge's question, and
 //! where it leads on disk is the publisher's and the sandbox's.
 
+use crate::as_text::serialized_as_shown;
 use crate::text::{is_deceptive, one_line};
-use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// An absolute path as a guest sees it, e.g. `/shared/a/b.jpg`, checked.
@@ -122,8 +122,4 @@ impl fmt::Display for GuestPath {
     }
 }
 
-impl Serialize for GuestPath {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&self.text)
-    }
-}
+serialized_as_shown! { GuestPath }

@@ -1,5 +1,6 @@
 //! What a tool is called, how it describes itself, and how a call fails.
 
+use crate::as_text::shown_as_text;
 use crate::limits::Limits;
 use crate::message::{Delivery, OutgoingAttachment};
 use serde::{Deserialize, Serialize};
@@ -34,18 +35,9 @@ impl ToolName {
             Err(BadToolName(crate::text::one_line(text, 80)))
         }
     }
-
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for ToolName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+shown_as_text! { ToolName }
 
 /// The wire name that a name stands for: `attachment.add` is another way to write `attachment_add`.
 /// Anything else stands for itself.

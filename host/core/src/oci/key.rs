@@ -3,9 +3,9 @@
 //! Of the encoding (SubjectPublicKeyInfo, RFC 5280) exactly one spelling of each is taken, so that
 //! nothing is left to a parser.
 
+use crate::as_text::serialized_as_shown;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
@@ -132,11 +132,7 @@ impl fmt::Debug for SignerKey {
     }
 }
 
-impl Serialize for SignerKey {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+serialized_as_shown! { SignerKey }
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,6 @@ use super::route::{self, Route, Snowflake};
 use super::rules::AccessRules;
 use super::wire::User;
 use cofferdam_chat::handler::ChannelServices;
-use cofferdam_chat::people::words::Platform;
 use cofferdam_chat::people::{ConfiguredPeople, Groups};
 use cofferdam_chat::setup::MenuEntry;
 use cofferdam_store::Presence;
@@ -19,9 +18,6 @@ use tokio::sync::{Semaphore, watch};
 
 /// The name of this channel in the audit, in what a provider sees and in the file of people.
 pub(super) const CHANNEL: &str = "discord";
-
-/// Discord, as it is named to people.
-pub(super) const PLATFORM: Platform = Platform { name: "Discord", section: "channels.discord" };
 
 /// The bot's own account.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use cofferdam_chat::people::{
     Group, GroupMembers, allowed, approving, check_groups, check_users, deserialize_by_id, serialize_by_id,
 };
 use cofferdam_chat::session_queue::AlbumWindow;
-use cofferdam_chat::setup::{TokenAt, TokenOf};
+use cofferdam_chat::setup::{PlatformNames, TokenAt};
 use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -51,8 +51,9 @@ pub struct Config {
     pub timing: Timing,
 }
 
-/// The token, in words.
-const TOKEN: TokenOf = TokenOf {
+/// Discord, as it is named to people, and its tokens.
+pub const PLATFORM: PlatformNames = PlatformNames {
+    name: "Discord",
     section: "channels.discord",
     variable: "DISCORD_BOT_TOKEN",
     source: "Discord's Developer Portal (Bot, Reset Token), without \"Bot \" before it",
@@ -61,7 +62,7 @@ const TOKEN: TokenOf = TokenOf {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            token_env: TOKEN.variable.into(),
+            token_env: PLATFORM.variable.into(),
             token_file: None,
             api_url: "https://discord.com/api/v10".into(),
             allowed_users: Vec::new(),
@@ -105,16 +106,16 @@ impl Config {
     /// [`UnusableKey`], which says what to write instead.
     pub fn check(&self) -> Result<(), UnusableKey> {
         self.token_at().check()?;
-        check_groups(TOKEN.section, "guild", (&self.guilds, self.other_guilds))?;
+        check_groups(PLATFORM.section, "guild", (&self.guilds, self.other_guilds))?;
         let deaf = |guild: &Group| !guild.mention_required && guild.members != GroupMembers::None;
         if let Some((id, _)) = self.guilds.iter().find(|(_, guild)| deaf(guild) && !self.message_content) {
             // Without the intent Discord withholds what it would be about.
             let said = format!(
                 "guilds.\"{id}\": mention_required = false needs message_content = true: without that intent Discord brings no words of messages that do not mention the bot"
             );
-            return Err(UnusableKey::new(TOKEN.section, &format!("guilds.{id}.mention_required"), said));
+            return Err(UnusableKey::new(PLATFORM.section, &format!("guilds.{id}.mention_required"), said));
         }
-        check_users(TOKEN.section, (&self.allowed_users, &self.approvers), self.pairing_expires)?;
+        check_users(PLATFORM.section, (&self.allowed_users, &self.approvers), self.pairing_expires)?;
         self.address()?;
         self.cdn().map(|_| ())
     }
@@ -128,7 +129,7 @@ impl Config {
     }
 
     fn token_at(&self) -> TokenAt<'_> {
-        TokenAt { variable: &self.token_env, file: self.token_file.as_deref(), platform: TOKEN }
+        TokenAt { variable: &self.token_env, file: self.token_file.as_deref(), platform: PLATFORM }
     }
 
     /// Where the token is, in words: the file or the variable.
@@ -151,7 +152,7 @@ impl Config {
     /// The API's address.
     pub(super) fn address(&self) -> Result<Address, UnusableKey> {
         let said = |bad| format!("api_url: {bad}; write e.g. \"https://discord.com/api/v10\"");
-        Address::parse(&self.api_url).map_err(|bad| UnusableKey::new(TOKEN.section, "api_url", said(bad)))
+        Address::parse(&self.api_url).map_err(|bad| UnusableKey::new(PLATFORM.section, "api_url", said(bad)))
     }
 
     /// What stands in for the files' hosts.
@@ -163,7 +164,7 @@ impl Config {
             Err(bad) => format!("cdn_url: {bad}"),
         };
         let said = format!("{what}; take it out: files come from Discord's own hosts");
-        Err(UnusableKey::new(TOKEN.section, "cdn_url", said))
+        Err(UnusableKey::new(PLATFORM.section, "cdn_url", said))
     }
 }
 

@@ -2,7 +2,8 @@
 //! stream is read, before its number counts as seen.
 
 use super::address;
-use super::bot::{Bots, CHANNEL, DiscordBot, PLATFORM};
+use super::bot::{Bots, CHANNEL, DiscordBot};
+use super::config::PLATFORM;
 use super::connection::GatewayEvent;
 use super::prepare::{is_for_us, queue_of};
 use super::presses;

@@ -43,7 +43,7 @@ mod text;
 mod token;
 mod wire;
 
-pub use config::{Config, Timing};
+pub use config::{Config, PLATFORM, Timing};
 pub use probe::{BotFacts, Obstacle, examine, permissions};
 pub use token::BotToken;
 

@@ -4,7 +4,8 @@
 
 use super::acks::ANSWER_MAX;
 use super::api::{BucketWait, RequestBody};
-use super::bot::{DiscordBot, PLATFORM};
+use super::bot::DiscordBot;
+use super::config::PLATFORM;
 use super::route::Route;
 use super::wire::{ButtonPress, Interaction};
 use cofferdam_chat::outbound::StyledText;

@@ -48,10 +48,11 @@ pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Resul
         return ask_and_write(file, &arguments.platforms(&Platform::ALL));
     }
     let named = arguments.platforms(&[Platform::Telegram]);
-    let sections: Vec<_> = named.iter().map(|platform| platform.section()).collect();
+    let sections: Vec<_> = named.iter().map(|platform| platform.names().section).collect();
     create(file, &template::fill_template(&[], &sections)?)?;
     writeln!(std::io::stdout(), "wrote {}; only you can read it", file.display())?;
-    let variables: String = named.iter().map(|platform| format!("{}=… ", platform.variable())).collect();
+    let variables: String =
+        named.iter().map(|platform| format!("{}=… ", platform.names().variable)).collect();
     let knows_somebody = false;
     next(file, &variables, knows_somebody)?;
     Ok(Exit::Done)
@@ -121,7 +122,7 @@ fn ask_and_write(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
     secrets.extend(answers.typed_key().map(|key| (key_file.clone(), key.reveal())));
     let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let settings = answers.settings(|platform| name(&token_file(platform)), &name(&key_file));
-    let sections: Vec<_> = answers.bots().map(|bot| bot.platform.section()).collect();
+    let sections: Vec<_> = answers.bots().map(|bot| bot.platform.names().section).collect();
     let text = template::fill_template(&settings, &sections)?;
     let mut written = Vec::new();
     for (path, content) in secrets.into_iter().chain([(file.to_owned(), &*text)]) {

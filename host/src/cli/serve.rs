@@ -27,8 +27,10 @@ use cofferdam_chat::handler::SettleAudit;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
 use cofferdam_core::capability::Interface;
+use cofferdam_discord as discord;
 use cofferdam_store::people::People;
 use cofferdam_store::{Presence, Store, StoreError};
+use cofferdam_telegram as telegram;
 use cofferdam_warden::calls::{SETTLE_WAIT, Warden};
 use prepare::OpenedOutside;
 pub(super) use reload::Load;
@@ -219,9 +221,9 @@ fn check_groups(config: &Config, registry: &Registry) -> anyhow::Result<()> {
     let known: BTreeSet<&str> = tools.map(|tool| tool.policy.profile.as_str()).collect();
     let groups = config.telegram.iter().flat_map(|telegram| &telegram.groups);
     let guilds = config.discord.iter().flat_map(|discord| &discord.guilds);
-    let named = groups.map(|named| ("channels.telegram", "groups", named));
+    let named = groups.map(|named| (telegram::PLATFORM.section, "groups", named));
     for (section, table, (id, group)) in
-        named.chain(guilds.map(|named| ("channels.discord", "guilds", named)))
+        named.chain(guilds.map(|named| (discord::PLATFORM.section, "guilds", named)))
     {
         let unknown = group.profiles.iter().flatten().find(|profile| !known.contains(profile.as_str()));
         if let Some(profile) = unknown {

@@ -5,6 +5,8 @@ use super::Exit;
 use crate::config::{Config, SettingOrigin, resolved};
 use crate::gateway;
 use anyhow::{Context, bail};
+use cofferdam_discord as discord;
+use cofferdam_telegram as telegram;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
@@ -69,17 +71,13 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     .collect();
     let channels = usize::from(config.telegram.is_some()) + usize::from(config.discord.is_some());
     let variables: Vec<&str> = [
-        config
-            .telegram
-            .as_ref()
-            .filter(|telegram| telegram.token_file.is_none())
-            .map(|_| "TELEGRAM_BOT_TOKEN"),
-        config.discord.as_ref().filter(|discord| discord.token_file.is_none()).map(|_| "DISCORD_BOT_TOKEN"),
+        config.telegram.as_ref().filter(|bot| bot.token_file.is_none()).map(|_| telegram::PLATFORM.variable),
+        config.discord.as_ref().filter(|bot| bot.token_file.is_none()).map(|_| discord::PLATFORM.variable),
     ]
     .into_iter()
     .flatten()
     .collect();
-    let variables = if variables.is_empty() { vec!["TELEGRAM_BOT_TOKEN"] } else { variables };
+    let variables = if variables.is_empty() { vec![telegram::PLATFORM.variable] } else { variables };
     let secrets = match &arguments.environment {
         Some(file) => format!("EnvironmentFile={}\n", check_path(file)?),
         None if channels > 0 && token_files.len() == channels => String::new(),

@@ -7,7 +7,7 @@ use cofferdam_chat::people::{
     Group, GroupMembers, allowed, approving, check_groups, check_users, deserialize_by_id, serialize_by_id,
 };
 use cofferdam_chat::session_queue::AlbumWindow;
-use cofferdam_chat::setup::{TokenAt, TokenOf};
+use cofferdam_chat::setup::{PlatformNames, TokenAt};
 use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -49,14 +49,18 @@ pub struct Config {
     pub timing: Timing,
 }
 
-/// The token, in words.
-const TOKEN: TokenOf =
-    TokenOf { section: "channels.telegram", variable: "TELEGRAM_BOT_TOKEN", source: "@BotFather" };
+/// Telegram, as it is named to people, and its tokens.
+pub const PLATFORM: PlatformNames = PlatformNames {
+    name: "Telegram",
+    section: "channels.telegram",
+    variable: "TELEGRAM_BOT_TOKEN",
+    source: "@BotFather",
+};
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            token_env: TOKEN.variable.into(),
+            token_env: PLATFORM.variable.into(),
             token_file: None,
             api_url: "https://api.telegram.org".into(),
             allowed_users: Vec::new(),
@@ -113,8 +117,8 @@ impl Config {
     /// [`UnusableKey`], which says what to write instead.
     pub fn check(&self) -> Result<(), UnusableKey> {
         self.token_at().check()?;
-        check_groups(TOKEN.section, "group", (&self.groups, self.other_groups))?;
-        check_users(TOKEN.section, (&self.allowed_users, &self.approvers), self.pairing_expires)?;
+        check_groups(PLATFORM.section, "group", (&self.groups, self.other_groups))?;
+        check_users(PLATFORM.section, (&self.allowed_users, &self.approvers), self.pairing_expires)?;
         self.address().map(|_| ())
     }
 
@@ -127,7 +131,7 @@ impl Config {
     }
 
     fn token_at(&self) -> TokenAt<'_> {
-        TokenAt { variable: &self.token_env, file: self.token_file.as_deref(), platform: TOKEN }
+        TokenAt { variable: &self.token_env, file: self.token_file.as_deref(), platform: PLATFORM }
     }
 
     /// Where the token is, in words: the file or the variable.
@@ -143,7 +147,7 @@ impl Config {
     /// The Bot API's address.
     pub(super) fn address(&self) -> Result<Address, UnusableKey> {
         let said = |bad| format!("api_url: {bad}; write e.g. \"https://api.telegram.org\"");
-        Address::parse(&self.api_url).map_err(|bad| UnusableKey::new(TOKEN.section, "api_url", said(bad)))
+        Address::parse(&self.api_url).map_err(|bad| UnusableKey::new(PLATFORM.section, "api_url", said(bad)))
     }
 }
 

@@ -46,7 +46,7 @@ mod token;
 mod upload;
 mod wire;
 
-pub use config::{Config, FloodLimits, Timing};
+pub use config::{Config, FloodLimits, PLATFORM, Timing};
 pub use probe::probe_account;
 pub use token::BotToken;
 

@@ -1,19 +1,15 @@
 //! Who is served, what holds in which group, and what strangers are told.
 
 use super::bot::{BotUser, TelegramBot};
-use super::config::Config;
+use super::config::{Config, PLATFORM};
 use super::moves::Moves;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message};
-use cofferdam_chat::people::words::Platform;
 use cofferdam_chat::people::{ConfiguredPeople, Group, Groups, PeopleRules};
 use cofferdam_store::Stranger;
 
 /// The name of this channel in the audit, in what a provider sees and in the file of people.
 pub(super) const CHANNEL: &str = "telegram";
-
-/// Telegram, as it is named to people.
-const PLATFORM: Platform = Platform { name: "Telegram", section: "channels.telegram" };
 
 /// What a configuration says of people.
 pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {

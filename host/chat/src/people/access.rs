@@ -1,10 +1,11 @@
 //! The door: who is served besides those whom the configuration names, what strangers are told, and
 //! telling those whom the operator lets in while the bot runs.
 
-use super::words::{self, Platform};
+use super::words;
 use super::{Group, GroupMembers, Groups, PairedPeople, PeopleNames};
 use crate::handler::{ChannelServices, PlatformChannel, hand_on, incoming};
 use crate::session_queue::{Arrival, StopPower};
+use crate::setup::PlatformNames;
 use cofferdam_agent::turn::ConversationOwner;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::TimeSpan;
@@ -84,7 +85,7 @@ impl AccessControl {
     pub async fn stranger(
         &self,
         base: &ChannelServices,
-        platform: Platform,
+        platform: PlatformNames,
         (sender, called): (i64, &str),
         target: String,
     ) -> Stranger {

@@ -1,16 +1,8 @@
 //! What people are told who are not served, or are from now on; and the line that says who is.
 
+use crate::setup::PlatformNames;
 use cofferdam_store::machine_now_ms;
 use cofferdam_store::people::WaitingStranger;
-
-/// A platform as people know it, and its section of the configuration.
-#[derive(Clone, Copy, Debug)]
-pub struct Platform {
-    /// Its name.
-    pub name: &'static str,
-    /// `channels.…`
-    pub section: &'static str,
-}
 
 const UNKNOWN: &str = "This bot answers only people whom its operator has named, and does not know you.";
 
@@ -18,8 +10,8 @@ const UNKNOWN: &str = "This bot answers only people whom its operator has named,
 pub const LET_IN: &str = "The operator has let you in: you are served from now on. /help says what I can do.";
 
 /// To a stranger in a private chat, once.
-pub fn to_stranger(platform: Platform, id: i64, code: Option<&WaitingStranger>) -> String {
-    let Platform { name, section } = platform;
+pub fn to_stranger(platform: PlatformNames, id: i64, code: Option<&WaitingStranger>) -> String {
+    let PlatformNames { name, section, .. } = platform;
     let (code, ask) = match code {
         Some(code) => (format!("{}\nOr ", by_code(code)), "they add your id"),
         None => (String::new(), "To be served, ask the operator to add it"),

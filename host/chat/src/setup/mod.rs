@@ -16,5 +16,5 @@ pub use renew::{Renewal, RenewedSettings, renew};
 pub use run::{run, speak};
 pub use serve_error::ServeError;
 pub use services::{ChannelService, Services, prune};
-pub use token::{TokenAt, TokenOf};
+pub use token::{PlatformNames, TokenAt};
 pub use wait::wait_for;

@@ -12,13 +12,15 @@ pub struct TokenAt<'a> {
     /// `token_file`.
     pub file: Option<&'a Path>,
     /// Of whose bot it is.
-    pub platform: TokenOf,
+    pub platform: PlatformNames,
 }
 
-/// What a platform's tokens are like, in words.
+/// A platform as people know it, and what its tokens are like, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TokenOf {
-    /// `channels.…`
+pub struct PlatformNames {
+    /// Its name.
+    pub name: &'static str,
+    /// `channels.…`, its section of the configuration.
     pub section: &'static str,
     /// The variable when nobody names one: then a file stands for it.
     pub variable: &'static str,
@@ -32,7 +34,7 @@ impl TokenAt<'_> {
     /// # Errors
     /// [`UnusableKey`], which says what to write instead.
     pub fn check(&self) -> Result<(), UnusableKey> {
-        let TokenOf { section, variable, .. } = self.platform;
+        let PlatformNames { section, variable, .. } = self.platform;
         let said = if !is_variable_name(self.variable) {
             // Perhaps the token itself, so it is not repeated.
             format!(
@@ -59,7 +61,7 @@ impl TokenAt<'_> {
         env: impl Fn(&str) -> Option<String>,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<T, UnusableKey> {
-        let TokenOf { section, source, .. } = self.platform;
+        let PlatformNames { section, source, .. } = self.platform;
         let malformed = |key: &str, place: String| {
             let said = format!("{place} does not hold a bot token; copy the token again from {source}");
             UnusableKey::new(section, key, said)
@@ -95,7 +97,8 @@ fn is_variable_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const OF: TokenOf = TokenOf { section: "channels.x", variable: "X_TOKEN", source: "X" };
+    const OF: PlatformNames =
+        PlatformNames { name: "X", section: "channels.x", variable: "X_TOKEN", source: "X" };
 
     /// Tokens of tests have no blanks.
     fn parse(text: &str) -> Option<String> {

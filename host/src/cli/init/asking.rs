@@ -80,7 +80,7 @@ impl InitAnswers {
     /// What must stand before a command of this configuration: the variables that hold a secret
     /// still.
     pub(super) fn variables(&self) -> String {
-        let tokens = self.bots().filter(|bot| bot.token.is_none()).map(|bot| bot.platform.variable());
+        let tokens = self.bots().filter(|bot| bot.token.is_none()).map(|bot| bot.platform.names().variable);
         let key = match self.model.as_ref().map(|model| &model.key) {
             Some(KeySource::Variable(name)) => Some(&**name),
             _ => None,

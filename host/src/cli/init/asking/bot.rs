@@ -5,7 +5,7 @@ use super::super::template::Setting;
 use super::super::terminal::Terminal;
 use super::{CHECK_TIME_MAX, wait_for};
 use anyhow::Context;
-use cofferdam_chat::setup::ProbeError;
+use cofferdam_chat::setup::{PlatformNames, ProbeError};
 use cofferdam_core::secret::Secret;
 use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
@@ -47,19 +47,12 @@ impl Platform {
     /// In the order in which they are asked about.
     pub(in super::super) const ALL: [Self; 2] = [Self::Telegram, Self::Discord];
 
-    /// Its section of the configuration.
-    pub(in super::super) fn section(self) -> &'static str {
+    /// What it and its section are called, and the variable that holds the token where no file
+    /// does.
+    pub(in super::super) fn names(self) -> PlatformNames {
         match self {
-            Self::Telegram => "channels.telegram",
-            Self::Discord => "channels.discord",
-        }
-    }
-
-    /// The variable that holds the token where no file does.
-    pub(in super::super) fn variable(self) -> &'static str {
-        match self {
-            Self::Telegram => "TELEGRAM_BOT_TOKEN",
-            Self::Discord => "DISCORD_BOT_TOKEN",
+            Self::Telegram => telegram::PLATFORM,
+            Self::Discord => discord::PLATFORM,
         }
     }
 
@@ -68,13 +61,6 @@ impl Platform {
         match self {
             Self::Telegram => "telegram-token",
             Self::Discord => "discord-token",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Telegram => "Telegram",
-            Self::Discord => "Discord",
         }
     }
 
@@ -102,7 +88,7 @@ impl Platform {
 
     /// Where its API is: by the environment, else the platform's own.
     fn api(self, environment: &BTreeMap<String, String>) -> anyhow::Result<PlatformApi> {
-        let variable = format!("COFFERDAM_CHANNELS_{}_API_URL", self.name().to_uppercase());
+        let variable = format!("COFFERDAM_CHANNELS_{}_API_URL", self.names().name.to_uppercase());
         let url = environment.get(&variable);
         Ok(match self {
             Self::Telegram => {
@@ -160,7 +146,7 @@ impl BotAnswers {
 
     /// What differs from the template, with the token in this file.
     pub(super) fn settings(&self, token_file: &str) -> Vec<Setting> {
-        let section = self.platform.section();
+        let section = self.platform.names().section;
         let token = self.token.is_some().then(|| (section, "token_file", token_file.into()));
         let user = self.user.map(|user| (section, "allowed_users", vec![user].into()));
         token.into_iter().chain(user).collect()
@@ -174,7 +160,7 @@ fn token(
     platform: Platform,
 ) -> anyhow::Result<Option<Secret>> {
     let api = platform.api(environment)?;
-    let (name, whence) = (platform.name(), platform.token_source());
+    let (name, whence) = (platform.names().name, platform.token_source());
     let [wrong, refused] = platform.remedies();
     loop {
         let question = format!("Token of the {name} bot, from {whence} (not shown; Enter: none for now)");
@@ -210,7 +196,7 @@ fn token(
 }
 
 fn user(terminal: &mut Terminal, platform: Platform) -> anyhow::Result<Option<i64>> {
-    let name = platform.name();
+    let name = platform.names().name;
     loop {
         let question =
             format!("Your numeric {name} id (Enter: none yet; write to the bot, and it says what to do)");

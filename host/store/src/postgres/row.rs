@@ -8,33 +8,26 @@ use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 /// A row of PostgreSQL, read.
-pub(in super::super) struct PgRow(Vec<OwnedValue>);
-
-enum OwnedValue {
-    Null,
-    Integer(i64),
-    Text(String),
-    Bytes(Vec<u8>),
-}
+pub(in super::super) struct PgRow(Vec<PgValue<'static>>);
 
 impl PgRow {
     pub(in super::super) fn value(&self, column: usize) -> Result<SqlValue<'_>, StoreError> {
         let missing = || StoreError::Corrupt(format!("no column {column} where one belongs"));
         Ok(match self.0.get(column).ok_or_else(missing)? {
-            OwnedValue::Null => SqlValue::Null,
-            OwnedValue::Integer(number) => SqlValue::Integer(*number),
-            OwnedValue::Text(text) => SqlValue::Text(text),
-            OwnedValue::Bytes(bytes) => SqlValue::Bytes(bytes),
+            PgValue::Null => SqlValue::Null,
+            PgValue::Integer(number) => SqlValue::Integer(*number),
+            PgValue::Text(text) => SqlValue::Text(text),
+            PgValue::Bytes(bytes) => SqlValue::Bytes(bytes),
         })
     }
 
     pub(super) fn read(row: &tokio_postgres::Row) -> Result<Self, StoreError> {
-        let read = |n: usize, column: &tokio_postgres::Column| -> Result<OwnedValue, StoreError> {
-            let value: Option<OwnedValue> = row.try_get(n).map_err(|_| {
+        let read = |n: usize, column: &tokio_postgres::Column| -> Result<PgValue<'static>, StoreError> {
+            let value: Option<PgValue<'static>> = row.try_get(n).map_err(|_| {
                 let (name, kind) = (column.name(), column.type_());
                 StoreError::Corrupt(format!("a column {name} of type {kind} that is not what belongs there"))
             })?;
-            Ok(value.unwrap_or(OwnedValue::Null))
+            Ok(value.unwrap_or(PgValue::Null))
         };
         row.columns()
             .iter()
@@ -45,15 +38,15 @@ impl PgRow {
     }
 }
 
-impl<'a> FromSql<'a> for OwnedValue {
+impl<'a> FromSql<'a> for PgValue<'static> {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
         Ok(match *ty {
             Type::BOOL => Self::Integer(bool::from_sql(ty, raw)?.into()),
             Type::INT2 => Self::Integer(i16::from_sql(ty, raw)?.into()),
             Type::INT4 => Self::Integer(i32::from_sql(ty, raw)?.into()),
             Type::INT8 => Self::Integer(i64::from_sql(ty, raw)?),
-            Type::BYTEA => Self::Bytes(Vec::from_sql(ty, raw)?),
-            _ => Self::Text(decode(String::from_sql(ty, raw)?).ok_or("an escape of nothing")?),
+            Type::BYTEA => Self::Bytes(Cow::Owned(Vec::from_sql(ty, raw)?)),
+            _ => Self::Text(Cow::Owned(decode(String::from_sql(ty, raw)?).ok_or("an escape of nothing")?)),
         })
     }
 
@@ -63,7 +56,7 @@ impl<'a> FromSql<'a> for OwnedValue {
     }
 }
 
-/// A value of a statement, as PostgreSQL takes it.
+/// A value of a statement or a row, as PostgreSQL takes it.
 #[derive(Debug)]
 pub(super) enum PgValue<'a> {
     Null,

@@ -5,8 +5,9 @@
 //! kept, only the hash that names it.
 
 use super::tx::{Row, Tx};
-use super::value::{params, words};
+use super::value::{column_words, params};
 use super::{Store, StoreError, now_ms};
+pub use cofferdam_core::audit::ApprovalState;
 
 /// Paths that are remembered as approved, the latest; one that was forgotten is asked about again.
 pub const APPROVED_PATHS_MAX: u32 = 10_000;
@@ -14,21 +15,6 @@ pub const APPROVED_PATHS_MAX: u32 = 10_000;
 /// Approvals whose choices are taken away at one start; a press of the others is told that it is
 /// too late.
 pub const OPEN_CHOICES_MAX: u32 = 1000;
-
-/// Where an approval stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ApprovalState {
-    /// Nobody has answered yet.
-    Asked,
-    /// Somebody agreed.
-    Approved,
-    /// Somebody did not.
-    Denied,
-    /// It is too late for an answer.
-    Expired,
-    /// The call ended first.
-    Withdrawn,
-}
 
 /// A call about which somebody is to be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -240,6 +226,6 @@ pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     )
 }
 
-words! { ApprovalState, "an approval that is {:?}":
+column_words! { ApprovalState, "an approval that is {:?}":
     Asked = "asked" Approved = "approved" Denied = "denied" Expired = "expired" Withdrawn = "withdrawn"
 }

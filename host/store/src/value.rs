@@ -36,7 +36,7 @@ macro_rules! params {
 }
 pub(super) use params;
 
-/// The words that a column has for the variants of an enum, and what is said of another one.
+/// The words that a column has for the variants of an enum, which tells them to others, too.
 macro_rules! words {
     ($kind:ident, $other:literal: $($variant:ident = $word:literal)+) => {
         impl $kind {
@@ -46,9 +46,17 @@ macro_rules! words {
             }
         }
 
+        $crate::value::column_words! { $kind, $other: $($variant = $word)+ }
+    };
+}
+pub(super) use words;
+
+/// The words that a column has for the variants of an enum, and what is said of another one.
+macro_rules! column_words {
+    ($kind:ident, $other:literal: $($variant:ident = $word:literal)+) => {
         impl $crate::value::ToValue for $kind {
             fn to_value(&self) -> $crate::value::SqlValue<'_> {
-                $crate::value::SqlValue::Text(self.as_str())
+                $crate::value::SqlValue::Text(match self { $(Self::$variant => $word,)+ })
             }
         }
 
@@ -62,7 +70,7 @@ macro_rules! words {
         }
     };
 }
-pub(super) use words;
+pub(super) use column_words;
 
 impl<T: ToValue, const N: usize> Params for [T; N] {
     fn to_values(&self) -> Vec<SqlValue<'_>> {

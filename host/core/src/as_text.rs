@@ -1,5 +1,5 @@
 //! What types have in common that are written as one text: they are shown as it, and serialized as
-//! they are shown.
+//! they are shown; and enums whose variants are written as one word each.
 
 /// Shows types by the one text that each of them is.
 macro_rules! shown_as_text {
@@ -31,3 +31,24 @@ macro_rules! serialized_as_shown {
     )+ };
 }
 pub(crate) use serialized_as_shown;
+
+/// An enum whose variants have one name each, wherever they are written.
+macro_rules! named_variants {
+    ($(#[$about:meta])* pub enum $kind:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$about])*
+        pub enum $kind {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl $kind {
+            /// Every one there is, in the order of the documents.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The name, as it is written in JSON, policies and records.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+pub(crate) use named_variants;

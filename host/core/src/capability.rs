@@ -1,38 +1,27 @@
 //! What a profile can grant: mounts with an access right, and interfaces beyond the inert baseline.
 
+use crate::as_text::named_variants;
 use crate::limits::ByteSize;
 use crate::network::Network;
 use serde::{Deserialize, Serialize};
 
-/// What may be done in a mount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Access {
-    /// Copying out the very files that the call names for reading. The host copies; the guest has
-    /// no such folder and sees no byte of it.
-    CopyOut,
-    /// Publishing whole files through `workspace-write`, without reading.
-    WriteOnly,
-    /// Reading files and listing directories.
-    ReadOnly,
-    /// Reading, and publishing whole files through `workspace-write`.
-    AtomicWrite,
+named_variants! {
+    /// What may be done in a mount.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    pub enum Access {
+        /// Copying out the very files that the call names for reading. The host copies; the guest
+        /// has no such folder and sees no byte of it.
+        CopyOut = "copy-out",
+        /// Publishing whole files through `workspace-write`, without reading.
+        WriteOnly = "write-only",
+        /// Reading files and listing directories.
+        ReadOnly = "read-only",
+        /// Reading, and publishing whole files through `workspace-write`.
+        AtomicWrite = "atomic-write",
+    }
 }
 
 impl Access {
-    /// Every one there is.
-    pub const ALL: [Self; 4] = [Self::CopyOut, Self::WriteOnly, Self::ReadOnly, Self::AtomicWrite];
-
-    /// The name, as policies write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CopyOut => "copy-out",
-            Self::WriteOnly => "write-only",
-            Self::ReadOnly => "read-only",
-            Self::AtomicWrite => "atomic-write",
-        }
-    }
-
     /// Whether the guest opens files and lists directories there.
     pub const fn may_open(self) -> bool {
         matches!(self, Self::ReadOnly | Self::AtomicWrite)
@@ -93,35 +82,20 @@ pub const SCRATCH_FILES_MAX: u32 = 10_000;
 /// The mounts that a workspace has. Of the builtin tools `vault_copyto` alone has `/vault`.
 pub const MOUNTS: &[&str] = &["/shared", "/tmp", "/vault"];
 
-/// A host interface that a profile names to grant it.
-///
-/// `workspace-write` is absent on purpose: it follows from a mount's `atomic-write`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Interface {
-    /// The attachments of this turn.
-    TurnAttachments,
-    /// The attachments of the most recent message that has any.
-    RecentAttachments,
-    /// Adding files to the reply.
-    ReplyAttachments,
-    /// Writing to people, and waiting for what they reply.
-    Messaging,
-}
-
-impl Interface {
-    /// Every one there is.
-    pub const ALL: [Self; 4] =
-        [Self::TurnAttachments, Self::RecentAttachments, Self::ReplyAttachments, Self::Messaging];
-
-    /// The name, as policies write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Interface::TurnAttachments => "turn-attachments",
-            Interface::RecentAttachments => "recent-attachments",
-            Interface::ReplyAttachments => "reply-attachments",
-            Interface::Messaging => "messaging",
-        }
+named_variants! {
+    /// A host interface that a profile names to grant it.
+    ///
+    /// `workspace-write` is absent on purpose: it follows from a mount's `atomic-write`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum Interface {
+        /// The attachments of this turn.
+        TurnAttachments = "turn-attachments",
+        /// The attachments of the most recent message that has any.
+        RecentAttachments = "recent-attachments",
+        /// Adding files to the reply.
+        ReplyAttachments = "reply-attachments",
+        /// Writing to people, and waiting for what they reply.
+        Messaging = "messaging",
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a tool is called, how it describes itself, and how a call fails.
 
-use crate::as_text::shown_as_text;
+use crate::as_text::{named_variants, shown_as_text};
 use crate::limits::Limits;
 use crate::message::{Delivery, OutgoingAttachment};
 use serde::{Deserialize, Serialize};
@@ -79,85 +79,69 @@ impl From<Value> for ToolAnswer {
     }
 }
 
-macro_rules! error_codes {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
-        /// What went wrong, for programs. Stable: scripts and other people's tests rely on it.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum ErrorCode {
-            $($(#[$doc])* #[serde(rename = $text)] $variant,)*
-        }
-
-        impl ErrorCode {
-            /// Every code, in the order of the documents.
-            pub const ALL: &[ErrorCode] = &[$(ErrorCode::$variant,)*];
-
-            /// The code as it appears in JSON, audit and replies.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(ErrorCode::$variant => $text,)* }
-            }
-        }
-    };
-}
-
-error_codes! {
-    /// The arguments do not fit the tool's schema.
-    InvalidArguments = "invalid_arguments",
-    /// No tool has this name.
-    UnknownTool = "unknown_tool",
-    /// The tool is known, but did not load, or cannot run now.
-    ToolUnavailable = "tool_unavailable",
-    /// The turn has no attachments.
-    NoAttachments = "no_attachments",
-    /// The index is not below the number of attachments.
-    IndexOutOfRange = "index_out_of_range",
-    /// The attachment is listed, but its bytes are not there.
-    AttachmentUnavailable = "attachment_unavailable",
-    /// The path is outside what this call may touch.
-    PathDenied = "path_denied",
-    /// The destination exists and was not to be replaced.
-    AlreadyExists = "already_exists",
-    /// Nothing is there.
-    NotFound = "not_found",
-    /// A FIFO, device, socket or symbolic link is there where a file is needed.
-    NotARegularFile = "not_a_regular_file",
-    /// A directory is there where a file is needed.
-    IsADirectory = "is_a_directory",
-    /// More than a tool reads or writes at once.
-    TooLarge = "too_large",
-    /// More than the call or the workspace may write.
-    QuotaExceeded = "quota_exceeded",
-    /// The disk is full.
-    NoSpace = "no_space",
-    /// Writing failed for another reason; nothing was changed.
-    WriteFailed = "write_failed",
-    /// The file was published, but the disk did not confirm that a power loss would keep it.
-    DurabilityUnknown = "durability_unknown",
-    /// The deadline passed.
-    TimedOut = "timed_out",
-    /// The tool wanted more memory than its limit.
-    OutOfMemory = "out_of_memory",
-    /// The tool crashed.
-    Trapped = "trapped",
-    /// The network is not granted.
-    NetworkDenied = "network_denied",
-    /// A person must approve first.
-    ApprovalRequired = "approval_required",
-    /// A person said no.
-    ApprovalDenied = "approval_denied",
-    /// The turn was cancelled.
-    Cancelled = "cancelled",
-    /// A template of a workflow names what is not there.
-    TemplateFailed = "template_failed",
-    /// An agent of a workflow did not answer as its action wants.
-    InvalidOutput = "invalid_output",
-    /// Nobody whom the gateway serves is meant.
-    RecipientDenied = "recipient_denied",
-    /// A message of a workflow cannot be sent.
-    SendFailed = "send_failed",
-    /// A command or a function of somebody else's says that it failed.
-    Failed = "failed",
-    /// A fault of the gateway itself.
-    Internal = "internal",
+named_variants! {
+    /// What went wrong, for programs. Stable: scripts and other people's tests rely on it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    pub enum ErrorCode {
+        /// The arguments do not fit the tool's schema.
+        InvalidArguments = "invalid_arguments",
+        /// No tool has this name.
+        UnknownTool = "unknown_tool",
+        /// The tool is known, but did not load, or cannot run now.
+        ToolUnavailable = "tool_unavailable",
+        /// The turn has no attachments.
+        NoAttachments = "no_attachments",
+        /// The index is not below the number of attachments.
+        IndexOutOfRange = "index_out_of_range",
+        /// The attachment is listed, but its bytes are not there.
+        AttachmentUnavailable = "attachment_unavailable",
+        /// The path is outside what this call may touch.
+        PathDenied = "path_denied",
+        /// The destination exists and was not to be replaced.
+        AlreadyExists = "already_exists",
+        /// Nothing is there.
+        NotFound = "not_found",
+        /// A FIFO, device, socket or symbolic link is there where a file is needed.
+        NotARegularFile = "not_a_regular_file",
+        /// A directory is there where a file is needed.
+        IsADirectory = "is_a_directory",
+        /// More than a tool reads or writes at once.
+        TooLarge = "too_large",
+        /// More than the call or the workspace may write.
+        QuotaExceeded = "quota_exceeded",
+        /// The disk is full.
+        NoSpace = "no_space",
+        /// Writing failed for another reason; nothing was changed.
+        WriteFailed = "write_failed",
+        /// The file was published, but the disk did not confirm that a power loss would keep it.
+        DurabilityUnknown = "durability_unknown",
+        /// The deadline passed.
+        TimedOut = "timed_out",
+        /// The tool wanted more memory than its limit.
+        OutOfMemory = "out_of_memory",
+        /// The tool crashed.
+        Trapped = "trapped",
+        /// The network is not granted.
+        NetworkDenied = "network_denied",
+        /// A person must approve first.
+        ApprovalRequired = "approval_required",
+        /// A person said no.
+        ApprovalDenied = "approval_denied",
+        /// The turn was cancelled.
+        Cancelled = "cancelled",
+        /// A template of a workflow names what is not there.
+        TemplateFailed = "template_failed",
+        /// An agent of a workflow did not answer as its action wants.
+        InvalidOutput = "invalid_output",
+        /// Nobody whom the gateway serves is meant.
+        RecipientDenied = "recipient_denied",
+        /// A message of a workflow cannot be sent.
+        SendFailed = "send_failed",
+        /// A command or a function of somebody else's says that it failed.
+        Failed = "failed",
+        /// A fault of the gateway itself.
+        Internal = "internal",
+    }
 }
 
 impl fmt::Display for ErrorCode {

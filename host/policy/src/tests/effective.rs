@@ -94,7 +94,7 @@ fn grants_are_the_profiles_and_told_in_words() {
     assert_eq!(words(""), "nothing");
     assert_eq!(words(READING), "/shared (read-only), /tmp (read-only)");
     for access in Access::ALL {
-        let (spelled, name) = (spell_word(&access), access.as_str());
+        let (spelled, name) = (spell_word(access), access.as_str());
         assert_eq!(spelled, name);
         let mount = format!("{{ guest = \"/vault\", access = \"{name}\" }}");
         assert_eq!(words(&mount), format!("/vault ({name})"));

@@ -217,8 +217,4 @@ fn read(fd: impl AsFd) -> io::Result<()> {
     }
 }
 
-fn link_options() -> AtFlags {
-    AtFlags::SYMLINK_FOLLOW
-}
-
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);

@@ -185,7 +185,7 @@ const OWN: [Trial; 17] = [
     expect_done("publish a file without a name in another folder", |s| {
         let staged = s.open_in_mount(".", OFlags::WRONLY | OFlags::TMPFILE)?;
         let name = staged.as_raw_fd().to_string();
-        Ok(rustix::fs::linkat(&s.descriptors, name, &s.mount, "folder/new", link_options())?)
+        Ok(rustix::fs::linkat(&s.descriptors, name, &s.mount, "folder/new", AtFlags::SYMLINK_FOLLOW)?)
     }),
     expect_done("rename a file between folders", |s| {
         Ok(rustix::fs::renameat(&s.mount, "file", &s.mount, "folder/renamed")?)

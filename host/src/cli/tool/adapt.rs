@@ -6,7 +6,7 @@ use super::inspect::replace;
 use anyhow::{Context, bail};
 use cofferdam_agent::tools::read_component;
 use cofferdam_core::text::one_line;
-use cofferdam_warden::sandbox::imports::{NotAComponent, interfaces};
+use cofferdam_warden::sandbox::imports::{self, NotAComponent, interfaces};
 use std::path::PathBuf;
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// A command has `_start`; anything else is called from outside.
 fn component_of(module: &[u8]) -> Result<Vec<u8>, String> {
-    let is_command = exports_start(module);
+    let is_command = imports::exports_name(module, "_start");
     let adapter = if is_command {
         WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER
     } else {
@@ -61,8 +61,4 @@ fn component_of(module: &[u8]) -> Result<Vec<u8>, String> {
             .encode()
     };
     encode().map_err(|e| one_line(&format!("{e:#}"), 400))
-}
-
-fn exports_start(module: &[u8]) -> bool {
-    cofferdam_warden::sandbox::imports::exports_name(module, "_start")
 }

@@ -42,11 +42,15 @@ pub(crate) struct TurnShare {
 /// Discarded bytes stay spent, so that a loop of staging and dropping ends too.
 pub(crate) struct CallBudget {
     limit: ByteSize,
-    turn: Option<TurnShare>,
-    made: BTreeSet<GuestPath>,
+    /// What its turn has left, if it is in one.
+    pub(crate) turn: Option<TurnShare>,
+    /// Files that an earlier run of the call has made, which a crash cut off: that their names are
+    /// taken refuses nothing. What it then plans is compared with what that run had planned.
+    pub(crate) made: BTreeSet<GuestPath>,
     spent: AtomicU64,
     changes: AtomicU32,
-    changes_max: u32,
+    /// Files, renames and removals that it may plan.
+    pub(crate) changes_max: u32,
     stop: Box<dyn Fn() -> Option<BudgetStop> + Send + Sync>,
 }
 
@@ -60,26 +64,6 @@ impl CallBudget {
         let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
         let changes_max = Limits::DEFAULT.changes;
         Self { limit, turn: None, made: BTreeSet::new(), spent, changes, changes_max, stop: Box::new(stop) }
-    }
-
-    /// The same with so many changes: files, renames and removals that the call may plan.
-    #[must_use]
-    pub(crate) fn with_changes(self, changes_max: u32) -> Self {
-        Self { changes_max, ..self }
-    }
-
-    /// The same within what its turn has left.
-    #[must_use]
-    pub(crate) fn within_turn(self, turn: TurnShare) -> Self {
-        Self { turn: Some(turn), ..self }
-    }
-
-    /// The same for a call of which an earlier run, that a crash cut off, has made these files:
-    /// that their names are taken refuses nothing. What it then plans is compared with what that
-    /// run had planned.
-    #[must_use]
-    pub(crate) fn with_made(self, made: Vec<GuestPath>) -> Self {
-        Self { made: made.into_iter().collect(), ..self }
     }
 
     /// What is to be done about a file at `path` where `wanted` is asked for.

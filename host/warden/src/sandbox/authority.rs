@@ -62,13 +62,16 @@ impl Authority {
         let clock = inputs.clock(permit.limits());
         let (turn, made) = (inputs.turn, std::mem::take(&mut inputs.made));
         let watched = clock.clone();
-        let budget = CallBudget::new(permit.limits().written_bytes, move || watched.stop_reason());
+        let mut budget = CallBudget::new(permit.limits().written_bytes, move || watched.stop_reason());
+        budget.changes_max = permit.limits().changes;
+        budget.turn = Some(turn);
+        budget.made = made.into_iter().collect();
         let exchanges = exchanges(&permit, &mut inputs, &clock);
         Self {
             exchanges,
             workspace,
             clock,
-            budget: Arc::new(budget.with_changes(permit.limits().changes).within_turn(turn).with_made(made)),
+            budget: Arc::new(budget),
             staged: BTreeMap::new(),
             staged_ever: 0,
             plan: ChangePlan::default(),

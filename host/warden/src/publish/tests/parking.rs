@@ -10,7 +10,9 @@ use Disposition::{CreateNew, Replace};
 const MANY: usize = 120;
 
 fn big() -> Arc<CallBudget> {
-    Arc::new(CallBudget::new(ByteSize::mib(50), || None).with_changes(Limits::CEILING.changes))
+    let mut share = CallBudget::new(ByteSize::mib(50), || None);
+    share.changes_max = Limits::CEILING.changes;
+    Arc::new(share)
 }
 
 /// A plan of so many small files below `/shared/d`.

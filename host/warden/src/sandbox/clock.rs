@@ -1,6 +1,5 @@
 //! When a call has to end, and why: its deadline, or somebody cancelled it.
 
-use crate::publish::BudgetStop;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::ToolError;
 use std::sync::{Arc, OnceLock};
@@ -30,28 +29,28 @@ impl CallClock {
     }
 
     /// Why the call's work is of no use any more: a cancelled one counts at once.
-    pub(super) fn stop_reason(&self) -> Option<BudgetStop> {
+    pub(super) fn stop_reason(&self) -> Option<StopReason> {
         if self.cancel.is_cancelled() {
-            Some(BudgetStop::Cancelled)
+            Some(StopReason::Cancelled)
         } else if Instant::now() >= self.deadline {
-            Some(BudgetStop::Deadline)
+            Some(StopReason::Deadline)
         } else {
             None
         }
     }
 
     /// Why the call must stop now: a cancelled one has its grace.
-    pub(super) fn stop(&self) -> Option<BudgetStop> {
+    pub(super) fn stop(&self) -> Option<StopReason> {
         let now = Instant::now();
         if self.cancel.is_cancelled() {
             let since = *self.cancelled_at.get_or_init(|| now);
             if now >= since + CANCEL_GRACE {
-                return Some(BudgetStop::Cancelled);
+                return Some(StopReason::Cancelled);
             }
         }
         (now >= self.deadline).then(|| match self.cancel.is_cancelled() {
-            true => BudgetStop::Cancelled,
-            false => BudgetStop::Deadline,
+            true => StopReason::Cancelled,
+            false => StopReason::Deadline,
         })
     }
 
@@ -63,8 +62,16 @@ impl CallClock {
     }
 }
 
-impl BudgetStop {
-    /// The error for the call.
+/// Why a call has to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StopReason {
+    /// The deadline passed.
+    Deadline,
+    /// Nobody wants the answer any more.
+    Cancelled,
+}
+
+impl StopReason {
     pub(super) fn to_tool_error(self, limits: &Limits) -> ToolError {
         match self {
             Self::Deadline => ToolError::timed_out(limits),
@@ -87,7 +94,7 @@ mod tests {
         assert_eq!((clock.stop_reason(), clock.stop()), (None, None));
         cancel.cancel();
         let cancelled = Instant::now();
-        assert_eq!(clock.stop_reason(), Some(BudgetStop::Cancelled));
+        assert_eq!(clock.stop_reason(), Some(StopReason::Cancelled));
         // It begins when somebody looks first.
         assert_eq!(clock.clone().stop(), None);
         while clock.stop().is_none() {
@@ -95,15 +102,15 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(cancelled.elapsed() >= CANCEL_GRACE);
-        assert_eq!(clock.stop(), Some(BudgetStop::Cancelled));
+        assert_eq!(clock.stop(), Some(StopReason::Cancelled));
     }
 
     #[test]
     fn a_deadline_has_no_grace_and_shortens_that_of_a_cancelled_call() {
         let clock = CallClock::until(Instant::now());
-        assert_eq!(clock.stop(), Some(BudgetStop::Deadline));
+        assert_eq!(clock.stop(), Some(StopReason::Deadline));
         let cancel = CancellationToken::new();
         cancel.cancel();
-        assert_eq!(CallClock::new(Instant::now(), cancel).stop(), Some(BudgetStop::Cancelled));
+        assert_eq!(CallClock::new(Instant::now(), cancel).stop(), Some(StopReason::Cancelled));
     }
 }

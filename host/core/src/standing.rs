@@ -42,7 +42,7 @@ pub struct HealthHistory {
     pub failed_at: Option<i64>,
     /// Why that one failed.
     pub reason: Option<String>,
-    /// Since when every attempt fails; none when the last one did not.
+    /// Since when attempts fail; none when the last one did not, and nobody waits for another.
     pub failing_since: Option<i64>,
 }
 
@@ -95,12 +95,17 @@ impl ServiceHealth {
 
 impl Drop for WaitingFor {
     fn drop(&mut self) {
-        lock(&self.0.0).waiting -= 1;
+        let Standing { fared, waiting } = &mut *lock(&self.0.0);
+        *waiting -= 1;
+        // It did what was waited for, or else what others asked for last.
+        if *waiting == 0 && fared.succeeded_at >= fared.failed_at {
+            fared.failing_since = None;
+        }
     }
 }
 
 impl HealthHistory {
-    /// Whether the last attempt failed.
+    /// Whether the last attempt failed, or somebody waits until one does not.
     pub fn is_failing(&self) -> bool {
         self.failing_since.is_some()
     }
@@ -161,7 +166,11 @@ mod tests {
         STANDING.note_success(2);
         assert!(STANDING.look().is_failing() && STANDING.look().succeeded_at == Some(2));
         drop(waiting);
-        STANDING.note_success(3);
+        assert!(!STANDING.look().is_failing());
+        STANDING.failed(3, "full");
+        drop(STANDING.wait_for());
+        assert!(STANDING.look().is_failing(), "given up");
+        STANDING.note_success(4);
         assert!(!STANDING.look().is_failing());
     }
 

@@ -73,10 +73,10 @@ impl Watch {
         let audit =
             failed("audit: no record can be written, so calls are refused", self.warden.audit().check());
         // What it holds already may have room where what somebody wrote has none.
-        let looked = self.store.check();
+        let written = failed("database: it cannot be written, so no message is taken", self.store.check());
         let store = STORE.look();
-        let store = (looked.is_err() || store.is_failing())
-            .then(|| explain_problem("database: it cannot be written, so no message is taken", &store));
+        let waits = store.is_failing().then(|| "database: something waits that it does not do".to_owned());
+        let store = written.or(waits).map(|problem| explain_problem(&problem, &store));
         let model = MODEL.look();
         let model = model.is_failing().then(|| explain_problem("model: it answers no request", &model));
         let workers = match COUNTS.workers.fail.load(Ordering::Relaxed) {

@@ -104,7 +104,7 @@ pub struct AwayHome {
     pub node: String,
     /// How many people.
     pub people: u64,
-    /// How many runs that have not ended. One of `cofferdam run` may be carried out all the same.
+    /// How many open runs, those apart that a command carries out: these wait for nobody.
     pub runs: u64,
 }
 
@@ -113,7 +113,7 @@ pub(super) fn away(tx: &Tx<'_>) -> Result<Vec<AwayHome>, StoreError> {
     let away = format!(
         "SELECT node, count(person), count(run) FROM (
              SELECT node, person, NULL AS run FROM home
-             UNION ALL SELECT node, NULL, run FROM run WHERE state = 'running' AND node IS NOT NULL) AS has
+             UNION ALL SELECT node, NULL, run FROM run WHERE state = 'running' AND owner <> 'cli' AND node IS NOT NULL) AS has
          WHERE NOT EXISTS (SELECT 1 FROM node WHERE node.name = has.node AND until > {})
          GROUP BY node ORDER BY node",
         lease::NOW

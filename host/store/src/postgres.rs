@@ -130,7 +130,8 @@ impl Postgres {
         // the renewal of a lease, conflicts with none: those say themselves that they are
         // SERIALIZABLE.
         let settings = format!(
-            "SET search_path TO \"{}\"; SET enable_seqscan = off; SET jit = off; SET default_transaction_isolation = 'read committed'; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
+            "SET search_path TO \"{}\"; SET enable_seqscan = off; SET default_transaction_isolation = 'read committed'; SET statement_timeout = {deadline}; SET idle_in_transaction_session_timeout = {still};
+             SELECT set_config('jit', 'off', false) WHERE current_setting('jit', true) = 'on';
              SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
             config.schema,
             deadline = QUERY_DEADLINE.as_millis(),

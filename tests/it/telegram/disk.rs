@@ -66,7 +66,7 @@ async fn an_answer_that_cannot_be_marked_as_sent_is_not_sent_again() -> anyhow::
     gate.reached().await?;
     allow(&mut world, Some(0))?;
     gate.release();
-    world.logs("the store cannot be written").await?;
+    world.logs("note what became of a message").await?;
     allow(&mut world, None)?;
     world.ask(Incoming::private(ANN).text("hello")).await?;
     world.end(2)

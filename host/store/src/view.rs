@@ -171,7 +171,7 @@ impl DatabaseView {
         }
     }
 
-    /// How far the audit of each node was when it last said so: `SEQ:SHA256`. None in SQLite, and in
+    /// How far the audit of each node was when it last said so: `SEQ:SHA256`. None in SQLite and in
     /// tables of before there were any.
     ///
     /// # Errors

@@ -78,7 +78,8 @@ fn nodes(world: &World) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// Waits until these nodes are there, with so many duties: one that is late for a moment is not told.
+/// Waits until these nodes are there, with so many duties: one that is late for a moment is not
+/// told.
 async fn are_there(world: &World, expected: &[(&str, usize)]) {
     let expected: Vec<_> = expected.iter().map(|(name, duties)| ((*name).to_owned(), *duties)).collect();
     let since = Instant::now();

@@ -177,7 +177,7 @@ async fn who_has_files_somewhere_is_at_home_there_and_who_gave_them_away_is_out(
     assert!(settled(&a).await.eq(["a"]) && settled(&again).await.eq(["b"]));
 }
 
-/// Those of `cofferdam run` belong to the node where it was called, whoever called it.
+/// Those of `cofferdam run` belong to the node where it was called, for anybody.
 #[tokio::test]
 async fn runs_that_have_not_ended_are_told_of_a_node_that_is_away() {
     if !Schema::is_there("runs_that_have_not_ended") {

@@ -1,4 +1,4 @@
-//! What only PostgreSQL has: a server of its own that goes and comes back, and takes changes or not.
+//! What only PostgreSQL has: a server of its own that goes, comes back, and takes changes or not.
 //! What several nodes do with one store is in `nodes`, and how a store moves there and back in
 //! `copying`.
 

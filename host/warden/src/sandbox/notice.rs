@@ -68,7 +68,7 @@ fn size(bytes: usize) -> String {
 
 type Watch = std::thread::JoinHandle<bool>;
 
-/// A thread that tells of it after `quiet`, and each time `again` has passed, until the other end is
+/// A thread that tells of it after `quiet` and each time `again` has passed, until the other end is
 /// dropped; then whether it did. None where the system has no thread: compiling goes on untold.
 fn start_watch(tell: Tell, what: String, quiet: Duration, again: Duration) -> (Sender<()>, Option<Watch>) {
     let (ended, end) = channel::<()>();

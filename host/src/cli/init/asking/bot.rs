@@ -160,10 +160,10 @@ fn token(
     platform: Platform,
 ) -> anyhow::Result<Option<Secret>> {
     let api = platform.api(environment)?;
-    let (name, whence) = (platform.names().name, platform.token_source());
+    let (name, source) = (platform.names().name, platform.token_source());
     let [wrong, refused] = platform.remedies();
     loop {
-        let question = format!("Token of the {name} bot, from {whence} (not shown; Enter: none for now)");
+        let question = format!("Token of the {name} bot, from {source} (not shown; Enter: none for now)");
         let text = terminal.ask_hidden(&question)?;
         if text.is_empty() {
             return Ok(None);

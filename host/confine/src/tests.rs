@@ -27,6 +27,8 @@ fn a_process_with_threads_is_refused() {
     let waiting = std::thread::spawn(move || receiver.recv());
     assert!(matches!(worker(WorkerKind::Call, &[]), Err(ConfineError::Threads(n)) if n > 1));
     assert!(matches!(gateway(&GatewayPaths::default(), Some(&[])), Err(ConfineError::Threads(n)) if n > 1));
+    // A child would hold the locks of threads that it does not have.
+    assert!(trial::run_in_child(|| 0).is_err());
     drop(sender);
     waiting.join().expect("ends").expect_err("nothing was sent");
 }

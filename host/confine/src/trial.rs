@@ -1,6 +1,6 @@
 //! What a confined process tries, so that its confinement is seen and not believed: a table of what
-//! must be refused and what must still work. What ends the process is followed by the rest in
-//! another.
+//! must be refused and what must still work. Each row is tried in a process of its own, since it
+//! may end it.
 //!
 //! It proves nothing in a process that is not confined, and there it may do what it tries.
 
@@ -13,9 +13,11 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+mod child;
 mod deeds;
 mod table;
 
+pub use child::run_in_child;
 pub use table::{GATEWAY, WORKER};
 
 /// What must become of a try.

@@ -1,14 +1,14 @@
-//! What is in force in a confined gateway and in its workers: this program confines itself, as
-//! often as a try ends it, and tries everything of the tables.
+//! What is in force in a confined gateway and in its workers: this program, started again, tries
+//! everything of the tables.
 
+use super::super::Exit;
 use super::finding::{DoctorFinding, Severity};
 use crate::config::Config;
 use anyhow::Context;
-use cofferdam_confine::trial::{ExpectedResult, Trial, TrialFolder, TrialResult, table};
+use cofferdam_confine::trial::{ExpectedResult, TrialFolder, TrialResult, table};
 use cofferdam_confine::{ConfinementMode, Report};
 use cofferdam_warden::sandbox::workers::{WORKER_BYTES, WORKER_SHA256};
 use serde::Serialize;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ struct TrialAttempt {
     who: ConfinementMode,
     attempt: &'static str,
     expected: ExpectedResult,
-    /// None when the process ended over it without a signal.
+    /// None when its process became another program, or could not be confined.
     outcome: Option<TrialResult>,
     ok: bool,
 }
@@ -52,7 +52,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow
     let mut finding = |weight, what: String, mend: &str| {
         findings.push(DoctorFinding { section: "isolation", weight, what, mend: mend.to_owned() });
     };
-    // Side by side: nearly all of it is starting processes, one for each try that ends one.
+    // Side by side: nearly all of it is making processes, one for each try.
     let tried = std::thread::scope(|scope| {
         let threads = KINDS.map(|(who, word)| scope.spawn(move || ProcessKind::try_process(who, word)));
         threads.map(|thread| thread.join().expect("trying does not panic"))
@@ -81,6 +81,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow
 /// What one kind of process came to.
 struct ProcessKind {
     who: ConfinementMode,
+    /// None when it could not be confined.
     report: Option<Report>,
     attempts: Vec<TrialAttempt>,
     /// What was said by a process that could not be confined.
@@ -90,50 +91,26 @@ struct ProcessKind {
 impl ProcessKind {
     fn try_process(who: ConfinementMode, word: &str) -> anyhow::Result<Self> {
         let trials = table(who);
-        let mut found = Self { who, report: None, attempts: Vec::new(), refused: None };
-        while let Some(rest) = trials.get(found.attempts.len()..).filter(|rest| !rest.is_empty()) {
-            let tried = attempt(word, rest)?;
-            let Some(told) = tried.report else {
-                found.refused = Some(tried.said);
-                break;
-            };
-            found.report = found.report.or(Some(told));
-            for (trial, outcome) in rest.iter().zip(tried.outcomes) {
-                let ok = outcome.is_some_and(|outcome| outcome.is(trial.expected));
-                let (attempt, expected) = (trial.name, trial.expected);
-                found.attempts.push(TrialAttempt { who, attempt, expected, outcome, ok });
-            }
-        }
-        Ok(found)
+        let scene = tempfile::tempdir().context("cannot make a folder to try things in")?;
+        TrialFolder::prepare(scene.path()).context("cannot make files to try things on")?;
+        let mut command = Command::new("/proc/self/exe");
+        command.args(["confine-check", word, "--scene"]).arg(scene.path());
+        command.args(trials.iter().map(|trial| trial.name)).stdin(Stdio::null());
+        let output = command.output().context("cannot start this program again")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut lines = text.lines();
+        let report: Option<Report> = lines.next().and_then(|line| serde_json::from_str(line).ok());
+        let attempts = trials.iter().filter(|_| report.is_some()).map(|trial| {
+            let told = lines.next().and_then(|line| serde_json::from_str::<Option<TrialResult>>(line).ok());
+            let outcome = told.flatten();
+            let ok = outcome.is_some_and(|outcome| outcome.is(trial.expected));
+            TrialAttempt { who, attempt: trial.name, expected: trial.expected, outcome, ok }
+        });
+        let attempts = attempts.collect();
+        let is_refused = report.is_none() || output.status.code() == Some(Exit::Usage as i32);
+        let refused = is_refused.then(|| String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        Ok(Self { who, report, attempts, refused })
     }
-}
-
-/// How far one process came.
-struct TrialReport {
-    /// None when it could not be confined.
-    report: Option<Report>,
-    /// Of the first trials, at least one; the last is what ended the process, when something did.
-    outcomes: Vec<Option<TrialResult>>,
-    /// What it said on standard error.
-    said: String,
-}
-
-/// Runs trials in a process, as far as they let it come.
-fn attempt(who: &str, trials: &[Trial]) -> anyhow::Result<TrialReport> {
-    let scene = tempfile::tempdir().context("cannot make a folder to try things in")?;
-    TrialFolder::prepare(scene.path()).context("cannot make files to try things on")?;
-    let mut command = Command::new("/proc/self/exe");
-    command.args(["confine-check", who, "--scene"]).arg(scene.path());
-    command.args(trials.iter().map(|trial| trial.name)).stdin(Stdio::null());
-    let output = command.output().context("cannot start this program again")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let mut lines = text.lines();
-    let report = lines.next().and_then(|line| serde_json::from_str(line).ok());
-    let mut outcomes: Vec<_> = lines.map(|line| serde_json::from_str(line).ok()).collect();
-    if outcomes.len() < trials.len() {
-        outcomes.push(output.status.signal().map(TrialResult::Killed));
-    }
-    Ok(TrialReport { report, outcomes, said: String::from_utf8_lossy(&output.stderr).trim().to_owned() })
 }
 
 impl Isolation {

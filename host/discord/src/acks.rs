@@ -59,11 +59,10 @@ impl Acks {
         interaction: &Interaction,
         stop: &CancellationToken,
     ) -> StartDecision {
-        if interaction.acknowledged {
-            return StartDecision::Now;
-        }
         let begun = lock(&self.0).remove(&interaction.id);
         match begun {
+            // It is given, and that is kept.
+            _ if interaction.acknowledged => StartDecision::Now,
             Some(begun) => begun.await.unwrap_or(StartDecision::Later),
             None => tell(api, interaction, stop).await,
         }
@@ -106,7 +105,23 @@ async fn tell(api: &DiscordApi, interaction: &Interaction, stop: &CancellationTo
 
 #[cfg(test)]
 mod tests {
+    use super::super::token::BotToken;
     use super::*;
+    use cofferdam_agent::server::{Address, ServerScope};
+
+    #[tokio::test]
+    async fn what_is_kept_as_given_is_remembered_no_longer_than_its_turn_begins() {
+        let url = "http://127.0.0.1:9".parse().expect("an address");
+        let token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
+        let address = Address { url, reach: ServerScope::Loopback };
+        let stop = CancellationToken::new();
+        let api = DiscordApi::new(address, token, stop.clone()).expect("a client");
+        let acks = Acks::default();
+        lock(&acks.0).insert(5, tokio::spawn(std::future::pending()));
+        let interaction = Interaction { id: 5, application: 6, token: "t".into(), acknowledged: true };
+        assert_eq!(acks.acknowledge(&api, &interaction, &stop).await, StartDecision::Now);
+        assert!(lock(&acks.0).is_empty());
+    }
 
     #[tokio::test]
     async fn no_more_are_remembered_than_the_limit() {

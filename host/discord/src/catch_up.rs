@@ -11,10 +11,14 @@ use super::target::first_id_of;
 use super::wire::id;
 use cofferdam_agent::server::Backoff;
 use cofferdam_chat::session_queue::Arrival;
+use cofferdam_core::lock::lock;
 use cofferdam_store::{ReplyPlace, now_ms};
 use serde_json::Value;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
 
 /// Messages that are older are not asked for.
 const AGE_MAX_MS: i64 = 24 * 60 * 60 * 1000;
@@ -22,28 +26,79 @@ const AGE_MAX_MS: i64 = 24 * 60 * 60 * 1000;
 const PAGE: usize = 100;
 /// Pages of one place; of more messages the latest are left out, and told in the log.
 pub(super) const PAGES_MAX: usize = 50;
+/// Events of a session wait so long in all for what was said before: a press among them is to be
+/// acknowledged within 3 s.
+const WAITED_MAX: Duration = Duration::from_secs(2);
 
-/// Asks each place, then notes that it was done for this session. What it is cut off at the next
-/// start asks again.
-pub(super) async fn catch_up(bots: Bots, arrivals: mpsc::Sender<Arrival>, session: String) {
-    let base = bots.borrow().base.clone();
-    let look = || base.store.places(&base.channel);
-    let Some(places) = base.store_until_done("look up places", look).await else { return };
-    if !places.is_empty() {
-        tracing::info!(places = places.len(), "a session was lost: asking for what was said meanwhile");
-    }
-    let mut known = Vec::new();
-    for ReplyPlace { place, last } in places {
-        let Some((guild, channel)) = place_read(&place) else { continue };
-        let after = last.max(first_id_of(now_ms() - AGE_MAX_MS));
-        match ask_places(&bots, &arrivals, (guild, channel), after).await {
-            CatchUp::Until(last) => known.push(ReplyPlace { place, last }),
-            CatchUp::Gone => {}
-            CatchUp::Stops => return,
+/// What was said before a session began, as far as nobody has asked for it yet.
+pub(super) struct MissedMessages {
+    bots: Bots,
+    arrivals: mpsc::Sender<Arrival>,
+    session: String,
+    /// Places that are to be asked, the latest first, and the last message known of each.
+    open: watch::Sender<Vec<ReplyPlace>>,
+    /// How long events may still wait in all.
+    patience: Mutex<Duration>,
+}
+
+impl MissedMessages {
+    /// Begins to ask, before anything of this session is kept; `None` once the program stops.
+    pub(super) async fn begin(
+        bots: &Bots,
+        arrivals: &mpsc::Sender<Arrival>,
+        session: String,
+        asking: &mut JoinSet<()>,
+    ) -> Option<Arc<Self>> {
+        let base = bots.borrow().base.clone();
+        let look = || base.store.places(&base.channel);
+        let places = base.store_until_done("look up places", look).await?;
+        if !places.is_empty() {
+            tracing::info!(places = places.len(), "a session was lost: asking for what was said meanwhile");
         }
+        let (open, patience) = (watch::Sender::new(places), Mutex::new(WAITED_MAX));
+        let (bots, arrivals) = (bots.clone(), arrivals.clone());
+        let missed = Arc::new(Self { bots, arrivals, session, open, patience });
+        // Those that have ended take no memory.
+        while asking.try_join_next().is_some() {}
+        asking.spawn(missed.clone().ask_all());
+        Some(missed)
     }
-    let done = || base.store.mark_caught_up(&base.channel, &session, known.clone());
-    base.store_until_done("note that all was asked for", done).await;
+
+    /// Asks each place, then notes that it was done for this session. What it is cut off at the
+    /// next start asks again.
+    async fn ask_all(self: Arc<Self>) {
+        let base = self.bots.borrow().base.clone();
+        let mut known = Vec::new();
+        let next = || self.open.borrow().first().cloned();
+        while let Some(ReplyPlace { place, last }) = next() {
+            if let Some(at) = place_read(&place) {
+                let after = last.max(first_id_of(now_ms() - AGE_MAX_MS));
+                match ask_place(&self.bots, &self.arrivals, at, after).await {
+                    CatchUp::Until(last) => known.push(ReplyPlace { place: place.clone(), last }),
+                    CatchUp::Gone => {}
+                    CatchUp::Stops => return,
+                }
+            }
+            self.open.send_modify(|open| open.retain(|one| one.place != place));
+        }
+        let done = || base.store.mark_caught_up(&base.channel, &self.session, known.clone());
+        base.store_until_done("note that all was asked for", done).await;
+    }
+
+    /// Has a place be asked next and waits for that, so that what is said there now is kept after
+    /// what was said before; not for long, since presses wait behind it.
+    pub(super) async fn wait_for(&self, place: &str) {
+        let mut open = self.open.subscribe();
+        self.open.send_modify(|open| {
+            if let Some(at) = open.iter().position(|one| one.place == place) {
+                open[..=at].rotate_right(1);
+            }
+        });
+        let (since, patience) = (Instant::now(), *lock(&self.patience));
+        let asked = open.wait_for(|open| open.iter().all(|one| one.place != place));
+        let _ = timeout(patience, asked).await;
+        *lock(&self.patience) = patience.saturating_sub(since.elapsed());
+    }
 }
 
 /// What came of asking a place.
@@ -55,7 +110,7 @@ enum CatchUp {
     Stops,
 }
 
-async fn ask_places(
+async fn ask_place(
     bots: &Bots,
     arrivals: &mpsc::Sender<Arrival>,
     (guild, channel): (Option<Snowflake>, Snowflake),

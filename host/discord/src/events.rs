@@ -3,6 +3,7 @@
 
 use super::address;
 use super::bot::{Bots, CHANNEL, DiscordBot};
+use super::catch_up::MissedMessages;
 use super::config::PLATFORM;
 use super::connection::GatewayEvent;
 use super::prepare::{is_for_us, queue_of};
@@ -19,6 +20,7 @@ use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::Caller;
 use cofferdam_store::{Headers, NewUpdate, ReplyPlace, Stream, StreamPosition, UpdateFate, WaitReply};
 use serde_json::Value;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// So many events may pass of which nothing is kept, until it is noted how far they were read.
@@ -31,6 +33,8 @@ pub(super) struct EventReader<'a> {
     pub(super) api: ServerScope,
     /// The stream that they are of.
     pub(super) stream: Option<Stream>,
+    /// What was said before it began.
+    pub(super) missed: Option<Arc<MissedMessages>>,
 }
 
 impl EventReader<'_> {
@@ -45,7 +49,12 @@ impl EventReader<'_> {
         match kind.as_str() {
             "READY" => self.begin_session(&bot, number, &value).await?,
             "MESSAGE_CREATE" => match judge_message(&bot, &value).await {
-                Some(judged) => self.keep(&bot, number, judged).await?,
+                Some(judged) => {
+                    if let (Some(missed), Some(at)) = (&self.missed, &judged.place) {
+                        missed.wait_for(&at.place).await;
+                    }
+                    self.keep(&bot, number, judged).await?;
+                }
                 None => self.skip_event(&bot, number).await?,
             },
             "MESSAGE_UPDATE" => match judge_edit(&bot, &value) {

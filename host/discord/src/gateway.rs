@@ -5,7 +5,7 @@ use super::PULSE;
 use super::address;
 use super::api::{AGENT, RequestBody};
 use super::bot::{Bots, CHANNEL, DiscordBot};
-use super::catch_up::catch_up;
+use super::catch_up::MissedMessages;
 use super::connection::{Connection, ConnectionEnd, EVENTS_MAX, SessionStart};
 use super::events::EventReader;
 use super::failure::ApiFailure;
@@ -19,6 +19,7 @@ use cofferdam_chat::setup::ServeError;
 use cofferdam_store::Stream;
 use reqwest::Url;
 use serde_json::Value;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -78,6 +79,8 @@ struct GatewayState<'a> {
     /// Since when the last connection has a session, and whether that is one that was resumed.
     up: Option<(Instant, bool)>,
     taken: AtomicI64,
+    /// What was said before the session, and what asks for it.
+    missed: Option<Arc<MissedMessages>>,
     behind: JoinSet<()>,
 }
 
@@ -95,8 +98,14 @@ pub(super) async fn listen(
         .map_err(|error| ServeError::Client(error.without_url().to_string()))?;
     let stream = bot.base.store.stream(&bot.base.channel).await?;
     let taken = AtomicI64::new(stream.as_ref().map_or(-1, |stream| stream.position.number));
-    let (at_first, up, behind) = (false, None, JoinSet::new());
-    let mut life = GatewayState { bots, gateway, client, arrivals, stream, at_first, up, taken, behind };
+    let (at_first, up, missed, behind) = (false, None, None, JoinSet::new());
+    let mut life =
+        GatewayState { bots, gateway, client, arrivals, stream, at_first, up, taken, missed, behind };
+    // Of a session that is resumed not all may have been asked for.
+    if let Some(stream) = life.stream.as_ref().filter(|stream| stream.behind) {
+        let session = stream.position.session.clone();
+        life.missed = MissedMessages::begin(bots, arrivals, session, &mut life.behind).await;
+    }
     let mut trouble = RetryPauses::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
     let mut announce = Some(announce);
     let stop = bot.base.stop.soon.clone();
@@ -241,6 +250,7 @@ impl GatewayState<'_> {
             arrivals: self.arrivals,
             api: self.gateway.api,
             stream: before.clone(),
+            missed: self.missed.clone(),
         };
         let (taken, behind, up) = (&self.taken, &mut self.behind, &mut self.up);
         let taking = async {
@@ -259,9 +269,11 @@ impl GatewayState<'_> {
                 note_next_within(SILENCE_MAX);
                 PULSE.note_answer(usize::from(!begun));
                 let Some(stream) = taker.stream.as_ref().filter(|_| begun) else { continue };
-                if stream.behind {
+                if !resumed {
                     let session = stream.position.session.clone();
-                    behind.spawn(catch_up(taker.bots.clone(), self.arrivals.clone(), session));
+                    let asking = MissedMessages::begin(taker.bots, taker.arrivals, session, behind);
+                    let Some(missed) = asking.await else { break };
+                    taker.missed = Some(missed);
                 }
                 if let Some(announce) = announce.take() {
                     announce();
@@ -269,7 +281,7 @@ impl GatewayState<'_> {
             }
         };
         let (ended, ()) = tokio::join!(speaking, taking);
-        self.stream = taker.stream;
+        (self.stream, self.missed) = (taker.stream, taker.missed);
         self.at_first = false;
         ended
     }

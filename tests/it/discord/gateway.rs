@@ -4,7 +4,7 @@
 use super::world::{ANN, PATIENCE, TOWN, World};
 use serde_json::json;
 use std::time::Duration;
-use support::discord::{Closed, GatewayConnection, Incoming};
+use support::discord::{Closed, GatewayConnection, Hold, Incoming, SentMessage};
 
 /// A connection after so many others, which has a session.
 async fn connection(world: &World, number: usize) -> anyhow::Result<GatewayConnection> {
@@ -93,6 +93,57 @@ async fn a_restart_resumes_and_a_lost_session_is_caught_up_with() -> anyhow::Res
     world.answer(&lost).await?;
     help(&world).await?;
     world.end(4)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_missed_is_answered_before_what_is_said_now() -> anyhow::Result<()> {
+    missed_first(false).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_missed_is_answered_before_what_a_resumed_session_brings() -> anyhow::Result<()> {
+    missed_first(true).await
+}
+
+/// Says something after a lost session while its place is asked for what was missed; or says it
+/// while the next session is broken, and is resumed.
+async fn missed_first(is_resumed: bool) -> anyhow::Result<()> {
+    let world = World::running().await?;
+    help(&world).await?;
+    let gate = world.server.gate("get_messages", Hold::BeforeEffect);
+    let missed = world.server.push(Incoming::private(ANN).text("/help").untold());
+    world.server.invalidate_sessions(false);
+    gate.reached().await?;
+    if is_resumed {
+        world.server.break_gateway();
+        ended(&world, 1).await?;
+    }
+    let now = world.server.push(Incoming::private(ANN).text("/help"));
+    if is_resumed {
+        assert!(connection(&world, 2).await?.resume.is_some());
+    }
+    let answers = |sent: &SentMessage| sent.reply_to == Some(now.message_id);
+    let early = world.server.wait_for_message(Duration::from_millis(500), answers).await;
+    gate.release();
+    assert!(early.is_err(), "{early:?}");
+    world.answer(&missed).await?;
+    world.answer(&now).await?;
+    let order: Vec<_> = world.server.sent_messages().iter().skip(1).map(|sent| sent.reply_to).collect();
+    assert_eq!(order, [Some(missed.message_id), Some(now.message_id)]);
+    world.end(3)
+}
+
+/// Presses wait behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_is_said_now_does_not_wait_long_for_what_was_missed() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    help(&world).await?;
+    let gate = world.server.gate("get_messages", Hold::BeforeEffect);
+    world.server.invalidate_sessions(false);
+    gate.reached().await?;
+    help(&world).await?;
+    gate.release();
+    world.end(2)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -6,6 +6,7 @@ use crate::config::{Config, SettingOrigin, resolved};
 use crate::gateway;
 use anyhow::{Context, bail};
 use cofferdam_discord as discord;
+use cofferdam_store::StoreLocation;
 use cofferdam_telegram as telegram;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
@@ -79,7 +80,7 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     .collect();
     let variables = if variables.is_empty() { vec![telegram::PLATFORM.variable] } else { variables };
     let secrets = match &arguments.environment {
-        Some(file) => format!("EnvironmentFile={}\n", check_path(file)?),
+        Some(file) => format!("EnvironmentFile={}\n", absolute_path(file)?.replace('%', "%%")),
         None if channels > 0 && token_files.len() == channels => String::new(),
         None => format!(
             "# The token: put {}=… into a file and name it here.\n#EnvironmentFile=\n",
@@ -97,6 +98,11 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     }
     let made = shell(&[&made[0], &made[1]])?;
     let places = format!("{} {}", quote_word(root)?, quote_word(state)?);
+    // A node that others have taken out, or that does not know what it has taken over, ends so, too.
+    let ends = match config.store.location {
+        StoreLocation::Sqlite(_) => WITHOUT_NODES,
+        StoreLocation::Postgres(_) => "",
+    };
     Ok(format!(
         "# As root, before the first start:\n\
          #   useradd --system --no-create-home --shell /usr/sbin/nologin {user}\n\
@@ -105,7 +111,7 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
          #   chown {user} {read}\n\
          #   systemctl daemon-reload && systemctl enable --now cofferdam\n\
          [Unit]\nDescription=Cofferdam agent gateway\nWants=network-online.target\nAfter=network-online.target\n\n\
-         [Service]\n{NOTIFY}ExecStart={exec}\n{reload}ExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{variable}{secrets}{RUNNING}{RESOURCES}{HARDENING}\
+         [Service]\n{NOTIFY}ExecStart={exec}\n{reload}ExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{variable}{secrets}{RUNNING}{ends}{RESOURCES}{HARDENING}\
          # What it writes: the workspace and the state.\nReadWritePaths={places}\n\n\
          [Install]\nWantedBy=multi-user.target\n"
     ))
@@ -147,9 +153,10 @@ fn shell(paths: &[&Path]) -> anyhow::Result<String> {
 const NOTIFY: &str = "# Up with the first poll that Telegram answers; ended and started anew when it does not go on.\n\
 Type=notify\nNotifyAccess=main\nTimeoutStartSec=infinity\nWatchdogSec=2min\n";
 
-/// It stops within 10 s of SIGTERM, and a wrong configuration (exit 2) does not mend by a restart.
-const RUNNING: &str = "Restart=on-failure\nRestartSec=5\nRestartPreventExitStatus=2\nTimeoutStopSec=20\nKillMode=mixed\n\
-UMask=0077\n";
+/// It stops within 10 s of SIGTERM.
+const RUNNING: &str = "Restart=on-failure\nRestartSec=5\nTimeoutStopSec=20\nKillMode=mixed\nUMask=0077\n";
+/// A wrong configuration does not mend by a restart.
+const WITHOUT_NODES: &str = "RestartPreventExitStatus=2\n";
 
 /// What all of it may have, workers included: a guest that is out of its sandbox fills no machine.
 /// Descriptors are for files in flight between gateway and workers as well.
@@ -173,11 +180,6 @@ fn quote_word(path: &Path) -> anyhow::Result<String> {
 /// A text as one word of a unit's line.
 fn word(text: &str) -> String {
     format!("\"{}\"", text.replace('%', "%%").replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// A path as the rest of a unit's line.
-fn check_path(path: &Path) -> anyhow::Result<String> {
-    Ok(absolute_path(path)?.replace('%', "%%"))
 }
 
 /// A whole path, which is text on one line.

@@ -4,6 +4,7 @@
 
 mod words;
 
+use super::allow::time;
 use super::doctor::free;
 use super::{Exit, Output};
 use crate::config::Config;
@@ -303,11 +304,6 @@ fn newest(config: &Config) -> anyhow::Result<Option<NewestRecord>> {
         }
     }
     Ok(newest)
-}
-
-/// Milliseconds since 1970 as RFC 3339 to the second, UTC.
-fn time(ms: i64) -> String {
-    jiff::Timestamp::from_second(ms.div_euclid(1000)).map(|time| time.to_string()).unwrap_or_default()
 }
 
 #[cfg(test)]

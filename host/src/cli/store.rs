@@ -15,30 +15,20 @@ pub(super) enum Command {
     Migrate,
     /// Copies everything into an empty store of the other engine, and leaves the first as it is
     #[command(after_help = COPY_EXAMPLE)]
-    Copy(Copy),
+    Copy {
+        /// The store that is full
+        from: StoreEngine,
+        /// The store that is empty
+        to: StoreEngine,
+    },
     /// Has the people and runs of one node belong to another one, which has their files from now on
     #[command(after_help = REHOME_EXAMPLE)]
-    Rehome(Rehome),
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct Rehome {
-    /// The node that had their files; it does not run
-    #[arg(value_name = "FROM")]
-    from: String,
-    /// The node that has them from now on
-    #[arg(value_name = "TO")]
-    to: String,
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct Copy {
-    /// The store that is full
-    #[arg(value_name = "FROM")]
-    from: StoreEngine,
-    /// The store that is empty
-    #[arg(value_name = "TO")]
-    to: StoreEngine,
+    Rehome {
+        /// The node that had their files; it does not run
+        from: String,
+        /// The node that has them from now on
+        to: String,
+    },
 }
 
 const MIGRATE_EXAMPLE: &str = "Every command that writes does this by itself; it is here for those who want to see it done first. A \
@@ -58,8 +48,8 @@ changed.\nExample: cofferdam store rehome a b";
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
     match command {
         Command::Migrate => migrate(config),
-        Command::Copy(copy) => self::copy(config, copy),
-        Command::Rehome(rehome) => self::rehome(config, rehome),
+        Command::Copy { from, to } => copy(config, *from, *to),
+        Command::Rehome { from, to } => rehome(config, from, to),
     }
 }
 
@@ -77,13 +67,13 @@ fn migrate(config: &Config) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
-    if copy.from == copy.to {
+fn copy(config: &Config, source: StoreEngine, target: StoreEngine) -> anyhow::Result<Exit> {
+    if source == target {
         bail!(
             "FROM and TO are the same; write `cofferdam store copy sqlite postgres`, or the other way round"
         );
     }
-    let (from, to) = (location(config, copy.from)?, location(config, copy.to)?);
+    let (from, to) = (location(config, source)?, location(config, target)?);
     if DatabaseView::open(&from)?.is_none() {
         bail!("{} holds no store; there is nothing to copy", place(&from));
     }
@@ -95,7 +85,7 @@ fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
     let ended = full.leave().and(empty.leave());
     let rows = copied?;
     ended?;
-    let (from, engine) = (place(&from), serde_json::to_string(&copy.to)?);
+    let (from, engine) = (place(&from), serde_json::to_string(&target)?);
     writeln!(
         std::io::stdout(),
         "{rows} rows were copied and counted. Now write engine = {engine} into [store] and start `cofferdam serve`. \
@@ -104,17 +94,19 @@ fn copy(config: &Config, copy: &Copy) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn rehome(config: &Config, Rehome { from, to }: &Rehome) -> anyhow::Result<Exit> {
+fn rehome(config: &Config, from: &str, to: &str) -> anyhow::Result<Exit> {
     let store = Store::open(&config.store.location)?;
     if !store.has_homes() {
         bail!("no node has files of its own; that is so where [workspace] affinity = \"user\" is written");
     }
     let there = DatabaseView::open(&config.store.location)?.map_or(Ok(Vec::new()), |look| look.nodes())?;
-    if !there.iter().any(|node| node.name == *to) {
+    if !there.iter().any(|node| node.name == to) {
         bail!("node {to} is not there; start it first, with the files below its [workspace] root");
     }
-    let moved = store.move_homes(from, to)?;
-    writeln!(std::io::stdout(), "people of node {from} that belong to node {to} now: {moved}")?;
+    let (people, open_runs) = store.move_homes(from, to)?;
+    let mut out = std::io::stdout();
+    writeln!(out, "people of node {from} that belong to node {to} now: {people}")?;
+    writeln!(out, "open runs of node {from} that go on at node {to}: {open_runs}")?;
     Ok(Exit::Done)
 }
 

@@ -28,6 +28,8 @@ use tokio::time::timeout;
 pub const CONNECTIONS_MAX: usize = 8;
 /// A connection takes at most so long, from its first byte to its last.
 pub const CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
+/// What is looked at gets so long of that: a database from which nothing comes back takes longer.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(4);
 
 /// How the gateway stands, as far as numbers tell.
 #[derive(Clone, Debug, Default)]
@@ -120,7 +122,7 @@ impl Monitor {
                 Some(_) = connections.join_next() => {}
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) if connections.len() < CONNECTIONS_MAX => {
-                        let answering = answer(stream, watched.clone());
+                        let answering = answer(stream, watched.clone(), LOOK_TIME_MAX);
                         connections.spawn(async { drop(timeout(CONNECTION_TIME_MAX, answering).await) });
                     }
                     Ok(_) => {}
@@ -133,13 +135,20 @@ impl Monitor {
 }
 
 /// Answers one request, and closes.
-async fn answer(mut stream: TcpStream, watched: Arc<dyn Watched>) -> Option<()> {
+async fn answer(mut stream: TcpStream, watched: Arc<dyn Watched>, look_max: Duration) -> Option<()> {
     let (status, kind, body, wanted) = match request::read(&mut stream).await? {
-        Err(refused) => (refused.status(), PLAIN, refused.describe().to_owned(), BodyChoice::Whole),
+        Err(refused) => {
+            let (status, said) = refused.describe();
+            (status, PLAIN, said.to_owned(), BodyChoice::Whole)
+        }
         Ok((asked, wanted)) => {
             // What it looks at may wait for a disk.
-            let page = tokio::task::spawn_blocking(move || page(asked, watched.as_ref())).await.ok()?;
-            (page.0, page.1, page.2, wanted)
+            let looking = tokio::task::spawn_blocking(move || page(asked, watched.as_ref()));
+            let (status, kind, body) = match timeout(look_max, looking).await {
+                Ok(page) => page.ok()?,
+                Err(_) => (UNAVAILABLE, PLAIN, format!("{STUCK}\n")),
+            };
+            (status, kind, body, wanted)
         }
     };
     let length = body.len();
@@ -155,6 +164,9 @@ async fn answer(mut stream: TcpStream, watched: Arc<dyn Watched>) -> Option<()> 
 }
 
 const PLAIN: &str = "text/plain; charset=utf-8";
+const UNAVAILABLE: &str = "503 Service Unavailable";
+/// What is told while the look takes too long.
+pub const STUCK: &str = "health: what is looked at has not answered for some seconds; see the log";
 
 /// Status, type and body of a page.
 fn page(asked: MonitorPath, watched: &dyn Watched) -> (&'static str, &'static str, String) {
@@ -164,7 +176,50 @@ fn page(asked: MonitorPath, watched: &dyn Watched) -> (&'static str, &'static st
         }
         MonitorPath::Health => match watched.problems() {
             problems if problems.is_empty() => ("200 OK", PLAIN, "ok\n".to_owned()),
-            problems => ("503 Service Unavailable", PLAIN, problems.join("\n") + "\n"),
+            problems => (UNAVAILABLE, PLAIN, problems.join("\n") + "\n"),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, channel};
+    use tokio::io::AsyncReadExt;
+
+    /// Looks until the other end is dropped.
+    struct Stuck(Mutex<Receiver<()>>);
+
+    impl Watched for Stuck {
+        fn gauges(&self) -> Option<Gauges> {
+            None
+        }
+
+        fn problems(&self) -> Vec<String> {
+            let ended = self.0.lock().expect("nobody panics").recv();
+            vec![format!("{ended:?}")]
+        }
+
+        fn overdue_by(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    #[tokio::test]
+    async fn who_asks_is_answered_though_the_look_is_stuck() {
+        let (end, ended) = channel();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let mut asking = TcpStream::connect(address).await.expect("it listens");
+        let (stream, _) = listener.accept().await.expect("it comes");
+        let asked = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        asking.write_all(asked.as_bytes()).await.expect("sent");
+        let watched = Arc::new(Stuck(Mutex::new(ended)));
+        answer(stream, watched, Duration::from_millis(1)).await.expect("answered");
+        let mut told = String::new();
+        asking.read_to_string(&mut told).await.expect("text");
+        assert!(told.starts_with("HTTP/1.1 503 ") && told.ends_with(&format!("{STUCK}\n")), "{told}");
+        drop(end);
     }
 }

@@ -36,23 +36,14 @@ pub(super) enum BodyChoice {
 }
 
 impl RequestRefusal {
-    pub(super) fn status(self) -> &'static str {
+    /// Its status, and the text that goes with it.
+    pub(super) fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Self::Malformed => "400 Bad Request",
-            Self::NotFound => "404 Not Found",
-            Self::Method => "405 Method Not Allowed",
-            Self::Misdirected => "421 Misdirected Request",
-            Self::TooLarge => "431 Request Header Fields Too Large",
-        }
-    }
-
-    pub(super) fn describe(self) -> &'static str {
-        match self {
-            Self::Malformed => "this is no request of HTTP/1 without a body\n",
-            Self::NotFound => "there is /healthz and /metrics\n",
-            Self::Method => "only GET and HEAD are answered\n",
-            Self::Misdirected => "ask for 127.0.0.1, [::1] or localhost\n",
-            Self::TooLarge => "the request's head is too large\n",
+            Self::Malformed => ("400 Bad Request", "this is no request of HTTP/1 without a body\n"),
+            Self::NotFound => ("404 Not Found", "there is /healthz and /metrics\n"),
+            Self::Method => ("405 Method Not Allowed", "only GET and HEAD are answered\n"),
+            Self::Misdirected => ("421 Misdirected Request", "ask for 127.0.0.1, [::1] or localhost\n"),
+            Self::TooLarge => ("431 Request Header Fields Too Large", "the request's head is too large\n"),
         }
     }
 }

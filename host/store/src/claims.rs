@@ -22,13 +22,17 @@ const IS_THEIRS: &str = "holder = ANY(string_to_array(?2, ' '))";
 const IS_LEFT: &str = "(holder IS NULL OR holder = ANY(string_to_array(?2, ' ')))";
 
 /// Whether of the session of a row of `claim` nothing is open, but for what waits for another
-/// [home](homes) than that of the parameter of this number. What has no session is early releases',
-/// and stays where it is.
+/// [home](homes) than that of the parameter of this number. A reply that is not sent is open: what
+/// another node answered next would come before it. What has no session is early releases', and
+/// stays where it is.
 pub(super) fn is_idle(own: Option<&str>, home: u8) -> String {
     format!(
         "claim.session <> '' AND NOT EXISTS (SELECT 1 FROM inbox
          WHERE inbox.session = claim.session AND inbox.channel = claim.channel AND done_at IS NULL
-         AND (turn IS NOT NULL OR {}))",
+         AND (turn IS NOT NULL OR {}))
+         AND NOT EXISTS (SELECT 1 FROM reply JOIN inbox AS answered ON answered.turn = reply.turn
+         WHERE reply.channel = claim.channel AND reply.finished_at IS NULL
+         AND answered.session = claim.session)",
         homes::may_begin(own, home)
     )
 }

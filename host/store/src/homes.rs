@@ -176,12 +176,12 @@ impl Store {
     }
 
     /// Has the people and runs of one node belong to another one, which has their files from now
-    /// on; how many people, which is none in SQLite. Blocks.
+    /// on; how many people and how many open runs of `serve`, which is none in SQLite. Blocks.
     ///
     /// # Errors
     /// [`StoreError::Served`] where the first one is there.
-    pub fn move_homes(&self, from: &str, to: &str) -> Result<usize, StoreError> {
-        let Engine::Postgres(postgres) = &self.database.engine else { return Ok(0) };
+    pub fn move_homes(&self, from: &str, to: &str) -> Result<(usize, usize), StoreError> {
+        let Engine::Postgres(postgres) = &self.database.engine else { return Ok((0, 0)) };
         let moved = self.write_here(|tx| {
             if let Some(node) = lease::nodes(tx)?.into_iter().find(|node| node.name == from) {
                 return Ok(Err(node.who));
@@ -192,8 +192,11 @@ impl Store {
             let heir =
                 "INSERT INTO heir (node, heir) VALUES (?1, ?2) ON CONFLICT (node) DO UPDATE SET heir = ?2";
             tx.run(heir, [from, to])?;
+            let open = "UPDATE run SET node = ?2 WHERE node = ?1 AND state = 'running' AND owner <> 'cli'";
+            let open_runs = tx.execute(open, [from, to])?;
             tx.run("UPDATE run SET node = ?2 WHERE node = ?1", [from, to])?;
-            tx.execute("UPDATE home SET node = ?2 WHERE node = ?1", [from, to]).map(Ok)
+            let people = tx.execute("UPDATE home SET node = ?2 WHERE node = ?1", [from, to])?;
+            Ok(Ok((people, open_runs)))
         })?;
         moved.map_err(|who| StoreError::Served { server: postgres.server_name(), node: from.to_owned(), who })
     }

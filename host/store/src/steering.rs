@@ -84,9 +84,9 @@ fn is_free(tx: &Tx<'_>, channel: &str, id: i64) -> Result<bool, StoreError> {
     tx.exists(look, params![channel, id])
 }
 
-/// Addresses an update that has just come and that steers to the message that its session is at: the
-/// first one that is not answered yet. It has to be the same sender's, because a turn does all that
-/// it does for the one who began it.
+/// Addresses an update that has just come and that steers to the message that its session is at:
+/// the first one that is not answered yet. It has to be the same sender's, because a turn does all
+/// that it does for the one who began it.
 pub(super) fn address(tx: &Tx<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
     let Headers { session, sender, queue: QueueMode::Steer, .. } = headers else { return Ok(()) };
     let at = tx.query_optional(

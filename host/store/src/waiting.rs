@@ -53,7 +53,8 @@ impl Store {
         .await
     }
 
-    /// All of them up to `limit`, wherever they have their turns, as received.
+    /// The first of them and the last, each up to `limit`, wherever they have their turns, in order
+    /// and as received. What has just come is among the last, however many wait.
     pub async fn load_waiting_updates(
         &self,
         channel: &str,
@@ -62,13 +63,20 @@ impl Store {
     ) -> Result<Vec<Update>, StoreError> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.read(move |tx| {
-            tx.query_rows(
-                "SELECT update_id, raw FROM inbox
-                 WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
-                 ORDER BY seq LIMIT ?3",
-                params![channel, session_key(&session), limit],
-                inbox::update,
-            )
+            let some = |order: &str| {
+                format!(
+                    "SELECT seq FROM inbox
+                     WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
+                     ORDER BY seq {order} LIMIT ?3"
+                )
+            };
+            let both = format!(
+                "SELECT update_id, raw FROM inbox WHERE seq IN (SELECT seq FROM ({}) AS first
+                 UNION SELECT seq FROM ({}) AS last) ORDER BY seq",
+                some("ASC"),
+                some("DESC")
+            );
+            tx.query_rows(&both, params![channel, session_key(&session), limit], inbox::update)
         })
         .await
     }

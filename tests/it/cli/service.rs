@@ -49,6 +49,12 @@ fn the_unit_names_this_installation() {
 }
 
 #[test]
+fn a_node_that_was_taken_out_is_started_again() {
+    let unit = print(&Home::new().postgres_at("postgres://127.0.0.1:9/none", "here"), &[]);
+    assert!(unit.contains("Restart=on-failure\n") && !unit.contains("RestartPrevent"), "{unit}");
+}
+
+#[test]
 fn files_of_secrets_need_no_environment_and_belong_to_the_account() {
     let home = Home::new().telegram("http://127.0.0.1:9", &[7]).telegram_more("token_file = \"bot-token\"\n");
     let unit = print(&home, &[]);

@@ -6,6 +6,7 @@ mod full;
 mod homes;
 mod moves;
 mod partition;
+mod schedule;
 mod server;
 mod survival;
 mod ways;

@@ -9,6 +9,10 @@ use std::time::Duration;
 /// Connecting takes at most so long.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
+/// So many connections to one server are kept for the next requests. Each holds a buffer of up to
+/// 400 KiB: hyper grows it with what it reads, and keeps it.
+const IDLE_CONNECTIONS_MAX: usize = 8;
+
 /// A client for a server that is there. A proxy of the environment stands only before what is
 /// elsewhere.
 pub fn client(reach: ServerScope, user_agent: &str) -> ClientBuilder {
@@ -16,6 +20,7 @@ pub fn client(reach: ServerScope, user_agent: &str) -> ClientBuilder {
         .redirect(redirect::Policy::none())
         .referer(false)
         .connect_timeout(CONNECT_MAX)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
         .tcp_nodelay(true)
         .user_agent(user_agent);
     match reach {
@@ -37,4 +42,45 @@ pub async fn read_whole(mut response: Response, bytes_max: usize) -> Result<Opti
         whole.extend_from_slice(&piece);
     }
     Ok(Some(whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::join_all;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn after_many_requests_at_once_few_connections_are_kept() -> Result<(), Box<dyn std::error::Error>>
+    {
+        const AT_ONCE: usize = 3 * IDLE_CONNECTIONS_MAX;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/", listener.local_addr()?);
+        let client = client(ServerScope::Loopback, "test").build()?;
+        let asked = (0..AT_ONCE).map(|_| {
+            let (client, url) = (client.clone(), url.clone());
+            tokio::spawn(async move { client.get(url).send().await?.bytes().await })
+        });
+        let asked: Vec<_> = asked.collect();
+        // Nobody is answered before all have a connection.
+        let mut connections = Vec::new();
+        for _ in 0..AT_ONCE {
+            connections.push(listener.accept().await?.0);
+        }
+        for connection in &mut connections {
+            assert_ne!(connection.read(&mut [0; 1024]).await?, 0);
+            connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await?;
+        }
+        for answered in join_all(asked).await {
+            answered??;
+        }
+        let closed = connections.iter_mut().map(|connection| async {
+            let read = connection.read_u8();
+            tokio::time::timeout(Duration::from_secs(1), read).await.is_ok()
+        });
+        let closed = join_all(closed).await.into_iter().filter(|closed| *closed).count();
+        assert_eq!(closed, AT_ONCE - IDLE_CONNECTIONS_MAX);
+        Ok(())
+    }
 }

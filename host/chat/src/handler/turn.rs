@@ -18,8 +18,9 @@ use cofferdam_agent::turn::{HistorySize, StepListener, TurnInput};
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, BoundTurn, NewReply, StoredReply, Update, UpdateClaim};
+use cofferdam_store::{AnswerTo, BoundTurn, NewReply, StoredReply, Update, UpdateClaim, now_ms};
 use std::sync::Arc;
+use tokio::time::{Instant, sleep};
 
 /// Does one unit's work, of the session that it came in. Returns early, leaving everything for the
 /// next start, when the program stops.
@@ -99,6 +100,9 @@ async fn answer<C: Channel>(
             (bound, left)
         }
         UpdateOrigin::Waiting(claim) => {
+            if let UpdateClaim::Album(album) = &claim {
+                await_album(&**channel, album).await?;
+            }
             let claim = || base.store.claim(&base.channel, claim.clone());
             (base.store_until_done("bind a turn", claim).await??, None)
         }
@@ -157,6 +161,25 @@ async fn answer<C: Channel>(
     reply
 }
 
+/// Waits for the parts of an album that are stored for whichever node has its session: the queues
+/// here do not learn when each of them comes. `None` once the program stops.
+async fn await_album<C: Channel>(channel: &C, album: &str) -> Option<()> {
+    let base = channel.base();
+    // Clocks may differ, and the parts have their times from other nodes.
+    let end = Instant::now() + base.albums.cap;
+    while base.store.is_shared() {
+        let look = || base.store.album(&base.channel, album);
+        let mut parts = base.store_until_done("look up an album", look).await?;
+        parts.retain(|part| part.turn.is_none());
+        let left = base.albums.time_left(&parts, now_ms()).min(end.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            break;
+        }
+        base.stop.soon.run_until_cancelled(sleep(left)).await?;
+    }
+    Some(())
+}
+
 /// Looks where the conversation of these messages goes on, if by what is known here they are not of
 /// the session that they came in: another node may have heard of that a moment ago.
 async fn find_conversation<C: Channel>(channel: &C, session: &SessionId, updates: &[Update]) -> Option<()> {
@@ -205,6 +228,10 @@ async fn run_turn<C: Channel>(
     let fetching = async {
         let attachments = fetch_files(&channel, files, &base.limits, &*progress).await;
         let heard = transcribe(&*channel, &id, &asked, &attachments).await;
+        let attachments = match &resumed {
+            Some(resumed) => resumed.fetch_files::<C>(base, attachments).await,
+            None => attachments,
+        };
         (attachments, heard)
     };
     let (attachments, heard) = tokio::select! {
@@ -224,10 +251,7 @@ async fn run_turn<C: Channel>(
         asked.notices.push(said::VOICE_HELP.to_owned());
     }
     let answer_to = AnswerTo { channel: base.channel.clone(), target: C::followup_address(&asked.target) };
-    let mut attachments = attachments;
     if let Some(resumed) = &resumed {
-        let fetched = resumed.fetch_files::<C>(base, attachments);
-        attachments = run.cancel().run_until_cancelled(fetched).await?;
         if base.runner.memory() == HistorySize::None {
             return Some(OutgoingResponse::text(resumed.describe(&attachments)));
         }

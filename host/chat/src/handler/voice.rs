@@ -211,11 +211,10 @@ impl<'a, C: Channel> Speaking<'a, C> {
     /// The part as a file.
     async fn record(&self, sending: SendingPart<'_>) -> Result<SpokenPart, SendError> {
         let base = self.channel.base();
-        let refused = |why: String| SendError::Refused(why);
         let speech = base.voice.speech.as_ref();
-        let speech = speech.ok_or_else(|| refused("nobody speaks here any more".to_owned()))?;
+        let speech = speech.ok_or_else(|| SendError::Refused("nobody speaks here any more".to_owned()))?;
         let spoken = speech.speak(&SpeakableText::read(&sending.part.body).text).await;
-        let bytes = spoken.map_err(|error| refused(error.to_string()))?;
+        let bytes = spoken.map_err(|error| SendError::Refused(error.to_string()))?;
         let mut held = base.outgoing.addition(sending.turn);
         let recorded = tokio::task::spawn_blocking(move || {
             let source = OutgoingFile {
@@ -226,15 +225,10 @@ impl<'a, C: Channel> Speaking<'a, C> {
             let file = held.take(vec![source], &|| Ok(())).map_err(|error| error.to_string())?;
             Ok::<_, String>((file, held))
         });
-        let recorded = recorded.await.map_err(|error| refused(error.to_string()))?;
-        let (files, held) = recorded.map_err(refused)?;
+        let recorded = recorded.await.map_err(|error| SendError::Refused(error.to_string()))?;
+        let (files, held) = recorded.map_err(SendError::Refused)?;
         let shown = |file| BundledFile { media: MediaKind::Voice, file };
-        let bundle = FileBundle {
-            caption: None,
-            caption_spans: Vec::new(),
-            files: files.into_iter().map(shown).collect(),
-            refused: None,
-        };
+        let bundle = FileBundle::from_files(files.into_iter().map(shown).collect());
         let part = ReplyPart { n: sending.part.n, kind: PartKind::Attachment, body: bundle.part().body };
         Ok(SpokenPart { part, _held: held })
     }

@@ -44,7 +44,7 @@ impl FileBundle {
     }
 
     /// Files without a text.
-    pub(super) fn from_files(files: Vec<BundledFile>) -> Self {
+    pub(crate) fn from_files(files: Vec<BundledFile>) -> Self {
         Self { caption: None, caption_spans: Vec::new(), files, refused: None }
     }
 

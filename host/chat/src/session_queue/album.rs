@@ -23,10 +23,17 @@ impl AlbumWindow {
     /// Whether the parts that the inbox has of an album are all that are waited for; `now` in
     /// milliseconds since 1970 UTC.
     pub fn is_over(self, parts: &[AlbumPart], now: i64) -> bool {
+        !parts.is_empty() && self.time_left(parts, now).is_zero()
+    }
+
+    /// How long further parts are waited for beside those that the inbox has; no time where it has
+    /// none.
+    pub fn time_left(self, parts: &[AlbumPart], now: i64) -> Duration {
         let ago = |ms: i64| Duration::from_millis(u64::try_from(now.saturating_sub(ms)).unwrap_or(0));
-        let (first, last) = (parts.first(), parts.last());
-        last.is_some_and(|last| ago(last.received_at) >= self.silence)
-            || first.is_some_and(|first| ago(first.received_at) >= self.cap)
+        let left = |most: Duration, part: Option<&AlbumPart>| {
+            part.map_or(Duration::ZERO, |part| most.saturating_sub(ago(part.received_at)))
+        };
+        left(self.silence, parts.last()).min(left(self.cap, parts.first()))
     }
 }
 
@@ -43,15 +50,17 @@ mod tests {
             received_at,
         };
         let window = AlbumWindow { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) };
-        let check = |came: &[i64], now: i64, expected: bool| {
+        let check = |came: &[i64], now: i64, expected: bool, left: u64| {
             let parts: Vec<_> = came.iter().copied().map(part).collect();
             assert_eq!(window.is_over(&parts, now), expected, "{came:?} at {now}");
+            assert_eq!(window.time_left(&parts, now), Duration::from_millis(left), "{came:?} at {now}");
         };
-        check(&[], 99_999, false);
-        check(&[1000], 2499, false);
-        check(&[1000], 2500, true);
-        check(&[1000, 2400], 2600, false);
-        check(&[1000, 10_900], 11_000, true);
-        check(&[1000], 500, false);
+        check(&[], 99_999, false, 0);
+        check(&[1000], 2499, false, 1);
+        check(&[1000], 2500, true, 0);
+        check(&[1000, 2400], 2600, false, 1300);
+        check(&[1000, 10_900], 10_950, false, 50);
+        check(&[1000, 10_900], 11_000, true, 0);
+        check(&[1000], 500, false, 1500);
     }
 }

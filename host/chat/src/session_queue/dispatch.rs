@@ -65,10 +65,15 @@ pub struct SessionQueues {
 
 impl SessionQueues {
     /// Runs until the arrivals end or the program stops. What arrives is taken at once.
-    pub async fn run(self, mut arrivals: mpsc::Receiver<Arrival>) {
+    ///
+    /// # Errors
+    /// [`StoreError::Unknown`], where only a new start finds what nodes that are gone have left.
+    pub async fn run(self, mut arrivals: mpsc::Receiver<Arrival>) -> Result<(), StoreError> {
         let mut queue = QueueState::new(self.patience.albums);
         let (mut tasks, mut reads, mut releases) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
         let mut busy: HashMap<Id, SessionId> = HashMap::new();
+        let mut stops: HashMap<Id, SessionId> = HashMap::new();
+        let mut ended = Ok(());
         loop {
             while let Some((session, unit)) = queue.begin(Instant::now()) {
                 busy.insert(self.spawn(&mut tasks, &session, unit), session);
@@ -80,18 +85,18 @@ impl SessionQueues {
             if let Some(wanted) = queue.next_read(room > 0) {
                 reads.spawn(read(self.store.clone(), self.channel.clone(), (wanted, room)));
             }
-            let beside = tasks.len().saturating_sub(busy.len());
-            COUNTS.held.set((queue.load() + beside) as u64);
+            COUNTS.held.set((queue.load() + stops.len()) as u64);
             let due = queue.next_due();
             tokio::select! {
                 () = self.stop.soon.cancelled() => break,
                 arrival = arrivals.recv() => match arrival {
                     Some(Arrival::Stop(stopping)) => {
                         let stopped = self.running.stop(&stopping);
-                        match beside < STOPS_AT_ONCE_MAX {
+                        match stops.len() < STOPS_AT_ONCE_MAX {
                             true => {
                                 let session = stopping.session.clone();
-                                self.spawn(&mut tasks, &session, Unit::Stop(stopping, stopped));
+                                let unit = Unit::Stop(stopping, stopped);
+                                stops.insert(self.spawn(&mut tasks, &session, unit), session);
                             }
                             false => add(&mut queue, Arrival::Stop(stopping)),
                         }
@@ -103,11 +108,18 @@ impl SessionQueues {
                             // Their sessions have come over with what waited there.
                             queue.open();
                         }
+                        // It may be this node's by now, and then no look finds it any more.
+                        Err(error @ StoreError::Unknown { .. }) if !self.stop.soon.is_cancelled() => {
+                            ended = Err(error);
+                            break;
+                        }
                         Err(error) => tracing::debug!(%error, "what nodes have left is taken over later"),
                     },
                     Some(arrival) => {
                         if matches!(arrival, Arrival::Inbox) && self.store.is_shared() && releases.is_empty() {
-                            let held = queue.sessions().cloned().collect();
+                            // To another node a stop that is not bound yet would mean the turn that
+                            // it begins.
+                            let held = queue.sessions().chain(stops.values()).cloned().collect();
                             releases.spawn(release(self.store.clone(), self.channel.clone(), held));
                         }
                         add(&mut queue, arrival);
@@ -116,8 +128,10 @@ impl SessionQueues {
                 },
                 Some(_) = releases.join_next() => {}
                 Some(found) = reads.join_next() => take(&mut queue, found),
-                Some(ended) = tasks.join_next_with_id() => {
-                    if let Some(session) = busy.remove(&id_of(ended)) {
+                Some(over) = tasks.join_next_with_id() => {
+                    let id = id_of(over);
+                    stops.remove(&id);
+                    if let Some(session) = busy.remove(&id) {
                         queue.finished(&session);
                         if self.store.is_shared() {
                             // There is room for what nobody had time for.
@@ -129,6 +143,7 @@ impl SessionQueues {
             }
         }
         self.wind_down(tasks).await;
+        ended
     }
 
     /// How many sessions may be taken that no node has: what can be worked on here at once.

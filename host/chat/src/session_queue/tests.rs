@@ -48,6 +48,9 @@ impl TurnWorker for Fake {
     }
 
     async fn take_over(&self, gone: &[String]) -> Result<Vec<Arrival>, StoreError> {
+        if gone == ["doubt"] {
+            return Err(StoreError::Unknown { server: "s".into(), why: "lost".into() });
+        }
         let turns = self.store.take_over(CHANNEL, gone).await?.turns;
         self.leave.acquire().await.expect("open").forget();
         Ok(turns.into_iter().map(|turn| Arrival::Bound(SessionId::new(&turn.updates[0].raw), turn)).collect())
@@ -64,7 +67,7 @@ struct Fixture {
     worker: Arc<Fake>,
     seen: mpsc::UnboundedReceiver<i64>,
     stop: Stop,
-    running: JoinHandle<()>,
+    running: JoinHandle<Result<(), StoreError>>,
 }
 
 fn fixture(store: Store) -> Fixture {
@@ -118,7 +121,7 @@ impl Fixture {
 
     async fn end(self) -> Store {
         self.stop.soon.cancel();
-        self.running.await.expect("ended");
+        self.running.await.expect("ended").expect("nothing was in doubt");
         self.store
     }
 }
@@ -205,6 +208,16 @@ async fn what_comes_while_a_turn_is_taken_over_does_not_overtake_it() {
     seen.retain(|id| *id != 5);
     assert_eq!(seen, [2, 3]);
     f.end().await;
+}
+
+/// What may be this node's by now is found by a new start alone.
+#[tokio::test]
+async fn a_take_over_of_which_nobody_knows_what_came_of_it_ends_the_channel() {
+    let f = fixture(Store::in_memory().expect("there is room"));
+    f.arrivals.send(Arrival::LeftBy(vec!["doubt".into()])).await.expect("taken");
+    let ended = f.running.await.expect("ended");
+    assert!(matches!(ended, Err(StoreError::Unknown { .. })), "{ended:?}");
+    assert!(f.stop.soon.is_cancelled());
 }
 
 #[tokio::test]

@@ -50,6 +50,8 @@ pub async fn renew<C: PlatformChannel>(
         // Nobody need be waiting.
         let _ = in_force.send(());
         menus.abort_all();
+        // Those that have ended take no memory.
+        while menus.try_join_next().is_some() {}
         menus.spawn(channel.set_menu(renewed.menu));
     }
 }

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 /// `pulse`. Of several nodes one runs it.
 ///
 /// # Errors
-/// What the loop says, and a store that does not say what the last run left.
+/// What the loop says, and a store that does not say what the last run left, or other nodes.
 pub async fn run<C>(
     channel: Arc<C>,
     menu: Vec<MenuEntry>,
@@ -62,8 +62,8 @@ where
         listened
     };
     let arrivals = incoming::queues(channels.clone(), grace);
-    let (listened, ()) = tokio::join!(listening, arrivals.run(queue));
-    listened
+    let (listened, queued) = tokio::join!(listening, arrivals.run(queue));
+    listened.and(queued.map_err(ServeError::from))
 }
 
 /// Waits until no other node hears this bot; `None` once the program stops.
@@ -157,5 +157,6 @@ pub async fn speak<C: PlatformChannel>(channel: Arc<C>, grace: Duration) {
     let (_now, channels) = watch::channel(channel.clone());
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     channel.base().runs.is_up(channels.clone(), arrivals);
-    incoming::queues(channels, grace).run(queue).await;
+    // Nothing is taken over here.
+    let _ = incoming::queues(channels, grace).run(queue).await;
 }

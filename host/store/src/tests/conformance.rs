@@ -45,6 +45,7 @@ macro_rules! conformance {
                 what_is_done_is_forgotten_by_age_and_what_waits_is_not
                 text_comes_back_to_the_byte
                 what_waits_is_found_session_by_session
+                what_has_just_come_is_found_behind_all_that_waits
             }
             edits {
                 an_edit_changes_only_what_waits

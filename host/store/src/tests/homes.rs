@@ -103,12 +103,13 @@ async fn what_is_said_by_a_person_is_worked_on_where_their_files_are() {
     assert_eq!(left.turns.iter().map(|left| &left.turn).collect::<Vec<_>>(), [&turn]);
     // Or another node does that has its files now.
     a.leave().expect("it is there");
-    assert_eq!(look(|| b.move_homes("a", "b")).expect("moved"), 1);
+    assert_eq!(look(|| b.move_homes("a", "b")).expect("moved"), (1, 0));
     let gone = b.gone_nodes(CHANNEL).await.expect("asked");
     assert_eq!(b.take_over(CHANNEL, &gone).await.expect("it").turns.len(), 1);
 }
 
-/// Two nodes with a home each, and the session `g` of two people: `1` is at home at `a`, `2` at `b`.
+/// Two nodes with a home each, and the session `g` of two people: `1` is at home at `a`, `2` at
+/// `b`.
 async fn two(fixture: &Fixture<Schema>) -> (Store, Store) {
     let location = &fixture.engine.location;
     let (a, b) = (join_with_home(location, "a").expect("it"), join_with_home(location, "b").expect("it"));
@@ -169,7 +170,7 @@ async fn who_has_files_somewhere_is_at_home_there_and_who_gave_them_away_is_out(
     assert!(settled(&a).await.eq(["a"]) && settled(&b).await.eq(["b"]));
     // It is silent, and nobody has taken it out.
     fixture.sql("UPDATE node SET until = 0 WHERE name = 'b'");
-    assert_eq!(look(|| a.move_homes("b", "a")).expect("moved"), 1);
+    assert_eq!(look(|| a.move_homes("b", "a")).expect("moved"), (1, 0));
     assert!(settled(&a).await.eq(["a", "b"]), "what its calls have published is here now");
     let late = said(b.persist(CHANNEL, vec![of_sender("s", "1", 1)]).await);
     assert!(late.contains("others took its work over"), "{late}");
@@ -225,7 +226,7 @@ async fn runs_of_a_node_go_on_at_the_one_that_has_its_files_now() {
     assert_eq!((elsewhere("w-2").await, elsewhere("w-3").await), (None, Some("b".to_owned())));
     b.leave().expect("it is there");
     assert_eq!(here(&a).await, ["w-2"], "that it is away changes nothing");
-    assert_eq!(look(|| a.move_homes("b", "a")).expect("moved"), 1, "people, not runs");
+    assert_eq!(look(|| a.move_homes("b", "a")).expect("moved"), (1, 1));
     assert_eq!(here(&a).await, ["w-1", "w-2"], "the oldest first");
     assert_eq!(elsewhere("w-3").await, None, "who called `cofferdam run` there resumes it here");
     let again = join_with_home(&fixture.engine.location, "b").expect("without files");
@@ -271,7 +272,7 @@ async fn three_nodes_have_people_each_and_one_takes_over_those_of_another() {
     let claimed = fixture.sql("SELECT session FROM claim WHERE session IN ('s3', 's6')");
     assert_eq!(claimed, "s6", "its turn has begun");
     // Until another one has its files.
-    assert_eq!(look(|| a.move_homes("c", "b")).expect("moved"), 2);
+    assert_eq!(look(|| a.move_homes("c", "b")).expect("moved"), (2, 0));
     let gone = async |store: &Store| store.gone_nodes(CHANNEL).await.expect("asked");
     assert_eq!(gone(&a).await, [""; 0], "it is not for this one");
     let left = b.take_over(CHANNEL, &gone(&b).await).await.expect("it");

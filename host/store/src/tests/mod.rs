@@ -23,8 +23,8 @@ use std::path::Path;
 
 const CHANNEL: &str = "telegram-1";
 
-/// An engine that is held to the suite. Opened again it has what was kept, as after kill -9: nothing
-/// of an older handle is used any more.
+/// An engine that is held to the suite. Opened again it has what was kept, as after kill -9:
+/// nothing of an older handle is used any more.
 trait Engine: Send + Sync {
     fn new() -> Self;
     fn open(&self) -> Store;

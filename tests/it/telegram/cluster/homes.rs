@@ -132,7 +132,7 @@ async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Re
         assert!(Instant::now() < until, "{moved:?}");
         moved = rehome();
     }
-    assert_eq!(moved.stdout, "people of node b that belong to node a now: 2\n");
+    assert!(moved.stdout.starts_with("people of node b that belong to node a now: 2\n"), "{moved:?}");
     assert!(world.answer(&waits).await?.text.contains("ben"));
     assert!(!status().contains("not there"), "{}", status());
     let count = world.server.sent_messages().len();
@@ -214,6 +214,66 @@ async fn who_stops_their_turn_in_a_group_lets_the_next_person_have_theirs() -> a
     end(world, [a, b], count)
 }
 
+/// Nobody else learns what was stopped before that is written down: to the next node it would mean
+/// the turn of the next person.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_stops_a_turn_in_a_group_stops_no_other_one() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::homes::what_stops_a_turn_in_a_group") else {
+        return Ok(());
+    };
+    let fit = |home: Home| home.hostile("memory = \"16 MiB\"\ndeadline = \"120s\"");
+    let (world, [a, b], schema) = two_homes(server, fit).await?;
+    let in_group = |person: i64, text: &str| world.server.push(Incoming::group(GROUP, person).text(text));
+    let anns = in_group(ANN, "/hostile behaviour=stage_then_spin path=/shared/late");
+    let a = a.says("guest: spinning")?;
+    let bens = in_group(BEN, &write("next", "ben"));
+    // Nobody can bind the message that stops her turn, until the trigger goes.
+    server.sql(&format!(
+        "CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'not now'; END $$;
+         CREATE TRIGGER refused BEFORE UPDATE ON {schema}.inbox FOR EACH ROW
+         WHEN (NEW.turn IS NOT NULL AND NEW.raw LIKE '%/cancel%') EXECUTE FUNCTION {schema}.refuse()"
+    ));
+    in_group(ANN, "/cancel");
+    let said = world.answer(&anns).await?.text;
+    assert!(said.starts_with("cancelled: "), "{said}");
+    // Each node looks each second for sessions that nobody has.
+    tokio::time::sleep(LEASE).await;
+    let none = [[None, None], [None, None]];
+    assert_eq!(at_all(&world, "next"), none, "the next turn waits for that");
+    server.sql(&format!("DROP TRIGGER refused ON {schema}.inbox"));
+    let said = world.answer(&bens).await?.text;
+    assert!(said.contains("/shared/next"), "{said}");
+    assert_eq!(at_all(&world, "next"), [[None, None], [None, Some("ben".to_owned())]]);
+    let count = world.server.sent_messages().len();
+    end(world, [a, b], count)
+}
+
+/// Parts of it that stand behind a message for another node are waited for as all others are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_album_with_another_persons_message_in_it_is_answered_as_one() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::homes::an_album_with_another_persons_message") else {
+        return Ok(());
+    };
+    let (world, [a, b], _) = two_homes(server, |home| home).await?;
+    let part = |n: usize| {
+        let media = Media::with_content(&format!("g-{n}"), format!("part {n}"));
+        Incoming::group(GROUP, ANN).document(media.name(&format!("{n}.txt"))).media_group("g")
+    };
+    let album = world.server.push(part(0).caption(&save(2, "/shared/third")));
+    let bens = world.server.push(Incoming::group(GROUP, BEN).text(&write("next", "ben")));
+    // Each comes within the window of the one before, the last one not within that of the first.
+    for n in 1..3 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        world.server.push(part(n));
+    }
+    let said = world.answer(&album).await?.text;
+    assert!(said.contains(r#""saved":true"#), "{said}");
+    assert_eq!(at(&world, ("a", ANN), "third").as_deref(), Some("part 2"));
+    world.answer(&bens).await?;
+    end(world, [a, b], 2)
+}
+
 /// What its run waits for comes when its node is gone and another one has its files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_run_of_a_node_that_is_gone_goes_on_where_its_files_are_now() -> anyhow::Result<()> {
@@ -249,7 +309,8 @@ async fn a_run_of_a_node_that_is_gone_goes_on_where_its_files_are_now() -> anyho
     let copied = std::process::Command::new("cp").arg("-a").arg(users("b")).arg(users("a")).status()?;
     assert!(copied.success());
     let moved = world.home.run(&["store", "rehome", "b", "a"]);
-    assert_eq!(moved.stdout, "people of node b that belong to node a now: 1\n", "{moved:?}");
+    let told = "people of node b that belong to node a now: 1\nopen runs of node b that go on at node a: 1\n";
+    assert_eq!(moved.stdout, told, "{moved:?}");
     assert!(!status().contains("not there"), "{}", status());
     world.server.push(Incoming::private(ANN).text("at noon").reply_to(&question.message));
     let is_end = |sent: &SentMessage| {

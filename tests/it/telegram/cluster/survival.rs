@@ -1,14 +1,15 @@
 //! Nodes that are killed, ended, put to sleep and cut off at arbitrary moments, by connections that
 //! are closed and by a network that loses what is sent, under clocks that jump, and a server that
 //! is gone and whose standby takes its place: each message of Telegram and of Discord is answered
-//! in its turn, each file is saved once and whole, what waits for a person goes on once, and the
-//! audit stays sound.
+//! in its turn, each file is saved once and whole, what waits for a person goes on once, a schedule
+//! leaves out no time, and the audit stays sound.
 //!
 //! `cargo xtask test` runs short forms; `cargo xtask soak nodes [TURNS [SEED]]` as long a one as
 //! wanted. Two nodes are struck; the third one is there all the time, so that it can be said
 //! whether it grows. The same seed plans the same; the moments are those of the machine.
 
 mod crowd;
+mod minutes;
 mod waits;
 
 use super::ways::{Far, Ways};
@@ -285,8 +286,10 @@ async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usi
     let Some(mut servers) = Servers::start(test)? else { return Ok(()) };
     let mut crowd = Crowd::start(&mut servers.ways).await?;
     let url = servers.outside.url();
-    let fit =
-        |home: Home, api_url: &str| crowd.fit(waits::fit(cluster(home.postgres_at(&url, "here")), api_url));
+    let fit = |home: Home, api_url: &str| {
+        let home = crowd.fit(waits::fit(cluster(home.postgres_at(&url, "here")), api_url));
+        if messages < LONG { home } else { minutes::fit(home) }
+    };
     let mut world = servers.ways.world(fit).await?;
     let a = Struck::start(&world, "a", &servers)?;
     a.is_up().await;
@@ -341,6 +344,11 @@ async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usi
         waits.finish(&world).await.map_err(|e| anyhow::anyhow!("{e}\n{}", logs(&world, &others)))?;
     world.server.wait_until_idle(PATIENCE, "sendMessage").await?;
     ended += crowd.judge(&world).await?;
+    let (mut minutes, mut ended_minutes) = (0, 0);
+    if messages >= LONG {
+        (minutes, ended_minutes) = minutes::judge(&world, &servers, strikes + failovers).await?;
+    }
+    ended += ended_minutes;
     let (ended_here, repeated) = judge(&world, &pushed);
     ended += ended_here;
     assert!(ended <= (strikes + failovers) * ENDED_MAX, "{ended} ended");
@@ -352,8 +360,8 @@ async fn survives(test: &str, seed: u64, messages: usize, rounds_per_server: usi
     }
     println!(
         "{messages} messages on each of two messengers and three nodes in {} s, seed {seed}: {strikes} strikes, \
-         {failovers} failovers, {repeated} answers repeated, {ended} turns ended without the database; memory of the \
-         third node by fifths {:?} KiB",
+         {failovers} failovers, {minutes} minutes of a schedule, {repeated} answers repeated, {ended} turns ended \
+         without the database; memory of the third node by fifths {:?} KiB",
         began.elapsed().as_secs(),
         [0, 1, 2, 3, 4].map(fifth)
     );

@@ -67,5 +67,5 @@ async fn what_runs_is_stopped_by_a_message_that_waits_for_nothing() {
     }
     assert_eq!(world.read()[2], "attic: Nothing is running here.");
     paper.base().stop.soon.cancel();
-    queues.await.expect("no panic");
+    queues.await.expect("no panic").expect("nothing was in doubt");
 }

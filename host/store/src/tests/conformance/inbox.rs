@@ -228,3 +228,17 @@ pub(super) async fn what_waits_is_found_session_by_session<E: Engine>() {
     store.dismiss(&turn).await.expect("it");
     assert_eq!(waiting(9).await, [queued(2, None)], "what is done does not wait");
 }
+
+pub(super) async fn what_has_just_come_is_found_behind_all_that_waits<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    store.persist(CHANNEL, (1..=9).map(|id| new(id, None)).collect()).await.expect("it");
+    store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("it").expect("bound");
+    let found = async |session: &str, limit| {
+        let found = store.load_waiting_updates(CHANNEL, &SessionId::new(session), limit).await;
+        ids(&found.expect("it"))
+    };
+    assert_eq!(found("s", 2).await, [2, 3, 8, 9]);
+    assert_eq!(found("s", 5).await, [2, 3, 4, 5, 6, 7, 8, 9], "each once");
+    assert_eq!(found("t", 5).await, [0_i64; 0]);
+}

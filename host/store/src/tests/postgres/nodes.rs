@@ -396,9 +396,11 @@ async fn what_a_node_had_begun_is_taken_over_once_it_is_gone_and_by_one_alone() 
         assert_eq!(other.gone_nodes(CHANNEL).await.expect("asked"), [""; 0]);
         assert_eq!(other.take_over(CHANNEL, &gone).await.expect("asked"), LeftWork::default());
     }
-    // What waits behind it in its session is the same node's.
+    // What waits behind it in its session is the same node's, and what comes behind a reply that is
+    // not sent.
+    c.persist(CHANNEL, vec![of("s1", 5)]).await.expect("kept");
     assert_eq!(c.sessions(CHANNEL, 9, 9).await.expect("asked"), []);
-    assert_eq!(b.sessions(CHANNEL, 9, 0).await.expect("asked"), [SessionId::new("s2")]);
+    assert_eq!(b.sessions(CHANNEL, 9, 0).await.expect("asked"), ["s2", "s1"].map(SessionId::new));
 }
 
 /// The tables as the release before had them, where a claim of a reply was a row like any other.

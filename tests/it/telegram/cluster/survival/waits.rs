@@ -41,7 +41,7 @@ pub(super) struct Waits {
 /// Has a gateway of this bot's server serve who waits, and offer the workflow.
 pub(super) fn fit(home: Home, api_url: &str) -> Home {
     std::fs::create_dir_all(home.host("/shared/asked")).expect("written");
-    let home = home.telegram(api_url, &[ANN, BEN, CAT, DAN, FAY]);
+    let home = home.telegram(api_url, &[ANN, BEN, CAT, DAN, FAY, minutes::GUS]);
     offering(asking(home, "file_write", "\"/shared/asked\" = \"always\""), "ask.yaml", ASK)
 }
 
@@ -50,6 +50,7 @@ impl Waits {
     pub(super) fn new(world: &World) -> Self {
         // Who is written to has written to the bot before.
         world.server.open_chat(FAY);
+        world.server.open_chat(minutes::GUS);
         Self { begun: Vec::new(), decided: 0 }
     }
 

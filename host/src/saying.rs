@@ -13,7 +13,7 @@ use cofferdam_core::message::{OutgoingResponse, SentMessage};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
-    self as store, NewPart, NewReply, NewTelling, PartKind, SendState, Store, StoreError, WeakStore,
+    self as store, NewReply, NewTelling, PartKind, SendState, Store, StoreError, WeakStore,
 };
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingFile};
 use cofferdam_warden::audit::{AuditError, AuditLog, Durability};
@@ -123,13 +123,10 @@ impl MessageSender {
         let text = Some(text).filter(|text| !text.is_empty());
         let response = OutgoingResponse { text, voice: None, markdown_from: None, attachments };
         let parts = messenger.parts(response.clone());
-        if let Some(why) =
-            parts.iter().filter(|part| part.kind == PartKind::Attachment).find_map(planned_refusal)
-        {
-            return Err(ToolError::new(
-                ErrorCode::TooLarge,
-                format!("a file is too large to be sent: {why}"),
-            ));
+        let mut planned = parts.iter().filter(|part| part.kind == PartKind::Attachment);
+        if let Some(why) = planned.find_map(|part| FileBundle::read(&part.body)?.refused) {
+            let said = format!("a file is too large to be sent: {why}");
+            return Err(ToolError::new(ErrorCode::TooLarge, said));
         }
         let noted = MessageState { began, refused: None, files: addition.effects() };
         let text = response.text.unwrap_or_default();
@@ -216,11 +213,6 @@ struct MessageState<'a> {
 
 fn delivery_lost(error: &StoreError) -> ToolError {
     ToolError::new(ErrorCode::WriteFailed, format!("the message is not kept: {error}"))
-}
-
-/// Why a part was refused when it was planned.
-fn planned_refusal(part: &NewPart) -> Option<String> {
-    FileBundle::read(&part.body)?.refused
 }
 
 /// Names a message for ever: one that is sent again under its key is the same one.

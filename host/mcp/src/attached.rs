@@ -21,13 +21,9 @@ pub const CALL_FILES_MAX: usize = 64;
 #[serde(rename_all = "camelCase")]
 struct Resource {
     uri: String,
-    #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
     mime_type: Option<String>,
-    #[serde(default)]
     blob: Option<String>,
-    #[serde(default)]
     text: Option<String>,
 }
 

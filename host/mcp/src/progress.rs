@@ -30,8 +30,8 @@ impl ProgressReport {
     pub(crate) fn begin(peer: Peer<RoleServer>, token: ProgressToken, tool: &str) -> Self {
         let (reports, reported) = channel(REPORTS_MAX);
         let over = CancellationToken::new();
-        let teller = ProgressSender { peer, token, tool: one_line(tool, 80), over: over.clone() };
-        Self { reports, over, telling: tokio::spawn(teller.tell(reported)) }
+        let telling = tell((peer, token), one_line(tool, 80), over.clone(), reported);
+        Self { reports, over, telling: tokio::spawn(telling) }
     }
 
     /// Takes what the call says.
@@ -48,33 +48,29 @@ impl ProgressReport {
     }
 }
 
-struct ProgressSender {
-    peer: Peer<RoleServer>,
-    token: ProgressToken,
+async fn tell(
+    (peer, token): (Peer<RoleServer>, ProgressToken),
     tool: String,
     over: CancellationToken,
-}
-
-impl ProgressSender {
-    async fn tell(self, mut reported: Receiver<String>) {
-        let mut step = 0;
-        let mut text = format!("{} runs", self.tool);
-        let mut beat = tokio::time::interval(BEAT);
-        beat.reset();
-        loop {
-            step += 1;
-            let said = ProgressNotificationParam::new(self.token.clone(), f64::from(step)).with_message(text);
-            if self.peer.notify_progress(said).await.is_err() {
-                return;
-            }
-            text = tokio::select! {
-                () = self.over.cancelled() => return,
-                report = reported.recv() => match report {
-                    Some(report) => report,
-                    None => return,
-                },
-                _ = beat.tick() => format!("{} is still at it", self.tool),
-            };
+    mut reported: Receiver<String>,
+) {
+    let mut step = 0;
+    let mut text = format!("{tool} runs");
+    let mut beat = tokio::time::interval(BEAT);
+    beat.reset();
+    loop {
+        step += 1;
+        let said = ProgressNotificationParam::new(token.clone(), f64::from(step)).with_message(text);
+        if peer.notify_progress(said).await.is_err() {
+            return;
         }
+        text = tokio::select! {
+            () = over.cancelled() => return,
+            report = reported.recv() => match report {
+                Some(report) => report,
+                None => return,
+            },
+            _ = beat.tick() => format!("{tool} is still at it"),
+        };
     }
 }

@@ -22,6 +22,7 @@ const CANCELLED_MAX: usize = 1024;
 #[derive(Clone)]
 pub(crate) struct Requests(Arc<Mutex<RequestTable>>);
 
+#[derive(Default)]
 struct RequestTable {
     open: HashSet<RequestId>,
     cancelled: VecDeque<RequestId>,
@@ -40,12 +41,7 @@ pub(crate) struct DirectAnswer {
 
 impl Requests {
     pub(crate) fn new(output: Output) -> Self {
-        let table = RequestTable {
-            open: HashSet::new(),
-            cancelled: VecDeque::new(),
-            answered: HashSet::new(),
-            output: Some(output),
-        };
+        let table = RequestTable { output: Some(output), ..RequestTable::default() };
         Self(Arc::new(Mutex::new(table)))
     }
 

@@ -156,7 +156,7 @@ impl<'s> Repository<'s> {
                         return Err(FetchError::Redirects(shown));
                     };
                     if next.origin() != self.base.url.origin() {
-                        return self.get_referred(&next, &mut wanted, &shown).await.map(Some);
+                        return self.get_referred(&next, None, &mut wanted, &shown).await.map(Some);
                     }
                     url = next;
                 }
@@ -195,16 +195,17 @@ impl<'s> Repository<'s> {
         Ok(bytes)
     }
 
-    /// The same from a server that the registry refers to.
+    /// The same from a server that the registry refers to, with these credentials.
     async fn get_referred(
         &self,
         url: &Url,
+        basic: Option<&Secret>,
         wanted: &mut RegistryRequest<'_>,
         shown: &str,
     ) -> Result<Vec<u8>, FetchError> {
         let max = wanted.bytes_max;
         let refused = |error| FetchError::from_other_server(error, shown, max);
-        let mut body = self.egress(max).get(url.as_str()).await.map_err(refused)?;
+        let mut body = self.egress(max).get_as(url.as_str(), basic).await.map_err(refused)?;
         let mut bytes = Vec::new();
         while let Some(piece) = body.next().await.map_err(refused)? {
             bytes.extend_from_slice(&piece);
@@ -243,8 +244,9 @@ impl<'s> Repository<'s> {
             access_token: Option<String>,
         }
         let shown = strip_query(realm);
-        let mut bytes = Vec::new();
-        if realm.origin() == self.base.url.origin() {
+        let (path, bytes_max) = (String::new(), TOKEN_BYTES_MAX);
+        let mut wanted = RegistryRequest { path, accept: "", bytes_max, came: &mut |_| {} };
+        let bytes = if realm.origin() == self.base.url.origin() {
             let mut request = self.http.get(realm.clone());
             if let Some(basic) = basic {
                 request = request.header(AUTHORIZATION, basic.reveal());
@@ -255,21 +257,10 @@ impl<'s> Repository<'s> {
                 status @ (401 | 403) => return Err(FetchError::Denied(shown, status)),
                 status => return Err(FetchError::Status(shown, status)),
             }
-            let mut wanted = RegistryRequest {
-                path: String::new(),
-                accept: "",
-                bytes_max: TOKEN_BYTES_MAX,
-                came: &mut |_| {},
-            };
-            bytes = self.read(response, &mut wanted, &shown).await?;
+            self.read(response, &mut wanted, &shown).await?
         } else {
-            let refused = |error| FetchError::from_other_server(error, &shown, TOKEN_BYTES_MAX);
-            let asked = self.egress(TOKEN_BYTES_MAX).get_as(realm.as_str(), basic).await;
-            let mut body = asked.map_err(refused)?;
-            while let Some(piece) = body.next().await.map_err(refused)? {
-                bytes.extend_from_slice(&piece);
-            }
-        }
+            self.get_referred(realm, basic, &mut wanted, &shown).await?
+        };
         let token = serde_json::from_slice::<RegistryToken>(&bytes).ok();
         let token = token.and_then(|said| said.token.or(said.access_token));
         let plain = |token: &String| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic());

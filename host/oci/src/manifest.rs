@@ -51,8 +51,8 @@ pub enum BadManifest {
 
 /// Something that a manifest names by its digest.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Descriptor {
-    #[serde(rename = "mediaType")]
     pub(crate) media_type: String,
     #[serde(deserialize_with = "digest")]
     pub(crate) digest: ContentDigest,
@@ -60,7 +60,6 @@ pub(crate) struct Descriptor {
     #[serde(default)]
     pub(crate) annotations: BTreeMap<String, String>,
     /// Of a manifest in an index.
-    #[serde(default, rename = "artifactType")]
     pub(crate) artifact_type: Option<String>,
 }
 
@@ -81,10 +80,9 @@ impl Manifest {
     /// The manifest that bytes are.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, BadManifest> {
         #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
         struct ManifestKind {
-            #[serde(rename = "schemaVersion")]
             schema_version: u32,
-            #[serde(default, rename = "mediaType")]
             media_type: Option<String>,
         }
         let malformed = |e: serde_json::Error| BadManifest::Malformed(one_line(&e.to_string(), 200));

@@ -1,7 +1,7 @@
 //! `cofferdam allow`: who is served, and letting in anyone who has a one-time code. It works on the
 //! state folder alone, beside a `serve` that runs or without one.
 
-use super::Exit;
+use super::{Exit, Output};
 use crate::config::{Config, FILE_NAME};
 use crate::gateway;
 use anyhow::{Context, bail};
@@ -31,9 +31,8 @@ pub(super) struct Arguments {
     /// No longer serve the person of this id whom a code has let in
     #[arg(long, value_name = "ID", conflicts_with = "code")]
     remove: Option<String>,
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -47,7 +46,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         (None, None) => list(config, &*people.load()?),
     };
     let mut out = std::io::stdout().lock();
-    match arguments.json {
+    match arguments.output.json {
         true => writeln!(out, "{json}")?,
         false => write!(out, "{text}")?,
     }

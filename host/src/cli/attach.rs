@@ -61,9 +61,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             (json!({ "ok": true, "attachments": attachments }), Exit::Done)
         }
         AttachAnswer::Said(_) => anyhow::bail!("the gateway answered something else; look into its log"),
-        AttachAnswer::Refused { error } => {
-            (json!({ "error": { "code": error.code, "message": error.message } }), Exit::ToolFailed)
-        }
+        AttachAnswer::Refused { error } => (error.to_json(), Exit::ToolFailed),
     };
     writeln!(std::io::stdout(), "{}", escape_deceptive_json(&line.to_string()))?;
     Ok(exit)

@@ -15,6 +15,7 @@ use cofferdam_core::tool::{ToolAnswer, ToolError};
 use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
 use cofferdam_warden::sandbox::Reports;
 use serde_json::Value;
+use std::fmt::Display;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,6 +41,13 @@ pub(super) struct Arguments {
 pub(super) struct TypedCall {
     /// The tool's name; `cofferdam tools` lists them
     pub(super) tool: String,
+    #[command(flatten)]
+    pub(super) arguments: TypedArguments,
+}
+
+/// The arguments of a call as they are typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct TypedArguments {
     /// Arguments, typed by the tool's schema: text as it is where it takes text, else JSON
     #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
@@ -49,12 +57,12 @@ pub(super) struct TypedCall {
 }
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
-    let arguments_file = arguments.call.args.as_deref().and_then(|args| args.strip_prefix('@'));
+    let arguments_file = arguments.call.arguments.file();
     let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
     gateway::confine(config, ReadScope::Listed(&files))?;
     let gateway = Gateway::open_to_call(config, Role::Beside, Some(&arguments.call.tool))?;
     let attachments = attach(&gateway, config, &arguments.attach)?;
-    let text = arguments.call.arguments(gateway.toolbox.registry())?;
+    let text = arguments.call.arguments.text(gateway.toolbox.registry(), &arguments.call.tool)?;
     let approver = arguments.approve.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>);
     print(run_call(&gateway, arguments.call.tool, text, attachments, approver, None)?)
 }
@@ -99,49 +107,49 @@ pub(super) fn print(answer: Result<ToolAnswer, ToolError>) -> anyhow::Result<Exi
         // A call stands alone: `chat` and the channels have replies.
         eprintln!("not sent, since a single call has no reply: {name} ({}, {size})", file.mime_type);
     }
-    let (line, exit) = match answer {
-        Ok(answer) => (answer.result, Exit::Done),
-        Err(error) => (error.to_json(), Exit::ToolFailed),
-    };
+    match answer {
+        Ok(answer) => print_line(answer.result, Exit::Done),
+        Err(error) => print_line(error.to_json(), Exit::ToolFailed),
+    }
+}
+
+/// What was done, on stdout, and the exit code.
+pub(super) fn print_line(line: impl Display, exit: Exit) -> anyhow::Result<Exit> {
     match writeln!(std::io::stdout(), "{line}") {
-        // The one who read our output has seen enough; what became of the call stays true.
+        // The one who read our output has seen enough; what was done stays true.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit),
         written => written.map(|()| exit).context("cannot write the result to stdout"),
     }
 }
 
-impl TypedCall {
+impl TypedArguments {
+    /// The file that holds them, if one is named.
+    fn file(&self) -> Option<&str> {
+        self.args.as_deref()?.strip_prefix('@')
+    }
+
     /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become
     /// JSON.
     ///
     /// # Errors
     /// A file or standard input that cannot be read.
-    pub(super) fn arguments(&self, registry: &Registry) -> anyhow::Result<Result<String, BadArguments>> {
-        arguments_text(registry, &self.tool, self.args.as_deref(), &self.pairs)
-    }
-}
-
-/// The arguments as JSON text: `args` as `--args` takes it, else the words typed by the tool's
-/// schema.
-pub(super) fn arguments_text(
-    registry: &Registry,
-    tool: &str,
-    args: Option<&str>,
-    pairs: &[String],
-) -> anyhow::Result<Result<String, BadArguments>> {
-    match args {
-        Some(text) => match text.strip_prefix('@') {
-            Some(file) => {
-                let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
-                read_bounded(opened, file).map(Ok)
+    pub(super) fn text(
+        &self,
+        registry: &Registry,
+        tool: &str,
+    ) -> anyhow::Result<Result<String, BadArguments>> {
+        if let Some(file) = self.file() {
+            let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
+            return read_bounded(opened, file).map(Ok);
+        }
+        match self.args.as_deref() {
+            Some("-") => read_bounded(std::io::stdin(), "stdin").map(Ok),
+            Some(text) => Ok(Ok(text.to_owned())),
+            None => {
+                let tool = registry.get(tool);
+                let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
+                Ok(from_pairs(schema, &self.pairs).map(|arguments| arguments.to_string()))
             }
-            None if text == "-" => read_bounded(std::io::stdin(), "stdin").map(Ok),
-            None => Ok(Ok(text.to_owned())),
-        },
-        None => {
-            let tool = registry.get(tool);
-            let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
-            Ok(from_pairs(schema, pairs).map(|arguments| arguments.to_string()))
         }
     }
 }

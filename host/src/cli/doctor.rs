@@ -26,6 +26,7 @@ use cofferdam_agent::tools::Registry;
 use cofferdam_core::secret::redact;
 use cofferdam_warden::sandbox::SandboxError;
 use database::Database;
+pub(super) use finding::shell;
 use finding::{DoctorFinding, Severity};
 use isolation::Isolation;
 use kernel::Kernel;

@@ -61,8 +61,7 @@ pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Resul
 /// What to run next. Nobody need know their numeric id: where the configuration names nobody who is
 /// served, the bot tells it, with a code.
 fn next(file: &Path, variables: &str, knows_somebody: bool) -> std::io::Result<()> {
-    let shown = file.display().to_string();
-    let file = shlex::try_quote(&shown).unwrap_or_else(|_| shown.as_str().into());
+    let file = super::doctor::shell(file);
     let mut out = std::io::stdout();
     writeln!(out, "Next:")?;
     writeln!(out, "    {variables}cofferdam doctor --config {file}")?;

@@ -129,11 +129,7 @@ fn token(file: Option<&Path>) -> anyhow::Result<Option<Secret>> {
             }
         };
     };
-    let read = || -> std::io::Result<String> {
-        let mut text = String::new();
-        std::fs::File::open(file)?.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
-        Ok(text)
-    };
+    let read = || std::io::read_to_string(std::fs::File::open(file)?.take(TOKEN_FILE_BYTES_MAX));
     let text = read().with_context(|| format!("cannot read the token file {}", file.display()))?;
     if text.trim().is_empty() {
         bail!("the token file {} is empty; write a token into it", file.display());

@@ -214,23 +214,15 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
-    if let Command::Init(arguments) = &cli.command {
-        return init::run(arguments, cli.global.config.as_deref());
-    }
-    if let Command::ConfineCheck(arguments) = &cli.command {
-        return confine_check::run(arguments);
-    }
-    if let Command::Wit(arguments) = &cli.command {
-        return wit::run(arguments, &mut std::io::stdout());
-    }
-    if let Command::Tool(command) = &cli.command
-        && let Some(done) = command.run_bare()
-    {
-        return done;
-    }
-    if let Command::Workflow(command) = &cli.command
-        && let Some(done) = command.run_bare()
-    {
+    let without_config = match &cli.command {
+        Command::Init(arguments) => Some(init::run(arguments, cli.global.config.as_deref())),
+        Command::ConfineCheck(arguments) => Some(confine_check::run(arguments)),
+        Command::Wit(arguments) => Some(wit::run(arguments, &mut std::io::stdout())),
+        Command::Tool(command) => command.run_bare(),
+        Command::Workflow(command) => command.run_bare(),
+        _ => None,
+    };
+    if let Some(done) = without_config {
         return done;
     }
     let environment = environment()?;

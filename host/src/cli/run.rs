@@ -2,7 +2,7 @@
 
 use super::Exit;
 use super::approving::RunApprovals;
-use super::call::this_user;
+use super::call::{print_line, this_user};
 use super::serve::{self, cancelled_by_signals};
 use super::workflow::{Resumed, RunInput, RunSettings, line, print, redact_variables, trigger};
 use crate::config::Config;
@@ -15,7 +15,6 @@ use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_store::{DatabaseView, KeptRun, NewRun, RunOwner, RunState, Store};
 use cofferdam_workflow::{Context, RunPlan, Workflow};
 use serde_json::{Map, Value};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +65,8 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         begin(&executor, &run, new, config.workflows.max_open).await?;
         Ok(approvals.run_while_asking(executor.run_to_end(&run)).await??)
     })?;
-    finish(config, &run, lock, &kept)
+    let exit = end(config, &run, lock, &kept);
+    print_line(escape_deceptive_json(&line(&kept, false).to_string()), exit)
 }
 
 /// The workflow of a file; or of this id, where no file is meant.
@@ -176,16 +176,6 @@ fn end(config: &Config, run: &PreparedRun, lock: RunLock, kept: &KeptRun) -> Exi
         RunState::Done => Exit::Done,
         RunState::Running if kept.new.owner == RunOwner::Serve => Exit::Waits,
         RunState::Failed | RunState::Cancelled | RunState::Running => Exit::ToolFailed,
-    }
-}
-
-fn finish(config: &Config, run: &PreparedRun, lock: RunLock, kept: &KeptRun) -> anyhow::Result<Exit> {
-    let exit = end(config, run, lock, kept);
-    let line = line(kept, false).to_string();
-    match writeln!(std::io::stdout(), "{}", escape_deceptive_json(&line)) {
-        // The one who read our output has seen enough; what became of the run stays true.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit),
-        written => written.map(|()| exit).context("cannot write the result to stdout"),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `cofferdam say`: sends a message of the operator's own to somebody who is served. A running
 //! `serve` sends it; where none runs, this process does, and hears nothing.
 
-use super::Exit;
 use super::attach::{ask, open};
 use super::serve::alone;
+use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway::attaching::{
     self, AttachAnswer, AttachFile, AttachRequest, OperatorMessage, SAY_TEXT_BYTES_MAX, SayRequest,
@@ -11,10 +11,9 @@ use crate::gateway::attaching::{
 use crate::gateway::{GatewayError, ServeLock};
 use anyhow::Context as _;
 use cofferdam_core::limits::TimeSpan;
+use cofferdam_core::message::SentMessage;
 use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
-use serde_json::json;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,9 +36,8 @@ pub(super) struct Arguments {
     /// How long it may take until it is out, at most 1h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = TimeSpan::parse)]
     timeout: TimeSpan,
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 const EXAMPLE: &str = "The running gateway sends it, after what it is sending in that chat; where none runs, this command \
@@ -74,7 +72,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             Err(_) => send_here(config, (say, text), files)?,
         },
     };
-    print(answer, arguments.json)
+    print(answer, arguments.output.json)
 }
 
 /// Sends it here, with the state to itself meanwhile.
@@ -91,15 +89,7 @@ fn send_here(
         }
         Err(error) => return Err(error.into()),
     };
-    let source = |(said, file): (AttachFile, std::fs::File)| {
-        let path = cofferdam_core::text::one_line(&said.name, 200);
-        OutgoingFile {
-            body: OutgoingBytes::File { path, file, len: said.bytes },
-            name: Some(said.name),
-            mime_type: None,
-        }
-    };
-    let files = files.into_iter().map(source).collect();
+    let files = files.into_iter().map(|(said, file)| said.with_contents(file)).collect();
     let by = super::call::this_user("cli");
     alone::say(config, lock, OperatorMessage { say, text, files, by })
 }
@@ -113,29 +103,19 @@ fn read_words() -> anyhow::Result<String> {
 }
 
 fn print(answer: AttachAnswer, as_json: bool) -> anyhow::Result<Exit> {
-    let mut out = std::io::stdout();
-    match answer {
-        AttachAnswer::Said(said) if as_json => {
-            writeln!(out, "{}", escape_deceptive_json(&serde_json::to_string(&said)?))?;
-            Ok(Exit::Done)
+    let (line, exit) = match answer {
+        AttachAnswer::Said(said) if as_json => (serde_json::to_string(&said)?, Exit::Done),
+        AttachAnswer::Said(SentMessage { channel, channel_id, message_id }) => {
+            (format!("sent as message {message_id} of {channel} chat {channel_id}"), Exit::Done)
         }
-        AttachAnswer::Said(said) => {
-            writeln!(
-                out,
-                "sent as message {} of {} chat {}",
-                said.message_id, said.channel, said.channel_id
-            )?;
-            Ok(Exit::Done)
-        }
-        AttachAnswer::Refused { error } if as_json => {
-            let line = json!({ "error": { "code": error.code, "message": error.message } });
-            writeln!(out, "{}", escape_deceptive_json(&line.to_string()))?;
-            Ok(Exit::ToolFailed)
-        }
+        AttachAnswer::Refused { error } if as_json => (error.to_json().to_string(), Exit::ToolFailed),
         AttachAnswer::Refused { error } => {
-            super::tell(&format!("{}: {}", error.code, error.message));
-            Ok(Exit::ToolFailed)
+            super::tell(&error.to_string());
+            return Ok(Exit::ToolFailed);
         }
         AttachAnswer::Added { .. } => anyhow::bail!("the gateway answered something else; look into its log"),
-    }
+    };
+    let line = if as_json { escape_deceptive_json(&line) } else { line.into() };
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(exit)
 }

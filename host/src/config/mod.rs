@@ -231,13 +231,15 @@ impl Config {
         let here = (state_dir.as_path(), &network, has_homes);
         let store = written.store.check(written.cluster, here, (environment, &places))?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
+        // Characters of `/help` that are the channel's own.
+        let spare_help_chars = if written.speech.is_on() { HELP_CHARS_MAX } else { 0 };
         let mut config = Self {
             workspace: workspace_config,
             state_dir,
             store,
             policies_dir: written.policies.dir,
             audit: written.audit,
-            provider: llm::Config { spare_help_chars: help_chars(&written.speech), ..written.provider },
+            provider: llm::Config { spare_help_chars, ..written.provider },
             transcription: written.transcription,
             speech: written.speech,
             attachments: written.attachments.for_messages(),
@@ -314,11 +316,6 @@ impl Config {
         }
         Ok(())
     }
-}
-
-/// Characters of `/help` that are the channel's own.
-fn help_chars(speech: &voice::SpeechConfig) -> usize {
-    if speech.is_on() { HELP_CHARS_MAX } else { 0 }
 }
 
 /// The path with symlinks resolved as far as it exists.

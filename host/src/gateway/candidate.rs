@@ -162,8 +162,8 @@ impl Candidate {
             }
             Some(file) if file.is_file() => {
                 let set = load_file(file)?;
-                if let Some(policy) = foreign(&set) {
-                    return Ok(policy);
+                if let Some(foreign) = set.iter().find(|policy| policy.entry != EntryPolicy::Tool) {
+                    return Ok(foreign.clone());
                 }
                 if let Some(policy) = set.iter().next().filter(|policy| policy.tool != description.name) {
                     return Err(vec![RegistryError::misnamed(policy, &description.name).to_string()]);
@@ -270,11 +270,6 @@ impl Candidate {
 /// The profile that grants nothing.
 pub const NOTHING: &str =
     "schema = 1\nprofile = \"nothing\"\nwhy = \"tools that compute, and touch nothing\"\nmounts = []\n";
-
-/// The policy of a command or a function, where a file has one.
-fn foreign(set: &PolicySet) -> Option<ToolPolicy> {
-    set.iter().find(|policy| policy.entry != EntryPolicy::Tool).cloned()
-}
 
 fn is_tool(interfaces: &Interfaces) -> bool {
     interfaces.exports.iter().any(|name| name.starts_with("cofferdam:tool/tool@0.1."))

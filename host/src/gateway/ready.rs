@@ -46,7 +46,8 @@ impl Gateway {
         load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
         let root = &config.workspace.root;
         if !root.exists() {
-            check_folder(root).map_err(|cause| state(format!("the workspace {}", root.display()), cause))?;
+            check_folder(root)
+                .map_err(|cause| GatewayError::State(format!("the workspace {}", root.display()), cause))?;
         }
         Workspaces::check_open(&config.workspace)?;
         AuditLog::check_open(&audit_file(config), &config.audit)?;
@@ -119,7 +120,8 @@ impl CacheChoice {
         if kept.symlink_metadata().is_ok() {
             return Ok(Self::Kept(kept));
         }
-        let made = tempfile::tempdir().map_err(|cause| state("a temporary folder".into(), cause))?;
+        let made =
+            tempfile::tempdir().map_err(|cause| GatewayError::State("a temporary folder".into(), cause))?;
         Ok(Self::Temporary(made))
     }
 
@@ -129,10 +131,6 @@ impl CacheChoice {
             Self::Temporary(dir) => dir.path(),
         }
     }
-}
-
-fn state(what: String, cause: io::Error) -> GatewayError {
-    GatewayError::State(what, cause)
 }
 
 /// Whether there is such a folder and things can be made in it, or it could be made itself.

@@ -7,7 +7,7 @@
 
 use super::Gateway;
 use crate::config::Config;
-use crate::monitor::{Gauges, Watched};
+use crate::monitor::{Gauges, STUCK, Watched};
 use cofferdam_agent::tools::CallThreads;
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_core::counts::COUNTS;
@@ -24,6 +24,9 @@ use tokio::runtime::Handle;
 const POLL_AGE_MAX: Duration = Duration::from_secs(90);
 /// What was found is told again for so long: who asks often must not keep the disk busy.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Who asks while a look has taken longer does not wait for it: each of them would have a thread
+/// that others need.
+const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// A gateway, watched from before it is there.
 #[derive(Default)]
@@ -38,7 +41,12 @@ pub struct Watch {
     threads: Arc<CallThreads>,
     store: Store,
     found: Mutex<Option<(Instant, Vec<String>)>>,
+    /// Since when somebody looks.
+    looking: Mutex<Option<Instant>>,
 }
+
+/// A look that is under way, until this is dropped.
+struct Look<'w>(&'w Mutex<Option<Instant>>);
 
 /// A channel by name, and whether it goes on.
 #[derive(Clone, Copy)]
@@ -64,7 +72,8 @@ impl Gateway {
     /// What the monitor is told of this gateway and its channels.
     pub fn watch(&self, store: Store, channels: Vec<WatchedChannel>) -> Watch {
         let (warden, threads) = (self.warden.clone(), self.threads.clone());
-        Watch { channels, warden, threads, store, found: Mutex::default() }
+        let (found, looking) = (Mutex::default(), Mutex::default());
+        Watch { channels, warden, threads, store, found, looking }
     }
 }
 
@@ -151,12 +160,17 @@ impl Watch {
     }
 
     fn problems(&self) -> Vec<String> {
+        if lock(&self.looking).is_some_and(|since| since.elapsed() > LOOK_WAIT_MAX) {
+            return vec![STUCK.to_owned()];
+        }
         let mut found = lock(&self.found);
-        if let Some((at, problems)) = found.as_ref().filter(|(at, _)| at.elapsed() < LOOK_EVERY) {
-            let _ = at;
+        if let Some((_, problems)) = found.as_ref().filter(|(at, _)| at.elapsed() < LOOK_EVERY) {
             return problems.clone();
         }
-        let problems = self.look();
+        let problems = {
+            let _look = Look::begin(&self.looking);
+            self.look()
+        };
         let before = found.replace((Instant::now(), problems.clone())).map(|(_, before)| before);
         if before.unwrap_or_default() != problems {
             match problems.as_slice() {
@@ -167,6 +181,19 @@ impl Watch {
             }
         }
         problems
+    }
+}
+
+impl<'w> Look<'w> {
+    fn begin(looking: &'w Mutex<Option<Instant>>) -> Self {
+        *lock(looking) = Some(Instant::now());
+        Self(looking)
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        *lock(self.0) = None;
     }
 }
 

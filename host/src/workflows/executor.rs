@@ -11,7 +11,7 @@ use super::began::PreparedRun;
 use super::download::Downloads;
 use super::gather::{Gather, GatheredAttachment, PlannedBytes};
 use super::in_turn::TurnMessaging;
-use super::shown::{AgentView, AttachmentViewer};
+use super::shown::AttachmentViewer;
 use super::tools::AgentTools;
 use super::types::AttachmentLimits;
 use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
@@ -112,16 +112,13 @@ impl Executor {
             }
             let outputs = outputs(&kept);
             let ended = match kept.tasks.iter().position(|task| task.state != TaskState::Done) {
-                None => match run.plan.output(&outputs) {
-                    Ok(output) => {
-                        let ended = self.store.end_run(&run.id, RunEnd::Done(output.to_string())).await?;
-                        ended.then_some(WorkflowState::Done)
-                    }
-                    Err(problem) => {
-                        let ended = self.store.end_run(&run.id, failed_end(&problem.into(), None)).await?;
-                        ended.then_some(WorkflowState::Failed)
-                    }
-                },
+                None => {
+                    let (end, state) = match run.plan.output(&outputs) {
+                        Ok(output) => (RunEnd::Done(output.to_string()), WorkflowState::Done),
+                        Err(problem) => (failed_end(&problem.into(), None), WorkflowState::Failed),
+                    };
+                    self.store.end_run(&run.id, end).await?.then_some(state)
+                }
                 Some(n) if self.people.is_none() && run.plan.tasks[n].work.needs_people() => {
                     self.store.hand_over_run(&run.id).await?;
                     return self.load_kept(run).await;
@@ -217,10 +214,9 @@ impl Executor {
             (ended, _) => ended,
         };
         // What was stopped has come to nothing, and is begun again when the run goes on.
-        let is_stopped = cancel.is_cancelled();
-        match &ended {
-            Err(problem) if is_stopped && problem.code == ErrorCode::Cancelled => return Ok(TaskResult::On),
-            _ => {}
+        if ended.as_ref().is_err_and(|problem| problem.code == ErrorCode::Cancelled) && cancel.is_cancelled()
+        {
+            return Ok(TaskResult::On);
         }
         self.end(run, n, ended).await
     }
@@ -301,7 +297,9 @@ impl Executor {
             downloaded = downloads.all(&mut gathered) => downloaded?,
             () = cancel.cancelled() => return Err(ToolError::cancelled()),
         }
-        let view = block_in_place(|| self.view(gathered))?;
+        let (max_bytes, accepts) = (self.limits.max_bytes, &self.accepts);
+        let viewer = AttachmentViewer { blobs: &self.blobs, max_bytes, accepts };
+        let view = block_in_place(move || viewer.view(&mut gathered))?;
         let event = Workflow { task: Some(task.to_owned()), attachments: Some(view.audited), ..about(run) };
         self.warden.note_workflow(event)?;
         let turn = TurnInput {
@@ -356,13 +354,6 @@ impl Executor {
         let gather = Gather { folder, limits: &self.limits, workspace: &workspace };
         let (gathered, problems) = gather.gather(planned);
         problems.into_iter().next().map_or(Ok(gathered), Err)
-    }
-
-    /// What an agent is shown; blocks while files are read.
-    fn view(&self, mut gathered: Vec<GatheredAttachment>) -> Result<AgentView, ToolError> {
-        let viewer =
-            AttachmentViewer { blobs: &self.blobs, max_bytes: self.limits.max_bytes, accepts: &self.accepts };
-        viewer.view(&mut gathered)
     }
 
     /// Where its files are.

@@ -298,8 +298,6 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
 /// Whether a path of this machine is a regular file, without waiting for a FIFO; its text.
 pub(super) fn read_regular(path: &Path, bytes_max: usize) -> std::io::Result<String> {
     use std::io::Read;
-    let mut text = String::new();
     // One more than is taken, so that who reads it next can tell.
-    open_regular(path)?.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
-    Ok(text)
+    std::io::read_to_string(open_regular(path)?.take(bytes_max as u64 + 1))
 }

@@ -144,27 +144,22 @@ impl Gather<'_> {
 
     fn take(&self, ready: ReadyAttachment, union: &mut AttachmentUnion) {
         let ReadyAttachment { scope, folder, group, item } = ready;
-        match item.source.clone() {
-            AttachmentSource::Url(url) => {
-                union.problems.extend(self.take_address(url, item, scope, &mut union.merge).err())
-            }
+        let taken = match item.source.clone() {
+            AttachmentSource::Url(url) => self.take_address(url, item, scope, &mut union.merge),
             AttachmentSource::Local(LocalPath::Workspace(path)) => {
                 union.matched.entry(group).or_default().0 = true;
-                self.take_of_workspace(&path, item, scope, union);
+                self.take_of_workspace(&path, item, scope, union)
             }
             AttachmentSource::Local(LocalPath::File(path)) => {
                 // Among patterns it is one that must be there, and so matches.
                 union.matched.entry(group).or_default().0 = true;
-                if let Err(problem) = self.take_file(&folder, &path, (&item, scope), union) {
-                    union.problems.push(problem);
-                }
+                self.take_file(&folder, &path, (&item, scope), union)
             }
             AttachmentSource::Local(LocalPath::Pattern(pattern)) => {
-                if let Err(problem) = self.take_matching(&folder, &pattern, (&item, scope, group), union) {
-                    union.problems.push(problem);
-                }
+                self.take_matching(&folder, &pattern, (&item, scope, group), union)
             }
-        }
+        };
+        union.problems.extend(taken.err());
     }
 
     fn take_address(
@@ -231,23 +226,19 @@ impl Gather<'_> {
         item: AttachmentItem,
         scope: DeclaringScope,
         union: &mut AttachmentUnion,
-    ) {
-        let added = match (self.workspace)(path) {
-            Some(Ok(local)) => self.add(local, path.to_string(), (&item, scope), union),
-            Some(Err(problem)) => Err(problem),
-            None => {
-                let found = FoundAttachment {
-                    kind: item.kind.name().to_owned(),
-                    bytes: ByteSource::Unknown { is_path: true, deferred: false },
-                    shown: path.to_string(),
-                    mime_type: None,
-                };
-                let key = Some(format!("workspace {path}"));
-                union.merge.add(found, item.kind, key, (item.name, item.meta), scope);
-                Ok(())
-            }
+    ) -> Result<(), ToolError> {
+        if let Some(local) = (self.workspace)(path).transpose()? {
+            return self.add(local, path.to_string(), (&item, scope), union);
+        }
+        let found = FoundAttachment {
+            kind: item.kind.name().to_owned(),
+            bytes: ByteSource::Unknown { is_path: true, deferred: false },
+            shown: path.to_string(),
+            mime_type: None,
         };
-        union.problems.extend(added.err());
+        let key = Some(format!("workspace {path}"));
+        union.merge.add(found, item.kind, key, (item.name, item.meta), scope);
+        Ok(())
     }
 
     /// Adds an open file that is as large and of a type as it may be.

@@ -20,12 +20,8 @@ impl WorkflowService {
                 self.go_on(&kept, due).await?;
             }
         }
-        for id in self.0.store.end_idle_turn_runs(now_ms()).await? {
-            if let Some(kept) = self.0.store.load_run(&id).await? {
-                self.note_end(&kept).await?;
-            }
-        }
-        Ok(())
+        let ended = self.0.store.end_idle_turn_runs(now_ms()).await?;
+        self.note_ends(ended).await
     }
 
     /// Has one request go on, once its channel is up.

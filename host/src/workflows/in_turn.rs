@@ -10,7 +10,7 @@ mod run;
 pub(super) use run::{BeganInTurn, describe_duration, event};
 
 use super::executor::failed_end;
-use super::executor::people::{lost_problem, retry_reach};
+use super::executor::people::{lost_problem, recipient_denied, retry_reach, texts};
 use cofferdam_chat::runs::CallingTurn;
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
@@ -173,7 +173,7 @@ impl TurnMessaging {
                         channel,
                         recipient: to.sender.clone(),
                         turn: turn.clone(),
-                        texts: super::executor::people::texts(&reply),
+                        texts: texts(&reply),
                         is_awaited: true,
                         reply,
                         files,
@@ -333,10 +333,6 @@ fn name_of(what: &str, of: &CallFacts, parts: &[&str]) -> String {
 
 fn person(text: &str) -> Result<Caller, ToolError> {
     Caller::parse(text).ok_or_else(|| recipient_denied(text))
-}
-
-fn recipient_denied(to: &str) -> ToolError {
-    super::executor::people::recipient_denied(to)
 }
 
 fn invalid(said: impl AsRef<str>) -> ToolError {

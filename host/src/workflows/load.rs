@@ -52,10 +52,9 @@ pub fn load(file: &Path) -> Result<Loaded, LoadError> {
     let folder = AttachableFolder::open(&path).map_err(unreadable)?;
     let dir = path.canonicalize().map_err(unreadable)?;
     let mut read = |path: &FolderPath| {
-        let mut local = folder.file(path).map_err(|error| error.to_string())?;
-        let mut text = String::new();
-        let read = local.file.by_ref().take(FILE_BYTES_MAX as u64 + 1).read_to_string(&mut text);
-        read.map(|_| text).map_err(|error| error.to_string())
+        let local = folder.file(path).map_err(|error| error.to_string())?;
+        let text = std::io::read_to_string(local.file.take(FILE_BYTES_MAX as u64 + 1));
+        text.map_err(|error| error.to_string())
     };
     let workflow = Arc::new(Workflow::load(&name, &text, &mut read)?);
     Ok(Loaded { workflow, folder, dir })

@@ -36,4 +36,4 @@ pub use lock::RunLock;
 pub use noting::end_of;
 pub use serving::{ServingServices, WorkflowService};
 pub use shown::TEXT_BYTES_MAX;
-pub use types::{AllowedTypes, AttachmentLimits, BadTypePattern};
+pub use types::{AllowedTypes, AttachmentLimits};

@@ -67,7 +67,13 @@ impl WorkflowService {
     }
 
     async fn note_unnoted(&self, until: i64) -> Result<(), StoreError> {
-        for id in self.0.store.load_unnoted_runs(until).await? {
+        let ended = self.0.store.load_unnoted_runs(until).await?;
+        self.note_ends(ended).await
+    }
+
+    /// Writes down the ends of these runs.
+    pub(super) async fn note_ends(&self, runs: Vec<String>) -> Result<(), StoreError> {
+        for id in runs {
             if let Some(kept) = self.0.store.load_run(&id).await? {
                 self.note_end(&kept).await?;
             }

@@ -119,7 +119,6 @@ impl WorkflowService {
     /// files it has.
     pub async fn run(self) {
         let stop = self.0.executors.borrow().stop.clone();
-        let warden = || self.0.executors.borrow().warden.clone();
         let mut begin = pin!(self.begin_to_look_after());
         let mut looks_after = false;
         if !self.0.store.has_homes() {
@@ -135,7 +134,7 @@ impl WorkflowService {
                 // Runs may have come with the files of another node.
                 let here = self.0.store.settled_here().await?;
                 if here != settled {
-                    duty::settle(&self.0.store, warden).await;
+                    duty::settle(&self.0.store, || self.warden()).await;
                     settled = here;
                 }
                 self.go_on_with_runs(&mut carried, &mut tasks).await
@@ -172,7 +171,7 @@ impl WorkflowService {
     /// Returns once this node looks after the runs of all, and what was left of them is settled.
     async fn begin_to_look_after(&self) {
         duty::take(&self.0.store).await;
-        duty::settle(&self.0.store, || self.0.executors.borrow().warden.clone()).await;
+        duty::settle(&self.0.store, || self.warden()).await;
         if let Err(error) = self.note_ends_before_a_crash().await {
             tracing::error!(%error, "what became of runs before a crash is not in the audit");
         }
@@ -307,7 +306,7 @@ impl WorkflowService {
             .map_err(|error| StartRefusal::Refused(format!("{}: {error}", error.code())))?;
         let new = new_run(&plan, &context, of.dir.clone(), &by);
         let new = NewRun { owner: RunOwner::Serve, answer_to: Some(answer_to), answers, ..new };
-        let warden = self.0.executors.borrow().warden.clone();
+        let warden = self.warden();
         warden.note_workflow(event(&new, WorkflowState::Started, Some(&by))).map_err(|e| refused(&e))?;
         if !self.0.store.begin_run(new.clone(), *max_open).await? {
             let noted = warden.note_workflow(event(&new, WorkflowState::Failed, None));

@@ -79,11 +79,6 @@ impl Default for AllowedTypes {
     }
 }
 
-/// A pattern or limit that is not taken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BadTypePattern(String);
-
 impl AllowedTypes {
     /// Each list with its key.
     pub fn lists(&self) -> [(&'static str, &[String]); 5] {
@@ -100,7 +95,7 @@ impl AllowedTypes {
     ///
     /// # Errors
     /// The key, and what to write.
-    pub fn check(&self) -> Result<(), (&'static str, BadTypePattern)> {
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
         for (key, patterns) in self.lists() {
             for pattern in patterns {
                 let is_any = key == "file" && pattern == "*/*";
@@ -110,7 +105,7 @@ impl AllowedTypes {
                         "{:?} is no media type; write \"a/b\", \"a/*\"{any}, in small letters",
                         one_line(pattern, 80)
                     );
-                    return Err((key, BadTypePattern(said)));
+                    return Err((key, said));
                 }
             }
         }
@@ -143,8 +138,8 @@ impl AttachmentLimits {
     ///
     /// # Errors
     /// The key below `[attachments]`, and what to write.
-    pub fn check(&self) -> Result<(), (String, BadTypePattern)> {
-        let refuse = |key: &str, said: String| Err((key.to_owned(), BadTypePattern(said)));
+    pub fn check(&self) -> Result<(), (String, String)> {
+        let refuse = |key: &str, said: String| Err((key.to_owned(), said));
         let bytes = self.max_bytes;
         if !(1..=BYTES_CEILING).contains(&bytes) {
             let said = format!("max_download_size_bytes = {bytes} is not from 1 to {BYTES_CEILING}");
@@ -164,9 +159,9 @@ impl AttachmentLimits {
                 format!("temp_dir_quota_bytes = {quota} is less than max_download_size_bytes = {bytes}");
             return refuse("temp_dir_quota_bytes", said);
         }
-        self.allowed.check().map_err(|(kind, BadTypePattern(said))| {
-            (format!("allowed_mime_types.{kind}"), BadTypePattern(format!("{kind}: {said}")))
-        })
+        let refused =
+            |(kind, said): (&str, String)| (format!("allowed_mime_types.{kind}"), format!("{kind}: {said}"));
+        self.allowed.check().map_err(refused)
     }
 }
 
@@ -201,7 +196,7 @@ mod tests {
             };
             *list = vec![pattern.to_owned()];
             let (found, error) = allowed.check().expect_err(pattern);
-            assert!(found == key && error.to_string().contains("is no media type"), "{error}");
+            assert!(found == key && error.contains("is no media type"), "{error}");
         }
         assert_eq!(AllowedTypes::default().check(), Ok(()));
     }

@@ -48,12 +48,7 @@ pub fn mermaid(workflow: &Workflow) -> String {
 
 /// The tasks whose outputs a task uses, in order.
 fn tasks_used(workflow: &Workflow, work: &TaskWork) -> Vec<usize> {
-    let mut texts = Vec::new();
-    work.texts(&mut texts);
-    if let TaskWork::Agent { agent, action, .. } = work {
-        workflow.agents[*agent].texts(&mut texts);
-        workflow.agents[*agent].actions[*action].texts(&mut texts);
-    }
+    let texts = workflow.texts_of_task(work);
     let paths = texts.iter().flat_map(|text| text.template.expressions()).map(|expression| &expression.path);
     let names = paths.filter(|path| path.root == ValueRoot::Tasks).filter_map(|path| path.key(0));
     let mut found: Vec<usize> =

@@ -77,14 +77,20 @@ pub enum ProbeError {
 /// Asks the server of this configuration for its models, with this key, for at most `limit`; none
 /// where the configuration has no model.
 pub async fn probe(config: &Config, key: Option<Secret>, limit: Duration) -> Option<Probed> {
-    let asking = ProbeRequest::from_config(config, key)?;
-    let asked = match asking {
+    if config.kind == ProviderKind::Commands {
+        return None;
+    }
+    let asked = match ProbeRequest::open(config, key) {
         Ok(asking) => tokio::time::timeout(limit, asking.ask()).await,
-        Err(error) => return Some(Probed { known: Err(ProbeError::Unreachable(error)), date: None }),
+        Err(error) => return Some(Probed::unreachable(error.to_string())),
     };
-    let silent =
-        |_| Probed { known: Err(ProbeError::Unreachable(format!("no answer within {limit:?}"))), date: None };
-    Some(asked.unwrap_or_else(silent))
+    Some(asked.unwrap_or_else(|_| Probed::unreachable(format!("no answer within {limit:?}"))))
+}
+
+impl Probed {
+    fn unreachable(why: String) -> Self {
+        Self { known: Err(ProbeError::Unreachable(why)), date: None }
+    }
 }
 
 struct ProbeRequest {
@@ -103,13 +109,6 @@ struct ProbeAnswer {
 }
 
 impl ProbeRequest {
-    fn from_config(config: &Config, key: Option<Secret>) -> Option<Result<Self, String>> {
-        if config.kind == ProviderKind::Commands {
-            return None;
-        }
-        Some(Self::open(config, key).map_err(|error| error.to_string()))
-    }
-
     fn open(config: &Config, key: Option<Secret>) -> Result<Self, UnusableKey> {
         let address = config.address()?;
         let model = config.model()?.to_owned();
@@ -131,12 +130,7 @@ impl ProbeRequest {
         }
         let page = match page {
             Ok(page) => page,
-            Err(failure) => {
-                return Probed {
-                    known: Err(ProbeError::Unreachable(self.server.scrub(&failure))),
-                    date: None,
-                };
-            }
+            Err(failure) => return Probed::unreachable(self.server.scrub(&failure)),
         };
         let date = page.date;
         Probed { known: self.read_facts(&page).await, date }

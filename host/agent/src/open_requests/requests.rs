@@ -19,8 +19,7 @@ pub struct Requests {
 
 #[derive(Debug)]
 struct OpenRequest {
-    session: Option<SessionId>,
-    caller: Caller,
+    origin: CallOrigin,
     /// Held while something is handed to it, and by its end: one of the two comes first.
     is_open: Mutex<bool>,
 }
@@ -34,6 +33,15 @@ pub struct CallOrigin {
     pub session: Option<SessionId>,
     /// Who began it.
     pub caller: Caller,
+}
+
+impl CallOrigin {
+    /// Whether an address names this request, or nothing.
+    fn is_meant_by(&self, to: &Address) -> bool {
+        let session = self.session.as_ref().map(SessionId::as_str);
+        to.request.as_deref().is_none_or(|wanted| wanted == self.request.as_str())
+            && to.session.as_deref().is_none_or(|wanted| session == Some(wanted))
+    }
 }
 
 /// Why nothing goes to the request that a call names.
@@ -71,10 +79,9 @@ impl Requests {
 
     /// Notes that a request is being answered, until what comes back is dropped.
     pub fn begin(self: &Arc<Self>, origin: CallOrigin) -> OpenGuard {
-        let CallOrigin { request, session, caller } = origin;
-        let entry = Arc::new(OpenRequest { session, caller, is_open: Mutex::new(true) });
-        lock(&self.open).insert(request.clone(), entry.clone());
-        OpenGuard { requests: self.clone(), request, entry }
+        let entry = Arc::new(OpenRequest { origin, is_open: Mutex::new(true) });
+        lock(&self.open).insert(entry.origin.request.clone(), entry.clone());
+        OpenGuard { requests: self.clone(), entry }
     }
 
     /// The request that an address means to a call.
@@ -82,26 +89,18 @@ impl Requests {
     /// # Errors
     /// [`NotOpen`].
     pub fn resolve(&self, from: &CallOrigin, to: &Address) -> Result<TurnId, NotOpen> {
-        let is = |wanted: &Option<String>, found: Option<&str>| {
-            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
-        };
-        let named = |id: &TurnId, session: &Option<SessionId>| {
-            is(&to.request, Some(id.as_str())) && is(&to.session, session.as_ref().map(SessionId::as_str))
-        };
-        if named(&from.request, &from.session) {
+        if from.is_meant_by(to) {
             return Ok(from.request.clone());
         }
-        let reached = |request: &OpenRequest| match self.reach {
+        let reached = |origin: &CallOrigin| match self.reach {
             CallScope::Own => false,
-            CallScope::Person => request.caller == from.caller,
+            CallScope::Person => origin.caller == from.caller,
             CallScope::Everyone => true,
         };
         if self.reach == CallScope::Own {
             return Err(NotOpen::Elsewhere);
         }
-        let open = lock(&self.open);
-        let found = open.iter().find(|(id, request)| named(id, &request.session) && reached(request));
-        found.map(|(id, _)| id.clone()).ok_or_else(|| self.not_open_error(to))
+        Ok(self.find_open(to, reached)?.request)
     }
 
     /// The request that an address means to the operator, who reaches every one.
@@ -109,17 +108,14 @@ impl Requests {
     /// # Errors
     /// [`NotOpen::NothingOpen`].
     pub fn find(&self, to: &Address) -> Result<CallOrigin, NotOpen> {
-        let is = |wanted: &Option<String>, found: Option<&str>| {
-            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
-        };
+        self.find_open(to, |_| true)
+    }
+
+    fn find_open(&self, to: &Address, reached: impl Fn(&CallOrigin) -> bool) -> Result<CallOrigin, NotOpen> {
         let open = lock(&self.open);
-        let found = open.iter().find(|(id, request)| {
-            is(&to.request, Some(id.as_str()))
-                && is(&to.session, request.session.as_ref().map(SessionId::as_str))
-        });
-        let (id, request) = found.ok_or_else(|| self.not_open_error(to))?;
-        let (session, caller) = (request.session.clone(), request.caller.clone());
-        Ok(CallOrigin { request: id.clone(), session, caller })
+        let mut origins = open.values().map(|request| &request.origin);
+        let found = origins.find(|origin| origin.is_meant_by(to) && reached(origin));
+        found.cloned().ok_or_else(|| self.not_open_error(to))
     }
 
     /// What is said where nothing is being answered.
@@ -141,13 +137,12 @@ impl Requests {
 #[derive(Debug)]
 pub struct OpenGuard {
     requests: Arc<Requests>,
-    request: TurnId,
     entry: Arc<OpenRequest>,
 }
 
 impl Drop for OpenGuard {
     fn drop(&mut self) {
-        lock(&self.requests.open).remove(&self.request);
+        lock(&self.requests.open).remove(&self.entry.origin.request);
         *lock(&self.entry.is_open) = false;
     }
 }

@@ -84,11 +84,7 @@ fn bytes_over(entries: &[HistoryEntry], bound: u64) -> usize {
 }
 
 fn truncate(mut text: String) -> String {
-    let mut end = SUMMARY_BYTES_MAX.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
+    text.truncate(text.floor_char_boundary(SUMMARY_BYTES_MAX));
     text
 }
 

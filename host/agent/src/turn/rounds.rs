@@ -103,12 +103,8 @@ impl<'a> Rounds<'a> {
         Self { parts, around, talk, stop }
     }
 
-    /// Goes on until there is an answer; with it the files that go out, and those that came in.
-    pub(super) async fn run(mut self) -> TurnEnd {
-        self.go_on().await
-    }
-
-    /// The same, after which more can be asked.
+    /// Goes on until there is an answer; with it the files that go out, and those that came in. More
+    /// can be asked after it.
     pub(super) async fn go_on(&mut self) -> TurnEnd {
         // A crash gives no time back; a retry is a turn of its own.
         let left = self.parts.limits.deadline.0.saturating_sub(self.talk.age());

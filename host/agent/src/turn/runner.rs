@@ -5,7 +5,7 @@ use super::history::{History, HistoryError, mend};
 use super::instructions::instructions;
 use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::refetch::{files_added, refetch_files};
-use super::rounds::{Rounds, TurnEnd, TurnOptions};
+use super::rounds::{Rounds, TurnEnd, TurnOptions, TurnServices};
 use super::{
     Config, HistoryEntry, HistorySize, Markup, Provider, Steering, StepListener, ToolSpec, Tools, TurnStep,
     words,
@@ -52,6 +52,14 @@ pub struct TurnInput {
     pub steering: Option<Arc<dyn Steering>>,
     /// Lines that the user must read with the answer, besides those on unavailable attachments.
     pub notices: Vec<String>,
+}
+
+impl TurnInput {
+    /// Where its calls come from.
+    pub(super) fn origin(&self) -> CallOrigin {
+        let (request, session, caller) = (self.id.clone(), self.session.clone(), self.caller.clone());
+        CallOrigin { request, session, caller }
+    }
 }
 
 /// Runs turns.
@@ -144,11 +152,7 @@ impl Runner {
             lines.push(words::help(turn.steering.as_ref().map(|_| words::STEER_HELP)));
         }
         let id = turn.id.clone();
-        let active = self.tools.requests().begin(CallOrigin {
-            request: id.clone(),
-            session: turn.session.clone(),
-            caller: turn.caller.clone(),
-        });
+        let active = self.tools.requests().begin(turn.origin());
         let opened = tokio::select! {
             biased;
             opened = self.open(turn, cancel) => opened,
@@ -188,7 +192,7 @@ impl Runner {
         let specs = self.specs_of(&turn);
         let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
         let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
-        Rounds::new(self.parts(provider, &specs), around, talk).run().await
+        Rounds::new(self.parts(provider, &self.instructions, &specs), around, talk).go_on().await
     }
 
     /// Whether a text is a command: a plain name, whether there is such a tool or not, or another
@@ -214,19 +218,14 @@ impl Runner {
         }
     }
 
-    fn parts<'a>(
+    pub(super) fn parts<'a>(
         &'a self,
         provider: &'a dyn Provider,
+        instructions: &'a str,
         specs: &'a [ToolSpec],
-    ) -> super::rounds::TurnServices<'a> {
-        super::rounds::TurnServices {
-            provider,
-            tools: &self.tools,
-            history: &self.history,
-            limits: &self.limits,
-            instructions: &self.instructions,
-            specs,
-        }
+    ) -> TurnServices<'a> {
+        let Self { tools, history, limits, .. } = self;
+        TurnServices { provider, tools, history, limits, instructions, specs }
     }
 
     /// The conversation with the request of this turn in it.

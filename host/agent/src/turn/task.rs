@@ -3,9 +3,8 @@
 
 use super::instructions::instructions_of_task;
 use super::open_conversation::OpenConversation;
-use super::rounds::{Rounds, TurnOptions, TurnServices};
+use super::rounds::{Rounds, TurnOptions};
 use super::{EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, TaskAttachments, TurnInput};
-use crate::open_requests::CallOrigin;
 use crate::tools::Journal;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingAttachment;
@@ -67,11 +66,7 @@ impl Runner {
         if self.memory() == HistorySize::None {
             return Err(TaskFailure::NoModel);
         }
-        let active = self.tools.requests().begin(CallOrigin {
-            request: turn.id.clone(),
-            session: turn.session.clone(),
-            caller: turn.caller.clone(),
-        });
+        let active = self.tools.requests().begin(turn.origin());
         let TaskRequest { instructions, prompt, list, shown } = request;
         let (attachments, turn_id) = (turn.attachments.clone(), turn.id.clone());
         let talk = OpenConversation::new_unkept(
@@ -79,14 +74,7 @@ impl Runner {
             HistoryEntry::Task { prompt, list, shown, attachments },
         );
         let (instructions, specs) = (instructions_of_task(&instructions), self.tools.specs());
-        let parts = TurnServices {
-            provider: &*self.provider,
-            tools: &self.tools,
-            history: &self.history,
-            limits: &self.limits,
-            instructions: &instructions,
-            specs: &specs,
-        };
+        let parts = self.parts(&*self.provider, &instructions, &specs);
         let progress: Arc<dyn StepListener> = Arc::new(());
         let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
         let whose = WhoseTurn {

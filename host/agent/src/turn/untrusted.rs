@@ -21,10 +21,7 @@ pub(super) fn wrap_whole(tool: &str, result: &Value) -> Option<String> {
 /// The head of a result that is too long, given as text, and where the whole is; or why it is
 /// nowhere.
 pub(super) fn head(tool: &str, text: &str, kept: Result<&str, &ToolError>) -> String {
-    let mut end = HEAD_BYTES_MAX.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(HEAD_BYTES_MAX);
     let mut shown = json!({ "tool": tool, "untrusted": true, "cut": true, "total_bytes": text.len(),
                             "head": text[..end] });
     match kept {

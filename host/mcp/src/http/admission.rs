@@ -2,7 +2,7 @@
 //! name for this machine, and with a token nobody without it. Looked at before anything of a
 //! request is read but its head.
 
-use super::{Answer, Config, text_response};
+use super::{Answer, Config, text_response, with_header};
 use cofferdam_core::secret::Secret;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
@@ -34,10 +34,8 @@ impl RefusedRequest {
             Self::Host => text_response(StatusCode::FORBIDDEN, "the Host header names another machine"),
             Self::Origin => text_response(StatusCode::FORBIDDEN, "the Origin header names another place"),
             Self::Token => {
-                let mut answer =
-                    text_response(StatusCode::UNAUTHORIZED, "send the token as Authorization: Bearer");
-                answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-                answer
+                let said = "send the token as Authorization: Bearer";
+                with_header(text_response(StatusCode::UNAUTHORIZED, said), header::WWW_AUTHENTICATE, "Bearer")
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::server::{ClientKey, McpServer};
 use admission::RequestCheck;
 use bytes::Bytes;
 use cofferdam_core::secret::Secret;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -251,9 +251,8 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
                 answer
             }
             _ => {
-                let mut answer = text_response(StatusCode::METHOD_NOT_ALLOWED, "use GET, POST or DELETE");
-                answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(METHODS));
-                answer
+                let answer = text_response(StatusCode::METHOD_NOT_ALLOWED, "use GET, POST or DELETE");
+                with_header(answer, header::ALLOW, METHODS)
             }
         }
     }
@@ -266,10 +265,8 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         let mut bytes = match body::read(&head.headers, body, self.bounds.body).await {
             Ok(bytes) => bytes,
             Err((status, said)) => {
-                let mut answer = text_response(status, said);
                 // All else that comes on this connection is the rest of that body.
-                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-                return answer;
+                return with_header(text_response(status, said), header::CONNECTION, "close");
             }
         };
         // The library reads a message of its own and holds it while the call lasts, so this one is
@@ -321,17 +318,21 @@ fn refuse(RefusedMessage { id, error }: RefusedMessage) -> Answer {
         _ => StatusCode::BAD_REQUEST,
     };
     let text = serde_json::to_vec(&ServerJsonRpcMessage::error(*error, id)).unwrap_or_default();
-    let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer
+    response(status, "application/json", text.into())
 }
 
 fn text_response(status: StatusCode, said: &str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(format!("{said}\n"))).boxed());
+    response(status, "text/plain; charset=utf-8", format!("{said}\n").into())
+}
+
+fn response(status: StatusCode, kind: &'static str, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body).boxed());
     *answer.status_mut() = status;
-    let text = HeaderValue::from_static("text/plain; charset=utf-8");
-    answer.headers_mut().insert(header::CONTENT_TYPE, text);
+    with_header(answer, header::CONTENT_TYPE, kind)
+}
+
+fn with_header(mut answer: Answer, name: HeaderName, value: &'static str) -> Answer {
+    answer.headers_mut().insert(name, HeaderValue::from_static(value));
     answer
 }
 

@@ -1,13 +1,13 @@
 //! Sessions of the older era, bounded in number and age. Their ids are random and of 122 bits; the
 //! newer era has none.
 
-use super::{Answer, BODY_BYTES_MAX, ClientBounds, refuse, text_response};
+use super::{Answer, BODY_BYTES_MAX, ClientBounds, refuse, text_response, with_header};
 use crate::message::RefusedMessage;
 use crate::requests::taken_id;
 use crate::server::ClientKey;
 use bytes::Bytes;
 use cofferdam_core::lock::lock;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Body;
 use rmcp::ServerHandler;
@@ -128,10 +128,9 @@ impl<S: ServerHandler + Clone> Sessions<S> {
             self.end(&id).await;
         }
         let Some(place) = self.place().await else {
-            let mut answer =
-                text_response(StatusCode::SERVICE_UNAVAILABLE, "too many sessions; end one with DELETE");
-            answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-            return answer;
+            let said = "too many sessions; end one with DELETE";
+            let answer = text_response(StatusCode::SERVICE_UNAVAILABLE, said);
+            return with_header(answer, header::RETRY_AFTER, "60");
         };
         let answer = self.service.handle(request).await;
         if let Some(id) = session_id(answer.headers()) {

@@ -71,18 +71,23 @@ impl Filter {
                 let timeless = Self { since: None, before: None, ..self.clone() };
                 return timeless.is_empty();
             }
-            AuditEvent::Access(access) => return self.matches_access(access),
-            AuditEvent::Workflow(workflow) => return self.matches_workflow(workflow),
+            AuditEvent::Access(AccessKind { person, .. }) => {
+                return self.is_about_people() && self.matches_person(&person.channel, &person.sender);
+            }
+            // Who began the run or had it end.
+            AuditEvent::Workflow(Workflow { by, .. }) => {
+                let by = by.as_deref().and_then(|by| by.split_once(':'));
+                let (channel, sender) = by.unwrap_or_default();
+                return self.is_about_people() && self.matches_person(channel, sender);
+            }
             AuditEvent::Network(request) => return self.matches_network(request),
         };
         let (verdict, code) = match event {
             AuditEvent::Outcome(outcome) => (Some(outcome.verdict), outcome.code),
             _ => (None, None),
         };
-        let is = |wanted: &Option<String>, there: &str| wanted.as_deref().is_none_or(|text| text == there);
         is(&self.tool, &facts.tool)
-            && is(&self.sender, &facts.caller.sender)
-            && is(&self.channel, &facts.caller.channel)
+            && self.matches_person(&facts.caller.channel, &facts.caller.sender)
             && is(&self.call, facts.call.as_str())
             && (self.session.is_none()
                 || self.session.as_deref() == facts.session.as_ref().map(SessionId::as_str))
@@ -96,10 +101,8 @@ impl Filter {
 
     /// It is about a call, and has neither verdict nor paths.
     fn matches_network(&self, request: &NetworkRequest) -> bool {
-        let is = |wanted: &Option<String>, there: &str| wanted.as_deref().is_none_or(|text| text == there);
         is(&self.tool, &request.tool)
-            && is(&self.sender, &request.caller.sender)
-            && is(&self.channel, &request.caller.channel)
+            && self.matches_person(&request.caller.channel, &request.caller.sender)
             && is(&self.call, request.call.as_str())
             && (self.code.is_none() || self.code == request.code)
             && self.session.is_none()
@@ -107,22 +110,18 @@ impl Filter {
             && self.path.is_none()
     }
 
-    /// It is about a run, and who began it or had it end.
-    fn matches_workflow(&self, workflow: &Workflow) -> bool {
-        let personless = Self { since: None, before: None, sender: None, channel: None, ..self.clone() };
-        let (channel, sender) = workflow.by.as_deref().and_then(|by| by.split_once(':')).unwrap_or_default();
-        personless.is_empty()
-            && self.sender.as_deref().is_none_or(|wanted| wanted == sender)
-            && self.channel.as_deref().is_none_or(|wanted| wanted == channel)
+    fn matches_person(&self, channel: &str, sender: &str) -> bool {
+        is(&self.channel, channel) && is(&self.sender, sender)
     }
 
-    /// It is about a person and no call.
-    fn matches_access(&self, access: &AccessKind) -> bool {
-        let personless = Self { since: None, before: None, sender: None, channel: None, ..self.clone() };
-        personless.is_empty()
-            && self.sender.as_ref().is_none_or(|sender| *sender == access.person.sender)
-            && self.channel.as_ref().is_none_or(|channel| *channel == access.person.channel)
+    /// Whether it asks for nothing but times and people: then what is about no call may match.
+    fn is_about_people(&self) -> bool {
+        Self { since: None, before: None, sender: None, channel: None, ..self.clone() }.is_empty()
     }
+}
+
+fn is(wanted: &Option<String>, there: &str) -> bool {
+    wanted.as_deref().is_none_or(|wanted| wanted == there)
 }
 
 fn matches_effect(pattern: &PathPattern, effect: &Effect) -> bool {

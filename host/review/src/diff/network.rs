@@ -22,8 +22,9 @@ pub(super) fn network(of: &mut DiffSubjects<'_>, old: &ToolPolicy, new: &ToolPol
     };
     let (had, has) = (methods(before), methods(after));
     for method in had.symmetric_difference(&has) {
-        let is_new = has.contains(method);
-        diff_presence(of, Subject::NetworkMethod(method.clone()), is_new, "granted".into());
+        let direction = if has.contains(method) { Direction::Widens } else { Direction::Narrows };
+        let granted = |methods: &BTreeSet<String>| methods.contains(method).then(|| "granted".to_owned());
+        of.push(direction, Subject::NetworkMethod(method.clone()), granted(&had), granted(&has));
     }
     of.diff_ranked(Subject::NetworkBytes, old, new, |policy| {
         let bytes = policy.grants.network.as_ref().map(|network| network.bytes);
@@ -63,12 +64,5 @@ fn headers(of: &mut DiffSubjects<'_>, before: Option<&Network>, after: Option<&N
             let direction = if new.is_some() { Direction::Widens } else { Direction::Narrows };
             of.push(direction, Subject::NetworkHeader(name.to_string()), old, new);
         }
-    }
-}
-
-fn diff_presence(of: &mut DiffSubjects<'_>, subject: Subject, is_new: bool, shown: String) {
-    match is_new {
-        true => of.push(Direction::Widens, subject, None, Some(shown)),
-        false => of.push(Direction::Narrows, subject, Some(shown), None),
     }
 }

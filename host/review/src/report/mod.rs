@@ -77,29 +77,22 @@ pub fn grants(policy: &ToolPolicy) -> ReportTable {
 
 /// Arguments by what they can do: paths that are written first.
 pub fn arguments(policy: &ToolPolicy) -> ReportTable {
-    let order = |class: &ArgumentClass| match class {
-        ArgumentClass::Path(PathUse::Write) => 0,
-        ArgumentClass::Path(PathUse::WriteBelow) => 1,
-        ArgumentClass::Path(PathUse::Read) => 2,
-        ArgumentClass::Recipient => 3,
-        ArgumentClass::Url(_) => 4,
-        ArgumentClass::Value => 4,
-        ArgumentClass::Content => 5,
-    };
-    let meaning = |class: &ArgumentClass| match class {
-        ArgumentClass::Path(PathUse::Write) => "a path that may be written",
-        ArgumentClass::Path(PathUse::WriteBelow) => "a folder below which may be written",
-        ArgumentClass::Path(PathUse::Read) => "a path that is read",
-        ArgumentClass::Recipient => "somebody who is written to",
-        ArgumentClass::Url(_) => "an address that is asked",
-        ArgumentClass::Value => "audited as it is",
-        ArgumentClass::Content => "audited as length and sha256",
+    // In which order, and what each means.
+    let describe = |class: &ArgumentClass| match class {
+        ArgumentClass::Path(PathUse::Write) => (0, "a path that may be written"),
+        ArgumentClass::Path(PathUse::WriteBelow) => (1, "a folder below which may be written"),
+        ArgumentClass::Path(PathUse::Read) => (2, "a path that is read"),
+        ArgumentClass::Recipient => (3, "somebody who is written to"),
+        ArgumentClass::Url(_) => (4, "an address that is asked"),
+        ArgumentClass::Value => (4, "audited as it is"),
+        ArgumentClass::Content => (5, "audited as length and sha256"),
     };
     let mut sorted: Vec<_> = policy.arguments.iter().collect();
-    sorted.sort_by_key(|(at, class)| (order(class), at.as_str()));
+    sorted.sort_by_key(|(at, class)| (describe(class).0, at.as_str()));
     let row = |(at, class): (&String, &ArgumentClass)| {
         let line = policy.argument_line(at).unwrap_or(policy.arguments_line);
-        vec![at.clone(), class.spell(), meaning(class).to_owned(), format!("{}:{line}", policy.file)]
+        let (_, meaning) = describe(class);
+        vec![at.clone(), class.spell(), meaning.to_owned(), format!("{}:{line}", policy.file)]
     };
     ReportTable {
         title: "What it is told",

@@ -5,7 +5,7 @@ mod inputs;
 mod recorded;
 mod run;
 
-use crate::cli::Exit;
+use crate::cli::{Exit, Output};
 use crate::config::Config;
 use anyhow::{Context, bail};
 use cofferdam_core::audit::CallOutcome;
@@ -25,7 +25,6 @@ Example: cofferdam audit replay 42 --argument content=@note.txt";
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
     /// The seq of a record, or the id of a call
-    #[arg(value_name = "RECORD")]
     record: String,
     /// The content of an argument that the audit holds as a digest; repeat for several
     #[arg(long = "argument", value_name = "NAME=@FILE")]
@@ -45,9 +44,8 @@ pub(in crate::cli) struct Arguments {
     /// The folder of a log, or one file of it [default: the log in the state folder]
     #[arg(long, value_name = "FILE|DIR")]
     log: Option<PathBuf>,
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(super) fn run(
@@ -61,7 +59,7 @@ pub(super) fn run(
     let (seq, recorded) = recorded::find(active, arguments).with_context(cannot)?;
     let (now, remarks) = replay(config, &recorded, arguments).with_context(cannot)?;
     let told = differences(&recorded, &now);
-    if arguments.json {
+    if arguments.output.json {
         let line = json!({
             "record": seq, "call": recorded.facts.call.as_str(), "tool": recorded.facts.tool, "same": told.is_empty(),
             "recorded": outcome_word(&recorded), "now": outcome_word(&now), "differences": told, "remarks": remarks,
@@ -97,11 +95,7 @@ fn replay(
         remarks
             .push("the gateway stopped during the call; its record was made of what lay on the disk".into());
     }
-    let now = run::run(
-        config,
-        recorded,
-        run::ReplayCall { arguments, policy: &policy, text, remarks: &mut remarks },
-    )?;
+    let now = run::run(config, recorded, (arguments, &policy), text, &mut remarks)?;
     Ok((now, remarks))
 }
 

@@ -19,7 +19,7 @@ Examples:
   cofferdam audit verify /mnt/copy --public-key key.pem.pub
   cofferdam audit verify audit-00000000000000000001.jsonl";
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(in crate::cli) struct Arguments {
     /// The folder of a log, or files of one in their order [default: the logs in the state folder]
     #[arg(value_name = "FILE|DIR")]
@@ -46,8 +46,7 @@ struct CheckedChain {
 
 /// Checks every chain of a state folder: what is told of them as JSON, and whether all are sound.
 pub(super) fn check(state_dir: &Path, told: &BTreeMap<String, Head>) -> anyhow::Result<(Value, bool)> {
-    let output = Output { json: true };
-    let whole = Arguments { files: Vec::new(), head: None, public_key: None, signatures: None, output };
+    let whole = Arguments { output: Output { json: true }, ..Arguments::default() };
     Ok(to_json(check_all(state_dir, &whole, told)?))
 }
 

@@ -35,7 +35,7 @@ impl DoctorFinding {
 }
 
 /// A path as one word of a shell's command.
-pub(super) fn shell(path: &Path) -> String {
+pub(in crate::cli) fn shell(path: &Path) -> String {
     let text = path.display().to_string();
     shlex::try_quote(&text).map_or(text.clone(), |quoted| quoted.into_owned())
 }

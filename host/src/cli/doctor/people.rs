@@ -173,19 +173,12 @@ impl PeopleReport {
             });
             line(format!("  {one} {id}, {members}{tools}: {remove}"));
         }
-        match self.other_groups {
-            None | Some(GroupMembers::None) => {}
-            Some(_) => line(
-                "  any other group, those who are served anyway: [channels.telegram] other_groups = \"none\""
-                    .into(),
-            ),
-        }
-        match self.other_guilds {
-            None | Some(GroupMembers::None) => {}
-            Some(_) => line(
-                "  any other guild, those who are served anyway: [channels.discord] other_guilds = \"none\""
-                    .into(),
-            ),
+        let other_groups = ("group", "[channels.telegram] other_groups", self.other_groups);
+        let other_guilds = ("guild", "[channels.discord] other_guilds", self.other_guilds);
+        for (one, key, members) in [other_groups, other_guilds] {
+            if members.is_some_and(|members| members != GroupMembers::None) {
+                line(format!("  any other {one}, those who are served anyway: {key} = \"none\""));
+            }
         }
         if self.waiting > 0 {
             line(format!("  {} whose code waits: cofferdam allow", self.waiting));

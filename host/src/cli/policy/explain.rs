@@ -61,7 +61,7 @@ fn answer<'a>(
     registry: &Registry,
     typed: &call::TypedCall,
 ) -> anyhow::Result<Explanation<'a>> {
-    let text = typed.arguments(registry)?;
+    let text = typed.arguments.text(registry, &typed.tool)?;
     let policy = policies.get(&typed.tool);
     let mut answer = Explanation { tool: typed.tool.clone(), policy, ..Explanation::default() };
     let tool = match registry.get(&typed.tool) {

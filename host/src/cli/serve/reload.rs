@@ -83,10 +83,10 @@ impl Reloading {
             };
             let started = std::thread::Builder::new().name("reload".into()).spawn(read);
             let (Ok(_), Ok((this, ready))) = (started, told.await) else {
-                tracing::error!("the configuration can no longer be reloaded; restart to change it");
-                presence
-                    .end_reload(false, "the configuration can no longer be reloaded; restart to change it");
-                manager.note_reloaded("the configuration can no longer be reloaded; restart to change it");
+                let said = "the configuration can no longer be reloaded; restart to change it";
+                tracing::error!("{said}");
+                presence.end_reload(false, said);
+                manager.note_reloaded(said);
                 return;
             };
             self = this;

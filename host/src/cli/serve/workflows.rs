@@ -3,7 +3,7 @@
 
 use super::super::workflow::{descriptions, redact_variables};
 use crate::config::Config;
-use crate::gateway::Gateway;
+use crate::gateway::{self, Gateway};
 use crate::workflows::{Catalog, ChannelPeople, Executor, ServingServices};
 use cofferdam_agent::turn::Provider;
 use cofferdam_chat::runs::Runs;
@@ -38,8 +38,7 @@ pub(in crate::cli) fn executor(
 
 /// The channels that are configured.
 pub(super) fn channels(config: &Config) -> Vec<&'static str> {
-    let telegram = config.telegram.as_ref().map(|_| "telegram");
-    telegram.into_iter().chain(config.discord.as_ref().map(|_| "discord")).collect()
+    gateway::channels(config).iter().map(|channel| channel.name).collect()
 }
 
 /// What every run begins with.

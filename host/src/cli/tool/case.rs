@@ -44,8 +44,8 @@ pub(super) fn read_all(dir: &Path) -> anyhow::Result<Vec<Case>> {
 }
 
 fn read(file: &Path) -> anyhow::Result<Case> {
-    let (opened, mut text) = (open_regular(file)?, String::new());
-    opened.take(CASE_BYTES_MAX + 1).read_to_string(&mut text).context("it is not UTF-8 text")?;
+    let opened = open_regular(file)?.take(CASE_BYTES_MAX + 1);
+    let text = std::io::read_to_string(opened).context("it is not UTF-8 text")?;
     if text.len() as u64 > CASE_BYTES_MAX {
         bail!("it is longer than {CASE_BYTES_MAX} bytes; put large content into an attachment");
     }

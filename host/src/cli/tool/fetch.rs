@@ -1,7 +1,7 @@
 //! `cofferdam tool fetch`: brings components of OCI registries into the state, by digest, so that
 //! policies can pin them. The one command that fetches a component; nothing runs here.
 
-use super::super::{Exit, runtime, tell};
+use super::super::{Exit, Output, runtime, tell};
 use crate::config::Config;
 use crate::gateway;
 use anyhow::{Context, bail, ensure};
@@ -14,7 +14,7 @@ use cofferdam_warden::sandbox::COMPONENT_BYTES_MAX;
 use cofferdam_warden::sandbox::imports::{NotAComponent, interfaces};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -40,9 +40,8 @@ pub(in crate::cli) struct Arguments {
     /// How long one component may take, at most 1h
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_timeout)]
     timeout: TimeSpan,
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 const HELP: &str = "A policy pins such a component by the digest of its manifest, and no tool is fetched when it loads:\n  \
@@ -102,7 +101,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         }
         all.push(FetchResult { reference, signers, there, store: &store, policies: &policies });
     }
-    print(&all, arguments.json)?;
+    print(&all, arguments.output.json)?;
     Ok(if all.iter().all(|done| done.there.is_ok()) { Exit::Done } else { Exit::ToolFailed })
 }
 
@@ -123,11 +122,9 @@ fn wanted_components(arguments: &Arguments, policies: &PolicySet) -> anyhow::Res
 }
 
 fn signer(file: &Path) -> anyhow::Result<SignerKey> {
-    use std::io::Read;
     let shown = file.display();
-    let open = std::fs::File::open(file).with_context(|| format!("cannot read {shown}"))?;
-    let mut text = String::new();
-    open.take(KEY_BYTES_MAX).read_to_string(&mut text).with_context(|| format!("cannot read {shown}"))?;
+    let read = || std::io::read_to_string(std::fs::File::open(file)?.take(KEY_BYTES_MAX));
+    let text = read().with_context(|| format!("cannot read {shown}"))?;
     text.parse().map_err(|why| anyhow::anyhow!("{shown} {why}"))
 }
 

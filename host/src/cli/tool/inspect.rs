@@ -1,7 +1,7 @@
 //! `cofferdam tool inspect`: what a component is, what it wants, what it takes, and whether it
 //! loads under a policy; and, asked to, pins it there. The tool is not called.
 
-use super::super::Exit;
+use super::super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
@@ -27,9 +27,8 @@ pub(in crate::cli) struct Arguments {
     /// loads otherwise
     #[arg(long, value_name = "POLICY.toml", conflicts_with = "policy")]
     pin: Option<PathBuf>,
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -69,7 +68,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         skeletons: &skeletons,
     };
     let mut out = std::io::stdout().lock();
-    match arguments.json {
+    match arguments.output.json {
         true => writeln!(out, "{}", escape_deceptive_json(&seen.json().to_string()))?,
         false => write!(out, "{}", seen.text())?,
     }

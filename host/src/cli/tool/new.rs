@@ -2,6 +2,7 @@
 //! folder that is there already.
 
 use super::super::Exit;
+use super::super::doctor::shell;
 use super::languages::{self, Language};
 use super::template::{SdkSource, files, is_dependency};
 use anyhow::{Context, bail};
@@ -41,49 +42,41 @@ const TAKEN: &str = "abstract alloc as async await become box break const contin
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let name = ToolName::parse(&arguments.name)?;
     let name = name.as_str();
-    if arguments.lang != Language::Rust {
-        return create_foreign(name, arguments);
-    }
-    if TAKEN.split_whitespace().any(|word| word == name) || name.contains("__") || is_dependency(name) {
-        bail!("{name:?} is a tool name, but no good name for a Rust crate; write e.g. my_tool");
-    }
-    let sdk = sdk(arguments)?;
+    let is_crate = arguments.lang == Language::Rust;
+    let files = if is_crate { crate_files(name, arguments)? } else { foreign_files(name, arguments)? };
     let dir = arguments.dir.clone().unwrap_or_else(|| PathBuf::from(name));
     make(&dir)?;
-    if let Err(error) = write_all(&dir, &files(name, &sdk)) {
-        // Made a moment ago, by us: half a crate would only be in the way.
+    if let Err(error) = write_all(&dir, &files) {
+        // Made a moment ago, by us: half a tool would only be in the way.
         let _ = fs::remove_dir_all(&dir);
         return Err(error);
     }
+    let what = if is_crate { "a crate" } else { "a tool, the contract" };
     let mut out = std::io::stdout();
-    writeln!(out, "wrote {}: a crate, its policy with nothing granted, and two cases", dir.display())?;
-    writeln!(out, "Next:")?;
-    let shown = dir.display().to_string();
-    writeln!(out, "    cd {}", shlex::try_quote(&shown).unwrap_or_else(|_| shown.as_str().into()))?;
-    writeln!(out, "    cargo build --release --target wasm32-wasip2")?;
-    writeln!(out, "    cofferdam tool test")?;
+    writeln!(out, "wrote {}: {what}, its policy with nothing granted, and two cases", dir.display())?;
+    if is_crate {
+        writeln!(out, "Next:\n    cd {}", shell(&dir))?;
+        writeln!(out, "    cargo build --release --target wasm32-wasip2\n    cofferdam tool test")?;
+    } else {
+        let build = dir.join("build.sh");
+        writeln!(out, "Next: read {}, which says what it takes to build it", build.display())?;
+    }
     Ok(Exit::Done)
 }
 
-/// A folder with the contract, a policy and a script that builds the component.
-fn create_foreign(name: &str, arguments: &Arguments) -> anyhow::Result<Exit> {
+fn crate_files(name: &str, arguments: &Arguments) -> anyhow::Result<Vec<(String, String)>> {
+    if TAKEN.split_whitespace().any(|word| word == name) || name.contains("__") || is_dependency(name) {
+        bail!("{name:?} is a tool name, but no good name for a Rust crate; write e.g. my_tool");
+    }
+    Ok(files(name, &sdk(arguments)?))
+}
+
+/// The contract, a policy and a script that builds the component.
+fn foreign_files(name: &str, arguments: &Arguments) -> anyhow::Result<Vec<(String, String)>> {
     if arguments.sdk.is_some() || arguments.sdk_version.is_some() {
         bail!("the SDK is for Rust; leave --sdk and --sdk-version out");
     }
-    let dir = arguments.dir.clone().unwrap_or_else(|| PathBuf::from(name));
-    make(&dir)?;
-    if let Err(error) = write_all(&dir, &languages::files(name, arguments.lang)) {
-        let _ = fs::remove_dir_all(&dir);
-        return Err(error);
-    }
-    let mut out = std::io::stdout();
-    writeln!(
-        out,
-        "wrote {}: a tool, the contract, its policy with nothing granted, and two cases",
-        dir.display()
-    )?;
-    writeln!(out, "Next: read {}, which says what it takes to build it", dir.join("build.sh").display())?;
-    Ok(Exit::Done)
+    Ok(languages::files(name, arguments.lang))
 }
 
 fn sdk(arguments: &Arguments) -> anyhow::Result<SdkSource> {

@@ -19,12 +19,8 @@ use std::path::PathBuf;
 pub(in crate::cli) struct Arguments {
     /// The component
     file: PathBuf,
-    /// Arguments, typed by the tool's schema: text as it is where it takes text, else JSON
-    #[arg(value_name = "KEY=VALUE")]
-    pairs: Vec<String>,
-    /// All arguments as one JSON object: the text itself, @FILE, or - for stdin
-    #[arg(long, value_name = "JSON|@FILE|-", conflicts_with = "pairs")]
-    args: Option<String>,
+    #[command(flatten)]
+    arguments: call::TypedArguments,
     /// A file that comes with the call, as if a person had sent it; repeat for several
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
@@ -81,8 +77,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let before = gateway.warden.audit().head().seq;
     let name = policy.tool.to_string();
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
-    let text =
-        call::arguments_text(gateway.toolbox.registry(), &name, arguments.args.as_deref(), &arguments.pairs)?;
+    let text = arguments.arguments.text(gateway.toolbox.registry(), &name)?;
     let printed = PrintedLines::default();
     let result = call::run_call(&gateway, name, text, attachments, None, Some(printed.reporter()))?;
     let last = printed.crash_lines(&result);

@@ -3,7 +3,7 @@
 //! not understood, and a file of the workspace or of the reply that a case does not mention are
 //! each told.
 
-use super::super::{Exit, call, tell};
+use super::super::{Exit, Output, call, tell};
 use super::case::read_all;
 use super::places::{TrialFolders, workspace_from_flags};
 use super::printed::PrintedLines;
@@ -37,9 +37,8 @@ pub(in crate::cli) struct Arguments {
     /// A folder of policies, or one tool's policy file [default: policies in the tool's folder]
     #[arg(long, value_name = "P")]
     policy: Option<PathBuf>,
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -66,7 +65,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     for case in &cases {
         let told = run_case(config, &candidate, &policy, case)
             .with_context(|| format!("{} cannot be run", case.file.display()))?;
-        if !arguments.json {
+        if !arguments.output.json {
             tell_one(case, &told)?;
         }
         ran.push((case, told));
@@ -74,7 +73,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let failed = ran.iter().filter(|(_, told)| !told.is_empty()).count();
     let passed = ran.len() - failed;
     let mut out = std::io::stdout();
-    if arguments.json {
+    if arguments.output.json {
         let cases: Vec<Value> = ran
             .iter()
             .map(|(case, told)| {
@@ -91,7 +90,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 fn report_unloadable(problems: &[String], arguments: &Arguments) -> anyhow::Result<Exit> {
-    if arguments.json {
+    if arguments.output.json {
         let said = json!({ "ok": false, "passed": 0, "failed": 0, "cases": [], "problems": problems });
         writeln!(std::io::stdout(), "{said}")?;
     }

@@ -38,12 +38,6 @@ const EXAMPLE: &str = "One line of JSON for each file: its tasks, and what each 
 a task is shown as it is written, with \"deferred\": true. Exit codes: 0 sound; 2 a file or its input is wrong on paper, \
 and stdout is empty; 3 problems, such as a missing file or tool.\nExample: cofferdam workflow check analyze.yaml --input dir=assets | jq .tasks";
 
-/// A file whose check came to something.
-struct CheckedFile {
-    line: Value,
-    is_sound: bool,
-}
-
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let policies = gateway::load_policies(config.policies_dir.as_deref())
         .map_err(|problems| anyhow::Error::new(gateway::GatewayError::Policies(problems)))?;
@@ -56,7 +50,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             checker.check(&loaded, &arguments.given)
         });
         match check {
-            Ok(one) => checked.push(one),
+            Ok(line) => checked.push(line),
             Err(error) => {
                 refused = true;
                 log::say(Level::ERROR, &errors::describe_error(&error));
@@ -67,10 +61,11 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         return Ok(Exit::Usage);
     }
     let mut out = std::io::stdout().lock();
-    for one in &checked {
-        writeln!(out, "{}", escape_deceptive_json(&one.line.to_string()))?;
+    for line in &checked {
+        writeln!(out, "{}", escape_deceptive_json(&line.to_string()))?;
     }
-    Ok(if checked.iter().all(|one| one.is_sound) { Exit::Done } else { Exit::ProblemFound })
+    let is_sound = checked.iter().all(|line| line.get("problems").is_none());
+    Ok(if is_sound { Exit::Done } else { Exit::ProblemFound })
 }
 
 struct Checker<'a> {
@@ -81,7 +76,8 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn check(&mut self, loaded: &Loaded, given: &RunInput) -> anyhow::Result<CheckedFile> {
+    /// The line of a file, with its problems if it has any.
+    fn check(&mut self, loaded: &Loaded, given: &RunInput) -> anyhow::Result<Value> {
         let workflow = &loaded.workflow;
         let context = Context {
             run: format!("{}-check", workflow.id),
@@ -107,12 +103,11 @@ impl Checker<'_> {
             let attachments: Vec<_> = attachments.iter().map(attachment_json).collect();
             tasks.push(json!({ "id": task.id, "attachments": attachments }));
         }
-        let is_sound = problems.is_empty();
         let mut line = json!({ "workflow": workflow.id, "tasks": tasks });
-        if !is_sound {
+        if !problems.is_empty() {
             line["problems"] = problems.into();
         }
-        Ok(CheckedFile { line, is_sound })
+        Ok(line)
     }
 
     fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<GatheredAttachment>, Vec<ToolError>) {

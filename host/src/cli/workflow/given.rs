@@ -41,8 +41,7 @@ fn text_of(args: &str) -> anyhow::Result<String> {
         None if args == "-" => Box::new(std::io::stdin()),
         None => return Ok(args.to_owned()),
     };
-    let mut text = String::new();
-    source.take(INPUT_BYTES_MAX + 1).read_to_string(&mut text).context("cannot read --args")?;
+    let text = std::io::read_to_string(source.take(INPUT_BYTES_MAX + 1)).context("cannot read --args")?;
     if text.len() as u64 > INPUT_BYTES_MAX {
         bail!("--args has more than {INPUT_BYTES_MAX} bytes; give a smaller input");
     }

@@ -2,7 +2,6 @@
 
 mod check;
 mod given;
-mod graph;
 mod runs;
 
 pub(super) use check::{descriptions, trigger};
@@ -12,7 +11,7 @@ pub(super) use runs::{Resumed, line, print};
 use super::{Exit, Output};
 use crate::config::Config;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -57,7 +56,7 @@ impl Command {
     pub(super) fn run_bare(&self) -> Option<anyhow::Result<Exit>> {
         match self {
             Self::Schema => Some(schema()),
-            Self::Graph { file } => Some(graph::run(file)),
+            Self::Graph { file } => Some(graph(file)),
             _ => None,
         }
     }
@@ -75,12 +74,18 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check(arguments) => check::run(config, arguments),
         Command::Schema => schema(),
-        Command::Graph { file } => graph::run(file),
+        Command::Graph { file } => graph(file),
         Command::List(output) => runs::list(config, *output),
         Command::Show(one) => runs::show(config, one),
         Command::Resume(resumed) => super::run::resume(config, resumed),
         Command::Cancel(one) => runs::cancel(config, one),
     }
+}
+
+fn graph(file: &Path) -> anyhow::Result<Exit> {
+    let loaded = crate::workflows::load(file)?;
+    write!(std::io::stdout(), "{}", cofferdam_workflow::mermaid(&loaded.workflow))?;
+    Ok(Exit::Done)
 }
 
 fn schema() -> anyhow::Result<Exit> {

@@ -18,7 +18,6 @@ use std::io::Write;
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct RunCommand {
     /// The run's id; `cofferdam workflow list` tells them
-    #[arg(value_name = "RUN")]
     pub(in crate::cli) run: String,
     #[command(flatten)]
     pub(in crate::cli) output: Output,
@@ -163,26 +162,22 @@ fn task_word(task: &KeptTask) -> &'static str {
 
 /// The one line of a run; `is_held` says whether somebody carries it out now.
 pub(in crate::cli) fn line(kept: &KeptRun, is_held: bool) -> Value {
-    let read = |text: &String| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let add_end = |line: &mut Value, output: &Option<String>, error: &Option<String>| {
+        for (key, text) in [("output", output), ("error", error)] {
+            if let Some(text) = text {
+                line[key] = serde_json::from_str(text).unwrap_or_default();
+            }
+        }
+    };
     let task = |task: &KeptTask| {
         let mut line = json!({ "id": task.id, "state": task_word(task) });
-        if let Some(output) = &task.output {
-            line["output"] = read(output);
-        }
-        if let Some(error) = &task.error {
-            line["error"] = read(error);
-        }
+        add_end(&mut line, &task.output, &task.error);
         line
     };
     let mut line = json!({
         "run": kept.new.run, "workflow": kept.new.workflow, "state": state_of(kept, is_held),
     });
-    if let Some(output) = &kept.output {
-        line["output"] = read(output);
-    }
-    if let Some(error) = &kept.error {
-        line["error"] = read(error);
-    }
+    add_end(&mut line, &kept.output, &kept.error);
     line["tasks"] = kept.tasks.iter().map(task).collect();
     line
 }

@@ -2,8 +2,11 @@
 //! message and the contents of the files follow what is asked.
 
 use cofferdam_core::message::SentMessage;
+use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::{BufRead, Read};
 use std::time::Duration;
 
@@ -55,6 +58,15 @@ pub struct AttachFile {
     pub name: String,
     /// Its length.
     pub bytes: u64,
+}
+
+impl AttachFile {
+    /// As it goes out, with its contents in this file.
+    pub fn with_contents(self, file: File) -> OutgoingFile {
+        let path = one_line(&self.name, 200);
+        let body = OutgoingBytes::File { path, file, len: self.bytes };
+        OutgoingFile { body, name: Some(self.name), mime_type: None }
+    }
 }
 
 /// What is answered, on one line.

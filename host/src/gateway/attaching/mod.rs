@@ -22,7 +22,7 @@ use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{Address, Delivery};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::WeakStore;
-use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingBytes, OutgoingFile};
+use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingFile};
 use cofferdam_warden::audit::AuditLog;
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
@@ -172,10 +172,9 @@ where
         let unread = |why: String| {
             ToolError::new(ErrorCode::InvalidArguments, format!("the words of the message: {why}"))
         };
-        let mut text = String::new();
-        let read = reader.by_ref().take(say.text_bytes).read_to_string(&mut text);
-        let read = read.map_err(|error| unread(error.to_string()))?;
-        if read as u64 != say.text_bytes {
+        let text = io::read_to_string(reader.by_ref().take(say.text_bytes));
+        let text = text.map_err(|error| unread(error.to_string()))?;
+        if text.len() as u64 != say.text_bytes {
             return Err(unread("they end too early".to_owned()));
         }
         let files = self.sources(asked, reader)?;
@@ -241,12 +240,7 @@ where
             return Err(failed(io::ErrorKind::UnexpectedEof.into()));
         }
         file.rewind().map_err(failed)?;
-        let path = cofferdam_core::text::one_line(&said.name, 200);
-        Ok(OutgoingFile {
-            body: OutgoingBytes::File { path, file, len: said.bytes },
-            name: Some(said.name.clone()),
-            mime_type: None,
-        })
+        Ok(said.clone().with_contents(file))
     }
 }
 

@@ -36,10 +36,6 @@ pub struct ChannelPeople {
     pub channels: Vec<&'static str>,
 }
 
-fn unreached_error(error: &UnreachableReason) -> ToolError {
-    ToolError::new(ErrorCode::SendFailed, one_line(&error.to_string(), 500))
-}
-
 /// To somebody whom nobody serves.
 pub(in crate::workflows) fn recipient_denied(to: &str) -> ToolError {
     ToolError::new(ErrorCode::RecipientDenied, format!("{} {CLOSED}", one_line(to, 80)))
@@ -362,7 +358,9 @@ where
         match attempt().await {
             Ok(reached) => return Ok(reached),
             Err(UnreachableReason::Now(why)) => tracing::debug!(why, "a person is tried again"),
-            Err(error @ UnreachableReason::Ever(_)) => return Err(unreached_error(&error)),
+            Err(error @ UnreachableReason::Ever(_)) => {
+                return Err(ToolError::new(ErrorCode::SendFailed, one_line(&error.to_string(), 500)));
+            }
         }
         tokio::select! {
             () = tokio::time::sleep(AGAIN) => {}

@@ -113,16 +113,13 @@ impl LogFiles {
     /// Whether the file is complete: nothing is ever appended to one that was rotated away.
     pub(super) fn is_rotated(&self, index: usize) -> bool {
         let name = self.rotated.get(index).and_then(|path| path.file_name()).map(OsStr::to_string_lossy);
-        name.and_then(|name| first_seq(name.strip_suffix(".jsonl")?.rsplit_once('-')?.1)).is_some()
+        name.and_then(|name| first_seq(&name)).is_some()
     }
 
     /// The files that may hold the record `seq`, the likelier first.
     pub(super) fn files_with(&self, seq: u64) -> impl Iterator<Item = usize> {
         let active = self.active.is_some().then_some(self.rotated.len());
-        let first = |path: &PathBuf| {
-            let name = path.file_stem()?.to_str()?;
-            first_seq(name.rsplit_once('-')?.1)
-        };
+        let first = |path: &PathBuf| first_seq(path.file_name()?.to_str()?);
         let rotated = self.rotated.iter().rposition(|path| first(path).is_some_and(|first| first <= seq));
         active.into_iter().chain(rotated)
     }
@@ -184,8 +181,7 @@ fn for_each_file(
     let failed = |source| AuditError::Open { path: folder.to_owned(), source };
     for entry in folder.read_dir().map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
-        let digits = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.rsplit_once('-'));
-        let Some(seq) = digits.and_then(|(_, digits)| first_seq(digits)) else { continue };
+        let Some(seq) = name.to_str().and_then(first_seq) else { continue };
         if rotated_name(active, seq) == name {
             found(seq, folder.join(name))?;
         }
@@ -193,7 +189,9 @@ fn for_each_file(
     Ok(())
 }
 
-fn first_seq(digits: &str) -> Option<u64> {
+/// The first `seq` of a rotated file, by its name.
+fn first_seq(name: &str) -> Option<u64> {
+    let (_, digits) = name.strip_suffix(".jsonl")?.rsplit_once('-')?;
     let plain = digits.len() == DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
     if plain { digits.parse().ok() } else { None }
 }

@@ -15,13 +15,14 @@ use super::{AuditError, Config, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, OU
 use super::{open, rotate};
 use cofferdam_core::audit::{AuditEvent, CallFacts, Record, sha256_hex};
 use cofferdam_core::counts::COUNTS;
+use cofferdam_core::lock::lock;
 use serde_json::Value;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How often one append finds the file rotated away by others before it gives up.
@@ -45,6 +46,7 @@ pub struct AuditLog {
     pub(super) path: PathBuf,
     pub(super) folder: File,
     pub(super) signer: Option<Signer>,
+    /// Sound after a panic too: the file's length tells whether the tail is current.
     current: Mutex<ActiveFile>,
     /// Up to which `seq` the disk has confirmed the log. Held while synchronizing, so that one
     /// synchronization serves every thread that waits for it.
@@ -88,9 +90,7 @@ impl AuditLog {
     pub fn open_with(path: &Path, config: &Config) -> Result<Self, AuditError> {
         let signer = config.sign_key_file.as_deref().map(Signer::load).transpose()?;
         let log = Self::from_file(open::open_for_append(path)?, path, LOCK_WAIT)?;
-        let mut current = relock(&log.current);
-        current.rotate_at = config.rotate_bytes.0;
-        drop(current);
+        lock(&log.current).rotate_at = config.rotate_bytes.0;
         Ok(Self { signer, rotate_bytes: config.rotate_bytes.0, ..log })
     }
 
@@ -146,7 +146,7 @@ impl AuditLog {
         }
         check_nesting(&event)?;
         let seq = {
-            let mut current = relock(&self.current);
+            let mut current = lock(&self.current);
             let _lock = self.lock_active(&mut current)?;
             write(&mut current, event)?
         };
@@ -165,7 +165,7 @@ impl AuditLog {
         if self.unconfirmed.load(Ordering::Acquire) {
             return Err(AuditError::Unconfirmed);
         }
-        let _lock = self.lock_active(&mut relock(&self.current))?;
+        let _lock = self.lock_active(&mut lock(&self.current))?;
         let space = rustix::fs::fstatvfs(&self.folder).map_err(|errno| AuditError::Read(errno.into()))?;
         if space.f_bavail.saturating_mul(space.f_frsize) < ROOM_BYTES {
             return Err(AuditError::Write(rustix::io::Errno::NOSPC.into()));
@@ -175,7 +175,7 @@ impl AuditLog {
 
     /// The last record that this process knows: the head at the last open or append.
     pub fn head(&self) -> Head {
-        relock(&self.current).tail.head.clone()
+        lock(&self.current).tail.head.clone()
     }
 
     /// The node whose chain it is, where several share the state folder.
@@ -262,7 +262,7 @@ impl AuditLog {
 
     /// Returns when the disk holds everything up to `seq`; other appends go on meanwhile.
     pub(super) fn confirm(&self, seq: u64) -> Result<(), AuditError> {
-        let mut confirmed = relock(&self.confirmed);
+        let mut confirmed = lock(&self.confirmed);
         if self.unconfirmed.load(Ordering::Acquire) {
             return Err(AuditError::Unconfirmed);
         }
@@ -271,7 +271,7 @@ impl AuditLog {
         }
         // A rotation synchronizes first, so this file is all that the disk may lack.
         let (file, written) = {
-            let current = relock(&self.current);
+            let current = lock(&self.current);
             (current.file.clone(), current.tail.head.seq)
         };
         file.sync_data().map_err(|source| self.append_error(source))?;
@@ -349,10 +349,4 @@ fn check_nesting(event: &AuditEvent) -> Result<(), AuditError> {
         | AuditEvent::Recovered(_) => return Ok(()),
     };
     if fits(&facts.arguments, NESTING_MAX) { Ok(()) } else { Err(AuditError::TooDeep) }
-}
-
-/// What a panicking thread leaves is safe to use: the file's length tells whether the tail is
-/// current.
-fn relock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

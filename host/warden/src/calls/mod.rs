@@ -150,8 +150,7 @@ impl Warden {
     /// # Errors
     /// What to answer when the audit cannot be written; the run then goes no further.
     pub fn note_workflow(&self, event: audit::Workflow) -> Result<(), ToolError> {
-        let appended = self.parts.audit.append(AuditEvent::Workflow(event), Durability::Synced);
-        appended.map(drop).map_err(|error: AuditError| unwritten::audit_error(&error))
+        self.append(AuditEvent::Workflow(event), Durability::Synced)
     }
 
     /// Writes down that a call is about to write to somebody.
@@ -159,8 +158,7 @@ impl Warden {
     /// # Errors
     /// What to answer when the audit cannot be written; nothing is sent then.
     pub fn note_message(&self, message: audit::MessageRecord) -> Result<(), ToolError> {
-        let appended = self.parts.audit.append(AuditEvent::Message(message), Durability::Synced);
-        appended.map(drop).map_err(|error: AuditError| unwritten::audit_error(&error))
+        self.append(AuditEvent::Message(message), Durability::Synced)
     }
 
     /// Writes down that a person is asked about a call, or what came of that.
@@ -168,7 +166,11 @@ impl Warden {
     /// # Errors
     /// What to answer when the audit cannot be written; the call then goes no further.
     pub fn note(&self, approval: ApprovalRecord) -> Result<(), ToolError> {
-        let appended = self.parts.audit.append(AuditEvent::Approval(approval), Durability::Buffered);
+        self.append(AuditEvent::Approval(approval), Durability::Buffered)
+    }
+
+    fn append(&self, event: AuditEvent, durability: Durability) -> Result<(), ToolError> {
+        let appended = self.parts.audit.append(event, durability);
         appended.map(drop).map_err(|error: AuditError| unwritten::audit_error(&error))
     }
 }

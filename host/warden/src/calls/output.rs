@@ -64,9 +64,7 @@ impl Warden {
         let published = self.publish_output(output, &path, &mut record, commit);
         // The file comes first: old ones that stay are no reason to do without it.
         let is_kept = !record.files.is_empty();
-        let error = published.as_ref().err();
-        let (reason, code) = (error.map(|e| one_line(&e.message, 1024)), error.map(|e| e.code));
-        self.write_outcome(record, reason, code)?;
+        self.write_outcome(record, published.as_ref().err())?;
         published.or_else(|error| if is_kept { Ok(()) } else { Err(error) }).map(|()| path)
     }
 

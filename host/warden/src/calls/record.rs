@@ -8,7 +8,7 @@ use crate::audit::{Durability, PublishingGuard};
 use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
+use cofferdam_core::tool::{ToolAnswer, ToolError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -76,21 +76,18 @@ impl Warden {
         record: CallRecord,
         result: Result<ToolAnswer, ToolError>,
     ) -> Result<ToolAnswer, ToolError> {
-        let error = result.as_ref().err();
-        let (reason, code) = (error.map(|e| one_line(&e.message, 1024)), error.map(|e| e.code));
-        self.write_outcome(record, reason, code).and(result)
+        self.write_outcome(record, result.as_ref().err()).and(result)
     }
 
     /// The same for a call that is refused; `audited` is what the audit may hold of the reason.
     pub fn refuse(&self, record: CallRecord, audited: &ToolError) -> Result<(), ToolError> {
-        self.write_outcome(record, Some(one_line(&audited.message, 1024)), Some(audited.code))
+        self.write_outcome(record, Some(audited))
     }
 
     pub(super) fn write_outcome(
         &self,
         record: CallRecord,
-        reason: Option<String>,
-        code: Option<ErrorCode>,
+        error: Option<&ToolError>,
     ) -> Result<(), ToolError> {
         // The watchdog may have answered meanwhile, and said so.
         if record.told.swap(true, Ordering::AcqRel) {
@@ -100,8 +97,8 @@ impl Warden {
         let outcome = CallOutcome {
             facts: record.facts,
             verdict: record.verdict,
-            reason,
-            code,
+            reason: error.map(|error| one_line(&error.message, 1024)),
+            code: error.map(|error| error.code),
             files: record.files,
             intent: record.intent,
             reconciled: false,

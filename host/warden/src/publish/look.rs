@@ -2,14 +2,14 @@
 //! follows no symbolic link but where it tells what reading would find, opens nothing but regular
 //! files, and never blocks.
 
-use super::copy::BUFFER_BYTES;
 use super::error::PublishError;
 use super::resolve;
-use super::{Workspace, digest::RunningHash, identity, plan, source};
+use super::{Workspace, identity, plan, source};
 use cofferdam_core::audit::{Effect, FileFacts};
 use cofferdam_policy::{GuestPath, PathSnapshot};
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
+use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -112,17 +112,7 @@ impl Workspace {
 
 /// Length and SHA-256 of a file, no further than it was long when opened.
 fn hash(file: File, size: u64) -> io::Result<(u64, String)> {
-    let mut digest = RunningHash::new();
-    let mut buffer = vec![0; BUFFER_BYTES];
-    let mut reader = file.take(size);
-    let mut bytes = 0;
-    loop {
-        match reader.read(&mut buffer)? {
-            0 => return Ok((bytes, digest.finish())),
-            n => {
-                digest.update(&buffer[..n]);
-                bytes += n as u64;
-            }
-        }
-    }
+    let mut hasher = Sha256::new();
+    let bytes = io::copy(&mut file.take(size), &mut hasher)?;
+    Ok((bytes, hex::encode(hasher.finalize())))
 }

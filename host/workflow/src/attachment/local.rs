@@ -2,6 +2,7 @@
 //! workspace.
 
 use super::pattern::{Pattern, PatternError};
+use crate::problem::quote;
 use cofferdam_core::path::{BadPath, GuestPath};
 use cofferdam_core::text::is_deceptive;
 use std::fmt;
@@ -83,7 +84,7 @@ impl LocalPath {
                 true => PathError::WorkspacePattern,
                 false => PathError::Absolute,
             };
-            return Err(error(display(text)));
+            return Err(error(quote(text)));
         }
         check_text(text)?;
         Ok(Self::Pattern(Pattern::parse(text)?))
@@ -102,10 +103,10 @@ fn workspace(text: &str) -> Result<Option<GuestPath>, PathError> {
         .into_iter()
         .find(|mount| text == *mount || text.strip_prefix(mount).is_some_and(|rest| rest.starts_with('/')))
     else {
-        return Err(PathError::Absolute(display(text)));
+        return Err(PathError::Absolute(quote(text)));
     };
     if text == mount || text.ends_with('/') {
-        return Err(PathError::Folder(display(text)));
+        return Err(PathError::Folder(quote(text)));
     }
     GuestPath::parse(text).map(Some).map_err(PathError::Workspace)
 }
@@ -114,7 +115,7 @@ fn file(text: &str) -> Result<FolderPath, PathError> {
     let path = FolderPath::parse(text)?;
     let names_folder =
         text.ends_with('/') || text.ends_with("/.") || text.ends_with("/..") || path.0.is_empty();
-    if names_folder { Err(PathError::Folder(display(text))) } else { Ok(path) }
+    if names_folder { Err(PathError::Folder(quote(text))) } else { Ok(path) }
 }
 
 fn check_text(text: &str) -> Result<(), PathError> {
@@ -130,10 +131,6 @@ fn check_text(text: &str) -> Result<(), PathError> {
     }
 }
 
-fn display(text: &str) -> String {
-    crate::problem::quote(text)
-}
-
 impl FolderPath {
     /// The path that a relative text names; `..` is resolved on paper and never above.
     ///
@@ -142,14 +139,14 @@ impl FolderPath {
     pub fn parse(text: &str) -> Result<Self, PathError> {
         check_text(text)?;
         if text.starts_with('/') {
-            return Err(PathError::Absolute(display(text)));
+            return Err(PathError::Absolute(quote(text)));
         }
         let mut names = Vec::new();
         for name in text.split('/') {
             match name {
                 "" | "." => {}
                 ".." => {
-                    names.pop().ok_or_else(|| PathError::Above(display(text)))?;
+                    names.pop().ok_or_else(|| PathError::Above(quote(text)))?;
                 }
                 name => names.push(name.to_owned()),
             }

@@ -12,14 +12,14 @@ use std::fmt;
 pub const ALTERNATIVES_MAX: usize = 64;
 
 /// A pattern of paths below a folder.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
     segments: Vec<PatternSegment>,
 }
 
 /// What one level of a path must look like.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternSegment {
     /// Exactly this name. A linked folder is entered.
     Name(String),
@@ -214,11 +214,3 @@ impl fmt::Display for Pattern {
         f.write_str(&self.text)
     }
 }
-
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Pattern {}

@@ -1,9 +1,8 @@
 //! Agents and their actions.
 
-use super::attachments::{self, DeclaredAttachment};
 use super::read::{AgentFiles, id, one_line, tool};
 use super::text::TemplateText;
-use super::{Action, Agent, input};
+use super::{Action, Agent, attachments, input};
 use crate::node::{Node, NodeFields};
 use crate::problem::{FileFault, quote};
 
@@ -53,13 +52,10 @@ fn agent(node: &Node, source: u16) -> Result<Agent, FileFault> {
     }
     Ok(Agent {
         id: id(fields.need("id", "reader")?, "`id` of an agent")?,
-        description: fields.get("description").map(|node| one_line(node, "`description`")).transpose()?,
-        instructions: fields
-            .get("instructions")
-            .map(|node| TemplateText::read(node, "`instructions`"))
-            .transpose()?,
+        description: fields.read("description", one_line)?,
+        instructions: fields.read("instructions", TemplateText::read)?,
         tools,
-        attachments: read_attachments(&fields)?,
+        attachments: attachments::read(&fields)?,
         actions,
         source,
     })
@@ -87,11 +83,7 @@ fn action(node: &Node) -> Result<Action, FileFault> {
     Ok(Action {
         id: id(fields.need("id", "ask")?, "`id` of an action")?,
         prompt: text,
-        attachments: read_attachments(&fields)?,
+        attachments: attachments::read(&fields)?,
         output,
     })
-}
-
-fn read_attachments(fields: &NodeFields<'_>) -> Result<Vec<DeclaredAttachment>, FileFault> {
-    fields.get("attachments").map_or(Ok(Vec::new()), attachments::read)
 }

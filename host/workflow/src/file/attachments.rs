@@ -25,7 +25,9 @@ pub(crate) struct DeclaredAttachment {
 /// How texts of `meta` are rendered.
 pub(crate) const META: RenderMode = RenderMode::Text;
 
-pub(super) fn read(node: &Node) -> Result<Vec<DeclaredAttachment>, FileFault> {
+/// Those of a task, an agent or an action; none without the key.
+pub(super) fn read(fields: &NodeFields<'_>) -> Result<Vec<DeclaredAttachment>, FileFault> {
+    let Some(node) = fields.get("attachments") else { return Ok(Vec::new()) };
     node.list("`attachments`")?.iter().map(read_declared).collect()
 }
 
@@ -46,24 +48,16 @@ fn read_declared(node: &Node) -> Result<DeclaredAttachment, FileFault> {
             list.iter().map(read).collect::<Result<_, _>>()?
         }
     };
-    let meta = match fields.get("meta") {
-        Some(node) => {
-            node.map("`meta`")?;
-            Some(TemplateValue::read(node, "`meta`")?)
-        }
-        None => None,
-    };
-    let text =
-        |key: &str| fields.get(key).map(|node| TemplateText::read(node, &format!("`{key}`"))).transpose();
+    let meta = fields.read("meta", TemplateValue::read_map)?;
     let declared = DeclaredAttachment {
         mark: node.mark,
         kind,
         origin,
         sources,
-        name: text("name")?,
-        mime: text("mime")?,
+        name: fields.read("name", TemplateText::read)?,
+        mime: fields.read("mime", TemplateText::read)?,
         meta,
-        fetch: fields.get("fetch").map_or(Ok(false), |node| node.flag("`fetch`"))?,
+        fetch: fields.read("fetch", Node::flag)?.unwrap_or(false),
     };
     declared.check_on_paper()?;
     Ok(declared)

@@ -165,19 +165,6 @@ pub(crate) enum TaskWork {
 }
 
 impl TaskWork {
-    /// The key that says what a task does.
-    pub(crate) fn key(&self) -> &'static str {
-        match self {
-            Self::Agent { .. } => "agent",
-            Self::Tool { .. } => "tool",
-            Self::Send { .. } => "send",
-            Self::Wait { .. } => "wait",
-            Self::Approve { .. } => "approve",
-        }
-    }
-}
-
-impl TaskWork {
     /// The templates that it has itself.
     pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a TemplateText>) {
         match self {
@@ -234,7 +221,13 @@ impl Action {
 impl Task {
     /// The key that says what it does: `agent`, `tool`, `send`, `wait` or `approve`.
     pub fn key(&self) -> &'static str {
-        self.work.key()
+        match self.work {
+            TaskWork::Agent { .. } => "agent",
+            TaskWork::Tool { .. } => "tool",
+            TaskWork::Send { .. } => "send",
+            TaskWork::Wait { .. } => "wait",
+            TaskWork::Approve { .. } => "approve",
+        }
     }
 }
 
@@ -264,6 +257,17 @@ impl Workflow {
         if let Some(output) = &self.output {
             output.texts(found);
         }
+    }
+
+    /// The templates that a task is rendered from, those of its agent and action included.
+    pub(crate) fn texts_of_task<'a>(&'a self, work: &'a TaskWork) -> Vec<&'a TemplateText> {
+        let mut found = Vec::new();
+        work.texts(&mut found);
+        if let TaskWork::Agent { agent, action, .. } = work {
+            self.agents[*agent].texts(&mut found);
+            self.agents[*agent].actions[*action].texts(&mut found);
+        }
+        found
     }
 
     fn texts_of_agents<'a>(&'a self, found: &mut Vec<&'a TemplateText>) {

@@ -20,7 +20,7 @@ pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Res
     let root = Node::parse(&own.name, &own.text, 0)?;
     let fields = NodeFields::new(&root, "a workflow", &KEYS)?;
     let workflow_id = id(fields.need("workflow", "my-workflow")?, "`workflow`")?;
-    let description = fields.get("description").map(|node| one_line(node, "`description`")).transpose()?;
+    let description = fields.read("description", one_line)?;
     let input = Input::read(fields.get("input"), root.mark)?;
     let on = fields.get("on").map(read_trigger).transpose()?.unwrap_or_default();
     let mut files = AgentFiles { sources, read };
@@ -35,7 +35,7 @@ pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Res
         return Err(FileFault::new(tasks.mark, said));
     }
     let tasks = tasks::read(list, &agents)?;
-    let output = fields.get("output").map(|node| TemplateValue::read(node, "`output`")).transpose()?;
+    let output = fields.read("output", TemplateValue::read)?;
     let workflow =
         Workflow { id: workflow_id, description, input, on, agents, tasks, output, sources: sources.clone() };
     references::check(&workflow)?;

@@ -1,7 +1,7 @@
 //! What templates name must be there: earlier tasks, agents, and the fields of each root.
 
+use super::Workflow;
 use super::text::TemplateText;
-use super::{TaskWork, Workflow};
 use crate::problem::{FileFault, list_names, quote};
 use crate::template::{ValuePath, ValueRoot};
 
@@ -10,14 +10,7 @@ const OF_TRIGGER: [&str; 7] = ["kind", "channel", "sender", "session", "request"
 
 pub(super) fn check(workflow: &Workflow) -> Result<(), FileFault> {
     for (at, task) in workflow.tasks.iter().enumerate() {
-        let mut texts = Vec::new();
-        task.work.texts(&mut texts);
-        if let TaskWork::Agent { agent, action, .. } = &task.work {
-            let agent = &workflow.agents[*agent];
-            agent.texts(&mut texts);
-            agent.actions[*action].texts(&mut texts);
-        }
-        check_all(workflow, at, &texts)?;
+        check_all(workflow, at, &workflow.texts_of_task(&task.work))?;
     }
     let mut texts = Vec::new();
     if let Some(output) = &workflow.output {

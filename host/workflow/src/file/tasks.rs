@@ -37,7 +37,7 @@ fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, FileFaul
     if !matches!(key, "agent" | "tool") {
         fields.refuse_keys(&["with"], "is for tasks that ask an agent or call a tool")?;
     }
-    let with = fields.get("with").map(with).transpose()?;
+    let with = fields.read("with", TemplateValue::read_map)?;
     let work = match key {
         "agent" => ask(&fields, value, agents, with)?,
         "tool" => TaskWork::Tool {
@@ -49,11 +49,6 @@ fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, FileFaul
         _ => approve(value)?,
     };
     Ok(Task { id, mark: node.mark, work })
-}
-
-fn with(node: &Node) -> Result<TemplateValue, FileFault> {
-    node.map("`with`")?;
-    TemplateValue::read(node, "`with`")
 }
 
 fn ask(
@@ -78,8 +73,7 @@ fn ask(
         let said = format!("the agent has no action {}; there is {ids}", quote(name));
         return Err(FileFault::new(node.mark, said));
     };
-    let attachments = fields.get("attachments").map_or(Ok(Vec::new()), attachments::read)?;
-    Ok(TaskWork::Agent { agent, action, with, attachments })
+    Ok(TaskWork::Agent { agent, action, with, attachments: attachments::read(fields)? })
 }
 
 fn send(node: &Node) -> Result<TaskWork, FileFault> {
@@ -110,14 +104,14 @@ fn wait(node: &Node, before: &[Task]) -> Result<TaskWork, FileFault> {
     Ok(TaskWork::Wait {
         reply_to,
         timeout: span(fields.need("timeout", "24h")?)?,
-        otherwise: fields.get("otherwise").map(|node| TemplateText::read(node, "`otherwise`")).transpose()?,
+        otherwise: fields.read("otherwise", TemplateText::read)?,
     })
 }
 
 fn approve(node: &Node) -> Result<TaskWork, FileFault> {
     let fields = NodeFields::new(node, "`approve`", &["from", "text", "timeout"])?;
     Ok(TaskWork::Approve {
-        from: fields.get("from").map(|node| person(node, "`from`")).transpose()?,
+        from: fields.read("from", person)?,
         text: TemplateText::read(fields.need("text", "\"Publish it?\"")?, "`text`")?,
         timeout: span(fields.need("timeout", "1h")?)?,
     })

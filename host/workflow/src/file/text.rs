@@ -93,6 +93,12 @@ impl RenderedText {
 }
 
 impl TemplateValue {
+    /// One that is a map.
+    pub(crate) fn read_map(node: &Node, what: &str) -> Result<Self, FileFault> {
+        node.map(what)?;
+        Self::read(node, what)
+    }
+
     pub(crate) fn read(node: &Node, what: &str) -> Result<Self, FileFault> {
         let tree = match &node.content {
             NodeContent::Text(_) => {

@@ -15,12 +15,8 @@ impl<'a> NodeFields<'a> {
     /// The entries of a map that has these keys and no others.
     pub(crate) fn new(node: &'a Node, what: &'static str, keys: &[&str]) -> Result<Self, FileFault> {
         let NodeContent::Map(entries) = &node.content else {
-            let said = format!(
-                "{what} must be a map, and this is {}; write e.g. `{}: …`",
-                node.kind(),
-                keys.first().copied().unwrap_or("key")
-            );
-            return Err(FileFault::new(node.mark, said));
+            let example = format!("; write e.g. `{}: …`", keys.first().copied().unwrap_or("key"));
+            return Err(node.mistyped(what, "a map", &example));
         };
         if let Some((key, _)) = entries.iter().find(|(key, _)| !keys.contains(&key.name.as_str())) {
             let said = format!("{} is no key of {what}; there is {}", quote(&key.name), list_names(keys));
@@ -31,6 +27,15 @@ impl<'a> NodeFields<'a> {
 
     pub(crate) fn get(&self, key: &str) -> Option<&'a Node> {
         self.entries.iter().find(|(other, _)| other.name == key).map(|(_, node)| node)
+    }
+
+    /// What `read` makes of the value of a key that may be there; it is told what messages call it.
+    pub(crate) fn read<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&Node, &str) -> Result<T, FileFault>,
+    ) -> Result<Option<T>, FileFault> {
+        self.get(key).map(|node| read(node, &format!("`{key}`"))).transpose()
     }
 
     /// The value of a key that must be there; `example` is what to write.
@@ -77,49 +82,36 @@ impl Node {
                 Err(FileFault::new(self.mark, format!("{what} is empty; write a text, or take it out")))
             }
             NodeContent::Number(_) | NodeContent::Bool(_) => {
-                let written = self.to_value();
-                let said = format!(
-                    "{what} must be a text, and this is {}; write it in quotes: \"{written}\"",
-                    self.kind()
-                );
-                Err(FileFault::new(self.mark, said))
+                let quoted = format!("; write it in quotes: \"{}\"", self.to_value());
+                Err(self.mistyped(what, "a text", &quoted))
             }
-            _ => {
-                Err(FileFault::new(self.mark, format!("{what} must be a text, and this is {}", self.kind())))
-            }
+            _ => Err(self.mistyped(what, "a text", "")),
         }
     }
 
     pub(crate) fn flag(&self, what: &str) -> Result<bool, FileFault> {
         match &self.content {
             NodeContent::Bool(flag) => Ok(*flag),
-            _ => {
-                let said = format!("{what} must be true or false, and this is {}", self.kind());
-                Err(FileFault::new(self.mark, said))
-            }
+            _ => Err(self.mistyped(what, "true or false", "")),
         }
     }
 
     pub(crate) fn list(&self, what: &str) -> Result<&[Node], FileFault> {
         match &self.content {
             NodeContent::List(items) => Ok(items),
-            _ => {
-                let said = format!(
-                    "{what} must be a list, and this is {}; write `[…]`, or lines with `-`",
-                    self.kind()
-                );
-                Err(FileFault::new(self.mark, said))
-            }
+            _ => Err(self.mistyped(what, "a list", "; write `[…]`, or lines with `-`")),
         }
     }
 
     pub(crate) fn map(&self, what: &str) -> Result<&[(NodeKey, Node)], FileFault> {
         match &self.content {
             NodeContent::Map(entries) => Ok(entries),
-            _ => {
-                let said = format!("{what} must be a map, and this is {}; write `key: value`", self.kind());
-                Err(FileFault::new(self.mark, said))
-            }
+            _ => Err(self.mistyped(what, "a map", "; write `key: value`")),
         }
+    }
+
+    /// It is no such thing; `hint` follows in the sentence.
+    fn mistyped(&self, what: &str, wanted: &str, hint: &str) -> FileFault {
+        FileFault::new(self.mark, format!("{what} must be {wanted}, and this is {}{hint}", self.kind()))
     }
 }

@@ -258,8 +258,7 @@ impl PlanningPhase<'_> {
                     PlannedWork::Agent(Box::new(self.agent(*agent, *action, with.as_ref(), attachments)?))
                 }
                 TaskWork::Tool { name, with } => {
-                    let with = with.settle(self.scope, &Template::names_tasks, RenderMode::Value)?;
-                    PlannedWork::Tool { name: name.clone(), with: PlannedArguments(with) }
+                    PlannedWork::Tool { name: name.clone(), with: PlannedArguments(self.settle(with)?) }
                 }
                 TaskWork::Send { .. } | TaskWork::Wait { .. } | TaskWork::Approve { .. } => {
                     // Every other kind is above.
@@ -269,10 +268,12 @@ impl PlanningPhase<'_> {
             };
             tasks.push(PlannedTask { id: task.id.clone(), work });
         }
-        let settle =
-            |tree: &TemplateValue| tree.settle(self.scope, &Template::names_tasks, RenderMode::Value);
-        let output = self.workflow.output.as_ref().map(settle).transpose()?;
+        let output = self.workflow.output.as_ref().map(|tree| self.settle(tree)).transpose()?;
         Ok((tasks, output))
+    }
+
+    fn settle(&self, tree: &TemplateValue) -> Result<TemplateValue, FileFault> {
+        tree.settle(self.scope, &Template::names_tasks, RenderMode::Value)
     }
 
     fn agent(
@@ -284,9 +285,7 @@ impl PlanningPhase<'_> {
     ) -> Result<AgentWork, FileFault> {
         let agent = &self.workflow.agents[agent_at];
         let action = &agent.actions[action_at];
-        let settle =
-            |tree: &TemplateValue| tree.settle(self.scope, &Template::names_tasks, RenderMode::Value);
-        let with = with.map(settle).transpose()?;
+        let with = with.map(|tree| self.settle(tree)).transpose()?;
         let scope = with.as_ref().map_or_else(
             || self.scope.clone(),
             |with| self.scope.clone().with(ValueRoot::Input, known_value(with)),

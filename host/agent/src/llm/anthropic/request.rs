@@ -4,7 +4,7 @@
 use crate::llm::messages::{Block, CallResult, Prompt, PromptCall, PromptMessage, PromptTool};
 use crate::llm::parts::{Encoded, PartShape, PromptPart};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ struct RequestBody<'a> {
     system: Option<&'a str>,
     messages: Vec<RequestMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<OfferedTool<'a>>,
+    tools: Vec<Value>,
     stream: bool,
 }
 
@@ -48,13 +48,6 @@ enum ContentBlock<'a> {
 enum BlockSource<'a> {
     Base64 { media_type: &'a str, data: Encoded<'a> },
     Url { url: &'a str },
-}
-
-#[derive(Serialize)]
-struct OfferedTool<'a> {
-    name: &'a str,
-    description: &'a str,
-    input_schema: &'a Value,
 }
 
 /// The body.
@@ -154,8 +147,8 @@ fn wire_id(id: &str) -> Cow<'_, str> {
     id.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>().into()
 }
 
-fn to_tool<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
-    OfferedTool { name: tool.name, description: tool.summary, input_schema: &tool.arguments }
+fn to_tool(PromptTool { name, summary, arguments }: &PromptTool<'_>) -> Value {
+    json!({ "name": name, "description": summary, "input_schema": arguments })
 }
 
 #[cfg(test)]

@@ -126,8 +126,7 @@ fn to_call(call: &PromptCall<'_>) -> Value {
     json!({ "id": call.id, "type": "function", "function": function })
 }
 
-fn to_tool(tool: &PromptTool<'_>) -> Value {
-    let PromptTool { name, summary, arguments } = tool;
+fn to_tool(PromptTool { name, summary, arguments }: &PromptTool<'_>) -> Value {
     let function = json!({ "name": name, "description": summary, "parameters": arguments });
     json!({ "type": "function", "function": function })
 }

@@ -4,7 +4,7 @@
 use crate::llm::messages::{Block, Prompt, PromptMessage, PromptTool};
 use crate::llm::parts::{Encoded, PartShape, PromptPart};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[derive(Serialize)]
 struct RequestBody<'a> {
@@ -13,7 +13,7 @@ struct RequestBody<'a> {
     instructions: Option<&'a str>,
     input: Vec<InputItem<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<OfferedTool<'a>>,
+    tools: Vec<Value>,
     max_output_tokens: u32,
     store: bool,
     stream: bool,
@@ -34,16 +34,6 @@ enum ContentPart<'a> {
     OutputText { text: &'a str },
     InputImage { image_url: Encoded<'a> },
     InputFile { filename: &'a str, file_data: Encoded<'a> },
-}
-
-#[derive(Serialize)]
-struct OfferedTool<'a> {
-    r#type: &'static str,
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-    /// Strict schemas know no optional arguments.
-    strict: bool,
 }
 
 /// The body.
@@ -98,12 +88,7 @@ fn part_piece(part: &PromptPart) -> ContentPart<'_> {
     }
 }
 
-fn to_tool<'a>(tool: &'a PromptTool<'a>) -> OfferedTool<'a> {
-    OfferedTool {
-        r#type: "function",
-        name: tool.name,
-        description: tool.summary,
-        parameters: &tool.arguments,
-        strict: false,
-    }
+fn to_tool(PromptTool { name, summary, arguments }: &PromptTool<'_>) -> Value {
+    // Strict schemas know no optional arguments.
+    json!({ "type": "function", "name": name, "description": summary, "parameters": arguments, "strict": false })
 }

@@ -69,13 +69,9 @@ const EARLIER: &str = "it came with an earlier message";
 /// The line of an entry, which `asker` said if somebody did.
 pub(super) fn to_row(entry: &HistoryEntry, besides: &EntryExtras, asker: &Caller) -> String {
     let line = match entry {
-        HistoryEntry::User { text, attachments, .. } => HistoryRow::User {
+        HistoryEntry::User { text, attachments, .. }
+        | HistoryEntry::Task { prompt: text, attachments, .. } => HistoryRow::User {
             text: text.into(),
-            attachments: attachments.infos(),
-            asker: Some(asker.clone()),
-        },
-        HistoryEntry::Task { prompt, attachments, .. } => HistoryRow::User {
-            text: prompt.into(),
             attachments: attachments.infos(),
             asker: Some(asker.clone()),
         },
@@ -143,10 +139,9 @@ pub(super) fn read(turn: TurnId, line: &str) -> Result<KeptHistory, HistoryError
 }
 
 fn mark_all_gone(infos: Vec<AttachmentInfo>) -> Attachments {
+    let mark_gone = |mut info: AttachmentInfo| {
+        info.unavailable.get_or_insert_with(|| EARLIER.to_owned());
+        Attachment { info, blob: None }
+    };
     infos.into_iter().map(mark_gone).collect::<Vec<_>>().into()
-}
-
-fn mark_gone(mut info: AttachmentInfo) -> Attachment {
-    info.unavailable.get_or_insert_with(|| EARLIER.to_owned());
-    Attachment { info, blob: None }
 }

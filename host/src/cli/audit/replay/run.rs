@@ -22,25 +22,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a call is made again.
-pub(super) struct ReplayCall<'a> {
-    pub(super) arguments: &'a Arguments,
-    pub(super) policy: &'a ToolPolicy,
-    /// Its arguments as JSON text.
-    pub(super) text: String,
-    pub(super) remarks: &'a mut Vec<String>,
-}
-
-/// Makes the call again and tells how it ended.
+/// Makes the call again, with its arguments as JSON text, and tells how it ended.
 ///
 /// # Errors
 /// What keeps it from being made.
 pub(super) fn run(
     config: &Config,
     recorded: &CallOutcome,
-    again: ReplayCall<'_>,
+    (arguments, policy): (&Arguments, &ToolPolicy),
+    text: String,
+    remarks: &mut Vec<String>,
 ) -> anyhow::Result<CallOutcome> {
-    let ReplayCall { arguments, policy, text, remarks } = again;
     let places = TrialFolders::new(config, None, None)?;
     let root = &places.config.workspace.root;
     let place = publish::FileOwner::from_facts(&recorded.facts);
@@ -49,8 +41,8 @@ pub(super) fn run(
         None => config.workspace.root.join(place.mount_folder(mount)),
     };
     let paths = judged_paths(&text, policy);
-    let files = ReplayFiles { recorded, from: &from, is_copy: arguments.files.is_some() };
-    files.copy(&paths, root, remarks)?;
+    let effects: &[Effect] = if arguments.files.is_some() { &[] } else { &recorded.files };
+    copy_files(effects, &paths, (&from, root), remarks)?;
     let gateway = Gateway::to_replay(&places.config, policy, config)?;
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     make(&gateway, recorded, text, attachments)?;
@@ -137,54 +129,48 @@ fn collect(at: &str, value: &Value, policy: &ToolPolicy, paths: &mut BTreeSet<Gu
     }
 }
 
-/// Where a call finds its files.
-struct ReplayFiles<'a> {
-    recorded: &'a CallOutcome,
-    from: &'a dyn Fn(&str) -> PathBuf,
-    /// Whether they are as they were, not as they are now.
-    is_copy: bool,
-}
-
-impl ReplayFiles<'_> {
-    /// Copies the files of the call. Of those of now, what the call itself did is taken back as far
-    /// as that is known.
-    fn copy(&self, paths: &BTreeSet<GuestPath>, to: &Path, remarks: &mut Vec<String>) -> anyhow::Result<()> {
-        let effects = if self.is_copy { &[][..] } else { &self.recorded.files };
-        let (mut without, mut moved) = (BTreeSet::new(), Vec::new());
-        for effect in effects {
-            match effect {
-                Effect::Written(file) => {
-                    remarks.push(format!(
-                        "{} is as if it were not there: what the call found is not known",
-                        file.path
-                    ));
-                    without.insert(file.path.clone());
-                }
-                Effect::Moved(change) => {
-                    without.insert(change.path.clone());
-                    moved.push((change.path.clone(), change.moved_from.clone()));
-                }
-                Effect::Removed(gone) => {
-                    anyhow::bail!(
-                        "{} was removed by the call; give a copy of the files with --files DIR",
-                        gone.path
-                    )
-                }
-                // What the reply gets now says itself whether the file is as it was.
-                Effect::Attached(_) => {}
+/// Copies the files of the call. These effects are what the call itself did to them, and are taken
+/// back as far as that is known.
+fn copy_files(
+    effects: &[Effect],
+    paths: &BTreeSet<GuestPath>,
+    (from, to): (&dyn Fn(&str) -> PathBuf, &Path),
+    remarks: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let (mut without, mut moved) = (BTreeSet::new(), Vec::new());
+    for effect in effects {
+        match effect {
+            Effect::Written(file) => {
+                remarks.push(format!(
+                    "{} is as if it were not there: what the call found is not known",
+                    file.path
+                ));
+                without.insert(file.path.clone());
             }
+            Effect::Moved(change) => {
+                without.insert(change.path.clone());
+                moved.push((change.path.clone(), change.moved_from.clone()));
+            }
+            Effect::Removed(gone) => {
+                anyhow::bail!(
+                    "{} was removed by the call; give a copy of the files with --files DIR",
+                    gone.path
+                )
+            }
+            // What the reply gets now says itself whether the file is as it was.
+            Effect::Attached(_) => {}
         }
-        let mut inputs = Inputs::new(self.from, to, without);
-        for path in paths {
-            inputs.copy(path, path.as_str())?;
-        }
-        for (path, moved_from) in moved {
-            let path = GuestPath::parse(&path).context("the record names no path")?;
-            inputs.copy(&path, &moved_from)?;
-        }
-        if inputs.passed > 0 {
-            remarks.push(format!("{} links and other files were not copied", inputs.passed));
-        }
-        Ok(())
     }
+    let mut inputs = Inputs::new(from, to, without);
+    for path in paths {
+        inputs.copy(path, path.as_str())?;
+    }
+    for (path, moved_from) in moved {
+        let path = GuestPath::parse(&path).context("the record names no path")?;
+        inputs.copy(&path, &moved_from)?;
+    }
+    if inputs.passed > 0 {
+        remarks.push(format!("{} links and other files were not copied", inputs.passed));
+    }
+    Ok(())
 }

@@ -57,29 +57,21 @@ impl Platform {
     }
 
     /// The ending of the file that holds the token, beside the configuration.
-    pub(in super::super) fn file_suffix(self) -> &'static str {
-        match self {
-            Self::Telegram => "telegram-token",
-            Self::Discord => "discord-token",
-        }
+    pub(in super::super) fn file_suffix(self) -> String {
+        format!("{}-token", self.names().name.to_lowercase())
     }
 
-    /// Where a token is made.
-    fn token_source(self) -> &'static str {
-        match self {
-            Self::Telegram => "@BotFather",
-            Self::Discord => "the Developer Portal",
-        }
-    }
-
-    /// What to do about a text that is no token, and about one that is not accepted.
-    fn remedies(self) -> [&'static str; 2] {
+    /// Where a token is made; what to do about a text that is none, and about one that is not
+    /// accepted.
+    fn token_hints(self) -> [&'static str; 3] {
         match self {
             Self::Telegram => [
+                "@BotFather",
                 "digits, a colon, then letters and digits. Copy all of it.",
                 "Copy it again: @BotFather, /mybots, API Token.",
             ],
             Self::Discord => [
+                "the Developer Portal",
                 "three parts with dots between, without \"Bot \". Copy all of it.",
                 "Copy it again: Developer Portal, Bot, Reset Token.",
             ],
@@ -160,8 +152,8 @@ fn token(
     platform: Platform,
 ) -> anyhow::Result<Option<Secret>> {
     let api = platform.api(environment)?;
-    let (name, source) = (platform.names().name, platform.token_source());
-    let [wrong, refused] = platform.remedies();
+    let name = platform.names().name;
+    let [source, wrong, refused] = platform.token_hints();
     loop {
         let question = format!("Token of the {name} bot, from {source} (not shown; Enter: none for now)");
         let text = terminal.ask_hidden(&question)?;

@@ -9,6 +9,7 @@ use cofferdam_core::limits::Limits;
 use cofferdam_ipc::{
     Broken, DESCRIPTION_BYTES_MAX, DescribeError, Description, Functions, Socket, ToWorker, decode,
 };
+use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::time::Instant;
 
@@ -42,13 +43,7 @@ pub(super) fn describe_in(
 /// # Errors
 /// [`SandboxError::Describe`].
 pub(super) fn functions_in(worker: &mut Worker) -> Result<Functions, SandboxError> {
-    let end = Instant::now() + Limits::DESCRIBE.deadline.0 + KILL_GRACE;
-    let late = || Instant::now() >= end;
-    worker.socket.begin_call();
-    let sent = worker.socket.send(&ToWorker::Functions, &[], late);
-    let listed = sent.and_then(|()| {
-        worker.socket.receive(DESCRIPTION_BYTES_MAX, late, |bytes| decode::<Functions>(bytes))
-    });
+    let listed = ask(&mut worker.socket, &ToWorker::Functions);
     listed.map_err(|broken| SandboxError::Describe(format!("its functions are not listed: {broken}")))
 }
 
@@ -57,10 +52,14 @@ fn describe_component(
     grants: &Grants,
     point: &EntryPoint,
 ) -> Result<Result<Description, DescribeError>, Broken> {
+    ask(socket, &ToWorker::Describe { grants: Cow::Borrowed(grants), point: point.clone() })
+}
+
+fn ask<T: DeserializeOwned>(socket: &mut Socket, question: &ToWorker<'_>) -> Result<T, Broken> {
     let end = Instant::now() + Limits::DESCRIBE.deadline.0 + KILL_GRACE;
     let late = || Instant::now() >= end;
     socket.begin_call();
-    socket.send(&ToWorker::Describe { grants: Cow::Borrowed(grants), point: point.clone() }, &[], late)?;
+    socket.send(question, &[], late)?;
     socket.receive(DESCRIPTION_BYTES_MAX, late, |bytes| decode(bytes))
 }
 

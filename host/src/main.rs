@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-/// What people install is linked to musl, whose own allocator is slow where threads share work.
-#[cfg(target_env = "musl")]
+/// musl's own is slow where threads share work, and glibc's keeps what bursts in many threads needed.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -40,6 +40,13 @@ pub struct Watch {
     warden: Warden,
     threads: Arc<CallThreads>,
     store: Store,
+    looks: Looks,
+}
+
+/// One look at a time.
+#[derive(Default)]
+struct Looks {
+    /// When it last ended, and by what.
     found: Mutex<Option<(Instant, Vec<String>)>>,
     /// Since when somebody looks.
     looking: Mutex<Option<Instant>>,
@@ -72,8 +79,7 @@ impl Gateway {
     /// What the monitor is told of this gateway and its channels.
     pub fn watch(&self, store: Store, channels: Vec<WatchedChannel>) -> Watch {
         let (warden, threads) = (self.warden.clone(), self.threads.clone());
-        let (found, looking) = (Mutex::default(), Mutex::default());
-        Watch { channels, warden, threads, store, found, looking }
+        Watch { channels, warden, threads, store, looks: Looks::default() }
     }
 }
 
@@ -160,27 +166,36 @@ impl Watch {
     }
 
     fn problems(&self) -> Vec<String> {
+        let (problems, has_changed) = self.looks.find(|| self.look());
+        match problems.as_slice() {
+            _ if !has_changed => {}
+            [] => tracing::info!("the gateway's health has changed: all is well"),
+            // A start is no problem.
+            _ if self.last_poll().is_none() => {}
+            _ => tracing::warn!(problems = problems.join("; "), "the gateway's health has changed"),
+        }
+        problems
+    }
+}
+
+impl Looks {
+    /// The problems that a look finds, and whether they are others than before. A look that has
+    /// just ended is not repeated, and one that takes too long is not waited for.
+    fn find(&self, look: impl FnOnce() -> Vec<String>) -> (Vec<String>, bool) {
         if lock(&self.looking).is_some_and(|since| since.elapsed() > LOOK_WAIT_MAX) {
-            return vec![STUCK.to_owned()];
+            return (vec![STUCK.to_owned()], false);
         }
         let mut found = lock(&self.found);
         if let Some((_, problems)) = found.as_ref().filter(|(at, _)| at.elapsed() < LOOK_EVERY) {
-            return problems.clone();
+            return (problems.clone(), false);
         }
         let problems = {
             let _look = Look::begin(&self.looking);
-            self.look()
+            look()
         };
         let before = found.replace((Instant::now(), problems.clone())).map(|(_, before)| before);
-        if before.unwrap_or_default() != problems {
-            match problems.as_slice() {
-                [] => tracing::info!("the gateway's health has changed: all is well"),
-                // A start is no problem.
-                _ if self.last_poll().is_none() => {}
-                _ => tracing::warn!(problems = problems.join("; "), "the gateway's health has changed"),
-            }
-        }
-        problems
+        let has_changed = before.unwrap_or_default() != problems;
+        (problems, has_changed)
     }
 }
 
@@ -239,6 +254,7 @@ fn resident_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::channel;
 
     #[test]
     fn a_channel_that_is_silent_for_long_is_an_ailment() {
@@ -258,6 +274,31 @@ mod tests {
             ..HealthHistory::default()
         };
         assert_eq!(explain_problem("model: none", &fared), "model: none since 1994-11-06T08:49:37Z: busy");
+    }
+
+    #[test]
+    fn a_look_that_takes_too_long_is_waited_for_by_few() {
+        let looks = Looks::default();
+        let (begun, has_begun) = channel();
+        let (end, ended) = channel::<()>();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                looks.find(|| {
+                    begun.send(()).expect("somebody waits");
+                    ended.recv().expect_err("nothing is sent");
+                    vec!["slow".to_owned()]
+                })
+            });
+            has_begun.recv().expect("it looks");
+            std::thread::sleep(LOOK_WAIT_MAX + Duration::from_millis(10));
+            let asked = Instant::now();
+            assert_eq!(looks.find(|| panic!("one looks at a time")), (vec![STUCK.to_owned()], false));
+            assert!(asked.elapsed() < LOOK_WAIT_MAX, "it waited");
+            drop(end);
+            assert_eq!(first.join().expect("it ends"), (vec!["slow".to_owned()], true));
+        });
+        let again = looks.find(|| panic!("it has just ended"));
+        assert_eq!(again, (vec!["slow".to_owned()], false));
     }
 
     #[test]

@@ -96,6 +96,28 @@ async fn a_restart_resumes_and_a_lost_session_is_caught_up_with() -> anyhow::Res
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_killed_gateway_asks_again_for_all_that_it_had_begun_to_ask_for() -> anyhow::Result<()> {
+    let mut world = World::running().await?;
+    world.server.open_channel(TOWN);
+    help(&world).await?;
+    let before = world.server.push(Incoming::guild(TOWN, ANN).mention_bot().text("/help"));
+    world.answer(&before).await?;
+    let gate = world.server.gate("get_messages", Hold::BeforeEffect);
+    let private = world.server.push(Incoming::private(ANN).text("/help").untold());
+    let mentioned = world.server.push(Incoming::guild(TOWN, ANN).mention_bot().text("/help").untold());
+    world.server.invalidate_sessions(false);
+    gate.reached().await?;
+    world.kill();
+    gate.release();
+    world.launch(&[])?;
+    for missed in [&private, &mentioned] {
+        world.answer(missed).await?;
+    }
+    assert!(connection(&world, 2).await?.resume.is_some(), "the session that had begun goes on");
+    world.end(4)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_was_missed_is_answered_before_what_is_said_now() -> anyhow::Result<()> {
     missed_first(false).await
 }

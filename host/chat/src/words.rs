@@ -12,6 +12,9 @@ pub const LATE_CAPTION: &str = "This is a late part of the album above, whose tu
 pub const NOT_YOURS_TO_STOP: &str = "What is running here is another person's: it is stopped by whoever asked \
      for it, or by somebody whom the operator has named.";
 
+/// To `/cancel` where something stands that must be answered.
+pub const STOPPED: &str = "Stopped: what had been done is in the answer to the message that was worked on.";
+
 /// To `/new` of somebody who is served in an open group alone.
 pub const NOT_YOURS_TO_FORGET: &str =
     "This conversation is everybody's here: it is begun anew by somebody whom the operator has named.";

@@ -88,6 +88,11 @@ impl Channel for DiscordBot {
         (ReplyTarget { stand_in, ..target.clone() }.to_text(), opening)
     }
 
+    /// Discord shows that the bot thinks.
+    fn is_awaited(target: &ReplyTarget) -> bool {
+        target.interaction.is_some()
+    }
+
     /// What a command is answered by stands already.
     fn followup_address(target: &ReplyTarget) -> String {
         ReplyTarget { interaction: None, stand_in: None, ..target.clone() }.to_text()

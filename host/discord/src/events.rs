@@ -189,8 +189,8 @@ pub(super) async fn keep(
     };
     let persisted = base.store_until_done("persist updates", persist).await?;
     // Durable before it is acknowledged, and acknowledged before it runs. One that comes again was
-    // acknowledged.
-    if let Some((interaction, noted)) = command.filter(|_| !persisted.pending.is_empty()) {
+    // acknowledged. Whoever answers it: what another node is at may take longer than Discord waits.
+    if let Some((interaction, noted)) = command.filter(|_| persisted.kept > 0) {
         base.store_until_done("settle updates", || base.store.settle()).await?;
         bot.acks.begin(bot, interaction, noted);
     }

@@ -174,11 +174,12 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
 }
 
 impl StatusReport {
-    /// Whether it runs, and neither the model nor the store keeps it from answering.
+    /// Whether it runs, neither the model nor the store keeps it from answering, and nobody waits for
+    /// a node that is away.
     fn is_well(&self) -> bool {
         let Health { model, store, .. } = &self.health;
         let failing = model.iter().map(|model| &model.failed).chain([store]);
-        self.running && !failing.into_iter().any(|failed| failed.failing_since.is_some())
+        self.running && self.away.is_empty() && !failing.into_iter().any(|failed| failed.failing_since.is_some())
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{Exit, tell};
 use crate::config::{Config, StoreEngine};
 use crate::gateway::{ServeLock, cluster_node};
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use cofferdam_store::{DatabaseView, Store, StoreLocation};
 use std::io::Write as _;
 
@@ -99,9 +99,14 @@ fn rehome(config: &Config, from: &str, to: &str) -> anyhow::Result<Exit> {
     if !store.has_homes() {
         bail!("no node has files of its own; that is so where [workspace] affinity = \"user\" is written");
     }
-    let there = DatabaseView::open(&config.store.location)?.map_or(Ok(Vec::new()), |look| look.nodes())?;
-    if !there.iter().any(|node| node.name == to) {
+    let look = DatabaseView::open(&config.store.location)?.context("the store has no tables")?;
+    if !look.nodes()?.iter().any(|node| node.name == to) {
         bail!("node {to} is not there; start it first, with the files below its [workspace] root");
+    }
+    let known = look.known_nodes()?;
+    if !known.contains(from) {
+        let known: Vec<_> = known.into_iter().collect();
+        bail!("no node {from} was ever there; write one of {}", known.join(", "));
     }
     let (people, open_runs) = store.move_homes(from, to)?;
     let mut out = std::io::stdout();

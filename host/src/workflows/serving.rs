@@ -139,7 +139,8 @@ impl WorkflowService {
                 }
                 self.go_on_with_runs(&mut carried, &mut tasks).await
             };
-            if let Err(error) = looked.await {
+            // Settling may take as long as an audit cannot be read.
+            if let Some(Err(error)) = stop.run_until_cancelled(looked).await {
                 tracing::error!(%error, "runs of workflows cannot be looked up; trying again");
             }
             tokio::select! {

@@ -124,6 +124,13 @@ pub(super) fn away(tx: &Tx<'_>) -> Result<Vec<AwayHome>, StoreError> {
     })
 }
 
+/// Every node that ever was there, or had files of people or runs.
+pub(super) fn known(tx: &Tx<'_>) -> Result<BTreeSet<String>, StoreError> {
+    let known = "SELECT node FROM home UNION SELECT node FROM run WHERE node IS NOT NULL
+         UNION SELECT node FROM heir UNION SELECT name FROM node";
+    Ok(tx.query_rows(known, params![], |row| row.get(0))?.into_iter().collect())
+}
+
 impl Store {
     /// Whether each node has a workspace of its own, and people a home.
     pub fn has_homes(&self) -> bool {

@@ -169,6 +169,7 @@ pub(super) fn persist(
                         tx.run(done, params![seq, now])?;
                         continue;
                     }
+                    persisted.kept += 1;
                     steering::address(tx, seq, headers)?;
                     match claims::claim_session(tx, channel, (session, sender), seq)? {
                         SessionOwner::Own => {

@@ -130,6 +130,8 @@ pub enum BlobHolder {
 pub struct PersistResult {
     /// The updates that wait for a turn here and were not known before, in the order given.
     pub pending: Vec<Update>,
+    /// How many wait for a turn, on whichever node, and were not known before.
+    pub kept: usize,
     /// Sessions that are this node's since now. What waits for a turn there is to be read from the
     /// inbox, because it may be more than has come.
     pub claimed: Vec<SessionId>,

@@ -11,7 +11,7 @@ use super::usage::DAY_MS;
 use super::value::params;
 use super::{FILE_NAME, StoreError, now_ms, schema};
 use rusqlite::{Connection, OpenFlags};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
@@ -168,6 +168,17 @@ impl DatabaseView {
                 self.read(homes::away)
             }
             _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Every node that ever was there, or had files of people or runs; none in SQLite.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn known_nodes(&self) -> Result<BTreeSet<String>, StoreError> {
+        match &self.engine {
+            ViewedEngine::Postgres(_) => self.read(homes::known),
+            ViewedEngine::Sqlite(_) => Ok(BTreeSet::new()),
         }
     }
 

@@ -96,6 +96,23 @@ async fn a_command_whose_acknowledgement_came_too_late_is_not_run() -> anyhow::R
     world.end(count)
 }
 
+/// As long as nobody answers it, Discord shows that the bot thinks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_that_stops_something_is_answered_as_well() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
+    let save = Command::new("attachment_save").by(ANN).option("index", 0).option("path", "/shared/c.txt");
+    let stopped = world.server.invoke(save.file("file", Media::new("c.txt", "never")));
+    gate.reached().await?;
+    let (_, said) = answered(&world, Command::new("cancel").by(ANN)).await?;
+    assert!(said.content.starts_with("Stopped: "), "{}", said.content);
+    let mine =
+        |sent: &SentMessage| sent.interaction == Some(stopped.id) && sent.content.starts_with("Cancelled");
+    world.server.wait_for_message(PATIENCE, mine).await?;
+    gate.discard();
+    world.end(2)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn when_the_token_is_over_the_answer_is_a_message() -> anyhow::Result<()> {
     let world = World::running().await?;

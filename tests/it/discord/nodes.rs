@@ -1,8 +1,9 @@
 //! Two nodes that share a store in a real PostgreSQL and one bot: one is connected to Discord, both
 //! answer.
 
-use super::world::{ANN, BEN, PATIENCE, World, save};
-use support::discord::{Hold, Incoming, Media, Target};
+use super::world::{ANN, BEN, PATIENCE, TOWN, World, save};
+use std::time::{Duration, Instant};
+use support::discord::{Command, Hold, Incoming, Media, SentMessage, Target};
 use support::home::Home;
 use support::postgres::{PostgresServer, new_schema, shared};
 use support::serving::Serving;
@@ -53,4 +54,46 @@ async fn a_node_that_ends_hands_the_connection_over() -> anyhow::Result<()> {
     world.says("listening on Discord as")?;
     assert!(world.answer(&meanwhile).await?.content.contains("one"));
     world.end(2)
+}
+
+/// The node that hears it has as many conversations as it takes, so another one has this one, and
+/// is at something else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_is_acknowledged_though_it_waits_for_another_node() -> anyhow::Result<()> {
+    const CLAIMED_MAX: u64 = 8;
+    let Some(server) = shared("discord::nodes::a_command_is_acknowledged") else { return Ok(()) };
+    let schema = new_schema();
+    let (world, first) = two(server, &schema).await?;
+    let gates: Vec<_> =
+        (0..=CLAIMED_MAX).map(|_| world.server.gate(Target::download(), Hold::BeforeEffect)).collect();
+    let mut pushed = Vec::new();
+    for (n, gate) in (0..).zip(&gates) {
+        let from = match n < CLAIMED_MAX {
+            true => {
+                world.server.open_channel(TOWN + n);
+                Incoming::guild(TOWN + n, ANN).mention_bot()
+            }
+            false => Incoming::private(ANN),
+        };
+        let message = from.text(&save(0, &format!("/shared/{n}")));
+        pushed.push(world.server.push(message.attachment(Media::new("a", "some"))));
+        gate.reached().await?;
+    }
+    assert_eq!(server.sql(&format!("SELECT count(DISTINCT holder) FROM {schema}.claim")), "2");
+    let made = world.server.invoke(Command::new("help").by(ANN));
+    let until = Instant::now() + PATIENCE;
+    let told = || world.server.interaction(made.id).expect("it was made");
+    while told().acknowledged.is_none() {
+        assert!(Instant::now() < until, "{:?}\n{}", told(), first.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(told().acknowledged_after_ms < Some(3000), "{:?}", told());
+    gates.iter().for_each(|gate| gate.release());
+    for message in &pushed {
+        world.answer(message).await?;
+    }
+    let answers = |sent: &SentMessage| sent.interaction == Some(made.id) && !sent.is_loading();
+    world.server.wait_for_message(PATIENCE, answers).await?;
+    first.end(PATIENCE)?;
+    world.end(pushed.len() + 1)
 }

@@ -77,8 +77,8 @@ pub async fn hand_on(
     base.stop.soon.run_until_cancelled(arrivals.send(arrival)).await?.ok()
 }
 
-/// All that the last run left, in the order of work, or nodes that are gone. A store that another
-/// process keeps busy, or that is away, is waited for.
+/// All that the last run left, in the order of work; where there are several nodes, what nobody has.
+/// A store that another process keeps busy, or that is away, is waited for.
 ///
 /// # Errors
 /// [`StoreError::Unknown`]: of that only a new start finds all.
@@ -113,7 +113,8 @@ where
 
 async fn load_left_once<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
     let base = channel.base();
-    let mut left = take_over(channel, &gone_nodes(base).await?).await?;
+    // What nodes that are gone had begun comes once their audit is settled; nothing waits for that.
+    let mut left = take_over(channel, &[]).await?;
     // Of several nodes each looks for those that concern a turn which it runs.
     if !base.store.is_shared() {
         left.extend(load_stops(channel).await?);
@@ -190,7 +191,7 @@ async fn load_stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError>
 /// What came of a batch: what strangers are told, and those updates that the inbox did not know
 /// before, under the sessions that it has them by.
 pub fn from_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: PersistResult) -> Vec<Arrival> {
-    let PersistResult { pending, claimed, replies, is_for_others } = persisted;
+    let PersistResult { pending, claimed, replies, is_for_others, .. } = persisted;
     let mut arrivals: Vec<_> = replies.into_iter().map(|told| reply(channel, told)).collect();
     arrivals.extend(claimed.into_iter().map(Arrival::Session));
     for new in batch {

@@ -82,7 +82,7 @@ impl SessionQueues {
                 self.worker.show_arriving(session, target);
             }
             let room = self.room(queue.sessions().len());
-            if let Some(wanted) = queue.next_read(room > 0) {
+            if let Some(wanted) = queue.next_read() {
                 reads.spawn(read(self.store.clone(), self.channel.clone(), (wanted, room)));
             }
             COUNTS.held.set((queue.load() + stops.len()) as u64);

@@ -139,8 +139,8 @@ impl QueueState {
     }
 
     /// What is to be read from the inbox next; one at a time, until [`QueueState::take_messages`]
-    /// or [`QueueState::take_sessions`]. Further sessions only where there `is_room`.
-    pub(super) fn next_read(&mut self, is_room: bool) -> Option<InboxQuery> {
+    /// or [`QueueState::take_sessions`].
+    pub(super) fn next_read(&mut self) -> Option<InboxQuery> {
         if self.reading.is_some() || !self.open {
             return None;
         }
@@ -151,7 +151,7 @@ impl QueueState {
         });
         let wanted = match dry {
             Some(wanted) => wanted,
-            None if self.beyond && is_room && self.queues.len() < SESSIONS_QUEUED_MAX => {
+            None if self.beyond && self.queues.len() < SESSIONS_QUEUED_MAX => {
                 self.beyond = false;
                 InboxQuery::Sessions
             }

@@ -71,7 +71,13 @@ async fn begin_listening(base: &ChannelServices, pulse: &LoopHealth) -> Option<(
     let (mut woken, mut is_told) = (base.store.woken(), false);
     loop {
         match base.store.try_duty(&base.channel).await {
-            Ok(true) => return Some(()),
+            Ok(true) => {
+                if is_told {
+                    // From now on its silence counts.
+                    pulse.note_known();
+                }
+                return Some(());
+            }
             Ok(false) if is_told => {}
             Ok(false) => {
                 is_told = true;
@@ -117,11 +123,14 @@ async fn follow_gone<C: PlatformChannel>(
     arrivals: &mpsc::Sender<Arrival>,
 ) {
     let mut woken = channels.borrow().base().store.woken();
-    while woken.changed().await.is_ok() {
+    loop {
         let channel = channels.borrow().clone();
         if let Some(arrival) = looked_up(incoming::load_from_gone_nodes(channel.base()).await)
             && hand_on(channel.base(), arrivals, arrival).await.is_none()
         {
+            return;
+        }
+        if woken.changed().await.is_err() {
             return;
         }
     }

@@ -2,7 +2,8 @@
 //! than its deadline.
 //!
 //! What takes time are the exchanges with the server, so what nobody asks the answer of goes out
-//! with what follows: the beginning, the question whether the node is there, and changes.
+//! with what follows: the beginning, the questions whether the node is there and which transaction
+//! it is, and changes.
 
 use super::Server;
 use super::failure::{describe_refused_beginning, is_lost};
@@ -12,7 +13,7 @@ use crate::StoreError;
 use crate::claims::OwnNode;
 use crate::value::SqlValue;
 use deadpool_postgres::ClientWrapper;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -32,9 +33,8 @@ const SENT_MAX: usize = 64;
 /// changes no key.
 const IS_THERE: &str = "SELECT 1 / count(*) FROM (SELECT 1 FROM node WHERE holder = $1 FOR KEY SHARE) AS own";
 
-/// Which transaction this is, for who must ask whether it was committed. None where it has changed
-/// and locked nothing.
-const WHICH: &str = "SELECT pg_current_xact_id_if_assigned()";
+/// Which transaction this is, for who must ask whether it was committed.
+const WHICH: &str = "SELECT pg_current_xact_id()";
 
 /// What came of a commit.
 pub(super) enum Commit {
@@ -71,6 +71,8 @@ pub(in super::super) struct PgTx<'c> {
     state: Cell<TxState>,
     /// The server has refused to begin it.
     is_refused: Rc<Cell<bool>>,
+    /// What [`WHICH`] has told.
+    number: Rc<OnceCell<String>>,
     /// What went out and was not waited for, in order.
     sent: RefCell<Vec<Sent<'c>>>,
     /// A statement has changed a row.
@@ -112,6 +114,7 @@ impl<'c> PgTx<'c> {
             fence: fence.transpose()?,
             state: Cell::new(TxState::New),
             is_refused: Rc::default(),
+            number: Rc::default(),
             sent: RefCell::default(),
             has_changed: Cell::default(),
             cursors: Cell::default(),
@@ -233,6 +236,18 @@ impl<'c> PgTx<'c> {
                 }
             });
         }
+        if self.kind != TxKind::Read && self.server.tells_commits() {
+            let number = self.number.clone();
+            self.send(async move {
+                let rows = client.simple_query(WHICH).await?;
+                let told = rows.iter().find_map(|row| match row {
+                    SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                    _ => None,
+                });
+                told.into_iter().for_each(|told| _ = number.set(told));
+                Ok(Some(0))
+            });
+        }
     }
 
     /// Waits for a step, and for what went out before it. What failed first says why the others
@@ -288,24 +303,15 @@ impl<'c> PgTx<'c> {
             // It ends as it is dropped.
             return Ok(Commit::Done);
         }
-        let number = Rc::new(Cell::new(None));
-        if self.server.tells_commits() {
-            let (client, told) = (self.client, number.clone());
-            // Its answer goes out before the commit begins.
-            self.send(async move {
-                let rows = client.simple_query(WHICH).await?;
-                told.set(rows.iter().find_map(|row| match row {
-                    SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-                    _ => None,
-                }));
-                Ok(Some(0))
-            });
+        if self.server.tells_commits() && self.number.get().is_none() {
+            // Nothing was waited for so far, and both answers would go with the connection.
+            self.wait(async { Ok(()) })?;
         }
         self.state.set(TxState::Ended);
         match self.wait(self.client.batch_execute("COMMIT")) {
             Ok(()) => Ok(Commit::Done),
             Err(error) if is_lost(&error) => {
-                Ok(Commit::InDoubt { number: number.take(), why: error.to_string() })
+                Ok(Commit::InDoubt { number: self.number.get().cloned(), why: error.to_string() })
             }
             Err(error) => Err(error),
         }

@@ -2,7 +2,13 @@
 
 use super::postgres::{Schema, location, said};
 use super::*;
-use cofferdam_postgres::PostgresServer;
+use cofferdam_postgres::{PostgresServer, new_schema, shared};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A connection that goes at the very commit: the server knows afterwards.
 #[tokio::test]
@@ -21,6 +27,67 @@ async fn a_commit_that_was_cut_off_is_told_as_that() {
     assert!(matches!(&lost, Err(StoreError::Lost { .. })), "{lost:?}");
     assert!(said(lost).contains("nothing was changed"));
     assert!(fixture.store.load_moves(CHANNEL).await.expect("connected anew").is_empty());
+}
+
+/// A way to the server that loses, once told so, all that comes back from a `COMMIT` on; and ends
+/// when that is done.
+fn begin_to_lose(from: &Path, to: &Path, loses: Arc<AtomicBool>) {
+    let socket = |dir: &Path| dir.join(".s.PGSQL.5432");
+    let (listener, to) = (UnixListener::bind(socket(from)).expect("a socket"), socket(to));
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (client, server) = (client.expect("it comes"), UnixStream::connect(&to).expect("it listens"));
+            let pairs = [(client.try_clone(), server.try_clone()), (Ok(server), Ok(client))];
+            let (is_lost, [up, down]) = (Arc::new(AtomicBool::new(false)), pairs);
+            for (is_up, (from, to)) in [(true, up), (false, down)] {
+                let (from, to) = (from.expect("a descriptor"), to.expect("a descriptor"));
+                let (loses, is_lost) = (loses.clone(), is_lost.clone());
+                std::thread::spawn(move || relay(is_up, (from, to), (&loses, &is_lost)));
+            }
+        }
+    });
+}
+
+fn relay(
+    is_up: bool,
+    (mut from, mut to): (UnixStream, UnixStream),
+    (loses, is_lost): (&AtomicBool, &AtomicBool),
+) {
+    let mut bytes = [0; 1 << 16];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        let has_commit = bytes[..count].windows(7).any(|some| some == b"COMMIT\0");
+        if is_up && has_commit && loses.swap(false, Ordering::SeqCst) {
+            is_lost.store(true, Ordering::SeqCst);
+        }
+        if is_up || !is_lost.load(Ordering::SeqCst) {
+            to.write_all(&bytes[..count]).expect("it reads");
+        } else if has_commit {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}
+
+/// All that the server said from its last answer on is lost, so what the transaction is must have
+/// been known before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_every_answer_was_lost_counts() {
+    let Some(server) = shared("a_commit_whose_every_answer_was_lost") else { return };
+    let (dir, loses) = (tempfile::tempdir().expect("a folder"), Arc::new(AtomicBool::new(false)));
+    begin_to_lose(dir.path(), server.dir(), loses.clone());
+    let url = server.url().replace(&server.dir().display().to_string(), &dir.path().display().to_string());
+    let config = PostgresConfig::new(&Secret::new(url), &new_schema(), b"").expect("sound");
+    let store = Store::open(&StoreLocation::Postgres(Box::new(config))).expect("a store");
+    store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    store.note_move(CHANNEL, "b".into(), "c".into()).await.expect("noted");
+    loses.store(true, Ordering::SeqCst);
+    // It asks nothing, and is prepared by now: all of it could go out in one breath.
+    store.note_move(CHANNEL, "a".into(), "b".into()).await.expect("the server knows");
+    assert!(!loses.load(Ordering::SeqCst), "nothing was lost");
+    assert_eq!(store.load_moves(CHANNEL).await.expect("connected anew").len(), 2);
+    loses.store(true, Ordering::SeqCst);
+    let claimed = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("the server knows");
+    assert_eq!(claimed.expect("it is this one's").updates.len(), 1);
 }
 
 /// A store whose next claim is committed, and waits for a standby that nobody has; and that claim.

@@ -105,6 +105,7 @@ async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Re
     while !status().contains("node b: not there; people whose files it has: 1,") {
         assert!(Instant::now() < until, "{}", status());
     }
+    assert_eq!(world.home.run(&["status"]).code, Some(3), "somebody waits for it");
     let answer =
         |sent: &SentMessage| sent.reply_to == Some(waits.message_id) && sent.chat_id == waits.chat_id;
     assert!(!world.server.sent_messages().iter().any(answer));
@@ -127,6 +128,9 @@ async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Re
     assert!(copied.success());
     let nowhere = world.home.run(&["store", "rehome", "b", "c"]);
     assert!(nowhere.code == Some(2) && nowhere.stderr.contains("node c is not there"), "{nowhere:?}");
+    let nobody = world.home.run(&["store", "rehome", "B", "a"]);
+    let told = "no node B was ever there; write one of a, b";
+    assert!(nobody.code == Some(2) && nobody.stderr.contains(told), "{nobody:?}");
     let mut moved = rehome();
     while moved.code != Some(0) {
         assert!(Instant::now() < until, "{moved:?}");
@@ -134,7 +138,8 @@ async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Re
     }
     assert!(moved.stdout.starts_with("people of node b that belong to node a now: 2\n"), "{moved:?}");
     assert!(world.answer(&waits).await?.text.contains("ben"));
-    assert!(!status().contains("not there"), "{}", status());
+    let status = world.home.run(&["status"]);
+    assert!(status.code == Some(0) && !status.stdout.contains("not there"), "{status:?}");
     let count = world.server.sent_messages().len();
     end(world, [a], count)
 }

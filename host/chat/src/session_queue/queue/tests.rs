@@ -14,7 +14,7 @@ fn queue() -> QueueState {
 fn opened() -> QueueState {
     let mut queue = queue();
     queue.open();
-    assert_eq!(queue.next_read(true), Some(InboxQuery::Sessions));
+    assert_eq!(queue.next_read(), Some(InboxQuery::Sessions));
     queue.take_sessions(Vec::new());
     queue
 }
@@ -54,7 +54,7 @@ fn one_lane_goes_one_by_one_and_others_beside_it() {
     queue.finished(&session("ann"));
     queue.finished(&session("topic"));
     assert!(queue.queues.is_empty() && queue.load() == 0, "idle queues take no memory");
-    assert_eq!(queue.next_read(true), None, "nothing is looked for that cannot be there");
+    assert_eq!(queue.next_read(), None, "nothing is looked for that cannot be there");
 }
 
 #[test]
@@ -123,22 +123,22 @@ fn what_a_crash_cut_off_comes_before_what_the_inbox_holds() {
     let (mut queue, now) = (queue(), Instant::now());
     let turn = BoundTurn { turn: TurnId::new("t"), updates: Vec::new(), standing: AlbumStanding::First };
     queue.push(session("ann"), Unit::Bound(turn));
-    assert_eq!(queue.next_read(true), None, "not before all has come");
+    assert_eq!(queue.next_read(), None, "not before all has come");
     queue.open();
     assert!(matches!(queue.begin(now), Some((_, Unit::Bound(_)))));
     queue.push_message(session("ann"), message(5), now);
     assert_eq!((queue.load(), begin(&mut queue, now)), (1, None), "older ones may wait in the inbox");
-    assert_eq!(queue.next_read(true), Some(InboxQuery::Sessions));
+    assert_eq!(queue.next_read(), Some(InboxQuery::Sessions));
     queue.take_sessions(vec![session("ann"), session("ben")]);
-    assert_eq!(queue.next_read(true), Some(InboxQuery::Session(session("ben"))), "the other queue is busy");
+    assert_eq!(queue.next_read(), Some(InboxQuery::Session(session("ben"))), "the other queue is busy");
     queue.push_message(session("ben"), message(7), now);
     queue.take_messages(session("ben"), vec![message(6), message(7)], now);
     assert_eq!(begin(&mut queue, now).as_deref(), Some("6"));
     queue.finished(&session("ann"));
-    assert_eq!(queue.next_read(true), Some(InboxQuery::Session(session("ann"))));
+    assert_eq!(queue.next_read(), Some(InboxQuery::Session(session("ann"))));
     queue.note_unread();
     assert_eq!(
-        queue.next_read(true),
+        queue.next_read(),
         Some(InboxQuery::Session(session("ann"))),
         "what was not read is wanted still"
     );
@@ -151,12 +151,12 @@ fn what_a_crash_cut_off_comes_before_what_the_inbox_holds() {
     assert_eq!(begin(&mut queue, now).as_deref(), Some("7"));
     queue.finished(&session("ben"));
     assert_eq!(
-        queue.next_read(true),
+        queue.next_read(),
         Some(InboxQuery::Session(session("ben"))),
         "more had come while it was read"
     );
     queue.take_messages(session("ben"), Vec::new(), now);
-    assert!(queue.queues.is_empty() && queue.next_read(true).is_none());
+    assert!(queue.queues.is_empty() && queue.next_read().is_none());
 }
 
 /// The inbox, and what was done of it.
@@ -173,7 +173,7 @@ impl Model {
     }
 
     fn read(&self, queue: &mut QueueState, now: Instant) {
-        while let Some(wanted) = queue.next_read(true) {
+        while let Some(wanted) = queue.next_read() {
             match wanted {
                 InboxQuery::Session(wanted) => {
                     let of = self.waits.iter().filter(|(_, session)| **session == wanted);
@@ -257,7 +257,7 @@ fn a_session_of_which_more_may_wait_is_read_before_what_comes() {
     queue.add_session(session("ann"));
     queue.push_message(session("ann"), message(2), now);
     assert_eq!(begin(&mut queue, now), None);
-    assert_eq!(queue.next_read(false), Some(InboxQuery::Session(session("ann"))));
+    assert_eq!(queue.next_read(), Some(InboxQuery::Session(session("ann"))));
     queue.take_messages(session("ann"), vec![message(1), message(2)], now);
     for id in ["1", "2"] {
         assert_eq!(begin(&mut queue, now).as_deref(), Some(id));

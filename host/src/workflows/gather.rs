@@ -11,12 +11,11 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_egress::{CheckedUrl, EgressError};
 use cofferdam_warden::attachments::{Blob, sniff};
 use cofferdam_workflow::attachment::{
-    AttachmentItem, AttachmentMerge, AttachmentSource, DeclaringScope, FolderPath, Kind, LocalPath, Pattern,
-    Url,
+    AttachmentSource, DeclaringScope, FolderPath, Kind, LocalPath, Pattern, Url,
 };
 use cofferdam_workflow::{PlannedAttachment, ReadyAttachment};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Attachments of one task, patterns expanded.
 pub const ITEMS_MAX: usize = 100;
@@ -81,22 +80,40 @@ pub struct Gather<'a> {
     pub workspace: OpenWorkspace<'a>,
 }
 
-/// An attachment that is about to be merged.
-struct FoundAttachment {
-    kind: String,
-    bytes: ByteSource,
-    shown: String,
-    mime_type: Option<String>,
-}
-
-/// The union as it grows.
+/// The union as it grows: each thing once, at its first place.
+#[derive(Default)]
 struct AttachmentUnion {
-    merge: AttachmentMerge<FoundAttachment>,
+    items: Vec<GatheredAttachment>,
+    /// By type and key: where a thing is.
+    places: HashMap<(Kind, String), usize>,
     problems: Vec<ToolError>,
     /// Entries of folders that may still be looked at.
     left: usize,
     /// By declaration: whether anything matched, and the patterns.
     matched: BTreeMap<usize, (bool, Vec<String>)>,
+}
+
+impl AttachmentUnion {
+    /// Adds a thing. The key is the same for two of the same type that are the same; without one it
+    /// is no other's equal. A name or meta that is not given changes nothing. What it has become
+    /// comes back.
+    fn add(&mut self, found: GatheredAttachment, key: Option<(Kind, String)>) -> &mut GatheredAttachment {
+        let next = self.items.len();
+        let place = key.map_or(next, |key| *self.places.entry(key).or_insert(next));
+        if place == next {
+            self.items.push(found);
+            return &mut self.items[next];
+        }
+        let item = &mut self.items[place];
+        item.name = found.name.or(item.name.take());
+        item.meta = found.meta.or(item.meta.take());
+        for scope in found.scopes {
+            if !item.scopes.contains(&scope) {
+                item.scopes.push(scope);
+            }
+        }
+        item
+    }
 }
 
 impl From<LocalError> for ToolError {
@@ -108,18 +125,13 @@ impl From<LocalError> for ToolError {
 impl Gather<'_> {
     /// The union of these in order, and everything that is wrong with them.
     pub fn gather(&self, planned: Vec<PlannedBytes<'_>>) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
-        let mut union = AttachmentUnion {
-            merge: AttachmentMerge::default(),
-            problems: Vec::new(),
-            left: super::files::ENTRIES_MAX,
-            matched: BTreeMap::new(),
-        };
+        let mut union = AttachmentUnion { left: super::files::ENTRIES_MAX, ..AttachmentUnion::default() };
         for one in planned {
             match one {
-                PlannedBytes::Ready(ready) => self.take(*ready, &mut union),
+                PlannedBytes::Ready(ready) => self.take(&ready, &mut union),
                 PlannedBytes::Deferred(planned) => defer(planned, &mut union),
             }
-            if union.merge.len() > ITEMS_MAX {
+            if union.items.len() > ITEMS_MAX {
                 let message =
                     format!("the task has more than {ITEMS_MAX} attachments; write narrower patterns");
                 union.problems.push(ToolError { code: ErrorCode::TooLarge, message });
@@ -130,79 +142,60 @@ impl Gather<'_> {
             let message = format!("no file matches {}", patterns.join(", "));
             union.problems.push(ToolError { code: ErrorCode::NotFound, message });
         }
-        let gathered = union.merge.finish().into_iter().map(|merged| GatheredAttachment {
-            kind: merged.first.kind,
-            bytes: merged.first.bytes,
-            shown: merged.first.shown,
-            name: merged.name,
-            meta: merged.meta,
-            mime_type: merged.first.mime_type,
-            scopes: merged.scopes,
-        });
-        (gathered.collect(), union.problems)
+        (union.items, union.problems)
     }
 
-    fn take(&self, ready: ReadyAttachment, union: &mut AttachmentUnion) {
-        let ReadyAttachment { scope, folder, group, item } = ready;
-        let taken = match item.source.clone() {
-            AttachmentSource::Url(url) => self.take_address(url, item, scope, &mut union.merge),
+    fn take(&self, ready: &ReadyAttachment, union: &mut AttachmentUnion) {
+        let taken = match &ready.item.source {
+            AttachmentSource::Url(url) => self.take_address(url, ready, union),
             AttachmentSource::Local(LocalPath::Workspace(path)) => {
-                union.matched.entry(group).or_default().0 = true;
-                self.take_of_workspace(&path, item, scope, union)
+                union.matched.entry(ready.group).or_default().0 = true;
+                self.take_of_workspace(path, ready, union)
             }
             AttachmentSource::Local(LocalPath::File(path)) => {
                 // Among patterns it is one that must be there, and so matches.
-                union.matched.entry(group).or_default().0 = true;
-                self.take_file(&folder, &path, (&item, scope), union)
+                union.matched.entry(ready.group).or_default().0 = true;
+                self.take_file(path, ready, union)
             }
-            AttachmentSource::Local(LocalPath::Pattern(pattern)) => {
-                self.take_matching(&folder, &pattern, (&item, scope, group), union)
-            }
+            AttachmentSource::Local(LocalPath::Pattern(pattern)) => self.take_matching(pattern, ready, union),
         };
         union.problems.extend(taken.err());
     }
 
     fn take_address(
         &self,
-        url: Url,
-        item: AttachmentItem,
-        scope: DeclaringScope,
-        merge: &mut AttachmentMerge<FoundAttachment>,
+        url: &Url,
+        ready: &ReadyAttachment,
+        union: &mut AttachmentUnion,
     ) -> Result<(), ToolError> {
-        let is_downloaded = item.is_downloaded();
+        let (kind, is_downloaded) = (ready.item.kind, ready.item.is_downloaded());
         if is_downloaded {
             CheckedUrl::parse(url.as_written(), &self.limits.private_hosts).map_err(EgressError::from)?;
         }
-        let found = FoundAttachment {
-            kind: item.kind.name().to_owned(),
-            shown: url.as_written().to_owned(),
-            bytes: ByteSource::At(item.kind, url.clone()),
-            mime_type: None,
-        };
-        let merged = merge.add(found, item.kind, Some(url.key()), (item.name, item.meta), scope);
+        let found = gathered(ready, url.as_written().to_owned(), ByteSource::At(kind, url.clone()));
+        let merged = union.add(found, Some((kind, url.key())));
         if is_downloaded {
             // Anyone who of its declarations asks for that.
-            merged.first.bytes = ByteSource::ToDownload(item.kind, url);
+            merged.bytes = ByteSource::ToDownload(kind, url.clone());
         }
         Ok(())
     }
 
     fn take_matching(
         &self,
-        folder: &FolderPath,
         pattern: &Pattern,
-        (item, scope, group): (&AttachmentItem, DeclaringScope, usize),
+        ready: &ReadyAttachment,
         union: &mut AttachmentUnion,
     ) -> Result<(), ToolError> {
-        let found = self.folder.open_below(folder)?.find_matching(pattern, &mut union.left)?;
-        let matched = union.matched.entry(group).or_default();
+        let found = self.folder.open_below(&ready.folder)?.find_matching(pattern, &mut union.left)?;
+        let matched = union.matched.entry(ready.group).or_default();
         matched.0 |= !found.is_empty();
         matched.1.push(format!("`{}`", one_line(&pattern.to_string(), 200)));
         for path in found {
-            if union.merge.len() > ITEMS_MAX {
+            if union.items.len() > ITEMS_MAX {
                 break;
             }
-            if let Err(problem) = self.take_file(folder, &path, (item, scope), union) {
+            if let Err(problem) = self.take_file(&path, ready, union) {
                 union.problems.push(problem);
             }
         }
@@ -211,33 +204,26 @@ impl Gather<'_> {
 
     fn take_file(
         &self,
-        folder: &FolderPath,
         path: &FolderPath,
-        (item, scope): (&AttachmentItem, DeclaringScope),
+        ready: &ReadyAttachment,
         union: &mut AttachmentUnion,
     ) -> Result<(), ToolError> {
-        let local = self.folder.open_below(folder)?.file(path)?;
-        self.add(local, path.to_string(), (item, scope), union)
+        let local = self.folder.open_below(&ready.folder)?.file(path)?;
+        self.add(local, path.to_string(), ready, union)
     }
 
     fn take_of_workspace(
         &self,
         path: &GuestPath,
-        item: AttachmentItem,
-        scope: DeclaringScope,
+        ready: &ReadyAttachment,
         union: &mut AttachmentUnion,
     ) -> Result<(), ToolError> {
         if let Some(local) = (self.workspace)(path).transpose()? {
-            return self.add(local, path.to_string(), (&item, scope), union);
+            return self.add(local, path.to_string(), ready, union);
         }
-        let found = FoundAttachment {
-            kind: item.kind.name().to_owned(),
-            bytes: ByteSource::Unknown { is_path: true, deferred: false },
-            shown: path.to_string(),
-            mime_type: None,
-        };
-        let key = Some(format!("workspace {path}"));
-        union.merge.add(found, item.kind, key, (item.name, item.meta), scope);
+        let unknown = ByteSource::Unknown { is_path: true, deferred: false };
+        let found = gathered(ready, path.to_string(), unknown);
+        union.add(found, Some((ready.item.kind, format!("workspace {path}"))));
         Ok(())
     }
 
@@ -246,9 +232,10 @@ impl Gather<'_> {
         &self,
         mut local: LocalFile,
         shown: String,
-        (item, scope): (&AttachmentItem, DeclaringScope),
+        ready: &ReadyAttachment,
         union: &mut AttachmentUnion,
     ) -> Result<(), ToolError> {
+        let kind = ready.item.kind;
         let quoted = format!("`{}`", one_line(&shown, 200));
         if local.bytes > self.limits.max_bytes {
             let (bytes, max) = (local.bytes, self.limits.max_bytes);
@@ -257,16 +244,25 @@ impl Gather<'_> {
             return Err(ToolError { code: ErrorCode::TooLarge, message });
         }
         let mime_type = sniff(&mut local.file);
-        self.limits.check_type(item.kind, &mime_type, &quoted)?;
-        let key = Some(local.real.to_string_lossy().into_owned());
-        let found = FoundAttachment {
-            kind: item.kind.name().to_owned(),
-            bytes: ByteSource::Local(item.kind, local),
-            shown,
-            mime_type: Some(mime_type),
-        };
-        union.merge.add(found, item.kind, key, (item.name.clone(), item.meta.clone()), scope);
+        self.limits.check_type(kind, &mime_type, &quoted)?;
+        let key = (kind, local.real.to_string_lossy().into_owned());
+        let found = gathered(ready, shown, ByteSource::Local(kind, local));
+        union.add(GatheredAttachment { mime_type: Some(mime_type), ..found }, Some(key));
         Ok(())
+    }
+}
+
+/// One as it is declared.
+fn gathered(ready: &ReadyAttachment, shown: String, bytes: ByteSource) -> GatheredAttachment {
+    let item = &ready.item;
+    GatheredAttachment {
+        kind: item.kind.name().to_owned(),
+        bytes,
+        shown,
+        name: item.name.clone(),
+        meta: item.meta.clone(),
+        mime_type: None,
+        scopes: vec![ready.scope],
     }
 }
 
@@ -289,15 +285,54 @@ impl AttachmentLimits {
 fn defer(planned: &PlannedAttachment, union: &mut AttachmentUnion) {
     use cofferdam_workflow::attachment::Origin;
     let is_path = matches!(planned.origin, Origin::Path | Origin::Paths);
-    let found = FoundAttachment {
+    // What waits may match, so what matched nothing so far is no problem yet.
+    union.matched.entry(planned.group).or_default().0 = true;
+    let found = GatheredAttachment {
         kind: planned.display_kind().to_owned(),
         bytes: ByteSource::Unknown { is_path, deferred: true },
         shown: planned.display_source().to_owned(),
+        name: planned.display_name().map(str::to_owned),
+        meta: planned.display_meta().and_then(|meta| meta.as_object().cloned()),
         mime_type: None,
+        scopes: vec![planned.scope],
     };
-    // What waits may match, so what matched nothing so far is no problem yet.
-    union.matched.entry(planned.group).or_default().0 = true;
-    let meta = planned.display_meta().and_then(|meta| meta.as_object().cloned());
-    let told = (planned.display_name().map(str::to_owned), meta);
-    union.merge.add(found, Kind::File, None, told, planned.scope);
+    union.add(found, None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_the_same_is_one_item_at_its_first_place_with_the_last_words() {
+        let mut union = AttachmentUnion::default();
+        let meta = |n: u32| json!({ "n": n }).as_object().cloned();
+        let name = |text: &str| Some(text.to_owned());
+        let mut add = |shown: &str,
+                       key: Option<(Kind, &str)>,
+                       (name, meta): (Option<String>, Option<Map<String, Value>>),
+                       scope: DeclaringScope| {
+            let bytes = ByteSource::Unknown { is_path: true, deferred: false };
+            let (kind, shown, scopes) = (String::new(), shown.to_owned(), vec![scope]);
+            let found = GatheredAttachment { kind, bytes, shown, name, meta, mime_type: None, scopes };
+            union.add(found, key.map(|(kind, key)| (kind, key.to_owned())));
+        };
+        add("a", Some((Kind::Image, "k1")), (name("first"), meta(1)), DeclaringScope::Task);
+        add("b", Some((Kind::Image, "k2")), (None, None), DeclaringScope::Task);
+        add("c", Some((Kind::Image, "k1")), (None, meta(2)), DeclaringScope::Agent);
+        add("d", Some((Kind::Pdf, "k1")), (None, None), DeclaringScope::Agent);
+        add("e", Some((Kind::Image, "k2")), (name("last"), None), DeclaringScope::Action);
+        add("f", None, (None, None), DeclaringScope::Action);
+        add("g", None, (None, None), DeclaringScope::Action);
+        let merged = union.items;
+        let things: Vec<_> = merged
+            .iter()
+            .map(|item| (item.shown.as_str(), item.name.as_deref(), item.scopes.len()))
+            .collect();
+        let expected =
+            [("a", Some("first"), 2), ("b", Some("last"), 2), ("d", None, 1), ("f", None, 1), ("g", None, 1)];
+        assert_eq!(things, expected);
+        assert_eq!(merged[0].meta, meta(2));
+    }
 }

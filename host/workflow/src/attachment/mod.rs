@@ -3,7 +3,6 @@
 
 mod item;
 mod local;
-mod merge;
 mod pattern;
 #[cfg(test)]
 mod tests;
@@ -11,7 +10,6 @@ mod web;
 
 pub use item::{AttachmentItem, AttachmentSource, DeclaringScope};
 pub use local::{FolderPath, LocalPath, PathError};
-pub use merge::{AttachmentMerge, Merged};
 pub use pattern::{ALTERNATIVES_MAX, Pattern, PatternError, PatternSegment};
 pub use web::{Url, UrlError};
 

@@ -1,7 +1,6 @@
-//! Attachments on paper: paths, patterns, addresses, types, merging.
+//! Attachments on paper: paths, patterns, addresses, types.
 
-use super::{AttachmentMerge, DeclaringScope, FolderPath, Kind, LocalPath, Origin, Pattern, Url};
-use serde_json::json;
+use super::{FolderPath, Kind, LocalPath, Origin, Pattern, Url};
 
 fn check_path(text: &str, expected: &str) {
     let found = match LocalPath::parse_many(text) {
@@ -176,25 +175,4 @@ fn each_type_takes_its_sources_and_no_others() {
     }
     assert_eq!(Kind::from_name("document"), Some(Kind::Pdf));
     assert_eq!(Kind::from_name("Image"), None);
-}
-
-#[test]
-fn what_is_the_same_is_one_item_at_its_first_place_with_the_last_words() {
-    let mut merge = AttachmentMerge::default();
-    let meta = |n: u32| json!({ "n": n }).as_object().cloned();
-    let name = |text: &str| Some(text.to_owned());
-    merge.add("a", Kind::Image, name("k1"), (name("first"), meta(1)), DeclaringScope::Task);
-    merge.add("b", Kind::Image, name("k2"), (None, None), DeclaringScope::Task);
-    merge.add("c", Kind::Image, name("k1"), (None, meta(2)), DeclaringScope::Agent);
-    merge.add("d", Kind::Pdf, name("k1"), (None, None), DeclaringScope::Agent);
-    merge.add("e", Kind::Image, name("k2"), (name("last"), None), DeclaringScope::Action);
-    merge.add("f", Kind::Image, None, (None, None), DeclaringScope::Action);
-    merge.add("g", Kind::Image, None, (None, None), DeclaringScope::Action);
-    let merged = merge.finish();
-    let things: Vec<_> =
-        merged.iter().map(|item| (item.first, item.name.as_deref(), item.scopes.len())).collect();
-    let expected =
-        [("a", Some("first"), 2), ("b", Some("last"), 2), ("d", None, 1), ("f", None, 1), ("g", None, 1)];
-    assert_eq!(things, expected);
-    assert_eq!(merged[0].meta, meta(2));
 }

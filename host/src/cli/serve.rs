@@ -55,11 +55,7 @@ pub(super) struct Arguments {
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     let outside = prepare::open_outside(config, PreparePurpose::Serve)?;
-    let OpenedOutside { telegram, discord, answering, voice, lock: _lock, monitor, catalog } = outside;
-    let channels = Channels {
-        telegram: telegram.map(|(config, token)| (config.clone(), token)),
-        discord: discord.map(|(config, token)| (config.clone(), token)),
-    };
+    let OpenedOutside { channels, answering, voice, lock: _lock, monitor, catalog } = outside;
     let watched = gateway::channels(config);
     let attaching = attaching::listen(config).inspect_err(|error| {
         tracing::warn!(%error, "`cofferdam attach` will not reach this gateway");

@@ -26,16 +26,8 @@ pub(in crate::cli) fn say(
     message: OperatorMessage,
 ) -> anyhow::Result<AttachAnswer> {
     let named = Caller::parse(&message.say.to).map(|to| to.channel).unwrap_or_default();
-    let telegram = match &config.telegram {
-        Some(section) if named == "telegram" => Some((section.clone(), section.token()?)),
-        _ => None,
-    };
-    let discord = match &config.discord {
-        Some(section) if named == "discord" => Some((section.clone(), section.token()?)),
-        _ => None,
-    };
-    let is_there = telegram.is_some() || discord.is_some();
-    let opened = Channels { telegram, discord };
+    let opened = Channels::open(config, |channel| channel == named)?;
+    let is_there = opened.telegram.is_some() || opened.discord.is_some();
     gateway::confine(config, ReadScope::Listed(&[]))?;
     // Nobody is asked, so no key is needed.
     let answering = llm::open(&llm::Config::default()).context("[provider]")?;

@@ -2,7 +2,8 @@
 //! a fault of one does not slow the other. What ends one for good ends the program.
 
 use crate::config::Config;
-use anyhow::Context;
+use anyhow::ensure;
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_chat::setup::{Renewal, RenewedSettings, Services};
 use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
@@ -67,19 +68,26 @@ impl ChannelSections {
         started: &Config,
         shared: RenewedSettings,
     ) -> anyhow::Result<Self> {
-        let telegram = config.telegram.clone();
-        if started.telegram.is_some() {
-            telegram.as_ref().context("[channels.telegram] is gone")?;
-        }
-        let discord = config.discord.clone();
-        if started.discord.is_some() {
-            discord.as_ref().context("[channels.discord] is gone")?;
-        }
-        Ok(Self { telegram, discord, shared })
+        ensure!(started.telegram.is_none() || config.telegram.is_some(), "[channels.telegram] is gone");
+        ensure!(started.discord.is_none() || config.discord.is_some(), "[channels.discord] is gone");
+        Ok(Self { telegram: config.telegram.clone(), discord: config.discord.clone(), shared })
     }
 }
 
 impl Channels {
+    /// Those that are configured and wanted, with their tokens.
+    ///
+    /// # Errors
+    /// The first token that cannot be used.
+    pub(super) fn open(config: &Config, is_wanted: impl Fn(&str) -> bool) -> Result<Self, UnusableKey> {
+        let telegram = config.telegram.as_ref().filter(|_| is_wanted("telegram"));
+        let discord = config.discord.as_ref().filter(|_| is_wanted("discord"));
+        Ok(Self {
+            telegram: telegram.map(|bot| bot.token().map(|token| (bot.clone(), token))).transpose()?,
+            discord: discord.map(|bot| bot.token().map(|token| (bot.clone(), token))).transpose()?,
+        })
+    }
+
     /// Serves on all of them until `stop`; what ends one for good stops the others.
     pub(super) async fn serve(
         self,
@@ -111,15 +119,13 @@ impl Channels {
     pub(super) async fn speak(self, services: Services, stop: CancellationToken) -> anyhow::Result<()> {
         let (discords, stops) = (services.clone(), stop.clone());
         let telegram = async {
-            let Some((config, token)) = self.telegram else { return Ok(()) };
-            telegram::speak(telegram::TelegramService { config, token, services }, stop.clone()).await?;
-            anyhow::Ok(())
+            let Some((config, token)) = self.telegram else { return anyhow::Ok(()) };
+            Ok(telegram::speak(telegram::TelegramService { config, token, services }, stop.clone()).await?)
         };
         let discord = async {
-            let Some((config, token)) = self.discord else { return Ok(()) };
-            discord::speak(discord::DiscordService { config, token, services: discords }, stops.clone())
-                .await?;
-            anyhow::Ok(())
+            let Some((config, token)) = self.discord else { return anyhow::Ok(()) };
+            let service = discord::DiscordService { config, token, services: discords };
+            Ok(discord::speak(service, stops.clone()).await?)
         };
         let (telegram, discord) = tokio::join!(telegram, discord);
         telegram.and(discord)

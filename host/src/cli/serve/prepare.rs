@@ -1,7 +1,7 @@
 //! What `serve` needs before its first poll, in its order: `serve` goes on with it, and `doctor`
 //! only looks. Both pass through the same steps, so that the two cannot disagree.
 
-use super::check_groups;
+use super::{Channels, check_groups};
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, PreparePurpose, ServeLock};
 use crate::monitor::Monitor;
@@ -11,9 +11,7 @@ use cofferdam_agent::llm::{self, Answering};
 use cofferdam_agent::server::UnusableKey;
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::voice::Voice;
-use cofferdam_discord as discord;
 use cofferdam_store::{DatabaseView, Store};
-use cofferdam_telegram as telegram;
 use std::sync::Arc;
 
 /// A step.
@@ -53,9 +51,8 @@ impl From<FailedStep> for anyhow::Error {
 }
 
 /// What is taken before the process is confined.
-pub(in crate::cli) struct OpenedOutside<'a> {
-    pub(super) telegram: Option<(&'a telegram::Config, telegram::BotToken)>,
-    pub(super) discord: Option<(&'a discord::Config, discord::BotToken)>,
+pub(in crate::cli) struct OpenedOutside {
+    pub(super) channels: Channels,
     pub(super) answering: Answering,
     pub(super) voice: Voice,
     /// None for those who only look.
@@ -71,7 +68,7 @@ pub(in crate::cli) struct OpenedOutside<'a> {
 pub(in crate::cli) fn open_outside(
     config: &Config,
     purpose: PreparePurpose,
-) -> Result<OpenedOutside<'_>, FailedStep> {
+) -> Result<OpenedOutside, FailedStep> {
     let refused = |step| move |error| FailedStep { step, error };
     let none = || {
         anyhow!(
@@ -81,11 +78,8 @@ pub(in crate::cli) fn open_outside(
     if config.telegram.is_none() && config.discord.is_none() {
         return Err(refused(PrepareStep::Channel)(none()));
     }
-    let no_token = |error: UnusableKey| refused(PrepareStep::Token)(error.into());
-    let telegram = config.telegram.as_ref().map(|telegram| Ok((telegram, telegram.token()?))).transpose();
-    let telegram = telegram.map_err(no_token)?;
-    let discord = config.discord.as_ref().map(|discord| Ok((discord, discord.token()?))).transpose();
-    let discord = discord.map_err(no_token)?;
+    let channels =
+        Channels::open(config, |_| true).map_err(|error| refused(PrepareStep::Token)(error.into()))?;
     let answering =
         llm::open(&config.provider).context("[provider]").map_err(refused(PrepareStep::Provider))?;
     let voice = Voice::open(&config.transcription, &config.speech);
@@ -111,7 +105,7 @@ pub(in crate::cli) fn open_outside(
     let monitor = monitor.map_err(|error| refused(PrepareStep::Monitor)(unusable(error).into()))?;
     let catalog = Catalog::load(config.workflows.dir.as_deref()).map_err(anyhow::Error::from);
     let catalog = Arc::new(catalog.map_err(refused(PrepareStep::Workflows))?);
-    Ok(OpenedOutside { telegram, discord, answering, voice, lock, monitor, catalog })
+    Ok(OpenedOutside { channels, answering, voice, lock, monitor, catalog })
 }
 
 /// Checks what depends on the tools, and opens the database as the node that this is.

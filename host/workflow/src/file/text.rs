@@ -15,11 +15,10 @@ pub(crate) struct TemplateText {
 
 /// A text once phase one is over.
 #[derive(Clone, Debug)]
-pub(crate) enum RenderedText {
-    /// Data from here on.
-    Ready(String),
-    /// It waits for tasks.
-    Waits(TemplateText),
+pub(crate) struct RenderedText {
+    pub(crate) text: TemplateText,
+    /// Data from here on; none while it waits for tasks.
+    ready: Option<String>,
 }
 
 /// A value of a file in which texts may be templates.
@@ -63,32 +62,24 @@ impl TemplateText {
         scope: &RenderScope,
         waits: &dyn Fn(&Template) -> bool,
     ) -> Result<RenderedText, FileFault> {
-        match waits(&self.template) {
-            true => Ok(RenderedText::Waits(self.clone())),
-            false => self.render(scope).map(RenderedText::Ready),
-        }
+        let ready = if waits(&self.template) { None } else { Some(self.render(scope)?) };
+        Ok(RenderedText { text: self.clone(), ready })
     }
 }
 
 impl RenderedText {
     /// Phase two.
     pub(crate) fn finish(&self, scope: &RenderScope) -> Result<String, FileFault> {
-        match self {
-            Self::Ready(text) => Ok(text.clone()),
-            Self::Waits(text) => text.render(scope),
-        }
+        self.ready.clone().map_or_else(|| self.text.render(scope), Ok)
     }
 
     /// The text, or as it is written.
     pub(crate) fn display(&self) -> &str {
-        match self {
-            Self::Ready(text) => text,
-            Self::Waits(text) => &text.written,
-        }
+        self.ready.as_ref().unwrap_or(&self.text.written)
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        matches!(self, Self::Ready(_))
+        self.ready.is_some()
     }
 }
 

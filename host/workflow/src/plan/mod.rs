@@ -154,8 +154,7 @@ impl RunPlan {
         with: &PlannedArguments,
         outputs: &Map<String, Value>,
     ) -> Result<Value, PlanError> {
-        let rendered = with.0.finish(&self.after(outputs), RenderMode::Value);
-        rendered.map_err(|fault| error(&self.workflow, fault))
+        self.finish(outputs, |scope| with.0.finish(&scope, RenderMode::Value))
     }
 
     /// What an agent is asked.
@@ -163,8 +162,7 @@ impl RunPlan {
     /// # Errors
     /// [`PlanError`].
     pub fn ready(&self, work: &AgentWork, outputs: &Map<String, Value>) -> Result<ReadyAgent, PlanError> {
-        let ready = ready_agent(work, self.after(outputs));
-        ready.map_err(|fault| error(&self.workflow, fault))
+        self.finish(outputs, |scope| ready_agent(work, scope))
     }
 
     /// The message that a task sends.
@@ -172,7 +170,7 @@ impl RunPlan {
     /// # Errors
     /// [`PlanError`].
     pub fn message(&self, work: &SendWork, outputs: &Map<String, Value>) -> Result<ReadySend, PlanError> {
-        work.finish(&self.after(outputs)).map_err(|fault| error(&self.workflow, fault))
+        self.finish(outputs, |scope| work.finish(&scope))
     }
 
     /// How a task waits.
@@ -180,7 +178,7 @@ impl RunPlan {
     /// # Errors
     /// [`PlanError`].
     pub fn wait(&self, work: &WaitWork, outputs: &Map<String, Value>) -> Result<ReadyWait, PlanError> {
-        work.finish(&self.after(outputs)).map_err(|fault| error(&self.workflow, fault))
+        self.finish(outputs, |scope| work.finish(&scope))
     }
 
     /// What a task asks a person.
@@ -192,7 +190,7 @@ impl RunPlan {
         work: &ApproveWork,
         outputs: &Map<String, Value>,
     ) -> Result<ReadyApprove, PlanError> {
-        work.finish(&self.after(outputs)).map_err(|fault| error(&self.workflow, fault))
+        self.finish(outputs, |scope| work.finish(&scope))
     }
 
     /// What the run answers, once all its tasks are done.
@@ -201,10 +199,7 @@ impl RunPlan {
     /// [`PlanError`].
     pub fn output(&self, outputs: &Map<String, Value>) -> Result<Value, PlanError> {
         match &self.output {
-            Some(tree) => {
-                let rendered = tree.finish(&self.after(outputs), RenderMode::Value);
-                rendered.map_err(|fault| error(&self.workflow, fault))
-            }
+            Some(tree) => self.finish(outputs, |scope| tree.finish(&scope, RenderMode::Value)),
             None => {
                 let last = self.tasks.last().and_then(|task| outputs.get(&task.id));
                 Ok(last.cloned().unwrap_or_default())
@@ -212,9 +207,15 @@ impl RunPlan {
         }
     }
 
-    fn after(&self, outputs: &Map<String, Value>) -> RenderScope {
+    /// Phase two of something, after the tasks with these outputs.
+    fn finish<T>(
+        &self,
+        outputs: &Map<String, Value>,
+        finish: impl FnOnce(RenderScope) -> Result<T, FileFault>,
+    ) -> Result<T, PlanError> {
         let tasks = outputs.iter().map(|(id, output)| (id.clone(), json!({ "output": output })));
-        self.scope.clone().with(ValueRoot::Tasks, Value::Object(tasks.collect()))
+        let scope = self.scope.clone().with(ValueRoot::Tasks, Value::Object(tasks.collect()));
+        finish(scope).map_err(|fault| error(&self.workflow, fault))
     }
 }
 

@@ -10,7 +10,7 @@ use cofferdam_core::tool::ErrorCode;
 /// A message after phase one.
 #[derive(Clone, Debug)]
 pub struct SendWork {
-    to: PlannedText,
+    to: RenderedText,
     text: RenderedText,
     files: Vec<RenderedText>,
 }
@@ -20,16 +20,16 @@ pub struct SendWork {
 pub struct WaitWork {
     /// The number of the task that sends the message.
     pub reply_to: usize,
-    timeout: PlannedText,
+    timeout: RenderedText,
     otherwise: Option<RenderedText>,
 }
 
 /// A question to a person, after phase one.
 #[derive(Clone, Debug)]
 pub struct ApproveWork {
-    from: Option<PlannedText>,
+    from: Option<RenderedText>,
     text: RenderedText,
-    timeout: PlannedText,
+    timeout: RenderedText,
 }
 
 /// A message with everything put in.
@@ -63,34 +63,31 @@ pub struct ReadyApprove {
     pub timeout: TimeSpan,
 }
 
-/// A person or a time, where a template may say which.
-#[derive(Clone, Debug)]
-struct PlannedText(TemplateText, RenderedText);
-
-impl PlannedText {
-    /// Refuses what is said already and is not what `read` takes.
-    fn settle<T>(
-        text: &TemplateText,
-        scope: &RenderScope,
-        read: impl Fn(&Self, &RenderScope) -> Result<T, FileFault>,
-    ) -> Result<Self, FileFault> {
-        let planned = Self(text.clone(), text.settle(scope, &Template::names_tasks)?);
-        match planned.1.is_ready() {
-            true => read(&planned, scope).map(|_| planned),
-            false => Ok(planned),
-        }
+/// Phase one of a text that says a person or a time: refuses what is said already and is not what
+/// `read` takes.
+fn settle_checked<T>(
+    text: &TemplateText,
+    scope: &RenderScope,
+    read: impl Fn(&RenderedText, &RenderScope) -> Result<T, FileFault>,
+) -> Result<RenderedText, FileFault> {
+    let planned = text.settle(scope, &Template::names_tasks)?;
+    if planned.is_ready() {
+        read(&planned, scope)?;
     }
+    Ok(planned)
+}
 
+impl RenderedText {
     fn recipient(&self, scope: &RenderScope) -> Result<Caller, FileFault> {
-        let written = self.1.finish(scope)?;
+        let written = self.finish(scope)?;
         let refuse =
-            || self.0.refuse(crate::file::person_problem(&written)).with_code(ErrorCode::RecipientDenied);
+            || self.text.refuse(crate::file::person_problem(&written)).with_code(ErrorCode::RecipientDenied);
         Caller::parse(&written).ok_or_else(refuse)
     }
 
     fn timeout(&self, scope: &RenderScope) -> Result<TimeSpan, FileFault> {
-        let written = self.1.finish(scope)?;
-        TimeSpan::parse(&written).map_err(|problem| self.0.refuse(format!("`timeout`: {problem}")))
+        let written = self.finish(scope)?;
+        TimeSpan::parse(&written).map_err(|problem| self.text.refuse(format!("`timeout`: {problem}")))
     }
 }
 
@@ -126,22 +123,22 @@ pub(super) fn settle(work: &TaskWork, scope: &RenderScope) -> Result<Option<supe
     let line = |text: &TemplateText| text.settle(scope, &Template::names_tasks);
     Ok(Some(match work {
         TaskWork::Send { to, text, files } => super::PlannedWork::Send(SendWork {
-            to: PlannedText::settle(to, scope, PlannedText::recipient)?,
+            to: settle_checked(to, scope, RenderedText::recipient)?,
             text: line(text)?,
             files: files.iter().map(line).collect::<Result<_, _>>()?,
         }),
         TaskWork::Wait { reply_to, timeout, otherwise } => super::PlannedWork::Wait(WaitWork {
             reply_to: *reply_to,
-            timeout: PlannedText::settle(timeout, scope, PlannedText::timeout)?,
+            timeout: settle_checked(timeout, scope, RenderedText::timeout)?,
             otherwise: otherwise.as_ref().map(line).transpose()?,
         }),
         TaskWork::Approve { from, text, timeout } => super::PlannedWork::Approve(ApproveWork {
             from: from
                 .as_ref()
-                .map(|from| PlannedText::settle(from, scope, PlannedText::recipient))
+                .map(|from| settle_checked(from, scope, RenderedText::recipient))
                 .transpose()?,
             text: line(text)?,
-            timeout: PlannedText::settle(timeout, scope, PlannedText::timeout)?,
+            timeout: settle_checked(timeout, scope, RenderedText::timeout)?,
         }),
         TaskWork::Agent { .. } | TaskWork::Tool { .. } => return Ok(None),
     }))

@@ -21,7 +21,7 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         ));
     }
     for (field, (name, low, high)) in fields.iter().zip(FIELDS) {
-        let is_sound = field.split(',').all(|part| is_part(part, low, high));
+        let is_sound = field.split(',').all(|part| read_part(part, low, high).is_some());
         if !is_sound {
             return Err(format!(
                 "{} is no {name}; write *, a number from {low} to {high}, a range such as {low}-{high}, a list, or a step such as */2",
@@ -73,19 +73,8 @@ pub fn latest(schedule: &str, after: i64, until: i64) -> Option<i64> {
 
 /// Whether a number is one of a field's.
 fn matches_field(field: &str, number: u32, low: u32, high: u32) -> bool {
-    field.split(',').any(|part| {
-        let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
-        let parse = |text: &str| text.parse::<u32>().unwrap_or(u32::MAX);
-        let (from, to) = match range.split_once('-') {
-            Some((from, to)) => (parse(from), parse(to)),
-            None if range == "*" => (low, high),
-            // A step without a range goes on to the end.
-            None if step.is_some() => (parse(range), high),
-            None => (parse(range), parse(range)),
-        };
-        let step = step.map_or(1, parse).max(1);
-        (from..=to).contains(&number) && (number - from).is_multiple_of(step)
-    })
+    let mut parts = field.split(',').filter_map(|part| read_part(part, low, high));
+    parts.any(|(from, to, step)| (from..=to).contains(&number) && (number - from).is_multiple_of(step))
 }
 
 /// Month and day of the month of a day since 1970, by the Gregorian calendar.
@@ -101,18 +90,25 @@ fn month_and_day(days: i64) -> (u32, u32) {
     (u32::try_from(month).unwrap_or(0), u32::try_from(day).unwrap_or(0))
 }
 
-fn is_part(part: &str, low: u32, high: u32) -> bool {
+/// The first and the last number of a part of a field, and the step between its numbers.
+fn read_part(part: &str, low: u32, high: u32) -> Option<(u32, u32, u32)> {
     let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
     let number = |text: &str| {
         let plain = (1..=2).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
         text.parse::<u32>().ok().filter(|n| plain && (low..=high).contains(n))
     };
-    let is_range = match range.split_once('-') {
-        Some((from, to)) => matches!((number(from), number(to)), (Some(from), Some(to)) if from <= to),
-        None => range == "*" || number(range).is_some(),
+    let (from, to) = match range.split_once('-') {
+        Some((from, to)) => (number(from)?, number(to)?),
+        None if range == "*" => (low, high),
+        // A step without a range goes on to the end.
+        None if step.is_some() => (number(range)?, high),
+        None => (number(range)?, number(range)?),
     };
-    let is_step = |step: &str| step.len() <= 2 && step.parse::<u32>().is_ok_and(|n| (1..=high).contains(&n));
-    is_range && step.is_none_or(is_step)
+    let step = match step {
+        Some(step) => step.parse::<u32>().ok().filter(|n| step.len() <= 2 && (1..=high).contains(n))?,
+        None => 1,
+    };
+    (from <= to).then_some((from, to, step))
 }
 
 #[cfg(test)]

@@ -113,11 +113,12 @@ impl<'a> YamlReader<'a> {
     }
 
     fn map(&mut self, depth: usize) -> Result<Vec<(NodeKey, Node)>, FileFault> {
-        let mut entries = YamlEntries::default();
+        // The line of each name, of which none comes twice.
+        let (mut entries, mut lines) = (Vec::new(), HashMap::new());
         loop {
             let (event, span) = self.next()?;
             if matches!(event, Event::MappingEnd | Event::StreamEnd) {
-                return Ok(entries.entries);
+                return Ok(entries);
             }
             let is_merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, ..) if text == "<<");
             let key = self.node(event, span, depth + 1)?;
@@ -131,30 +132,15 @@ impl<'a> YamlReader<'a> {
             }
             let (event, span) = self.next()?;
             let node = self.node(event, span, depth + 1)?;
-            entries.add(NodeKey { name, mark: key.mark }, node)?;
+            if let Some(first) = lines.insert(name.clone(), key.mark.line) {
+                let said = format!(
+                    "the key {} is here twice, first in line {first}; write each key once",
+                    quote(&name)
+                );
+                return Err(FileFault::new(key.mark, said));
+            }
+            entries.push((NodeKey { name, mark: key.mark }, node));
         }
-    }
-}
-
-/// Entries of a map, no key twice.
-#[derive(Default)]
-struct YamlEntries {
-    entries: Vec<(NodeKey, Node)>,
-    /// The line of each name.
-    lines: HashMap<String, u32>,
-}
-
-impl YamlEntries {
-    fn add(&mut self, key: NodeKey, node: Node) -> Result<(), FileFault> {
-        if let Some(first) = self.lines.insert(key.name.clone(), key.mark.line) {
-            let said = format!(
-                "the key {} is here twice, first in line {first}; write each key once",
-                quote(&key.name)
-            );
-            return Err(FileFault::new(key.mark, said));
-        }
-        self.entries.push((key, node));
-        Ok(())
     }
 }
 

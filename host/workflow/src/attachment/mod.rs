@@ -31,32 +31,25 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The names, with the other one of pdf.
-    pub const NAMES: [&'static str; 7] = ["image", "video", "audio", "pdf", "document", "file", "url"];
+    /// Each with its name; pdf has another one.
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("image", Self::Image),
+        ("video", Self::Video),
+        ("audio", Self::Audio),
+        ("pdf", Self::Pdf),
+        ("document", Self::Pdf),
+        ("file", Self::File),
+        ("url", Self::Url),
+    ];
 
     /// The type of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "image" => Self::Image,
-            "video" => Self::Video,
-            "audio" => Self::Audio,
-            "pdf" | "document" => Self::Pdf,
-            "file" => Self::File,
-            "url" => Self::Url,
-            _ => return None,
-        })
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
     /// The name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Image => "image",
-            Self::Video => "video",
-            Self::Audio => "audio",
-            Self::Pdf => "pdf",
-            Self::File => "file",
-            Self::Url => "url",
-        }
+        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
     /// Whether this type may come from there.

@@ -160,7 +160,7 @@ fn one_address_has_one_key_and_no_secret_in_logs() {
 
 #[test]
 fn each_type_takes_its_sources_and_no_others() {
-    for name in Kind::NAMES {
+    for (name, _) in Kind::ALL {
         let kind = Kind::from_name(name).expect(name);
         for (key, origin) in Origin::ALL {
             let takes = match kind {

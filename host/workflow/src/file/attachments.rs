@@ -67,8 +67,8 @@ impl DeclaredAttachment {
     /// The type that a text names, if it may come from here.
     pub(crate) fn kind_of(&self, name: &str) -> Result<Kind, FileFault> {
         let kind = Kind::from_name(name).ok_or_else(|| {
-            let said =
-                format!("{} is no type of attachment; there is {}", quote(name), list_names(&Kind::NAMES));
+            let names = list_names(&Kind::ALL.map(|(name, _)| name));
+            let said = format!("{} is no type of attachment; there is {names}", quote(name));
             self.kind.refuse(said)
         })?;
         kind.check(self.origin, self.fetch).map_err(|problem| FileFault::new(self.mark, problem))?;

@@ -46,10 +46,10 @@ fn placed(problem: &FileProblem, name: &str, text: &str) {
 
 fn began(workflow: &Arc<Workflow>, text: &str) {
     let mut input = json!({});
-    if let Some(properties) = workflow.input().schema.get("properties").and_then(Value::as_object) {
+    if let Some(properties) = workflow.input.schema.get("properties").and_then(Value::as_object) {
         input = properties.keys().take(8).map(|key| (key.clone(), json!(EVIL))).collect();
     }
-    let Ok(input) = workflow.input().complete(input) else { return };
+    let Ok(input) = workflow.input.complete(input) else { return };
     let names = workflow.variables();
     let context = Context {
         run: "w-1".into(),

@@ -344,7 +344,7 @@ impl WorkflowService {
                     "kind": "schedule", "channel": by.channel, "sender": by.sender, "files": [],
                 });
                 let answer_to = AnswerTo { channel: messenger.channel(), target };
-                let input = of.workflow.input().complete(json!({}));
+                let input = of.workflow.input.complete(json!({}));
                 let begun = match input {
                     Ok(input) => {
                         let beginning = RunStart { id, by, input, trigger, answer_to, answers: true };

@@ -121,7 +121,7 @@ fn run_start(id: String, input: Value, trigger: &RunTrigger) -> RunStart {
 
 /// What is typed behind a command, complete.
 fn input(of: &OfferedWorkflow, rest: &str) -> Result<Value, String> {
-    let input = of.workflow.input();
+    let input = &of.workflow.input;
     let wrong = |error: &dyn std::fmt::Display| {
         let command = of.workflow.on.command.as_deref().unwrap_or_default();
         let keys: Vec<String> = input.schema["properties"]

@@ -61,7 +61,7 @@ pub(super) fn menu(catalog: &Catalog) -> Vec<MenuEntry> {
         // No profile is called so: where only some may be called, no workflow is begun.
         let tool = MenuTool {
             profile: "/".to_owned(),
-            arguments: one.workflow.input().schema.clone(),
+            arguments: one.workflow.input.schema.clone(),
             takes_files: false,
         };
         Some(MenuEntry { name, summary, tool: Some(tool) })

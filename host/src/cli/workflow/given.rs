@@ -28,10 +28,10 @@ impl RunInput {
     /// What is wrong with it; nothing began.
     pub(in crate::cli) fn input(&self, workflow: &Workflow) -> anyhow::Result<Value> {
         let given = match &self.args {
-            None => from_pairs(&workflow.input().schema, &self.pairs).context("--input")?,
+            None => from_pairs(&workflow.input.schema, &self.pairs).context("--input")?,
             Some(text) => parse_strict(&text_of(text)?).context("--args is no JSON")?,
         };
-        Ok(workflow.input().complete(given)?)
+        Ok(workflow.input.complete(given)?)
     }
 }
 

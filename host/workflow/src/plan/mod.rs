@@ -10,10 +10,10 @@ pub use people::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, Wait
 
 use crate::attachment::{DeclaringScope as DeclaredIn, FolderPath};
 use crate::file::{
-    DeclaredAttachment, Input, RenderMode, RenderedText, TaskWork, TemplateText, TemplateValue, Workflow,
+    DeclaredAttachment, RenderMode, RenderedText, TaskWork, TemplateText, TemplateValue, Workflow,
 };
 use crate::problem::{FileFault, FileProblem};
-use crate::template::{RenderScope, Template, ValueRoot};
+use crate::template::{RenderScope, Template, ValuePath, ValueRoot};
 use agents::{depends_on_outputs, known_value, ready_agent};
 use attachments::AttachmentTexts;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -339,29 +339,28 @@ impl PlanningPhase<'_> {
 }
 
 impl Workflow {
-    /// The input that runs of it take.
-    pub fn input(&self) -> &Input {
-        &self.input
-    }
-
     /// Whether a template names tools, whose descriptions are then needed.
     pub fn names_tools(&self) -> bool {
-        let mut texts = Vec::new();
-        self.texts(&mut texts);
-        texts.iter().flat_map(|text| text.template.expressions()).any(|e| e.path.root == ValueRoot::Tools)
+        self.paths().iter().any(|path| path.root == ValueRoot::Tools)
     }
 
     /// The variables that its templates name.
     pub fn variables(&self) -> Vec<String> {
-        let mut texts = Vec::new();
-        self.texts(&mut texts);
-        let paths = texts.iter().flat_map(|text| text.template.expressions()).map(|e| &e.path);
-        let mut names: Vec<String> = paths
+        let mut names: Vec<String> = self
+            .paths()
+            .into_iter()
             .filter(|path| path.root == ValueRoot::Env)
             .filter_map(|path| path.key(0).map(str::to_owned))
             .collect();
         names.sort();
         names.dedup();
         names
+    }
+
+    /// What its templates name.
+    fn paths(&self) -> Vec<&ValuePath> {
+        let mut texts = Vec::new();
+        self.texts(&mut texts);
+        texts.into_iter().flat_map(|text| text.template.expressions()).map(|e| &e.path).collect()
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 fn context(workflow: &Workflow, input: Value) -> Context {
     Context {
         run: "w-1".into(),
-        input: workflow.input().complete(input).expect("the input fits"),
+        input: workflow.input.complete(input).expect("the input fits"),
         env: Map::from_iter([("HOME".to_owned(), json!("/h"))]),
         trigger: json!({ "kind": "cli", "sender": "1000" }),
         tools: Map::from_iter([("file_read".to_owned(), json!("Reads a file."))]),
@@ -82,7 +82,7 @@ fn the_input_is_completed_and_held_to_its_schema() {
                 \x20   deep: { type: object, properties: { b: { type: integer, default: 2 } } }\n    n: { type: integer }\n\
                 tasks: [{ id: t, tool: x }]\n";
     let workflow = load(text).expect("a workflow");
-    let complete = |input: Value| workflow.input().complete(input).map_err(|error| error.to_string());
+    let complete = |input: Value| workflow.input.complete(input).map_err(|error| error.to_string());
     assert_eq!(complete(json!({})), Ok(json!({ "a": "x" })));
     assert_eq!(complete(json!({ "deep": {}, "a": "y" })), Ok(json!({ "deep": { "b": 2 }, "a": "y" })));
     for (input, said) in [
@@ -98,11 +98,11 @@ fn the_input_is_completed_and_held_to_its_schema() {
             "type: object\n  properties",
             "type: object\n  additionalProperties: true\n  properties",
         ));
-    assert!(open.expect("a workflow").input().complete(json!({ "c": 1 })).is_ok());
+    assert!(open.expect("a workflow").input.complete(json!({ "c": 1 })).is_ok());
     assert!(
         load("workflow: w\ntasks: [{ id: t, tool: x }]\n")
             .expect("one")
-            .input()
+            .input
             .complete(json!({ "c": 1 }))
             .is_err()
     );

@@ -165,7 +165,7 @@ impl Gateway {
         let workspaces = Arc::new(Workspaces::open(&config.workspace)?);
         let audit = Arc::new(open_audit(config)?);
         let outgoing = outgoing(config, role)?;
-        let (sandbox, threads) = sandbox(config, role, cache)?;
+        let (sandbox, threads) = (sandbox(config, cache)?, call_threads(role)?);
         let registry = load(&sandbox);
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir).map_err(|cause| unusable(&blobs_dir, cause))?;
@@ -247,14 +247,15 @@ fn outgoing(config: &Config, role: Role) -> Result<Outgoing, GatewayError> {
 /// and one that is nobody's.
 const CALL_THREADS_ALONE_MIN: usize = 9;
 
-/// Threads that calls run on, and calls that the sandbox reserves for. More threads than cores,
-/// because calls also wait for the disk.
-fn call_threads(role: Role) -> usize {
+/// Threads that calls run on. More than cores, because calls also wait for the disk.
+fn call_threads(role: Role) -> Result<CallThreads, GatewayError> {
     let threads = 2 * std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16);
-    match role {
+    let threads = match role {
         Role::Serve => threads,
         Role::Beside => threads.max(CALL_THREADS_ALONE_MIN),
-    }
+    };
+    CallThreads::start(threads)
+        .map_err(|cause| GatewayError::State("cannot start threads for calls".into(), cause))
 }
 
 /// Where compiled components are kept.
@@ -262,17 +263,12 @@ fn cache_dir(config: &Config) -> PathBuf {
     config.state_dir.join("cache")
 }
 
-fn sandbox(config: &Config, role: Role, cache: &Path) -> Result<(Sandbox, CallThreads), GatewayError> {
-    let threads = call_threads(role);
-    let limits = sandbox::Config {
+fn sandbox(config: &Config, cache: &Path) -> Result<Sandbox, GatewayError> {
+    Ok(Sandbox::new(&sandbox::Config {
         cache_dir: cache.to_owned(),
         isolation: config.isolation,
         compile_time: config.compile_time,
-    };
-    let sandbox = Sandbox::new(&limits)?;
-    let threads = CallThreads::start(threads)
-        .map_err(|cause| GatewayError::State("cannot start threads for calls".into(), cause))?;
-    Ok((sandbox, threads))
+    })?)
 }
 
 /// The component of a builtin tool, as the build made it.

@@ -78,7 +78,7 @@ impl Candidate {
         })?;
         let binary = Binary::new(bytes);
         let cache = CacheChoice::to_look(config)?;
-        let (sandbox, _) = sandbox(config, Role::Serve, cache.path())?;
+        let sandbox = sandbox(config, cache.path())?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let load = || sandbox.load(binary.clone(), &Grants::NOTHING, &EntryPolicy::Tool);
         let described = match report_loading(&name, load) {

@@ -3,8 +3,8 @@
 //! swept, settled or migrated, so that a `serve` beside it notices nothing.
 
 use super::{
-    Gateway, GatewayError, Role, audit_file, cache_dir, load_policies, make_private, outgoing_dir, sandbox,
-    sources, unusable,
+    Gateway, GatewayError, Role, audit_file, cache_dir, call_threads, load_policies, make_private,
+    outgoing_dir, sandbox, sources, unusable,
 };
 use crate::config::Config;
 use cofferdam_agent::tools::Registry;
@@ -56,7 +56,9 @@ impl Gateway {
         }
         PreparePurpose::Look.private_folder(&outgoing_dir(config))?;
         let cache = CacheChoice::to_look(config)?;
-        sandbox(config, Role::Serve, cache.path())?.0.try_worker()?;
+        let sandbox = sandbox(config, cache.path())?;
+        drop(call_threads(Role::Serve)?);
+        sandbox.try_worker()?;
         Ok(())
     }
 }
@@ -94,7 +96,7 @@ fn load(
 ) -> Result<(PolicySet, Registry), GatewayError> {
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     let cache = CacheChoice::to_look(config)?;
-    let (sandbox, _) = sandbox(config, Role::Serve, cache.path())?;
+    let sandbox = sandbox(config, cache.path())?;
     try_sandbox(&sandbox)?;
     let registry = Registry::load(&sandbox, &policies, &sources(config, policies_dir));
     Ok((policies, registry))

@@ -13,12 +13,12 @@ use cofferdam_core::limits::Limits;
 use cofferdam_core::text::{about, one_line};
 use cofferdam_core::tool::{ToolAnswer, ToolError};
 use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
-use cofferdam_warden::sandbox::Reports;
 use serde_json::Value;
 use std::fmt::Display;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -64,38 +64,44 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments.call.arguments.text(gateway.toolbox.registry(), &arguments.call.tool)?;
     let approver = arguments.approve.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>);
-    print(run_call(&gateway, arguments.call.tool, text, attachments, approver, None)?)
+    let request = CallRequest { approver, ..request(arguments.call.tool, text, attachments) };
+    print(run_call(&gateway, request)?)
+}
+
+/// A call by this user, of no session, which nobody approves.
+pub(super) fn request(
+    tool: String,
+    arguments: Result<String, BadArguments>,
+    attachments: Attachments,
+) -> CallRequest {
+    let turn = one_shot_turn("cli");
+    CallRequest {
+        id: turn.call(0),
+        turn,
+        caller: this_user("cli"),
+        client: None,
+        tool,
+        arguments,
+        attachments,
+        session: None,
+        recent: None,
+        report: None,
+        printed: None,
+        journal: None,
+        messaging: None,
+        approver: None,
+        cancel: CancellationToken::new(),
+    }
 }
 
 /// What becomes of one call; SIGINT and SIGTERM cancel it.
 pub(super) fn run_call(
     gateway: &Gateway,
-    tool: String,
-    arguments: Result<String, BadArguments>,
-    attachments: Attachments,
-    approver: Option<Arc<dyn Approver>>,
-    printed: Option<Reports>,
+    request: CallRequest,
 ) -> anyhow::Result<Result<ToolAnswer, ToolError>> {
     super::runtime()?.block_on(async {
-        let turn = one_shot_turn("cli");
-        let request = CallRequest {
-            id: turn.call(0),
-            turn,
-            caller: this_user("cli"),
-            client: None,
-            tool,
-            arguments,
-            attachments,
-            session: None,
-            recent: None,
-            report: None,
-            printed,
-            journal: None,
-            messaging: None,
-            approver,
-            cancel: super::serve::cancelled_by_signals()?,
-        };
-        Ok(gateway.toolbox.call(request).await)
+        let cancel = super::serve::cancelled_by_signals()?;
+        Ok(gateway.toolbox.call(CallRequest { cancel, ..request }).await)
     })
 }
 

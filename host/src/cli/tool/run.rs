@@ -7,6 +7,7 @@ use super::printed::PrintedLines;
 use crate::config::Config;
 use crate::gateway::audit_file;
 use crate::gateway::candidate::toml_key;
+use cofferdam_agent::tools::CallRequest;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_policy::ToolPolicy;
 use std::path::PathBuf;
@@ -79,7 +80,8 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     let text = arguments.arguments.text(gateway.toolbox.registry(), &name)?;
     let printed = PrintedLines::default();
-    let result = call::run_call(&gateway, name, text, attachments, None, Some(printed.reporter()))?;
+    let request = call::request(name, text, attachments);
+    let result = call::run_call(&gateway, CallRequest { printed: Some(printed.reporter()), ..request })?;
     let last = printed.crash_lines(&result);
     if !last.is_empty() {
         tell(&format!("it printed last:\n    {}", last.join("\n    ")));

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
+use cofferdam_agent::tools::CallRequest;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolAnswer;
@@ -135,8 +136,9 @@ fn run_case(
     let attachments = call::attach(&gateway, &places.config, &attached)?;
     let text = Value::Object(case.arguments.clone()).to_string();
     let printed = PrintedLines::default();
-    let takes = Some(printed.reporter());
-    let answer = call::run_call(&gateway, policy.tool.to_string(), Ok(text), attachments, None, takes)?;
+    let request = call::request(policy.tool.to_string(), Ok(text), attachments);
+    let request = CallRequest { printed: Some(printed.reporter()), ..request };
+    let answer = call::run_call(&gateway, request)?;
     let last = printed.crash_lines(&answer);
     let (result, sent) = match answer {
         Ok(ToolAnswer { result, attachments, .. }) => (Ok(result), sent_files(&gateway, attachments)?),

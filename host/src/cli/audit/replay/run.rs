@@ -3,8 +3,8 @@
 use super::Arguments;
 use super::inputs::Inputs;
 use crate::cli::approving::ApproveAll;
+use crate::cli::call;
 use crate::cli::tool::TrialFolders;
-use crate::cli::{call, runtime, serve};
 use crate::config::Config;
 use crate::gateway::{Gateway, audit_file};
 use anyhow::Context;
@@ -58,29 +58,16 @@ fn make(
 ) -> anyhow::Result<()> {
     let facts = &recorded.facts;
     let is_asked = recorded.code != Some(ErrorCode::ApprovalRequired);
-    runtime()?.block_on(async {
-        let request = CallRequest {
-            id: facts.call.clone(),
-            turn: facts.turn.clone(),
-            caller: facts.caller.clone(),
-            client: None,
-            tool: facts.tool.clone(),
-            arguments: Ok(text),
-            attachments,
-            session: None,
-            recent: None,
-            report: None,
-            printed: None,
-            journal: None,
-            messaging: None,
-            // Somebody agreed then, or nobody was asked.
-            approver: is_asked.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>),
-            cancel: serve::cancelled_by_signals()?,
-        };
-        // Its outcome is read from the audit, as the recorded one was.
-        let _ = gateway.toolbox.call(request).await;
-        Ok(())
-    })
+    let request = CallRequest {
+        id: facts.call.clone(),
+        turn: facts.turn.clone(),
+        caller: facts.caller.clone(),
+        // Somebody agreed then, or nobody was asked.
+        approver: is_asked.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>),
+        ..call::request(facts.tool.clone(), Ok(text), attachments)
+    };
+    // Its outcome is read from the audit, as the recorded one was.
+    call::run_call(gateway, request).map(drop)
 }
 
 /// The outcome that this log ends with.

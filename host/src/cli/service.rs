@@ -63,25 +63,17 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     if !is_account(user) {
         bail!("{user:?} is not the name of an account");
     }
-    let token_files: Vec<&Path> = [
-        config.telegram.as_ref().and_then(|telegram| telegram.token_file.as_deref()),
-        config.discord.as_ref().and_then(|discord| discord.token_file.as_deref()),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let channels = usize::from(config.telegram.is_some()) + usize::from(config.discord.is_some());
-    let variables: Vec<&str> = [
-        config.telegram.as_ref().filter(|bot| bot.token_file.is_none()).map(|_| telegram::PLATFORM.variable),
-        config.discord.as_ref().filter(|bot| bot.token_file.is_none()).map(|_| discord::PLATFORM.variable),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let telegram =
+        config.telegram.as_ref().map(|bot| (bot.token_file.as_deref(), telegram::PLATFORM.variable));
+    let discord = config.discord.as_ref().map(|bot| (bot.token_file.as_deref(), discord::PLATFORM.variable));
+    let bots: Vec<_> = telegram.into_iter().chain(discord).collect();
+    let token_files: Vec<&Path> = bots.iter().filter_map(|(file, _)| *file).collect();
+    let without_file = bots.iter().filter(|(file, _)| file.is_none());
+    let variables: Vec<&str> = without_file.map(|(_, variable)| *variable).collect();
     let variables = if variables.is_empty() { vec![telegram::PLATFORM.variable] } else { variables };
     let secrets = match &arguments.environment {
         Some(file) => format!("EnvironmentFile={}\n", absolute_path(file)?.replace('%', "%%")),
-        None if channels > 0 && token_files.len() == channels => String::new(),
+        None if !bots.is_empty() && token_files.len() == bots.len() => String::new(),
         None => format!(
             "# The token: put {}=… into a file and name it here.\n#EnvironmentFile=\n",
             variables.join("=… and ")

@@ -44,11 +44,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let answering = llm::open(&config.provider).context("[provider]")?;
     gateway::confine(config, ReadScope::Anything)?;
     let gateway = Gateway::open(config, Role::Beside)?;
-    let runtime = super::runtime()?;
-    let exit = runtime.block_on(run_chat(config, &gateway, answering, arguments.attach));
-    // Not waited for: a thread of it may be reading a line that never comes.
-    runtime.shutdown_background();
-    exit
+    super::block_on(run_chat(config, &gateway, answering, arguments.attach))
 }
 
 /// The files of the last message that had any, for as long as the chat lasts.

@@ -313,3 +313,11 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .enable_all()
         .build()?)
 }
+
+/// Runs to the end, and waits for no thread: one may be reading a line that never comes.
+fn block_on<T>(running: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = runtime()?;
+    let came = runtime.block_on(running);
+    runtime.shutdown_background();
+    came
+}

@@ -55,11 +55,11 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let new = workflows::new_run(&plan, &context, loaded.dir.clone(), &by);
     let (folder, file_sha256) = (Ok(loaded.folder), new.file_sha256.clone());
     let run = PreparedRun { id: context.run, plan, folder, by, session: None, file_sha256 };
-    let host = RunHost::open(config, &run.plan, &loaded.dir)?;
+    let host = RunHost::open(config, &provider(config, &run.plan)?, &loaded.dir)?;
     let Some(lock) = RunLock::take(&config.state_dir, &run.id).context("cannot lock the run")? else {
         bail!("another process carries out a run of this id; try again");
     };
-    let kept = block_on(async {
+    let kept = super::block_on(async {
         let approvals = RunApprovals::new(config, arguments.approve)?;
         let executor = host.executor(config, cancelled_by_signals()?, &approvals);
         begin(&executor, &run, new, config.workflows.max_open).await?;
@@ -92,16 +92,12 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
     let id = resumed.one.run.as_str();
     let Some(dir) = find_run_folder(config, id)? else { return Ok(report_no_run(id)) };
     // What it needs is read before the process is confined; the run itself is read from the store.
-    let answering = llm::open(&config.provider).context("[provider]")?;
-    gateway::confine(config, ReadScope::Listed(std::slice::from_ref(&dir)))?;
-    let gateway = Gateway::open(config, Role::Beside)?;
-    let store = Store::open(&config.store.location)?;
-    let host = RunHost { gateway, store, answering };
+    let host = RunHost::open(config, &config.provider, &dir)?;
     let Some(lock) = RunLock::take(&config.state_dir, id).context("cannot lock the run")? else {
         super::tell(&format!("another process carries out {id} now"));
         return Ok(Exit::ToolFailed);
     };
-    let (run, kept) = block_on(async {
+    let (run, kept) = super::block_on(async {
         let kept = host.store.load_run(id).await?;
         let kept = kept.ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
         let run = workflows::take_up(&kept)?;
@@ -125,14 +121,6 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
     let exit = end(config, &run, lock, &kept);
     print(config, &kept, resumed.one.output)?;
     Ok(exit)
-}
-
-/// Runs to the end, and waits for no line that is still being read.
-fn block_on<T>(running: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = super::runtime()?;
-    let came = runtime.block_on(running);
-    runtime.shutdown_background();
-    came
 }
 
 /// The folder of a kept run's files; none where no such run is kept.
@@ -179,6 +167,18 @@ fn end(config: &Config, run: &PreparedRun, lock: RunLock, kept: &KeptRun) -> Exi
     }
 }
 
+/// The model that a run asks.
+fn provider(config: &Config, plan: &RunPlan) -> anyhow::Result<llm::Config> {
+    match workflows::needs_model(plan) {
+        true if config.provider.kind == ProviderKind::Commands => {
+            bail!("{}: {NO_MODEL}", plan.workflow().sources[0].name)
+        }
+        true => Ok(config.provider.clone()),
+        // Nobody is asked, so no key is needed.
+        false => Ok(llm::Config::default()),
+    }
+}
+
 /// What carries runs out in this process.
 struct RunHost {
     gateway: Gateway,
@@ -187,16 +187,8 @@ struct RunHost {
 }
 
 impl RunHost {
-    fn open(config: &Config, plan: &RunPlan, dir: &Path) -> anyhow::Result<Self> {
-        let provider = match workflows::needs_model(plan) {
-            true if config.provider.kind == ProviderKind::Commands => {
-                bail!("{}: {NO_MODEL}", plan.workflow().sources[0].name)
-            }
-            true => config.provider.clone(),
-            // Nobody is asked, so no key is needed.
-            false => llm::Config::default(),
-        };
-        let answering = llm::open(&provider).context("[provider]")?;
+    fn open(config: &Config, provider: &llm::Config, dir: &Path) -> anyhow::Result<Self> {
+        let answering = llm::open(provider).context("[provider]")?;
         gateway::confine(config, ReadScope::Listed(&[dir.to_owned()]))?;
         let gateway = Gateway::open(config, Role::Beside)?;
         Ok(Self { gateway, store: Store::open(&config.store.location)?, answering })

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 /// The channel of this terminal.
 const CHANNEL: &str = "terminal";
 /// Lines that are kept while a question waits; for more there is a word.
-const KEPT_LINES_MAX: usize = 16;
+pub(super) const KEPT_LINES_MAX: usize = 16;
 /// So much of a call's SHA-256 is its code.
 const CODE_CHARS: usize = 4;
 
@@ -85,11 +85,7 @@ enum LineAnswer {
 
 impl TerminalQuestions {
     /// None yet; each is kept here and waits so long for its answer.
-    pub(super) fn new(store: Store, expires: TimeSpan) -> Self {
-        Self::with_expiry(store, expires, KEPT_LINES_MAX)
-    }
-
-    fn with_expiry(store: Store, expires: TimeSpan, kept_max: usize) -> Self {
+    pub(super) fn new(store: Store, expires: TimeSpan, kept_max: usize) -> Self {
         let (ask, asked) = unbounded_channel();
         let stop = Stop::default();
         let store_retry = StoreRetry::new(stop.soon.clone(), |_| {});
@@ -291,6 +287,7 @@ mod tests {
         let mut questions = TerminalQuestions::new(
             Store::in_memory().expect("a store"),
             TimeSpan(std::time::Duration::from_secs(1)),
+            KEPT_LINES_MAX,
         );
         let over = CancellationToken::new();
         let mut question = TerminalQuestion { id: "id".into(), text: "t".into(), code: "7f3a".into(), over };

@@ -1,7 +1,7 @@
 //! `cofferdam chat`: turns from this terminal's lines, through the same machinery as a channel.
 
 use super::Exit;
-use super::approving::TerminalQuestions;
+use super::approving::{KEPT_LINES_MAX, TerminalQuestions};
 use super::call::{attach, one_shot_turn, this_user};
 use super::progress::ProgressLine;
 use super::serve::{cancel_on_signal, cancelled_by_signals};
@@ -90,7 +90,7 @@ async fn run_chat(
         signals: Signals::new(std::io::stdin().is_terminal())?,
         lines: TypedLines::into(BufReader::new(tokio::io::stdin())),
         out: std::io::stdout(),
-        questions: TerminalQuestions::new(store, config.approvals.expires),
+        questions: TerminalQuestions::new(store, config.approvals.expires, KEPT_LINES_MAX),
         files,
         earlier: Attachments::default(),
     };

@@ -33,7 +33,7 @@ impl RunApprovals {
             (true, _) => Self::AtOnce,
             (false, true) => {
                 let (store, expires) = (Store::in_memory()?, config.approvals.expires);
-                Self::Terminal(Box::new(TerminalQuestions::with_expiry(store, expires, 0)))
+                Self::Terminal(Box::new(TerminalQuestions::new(store, expires, 0)))
             }
             (false, false) => Self::Nobody,
         })

@@ -3,8 +3,7 @@
 
 use super::finding::DoctorFinding;
 use crate::config::Config;
-use cofferdam_agent::server::UnusableKey;
-use cofferdam_core::secret::Secret;
+use cofferdam_agent::voice::VoiceTable;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -32,30 +31,22 @@ struct SpeechReport {
 
 /// What is configured, with what is missing.
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> VoiceReport {
-    let mut key = |read: Result<Option<Secret>, UnusableKey>, env: &Option<String>| match read {
-        Ok(key) => key.is_some(),
-        Err(error) => {
+    let mut report = |table: VoiceTable<'_>, model: &Option<String>, env: &Option<String>| {
+        let has_key = table.key().map(|key| key.is_some()).unwrap_or_else(|error| {
             let name = env.as_deref().unwrap_or("OPENAI_API_KEY");
             let mend = format!("export {name}=…, where serve is started");
             findings.push(DoctorFinding::problem("voice", error.to_string(), mend));
             false
-        }
+        });
+        TranscriptionReport { server: table.base_url.to_owned(), model: model.clone(), has_key }
     };
-    let (transcription, speech) = (&config.transcription, &config.speech);
-    let heard = transcription.is_on().then(|| TranscriptionReport {
-        server: transcription.table().base_url.to_owned(),
-        model: transcription.model.clone(),
-        has_key: key(transcription.table().key(), &transcription.api_key_env),
+    let (heard, spoken) = (&config.transcription, &config.speech);
+    let transcription = heard.is_on().then(|| report(heard.table(), &heard.model, &heard.api_key_env));
+    let speech = spoken.is_on().then(|| {
+        let by = report(spoken.table(), &spoken.model, &spoken.api_key_env);
+        SpeechReport { by, voice: spoken.voice.clone() }
     });
-    let spoken = speech.is_on().then(|| SpeechReport {
-        by: TranscriptionReport {
-            server: speech.table().base_url.to_owned(),
-            model: speech.model.clone(),
-            has_key: key(speech.table().key(), &speech.api_key_env),
-        },
-        voice: speech.voice.clone(),
-    });
-    VoiceReport { transcription: heard, speech: spoken }
+    VoiceReport { transcription, speech }
 }
 
 impl VoiceReport {

@@ -11,13 +11,10 @@ pub use subject::Subject;
 use cofferdam_core::capability::Access;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
-use cofferdam_policy::ApprovalCondition;
-use cofferdam_policy::Completion;
-use cofferdam_policy::Imports;
-use cofferdam_policy::PolicySet;
-use cofferdam_policy::ToolPolicy;
-use cofferdam_policy::spell_word;
-use cofferdam_policy::{ArgumentClass, ComponentSource, PathUse};
+use cofferdam_policy::{
+    ApprovalCondition, ArgumentClass, Completion, ComponentSource, Imports, PathUse, PolicySet, ToolPolicy,
+    spell_word,
+};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;

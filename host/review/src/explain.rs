@@ -5,11 +5,8 @@
 
 use cofferdam_core::capability::Access;
 use cofferdam_core::network::HostPattern;
-use cofferdam_policy::ArgumentClass;
-use cofferdam_policy::SourceLocation;
-use cofferdam_policy::ToolPolicy;
 use cofferdam_policy::rulings::rulings;
-use cofferdam_policy::{Cause, Denial};
+use cofferdam_policy::{ArgumentClass, Cause, Denial, SourceLocation, ToolPolicy};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

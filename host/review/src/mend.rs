@@ -92,12 +92,13 @@ pub fn suggest_for_call(
         }
     }
     let tool = policy.tool.as_str();
-    let mounts = grants.into_iter().map(|(guest, access)| MissingGrant::Mount(MountGrant { guest, access }));
-    let here =
-        chain(set, mounts.chain(hosts.into_iter().map(MissingGrant::Host)), |set, wanted| match wanted {
-            MissingGrant::Mount(mount) => grant(set, set.get(tool)?, &mount),
-            MissingGrant::Host(host) => name_host(set, set.get(tool)?, &host),
-        });
+    let mounts = grants.into_iter().map(|(guest, access)| Remedy::Grant(MountGrant { guest, access }));
+    let missing = mounts.chain(hosts.into_iter().map(Remedy::Host));
+    let here = chain(set, missing, |set, wanted| match wanted {
+        Remedy::Grant(mount) => grant(set, set.get(tool)?, &mount),
+        Remedy::Host(host) => name_host(set, set.get(tool)?, &host),
+        Remedy::ChangeCall(_) => None,
+    });
     // Another profile changes nothing for other tools; it must take nothing away either.
     let elsewhere = set.profiles().filter(|name| *name != policy.profile).filter_map(|name| {
         let place = &policy.origins.profile;
@@ -160,12 +161,6 @@ fn try_edits(
     let new = edits.iter().try_fold(set.clone(), |set, edit| edit.apply(&set))?;
     let changes = diff(set, &new);
     (enough(&new) && widens(&changes)).then_some(Suggestion { edits, changes })
-}
-
-/// What a profile lacks.
-enum MissingGrant {
-    Mount(MountGrant),
-    Host(HostPattern),
 }
 
 /// Names a host in the tool's profile, before those that are named.

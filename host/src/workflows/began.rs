@@ -43,18 +43,18 @@ pub enum TakeUpError {
 }
 
 /// The kept form.
-#[derive(Serialize, Deserialize)]
-struct BegunRun {
-    dir: PathBuf,
-    files: Vec<BegunFile>,
-    input: Value,
-    env: Map<String, Value>,
-    trigger: Value,
-    tools: Map<String, Value>,
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct BegunRun {
+    pub(super) dir: PathBuf,
+    pub(super) files: Vec<BegunFile>,
+    pub(super) input: Value,
+    pub(super) env: Map<String, Value>,
+    pub(super) trigger: Value,
+    pub(super) tools: Map<String, Value>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct BegunFile {
+pub(super) struct BegunFile {
     name: String,
     path: String,
     text: String,

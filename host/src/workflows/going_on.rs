@@ -40,8 +40,7 @@ impl WorkflowService {
             return Ok(());
         }
         let reply = due.reply.as_deref().map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
-        let trigger = super::began::trigger_of(kept);
-        let session = SessionId::new(trigger["session"].as_str().unwrap_or_default());
+        let session = SessionId::new(began.begun.trigger["session"].as_str().unwrap_or_default());
         let update_id = update_id(&due);
         let resumed = ResumedTurn {
             run: due.run.clone(),

@@ -308,7 +308,7 @@ impl TurnMessaging {
             let began = BeganInTurn::from_kept(kept).ok();
             kept.new.owner == RunOwner::Turn
                 && kept.new.by == asking.by
-                && began.is_some_and(|began| began.trigger["session"] == asking.session.as_str())
+                && began.is_some_and(|began| began.begun.trigger["session"] == asking.session.as_str())
         };
         let said = "there is no such workflow of this conversation; begin one with workflow_create";
         kept.filter(is_own).ok_or_else(|| ToolError::new(ErrorCode::NotFound, said))

@@ -1,26 +1,23 @@
 //! A run that a turn begins: what is kept of it, and what the audit is told.
 
+use crate::workflows::began::BegunRun;
 use cofferdam_chat::runs::CallingTurn;
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_store::{KeptRun, NewRun, RunOwner};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 /// The workflow's id of all runs that turns begin.
 pub(super) const WORKFLOW: &str = "turn";
 
-/// What a run of a turn began with. It has the fields of a file's run that are shown of each.
+/// What a run of a turn began with; of the fields of a file's run it says the trigger alone.
 #[derive(Serialize, Deserialize)]
 pub(in crate::workflows) struct BeganInTurn {
-    dir: String,
-    files: [(); 0],
-    input: Value,
-    env: Map<String, Value>,
-    pub(super) trigger: Value,
-    tools: Map<String, Value>,
+    #[serde(flatten)]
+    pub(in crate::workflows) begun: BegunRun,
     /// The request that goes on.
     pub(in crate::workflows) request: TurnId,
     /// What was noted to go on by.
@@ -47,20 +44,12 @@ pub(super) fn new_run(
     was_served: bool,
 ) -> NewRun {
     let CallingTurn { request, session, by, answer_to, .. } = asking;
-    let began = BeganInTurn {
-        dir: String::new(),
-        files: [],
-        input: json!({}),
-        env: Map::new(),
-        trigger: json!({
-            "kind": WORKFLOW, "channel": by.channel, "sender": by.sender, "session": session.as_str(),
-            "request": request.as_str(),
-        }),
-        tools: Map::new(),
-        request: request.clone(),
-        summary,
-        was_served,
-    };
+    let trigger = json!({
+        "kind": WORKFLOW, "channel": by.channel, "sender": by.sender, "session": session.as_str(),
+        "request": request.as_str(),
+    });
+    let begun = BegunRun { input: json!({}), trigger, ..BegunRun::default() };
+    let began = BeganInTurn { begun, request: request.clone(), summary, was_served };
     NewRun {
         run,
         workflow: WORKFLOW.to_owned(),

@@ -67,6 +67,16 @@ pub enum ByteSource {
     },
 }
 
+impl ByteSource {
+    /// Its address, where it has one.
+    pub fn url(&self) -> Option<&Url> {
+        match self {
+            Self::At(_, url) | Self::ToDownload(_, url) | Self::Downloaded(_, url, _) => Some(url),
+            Self::Local(..) | Self::Unknown { .. } => None,
+        }
+    }
+}
+
 /// Opens a file of the run's workspace; `None` where that is not looked at.
 pub(super) type OpenWorkspace<'a> = &'a dyn Fn(&GuestPath) -> Option<Result<LocalFile, ToolError>>;
 

@@ -39,13 +39,6 @@ pub(super) struct AttachmentViewer<'a> {
     pub accepts: &'a [String],
 }
 
-/// One that is taken in.
-struct TakenAttachment<'a> {
-    of: &'a GatheredAttachment,
-    kind: Kind,
-    url: Option<Url>,
-}
-
 impl AttachmentViewer<'_> {
     /// Takes everything in and decides how it is shown.
     ///
@@ -67,17 +60,15 @@ impl AttachmentViewer<'_> {
         };
         let (mut lines, mut left) = (Vec::new(), PARTS_BYTES_MAX);
         for (one, attachment) in gathered.iter().zip(attachments.iter()) {
-            let (kind, url) = match &one.bytes {
-                ByteSource::Local(kind, _) => (*kind, None),
-                ByteSource::At(kind, url) | ByteSource::Downloaded(kind, url, _) => {
-                    (*kind, Some(url.clone()))
+            let kind = match &one.bytes {
+                ByteSource::Local(kind, _) | ByteSource::At(kind, _) | ByteSource::Downloaded(kind, ..) => {
+                    *kind
                 }
                 ByteSource::ToDownload(..) | ByteSource::Unknown { .. } => return Err(lost_problem(one)),
             };
-            let taken = TakenAttachment { of: one, kind, url };
-            lines.push(line(&taken, attachment));
-            view.audited.push(audit_record(&taken, attachment));
-            view.shown.extend(self.part(&taken, attachment, &mut left)?);
+            lines.push(line(one, kind, attachment));
+            view.audited.push(audit_record(one, kind, attachment));
+            view.shown.extend(self.part(one, kind, attachment, &mut left)?);
         }
         view.list = (!lines.is_empty()).then(|| lines.join("\n"));
         Ok(view)
@@ -86,13 +77,14 @@ impl AttachmentViewer<'_> {
     /// The part of one attachment; none where the list alone tells of it.
     fn part(
         &self,
-        taken: &TakenAttachment<'_>,
+        one: &GatheredAttachment,
+        kind: Kind,
         attachment: &Attachment,
         left: &mut u64,
     ) -> Result<Option<TaskAttachments>, ToolError> {
-        let shown = format!("`{}`", one_line(&taken.of.redacted_source(), 200));
-        if let ByteSource::At(_, url) = &taken.of.bytes {
-            return match taken.kind {
+        let shown = format!("`{}`", one_line(&one.redacted_source(), 200));
+        if let ByteSource::At(_, url) = &one.bytes {
+            return match kind {
                 Kind::Image if !self.accepts.iter().any(|pattern| pattern.starts_with("image/")) => {
                     Err(self.not_accepted_problem(&shown, "an image"))
                 }
@@ -109,7 +101,7 @@ impl AttachmentViewer<'_> {
             };
             return Err(ToolError { code, message: format!("{shown}: {why}") });
         };
-        match taken.kind {
+        match kind {
             Kind::Image | Kind::Pdf => {
                 let mime_type = &attachment.info.mime_type;
                 if !self.accepts.iter().any(|pattern| matches_type(pattern, mime_type)) {
@@ -160,13 +152,14 @@ fn matches_type(pattern: &str, mime_type: &str) -> bool {
 }
 
 fn take(one: &mut GatheredAttachment, intake: &mut Intake) {
-    let shown = one.redacted_source();
+    let source = Some(one.redacted_source());
+    let mut declared = DeclaredFile { name: one.name.clone(), mime_type: None, size: None, source };
     match &mut one.bytes {
         ByteSource::Local(_, LocalFile { file, bytes, .. }) => {
             let file_name = one.shown.rsplit('/').next().map(str::to_owned);
-            let name = one.name.clone().or(file_name.clone());
-            let source = file_name.map(|name| format!("file:{name}"));
-            let declared = DeclaredFile { name, mime_type: None, size: Some(*bytes), source };
+            declared.name = declared.name.or(file_name.clone());
+            declared.source = file_name.map(|name| format!("file:{name}"));
+            declared.size = Some(*bytes);
             // Telling its type has read some of it.
             match file.rewind() {
                 Ok(()) => intake.read(declared, file),
@@ -174,51 +167,44 @@ fn take(one: &mut GatheredAttachment, intake: &mut Intake) {
             }
         }
         ByteSource::Downloaded(_, _, blob) => {
-            let declared = DeclaredFile {
-                name: one.name.clone(),
-                mime_type: None,
-                size: Some(blob.len()),
-                source: Some(shown),
-            };
+            declared.size = Some(blob.len());
             intake.read(declared, &mut blob.reader());
         }
         ByteSource::At(..) | ByteSource::ToDownload(..) | ByteSource::Unknown { .. } => {
-            let declared =
-                DeclaredFile { name: one.name.clone(), mime_type: None, size: None, source: Some(shown) };
             intake.refuse(declared, "it is known by its address alone");
         }
     }
 }
 
 /// What is known of one, for the model.
-fn line(taken: &TakenAttachment<'_>, attachment: &Attachment) -> String {
+fn line(one: &GatheredAttachment, kind: Kind, attachment: &Attachment) -> String {
     let mut line = Map::new();
     let info = &attachment.info;
     line.insert("index".into(), info.index.into());
-    line.insert("type".into(), taken.kind.name().into());
-    if let Some(name) = &taken.of.name {
+    line.insert("type".into(), kind.name().into());
+    if let Some(name) = &one.name {
         line.insert("name".into(), name.clone().into());
     }
     if attachment.blob.is_some() {
         line.insert("mime_type".into(), info.mime_type.clone().into());
         line.insert("bytes".into(), info.size.into());
     }
-    if let Some(url) = &taken.url {
+    if let Some(url) = one.bytes.url() {
         line.insert("url".into(), url.as_written().into());
     }
-    if let Some(meta) = &taken.of.meta {
+    if let Some(meta) = &one.meta {
         line.insert("meta".into(), Value::Object(meta.clone()));
     }
     Value::Object(line).to_string()
 }
 
-fn audit_record(taken: &TakenAttachment<'_>, attachment: &Attachment) -> WorkflowAttachment {
+fn audit_record(one: &GatheredAttachment, kind: Kind, attachment: &Attachment) -> WorkflowAttachment {
     let info = &attachment.info;
     let has_bytes = attachment.blob.is_some();
     WorkflowAttachment {
-        r#type: taken.kind.name().to_owned(),
-        path: taken.url.is_none().then(|| one_line(&taken.of.shown, 400)),
-        url: taken.url.as_ref().map(|url| one_line(&url.redacted(), 400)),
+        r#type: kind.name().to_owned(),
+        path: one.bytes.url().is_none().then(|| one_line(&one.shown, 400)),
+        url: one.bytes.url().map(|url| one_line(&url.redacted(), 400)),
         mime_type: has_bytes.then(|| info.mime_type.clone()),
         bytes: has_bytes.then_some(info.size),
         sha256: has_bytes.then(|| info.sha256.clone()),
@@ -233,11 +219,6 @@ fn lost_problem(one: &GatheredAttachment) -> ToolError {
 impl GatheredAttachment {
     /// Its path, or its address without user and query.
     pub fn redacted_source(&self) -> String {
-        match &self.bytes {
-            ByteSource::At(_, url) | ByteSource::ToDownload(_, url) | ByteSource::Downloaded(_, url, _) => {
-                url.redacted()
-            }
-            ByteSource::Local(..) | ByteSource::Unknown { .. } => self.shown.clone(),
-        }
+        self.bytes.url().map_or_else(|| self.shown.clone(), Url::redacted)
     }
 }

@@ -183,9 +183,8 @@ pub(in crate::cli) fn trigger() -> Value {
 
 fn attachment_json(one: &GatheredAttachment) -> Value {
     let is_url = match &one.bytes {
-        ByteSource::At(..) | ByteSource::ToDownload(..) | ByteSource::Downloaded(..) => true,
-        ByteSource::Local(..) => false,
         ByteSource::Unknown { is_path, .. } => !is_path,
+        known => known.url().is_some(),
     };
     let mut line = json!({ "type": one.kind });
     line[if is_url { "url" } else { "path" }] = one.shown.clone().into();

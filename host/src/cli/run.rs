@@ -206,6 +206,6 @@ fn describe_tools(config: &Config, workflow: &Workflow) -> anyhow::Result<Map<St
     if !workflow.names_tools() {
         return Ok(Map::new());
     }
-    let registry = gateway::look(config, config.policies_dir.as_deref())?;
+    let registry = gateway::look(config)?;
     Ok(super::workflow::descriptions(&registry))
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 
 pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
-    let registry = gateway::look(config, config.policies_dir.as_deref())?;
+    let registry = gateway::look(config)?;
     let mut out = std::io::stdout().lock();
     if output.json {
         let tools: Vec<_> = registry

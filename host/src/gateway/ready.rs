@@ -67,8 +67,8 @@ impl Gateway {
 ///
 /// # Errors
 /// [`GatewayError`].
-pub fn look(config: &Config, policies_dir: Option<&Path>) -> Result<Registry, GatewayError> {
-    review(config, policies_dir).map(|(_, registry)| registry)
+pub fn look(config: &Config) -> Result<Registry, GatewayError> {
+    review(config, config.policies_dir.as_deref()).map(|(_, registry)| registry)
 }
 
 /// The same with the policies themselves, for commands that explain them.

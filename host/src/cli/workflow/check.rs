@@ -159,7 +159,7 @@ impl Checker<'_> {
 
     fn describe_tools(&mut self) -> anyhow::Result<Map<String, Value>> {
         if self.tools.is_none() {
-            let registry = gateway::look(self.config, self.config.policies_dir.as_deref())?;
+            let registry = gateway::look(self.config)?;
             *self.tools = Some(descriptions(&registry));
         }
         Ok(self.tools.clone().unwrap_or_default())

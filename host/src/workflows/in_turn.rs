@@ -92,7 +92,35 @@ impl Messaging for TurnMessaging {
     }
 
     fn begin(&self, of: &CallFacts, summary: Option<String>) -> Result<String, ToolError> {
-        self.runtime.block_on(self.begin_run(of, summary))
+        self.runtime.block_on(async {
+            let asking = self.asking_turn()?;
+            self.may_write()?;
+            if summary.as_ref().is_some_and(|summary| summary.len() > SUMMARY_BYTES_MAX) {
+                return Err(invalid(format!(
+                    "\"summary\" has at most {SUMMARY_BYTES_MAX} bytes; shorten it"
+                )));
+            }
+            let store = &self.executor.store;
+            let run = format!("{WORKFLOW}-{}", &sha256_hex(of.call.as_str().as_bytes())[..20]);
+            if store.load_run(&run).await.map_err(lost_problem)?.is_some() {
+                return Ok(run);
+            }
+            let new = new_run(run.clone(), asking, summary, self.is_served(&asking.by));
+            self.note(&new, WorkflowState::Started, Some(&asking.by))?;
+            if !store
+                .begin_turn_run(new.clone(), asking.turn.clone(), self.max_open)
+                .await
+                .map_err(lost_problem)?
+            {
+                self.note(&new, WorkflowState::Failed, None)?;
+                let message = format!(
+                    "{} runs of workflows are open ([workflows] max_open); try again when one has ended",
+                    self.max_open
+                );
+                return Err(ToolError::new(ErrorCode::QuotaExceeded, message));
+            }
+            Ok(run)
+        })
     }
 
     fn wait(
@@ -102,7 +130,31 @@ impl Messaging for TurnMessaging {
         message: &str,
         timeout: Option<Duration>,
     ) -> Result<(), ToolError> {
-        self.runtime.block_on(self.add_wait(of, workflow, message, timeout))
+        self.runtime.block_on(async {
+            let run = self.own_run(workflow).await?;
+            let age = u64::try_from(now_ms() - run.began_at).unwrap_or(0);
+            let left = self.executor.deadline.0.saturating_sub(Duration::from_millis(age));
+            // No run takes longer than that, so nobody waits for what would end it.
+            let patience = timeout.unwrap_or(left).min(left);
+            let new = NewTurnWait {
+                run: run.new.run.clone(),
+                id: name_of("wait", of, &[message]),
+                message: message.to_owned(),
+                patience: i64::try_from(patience.as_millis()).unwrap_or(i64::MAX),
+            };
+            let refused = |said: &str| Err(ToolError::new(ErrorCode::NotFound, said));
+            match self.executor.store.wait_in_turn(new, now_ms()).await.map_err(lost_problem)? {
+                TurnWaited::Begun => self.note(&run.new, WorkflowState::Waiting, None),
+                TurnWaited::Again => Ok(()),
+                TurnWaited::Ended => Err(ended_problem()),
+                TurnWaited::NoMessage => refused(
+                    "this workflow has sent no such message; give the messageId that workflow_task_create returned",
+                ),
+                TurnWaited::Over => {
+                    refused("what came of this message was told already; send another one to ask further")
+                }
+            }
+        })
     }
 }
 
@@ -224,66 +276,6 @@ impl TurnMessaging {
         let mut addition = self.executor.warden.outgoing().addition(turn);
         let _: Vec<OutgoingAttachment> = addition.take(files, &|| Ok(()))?;
         Ok(Some(addition))
-    }
-
-    async fn begin_run(&self, of: &CallFacts, summary: Option<String>) -> Result<String, ToolError> {
-        let asking = self.asking_turn()?;
-        self.may_write()?;
-        if summary.as_ref().is_some_and(|summary| summary.len() > SUMMARY_BYTES_MAX) {
-            return Err(invalid(format!("\"summary\" has at most {SUMMARY_BYTES_MAX} bytes; shorten it")));
-        }
-        let store = &self.executor.store;
-        let run = format!("{WORKFLOW}-{}", &sha256_hex(of.call.as_str().as_bytes())[..20]);
-        if store.load_run(&run).await.map_err(lost_problem)?.is_some() {
-            return Ok(run);
-        }
-        let new = new_run(run.clone(), asking, summary, self.is_served(&asking.by));
-        self.note(&new, WorkflowState::Started, Some(&asking.by))?;
-        if !store
-            .begin_turn_run(new.clone(), asking.turn.clone(), self.max_open)
-            .await
-            .map_err(lost_problem)?
-        {
-            self.note(&new, WorkflowState::Failed, None)?;
-            let message = format!(
-                "{} runs of workflows are open ([workflows] max_open); try again when one has ended",
-                self.max_open
-            );
-            return Err(ToolError::new(ErrorCode::QuotaExceeded, message));
-        }
-        Ok(run)
-    }
-
-    async fn add_wait(
-        &self,
-        of: &CallFacts,
-        workflow: &str,
-        message: &str,
-        timeout: Option<Duration>,
-    ) -> Result<(), ToolError> {
-        let run = self.own_run(workflow).await?;
-        let age = u64::try_from(now_ms() - run.began_at).unwrap_or(0);
-        let left = self.executor.deadline.0.saturating_sub(Duration::from_millis(age));
-        // No run takes longer than that, so nobody waits for what would end it.
-        let patience = timeout.unwrap_or(left).min(left);
-        let new = NewTurnWait {
-            run: run.new.run.clone(),
-            id: name_of("wait", of, &[message]),
-            message: message.to_owned(),
-            patience: i64::try_from(patience.as_millis()).unwrap_or(i64::MAX),
-        };
-        let refused = |said: &str| Err(ToolError::new(ErrorCode::NotFound, said));
-        match self.executor.store.wait_in_turn(new, now_ms()).await.map_err(lost_problem)? {
-            TurnWaited::Begun => self.note(&run.new, WorkflowState::Waiting, None),
-            TurnWaited::Again => Ok(()),
-            TurnWaited::Ended => Err(ended_problem()),
-            TurnWaited::NoMessage => refused(
-                "this workflow has sent no such message; give the messageId that workflow_task_create returned",
-            ),
-            TurnWaited::Over => {
-                refused("what came of this message was told already; send another one to ask further")
-            }
-        }
     }
 
     /// The turn that asks, where it can be gone on with.

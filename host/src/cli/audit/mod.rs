@@ -59,45 +59,23 @@ pub(super) fn newest(active: &Path, last: u64, output: Output, out: &mut dyn Wri
 }
 
 pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
-    let active = crate::gateway::audit_file(config);
-    if let Command::Replay(arguments) = &command {
-        return replay::run(config, &active, arguments, &mut io::stdout().lock());
-    }
-    let told = match &command {
-        Command::Verify(_) => told_heads(config).unwrap_or_else(|error| {
-            eprintln!(
-                "cofferdam: what nodes have told the database of their audits is not looked at: {error:#}"
-            );
-            BTreeMap::new()
-        }),
-        _ => BTreeMap::new(),
-    };
-    let key = config.audit.sign_key_file.as_deref();
-    let log = LogOfCommand { active: &active, state_dir: &config.state_dir, key, told };
-    run_on(&log, command, &mut io::stdout().lock(), &mut io::stderr())
-}
-
-/// What a command is about.
-struct LogOfCommand<'a> {
-    active: &'a Path,
-    state_dir: &'a Path,
-    key: Option<&'a Path>,
-    told: BTreeMap<String, Head>,
-}
-
-/// Runs the command; results go to `out`, remarks to `notices`.
-fn run_on(
-    LogOfCommand { active, state_dir, key, told }: &LogOfCommand<'_>,
-    command: Command,
-    out: &mut dyn Write,
-    notices: &mut dyn Write,
-) -> anyhow::Result<Exit> {
+    let (active, state_dir) = (crate::gateway::audit_file(config), &config.state_dir);
+    let mut out = io::stdout().lock();
     match command {
-        Command::Verify(arguments) => verify::run(state_dir, &arguments, told, out),
-        Command::Show(arguments) => show::run(state_dir, &arguments, out, notices),
-        // It needs more than the log.
-        Command::Replay(_) => Ok(Exit::Usage),
-        Command::Sign(arguments) => sign::sign(active, *key, &arguments, out),
-        Command::Keygen(arguments) => sign::keygen(&arguments, out),
+        Command::Verify(arguments) => {
+            let told = told_heads(config).unwrap_or_else(|error| {
+                eprintln!(
+                    "cofferdam: what nodes have told the database of their audits is not looked at: {error:#}"
+                );
+                BTreeMap::new()
+            });
+            verify::run(state_dir, &arguments, &told, &mut out)
+        }
+        Command::Show(arguments) => show::run(state_dir, &arguments, &mut out, &mut io::stderr()),
+        Command::Replay(arguments) => replay::run(config, &active, &arguments, &mut out),
+        Command::Sign(arguments) => {
+            sign::sign(&active, config.audit.sign_key_file.as_deref(), &arguments, &mut out)
+        }
+        Command::Keygen(arguments) => sign::keygen(&arguments, &mut out),
     }
 }

@@ -80,24 +80,14 @@ impl Default for AllowedTypes {
 }
 
 impl AllowedTypes {
-    /// Each list with its key.
-    pub fn lists(&self) -> [(&'static str, &[String]); 5] {
-        [
-            ("image", &self.image),
-            ("audio", &self.audio),
-            ("video", &self.video),
-            ("pdf", &self.pdf),
-            ("file", &self.file),
-        ]
-    }
-
     /// Refuses what is no pattern.
     ///
     /// # Errors
     /// The key, and what to write.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        for (key, patterns) in self.lists() {
-            for pattern in patterns {
+        for kind in [Kind::Image, Kind::Audio, Kind::Video, Kind::Pdf, Kind::File] {
+            let key = kind.name();
+            for pattern in self.patterns(kind) {
                 let is_any = key == "file" && pattern == "*/*";
                 if !is_any && !is_pattern(pattern) {
                     let any = if key == "file" { " or \"*/*\"" } else { "" };

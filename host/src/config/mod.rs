@@ -185,8 +185,10 @@ impl Config {
         let in_file = written.clone();
         keys::apply_environment(&mut written, environment)?;
         let mut settings = settings::collect(&in_file, &written, environment);
-        let mut written = ConfigFile::deserialize(written)
-            .map_err(|e| find_bad_variable(&in_file, environment).unwrap_or_else(|| invalid(&e)))?;
+        let mut written = ConfigFile::deserialize(written).map_err(|error| {
+            let invalid = || ConfigError::Invalid(one_line(error.message(), 400));
+            find_bad_variable(&in_file, environment).unwrap_or_else(invalid)
+        })?;
         let in_use = toml::Table::try_from(&written).expect("what was read can be written");
         let needs_home = |what: &str, key: &str| {
             ConfigError::Invalid(format!("there is no HOME to put {what} in; set {key} in {FILE_NAME}"))
@@ -363,8 +365,4 @@ fn find_bad_variable(in_file: &toml::Table, environment: &BTreeMap<String, Strin
         let error = ConfigFile::deserialize(table).err()?;
         Some(ConfigError::Environment(name.clone(), one_line(error.message(), 400)))
     })
-}
-
-fn invalid(error: &toml::de::Error) -> ConfigError {
-    ConfigError::Invalid(one_line(error.message(), 400))
 }

@@ -76,13 +76,10 @@ fn is_module(module: &str) -> bool {
 /// known here.
 fn is_missing(module: &str) -> bool {
     // The log takes it as the beginning of a module's path.
+    let is_inside = |rest: &str| rest.is_empty() || rest.starts_with(':');
     let names =
         |own: &String| own.starts_with(module) || module.strip_prefix(own.as_str()).is_some_and(is_inside);
     module.starts_with("cofferdam") && !own_modules().iter().any(names)
-}
-
-fn is_inside(rest: &str) -> bool {
-    rest.is_empty() || rest.starts_with(':')
 }
 
 /// The rooms of this crate and the other crates, as its root and its manifest name them.

@@ -117,10 +117,6 @@ impl ChainEntries {
             _ => String::new(),
         }
     }
-
-    fn take(&mut self) -> Option<Result<LogEntry, AuditError>> {
-        std::mem::replace(&mut self.next, self.entries.next())
-    }
 }
 
 pub(super) fn run(
@@ -149,7 +145,7 @@ pub(super) fn run(
     // Of each node the last ones are found, and of those the last are shown.
     let mut last = VecDeque::new();
     while let Some(chain) = chains.iter_mut().filter(|chain| chain.next.is_some()).min_by_key(|c| c.time()) {
-        let Some(entry) = chain.take() else { continue };
+        let Some(entry) = std::mem::replace(&mut chain.next, chain.entries.next()) else { continue };
         let entry = entry?;
         let text = match (arguments.output.json, of_nodes) {
             (true, _) => entry_json(&entry),

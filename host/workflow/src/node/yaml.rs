@@ -3,7 +3,7 @@
 
 use super::{Node, NodeBounds, NodeContent, NodeKey};
 use crate::problem::{FileFault, FileMark, quote};
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
+use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use serde_json::Number;
 use std::collections::HashMap;
 
@@ -51,14 +51,12 @@ impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Span), FileFault> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => Err(self.yaml_fault(&error)),
+            Some(Err(error)) => {
+                let mark = mark_from(error.marker(), self.file);
+                Err(FileFault::new(mark, format!("this is no YAML: {}", error.info())))
+            }
             None => Ok((Event::StreamEnd, Span::default())),
         }
-    }
-
-    fn yaml_fault(&self, error: &ScanError) -> FileFault {
-        let mark = mark_from(error.marker(), self.file);
-        FileFault::new(mark, format!("this is no YAML: {}", error.info()))
     }
 
     fn mark(&self, span: Span) -> FileMark {

@@ -155,8 +155,8 @@ fn alternatives(part: &str) -> Result<Vec<String>, String> {
         }
         match first_braces(&text)? {
             None => done.push(text),
-            Some(BraceGroup { start, end, commas }) => {
-                let cuts: Vec<usize> = [start].into_iter().chain(commas).chain([end]).collect();
+            Some(cuts) => {
+                let (start, end) = (cuts[0], cuts[cuts.len() - 1]);
                 for pair in cuts.windows(2).rev() {
                     open.push(format!(
                         "{}{}{}",
@@ -171,15 +171,9 @@ fn alternatives(part: &str) -> Result<Vec<String>, String> {
     Ok(done)
 }
 
-/// Where the first braces of a text are, and the commas between their parts.
-struct BraceGroup {
-    start: usize,
-    end: usize,
-    commas: Vec<usize>,
-}
-
-fn first_braces(text: &str) -> Result<Option<BraceGroup>, String> {
-    let (mut depth, mut start, mut commas) = (0_usize, 0, Vec::new());
+/// Where the first braces of a text open, the commas between their parts, and where they close.
+fn first_braces(text: &str) -> Result<Option<Vec<usize>>, String> {
+    let (mut depth, mut cuts) = (0_usize, Vec::new());
     let mut class = None;
     for (at, c) in text.char_indices() {
         match (class, c) {
@@ -192,12 +186,15 @@ fn first_braces(text: &str) -> Result<Option<BraceGroup>, String> {
             }
             (None, '{') => {
                 if depth == 0 {
-                    start = at;
+                    cuts.push(at);
                 }
                 depth += 1;
             }
-            (None, ',') if depth == 1 => commas.push(at),
-            (None, '}') if depth == 1 => return Ok(Some(BraceGroup { start, end: at, commas })),
+            (None, ',') if depth == 1 => cuts.push(at),
+            (None, '}') if depth == 1 => {
+                cuts.push(at);
+                return Ok(Some(cuts));
+            }
             (None, '}') if depth == 0 => return Err("`}` has no `{`".to_owned()),
             (None, '}') => depth -= 1,
             (None, _) => {}

@@ -7,11 +7,6 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern(Vec<GlobToken>);
 
-/// Why a text is not a pattern.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a virtual path or pattern; write e.g. /shared/reports or '/shared/**/*.pdf'")]
-pub struct BadPathPattern(String);
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GlobToken {
     Char(char),
@@ -27,10 +22,13 @@ impl PathPattern {
     /// The pattern that a text names.
     ///
     /// # Errors
-    /// `BadPattern` when it does not start with `/` or `*`, or is longer than a path can be.
-    pub fn parse(text: &str) -> Result<Self, BadPathPattern> {
+    /// When it does not start with `/` or `*`, or is longer than a path can be.
+    pub fn parse(text: &str) -> Result<Self, String> {
         if !text.starts_with(['/', '*']) || text.len() > PATTERN_BYTES_MAX {
-            return Err(BadPathPattern(cofferdam_core::text::one_line(text, 100)));
+            let shown = cofferdam_core::text::one_line(text, 100);
+            return Err(format!(
+                "{shown:?} is not a virtual path or pattern; write e.g. /shared/reports or '/shared/**/*.pdf'"
+            ));
         }
         let mut tokens = Vec::new();
         for c in text.chars() {

@@ -12,7 +12,7 @@ mod verify;
 mod when;
 
 pub use filter::Filter;
-pub use glob::{BadPathPattern, PathPattern};
+pub use glob::PathPattern;
 pub use replay::{RebuiltArguments, Unreplayable, differences, outcome_word, rebuild};
 pub use row::row;
 pub use show::{entry_json, entry_text, show};

@@ -4,11 +4,9 @@
 use super::{Node, NodeBounds, NodeContent, NodeKey};
 use crate::problem::{FileFault, FileMark};
 use cofferdam_core::json::parse_strict;
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::fmt;
+use std::collections::BTreeMap;
 
 /// The tree of a text.
 pub(super) fn parse(text: &str, file: u16) -> Result<Node, FileFault> {
@@ -56,7 +54,11 @@ impl<'a> JsonReader<'a> {
         self.bounds.count(mark, depth)?;
         let content = match slice.as_bytes().first() {
             Some(b'{') => {
-                let JsonEntries(raw) = serde_json::from_str(slice).map_err(|_| self.reread_fault(at))?;
+                let raw: BTreeMap<String, &RawValue> =
+                    serde_json::from_str(slice).map_err(|_| self.reread_fault(at))?;
+                // No key is there twice. As they stand in the text:
+                let mut raw: Vec<_> = raw.into_iter().collect();
+                raw.sort_by_key(|(_, value)| value.get().as_ptr());
                 let mut entries = Vec::with_capacity(raw.len());
                 for (name, value) in raw {
                     let node = self.node(value, depth + 1)?;
@@ -77,30 +79,5 @@ impl<'a> JsonReader<'a> {
             },
         };
         Ok(Node { mark, first_line: None, content })
-    }
-}
-
-/// The entries of an object as slices of the text.
-struct JsonEntries<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for JsonEntries<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct JsonSlices;
-        impl<'de> Visitor<'de> for JsonSlices {
-            type Value = JsonEntries<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(JsonEntries(entries))
-            }
-        }
-        deserializer.deserialize_map(JsonSlices)
     }
 }

@@ -13,6 +13,7 @@ pub use config::{Config, LogFormat};
 use cofferdam_core::lock::lock;
 use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
+use cofferdam_store::LastError;
 use line::{EventFields, LogLine};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,25 +33,14 @@ static IS_JSON: AtomicBool = AtomicBool::new(false);
 static STARTED: OnceLock<LogGuard> = OnceLock::new();
 
 /// The last error of the log, for those who look at this process later.
-static LAST_ERROR: Mutex<Option<LoggedLine>> = Mutex::new(None);
+static LAST_ERROR: Mutex<Option<LastError>> = Mutex::new(None);
 /// What is kept of something that was logged.
 const SAID_BYTES_MAX: usize = 400;
 
-/// Something that was logged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoggedLine {
-    /// When: UTC, RFC 3339, to the second.
-    pub at: String,
-    /// On one line, bounded, and without secrets.
-    pub text: String,
-}
-
-impl LoggedLine {
-    /// Said now.
-    pub fn now(text: &str) -> Self {
-        let text = one_line(&redact(text), SAID_BYTES_MAX);
-        Self { at: format!("{:.0}", jiff::Timestamp::now()), text }
-    }
+/// An error that is said now; bounded.
+pub fn error_now(text: &str) -> LastError {
+    let said = one_line(&redact(text), SAID_BYTES_MAX);
+    LastError { at: format!("{:.0}", jiff::Timestamp::now()), said }
 }
 
 struct LogGuard {
@@ -99,13 +89,13 @@ pub fn say(level: Level, text: &str) {
 }
 
 /// What this process has logged last as an error.
-pub fn last_error() -> Option<LoggedLine> {
+pub fn last_error() -> Option<LastError> {
     lock(&LAST_ERROR).clone()
 }
 
 fn log(level: Level, target: &str, fields: EventFields) {
     if level == Level::ERROR {
-        *lock(&LAST_ERROR) = Some(LoggedLine::now(&fields.words()));
+        *lock(&LAST_ERROR) = Some(error_now(&fields.words()));
     }
     let format = if IS_JSON.load(Ordering::Relaxed) { LogFormat::Json } else { LogFormat::Text };
     write(&LogLine { time: now(), level, target, fields }.format(format));

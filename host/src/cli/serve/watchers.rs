@@ -9,7 +9,7 @@ use crate::gateway::{self, WatchedChannel, Watching};
 use crate::log;
 use crate::monitor::{Monitor, ServiceManager, Watched};
 use cofferdam_core::standing::{MODEL, STORE};
-use cofferdam_store::{Health, LastError, Presence};
+use cofferdam_store::{Health, Presence};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -82,7 +82,7 @@ impl Watchers {
         self.manager.note_stopping();
         let mut health = health();
         if let Err(error) = served {
-            health.error = Some(last_error(log::LoggedLine::now(&describe_error(error))));
+            health.error = Some(log::error_now(&describe_error(error)));
         }
         self.presence.note_health(health);
     }
@@ -117,11 +117,7 @@ async fn note(presence: Arc<Presence>, watching: Arc<Watching>) {
     }
 }
 
-fn last_error(log::LoggedLine { at, text }: log::LoggedLine) -> LastError {
-    LastError { at, said: text }
-}
-
 /// How this process has fared.
 fn health() -> Health {
-    Health { error: log::last_error().map(last_error), model: MODEL.look(), store: STORE.look() }
+    Health { error: log::last_error(), model: MODEL.look(), store: STORE.look() }
 }

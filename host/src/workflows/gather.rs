@@ -182,7 +182,8 @@ impl Gather<'_> {
         if is_downloaded {
             CheckedUrl::parse(url.as_written(), &self.limits.private_hosts).map_err(EgressError::from)?;
         }
-        let found = gathered(ready, url.as_written().to_owned(), ByteSource::At(kind, url.clone()));
+        let bytes = ByteSource::At(kind, url.clone());
+        let found = GatheredAttachment::from_ready(ready, url.as_written().to_owned(), bytes);
         let merged = union.add(found, Some((kind, url.key())));
         if is_downloaded {
             // Anyone who of its declarations asks for that.
@@ -232,7 +233,7 @@ impl Gather<'_> {
             return self.add(local, path.to_string(), ready, union);
         }
         let unknown = ByteSource::Unknown { is_path: true, deferred: false };
-        let found = gathered(ready, path.to_string(), unknown);
+        let found = GatheredAttachment::from_ready(ready, path.to_string(), unknown);
         union.add(found, Some((ready.item.kind, format!("workspace {path}"))));
         Ok(())
     }
@@ -256,23 +257,25 @@ impl Gather<'_> {
         let mime_type = sniff(&mut local.file);
         self.limits.check_type(kind, &mime_type, &quoted)?;
         let key = (kind, local.real.to_string_lossy().into_owned());
-        let found = gathered(ready, shown, ByteSource::Local(kind, local));
+        let found = GatheredAttachment::from_ready(ready, shown, ByteSource::Local(kind, local));
         union.add(GatheredAttachment { mime_type: Some(mime_type), ..found }, Some(key));
         Ok(())
     }
 }
 
-/// One as it is declared.
-fn gathered(ready: &ReadyAttachment, shown: String, bytes: ByteSource) -> GatheredAttachment {
-    let item = &ready.item;
-    GatheredAttachment {
-        kind: item.kind.name().to_owned(),
-        bytes,
-        shown,
-        name: item.name.clone(),
-        meta: item.meta.clone(),
-        mime_type: None,
-        scopes: vec![ready.scope],
+impl GatheredAttachment {
+    /// One as it is declared.
+    fn from_ready(ready: &ReadyAttachment, shown: String, bytes: ByteSource) -> Self {
+        let item = &ready.item;
+        Self {
+            kind: item.kind.name().to_owned(),
+            bytes,
+            shown,
+            name: item.name.clone(),
+            meta: item.meta.clone(),
+            mime_type: None,
+            scopes: vec![ready.scope],
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::gateway::{self, Gateway, PreparePurpose, ReadScope, Role};
 use crate::saying::MessageSender;
 use crate::workflows::{ChannelPeople, WorkflowService};
 use anyhow::bail;
-use channels::{Channels, Renewals};
+use channels::Renewals;
 use cofferdam_agent::server::UnusableKey;
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::turn::{History, HistorySize, Runner};

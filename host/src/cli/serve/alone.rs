@@ -1,8 +1,9 @@
 //! One message without a running `serve`: the channel of the one who gets it is opened, sends what
 //! it is handed, and hears nothing.
 
+use super::channels::Channels;
+use super::mute_services;
 use super::workflows::channels;
-use super::{Channels, mute_services};
 use crate::config::Config;
 use crate::gateway::attaching::{AttachAnswer, OperatorMessage};
 use crate::gateway::{self, Gateway, ReadScope, Role, ServeLock};

@@ -1,7 +1,8 @@
 //! What `serve` needs before its first poll, in its order: `serve` goes on with it, and `doctor`
 //! only looks. Both pass through the same steps, so that the two cannot disagree.
 
-use super::{Channels, check_groups};
+use super::channels::Channels;
+use super::check_groups;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, PreparePurpose, ServeLock};
 use crate::monitor::Monitor;

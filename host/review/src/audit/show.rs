@@ -1,17 +1,9 @@
-//! The records that a reviewer asks for, and how an entry looks.
+//! How an entry of the log looks.
 
-use super::{Filter, name, row};
+use super::{name, row};
 use cofferdam_core::text::one_line;
-use cofferdam_warden::audit::{AuditError, Entries, EntryRange, LogEntry, LogSelection, read_entries};
+use cofferdam_warden::audit::LogEntry;
 use serde_json::json;
-
-/// The entries of a log that match, from `span`, newest last. Without conditions every line is one.
-///
-/// # Errors
-/// When a file cannot be opened or read.
-pub fn show(source: LogSelection<'_>, span: EntryRange, filter: Filter) -> Result<Entries, AuditError> {
-    read_entries(source, span, filter.to_predicate())
-}
 
 /// An entry on one line.
 pub fn entry_text(entry: &LogEntry) -> String {

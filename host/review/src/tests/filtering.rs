@@ -1,7 +1,7 @@
 //! Which records a filter lets through, alone and with others, from the last ones and over files.
 
 use super::{facts, outcome};
-use crate::audit::{Filter, PathPattern, show};
+use crate::audit::{Filter, PathPattern};
 use cofferdam_core::audit::{
     AuditEvent, CallFacts, CallOutcome, Effect, EntryKind, FileFacts, Intent, MoveRecord, Recovered,
     RemoveRecord, VerdictKind,
@@ -9,7 +9,9 @@ use cofferdam_core::audit::{
 use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_warden::audit::{AuditLog, Config, Durability, EntryRange, LogEntry, LogSelection};
+use cofferdam_warden::audit::{
+    AuditLog, Config, Durability, EntryRange, LogEntry, LogSelection, read_entries,
+};
 use jiff::Timestamp;
 use serde_json::json;
 use std::fs;
@@ -93,7 +95,8 @@ fn log() -> Fixture {
 }
 
 fn seqs(fixture: &Fixture, span: EntryRange, filter: &Filter) -> Vec<u64> {
-    let entries = show(LogSelection::Log(&fixture.path()), span, filter.clone()).expect("opens");
+    let entries =
+        read_entries(LogSelection::Log(&fixture.path()), span, filter.clone().to_predicate()).expect("opens");
     entries
         .map(|entry| match entry.expect("reads") {
             LogEntry::Record { record, .. } => record.seq,

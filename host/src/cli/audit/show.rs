@@ -3,9 +3,9 @@
 use crate::cli::{Exit, Output};
 use cofferdam_core::audit::VerdictKind;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_review::audit::{self, Filter, PathPattern, TimeBound, entry_json, entry_text};
+use cofferdam_review::audit::{Filter, PathPattern, TimeBound, entry_json, entry_text};
 use cofferdam_warden::audit::{
-    AuditError, ChainPlace, Entries, EntryRange, FILE_NAME, LogEntry, LogSelection,
+    AuditError, ChainPlace, Entries, EntryRange, FILE_NAME, LogEntry, LogSelection, read_entries,
 };
 use std::collections::VecDeque;
 use std::io::Write;
@@ -138,7 +138,7 @@ pub(super) fn run(
             Some(file) if !file.is_dir() => LogSelection::Files(std::slice::from_ref(file)),
             _ => LogSelection::Log(&active),
         };
-        let mut entries = audit::show(log, span, arguments.filter())?;
+        let mut entries = read_entries(log, span, arguments.filter().to_predicate())?;
         chains.push(ChainEntries { node, next: entries.next(), entries });
     }
     let mut shown = 0_u64;

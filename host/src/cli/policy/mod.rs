@@ -11,7 +11,6 @@ mod show;
 use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
-use cofferdam_policy::PolicySet;
 use std::path::{Path, PathBuf};
 
 const EXPLAIN_EXAMPLE: &str = "Example: cofferdam policy explain file_read path=/vault/key\n\nExit codes: 0 permit; 1 deny, \
@@ -114,14 +113,11 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
         Command::Explain(arguments) => explain::run(config, &arguments, &mut out),
         Command::Diff { old, new, output } => diff::run(&old, &new, output, &mut out),
         Command::Show { tool, from, output } => {
-            show::run(config, &load(from.dir(config))?, tool.as_deref(), output, &mut out)
+            let policies =
+                gateway::load_policies(from.dir(config)).map_err(gateway::GatewayError::Policies)?;
+            show::run(config, &policies, tool.as_deref(), output, &mut out)
         }
         Command::Export { dir } => export::run(&dir, &mut out),
         Command::Report(arguments) => report::run(config, &arguments, &mut out),
     }
-}
-
-/// The policies of a folder, without their components.
-fn load(dir: Option<&Path>) -> anyhow::Result<PolicySet> {
-    Ok(gateway::load_policies(dir).map_err(gateway::GatewayError::Policies)?)
 }

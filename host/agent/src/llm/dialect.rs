@@ -67,26 +67,17 @@ impl Dialect {
         }
     }
 
-    /// Takes the events of one answer.
-    pub(super) fn listener(self) -> Box<dyn Listener> {
-        match self {
-            Self::Chat(_) => Box::new(chat::Chunks::default()),
-            Self::Anthropic => Box::new(anthropic::Blocks::default()),
-            Self::Responses { max_output_tokens } => Box::new(responses::Items::new(max_output_tokens)),
-        }
-    }
-}
-
-/// Puts an answer together from the events of its stream.
-pub(super) trait Listener: Send {
-    /// Takes the data of one event.
+    /// Takes the data of one event of an answer.
     ///
     /// # Errors
     /// [`AttemptFailure`] when the event tells of an error, or the answer grows too large.
-    fn hear(&mut self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure>;
-
-    /// Whether the answer is whole if the stream ends now.
-    fn is_whole(&self) -> bool;
+    pub(super) fn hear(self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
+        match self {
+            Self::Chat(_) => chat::hear(data, answer),
+            Self::Anthropic => anthropic::hear(data, answer),
+            Self::Responses { max_output_tokens } => responses::hear(data, max_output_tokens, answer),
+        }
+    }
 }
 
 /// Whether more is to come.
@@ -94,6 +85,8 @@ pub(super) trait Listener: Send {
 pub(super) enum StreamState {
     /// It may.
     More,
+    /// It may, but the answer is whole without it.
+    Whole,
     /// The stream has said that it is over.
     End,
 }

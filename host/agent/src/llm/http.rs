@@ -156,16 +156,20 @@ impl ModelServer {
             return Err(refusal(response, left).await);
         }
         let mut events = Events::new(response, left, &self.patience);
-        let mut listener = dialect.listener();
+        let mut whole = false;
         while let Some(event) = events.next().await? {
-            let heard = listener.hear(&event.data, answer);
+            let heard = dialect.hear(&event.data, answer);
             telling.tell(answer);
-            if heard? == StreamState::End {
-                events.rest();
-                return Ok(());
+            match heard? {
+                StreamState::More => {}
+                StreamState::Whole => whole = true,
+                StreamState::End => {
+                    events.rest();
+                    return Ok(());
+                }
             }
         }
-        if listener.is_whole() { Ok(()) } else { Err(AttemptFailure::Cut) }
+        if whole { Ok(()) } else { Err(AttemptFailure::Cut) }
     }
 }
 

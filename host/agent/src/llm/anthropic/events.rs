@@ -2,54 +2,40 @@
 //! and errors in the middle.
 
 use crate::llm::answer::ModelAnswer;
-use crate::llm::dialect::{Listener, StreamState, json};
+use crate::llm::dialect::{StreamState, json};
 use crate::llm::failure::AttemptFailure;
 use crate::turn::Stop;
 use serde_json::Value;
 
-/// Takes events.
-#[derive(Default)]
-pub(in crate::llm) struct Blocks {
-    stopped: bool,
-}
-
-impl Listener for Blocks {
-    fn hear(&mut self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
-        let event = json(data)?;
-        let index = event["index"].as_u64().unwrap_or(0);
-        match event["type"].as_str().unwrap_or_default() {
-            "message_start" => usage(&event["message"]["usage"], answer),
-            "content_block_start" => start(index, &event["content_block"], answer)?,
-            "content_block_delta" => match event["delta"]["type"].as_str() {
-                Some("text_delta") => answer.say(event["delta"]["text"].as_str().unwrap_or_default())?,
-                Some("input_json_delta") => {
-                    answer.argue(index, event["delta"]["partial_json"].as_str().unwrap_or_default())?;
-                }
-                // Thinking, signatures, citations: nobody reads them here.
-                _ => {}
-            },
-            "message_delta" => {
-                usage(&event["usage"], answer);
-                answer.stop = match event["delta"]["stop_reason"].as_str() {
-                    Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
-                    Some("refusal") => Stop::Declined,
-                    _ => answer.stop,
-                };
+/// Takes the data of one event.
+pub(in crate::llm) fn hear(data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
+    let event = json(data)?;
+    let index = event["index"].as_u64().unwrap_or(0);
+    match event["type"].as_str().unwrap_or_default() {
+        "message_start" => usage(&event["message"]["usage"], answer),
+        "content_block_start" => start(index, &event["content_block"], answer)?,
+        "content_block_delta" => match event["delta"]["type"].as_str() {
+            Some("text_delta") => answer.say(event["delta"]["text"].as_str().unwrap_or_default())?,
+            Some("input_json_delta") => {
+                answer.argue(index, event["delta"]["partial_json"].as_str().unwrap_or_default())?;
             }
-            "message_stop" => {
-                self.stopped = true;
-                return Ok(StreamState::End);
-            }
-            "error" => return Err(AttemptFailure::from_stream_error(&event["error"])),
-            // Pings, the ends of blocks, and what is added to the API later.
+            // Thinking, signatures, citations: nobody reads them here.
             _ => {}
+        },
+        "message_delta" => {
+            usage(&event["usage"], answer);
+            answer.stop = match event["delta"]["stop_reason"].as_str() {
+                Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
+                Some("refusal") => Stop::Declined,
+                _ => answer.stop,
+            };
         }
-        Ok(StreamState::More)
+        "message_stop" => return Ok(StreamState::End),
+        "error" => return Err(AttemptFailure::from_stream_error(&event["error"])),
+        // Pings, the ends of blocks, and what is added to the API later.
+        _ => {}
     }
-
-    fn is_whole(&self) -> bool {
-        self.stopped
-    }
+    Ok(StreamState::More)
 }
 
 fn start(index: u64, block: &Value, answer: &mut ModelAnswer) -> Result<(), AttemptFailure> {

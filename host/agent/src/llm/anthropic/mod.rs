@@ -5,7 +5,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub(super) use events::Blocks;
+pub(super) use events::hear;
 pub(super) use request::body;
 
 use super::dialect::secret_header;

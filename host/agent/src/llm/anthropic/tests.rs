@@ -1,20 +1,17 @@
 //! Messages on streams written after its published format, and the request as it is published.
 
-use super::events::Blocks;
 use super::request;
-use crate::llm::dialect::{Dialect, Listener};
+use crate::llm::dialect::Dialect;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
 use crate::turn::{Stop, TokenUsage};
 use cofferdam_core::secret::Secret;
 use serde_json::json;
 
-fn listener() -> Box<dyn Listener> {
-    Box::new(Blocks::default())
-}
+const DIALECT: Dialect = Dialect::Anthropic;
 
 #[tokio::test]
 async fn text_arrives_in_pieces_with_its_cost() {
-    let reply = reply(listener, include_str!("streams/text.sse")).await;
+    let reply = reply(DIALECT, include_str!("streams/text.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Grüße! Alles gesehen. 📎"));
     assert_eq!(reply.usage, TokenUsage { input_tokens: 472 + 100 + 8, output_tokens: 15 });
     assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
@@ -22,7 +19,7 @@ async fn text_arrives_in_pieces_with_its_cost() {
 
 #[tokio::test]
 async fn text_and_parallel_calls_are_kept_together() {
-    let reply = reply(listener, include_str!("streams/calls.sse")).await;
+    let reply = reply(DIALECT, include_str!("streams/calls.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Ich speichere beide."));
     let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.tool.as_str())).collect();
     assert_eq!(
@@ -46,7 +43,7 @@ async fn why_it_stopped_is_told() {
             "event: message_delta\ndata: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"{reason}\"}}}}\n\n\
              event: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n"
         );
-        let (reply, _) = heard(listener(), &recorded, 64).await.expect("whole");
+        let (reply, _) = heard(DIALECT, &recorded, 64).await.expect("whole");
         assert_eq!(reply.stop, stop, "{reason}");
     }
 }
@@ -54,7 +51,7 @@ async fn why_it_stopped_is_told() {
 #[tokio::test]
 async fn what_is_cut_or_broken_is_never_whole() {
     for recorded in [include_str!("streams/text.sse"), include_str!("streams/calls.sse")] {
-        cut_is_never_whole(listener, recorded, "event: message_stop").await;
+        cut_is_never_whole(DIALECT, recorded, "event: message_stop").await;
     }
 }
 

@@ -3,59 +3,46 @@
 //! may hold usage and no choice.
 
 use crate::llm::answer::ModelAnswer;
-use crate::llm::dialect::{Listener, StreamState, json};
+use crate::llm::dialect::{StreamState, json};
 use crate::llm::failure::AttemptFailure;
 use crate::turn::Stop;
 use serde_json::Value;
 
-/// Takes chunks.
-#[derive(Default)]
-pub(in crate::llm) struct Chunks {
-    finished: bool,
-}
-
-impl Listener for Chunks {
-    fn hear(&mut self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
-        if data.trim() == "[DONE]" {
-            self.finished = true;
-            return Ok(StreamState::End);
-        }
-        let chunk = json(data)?;
-        if !chunk["error"].is_null() {
-            return Err(AttemptFailure::from_stream_error(&chunk["error"]));
-        }
-        if let Some(tokens) = chunk["usage"]["prompt_tokens"].as_u64() {
-            answer.usage.input_tokens = tokens;
-        }
-        if let Some(tokens) = chunk["usage"]["completion_tokens"].as_u64() {
-            answer.usage.output_tokens = tokens;
-        }
-        let choice = &chunk["choices"][0];
-        let delta = &choice["delta"];
-        say(&delta["content"], answer)?;
-        if let Some(text) = delta["refusal"].as_str() {
-            answer.stop = Stop::Declined;
-            answer.say(text)?;
-        }
-        for call in delta["tool_calls"].as_array().into_iter().flatten() {
-            hear_call(call, answer)?;
-        }
-        match choice["finish_reason"].as_str() {
-            None => return Ok(StreamState::More),
-            Some("length") => answer.stop = Stop::Length,
-            Some("content_filter") => answer.stop = Stop::Declined,
-            // A proxy whose own server broke off.
-            Some("error") => return Err(AttemptFailure::Cut),
-            Some(_) => {}
-        }
-        self.finished = true;
-        Ok(StreamState::More)
+/// Takes the data of one chunk.
+pub(in crate::llm) fn hear(data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
+    if data.trim() == "[DONE]" {
+        return Ok(StreamState::End);
     }
-
-    /// Some servers close after the last choice, without a `[DONE]`.
-    fn is_whole(&self) -> bool {
-        self.finished
+    let chunk = json(data)?;
+    if !chunk["error"].is_null() {
+        return Err(AttemptFailure::from_stream_error(&chunk["error"]));
     }
+    if let Some(tokens) = chunk["usage"]["prompt_tokens"].as_u64() {
+        answer.usage.input_tokens = tokens;
+    }
+    if let Some(tokens) = chunk["usage"]["completion_tokens"].as_u64() {
+        answer.usage.output_tokens = tokens;
+    }
+    let choice = &chunk["choices"][0];
+    let delta = &choice["delta"];
+    say(&delta["content"], answer)?;
+    if let Some(text) = delta["refusal"].as_str() {
+        answer.stop = Stop::Declined;
+        answer.say(text)?;
+    }
+    for call in delta["tool_calls"].as_array().into_iter().flatten() {
+        hear_call(call, answer)?;
+    }
+    match choice["finish_reason"].as_str() {
+        None => return Ok(StreamState::More),
+        Some("length") => answer.stop = Stop::Length,
+        Some("content_filter") => answer.stop = Stop::Declined,
+        // A proxy whose own server broke off.
+        Some("error") => return Err(AttemptFailure::Cut),
+        Some(_) => {}
+    }
+    // Usage may follow. Some servers close here, without a `[DONE]`.
+    Ok(StreamState::Whole)
 }
 
 /// Servers whose model thinks first send parts, of which thoughts are one kind, and texts where it

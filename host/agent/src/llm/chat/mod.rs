@@ -6,7 +6,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub(super) use events::Chunks;
+pub(super) use events::hear;
 pub(super) use request::body;
 
 use crate::server::Address;

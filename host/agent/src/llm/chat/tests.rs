@@ -1,9 +1,8 @@
 //! Chat Completions on streams written after its published format, and the request as it is
 //! published.
 
-use super::events::Chunks;
 use super::{LimitField, request};
-use crate::llm::dialect::{Dialect, Listener};
+use crate::llm::dialect::Dialect;
 use crate::llm::failure::AttemptFailure;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
 use crate::server::Address;
@@ -11,13 +10,11 @@ use crate::turn::{Stop, TokenUsage};
 use cofferdam_core::secret::Secret;
 use serde_json::json;
 
-fn listener() -> Box<dyn Listener> {
-    Box::new(Chunks::default())
-}
+const DIALECT: Dialect = Dialect::Chat(LimitField::MaxTokens);
 
 #[tokio::test]
 async fn text_arrives_in_pieces_with_its_cost() {
-    let reply = reply(listener, include_str!("streams/text.sse")).await;
+    let reply = reply(DIALECT, include_str!("streams/text.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Grüße! Ich habe alles gesehen. 📎"));
     assert_eq!(reply.usage, TokenUsage { input_tokens: 93, output_tokens: 11 });
     assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
@@ -25,7 +22,7 @@ async fn text_arrives_in_pieces_with_its_cost() {
 
 #[tokio::test]
 async fn parallel_calls_grow_side_by_side() {
-    let reply = reply(listener, include_str!("streams/calls.sse")).await;
+    let reply = reply(DIALECT, include_str!("streams/calls.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Ich speichere beide."));
     let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.tool.as_str())).collect();
     assert_eq!(calls, [("call_9pw1", "attachment_save"), ("call_Kx2a", "attachment_save")]);
@@ -36,7 +33,7 @@ async fn parallel_calls_grow_side_by_side() {
 
 #[tokio::test]
 async fn a_server_that_counts_every_call_as_0_is_understood() {
-    let reply = reply(listener, include_str!("streams/index_0.sse")).await;
+    let reply = reply(DIALECT, include_str!("streams/index_0.sse")).await;
     let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.arguments.clone())).collect();
     assert_eq!(calls, [("call_a", Ok(r#"{"path":"/shared/a"}"#.into())), ("call_b", Ok("{}".into()))]);
 }
@@ -47,7 +44,7 @@ async fn what_a_model_thinks_is_not_what_it_says() {
         (include_str!("streams/thinks_in_parts.sse"), "Es sind 391 Dateien.", 0, (28, 139)),
         (include_str!("streams/thinks_beside.sse"), "Ich lese es.", 1, (10, 42)),
     ] {
-        let reply = reply(listener, recorded).await;
+        let reply = reply(DIALECT, recorded).await;
         assert_eq!(reply.text.as_deref(), Some(text));
         assert_eq!((reply.tool_calls.len(), reply.stop), (calls, Stop::Done));
         assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), usage);
@@ -63,7 +60,7 @@ async fn calls_without_index_or_id_are_told_apart() {
         r#"{"choices":[{"delta":{"tool_calls":[{"index":5,"function":{"name":"c"}}]},"finish_reason":"tool_calls"}]}"#,
     ];
     let recorded: String = recorded.iter().map(|data| format!("data: {data}\n\n")).collect();
-    let calls = heard(listener(), &recorded, 64).await.expect("whole").0.tool_calls;
+    let calls = heard(DIALECT, &recorded, 64).await.expect("whole").0.tool_calls;
     let told: Vec<_> = calls.iter().map(|c| (c.tool.as_str(), c.arguments.clone().expect("text"))).collect();
     assert_eq!(told, [("a", "{\"n\":1}".into()), ("b", "{\"n\":2}".into()), ("c", "{}".into())]);
     assert!(!calls[2].id.is_empty());
@@ -80,26 +77,26 @@ async fn why_it_stopped_is_told() {
         let recorded = format!(
             "data: {{\"choices\":[{{\"delta\":{{\"content\":\"x\"}},\"finish_reason\":\"{reason}\"}}]}}\n\ndata: [DONE]\n\n"
         );
-        let (reply, _) = heard(listener(), &recorded, 64).await.expect("whole");
+        let (reply, _) = heard(DIALECT, &recorded, 64).await.expect("whole");
         assert_eq!(reply.stop, stop, "{reason}");
     }
     let refusal = "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"},\"finish_reason\":\"stop\"}]}\n\n";
-    let (reply, _) = heard(listener(), refusal, 64).await.expect("whole");
+    let (reply, _) = heard(DIALECT, refusal, 64).await.expect("whole");
     assert_eq!((reply.text.as_deref(), reply.stop), (Some("No."), Stop::Declined));
 }
 
 #[tokio::test]
 async fn what_is_cut_or_broken_is_never_whole() {
     for recorded in [include_str!("streams/text.sse"), include_str!("streams/calls.sse")] {
-        cut_is_never_whole(listener, recorded, "\"finish_reason\":\"").await;
+        cut_is_never_whole(DIALECT, recorded, "\"finish_reason\":\"").await;
     }
     let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n";
     let error = format!("{begun}data: {{\"error\":{{\"code\":502,\"message\":\"upstream\"}}}}\n\n");
-    assert!(matches!(heard(listener(), &error, 64).await, Err(AttemptFailure::Busy { .. })));
+    assert!(matches!(heard(DIALECT, &error, 64).await, Err(AttemptFailure::Busy { .. })));
     let proxy = format!("{begun}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"error\"}}]}}\n\n");
-    assert_eq!(heard(listener(), &proxy, 64).await.err(), Some(AttemptFailure::Cut));
+    assert_eq!(heard(DIALECT, &proxy, 64).await.err(), Some(AttemptFailure::Cut));
     let garbage = format!("{begun}data: {{\"choices\n\n");
-    assert!(matches!(heard(listener(), &garbage, 64).await, Err(AttemptFailure::Unreadable(_))));
+    assert!(matches!(heard(DIALECT, &garbage, 64).await, Err(AttemptFailure::Unreadable(_))));
 }
 
 #[test]

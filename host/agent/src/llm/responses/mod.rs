@@ -6,5 +6,5 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub(super) use events::Items;
+pub(super) use events::hear;
 pub(super) use request::body;

@@ -1,21 +1,18 @@
 //! Responses on streams written after its published format, and the request as it is published.
 
-use super::events::Items;
 use super::request;
-use crate::llm::dialect::{Dialect, Listener};
+use crate::llm::dialect::Dialect;
 use crate::llm::failure::AttemptFailure;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
 use crate::turn::{Stop, TokenUsage};
 use cofferdam_core::secret::Secret;
 use serde_json::json;
 
-fn listener() -> Box<dyn Listener> {
-    Box::new(Items::new(1000))
-}
+const DIALECT: Dialect = Dialect::Responses { max_output_tokens: 1000 };
 
 #[tokio::test]
 async fn text_arrives_in_pieces_with_its_cost() {
-    let reply = reply(listener, include_str!("streams/text.sse")).await;
+    let reply = reply(DIALECT, include_str!("streams/text.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Grüße! 📎\n\nDas ist alles."));
     assert_eq!(reply.usage, TokenUsage { input_tokens: 37, output_tokens: 11 });
     assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
@@ -23,7 +20,7 @@ async fn text_arrives_in_pieces_with_its_cost() {
 
 #[tokio::test]
 async fn calls_are_answered_by_their_call_id() {
-    let reply = reply(listener, include_str!("streams/calls.sse")).await;
+    let reply = reply(DIALECT, include_str!("streams/calls.sse")).await;
     let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.tool.as_str())).collect();
     assert_eq!(calls, [("call_U1", "attachment_save"), ("call_U2", "file_list")]);
     let arguments: Vec<_> = reply.tool_calls.iter().map(|c| c.arguments.clone().expect("text")).collect();
@@ -36,7 +33,7 @@ async fn why_it_stopped_is_told() {
     for (reason, stop) in [("max_output_tokens", Stop::Length), ("content_filter", Stop::Declined)] {
         let event = json!({ "type": "response.incomplete",
                             "response": { "status": "incomplete", "incomplete_details": { "reason": reason } } });
-        let (reply, _) = heard(listener(), &format!("data: {event}\n\n"), 64).await.expect("whole");
+        let (reply, _) = heard(DIALECT, &format!("data: {event}\n\n"), 64).await.expect("whole");
         assert_eq!(reply.stop, stop, "{reason}");
     }
 }
@@ -44,10 +41,10 @@ async fn why_it_stopped_is_told() {
 #[tokio::test]
 async fn what_is_cut_or_broken_is_never_whole() {
     for recorded in [include_str!("streams/text.sse"), include_str!("streams/calls.sse")] {
-        cut_is_never_whole(listener, recorded, "event: response.completed").await;
+        cut_is_never_whole(DIALECT, recorded, "event: response.completed").await;
     }
     let of = |event: serde_json::Value| async move {
-        heard(listener(), &format!("data: {event}\n\n"), 64).await.err()
+        heard(DIALECT, &format!("data: {event}\n\n"), 64).await.err()
     };
     let failed = json!({ "type": "response.failed",
                          "response": { "error": { "code": "server_error", "message": "The server had an error." } } });

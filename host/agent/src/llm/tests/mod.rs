@@ -10,7 +10,7 @@ mod garbled;
 mod recorded;
 
 use super::answer::ModelAnswer;
-use super::dialect::{Listener, StreamState};
+use super::dialect::{Dialect, StreamState};
 use super::failure::AttemptFailure;
 use super::messages::{Prompt, messages, tools};
 use super::parts::{PartShape, PromptPart, PromptParts};
@@ -21,10 +21,10 @@ use eventsource_stream::Eventsource;
 use futures_util::stream::{StreamExt, iter};
 use serde_json::{Value, json};
 
-/// What a listener makes of a recorded stream, and of its texts piece by piece. The bytes arrive in
+/// What a dialect makes of a recorded stream, and of its texts piece by piece. The bytes arrive in
 /// pieces of `size`, which cut lines and characters in two.
 pub(super) async fn heard(
-    mut listener: Box<dyn Listener>,
+    dialect: Dialect,
     recorded: &str,
     size: usize,
 ) -> Result<(StepReply, Vec<String>), AttemptFailure> {
@@ -33,37 +33,37 @@ pub(super) async fn heard(
     let (mut answer, mut texts) = (ModelAnswer::default(), Vec::new());
     let mut whole = false;
     while let Some(event) = events.next().await {
-        let heard = listener.hear(&event.expect("events").data, &mut answer)?;
+        let heard = dialect.hear(&event.expect("events").data, &mut answer)?;
         texts.extend(answer.take_new_text().map(str::to_owned));
+        whole |= heard != StreamState::More;
         if heard == StreamState::End {
-            whole = true;
             break;
         }
     }
-    if whole || listener.is_whole() { Ok((answer.into_reply(), texts)) } else { Err(AttemptFailure::Cut) }
+    if whole { Ok((answer.into_reply(), texts)) } else { Err(AttemptFailure::Cut) }
 }
 
 /// The reply that a recorded stream gives, however its bytes are cut.
-pub(super) async fn reply(listener: impl Fn() -> Box<dyn Listener>, recorded: &str) -> StepReply {
-    let (reply, texts) = heard(listener(), recorded, recorded.len()).await.expect("a whole answer");
+pub(super) async fn reply(dialect: Dialect, recorded: &str) -> StepReply {
+    let (reply, texts) = heard(dialect, recorded, recorded.len()).await.expect("a whole answer");
     assert_eq!(
         texts.concat().trim(),
         reply.text.clone().unwrap_or_default().trim(),
         "all of it was handed on"
     );
     for size in [1, 7, 64] {
-        let (again, _) = heard(listener(), recorded, size).await.expect("a whole answer");
+        let (again, _) = heard(dialect, recorded, size).await.expect("a whole answer");
         assert_eq!(again, reply, "in pieces of {size} bytes");
     }
     reply
 }
 
 /// That a recorded stream which ends anywhere before its end is never taken for whole.
-pub(super) async fn cut_is_never_whole(listener: impl Fn() -> Box<dyn Listener>, recorded: &str, end: &str) {
+pub(super) async fn cut_is_never_whole(dialect: Dialect, recorded: &str, end: &str) {
     let whole = recorded.find(end).expect("its end");
     let mut cuts = 0;
     for (at, _) in recorded.match_indices("\n\n").filter(|(at, _)| *at < whole) {
-        let cut = heard(listener(), &recorded[..at + 2], 64).await;
+        let cut = heard(dialect, &recorded[..at + 2], 64).await;
         assert_eq!(cut.err(), Some(AttemptFailure::Cut), "cut at {at}");
         cuts += 1;
     }

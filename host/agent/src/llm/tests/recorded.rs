@@ -36,14 +36,14 @@ async fn check(
     (stop, input_tokens, output_tokens): (Stop, u64, u64),
     end: &str,
 ) {
-    let reply = reply(|| dialect.listener(), recorded).await;
+    let reply = reply(dialect, recorded).await;
     assert_eq!(reply.text.as_deref().unwrap_or_default(), text);
     let made: Vec<_> = reply.tool_calls.iter().map(|call| (&*call.tool, call.arguments.clone())).collect();
     let expected: Vec<_> = calls.iter().map(|&(tool, arguments)| (tool, Ok(arguments.into()))).collect();
     assert_eq!(made, expected);
     assert!(reply.tool_calls.iter().all(|call| !call.id.is_empty()));
     assert_eq!((reply.stop, reply.usage), (stop, TokenUsage { input_tokens, output_tokens }));
-    cut_is_never_whole(|| dialect.listener(), recorded, end).await;
+    cut_is_never_whole(dialect, recorded, end).await;
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_server_that_is_killed_leaves_no_whole_answer() {
     ];
     for (n, (dialect, recorded)) in killed.into_iter().enumerate() {
         for size in [1, 7, 64] {
-            let failure = heard(dialect.listener(), recorded, size).await.expect_err("it broke off");
+            let failure = heard(dialect, recorded, size).await.expect_err("it broke off");
             // The proxy says what became of the server behind it.
             let told = if n == 0 { "the stream ended before" } else { "busy: " };
             assert!(failure.to_string().starts_with(told) && failure.may_pass(), "{n}: {failure}");

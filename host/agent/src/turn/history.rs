@@ -11,14 +11,15 @@ use crate::tools::Journal;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_store::{
-    AttemptRow, BlobHolder, Store, StoreError, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn, now_ms,
+    AttemptRow, Store, StoreError, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn, now_ms,
 };
 use std::sync::Arc;
 
 /// Keeps the conversations of sessions. Turns of one session follow one another.
 #[derive(Clone)]
 pub struct History {
-    store: Store,
+    /// Where they are.
+    pub(super) store: Store,
     is_replayed: bool,
     #[cfg(test)]
     pub(super) crash: Arc<super::tests::CrashPoint>,
@@ -115,56 +116,12 @@ impl History {
         Ok(self.store.replace_lines(whose, kept_from, body, tokens).await?)
     }
 
-    /// Forgets a session.
-    ///
-    /// # Errors
-    /// [`HistoryError`]; then nothing is forgotten.
-    pub(super) async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
-        Ok(self.store.forget_lines(session).await?)
-    }
-
-    /// Has the files of a reply stay, for the turn that sends them or for a retry.
-    ///
-    /// # Errors
-    /// [`HistoryError`]; then they may be gone by then.
-    pub(super) async fn hold(
-        &self,
-        holder: &BlobHolder,
-        files: &[OutgoingAttachment],
-    ) -> Result<(), HistoryError> {
-        Ok(self.store.hold(holder, files).await?)
-    }
-
-    /// Nobody needs what the holder needed.
-    ///
-    /// # Errors
-    /// [`HistoryError`]; then it stays for a while.
-    pub(super) async fn let_go(&self, holder: &BlobHolder) -> Result<(), HistoryError> {
-        Ok(self.store.let_go(holder).await?)
-    }
-
-    /// The files that calls of other requests have handed to this turn, in order.
-    pub(super) async fn files_handed_over(
-        &self,
-        turn: &TurnId,
-    ) -> Result<Vec<OutgoingAttachment>, HistoryError> {
-        Ok(self.store.files_handed_over(turn).await?)
-    }
-
     /// What a turn has behind it besides its entries; `None` where no turn runs again.
     pub(super) async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, HistoryError> {
         let begun = self.store.load_attempt(turn).await?;
         #[cfg(test)]
         let begun = begun.map(|begun| self.crash.age(turn, begun));
         Ok(begun)
-    }
-
-    /// Charges tokens that a turn has cost without an entry to show for them.
-    ///
-    /// # Errors
-    /// [`HistoryError`]; then they are not charged.
-    pub(super) async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
-        Ok(self.store.spend(whose, tokens).await?)
     }
 
     /// What a caller has used today.

@@ -144,7 +144,7 @@ impl OpenConversation {
     /// Charges what the turn has cost without an entry to show for it.
     pub(super) async fn spend(&mut self, tokens: u64) -> Result<(), HistoryError> {
         if let Some(HistoryPlace { history, whose, .. }) = self.keeping.as_ref().filter(|_| tokens > 0) {
-            history.spend(whose, tokens).await?;
+            history.store.spend(whose, tokens).await?;
         }
         self.tokens = self.tokens.saturating_add(tokens);
         Ok(())
@@ -279,25 +279,27 @@ impl OpenConversation {
         else {
             return;
         };
-        if let Err(error) = history.hold(&BlobHolder::Retry(whose.session.clone()), &self.files).await {
+        let retry = BlobHolder::Retry(whose.session.clone());
+        if let Err(error) = history.store.hold(&retry, &self.files).await.map_err(HistoryError::from) {
             tracing::error!(%error, "files may be gone before a retry sends them");
         }
     }
 
     /// Has files that an earlier turn added be this turn's own.
     pub(super) async fn take_over_files(&self) -> Result<(), HistoryError> {
-        match self.keeping.as_ref().filter(|_| !self.files.is_empty()) {
-            Some(HistoryPlace { history, whose, .. }) => {
-                history.hold(&BlobHolder::Turn(whose.turn.clone()), &self.files).await
-            }
-            None => Ok(()),
+        if let Some(HistoryPlace { history, whose, .. }) =
+            self.keeping.as_ref().filter(|_| !self.files.is_empty())
+        {
+            history.store.hold(&BlobHolder::Turn(whose.turn.clone()), &self.files).await?;
         }
+        Ok(())
     }
 
     /// The request has its answer: nothing is retried.
     pub(super) async fn end_retry(&self) {
         let Some(HistoryPlace { history, whose, .. }) = &self.keeping else { return };
-        if let Err(error) = history.let_go(&BlobHolder::Retry(whose.session.clone())).await {
+        let retry = BlobHolder::Retry(whose.session.clone());
+        if let Err(error) = history.store.let_go(&retry).await.map_err(HistoryError::from) {
             tracing::warn!(%error, "files that nobody retries stay for a while");
         }
     }

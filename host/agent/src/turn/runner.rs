@@ -173,9 +173,9 @@ impl Runner {
         };
         // From here on calls of others find it ended, so what they have handed over is all.
         drop(active);
-        match self.history.files_handed_over(&id).await {
+        match self.history.store.files_handed_over(&id).await {
             Ok(more) => answer.files.extend(more),
-            Err(error) => lines.push(conversation_lost(&error)),
+            Err(error) => lines.push(conversation_lost(&error.into())),
         }
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
         prepend_lines(lines, answer)
@@ -300,8 +300,8 @@ impl Runner {
     }
 
     async fn forget(&self, turn: &TurnInput, session: &SessionId) -> String {
-        match self.history.forget(session).await {
-            Err(error) => conversation_lost(&error),
+        match self.history.store.forget_lines(session).await {
+            Err(error) => conversation_lost(&error.into()),
             Ok(()) if turn.attachments.is_empty() => words::FORGOTTEN.into(),
             Ok(()) => format!("{}\n{}", words::FORGOTTEN, words::FILES_UNUSED),
         }

@@ -1,6 +1,7 @@
 //! A task of a workflow as a turn of its own: nothing of other conversations is in it, nothing in
 //! it is a command, and what it answers is held to what the task wants before anybody believes it.
 
+use super::history::HistoryError;
 use super::instructions::instructions_of_task;
 use super::open_conversation::OpenConversation;
 use super::rounds::{Rounds, TurnOptions};
@@ -86,7 +87,8 @@ impl Runner {
         let answered = ask_until_read(&mut rounds, read, cancel).await;
         drop(active);
         // A task is kept in no conversation, so what it cost is charged here.
-        if let Err(error) = self.history.spend(&whose, rounds.talk.tokens).await {
+        let charged = self.history.store.spend(&whose, rounds.talk.tokens).await;
+        if let Err(error) = charged.map_err(HistoryError::from) {
             tracing::warn!(%error, "what a task cost is charged to nobody");
         }
         answered

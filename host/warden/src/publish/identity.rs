@@ -33,7 +33,8 @@ impl FileIdentity {
     }
 }
 
-/// What an approval relies on.
+/// A file, directory or other thing at one moment, which an approval relies on: any change of a
+/// file's content makes another one.
 #[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
 pub(super) fn snapshot(stat: &Stat) -> PathSnapshot {
     let identity = FileIdentity::from_stat(stat);
@@ -54,25 +55,4 @@ pub(super) fn read_snapshot(stat: &Stat) -> PathSnapshot {
         return PathSnapshot { bytes: 0, modified: (0, 0), changed: (0, 0), ..seen };
     }
     seen
-}
-
-/// A file at one moment: any change of its content makes another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileVersion {
-    identity: FileIdentity,
-    size: i64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl FileVersion {
-    #[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
-    pub(super) fn from_stat(stat: &Stat) -> Self {
-        Self {
-            identity: FileIdentity::from_stat(stat),
-            size: stat.st_size as i64,
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-        }
-    }
 }

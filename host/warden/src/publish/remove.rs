@@ -10,7 +10,7 @@
 use super::Contents;
 use super::budget::CallBudget;
 use super::error::PublishError;
-use super::identity::{FileIdentity, FileVersion};
+use super::identity::{self, FileIdentity};
 use super::land::LandedAs;
 use super::lock;
 use super::plan;
@@ -21,7 +21,7 @@ use super::{Inner, Workspace, walk};
 use cofferdam_core::audit::{EntryKind, RemoveRecord};
 use cofferdam_core::host_call::Planning;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::GuestPath;
+use cofferdam_policy::{GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FlockOperation, Stat, flock, fsync, unlinkat};
 use rustix::io::Errno;
@@ -44,7 +44,7 @@ pub(crate) struct PlannedRemove {
     identity: FileIdentity,
     /// Removed only if it is this very version; for the source of a file that moves by being
     /// copied.
-    version: Option<FileVersion>,
+    version: Option<PathSnapshot>,
     contents: Contents,
     summary: Planning,
 }
@@ -132,7 +132,7 @@ fn display_below(path: &GuestPath, below: &[u8]) -> String {
 
 impl PlannedRemove {
     /// The same, but only if the file is still as it is in this version.
-    pub(super) fn with_version(mut self, version: FileVersion) -> Self {
+    pub(super) fn with_version(mut self, version: PathSnapshot) -> Self {
         self.version = Some(version);
         self
     }
@@ -182,7 +182,7 @@ impl PlannedRemove {
         match found {
             Some((_, stat))
                 if FileIdentity::from_stat(&stat) == self.identity
-                    && self.version.is_none_or(|version| version == FileVersion::from_stat(&stat)) =>
+                    && self.version.as_ref().is_none_or(|version| *version == identity::snapshot(&stat)) =>
             {
                 Ok(stat)
             }

@@ -7,7 +7,7 @@
 
 use super::budget::CallBudget;
 use super::error::PublishError;
-use super::identity::{FileIdentity, FileVersion};
+use super::identity::{self, FileIdentity};
 use super::land::{LandAttempt, LandedAs, TRIES_MAX};
 use super::plan::{self, PlannedChange};
 use super::remove::{self, ENTRIES_MAX};
@@ -107,10 +107,10 @@ impl Workspace {
     ) -> Result<Vec<PlannedChange>, PublishError> {
         let failed = |errno| PublishError::from_io(source, "reading it", errno);
         let (file, stat) = source::reopen(handle).map_err(failed)?;
-        let version = FileVersion::from_stat(&stat);
+        let version = identity::snapshot(&stat);
         let mut copy = self.stage(target, disposition, budget)?;
         copy.append_unknown(&file, u64::try_from(stat.st_size).unwrap_or(0))?;
-        if FileVersion::from_stat(&fstat(&file).map_err(failed)?) != version {
+        if identity::snapshot(&fstat(&file).map_err(failed)?) != version {
             return Err(PublishError::Exchanged { path: source.clone() });
         }
         copy.take_after(&stat)?;

@@ -5,7 +5,7 @@
 use super::Warden;
 use super::publication::Publication;
 use super::record::{CallRecord, CountedAs};
-use crate::publish::{BudgetStop, CallBudget, PlannedChange, Workspace};
+use crate::publish::{CallBudget, PlannedChange, StopReason, Workspace};
 use cofferdam_core::audit::{CallFacts, VerdictKind};
 use cofferdam_core::host_call::{Contents, Disposition};
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
@@ -98,7 +98,7 @@ fn plan(
     started: Instant,
 ) -> Result<Vec<PlannedChange>, ToolError> {
     let bytes = output.text.as_bytes();
-    let late = move || (started.elapsed() > KEEPING_TIME_MAX).then_some(BudgetStop::Deadline);
+    let late = move || (started.elapsed() > KEEPING_TIME_MAX).then_some(StopReason::Deadline);
     let budget = Arc::new(CallBudget::new(ByteSize(bytes.len() as u64), late));
     let target = GuestPath::parse(path).map_err(|e| ToolError::new(ErrorCode::PathDenied, e.to_string()))?;
     let mut staged = workspace.stage(&target, Disposition::Replace, &budget)?;

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Why a call has to end before it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BudgetStop {
+pub(crate) enum StopReason {
     /// Its time is over.
     Deadline,
     /// Somebody cancelled it.
     Cancelled,
 }
 
-impl BudgetStop {
+impl StopReason {
     /// The error for the file that was being written.
     pub(super) fn error(self, path: &GuestPath) -> PublishError {
         match self {
@@ -51,7 +51,7 @@ pub(crate) struct CallBudget {
     changes: AtomicU32,
     /// Files, renames and removals that it may plan.
     pub(crate) changes_max: u32,
-    stop: Box<dyn Fn() -> Option<BudgetStop> + Send + Sync>,
+    stop: Box<dyn Fn() -> Option<StopReason> + Send + Sync>,
 }
 
 impl CallBudget {
@@ -59,7 +59,7 @@ impl CallBudget {
     /// slices of host-side work, so a deadline covers them.
     pub(crate) fn new(
         limit: ByteSize,
-        stop: impl Fn() -> Option<BudgetStop> + Send + Sync + 'static,
+        stop: impl Fn() -> Option<StopReason> + Send + Sync + 'static,
     ) -> Self {
         let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
         let changes_max = Limits::DEFAULT.changes;
@@ -77,7 +77,7 @@ impl CallBudget {
     }
 
     /// Why the call should stop now, if it should.
-    pub(super) fn stop(&self) -> Option<BudgetStop> {
+    pub(super) fn stop(&self) -> Option<StopReason> {
         (self.stop)()
     }
 

@@ -2,7 +2,7 @@
 //! change it at once each sees what the other did. It waits a bounded time, and never for its own
 //! call.
 
-use super::budget::BudgetStop;
+use super::budget::StopReason;
 use super::identity::FileIdentity;
 use super::resolve;
 use rustix::fd::OwnedFd;
@@ -27,7 +27,7 @@ pub(super) enum LockWait {
     /// Somebody else holds it for long.
     Busy,
     /// The call has to end.
-    Stopped(BudgetStop),
+    Stopped(StopReason),
 }
 
 /// Locks the regular file `old` that `leaf` stands for.
@@ -38,7 +38,7 @@ pub(super) fn hold(
     parent: &OwnedFd,
     leaf: &str,
     old: &Stat,
-    stop: impl Fn() -> Option<BudgetStop>,
+    stop: impl Fn() -> Option<StopReason>,
 ) -> Result<LockWait> {
     let Some((handle, stat)) = resolve::handle(parent, leaf)? else { return Ok(LockWait::Exchanged) };
     if FileIdentity::from_stat(&stat) != FileIdentity::from_stat(old) {

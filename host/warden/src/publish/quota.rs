@@ -5,7 +5,7 @@
 //! processes delete or add is seen. Two processes know of each other's files only through that, so
 //! together they can overshoot by what both stage within that time; one process alone cannot.
 
-use super::budget::BudgetStop;
+use super::budget::StopReason;
 use super::error::PublishError;
 use super::open::folder;
 use super::place::HOLDERS;
@@ -62,7 +62,7 @@ struct Measured {
 /// Why bytes were not granted.
 enum QuotaRefusal {
     Full,
-    Stopped(BudgetStop),
+    Stopped(StopReason),
     Unreadable(Errno),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It never enters another mount: counting refuses one, deleting leaves it where it is and says so.
 
-use super::budget::BudgetStop;
+use super::budget::StopReason;
 use super::resolve;
 use super::walk::{self, ENTRIES_PER_CHECK, NextStep, StopCheck, Visitor, WalkEntry};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -27,7 +27,7 @@ pub(super) enum Unreadable {
 #[derive(Debug)]
 pub(super) enum Uncounted {
     /// The call has to end.
-    Stopped(BudgetStop),
+    Stopped(StopReason),
     /// There are more entries than asked for; so much was counted up to there.
     TooMany(TreeCount),
     /// Another mount lies there, at this way from the root.

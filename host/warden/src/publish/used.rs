@@ -1,6 +1,6 @@
 //! What the workspaces hold, for those who only look: nothing is made, opened for writing or swept.
 
-use super::budget::BudgetStop;
+use super::budget::StopReason;
 use super::open::folder;
 use super::place::HOLDERS;
 use super::temp::PREFIX;
@@ -20,7 +20,7 @@ use std::time::{Instant, SystemTime};
 /// When a folder cannot be read.
 pub fn measure_used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
     let Some(root) = open(root)? else { return Ok(Some(0)) };
-    let late = || (Instant::now() >= until).then_some(BudgetStop::Deadline);
+    let late = || (Instant::now() >= until).then_some(StopReason::Deadline);
     let mounts = MOUNTS.iter().map(|mount| (mount.trim_start_matches('/'), HiddenNames::AtRoot));
     let mut total = 0u64;
     for (name, hidden) in mounts.chain(HOLDERS.iter().map(|holder| (*holder, HiddenNames::Anywhere))) {

@@ -5,7 +5,7 @@
 //! changes meanwhile is seen approximately. Deeper than PATH_MAX, where no tool can write, it does
 //! not go.
 
-use super::budget::BudgetStop;
+use super::budget::StopReason;
 use super::resolve;
 use super::temp::PREFIX;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,7 +19,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 pub(super) const ENTRIES_PER_CHECK: u64 = 256;
 
 /// Whether the caller wants the walk to end.
-pub(super) type StopCheck<'a> = &'a dyn Fn() -> Option<BudgetStop>;
+pub(super) type StopCheck<'a> = &'a dyn Fn() -> Option<StopReason>;
 
 /// An entry that the walk came to.
 pub(super) struct WalkEntry<'a> {
@@ -175,7 +175,7 @@ pub(super) fn measure(
     root: impl AsFd,
     hidden: HiddenNames,
     stop: StopCheck<'_>,
-) -> Result<std::result::Result<u64, BudgetStop>> {
+) -> Result<std::result::Result<u64, StopReason>> {
     let root = root.as_fd();
     let mut measure = TreeMeasure { stop, hidden, device: fstat(root)?.st_dev, bytes: 0, entries: 0 };
     Ok(match walk(root, &mut measure)? {
@@ -193,9 +193,9 @@ struct TreeMeasure<'a> {
 }
 
 impl Visitor for TreeMeasure<'_> {
-    type End = BudgetStop;
+    type End = StopReason;
 
-    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<BudgetStop, NextStep> {
+    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<StopReason, NextStep> {
         self.entries += 1;
         if self.entries.is_multiple_of(ENTRIES_PER_CHECK)
             && let Some(stop) = (self.stop)()

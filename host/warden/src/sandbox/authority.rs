@@ -11,13 +11,11 @@ mod staging;
 pub use messaging::{MESSAGE_FILES_MAX, NOBODY_REACHED};
 
 use super::CallInputs;
-use super::clock::{CallClock, StopReason};
+use super::clock::CallClock;
 use super::workers::{Answer, HostCalls};
 use crate::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::publish::{
-    BudgetStop, CallBudget, ChangePlan, LinkRule, PlannedChange, PublishError, StagedFile, Workspace,
-};
+use crate::publish::{CallBudget, ChangePlan, LinkRule, PlannedChange, PublishError, StagedFile, Workspace};
 use cofferdam_core::capability::{Access, Interface};
 use cofferdam_core::entry::EntryCall;
 use cofferdam_core::host_call::{
@@ -64,12 +62,7 @@ impl Authority {
         let clock = inputs.clock(permit.limits());
         let (turn, made) = (inputs.turn, std::mem::take(&mut inputs.made));
         let watched = clock.clone();
-        let mut budget = CallBudget::new(permit.limits().written_bytes, move || {
-            watched.stop_reason().map(|stopped| match stopped {
-                StopReason::Deadline => BudgetStop::Deadline,
-                StopReason::Cancelled => BudgetStop::Cancelled,
-            })
-        });
+        let mut budget = CallBudget::new(permit.limits().written_bytes, move || watched.stop_reason());
         budget.changes_max = permit.limits().changes;
         budget.turn = Some(turn);
         budget.made = made.into_iter().collect();

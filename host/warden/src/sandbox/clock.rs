@@ -1,5 +1,6 @@
 //! When a call has to end, and why: its deadline, or somebody cancelled it.
 
+use crate::publish::StopReason;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::ToolError;
 use std::sync::{Arc, OnceLock};
@@ -60,15 +61,6 @@ impl CallClock {
         let end = given_up.map_or(self.deadline, |given_up| given_up.min(self.deadline));
         Instant::now().saturating_duration_since(end)
     }
-}
-
-/// Why a call has to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StopReason {
-    /// The deadline passed.
-    Deadline,
-    /// Nobody wants the answer any more.
-    Cancelled,
 }
 
 impl StopReason {

@@ -2,7 +2,7 @@
 
 use super::refusals::plant;
 use super::*;
-use crate::publish::BudgetStop;
+use crate::publish::StopReason;
 use crate::publish::temp::PREFIX;
 use cofferdam_core::audit::sha256_hex;
 use std::os::unix::fs::symlink;
@@ -136,7 +136,7 @@ fn a_stop_ends_a_long_copy() {
     fs::File::create(room.host("/vault/source")).unwrap().set_len(8 << 20).unwrap();
     let asked = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&asked);
-    let stop = move || (counter.fetch_add(1, Ordering::Relaxed) >= 6).then_some(BudgetStop::Cancelled);
+    let stop = move || (counter.fetch_add(1, Ordering::Relaxed) >= 6).then_some(StopReason::Cancelled);
     let share = Arc::new(CallBudget::new(ByteSize::mib(50), stop));
     let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &share).unwrap();
     let error =

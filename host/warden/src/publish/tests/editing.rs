@@ -1,7 +1,7 @@
 //! What a call read is what it replaces, or nothing happens.
 
 use super::*;
-use crate::publish::BudgetStop;
+use crate::publish::StopReason;
 use Disposition::{CreateNew, Replace};
 use cofferdam_core::audit::sha256_hex;
 use rustix::fs::{CWD, FlockOperation, flock, mkfifoat};
@@ -95,7 +95,7 @@ fn a_stop_ends_waiting_for_another_program() {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
     let share = Arc::new(CallBudget::new(ByteSize::mib(1), move || {
-        asked.load(Ordering::Relaxed).then_some(BudgetStop::Deadline)
+        asked.load(Ordering::Relaxed).then_some(StopReason::Deadline)
     }));
     let mut staged = room.workspace.stage(&path("/shared/file"), Replace, &share).unwrap();
     staged.expect(hash(b"old"));

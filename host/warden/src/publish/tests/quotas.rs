@@ -1,7 +1,7 @@
 //! The share of a call, the workspace's quota, and the stop of a call.
 
 use super::*;
-use crate::publish::BudgetStop;
+use crate::publish::StopReason;
 use crate::publish::walk;
 use Disposition::{CreateNew, Replace};
 use rustix::fs::{CWD, mkfifoat};
@@ -178,8 +178,8 @@ fn measuring_counts_every_file_once_and_follows_nothing() {
     assert_eq!(walk::measure(&**dir, walk::HiddenNames::AtRoot, &|| None), Ok(Ok(expected)));
     let asked = AtomicU32::new(0);
     let stop: walk::StopCheck<'_> =
-        &|| (asked.fetch_add(1, Ordering::Relaxed) == 3).then_some(BudgetStop::Cancelled);
-    assert_eq!(walk::measure(&**dir, walk::HiddenNames::AtRoot, stop), Ok(Err(BudgetStop::Cancelled)));
+        &|| (asked.fetch_add(1, Ordering::Relaxed) == 3).then_some(StopReason::Cancelled);
+    assert_eq!(walk::measure(&**dir, walk::HiddenNames::AtRoot, stop), Ok(Err(StopReason::Cancelled)));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_stop_ends_long_copies_and_leaves_nothing() {
     let file = tempfile::tempfile().unwrap();
     file.set_len(bytes.len() as u64).unwrap();
     for (stop, code) in
-        [(BudgetStop::Deadline, ErrorCode::TimedOut), (BudgetStop::Cancelled, ErrorCode::Cancelled)]
+        [(StopReason::Deadline, ErrorCode::TimedOut), (StopReason::Cancelled, ErrorCode::Cancelled)]
     {
         for by_file in [true, false] {
             let room = Room::new(StagingMethod::Unnamed);

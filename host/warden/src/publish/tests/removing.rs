@@ -6,7 +6,7 @@ use crate::publish::remove::ENTRIES_ADDED_MAX;
 use crate::publish::sweep::{SweepResult, sweep};
 use crate::publish::temp::PREFIX;
 use crate::publish::tree::{self, LISTED_MAX, TreeCount, Uncounted, Unreadable};
-use crate::publish::{BudgetStop, remove};
+use crate::publish::{StopReason, remove};
 use Disposition::CreateNew;
 use ErrorCode::{IsADirectory, NotFound, PathDenied, WriteFailed};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -367,7 +367,7 @@ fn too_many_entries_and_a_stop_end_the_count() {
     let asked = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&asked);
     // Once when planning begins, once in the tree.
-    let stop = move || (counter.fetch_add(1, Ordering::Relaxed) == 1).then_some(BudgetStop::Deadline);
+    let stop = move || (counter.fetch_add(1, Ordering::Relaxed) == 1).then_some(StopReason::Deadline);
     let share = Arc::new(CallBudget::new(ByteSize::mib(1), stop));
     let planned = room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &share);
     assert_eq!(planned.err().map(|e| e.code()), Some(ErrorCode::TimedOut));

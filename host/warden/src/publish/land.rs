@@ -3,7 +3,6 @@
 //! It refuses to replace anything but a regular file, and replaces the name, never what the name
 //! leads to: another hard link keeps its content. What was prepared and did not land is taken back.
 
-use super::Disposition;
 use super::budget::CallBudget;
 use super::copy::CopyJob;
 use super::digest::RunningHash;
@@ -17,7 +16,7 @@ use super::resolve::{self, ResolvedEntry};
 use super::stage::{StageBody, StageTarget};
 use super::temp::{StagingFolder, TempName, link_open_file, rename_new};
 use super::walk;
-use cofferdam_core::audit::FileFacts;
+use cofferdam_core::audit::{EntryKind, FileFacts};
 use cofferdam_policy::{GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, Stat, fchmod, fsync, renameat};
@@ -133,19 +132,14 @@ impl SealedFile {
         if self.place.approved.as_ref().is_some_and(|seen| !as_approved(seen)) {
             return Err(PublishError::NotAsApproved { path: path() });
         }
-        match (found, self.place.disposition) {
-            (ResolvedEntry::Absent | ResolvedEntry::Directory | ResolvedEntry::Other(_), _)
-                if self.place.expected.is_some() =>
-            {
-                Err(PublishError::Changed { path: path() })
-            }
-            (ResolvedEntry::Absent, _) => self.give_new_name(parent),
-            (ResolvedEntry::File(old), Disposition::Replace) => self.take_over_name(parent, &old),
-            (ResolvedEntry::File(_), Disposition::CreateNew) => {
-                Err(PublishError::AlreadyExists { path: path() })
-            }
-            (ResolvedEntry::Directory, _) => Err(PublishError::IsADirectory { path: path() }),
-            (ResolvedEntry::Other(kind), _) => Err(PublishError::NotARegularFile { path: path(), kind }),
+        if self.place.expected.is_some() && !matches!(found, ResolvedEntry::File(_)) {
+            return Err(PublishError::Changed { path: path() });
+        }
+        resolve::may_take(&found, &self.place.path, self.place.disposition, EntryKind::File)?;
+        match found {
+            ResolvedEntry::File(old) => self.take_over_name(parent, &old),
+            // Nothing has it: all else was refused.
+            _ => self.give_new_name(parent),
         }
     }
 

@@ -66,7 +66,7 @@ impl Workspace {
         }
         let taken = resolve::entry(&to.dir, target.below_mount())
             .map_err(|errno| resolve::explain(&to.dir, target, errno))?;
-        may_take(&taken, target, disposition, identity.kind())?;
+        resolve::may_take(&taken, target, disposition, identity.kind())?;
         let across = is_across(from, to)
             .map_err(|errno| PublishError::from_io(target, "finding its directory", errno))?;
         if across && identity.kind() == EntryKind::Directory {
@@ -141,24 +141,6 @@ fn refuse_itself(source: &GuestPath, target: &GuestPath) -> Result<(), PublishEr
     Ok(())
 }
 
-/// Whether something of this kind may take a name that stands for `found`.
-fn may_take(
-    found: &ResolvedEntry,
-    target: &GuestPath,
-    disposition: Disposition,
-    kind: EntryKind,
-) -> Result<(), PublishError> {
-    let path = target.clone();
-    match (found, disposition, kind) {
-        (ResolvedEntry::Absent, ..) | (ResolvedEntry::File(_), Disposition::Replace, EntryKind::File) => {
-            Ok(())
-        }
-        (ResolvedEntry::File(_), ..) => Err(PublishError::AlreadyExists { path }),
-        (ResolvedEntry::Directory, ..) => Err(PublishError::IsADirectory { path }),
-        (ResolvedEntry::Other(kind), ..) => Err(PublishError::NotARegularFile { path, kind }),
-    }
-}
-
 impl PlannedRename {
     /// The path that it will have.
     pub(crate) fn target(&self) -> &GuestPath {
@@ -214,7 +196,7 @@ impl PlannedRename {
         let found = resolve::handle(target, leaf)
             .map_err(|errno| resolve::explain(&self.to.dir, &self.target, errno))?;
         let entry = found.as_ref().map_or(ResolvedEntry::Absent, |(_, stat)| resolve::kind(stat));
-        may_take(&entry, &self.target, self.disposition, self.identity.kind())?;
+        resolve::may_take(&entry, &self.target, self.disposition, self.identity.kind())?;
         let old = if let ResolvedEntry::File(old) = &entry { Some(old) } else { None };
         let Some(_held) = self.hold(source, target, old) else { return Ok(LandAttempt::Changed) };
         let renamed = match old {

@@ -5,7 +5,9 @@
 //! opens nothing for use but directories and files known to be regular: what a name stands for is
 //! learned through `O_PATH`, which neither blocks on a FIFO nor wakes a device.
 
+use super::Disposition;
 use super::error::PublishError;
+use cofferdam_core::audit::EntryKind;
 use cofferdam_policy::GuestPath;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
@@ -98,6 +100,24 @@ pub(super) fn kind(stat: &Stat) -> ResolvedEntry {
         FileType::Socket => ResolvedEntry::Other("a socket"),
         FileType::BlockDevice | FileType::CharacterDevice => ResolvedEntry::Other("a device"),
         _ => ResolvedEntry::Other("something else"),
+    }
+}
+
+/// Whether something of this kind may take a name that stands for `found`.
+pub(super) fn may_take(
+    found: &ResolvedEntry,
+    target: &GuestPath,
+    disposition: Disposition,
+    kind: EntryKind,
+) -> Result<(), PublishError> {
+    let path = target.clone();
+    match (found, disposition, kind) {
+        (ResolvedEntry::Absent, ..) | (ResolvedEntry::File(_), Disposition::Replace, EntryKind::File) => {
+            Ok(())
+        }
+        (ResolvedEntry::File(_), ..) => Err(PublishError::AlreadyExists { path }),
+        (ResolvedEntry::Directory, ..) => Err(PublishError::IsADirectory { path }),
+        (ResolvedEntry::Other(kind), ..) => Err(PublishError::NotARegularFile { path, kind }),
     }
 }
 

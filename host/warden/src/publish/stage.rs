@@ -13,7 +13,7 @@ use super::resolve::{self, ResolvedEntry};
 use super::source::{self, LinkRule};
 use super::temp::{StagingFolder, TempName};
 use super::{Disposition, Inner};
-use cofferdam_core::audit::FileFacts;
+use cofferdam_core::audit::{EntryKind, FileFacts};
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fs::{Mode, Stat, Timespec, Timestamps, fchmod, fsync, futimens};
@@ -77,14 +77,8 @@ pub(super) fn precheck(
     }
     let entry = resolve::entry(&mount.dir, path.below_mount())
         .map_err(|errno| resolve::explain(&mount.dir, path, errno))?;
-    match (&entry, disposition) {
-        (ResolvedEntry::Directory, _) => Err(PublishError::IsADirectory { path: path.clone() }),
-        (ResolvedEntry::Other(kind), _) => Err(PublishError::NotARegularFile { path: path.clone(), kind }),
-        (ResolvedEntry::File(_), Disposition::CreateNew) => {
-            Err(PublishError::AlreadyExists { path: path.clone() })
-        }
-        (ResolvedEntry::File(_), Disposition::Replace) | (ResolvedEntry::Absent, _) => Ok(entry),
-    }
+    resolve::may_take(&entry, path, disposition, EntryKind::File)?;
+    Ok(entry)
 }
 
 impl StagedFile {

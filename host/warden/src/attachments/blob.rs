@@ -17,32 +17,26 @@ pub struct Blob(pub(super) Arc<BlobShared>);
 pub(super) struct BlobShared {
     pub(super) len: u64,
     pub(super) sha256: [u8; 32],
-    pub(super) body: BlobBody,
-}
-
-pub(super) enum BlobBody {
-    Memory(Bytes),
-    File(File),
+    pub(super) body: BlobBytes,
 }
 
 /// Where a blob's bytes are, for code that can do better than copying them.
-#[derive(Clone, Copy)]
-pub enum BlobBytes<'a> {
+pub enum BlobBytes {
     /// In memory; a clone shares them.
-    Memory(&'a Bytes),
+    Memory(Bytes),
     /// In a file, from its beginning. Use offsets: its position is everybody's.
-    File(&'a File),
+    File(File),
 }
 
 impl Blob {
     /// Bytes in memory whose SHA-256 the caller knows.
     pub fn from_bytes(bytes: Bytes, sha256: [u8; 32]) -> Self {
-        Self(Arc::new(BlobShared { len: bytes.len() as u64, sha256, body: BlobBody::Memory(bytes) }))
+        Self(Arc::new(BlobShared { len: bytes.len() as u64, sha256, body: BlobBytes::Memory(bytes) }))
     }
 
     /// The first `len` bytes of a file that nobody changes, and their SHA-256.
     pub fn from_file(file: File, len: u64, sha256: [u8; 32]) -> Self {
-        Self(Arc::new(BlobShared { len, sha256, body: BlobBody::File(file) }))
+        Self(Arc::new(BlobShared { len, sha256, body: BlobBytes::File(file) }))
     }
 
     /// Length in bytes.
@@ -61,11 +55,8 @@ impl Blob {
     }
 
     /// Where the bytes are.
-    pub fn bytes(&self) -> BlobBytes<'_> {
-        match &self.0.body {
-            BlobBody::Memory(bytes) => BlobBytes::Memory(bytes),
-            BlobBody::File(file) => BlobBytes::File(file),
-        }
+    pub fn bytes(&self) -> &BlobBytes {
+        &self.0.body
     }
 
     /// Fills `buffer` from `offset` on as far as it can; 0 only at or behind the end.

@@ -3,7 +3,7 @@
 //! It refuses a byte over the cap before it keeps it. A large blob's file has no name (where the
 //! filesystem can do that), so a crash leaves nothing; what it leaves elsewhere is swept at start.
 
-use super::blob::{Blob, BlobBody, BlobShared};
+use super::blob::{Blob, BlobBytes, BlobShared};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
 use sha2::{Digest, Sha256};
@@ -139,8 +139,8 @@ impl BlobWriter {
         let sha256 = self.hasher.finalize().into();
         self.store.hold(sha256, || {
             let body = match self.body {
-                BlobSpool::Memory(held) => BlobBody::Memory(held.into()),
-                BlobSpool::File(file) => BlobBody::File(file),
+                BlobSpool::Memory(held) => BlobBytes::Memory(held.into()),
+                BlobSpool::File(file) => BlobBytes::File(file),
             };
             BlobShared { len: self.len, sha256, body }
         })

@@ -5,7 +5,7 @@
 use crate::cli::Exit;
 use anyhow::bail;
 use cofferdam_review::audit::name;
-use cofferdam_warden::audit::sign::{self, SecretKey, Signer};
+use cofferdam_warden::audit::sign::{self, SecretKey};
 use cofferdam_warden::audit::{self, LogSelection, Verification};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub(super) fn sign(
     let Some(key) = arguments.key.as_deref().or(configured) else {
         bail!("there is no key to sign with; give --key FILE, or set sign_key_file in [audit]");
     };
-    let signer = Signer::load(key)?;
+    let key = SecretKey::load(key)?;
     let report = match audit::verify(LogSelection::Log(active), &[])? {
         Verification::Sound(report) => report,
         Verification::Bad { file, record } => {
@@ -52,7 +52,7 @@ pub(super) fn sign(
             return Ok(Exit::ProblemFound);
         }
     };
-    let statement = signer.sign(&report.head)?;
+    let statement = key.sign_head(&report.head)?;
     match &arguments.out {
         Some(file) => sign::append(file, &statement)?,
         None => writeln!(out, "{}", statement.line())?,

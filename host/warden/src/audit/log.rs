@@ -9,7 +9,7 @@
 use super::chains::Siblings;
 use super::lock::{self, HeldLock, LockScope, PublishingGuard};
 use super::reading::VERSION;
-use super::sign::Signer;
+use super::sign::SecretKey;
 use super::tail::{LogTail, TailRest};
 use super::{AuditError, Config, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, OUTCOME_BYTES_MAX, files};
 use super::{open, rotate};
@@ -45,7 +45,7 @@ pub enum Durability {
 pub struct AuditLog {
     pub(super) path: PathBuf,
     pub(super) folder: File,
-    pub(super) signer: Option<Signer>,
+    pub(super) sign_key: Option<SecretKey>,
     /// Sound after a panic too: the file's length tells whether the tail is current.
     current: Mutex<ActiveFile>,
     /// Up to which `seq` the disk has confirmed the log. Held while synchronizing, so that one
@@ -88,10 +88,10 @@ impl AuditLog {
     /// something that must not be continued, and [`AuditError::Key`] when the signing key is
     /// unusable.
     pub fn open_with(path: &Path, config: &Config) -> Result<Self, AuditError> {
-        let signer = config.sign_key_file.as_deref().map(Signer::load).transpose()?;
+        let sign_key = config.sign_key_file.as_deref().map(SecretKey::load).transpose()?;
         let log = Self::from_file(open::open_for_append(path)?, path, LOCK_WAIT)?;
         lock(&log.current).rotate_at = config.rotate_bytes.0;
-        Ok(Self { signer, rotate_bytes: config.rotate_bytes.0, ..log })
+        Ok(Self { sign_key, rotate_bytes: config.rotate_bytes.0, ..log })
     }
 
     /// Looks whether [`AuditLog::open_with`] would succeed. Where there is no log, its folder is
@@ -102,7 +102,7 @@ impl AuditLog {
     pub fn check_open(path: &Path, config: &Config) -> Result<(), AuditError> {
         match path.try_exists() {
             Ok(false) if path.symlink_metadata().is_err() => {
-                config.sign_key_file.as_deref().map(Signer::load).transpose()?;
+                config.sign_key_file.as_deref().map(SecretKey::load).transpose()?;
                 Ok(())
             }
             _ => Self::open_with(path, config).map(drop),
@@ -120,7 +120,7 @@ impl AuditLog {
         Ok(Self {
             path: path.to_owned(),
             folder,
-            signer: None,
+            sign_key: None,
             current: Mutex::new(ActiveFile { file: Arc::new(file), tail, id, rotate_at: u64::MAX }),
             confirmed: Mutex::new(0),
             unconfirmed: AtomicBool::new(false),

@@ -5,7 +5,7 @@
 
 use super::super::log::now;
 use super::super::{AuditError, AuditLog, Head};
-use super::key::{KeyError, SecretKey};
+use super::key::SecretKey;
 use super::statement::Statement;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
@@ -44,25 +44,13 @@ pub enum StatementsError {
     },
 }
 
-/// Signs heads with a configured key.
-#[derive(Debug)]
-pub struct Signer(SecretKey);
-
-impl Signer {
-    /// A signer with the key in a file.
-    ///
-    /// # Errors
-    /// [`KeyError`] when the key is unusable, or others may read it.
-    pub fn load(path: &Path) -> Result<Self, KeyError> {
-        SecretKey::load(path).map(Self)
-    }
-
+impl SecretKey {
     /// A statement about a head, made now.
     ///
     /// # Errors
     /// [`StatementsError::Empty`] for the head of an empty log.
-    pub fn sign(&self, head: &Head) -> Result<Statement, StatementsError> {
-        if head.seq == 0 { Err(StatementsError::Empty) } else { Ok(Statement::sign(&self.0, head, now())) }
+    pub fn sign_head(&self, head: &Head) -> Result<Statement, StatementsError> {
+        if head.seq == 0 { Err(StatementsError::Empty) } else { Ok(Statement::sign(self, head, now())) }
     }
 }
 
@@ -73,19 +61,19 @@ impl AuditLog {
     /// # Errors
     /// When the disk does not confirm the head, or the statement cannot be written.
     pub fn sign_head(&self) -> Result<(), AuditError> {
-        let Some(signer) = self.signer.as_ref().filter(|_| self.head().seq > 0) else { return Ok(()) };
+        let Some(key) = self.sign_key.as_ref().filter(|_| self.head().seq > 0) else { return Ok(()) };
         // A power loss must not take what is signed: that would be the proof that somebody cut the
         // log.
         let head = self.confirm_head()?;
-        Ok(append(&self.sibling_path(SIGNATURES), &signer.sign(&head)?)?)
+        Ok(append(&self.sibling_path(SIGNATURES), &key.sign_head(&head)?)?)
     }
 
     /// The same for a head at a rotation, which the disk has confirmed, and where nothing may fail
     /// for it.
     pub(in super::super) fn sign_in_passing(&self, head: &Head) {
-        let Some(signer) = &self.signer else { return };
+        let Some(key) = &self.sign_key else { return };
         let signed =
-            signer.sign(head).and_then(|statement| append(&self.sibling_path(SIGNATURES), &statement));
+            key.sign_head(head).and_then(|statement| append(&self.sibling_path(SIGNATURES), &statement));
         if let Err(error) = signed {
             tracing::error!(error = &error as &dyn std::error::Error, "a head of the audit was not signed");
         }

@@ -118,7 +118,7 @@ fn no_message_holds_a_private_key() {
     let text = fs::read_to_string(&path).expect("reads");
     let body = text.lines().nth(1).expect("a body");
     let secret = hex::encode(&STANDARD.decode(body).expect("base64")[16..]);
-    for shown in [format!("{key:?}"), format!("{:?}", Signer::load(&path).expect("loads"))] {
+    for shown in [format!("{key:?}"), format!("{:?}", SecretKey::load(&path).expect("loads"))] {
         assert!(!shown.contains(body) && !shown.contains(&secret), "{shown}");
     }
     // Also where the file is refused.
@@ -184,7 +184,7 @@ fn a_head_that_the_disk_does_not_confirm_is_not_signed() {
     // Accepts every write, and cannot synchronize.
     let null = fs::File::options().read(true).append(true).open("/dev/null").expect("opens");
     let mut log = AuditLog::from_file(null, &dir.path().join("audit.jsonl"), Duration::ZERO).expect("opens");
-    log.signer = Some(Signer::load(&path).expect("loads"));
+    log.sign_key = Some(SecretKey::load(&path).expect("loads"));
     let event = AuditEvent::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) });
     log.append(event, Durability::Buffered).expect("appends");
     assert!(matches!(log.sign_head(), Err(AuditError::Sync(_))));

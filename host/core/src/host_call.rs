@@ -89,29 +89,39 @@ pub const LINE_OVERHEAD_BYTES: usize = 96;
 /// the wire, so the list is bounded as it is read, before anybody looks at what is granted.
 pub const FILES_MAX: usize = 1000;
 
-pub(crate) fn read_bounded<'de, const MAX: usize, T: Deserialize<'de>, D: Deserializer<'de>>(
+/// At most [`FILES_MAX`].
+pub(crate) fn read_files<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     wire: D,
 ) -> Result<Vec<T>, D::Error> {
-    struct AtMost<T, const MAX: usize>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for AtMost<T, MAX> {
+    read_bounded(wire, FILES_MAX, "files")
+}
+
+/// A list that is bounded as it is read; `what` it holds is said where it is too long.
+pub(crate) fn read_bounded<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    wire: D,
+    max: usize,
+    what: &'static str,
+) -> Result<Vec<T>, D::Error> {
+    struct AtMost<T>(usize, &'static str, PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for AtMost<T> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {MAX} files")
+            write!(f, "at most {} {}", self.0, self.1)
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
-            let mut files = Vec::new();
-            while let Some(file) = seq.next_element()? {
-                if files.len() == MAX {
-                    return Err(A::Error::invalid_length(MAX + 1, &self));
+            let mut list = Vec::new();
+            while let Some(item) = seq.next_element()? {
+                if list.len() == self.0 {
+                    return Err(A::Error::invalid_length(self.0 + 1, &self));
                 }
-                files.push(file);
+                list.push(item);
             }
-            Ok(files)
+            Ok(list)
         }
     }
-    wire.deserialize_seq(AtMost::<T, MAX>(PhantomData))
+    wire.deserialize_seq(AtMost::<T>(max, what, PhantomData))
 }
 
 /// What a guest asks for. Each is answered by one [`Reply`] before the next is looked at.
@@ -178,7 +188,7 @@ pub enum Request<'a> {
     /// Whether the turn was cancelled.
     Cancelled,
     /// Adds files to the reply to a request, all of them or none.
-    AddToReply(#[serde(deserialize_with = "read_bounded::<FILES_MAX, _, _>")] Vec<ReplyFile>, Address),
+    AddToReply(#[serde(deserialize_with = "read_files")] Vec<ReplyFile>, Address),
     /// Writes to somebody.
     Send(DirectMessage),
     /// Begins a workflow of the turn; its summary.

@@ -45,7 +45,7 @@ pub struct DirectMessage {
     /// What it says.
     pub text: String,
     /// Workspace files that go with it, by their virtual paths.
-    #[serde(deserialize_with = "crate::host_call::read_bounded::<{ crate::host_call::FILES_MAX }, _, _>")]
+    #[serde(deserialize_with = "crate::host_call::read_files")]
     pub files: Vec<String>,
     /// The workflow that it belongs to, whose replies can be waited for.
     pub workflow: Option<String>,

@@ -1,11 +1,10 @@
 //! Requests over HTTP as guests make them, as plain values, and the seam to the code that sends
 //! them. A failure is a value: the guest sees it as an error of `wasi:http`.
 
+use crate::host_call::read_bounded;
 use crate::network::Network;
-use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_bytes::ByteBuf;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -59,26 +58,7 @@ pub struct HttpRequest {
 /// A header of no length takes 50 bytes of memory for two on the wire, so the list is bounded as it
 /// is read.
 fn read_headers<'de, D: Deserializer<'de>>(wire: D) -> Result<Headers, D::Error> {
-    struct SmallHeaders;
-    impl<'de> Visitor<'de> for SmallHeaders {
-        type Value = Headers;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {HEADERS_MAX} headers")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Headers, A::Error> {
-            let mut headers = Vec::new();
-            while let Some(header) = seq.next_element()? {
-                if headers.len() == HEADERS_MAX {
-                    return Err(A::Error::invalid_length(HEADERS_MAX + 1, &self));
-                }
-                headers.push(header);
-            }
-            Ok(headers)
-        }
-    }
-    wire.deserialize_seq(SmallHeaders)
+    read_bounded(wire, HEADERS_MAX, "headers")
 }
 
 /// The beginning of an answer.

@@ -22,13 +22,13 @@ pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
 pub use cofferdam_ipc::{ExportedFunction, Functions};
 pub use notice::{report_loading, tell_of_compiling};
+pub use workers::Sandbox;
 
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Addition;
 use crate::messaging::Messaging;
 use crate::publish::{PlannedChange, TurnShare, Workspace};
 use authority::Authority;
-use cache::CompileCache;
 use clock::CallClock;
 use cofferdam_confine::{self as confine, COMPILE_CPU_SECONDS};
 use cofferdam_core::audit::CallFacts;
@@ -39,13 +39,13 @@ use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX, TimeSpan};
 use cofferdam_core::text::{escape_deceptive, one_line};
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
 use cofferdam_ipc::CallSpec;
-use cofferdam_policy::{EntryPolicy, GuestPath, Permit, ToolPolicy};
+use cofferdam_policy::{EntryPolicy, GuestPath, Permit};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
-use workers::{Pool, WorkerKey};
+use workers::WorkerKey;
 
 /// What the sandbox is built with.
 #[derive(Clone, Debug)]
@@ -98,11 +98,6 @@ pub enum SandboxError {
 
 /// Longest summary of a tool.
 const SUMMARY_BYTES_MAX: usize = 400;
-
-/// Loads components and runs calls.
-pub struct Sandbox {
-    pool: Pool,
-}
 
 /// A component that is compiled and links, and what is said of it: by itself, or by its policy.
 #[derive(Clone)]
@@ -171,16 +166,6 @@ pub(crate) struct FinishedCall {
 }
 
 impl Sandbox {
-    /// A sandbox without any guest yet.
-    ///
-    /// # Errors
-    /// [`SandboxError::Engine`] and [`SandboxError::Cache`]; the gateway must not start then.
-    pub fn new(config: &Config) -> Result<Self, SandboxError> {
-        let cache = CompileCache::open(&config.cache_dir)?;
-        let pool = Pool::new(cache, config.compile_time, config.isolation);
-        Ok(Self { pool: pool.map_err(|e| SandboxError::Engine(e.to_string()))? })
-    }
-
     /// The component, linked with what `grants` allow and with stubs for the rest, to be entered as
     /// `entry` says. One that is embedded was compiled and has said what it is when the program
     /// was built; of others the policy says it, and the types of a function.
@@ -195,17 +180,9 @@ impl Sandbox {
     ) -> Result<Component, SandboxError> {
         let told = match (binary.read_facts(), entry) {
             (Some(told), EntryPolicy::Tool) => told.description,
-            _ => described::by(entry, self.pool.describe(&binary, grants, &entry.point())?)?,
+            _ => described::by(entry, self.description(&binary, grants, &entry.point())?)?,
         };
         Ok(Component { binary: Arc::new(binary), told: Arc::new(told) })
-    }
-
-    /// The functions that a component exports, for somebody who writes a policy.
-    ///
-    /// # Errors
-    /// [`SandboxError`].
-    pub fn functions(&self, binary: &Binary) -> Result<Functions, SandboxError> {
-        self.pool.functions(binary)
     }
 
     /// What the component says of itself, checked.
@@ -234,35 +211,6 @@ impl Sandbox {
         })
     }
 
-    /// Has a process ready for the next worker, which may serve anybody.
-    pub fn keep_spare(&self) {
-        self.pool.keep_spare();
-    }
-
-    /// Sees whether a worker starts, confined as is demanded.
-    ///
-    /// # Errors
-    /// [`SandboxError::Engine`] when none does.
-    pub fn try_worker(&self) -> Result<(), SandboxError> {
-        self.pool.try_worker().map_err(|e| SandboxError::Engine(e.to_string()))
-    }
-
-    /// The same by the worker that serves the first call of this component under this policy in
-    /// this workspace.
-    ///
-    /// # Errors
-    /// [`SandboxError::Engine`] when none starts.
-    pub(crate) fn try_worker_for(
-        &self,
-        component: &Component,
-        policy: &ToolPolicy,
-        workspace: &Workspace,
-    ) -> Result<(), SandboxError> {
-        let key = worker_key(component, policy.tool.as_str(), &policy.profile, &policy.grants, workspace);
-        let tried = self.pool.try_worker_for(&component.binary, key);
-        tried.map_err(|e| SandboxError::Engine(e.to_string()))
-    }
-
     /// Runs a judged call to its end; its guest sees the granted mounts of `workspace`. Blocks;
     /// meant for a thread of its own, never an async worker.
     pub(crate) fn run(
@@ -286,7 +234,7 @@ impl Sandbox {
         let tool = permit.call().tool.as_str();
         let key = worker_key(component, tool, permit.profile(), &job.grants, workspace);
         let mut authority = Authority::new(permit, inputs, workspace.clone());
-        let returned = self.pool.call(&component.binary, key, &job, &mut authority, &clock);
+        let returned = self.call(&component.binary, key, &job, &mut authority, &clock);
         // A guest that was stopped inside a host function tells of a failure; the reason is ours.
         // Nobody waits for what a cancelled one says.
         let requests = authority.end_requests();

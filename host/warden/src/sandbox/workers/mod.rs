@@ -20,8 +20,8 @@ pub use answer::KILL_GRACE;
 pub(super) use answer::{Answer, HostCalls};
 pub use code::CODE_BYTES_MAX;
 pub use idle::{IDLE_TIME_MAX, IDLE_WORKERS_MAX};
-pub use pool::CALLS_PER_WORKER_MAX;
-pub(super) use pool::{Pool, WorkerKey};
+pub(super) use pool::WorkerKey;
+pub use pool::{CALLS_PER_WORKER_MAX, Sandbox};
 pub use processor::{run_anywhere, run_with_calls};
 pub use program::{EmbeddedBytes, WORKER_BYTES, WORKER_SHA256, let_start_go};
 

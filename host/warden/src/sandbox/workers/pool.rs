@@ -12,21 +12,20 @@ use super::idle::{IDLE_TIME_MAX, IdleWorkers};
 use super::process::Worker;
 use super::start_error;
 use super::starter::{WorkerSpec, WorkerStarter};
-use crate::sandbox::SandboxError;
+use crate::publish::Workspace;
 use crate::sandbox::binary::Binary;
 use crate::sandbox::cache::CompileCache;
 use crate::sandbox::clock::CallClock;
+use crate::sandbox::{Component, Config, SandboxError, worker_key};
 use cap_std::fs::Dir;
-use cofferdam_confine as confine;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::entry::EntryPoint;
-use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{Broken, CallSpec, Description, Functions, StartError, ToWorker};
+use cofferdam_policy::ToolPolicy;
 use std::borrow::Cow;
-use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -67,50 +66,54 @@ impl WorkerKey {
     }
 }
 
-/// All workers.
-pub(in crate::sandbox) struct Pool {
+/// Loads components and runs calls, in workers.
+pub struct Sandbox {
     starter: WorkerStarter,
     code: CodeStore,
     idle: Arc<Mutex<IdleWorkers<Worker>>>,
 }
 
-impl Pool {
-    /// No worker yet. A component that is not compiled after `compile_time` is refused, and so is a
-    /// worker that is not confined as `isolation` demands.
+impl Sandbox {
+    /// A sandbox without any worker yet. A component that is not compiled after the configured time
+    /// is refused, and so is a worker that is not confined as is demanded.
     ///
     /// # Errors
-    /// Where no thread can be started.
-    pub(in crate::sandbox) fn new(
-        cache: CompileCache,
-        compile_time: TimeSpan,
-        isolation: confine::Config,
-    ) -> io::Result<Self> {
+    /// [`SandboxError::Engine`] and [`SandboxError::Cache`]; the gateway must not start then.
+    pub fn new(config: &Config) -> Result<Self, SandboxError> {
+        let cache = CompileCache::open(&config.cache_dir)?;
         let idle: Arc<Mutex<IdleWorkers<Worker>>> = Arc::default();
-        let starter = WorkerStarter::start(isolation, Arc::downgrade(&idle))?;
-        Ok(Self { starter, code: CodeStore::new(cache, compile_time), idle })
+        let starter = WorkerStarter::start(config.isolation, Arc::downgrade(&idle)).map_err(start_error)?;
+        Ok(Self { starter, code: CodeStore::new(cache, config.compile_time), idle })
     }
 
-    /// Has a process ready for the next worker that is wanted.
-    pub(in crate::sandbox) fn keep_spare(&self) {
+    /// Has a process ready for the next worker, which may serve anybody.
+    pub fn keep_spare(&self) {
         self.starter.keep_spare();
     }
 
-    /// Sees whether workers start.
+    /// Sees whether a worker starts, confined as is demanded.
     ///
     /// # Errors
-    /// Why none does.
-    pub(in crate::sandbox) fn try_worker(&self) -> io::Result<()> {
-        self.starter.worker(WorkerSpec::Compile { cpu_seconds: 1 }).map(drop)
+    /// [`SandboxError::Engine`] when none does.
+    pub fn try_worker(&self) -> Result<(), SandboxError> {
+        self.starter.worker(WorkerSpec::Compile { cpu_seconds: 1 }).map(drop).map_err(start_error)
     }
 
-    /// The same by the worker that serves the first call of a component.
+    /// The same by the worker that serves the first call of this component under this policy in
+    /// this workspace.
     ///
     /// # Errors
-    /// Why none starts.
-    pub(in crate::sandbox) fn try_worker_for(&self, binary: &Binary, key: WorkerKey) -> io::Result<()> {
-        match self.start(key, binary) {
+    /// [`SandboxError::Engine`] when none starts.
+    pub(crate) fn try_worker_for(
+        &self,
+        component: &Component,
+        policy: &ToolPolicy,
+        workspace: &Workspace,
+    ) -> Result<(), SandboxError> {
+        let key = worker_key(component, policy.tool.as_str(), &policy.profile, &policy.grants, workspace);
+        match self.start(key, &component.binary) {
             Ok(worker) => self.give_back(worker),
-            Err(SandboxError::Engine(why)) => return Err(io::Error::other(why)),
+            Err(error @ SandboxError::Engine(_)) => return Err(error),
             // The component's fault, which the call tells.
             Err(_) => self.try_worker()?,
         }
@@ -122,7 +125,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`SandboxError`].
-    pub(in crate::sandbox) fn describe(
+    pub(in crate::sandbox) fn description(
         &self,
         binary: &Binary,
         grants: &Grants,
@@ -137,11 +140,11 @@ impl Pool {
         Ok(description)
     }
 
-    /// The functions that a component exports.
+    /// The functions that a component exports, for somebody who writes a policy.
     ///
     /// # Errors
     /// [`SandboxError`].
-    pub(in crate::sandbox) fn functions(&self, binary: &Binary) -> Result<Functions, SandboxError> {
+    pub fn functions(&self, binary: &Binary) -> Result<Functions, SandboxError> {
         functions_in(&mut self.start(WorkerKey::to_look(binary), binary)?)
     }
 
@@ -282,6 +285,7 @@ mod tests {
     use cofferdam_core::limits::Limits;
     use cofferdam_ipc::Socket;
     use std::fs::File;
+    use std::path::Path;
     use tokio_util::sync::CancellationToken;
 
     /// No guest runs that could ask.
@@ -297,12 +301,16 @@ mod tests {
         }
     }
 
+    fn pool(cache_dir: &Path) -> Sandbox {
+        let isolation = cofferdam_confine::Config { require: false };
+        let config = Config { cache_dir: cache_dir.to_owned(), isolation, compile_time: COMPILE_TIME };
+        Sandbox::new(&config).expect("ours, and a thread")
+    }
+
     #[test]
     fn embedded_code_that_does_not_load_is_told_and_compiled_nowhere() {
         let room = tempfile::tempdir().expect("a folder");
-        let isolation = confine::Config { require: false };
-        let cache = CompileCache::open(room.path()).expect("ours");
-        let pool = Pool::new(cache, COMPILE_TIME, isolation).expect("a thread");
+        let pool = pool(room.path());
         let sha256 = "5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e";
         let code = EmbeddedBytes(b"no machine code");
         let binary = Binary::embedded(Embedded { sha256, size: 1, code, told: "{}" });
@@ -321,8 +329,7 @@ mod tests {
     #[test]
     fn an_idle_worker_that_says_something_or_is_gone_is_ended_and_asked_nothing() {
         let room = tempfile::tempdir().expect("a folder");
-        let cache = CompileCache::open(room.path()).expect("ours");
-        let pool = Pool::new(cache, COMPILE_TIME, confine::Config { require: false }).expect("a thread");
+        let pool = pool(room.path());
         let key =
             WorkerKey { sha256: "s".into(), tool: "t".into(), profile: "p".into(), folders: Vec::new() };
         let (reaper, reaped) = std::sync::mpsc::channel();

@@ -114,8 +114,8 @@ async fn open(
     service.config.check()?;
     let address = service.config.address()?;
     let Config { message_content, .. } = service.config;
-    let gateway =
-        GatewayAddress { api: address.reach, message_content, token_place: service.config.token_place() };
+    let token_place = service.config.token_at().place();
+    let gateway = GatewayAddress { api: address.reach, message_content, token_place };
     let soon = stop.child_token();
     let api = DiscordApi::new(address, service.token.clone(), soon.clone());
     let api = api.map_err(|failure| ServeError::Client(failure.to_string()))?;

@@ -130,13 +130,9 @@ impl Config {
         self.token_at().read(BotToken::parse)
     }
 
-    fn token_at(&self) -> TokenAt<'_> {
+    /// Where the token is.
+    pub fn token_at(&self) -> TokenAt<'_> {
         TokenAt { variable: &self.token_env, file: self.token_file.as_deref(), platform: PLATFORM }
-    }
-
-    /// Where the token is, in words: the file or the variable.
-    pub fn token_place(&self) -> String {
-        self.token_at().place()
     }
 
     /// The TCP port of the Bot API.

@@ -86,7 +86,7 @@ pub async fn serve(
     renewals: mpsc::Receiver<Renewal<Config>>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let place = service.config.token_place();
+    let place = service.config.token_at().place();
     let (menu, users) = (service.services.menu.clone(), service.config.allowed_users.len());
     let presence = service.services.presence.clone();
     let Some(bot) = open(service, &stop).await? else { return Ok(()) };
@@ -126,7 +126,7 @@ async fn open(
 ) -> Result<Option<Arc<TelegramBot>>, ServeError> {
     service.config.check()?;
     let address = service.config.address()?;
-    let place = service.config.token_place();
+    let place = service.config.token_at().place();
     let ended = |failure: ApiFailure| poll_error(failure, &place);
     let soon = stop.child_token();
     let pace = Pace::new(service.config.flood_limits, soon.clone());

@@ -142,13 +142,13 @@ impl PendingProbes {
         findings.extend(clock_ahead_seconds.and_then(clock));
         let telegram = answers.telegram.zip(config.telegram.as_ref());
         let telegram = telegram.map(|((answered, _), telegram)| {
-            let at = (telegram.api_url.as_str(), telegram.token_place());
+            let at = (telegram.api_url.as_str(), telegram.token_at().place());
             bot(answered, at, ("the Bot API", OTHER_TELEGRAM), findings)
         });
         let discord = answers.discord.zip(config.discord.as_ref());
         let discord = discord.map(|((found, _), discord)| {
             findings.extend(found.obstacles.iter().map(|obstacle| blocking(obstacle, &discord.api_url)));
-            let at = (discord.api_url.as_str(), discord.token_place());
+            let at = (discord.api_url.as_str(), discord.token_at().place());
             let whence = ("Discord's API", OTHER_DISCORD);
             BotReport { invite: found.invite, ..bot(found.answered, at, whence, findings) }
         });

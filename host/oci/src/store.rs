@@ -7,10 +7,11 @@
 use crate::fetch::{Fetched, SIGNATURES_MAX};
 use crate::manifest::{BadManifest, Descriptor, MANIFEST_BYTES_MAX, Manifest};
 use crate::signature::Signature;
+use cofferdam_agent::tools::read_bounded;
 use cofferdam_core::oci::{ContentDigest, ImageReference, SignerKey};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{DirBuilder, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -99,7 +100,7 @@ impl Store {
         let file = self.file(reference.digest());
         let unreadable =
             |cause| StoreError::Unreadable { reference: reference.clone(), file: file.clone(), cause };
-        let bytes = read(&file, layer.size).map_err(unreadable)?;
+        let bytes = read_bounded(&file, layer.size).map_err(unreadable)?;
         if ContentDigest::hash(&bytes) != layer.digest {
             return Err(StoreError::Changed { reference: reference.clone(), what: "the component" });
         }
@@ -118,7 +119,7 @@ impl Store {
     /// What the manifest of a reference names.
     fn layer(&self, reference: &ImageReference) -> Result<Descriptor, StoreError> {
         let file = self.path(reference.digest(), "json");
-        let manifest = read(&file, MANIFEST_BYTES_MAX).map_err(|cause| match cause.kind() {
+        let manifest = read_bounded(&file, MANIFEST_BYTES_MAX).map_err(|cause| match cause.kind() {
             ErrorKind::NotFound => StoreError::NotFetched(reference.clone()),
             _ => StoreError::Unreadable { reference: reference.clone(), file: file.clone(), cause },
         })?;
@@ -140,7 +141,7 @@ impl Store {
 
     /// The signatures that are kept. What cannot be read counts as none.
     fn signatures(&self, digest: &ContentDigest) -> Vec<Signature> {
-        let bytes = read(&self.path(digest, "signatures"), KEPT_SIGNATURES_BYTES_MAX);
+        let bytes = read_bounded(&self.path(digest, "signatures"), KEPT_SIGNATURES_BYTES_MAX);
         bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
@@ -208,20 +209,6 @@ impl Writing<'_> {
     fn sync(&self) -> io::Result<()> {
         File::open(&self.store.dir)?.sync_all()
     }
-}
-
-/// A file of at most so many bytes.
-fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::other(format!("larger than {bytes_max} bytes")));
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub use cofferdam_warden::calls::OutputKeeper;
 pub use config::{Config, EXPIRES_MAX};
 pub use following::follow_work;
 pub use judging::{PermittedCall, RefusedCall};
-pub use reading::{POLICY_BYTES_MAX, read_component, read_policy};
+pub use reading::{POLICY_BYTES_MAX, read_bounded, read_component, read_policy};
 pub use registry::{LoadFault, Loaded, RegisteredTool, Registry, RegistryError, check_granted};
 pub use sources::{FetchedComponents, Sources, component_bytes};
 pub use threads::{CallThreads, Handover};

@@ -1,5 +1,5 @@
-//! Reads the files that policies are made of: regular ones, within a bound. What is none is
-//! refused, and not waited for: opening a FIFO waits for its other end.
+//! Reads files of at most so many bytes, as those that policies are made of: regular ones alone.
+//! What is none is refused, and not waited for: opening a FIFO waits for its other end.
 
 use cofferdam_warden::sandbox::COMPONENT_BYTES_MAX;
 use rustix::fs::OFlags;
@@ -16,7 +16,7 @@ pub const POLICY_BYTES_MAX: usize = 1 << 20;
 /// # Errors
 /// What the system said, or why the file is not taken.
 pub fn read_component(path: &Path) -> Result<Vec<u8>> {
-    read_bounded(path, COMPONENT_BYTES_MAX)
+    read_bounded(path, COMPONENT_BYTES_MAX as u64)
 }
 
 /// The text of a policy's or profile's file.
@@ -24,18 +24,23 @@ pub fn read_component(path: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// What the system said, or why the file is not taken.
 pub fn read_policy(path: &Path) -> Result<String> {
-    String::from_utf8(read_bounded(path, POLICY_BYTES_MAX)?).map_err(|_| Error::other("not UTF-8 text"))
+    String::from_utf8(read_bounded(path, POLICY_BYTES_MAX as u64)?)
+        .map_err(|_| Error::other("not UTF-8 text"))
 }
 
-fn read_bounded(path: &Path, bytes_max: usize) -> Result<Vec<u8>> {
+/// The bytes of a file, at most so many.
+///
+/// # Errors
+/// What the system said, or why the file is not taken.
+pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(Error::other("not a regular file"));
     }
     let mut bytes = Vec::new();
-    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > bytes_max {
+    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
         return Err(Error::other(format!("larger than {bytes_max} bytes")));
     }
     Ok(bytes)

@@ -44,9 +44,9 @@ impl EarlierRun {
 #[derive(Debug, PartialEq)]
 pub(super) struct InterruptedPlan {
     /// What the call answers when the rest is done.
-    answer: ToolAnswer,
+    pub(super) answer: ToolAnswer,
     /// The steps that happened.
-    done: Vec<Effect>,
+    pub(super) done: Vec<Effect>,
     /// Those that did not, in order.
     rest: Vec<Effect>,
 }
@@ -131,11 +131,6 @@ impl InterruptedPlan {
         self.done.iter().filter_map(written).collect()
     }
 
-    /// The steps that happened.
-    pub(super) fn done(&self) -> &[Effect] {
-        &self.done
-    }
-
     /// Of what the guest plans now, the steps that are still to be carried out: exactly those that
     /// are missing.
     ///
@@ -155,11 +150,6 @@ impl InterruptedPlan {
             return Ok(rest);
         }
         Err(self.unfinished_error("run again, the tool wants other changes than before"))
-    }
-
-    /// What the call answers when the rest is done.
-    pub(super) fn into_answer(self) -> ToolAnswer {
-        self.answer
     }
 
     /// The call cannot be finished; the error says where it stands.

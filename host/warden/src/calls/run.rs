@@ -76,9 +76,8 @@ impl Warden {
             None => None,
             Some(cut) => {
                 ran.plan = cut.rest_of(&ran.answer, ran.plan)?;
-                let done = cut.done().to_vec();
-                ran.answer = cut.into_answer();
-                Some(done)
+                ran.answer = cut.answer;
+                Some(cut.done)
             }
         };
         let GuestResult { answer, plan, reply, written_bytes } = ran;

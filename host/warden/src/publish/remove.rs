@@ -44,7 +44,7 @@ pub(crate) struct PlannedRemove {
     identity: FileIdentity,
     /// Removed only if it is this very version; for the source of a file that moves by being
     /// copied.
-    version: Option<PathSnapshot>,
+    pub(super) version: Option<PathSnapshot>,
     contents: Contents,
     summary: Planning,
 }
@@ -131,12 +131,6 @@ fn display_below(path: &GuestPath, below: &[u8]) -> String {
 }
 
 impl PlannedRemove {
-    /// The same, but only if the file is still as it is in this version.
-    pub(super) fn with_version(mut self, version: PathSnapshot) -> Self {
-        self.version = Some(version);
-        self
-    }
-
     /// The path that goes.
     pub(crate) fn path(&self) -> &GuestPath {
         &self.path

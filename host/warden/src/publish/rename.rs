@@ -114,7 +114,8 @@ impl Workspace {
             return Err(PublishError::Exchanged { path: source.clone() });
         }
         copy.take_after(&stat)?;
-        let remove = self.plan_remove(source, Contents::Keep, budget)?.with_version(version);
+        let mut remove = self.plan_remove(source, Contents::Keep, budget)?;
+        remove.version = Some(version);
         Ok(vec![PlannedChange::Write(copy.seal()?), PlannedChange::Remove(remove)])
     }
 }

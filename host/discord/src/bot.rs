@@ -3,7 +3,7 @@
 
 use super::acks::Acks;
 use super::api::{DiscordApi, RequestBody};
-use super::config::{Config, Timing};
+use super::config::Config;
 use super::failure::ApiFailure;
 use super::file::Cdn;
 use super::route::{self, Route, Snowflake};
@@ -36,7 +36,6 @@ pub(super) struct DiscordBot {
     /// Where files come from.
     pub(super) cdn: Arc<Cdn>,
     pub(super) presence: Arc<Presence>,
-    pub(super) timing: Timing,
     pub(super) me: BotUser,
     /// The tools as commands show them.
     pub(super) menu: Arc<Vec<MenuEntry>>,

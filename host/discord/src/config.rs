@@ -6,13 +6,11 @@ use cofferdam_agent::server::{Address, ServerScope, UnusableKey};
 use cofferdam_chat::people::{
     Group, GroupMembers, allowed, approving, check_groups, check_users, deserialize_by_id, serialize_by_id,
 };
-use cofferdam_chat::session_queue::AlbumWindow;
 use cofferdam_chat::setup::{PlatformNames, TokenAt};
 use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The section as written. Nothing in it is secret: the token is in the environment, or in a file
 /// of its own.
@@ -46,9 +44,6 @@ pub struct Config {
     pub other_guilds: GroupMembers,
     /// What stands in for the two hosts that files come from; on loopback, for tests.
     pub cdn_url: Option<String>,
-    /// How long things take. No file sets it.
-    #[serde(skip)]
-    pub timing: Timing,
 }
 
 /// Discord, as it is named to people, and its tokens.
@@ -73,28 +68,6 @@ impl Default for Config {
             guilds: BTreeMap::new(),
             other_guilds: GroupMembers::Allowed,
             cdn_url: None,
-            timing: Timing::default(),
-        }
-    }
-}
-
-/// Times of this channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timing {
-    /// A download that brings nothing for so long is given up.
-    pub download_stall: Duration,
-    /// How long the turns under way may finish after a stop.
-    pub grace: Duration,
-    /// Discord has no albums: all files of a message are in it.
-    pub(super) albums: AlbumWindow,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            download_stall: Duration::from_secs(30),
-            grace: Duration::from_secs(5),
-            albums: AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO },
         }
     }
 }

@@ -16,6 +16,8 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// A download that brings nothing for so long is given up.
+const STALL: Duration = Duration::from_secs(30);
 /// Where files come from, exactly.
 const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
 
@@ -106,14 +108,13 @@ struct FileDownload<'a> {
 impl FileDownload<'_> {
     async fn bring(&mut self, item: &mut Download) -> Result<(), RetryAdvice> {
         let (bot, limit) = (self.bot, self.bot.base.limits.max_bytes);
-        let stall = bot.timing.download_stall;
         let response = loop {
             let link = match self.file.signed.clone() {
                 Some(link) => link,
                 None => self.fresh_link().await?,
             };
             let url = address(&link).ok_or_else(|| give_up(ELSEWHERE))?;
-            let head = timeout(stall, bot.cdn.get(url)).await.map_err(|_| retry(Unavailable::Stalled))?;
+            let head = timeout(STALL, bot.cdn.get(url)).await.map_err(|_| retry(Unavailable::Stalled))?;
             let response = head.map_err(|error| broken_download(&error))?;
             match response.status().as_u16() {
                 200 => break response,
@@ -133,7 +134,7 @@ impl FileDownload<'_> {
         // the end.
         let bytes = response.content_length().or(self.file.size).unwrap_or(limit.0).min(limit.0);
         let body = response.bytes_stream().map_err(|error| broken_download(&error));
-        read_body(body, item, stall, bytes).await
+        read_body(body, item, STALL, bytes).await
     }
 
     /// Asks the message for the file of the same number, once.

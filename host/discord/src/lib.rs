@@ -43,7 +43,7 @@ mod text;
 mod token;
 mod wire;
 
-pub use config::{Config, PLATFORM, Timing};
+pub use config::{Config, PLATFORM};
 pub use probe::{BotFacts, Obstacle, examine, permissions};
 pub use token::BotToken;
 
@@ -53,7 +53,7 @@ use bot::{BotUser, Bots, CHANNEL, DiscordBot, configured_people};
 use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
-use cofferdam_chat::session_queue::Arrival;
+use cofferdam_chat::session_queue::{AlbumWindow, Arrival};
 use cofferdam_chat::setup::{self, Renewal, ServeError, run, wait_for};
 use failure::ApiFailure;
 use file::Cdn;
@@ -66,6 +66,11 @@ use tokio_util::sync::CancellationToken;
 
 /// Whether the gateway's life of this process goes on.
 pub static PULSE: LoopHealth = LoopHealth::new();
+
+/// Discord has no albums: all files of a message are in it.
+const NO_ALBUMS: AlbumWindow = AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO };
+/// How long the turns under way may finish after a stop.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Everything that the channel needs from others.
 pub type DiscordService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
@@ -88,8 +93,8 @@ pub async fn serve(
     presence.note_account(CHANNEL, &bot.me.display_name());
     let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups.summarize("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.display_name());
-    let (menu, grace) = ((*bot.menu).clone(), bot.timing.grace);
-    run(bot, menu, renewals, grace, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
+    let menu = (*bot.menu).clone();
+    run(bot, menu, renewals, GRACE, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
         listen(bots, gateway, arrivals, || announce(&line)).await
     })
     .await
@@ -101,8 +106,7 @@ pub async fn serve(
 /// [`ServeError`].
 pub async fn speak(service: DiscordService, stop: CancellationToken) -> Result<(), ServeError> {
     let Some((bot, _)) = open(service, &stop).await? else { return Ok(()) };
-    let grace = bot.timing.grace;
-    setup::speak(bot, grace).await;
+    setup::speak(bot, GRACE).await;
     Ok(())
 }
 
@@ -148,11 +152,10 @@ fn bot(
     let channel = format!("{CHANNEL}-{}", me.id);
     let people = configured_people(&config);
     Ok(DiscordBot {
-        base: services.base((CHANNEL, channel), soon, people, config.timing.albums),
+        base: services.base((CHANNEL, channel), soon, people, NO_ALBUMS),
         api,
         cdn: Arc::new(Cdn { client, instead: cdn.map(|address| address.url) }),
         presence: services.presence,
-        timing: config.timing,
         me,
         menu: Arc::new(services.menu),
         acks: Acks::default(),

@@ -2,7 +2,6 @@
 //! people.
 
 use super::api::{REQUEST_MAX, TelegramApi};
-use super::config::Timing;
 use super::failure::ApiFailure;
 use super::moves::Moves;
 use cofferdam_chat::handler::ChannelServices;
@@ -33,7 +32,6 @@ pub(super) struct TelegramBot {
     pub(super) presence: Arc<Presence>,
     /// Groups that have another id than they had.
     pub(super) moves: Moves,
-    pub(super) timing: Timing,
     pub(super) me: BotUser,
     /// Answers to presses.
     pub(super) answers: Arc<Semaphore>,

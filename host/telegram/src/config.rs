@@ -6,13 +6,11 @@ use cofferdam_agent::server::{Address, UnusableKey};
 use cofferdam_chat::people::{
     Group, GroupMembers, allowed, approving, check_groups, check_users, deserialize_by_id, serialize_by_id,
 };
-use cofferdam_chat::session_queue::AlbumWindow;
 use cofferdam_chat::setup::{PlatformNames, TokenAt};
 use cofferdam_core::limits::TimeSpan;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The section as written. Nothing in it is secret: the token is in the environment, or in a file
 /// of its own.
@@ -44,9 +42,6 @@ pub struct Config {
     pub other_groups: GroupMembers,
     /// Who keeps messages from going out too fast.
     pub flood_limits: FloodLimits,
-    /// How long things take. No file sets it; tests shorten it.
-    #[serde(skip)]
-    pub timing: Timing,
 }
 
 /// Telegram, as it is named to people, and its tokens.
@@ -70,7 +65,6 @@ impl Default for Config {
             groups: BTreeMap::new(),
             other_groups: GroupMembers::Allowed,
             flood_limits: FloodLimits::default(),
-            timing: Timing::default(),
         }
     }
 }
@@ -84,30 +78,6 @@ pub enum FloodLimits {
     Telegram,
     /// The server at `api_url`, by its answers alone.
     Server,
-}
-
-/// Times of this channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timing {
-    /// How long further parts of an album are waited for.
-    pub albums: AlbumWindow,
-    /// How long Telegram holds a poll without updates; whole seconds.
-    pub long_poll: Duration,
-    /// A download that brings nothing for so long is given up.
-    pub download_stall: Duration,
-    /// How long the turns under way may finish after a stop.
-    pub grace: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            albums: AlbumWindow { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) },
-            long_poll: Duration::from_secs(30),
-            download_stall: Duration::from_secs(30),
-            grace: Duration::from_secs(5),
-        }
-    }
 }
 
 impl Config {

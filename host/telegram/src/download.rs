@@ -9,6 +9,7 @@ use cofferdam_chat::download::{RetryAdvice, Unavailable, fetch, give_up, read_bo
 use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
 use futures_util::TryStreamExt;
 use serde_json::Value;
+use std::time::Duration;
 use teloxide_core::payloads::GetFile;
 use teloxide_core::types::FileId;
 use tokio::time::timeout;
@@ -33,6 +34,9 @@ pub(super) async fn download(bot: &TelegramBot, file: MessageFile, item: Downloa
     fetch((bot, file), item, |(bot, file), item| Box::pin(bring(bot, file, item))).await
 }
 
+/// A download that brings nothing for so long is given up.
+const STALL: Duration = Duration::from_secs(30);
+
 const NAMELESS: &str = "Telegram names no file to download";
 const TOO_BIG: &str = "the file is too large for a bot: Telegram hands out at most 20 MiB";
 
@@ -48,7 +52,7 @@ async fn bring(bot: &TelegramBot, file: &MessageFile, item: &mut Download) -> Re
         _ => Ok(()),
     };
     fits(size)?;
-    let head = timeout(bot.timing.download_stall, bot.api.file(path)).await;
+    let head = timeout(STALL, bot.api.file(path)).await;
     let response = head.map_err(|_| retry(Unavailable::Stalled))?.map_err(file_gone)?;
     let length = response.content_length();
     match response.status().as_u16() {
@@ -63,7 +67,7 @@ async fn bring(bot: &TelegramBot, file: &MessageFile, item: &mut Download) -> Re
     fits(length)?;
     let bytes = expected.unwrap_or(limit.0).min(limit.0);
     let body = response.bytes_stream().map_err(|error| file_gone(bot.api.network(error)));
-    read_body(body, item, bot.timing.download_stall, bytes).await?;
+    read_body(body, item, STALL, bytes).await?;
     match (item.bytes_arrived(), expected) {
         (got, Some(expected)) if expected != got => Err(Unavailable::Mismatch { got, expected }.into()),
         _ => Ok(()),

@@ -46,7 +46,7 @@ mod token;
 mod upload;
 mod wire;
 
-pub use config::{Config, FloodLimits, PLATFORM, Timing};
+pub use config::{Config, FloodLimits, PLATFORM};
 pub use probe::probe_account;
 pub use token::BotToken;
 
@@ -54,7 +54,7 @@ use api::TelegramApi;
 use bot::{BotUser, Bots, TelegramBot};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
-use cofferdam_chat::session_queue::Arrival;
+use cofferdam_chat::session_queue::{AlbumWindow, Arrival};
 use cofferdam_chat::setup::{self, Renewal, ServeError, run, wait_for};
 use failure::ApiFailure;
 use moves::Moves;
@@ -69,6 +69,12 @@ use tokio_util::sync::CancellationToken;
 
 /// Whether the poller of this process goes on.
 pub static PULSE: LoopHealth = LoopHealth::new();
+
+/// How long further parts of an album are waited for.
+const ALBUMS: AlbumWindow =
+    AlbumWindow { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) };
+/// How long the turns under way may finish after a stop.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Everything that the channel needs from others.
 pub type TelegramService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
@@ -100,8 +106,7 @@ pub async fn serve(
              Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"
         );
     }
-    let grace = bot.timing.grace;
-    run(bot, menu, renewals, grace, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
+    run(bot, menu, renewals, GRACE, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
         announce(&line);
         poll(bots, arrivals).await.map_err(|failure| poll_error(failure, &place))
     })
@@ -114,8 +119,7 @@ pub async fn serve(
 /// [`ServeError`].
 pub async fn speak(service: TelegramService, stop: CancellationToken) -> Result<(), ServeError> {
     let Some(bot) = open(service, &stop).await? else { return Ok(()) };
-    let grace = bot.timing.grace;
-    setup::speak(bot, grace).await;
+    setup::speak(bot, GRACE).await;
     Ok(())
 }
 
@@ -172,7 +176,7 @@ fn bot(
 ) -> TelegramBot {
     let TelegramService { config, services, .. } = service;
     let people = configured_people(&config);
-    let base = services.base((CHANNEL, channel_of(&me)), soon, people, config.timing.albums);
+    let base = services.base((CHANNEL, channel_of(&me)), soon, people, ALBUMS);
     let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
-    TelegramBot { base, api, presence: services.presence, moves, timing: config.timing, me, answers }
+    TelegramBot { base, api, presence: services.presence, moves, me, answers }
 }

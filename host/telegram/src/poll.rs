@@ -29,7 +29,9 @@ use tokio::time::sleep;
 /// The pause after the first failure, and the longest that Telegram did not ask for.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Telegram holds the poll; the request may take this much longer.
+/// How long Telegram holds a poll without updates; whole seconds.
+const LONG_POLL: Duration = Duration::from_secs(30);
+/// The request may take this much longer.
 const OVERTIME: Duration = Duration::from_secs(15);
 
 /// `getUpdates` with updates as they are: an update that teloxide's types cannot hold is not lost.
@@ -64,7 +66,7 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
         let taken = match polled {
             Ok(batch) => {
                 PULSE.note_answer(batch.len());
-                hold = bot.timing.long_poll;
+                hold = LONG_POLL;
                 take(&bot, batch, &mut cursor, arrivals).await
             }
             Err(failure) => Some(Err(failure)),

@@ -9,7 +9,7 @@ use super::config::refuse;
 use super::dialect::{Dialect, StreamState};
 use super::events::Events;
 use super::failure::AttemptFailure;
-use super::timeouts::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
+use super::timeouts::{REQUEST_ATTEMPTS_MAX, RETRY_AFTER_MAX, RequestTimeouts};
 use crate::server::{Address, Backoff, UnusableKey, client, http_date};
 use crate::turn::{Delta, Deltas, ProviderError, StepReply, TokenUsage};
 use bytes::Bytes;
@@ -95,7 +95,7 @@ impl ModelServer {
             let asked = failure.retry_after().unwrap_or_default();
             let pause = backoff.pause_of_at_least(asked);
             let late = started.elapsed() + pause > self.patience.retrying;
-            let hopeless = !failure.may_pass() || asked > self.patience.retry_after || late;
+            let hopeless = !failure.may_pass() || asked > RETRY_AFTER_MAX || late;
             let loading = matches!(failure, AttemptFailure::Loading(_));
             if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {
                 COUNTS.model.requests.add("failed", 1);

@@ -28,8 +28,6 @@ pub struct RequestTimeouts {
     pub pause: Duration,
     /// The longest pause, unless the server asks for a longer one.
     pub pause_longest: Duration,
-    /// The longest pause that a server is granted.
-    pub retry_after: Duration,
     /// No attempt begins later than this.
     pub retrying: Duration,
 }
@@ -42,7 +40,6 @@ impl Default for RequestTimeouts {
             silence: SILENCE_MAX,
             pause: Duration::from_millis(500),
             pause_longest: Duration::from_secs(8),
-            retry_after: RETRY_AFTER_MAX,
             retrying: RETRYING_MAX,
         }
     }

@@ -278,11 +278,11 @@ mod tests {
 
     #[test]
     fn a_look_that_takes_too_long_is_waited_for_by_few() {
-        let looks = Looks::default();
+        let looks = &Looks::default();
         let (begun, has_begun) = channel();
         let (end, ended) = channel::<()>();
         std::thread::scope(|scope| {
-            let first = scope.spawn(|| {
+            let first = scope.spawn(move || {
                 looks.find(|| {
                     begun.send(()).expect("somebody waits");
                     ended.recv().expect_err("nothing is sent");

@@ -28,6 +28,7 @@ use crate::StoreError;
 use crate::cluster::LEASE_LEAST;
 use crate::tx::Tx;
 use cofferdam_core::text::with_causes;
+use deadpool::managed::QueueMode;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use lease::Lease;
 use std::sync::OnceLock;
@@ -145,6 +146,8 @@ impl Postgres {
             });
             Pool::builder(manager())
                 .max_size(connections)
+                // Each connection keeps its statements, so as few as do are used.
+                .queue_mode(QueueMode::Lifo)
                 .runtime(deadpool_postgres::Runtime::Tokio1)
                 .wait_timeout(Some(QUERY_DEADLINE))
                 .create_timeout(Some(QUERY_DEADLINE))

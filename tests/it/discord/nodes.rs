@@ -88,7 +88,7 @@ async fn a_command_is_acknowledged_though_it_waits_for_another_node() -> anyhow:
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(told().acknowledged_after_ms < Some(3000), "{:?}", told());
-    gates.iter().for_each(|gate| gate.release());
+    gates.into_iter().for_each(|gate| gate.release());
     for message in &pushed {
         world.answer(message).await?;
     }

@@ -2,6 +2,7 @@
 
 use super::postgres::{Schema, location, said};
 use super::*;
+use cofferdam_core::secret::Secret;
 use cofferdam_postgres::{PostgresServer, new_schema, shared};
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -78,13 +79,14 @@ async fn a_commit_whose_every_answer_was_lost_counts() {
     let url = server.url().replace(&server.dir().display().to_string(), &dir.path().display().to_string());
     let config = PostgresConfig::new(&Secret::new(url), &new_schema(), b"").expect("sound");
     let store = Store::open(&StoreLocation::Postgres(Box::new(config))).expect("a store");
-    store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     store.note_move(CHANNEL, "b".into(), "c".into()).await.expect("noted");
     loses.store(true, Ordering::SeqCst);
     // It asks nothing, and is prepared by now: all of it could go out in one breath.
     store.note_move(CHANNEL, "a".into(), "b".into()).await.expect("the server knows");
     assert!(!loses.load(Ordering::SeqCst), "nothing was lost");
     assert_eq!(store.load_moves(CHANNEL).await.expect("connected anew").len(), 2);
+    // The end of what only looks goes out late; that of this is waited for.
+    store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     loses.store(true, Ordering::SeqCst);
     let claimed = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("the server knows");
     assert_eq!(claimed.expect("it is this one's").updates.len(), 1);

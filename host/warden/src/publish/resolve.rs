@@ -109,7 +109,7 @@ pub(super) fn may_take(
     target: &GuestPath,
     disposition: Disposition,
     kind: EntryKind,
-) -> Result<(), PublishError> {
+) -> std::result::Result<(), PublishError> {
     let path = target.clone();
     match (found, disposition, kind) {
         (ResolvedEntry::Absent, ..) | (ResolvedEntry::File(_), Disposition::Replace, EntryKind::File) => {

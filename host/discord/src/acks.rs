@@ -21,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 /// After so long Discord has told the person that the program does not answer.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(3);
-/// Commands whose answer is remembered; of more, it is given once more.
+/// Commands that are acknowledged at once; a further one is when its turn has come.
 pub(super) const ACKS_MAX: usize = 1024;
 
-/// Those that are under way or were given. Clones share them.
+/// Those that are under way, and some that were given. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Acks(Arc<Mutex<HashMap<Snowflake, JoinHandle<StartDecision>>>>);
 
@@ -69,11 +69,10 @@ impl Acks {
     }
 }
 
-/// Whether one more can be remembered; those that were given are forgotten for it.
+/// Whether one more can be begun. Those that were given are forgotten: that is kept, and another
+/// node may have the turn.
 fn make_room(known: &mut HashMap<Snowflake, JoinHandle<StartDecision>>) -> bool {
-    if known.len() >= ACKS_MAX {
-        known.retain(|_, ack| !ack.is_finished());
-    }
+    known.retain(|_, ack| !ack.is_finished());
     known.len() < ACKS_MAX
 }
 

@@ -88,9 +88,11 @@ impl Channel for DiscordBot {
         (ReplyTarget { stand_in, ..target.clone() }.to_text(), opening)
     }
 
-    /// Discord shows that the bot thinks.
-    fn is_awaited(target: &ReplyTarget) -> bool {
-        target.interaction.is_some()
+    /// Discord shows that the bot thinks, once the command was acknowledged.
+    async fn is_awaited(&self, target: &ReplyTarget) -> bool {
+        let Some(interaction) = &target.interaction else { return false };
+        let stop = &self.base.stop.soon;
+        self.acks.acknowledge(&self.api, interaction, stop).await == StartDecision::Now
     }
 
     /// What a command is answered by stands already.

@@ -179,7 +179,9 @@ impl StatusReport {
     fn is_well(&self) -> bool {
         let Health { model, store, .. } = &self.health;
         let failing = model.iter().map(|model| &model.failed).chain([store]);
-        self.running && self.away.is_empty() && !failing.into_iter().any(|failed| failed.failing_since.is_some())
+        self.running
+            && self.away.is_empty()
+            && !failing.into_iter().any(|failed| failed.failing_since.is_some())
     }
 }
 

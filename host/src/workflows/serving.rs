@@ -134,13 +134,16 @@ impl WorkflowService {
                 // Runs may have come with the files of another node.
                 let here = self.0.store.settled_here().await?;
                 if here != settled {
-                    duty::settle(&self.0.store, || self.warden()).await;
+                    // As long as an audit cannot be read.
+                    let settling = duty::settle(&self.0.store, || self.warden());
+                    if stop.run_until_cancelled(settling).await.is_none() {
+                        return Ok(());
+                    }
                     settled = here;
                 }
                 self.go_on_with_runs(&mut carried, &mut tasks).await
             };
-            // Settling may take as long as an audit cannot be read.
-            if let Some(Err(error)) = stop.run_until_cancelled(looked).await {
+            if let Err(error) = looked.await {
                 tracing::error!(%error, "runs of workflows cannot be looked up; trying again");
             }
             tokio::select! {

@@ -9,6 +9,10 @@ use support::discord::{Command, Fault, Hold, Incoming, Interaction, Media, SentM
 /// Makes a command and waits for the text that its message has in the end.
 async fn answered(world: &World, command: Command) -> anyhow::Result<(Interaction, SentMessage)> {
     let made = world.server.invoke(command);
+    answer_to(world, made).await
+}
+
+async fn answer_to(world: &World, made: Interaction) -> anyhow::Result<(Interaction, SentMessage)> {
     let mine = |sent: &SentMessage| {
         sent.interaction == Some(made.id) && !sent.is_loading() && !sent.content.starts_with('⏳')
     };
@@ -104,11 +108,15 @@ async fn a_command_that_stops_something_is_answered_as_well() -> anyhow::Result<
     let save = Command::new("attachment_save").by(ANN).option("index", 0).option("path", "/shared/c.txt");
     let stopped = world.server.invoke(save.file("file", Media::new("c.txt", "never")));
     gate.reached().await?;
-    let (_, said) = answered(&world, Command::new("cancel").by(ANN)).await?;
-    assert!(said.content.starts_with("Stopped: "), "{}", said.content);
+    let acknowledging = world.server.gate("create_response", Hold::BeforeEffect);
+    let stopping = world.server.invoke(Command::new("cancel").by(ANN));
+    acknowledging.reached().await?;
     let mine =
         |sent: &SentMessage| sent.interaction == Some(stopped.id) && sent.content.starts_with("Cancelled");
     world.server.wait_for_message(PATIENCE, mine).await?;
+    acknowledging.release();
+    let (_, said) = answer_to(&world, stopping).await?;
+    assert!(said.content.starts_with("Stopped: "), "{}", said.content);
     gate.discard();
     world.end(2)
 }

@@ -5,8 +5,8 @@
 //! dialect is pure:
 //!
 //! ```text
-//! conversation ─► messages ─► chat | anthropic | responses ─► http ─► events ─► listener ─► reply
-//! of the turn     + parts     the body of the request         retries  bounds    the dialect's
+//! conversation ─► messages ─► chat | anthropic | responses ─► http ─► events ─► dialect ─► reply
+//! of the turn     + parts     the body of the request         retries  bounds    hear
 //! ```
 //!
 //! Nothing of a wire format leaves this room, and neither does an address, a key or a server's

@@ -72,9 +72,10 @@ pub trait Channel: Router + Sized + 'static {
     /// was shown by; nothing about it is under way any more.
     fn reply_address(target: &Self::Target, shown: Option<Self::Screen>) -> (String, FirstMessage);
 
-    /// Whether something is shown there that ends with an answer alone.
-    fn is_awaited(_target: &Self::Target) -> bool {
-        false
+    /// Whether something is shown there that ends with an answer alone. It is there once this
+    /// returns.
+    fn is_awaited(&self, _target: &Self::Target) -> impl Future<Output = bool> + Send {
+        async { false }
     }
 
     /// Where something is said later that belongs to the answer and is a message of its own, to be

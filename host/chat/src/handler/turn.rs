@@ -50,10 +50,12 @@ async fn answer_stop<C: Channel>(channel: &C, stopping: Stopping, found: StopRes
     let base = channel.base();
     let claim = || base.store.claim(&base.channel, UpdateClaim::Update(stopping.update_id));
     let turn = base.store_until_done("bind a turn", claim).await??.turn;
+    let is_awaited = match C::target(&stopping.target) {
+        Some(target) => channel.is_awaited(&target).await,
+        None => false,
+    };
     let said = match found {
-        StopResult::Turn if C::target(&stopping.target).is_some_and(|to| C::is_awaited(&to)) => {
-            said::STOPPED.to_owned()
-        }
+        StopResult::Turn if is_awaited => said::STOPPED.to_owned(),
         StopResult::Turn => {
             return base.store_until_done("dismiss a turn", || base.store.dismiss(&turn)).await.and(None);
         }

@@ -27,10 +27,10 @@ const ROWS_AT_ONCE: usize = 64;
 
 /// Statements that are on their way at most, before one is waited for.
 const SENT_MAX: usize = 64;
-/// Fails where a node was taken out, so that the commit fails which may follow in the same breath.
-/// Who takes it out waits for this transaction, so that who takes its work over, also by looks that
-/// conflict with nothing, finds all that it has changed. The lock is in no renewal's way, which
-/// changes no key.
+/// Fails where a node was taken out, so that what follows in the same breath fails. Who takes it
+/// out waits for this transaction, so that who takes its work over, also by looks that conflict
+/// with nothing, finds all that it has changed. The lock is in no renewal's way, which changes no
+/// key.
 const IS_THERE: &str = "SELECT 1 / count(*) FROM (SELECT 1 FROM node WHERE holder = $1 FOR KEY SHARE) AS own";
 
 /// Which transaction this is, for who must ask whether it was committed.

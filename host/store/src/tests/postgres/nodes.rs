@@ -135,7 +135,7 @@ async fn who_was_silent_for_too_long_writes_nothing_any_more() {
     assert_eq!(first.attempt(&turn, &caller).await.expect("counted"), 1);
     // As if it had stood still.
     fixture.sql("DELETE FROM node WHERE name = 'a'");
-    // One change of which nobody asks what came of it goes out in the same breath as its commit.
+    // One change of which nobody asks what came of it.
     assert!(matches!(first.withdraw_attempt(&turn).await, Err(StoreError::TakenOver)));
     assert_eq!(fixture.sql("SELECT count FROM attempt"), "1");
     assert!(matches!(first.persist(CHANNEL, vec![new(2, None)]).await, Err(StoreError::TakenOver)));

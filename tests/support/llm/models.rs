@@ -33,10 +33,10 @@ pub(super) struct Shown {
 }
 
 /// The list: an entry is 100 bytes long as JSON, its comma included.
-fn list(others: usize) -> serde_json::Value {
-    let other = |n| json!({ "id": format!("{n:0>73}"), "object": "model" });
-    let one = json!({ "id": MODEL, "object": "model" });
-    json!({ "object": "list", "data": (0..others).map(other).chain([one]).collect::<Vec<_>>() })
+fn list(others: usize) -> String {
+    let other = |n| format!(r#"{{"id":"{n:0>73}","object":"model"}},"#);
+    let others: String = (0..others).map(other).collect();
+    format!(r#"{{"object":"list","data":[{others}{{"id":"{MODEL}","object":"model"}}]}}"#)
 }
 
 /// Answers a `GET`.
@@ -56,14 +56,14 @@ pub(super) async fn answer(
     }
     let (status, body) = match check::key(dialect, record, &state.key) {
         Err(sent) if !shown.to_anybody => {
-            (401, dialect.error(401, &format!("Incorrect API key provided: {sent}")))
+            (401, dialect.error(401, &format!("Incorrect API key provided: {sent}")).to_string())
         }
         _ => match model {
             None => (200, list(shown.others)),
-            Some(MODEL) => (200, json!({ "type": "model", "id": MODEL })),
-            Some(other) => (404, dialect.error(404, &format!("model: {other}"))),
+            Some(MODEL) => (200, json!({ "type": "model", "id": MODEL }).to_string()),
+            Some(other) => (404, dialect.error(404, &format!("model: {other}")).to_string()),
         },
     };
     let headers: Vec<_> = shown.date.map(|date| ("Date".to_owned(), date)).into_iter().collect();
-    wire::plain(connection, status, &headers, &body.to_string()).await
+    wire::plain(connection, status, &headers, &body).await
 }

@@ -28,7 +28,6 @@ pub use slot::{TurnPlaces, TurnSlot};
 
 use cofferdam_core::id::SessionId;
 use cofferdam_store::{BoundTurn, QueuedUpdate, StoredReply, UpdateClaim};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Work that has come, in the order of arrival, each with its session.
@@ -88,15 +87,6 @@ pub enum Unit {
     Message(UpdateClaim),
     /// Answer the message that stopped a turn, or found none.
     Stop(Stopping, StopResult),
-}
-
-/// What the queues wait for.
-#[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// Further parts of albums.
-    pub albums: AlbumWindow,
-    /// How long the work under way may go on after a stop.
-    pub grace: Duration,
 }
 
 /// The two stages of stopping.

@@ -69,8 +69,6 @@ pub static PULSE: LoopHealth = LoopHealth::new();
 
 /// Discord has no albums: all files of a message are in it.
 const NO_ALBUMS: AlbumWindow = AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO };
-/// How long the turns under way may finish after a stop.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Everything that the channel needs from others.
 pub type DiscordService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
@@ -94,7 +92,7 @@ pub async fn serve(
     let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups.summarize("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.display_name());
     let menu = (*bot.menu).clone();
-    run(bot, menu, renewals, GRACE, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
+    run(bot, menu, renewals, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
         listen(bots, gateway, arrivals, || announce(&line)).await
     })
     .await
@@ -106,7 +104,7 @@ pub async fn serve(
 /// [`ServeError`].
 pub async fn speak(service: DiscordService, stop: CancellationToken) -> Result<(), ServeError> {
     let Some((bot, _)) = open(service, &stop).await? else { return Ok(()) };
-    setup::speak(bot, GRACE).await;
+    setup::speak(bot).await;
     Ok(())
 }
 

@@ -73,8 +73,6 @@ pub static PULSE: LoopHealth = LoopHealth::new();
 /// How long further parts of an album are waited for.
 const ALBUMS: AlbumWindow =
     AlbumWindow { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) };
-/// How long the turns under way may finish after a stop.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Everything that the channel needs from others.
 pub type TelegramService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
@@ -106,7 +104,7 @@ pub async fn serve(
              Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"
         );
     }
-    run(bot, menu, renewals, GRACE, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
+    run(bot, menu, renewals, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
         announce(&line);
         poll(bots, arrivals).await.map_err(|failure| poll_error(failure, &place))
     })
@@ -119,7 +117,7 @@ pub async fn serve(
 /// [`ServeError`].
 pub async fn speak(service: TelegramService, stop: CancellationToken) -> Result<(), ServeError> {
     let Some(bot) = open(service, &stop).await? else { return Ok(()) };
-    setup::speak(bot, GRACE).await;
+    setup::speak(bot).await;
     Ok(())
 }
 

@@ -2,9 +2,7 @@
 //! asks to stop what runs; and the work of the queues.
 
 use super::{Channel, ChannelServices, MessageAction, ResumedTurn, begin_activity, turn};
-use crate::session_queue::{
-    Arrival, Awaited, Patience, STOPS_AT_ONCE_MAX, SessionQueues, Stopping, TurnWorker, Unit,
-};
+use crate::session_queue::{Arrival, Awaited, STOPS_AT_ONCE_MAX, SessionQueues, Stopping, TurnWorker, Unit};
 use crate::{Activity, ArrivingAlbums, WorkingTurn};
 use async_trait::async_trait;
 use cofferdam_core::command::{ControlWord, word};
@@ -19,9 +17,11 @@ use tokio::sync::{mpsc, watch};
 
 /// Pages in which the inbox is read at the start.
 const PAGE: u32 = 100;
+/// How long the turns under way may finish after a stop.
+const GRACE: Duration = Duration::from_secs(5);
 
-/// The queues of a channel. What is under way gets `grace` after the stop.
-pub fn queues<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) -> SessionQueues {
+/// The queues of a channel.
+pub fn queues<C: Channel>(channels: watch::Receiver<Arc<C>>) -> SessionQueues {
     let base = channels.borrow().base().clone();
     SessionQueues {
         worker: Arc::new(LaneWorker { channels, signs: ArrivingAlbums::default() }),
@@ -29,7 +29,8 @@ pub fn queues<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) ->
         channel: base.channel,
         running: base.running,
         places: base.places,
-        patience: Patience { albums: base.albums, grace },
+        albums: base.albums,
+        grace: GRACE,
         stop: base.stop,
     }
 }

@@ -2,7 +2,7 @@
 //! way. It waits for nothing else itself: the inbox is read beside it.
 
 use super::queue::{InboxQuery, LANE_UNITS_MAX, QueueState, SESSIONS_READ_MAX};
-use super::{Arrival, Patience, RunningTurns, Stop, TurnPlaces, Unit};
+use super::{AlbumWindow, Arrival, RunningTurns, Stop, TurnPlaces, Unit};
 use async_trait::async_trait;
 use cofferdam_agent::tools::follow_work;
 use cofferdam_core::counts::COUNTS;
@@ -57,8 +57,10 @@ pub struct SessionQueues {
     pub running: Arc<RunningTurns>,
     /// Their places.
     pub places: Arc<TurnPlaces>,
-    /// What is waited for.
-    pub patience: Patience,
+    /// How long further parts of an album are waited for.
+    pub albums: AlbumWindow,
+    /// How long the work under way may go on after a stop.
+    pub grace: Duration,
     /// When to end.
     pub stop: Stop,
 }
@@ -69,7 +71,7 @@ impl SessionQueues {
     /// # Errors
     /// [`StoreError::Unknown`], where only a new start finds what nodes that are gone have left.
     pub async fn run(self, mut arrivals: mpsc::Receiver<Arrival>) -> Result<(), StoreError> {
-        let mut queue = QueueState::new(self.patience.albums);
+        let mut queue = QueueState::new(self.albums);
         let (mut tasks, mut reads, mut releases) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
         let mut busy: HashMap<Id, SessionId> = HashMap::new();
         let mut stops: HashMap<Id, SessionId> = HashMap::new();
@@ -166,7 +168,7 @@ impl SessionQueues {
         self.stop.soon.cancel();
         let mut all = async || while tasks.join_next().await.is_some() {};
         tokio::select! {
-            ended = timeout(self.patience.grace, all()) => if ended.is_ok() {
+            ended = timeout(self.grace, all()) => if ended.is_ok() {
                 return;
             },
             () = self.store.taken_over() => {}

@@ -4,6 +4,7 @@ use super::*;
 use cofferdam_store::{Headers, NewReply, NewUpdate, QueueMode, Store, StoreError, UpdateFate};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -93,7 +94,8 @@ fn with_grace(store: Store, grace: Duration) -> Fixture {
         channel: CHANNEL.into(),
         running: Arc::default(),
         places: TurnPlaces::new(8),
-        patience: Patience { albums: AlbumWindow { silence: second, cap: second }, grace },
+        albums: AlbumWindow { silence: second, cap: second },
+        grace,
         stop: stop.clone(),
     };
     Fixture { store, arrivals, worker, seen, stop, running: tokio::spawn(queues.run(queue)) }

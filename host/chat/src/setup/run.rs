@@ -9,13 +9,12 @@ use crate::people;
 use crate::session_queue::{ARRIVALS_MAX, Arrival};
 use cofferdam_store::StoreError;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-/// Runs a channel until its loop ends, which is the stop, or an error that time will not heal. What
-/// is under way then gets `grace`. `listen` is the loop: it brings what comes to the queues, and has
-/// `pulse`. Of several nodes one runs it.
+/// Runs a channel until its loop ends, which is the stop, or an error that time will not heal.
+/// `listen` is the loop: it brings what comes to the queues, and has `pulse`. Of several nodes one
+/// runs it.
 ///
 /// # Errors
 /// What the loop says, and a store that does not say what the last run left, or other nodes.
@@ -23,7 +22,6 @@ pub async fn run<C>(
     channel: Arc<C>,
     menu: Vec<MenuEntry>,
     renewals: mpsc::Receiver<Renewal<C::Config>>,
-    grace: Duration,
     pulse: &'static LoopHealth,
     listen: impl AsyncFnOnce(&watch::Receiver<Arc<C>>, &mpsc::Sender<Arrival>) -> Result<(), ServeError>,
 ) -> Result<(), ServeError>
@@ -61,7 +59,7 @@ where
         channel.base().stop.soon.cancel();
         listened
     };
-    let arrivals = incoming::queues(channels.clone(), grace);
+    let arrivals = incoming::queues(channels.clone());
     let (listened, queued) = tokio::join!(listening, arrivals.run(queue));
     listened.and(queued.map_err(ServeError::from))
 }
@@ -162,10 +160,10 @@ async fn clear_choices<C: Channel>(channel: Arc<C>) {
 
 /// Has a channel send what it is handed, and hear nothing, until the stop: for a command that says
 /// something once. What an earlier run has left stays for the next one.
-pub async fn speak<C: PlatformChannel>(channel: Arc<C>, grace: Duration) {
+pub async fn speak<C: PlatformChannel>(channel: Arc<C>) {
     let (_now, channels) = watch::channel(channel.clone());
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     channel.base().runs.is_up(channels.clone(), arrivals);
     // Nothing is taken over here.
-    let _ = incoming::queues(channels, grace).run(queue).await;
+    let _ = incoming::queues(channels).run(queue).await;
 }

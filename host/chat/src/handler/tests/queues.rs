@@ -1,6 +1,7 @@
 //! A channel's work through the queues, and how a person stops it.
 
 use super::*;
+use crate::session_queue::SessionQueues;
 use cofferdam_store::StoreError;
 use tokio::sync::{mpsc, watch};
 
@@ -40,7 +41,8 @@ async fn what_runs_is_stopped_by_a_message_that_waits_for_nothing() {
     let paper = world.started(world.store());
     let (_papers, current) = watch::channel(paper.clone());
     let (arrivals, queue) = mpsc::channel(16);
-    let queues = tokio::spawn(incoming::queues(current, Duration::from_secs(1)).run(queue));
+    let queues = SessionQueues { grace: Duration::from_secs(1), ..incoming::queues(current) };
+    let queues = tokio::spawn(queues.run(queue));
     for arrival in incoming::load_left(&*paper).await.expect("the store") {
         arrivals.send(arrival).await.expect("the queues run");
     }

@@ -18,6 +18,8 @@ const ASKED_PAUSE_MAX: Duration = Duration::from_secs(30);
 pub const ATTEMPT_MIN: Duration = Duration::from_secs(60);
 /// Slower downloads are given up, so that a trickle does not hold a chat for ever.
 pub const SLOWEST_BYTES_PER_S: u64 = 32 << 10;
+/// A download that brings nothing for so long is given up.
+pub const STALL: Duration = Duration::from_secs(30);
 
 /// Why a file is not there, in words for its sender.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,22 +102,20 @@ pub async fn fetch<S>(
     item.fail(&why.to_string())
 }
 
-/// Takes a body of about so many bytes into the item; `stall` is how long nothing may come. A file
-/// names the same bytes for ever, so a later attempt passes over those that an earlier one has
-/// brought.
+/// Takes a body of about so many bytes into the item. A file names the same bytes for ever, so a
+/// later attempt passes over those that an earlier one has brought.
 ///
 /// # Errors
 /// [`RetryAdvice`]
 pub async fn read_body<P: AsRef<[u8]>>(
     body: impl Stream<Item = Result<P, RetryAdvice>>,
     item: &mut Download,
-    stall: Duration,
     bytes: u64,
 ) -> Result<(), RetryAdvice> {
     let (mut body, mut known) = (pin!(body), item.bytes_arrived());
     let deadline = Instant::now() + ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S));
     loop {
-        let patience = stall.min(deadline.saturating_duration_since(Instant::now()));
+        let patience = STALL.min(deadline.saturating_duration_since(Instant::now()));
         let piece = timeout(patience, body.next()).await.map_err(|_| retry(Unavailable::Stalled))?;
         let Some(piece) = piece.transpose()? else { return Ok(()) };
         let piece = piece.as_ref();

@@ -6,7 +6,7 @@ use super::bot::DiscordBot;
 use super::failure::ApiFailure;
 use super::route::{self, Route, Snowflake};
 use super::wire::id;
-use cofferdam_chat::download::{RetryAdvice, Unavailable, fetch, give_up, read_body, retry};
+use cofferdam_chat::download::{RetryAdvice, STALL, Unavailable, fetch, give_up, read_body, retry};
 use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
 use futures_util::TryStreamExt;
 use reqwest::header::RETRY_AFTER;
@@ -16,8 +16,6 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// A download that brings nothing for so long is given up.
-const STALL: Duration = Duration::from_secs(30);
 /// Where files come from, exactly.
 const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
 
@@ -134,7 +132,7 @@ impl FileDownload<'_> {
         // the end.
         let bytes = response.content_length().or(self.file.size).unwrap_or(limit.0).min(limit.0);
         let body = response.bytes_stream().map_err(|error| broken_download(&error));
-        read_body(body, item, STALL, bytes).await
+        read_body(body, item, bytes).await
     }
 
     /// Asks the message for the file of the same number, once.

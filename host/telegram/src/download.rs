@@ -5,11 +5,10 @@ use super::api::REQUEST_MAX;
 use super::bot::TelegramBot;
 use super::failure::ApiFailure;
 use super::media::MessageFile;
-use cofferdam_chat::download::{RetryAdvice, Unavailable, fetch, give_up, read_body, retry};
+use cofferdam_chat::download::{RetryAdvice, STALL, Unavailable, fetch, give_up, read_body, retry};
 use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
 use futures_util::TryStreamExt;
 use serde_json::Value;
-use std::time::Duration;
 use teloxide_core::payloads::GetFile;
 use teloxide_core::types::FileId;
 use tokio::time::timeout;
@@ -33,9 +32,6 @@ impl SentFile for MessageFile {
 pub(super) async fn download(bot: &TelegramBot, file: MessageFile, item: Download) -> IntakeResult {
     fetch((bot, file), item, |(bot, file), item| Box::pin(bring(bot, file, item))).await
 }
-
-/// A download that brings nothing for so long is given up.
-const STALL: Duration = Duration::from_secs(30);
 
 const NAMELESS: &str = "Telegram names no file to download";
 const TOO_BIG: &str = "the file is too large for a bot: Telegram hands out at most 20 MiB";
@@ -67,7 +63,7 @@ async fn bring(bot: &TelegramBot, file: &MessageFile, item: &mut Download) -> Re
     fits(length)?;
     let bytes = expected.unwrap_or(limit.0).min(limit.0);
     let body = response.bytes_stream().map_err(|error| file_gone(bot.api.network(error)));
-    read_body(body, item, STALL, bytes).await?;
+    read_body(body, item, bytes).await?;
     match (item.bytes_arrived(), expected) {
         (got, Some(expected)) if expected != got => Err(Unavailable::Mismatch { got, expected }.into()),
         _ => Ok(()),

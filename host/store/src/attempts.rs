@@ -2,7 +2,7 @@
 //! again at the next start, and must not do so for ever. Forgotten when the turn ends.
 
 use super::retention::OPEN_TURNS;
-use super::tx::{Row, Tx};
+use super::tx::Tx;
 use super::value::params;
 use super::{Store, StoreError, WhoseTurn, now_ms, usage};
 use cofferdam_core::id::{Caller, TurnId};
@@ -51,11 +51,8 @@ impl Store {
     pub async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.read(move |tx| {
-            let begun = |row: &Row<'_>| {
-                Ok(AttemptRow { at: row.get(0)?, spent: u64::try_from(row.get::<i64>(1)?).unwrap_or(0) })
-            };
             let found = "SELECT begun_at, spent FROM attempt WHERE turn = ?1";
-            tx.query_optional(found, [&turn], begun)
+            tx.query_optional(found, [&turn], |row| Ok(AttemptRow { at: row.get(0)?, spent: row.get(1)? }))
         })
         .await
     }
@@ -66,7 +63,7 @@ impl Store {
         self.commit_along(move |tx| {
             tx.run(
                 "UPDATE attempt SET spent = spent + ?2 WHERE turn = ?1",
-                params![whose.turn.as_str(), i64::try_from(tokens).unwrap_or(i64::MAX)],
+                params![whose.turn.as_str(), tokens],
             )?;
             usage::charge_tokens(tx, &whose.caller, tokens)
         })

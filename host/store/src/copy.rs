@@ -137,12 +137,12 @@ impl Table {
         })?;
         self.count_on(into)?;
         let count = format!("SELECT count(*) FROM {}", self.name);
-        let counted = |tx: &Tx<'_>| tx.query_row(&count, params![], |row| row.get::<i64>(0));
+        let counted = |tx: &Tx<'_>| tx.query_row(&count, params![], |row| row.get::<u64>(0));
         let (were, are) = (counted(from)?, counted(into)?);
         if were != are {
             return Err(StoreError::Corrupt(format!("{are} rows of {} after copying {were}", self.name)));
         }
-        Ok(u64::try_from(are).unwrap_or(0))
+        Ok(are)
     }
 
     /// Has PostgreSQL number further rows behind those that came with their numbers, as SQLite does

@@ -118,9 +118,8 @@ pub(super) fn away(tx: &Tx<'_>) -> Result<Vec<AwayHome>, StoreError> {
          GROUP BY node ORDER BY node",
         lease::NOW
     );
-    let count = |n: i64| u64::try_from(n).unwrap_or(0);
     tx.query_rows(&away, params![], |row| {
-        Ok(AwayHome { node: row.get(0)?, people: count(row.get(1)?), runs: count(row.get(2)?) })
+        Ok(AwayHome { node: row.get(0)?, people: row.get(1)?, runs: row.get(2)? })
     })
 }
 

@@ -83,12 +83,12 @@ impl Store {
                 found.map(|(result, files, to)| read_answer(&result, &files, to.as_deref())).transpose();
             let answer = parsed
                 .map_err(|_| StoreError::Corrupt(format!("an answer of call {call} that is not JSON")))?;
-            let written: i64 = tx.query_row(
+            let written_bytes = tx.query_row(
                 "SELECT CAST(coalesce(sum(written_bytes), 0) AS bigint) FROM journal WHERE turn = ?1 AND call_id <> ?2",
                 [turn_of(call), call],
                 |row| row.get(0),
             )?;
-            Ok(JournalState { answer, written_bytes: u64::try_from(written).unwrap_or(0) })
+            Ok(JournalState { answer, written_bytes })
         })
     }
 

@@ -164,7 +164,7 @@ impl Store {
         let run = run.to_owned();
         let changed = "UPDATE run_task SET state = 'running' WHERE run = ?1 AND n = ?2 AND state IN ('pending', 'running')
              AND EXISTS (SELECT 1 FROM run WHERE run.run = ?1 AND run.state = 'running')";
-        self.write(move |tx| Ok(tx.execute(changed, params![run, number(task)])? == 1)).await
+        self.write(move |tx| Ok(tx.execute(changed, params![run, task])? == 1)).await
     }
 
     /// Keeps what a task that has begun came to; where it failed, the run has failed with it. False
@@ -177,7 +177,7 @@ impl Store {
             let changed = tx.execute(
                 "UPDATE run_task SET state = ?3, output = ?4, error = ?5
                  WHERE run = ?1 AND n = ?2 AND state IN ('running', 'cancelled')",
-                params![run, number(task), state, output, error],
+                params![run, task, state, output, error],
             )?;
             due::note(tx, &run)?;
             if let RunEnd::Failed(error) = &ended {
@@ -303,7 +303,7 @@ fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreErr
     for (n, id) in tasks.iter().enumerate() {
         tx.run(
             "INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'pending')",
-            params![run, i64::try_from(n).unwrap_or(i64::MAX), id],
+            params![run, n, id],
         )?;
     }
     Ok(true)
@@ -324,10 +324,6 @@ fn forget_refused(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
         tx.run("DELETE FROM run_message WHERE turn = ?1", [&turn])?;
     }
     Ok(())
-}
-
-fn number(task: usize) -> i64 {
-    i64::try_from(task).unwrap_or(i64::MAX)
 }
 
 fn columns(ended: &RunEnd) -> (&'static str, Option<&str>, Option<&str>) {

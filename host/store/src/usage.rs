@@ -36,14 +36,12 @@ impl Store {
     pub async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
         let caller = caller.clone();
         self.read(move |tx| {
-            let found: Option<(i64, i64)> = tx.query_optional(
+            let found = tx.query_optional(
                 "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3",
                 params![now / DAY_MS, caller.channel, caller.sender],
-                |row| Ok((row.get(0)?, row.get(1)?)),
+                |row| Ok(UsedToday { tokens: row.get(0)?, written_bytes: row.get(1)? }),
             )?;
-            let (tokens, written) = found.unwrap_or_default();
-            let count = |n: i64| u64::try_from(n).unwrap_or(0);
-            Ok(UsedToday { tokens: count(tokens), written_bytes: count(written) })
+            Ok(found.unwrap_or_default())
         })
         .await
     }
@@ -51,7 +49,7 @@ impl Store {
 
 /// Charges tokens to a caller, today.
 pub(super) fn charge_tokens(tx: &Tx<'_>, caller: &Caller, tokens: u64) -> Result<(), StoreError> {
-    charge(tx, caller, i64::try_from(tokens).unwrap_or(i64::MAX), 0)
+    charge(tx, caller, tokens, 0)
 }
 
 /// Charges written bytes to the person whose turn it is, if that is known; less than 0 gives back.
@@ -62,7 +60,7 @@ pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64) -> Result<(), 
     caller.map_or(Ok(()), |caller| charge(tx, &caller, 0, bytes))
 }
 
-fn charge(tx: &Tx<'_>, caller: &Caller, tokens: i64, bytes: i64) -> Result<(), StoreError> {
+fn charge(tx: &Tx<'_>, caller: &Caller, tokens: u64, bytes: i64) -> Result<(), StoreError> {
     if (tokens, bytes) == (0, 0) {
         return Ok(());
     }

@@ -140,7 +140,7 @@ macro_rules! whole_numbers {
     )+ };
 }
 
-whole_numbers! { i64 u32 usize }
+whole_numbers! { i64 u32 u64 usize }
 
 impl FromValue for bool {
     fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {

@@ -226,9 +226,8 @@ impl DatabaseView {
     /// [`StoreError`], also for a file of another version.
     pub fn count_waiting(&self) -> Result<WaitingCounts, StoreError> {
         self.read(|tx| {
-            let count = |sql: &str| -> Result<u64, StoreError> {
-                tx.query_row(sql, params![], |row| Ok(u64::try_from(row.get::<i64>(0)?).unwrap_or(0)))
-            };
+            let count =
+                |sql: &str| -> Result<u64, StoreError> { tx.query_row(sql, params![], |row| row.get(0)) };
             Ok(WaitingCounts {
                 messages: count("SELECT count(*) FROM inbox WHERE done_at IS NULL AND turn IS NULL")?,
                 turns: count(
@@ -275,10 +274,9 @@ impl DatabaseView {
     pub fn usage_today(&self) -> Result<Vec<DayUsage>, StoreError> {
         let most = "SELECT channel, sender, tokens, written_bytes FROM usage WHERE day = ?1
              ORDER BY tokens DESC, written_bytes DESC, channel, sender LIMIT ?2";
-        let count = |n: i64| u64::try_from(n).unwrap_or(0);
         self.read(|tx| {
             tx.query_rows(most, [now_ms() / DAY_MS, i64::from(PEOPLE_LISTED_MAX)], |row| {
-                let (tokens, written_bytes) = (count(row.get(2)?), count(row.get(3)?));
+                let (tokens, written_bytes) = (row.get(2)?, row.get(3)?);
                 Ok(DayUsage { channel: row.get(0)?, sender: row.get(1)?, tokens, written_bytes })
             })
         })

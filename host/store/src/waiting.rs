@@ -95,9 +95,7 @@ impl Store {
                 "SELECT count(DISTINCT coalesce('a' || album, CAST(update_id AS text))) FROM inbox
                  WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
                  AND update_id IS DISTINCT FROM ?3";
-            let count: u32 =
-                tx.query_row(statement, params![channel, session_key(&session), besides], |row| row.get(0))?;
-            Ok(usize::try_from(count).unwrap_or(usize::MAX))
+            tx.query_row(statement, params![channel, session_key(&session), besides], |row| row.get(0))
         })
         .await
     }

@@ -142,7 +142,7 @@ impl Store {
             let found =
                 "SELECT channel, files FROM run_message WHERE run = ?1 AND n = ?2 AND files IS NOT NULL";
             let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            tx.query_optional(found, params![run, super::number(task)], row)
+            tx.query_optional(found, params![run, task], row)
         })
         .await
     }
@@ -280,7 +280,7 @@ pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>,
          ON CONFLICT DO NOTHING",
         params![
             new.run,
-            super::number(new.task),
+            new.task,
             new.channel,
             new.recipient,
             new.turn.as_str(),
@@ -300,18 +300,11 @@ pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>,
 }
 
 fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
-    let (run, task) = (&new.run, super::number(new.task));
+    let (run, task) = (&new.run, new.task);
     let begins = tx.execute(
         "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6
          WHERE run = ?1 AND n = ?2 AND state = 'running' AND waits_until IS NULL",
-        params![
-            run,
-            task,
-            new.from,
-            new.of.map(super::number),
-            now.saturating_add(new.patience),
-            new.patience
-        ],
+        params![run, task, new.from, new.of, now.saturating_add(new.patience), new.patience],
     )? == 1;
     let until = tx
         .query_row("SELECT waits_until FROM run_task WHERE run = ?1 AND n = ?2", params![run, task], |row| {
@@ -322,13 +315,13 @@ fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
     if until <= now {
         tx.run(
             "UPDATE run_message SET state = 'timed_out' WHERE run = ?1 AND n = ?2 AND state = 'open'",
-            params![run, super::number(of)],
+            params![run, of],
         )?;
     }
     due::note(tx, run)?;
     let found = tx.query_optional(
         "SELECT state, answer FROM run_message WHERE run = ?1 AND n = ?2",
-        params![run, super::number(of)],
+        params![run, of],
         |row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?)),
     )?;
     Ok(match found {

@@ -141,7 +141,7 @@ impl Store {
                 let is_replied = row.get::<String>(4)? == "replied";
                 Ok(DueWait {
                     run: row.get(0)?,
-                    task: usize::try_from(row.get::<i64>(1)?).unwrap_or(usize::MAX),
+                    task: row.get(1)?,
                     from: row.get(2)?,
                     patience: row.get(3)?,
                     reply: row.get::<Option<String>>(5)?.filter(|_| is_replied),
@@ -177,10 +177,10 @@ fn task_of(tx: &Tx<'_>, run: &str, id: &str) -> Result<Option<i64>, StoreError> 
 }
 
 fn add_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<usize, StoreError> {
-    let n: i64 =
+    let n: usize =
         tx.query_row("SELECT coalesce(max(n) + 1, 0) FROM run_task WHERE run = ?1", [run], |row| row.get(0))?;
     tx.run("INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'running')", params![run, n, id])?;
-    Ok(usize::try_from(n).unwrap_or(usize::MAX))
+    Ok(n)
 }
 
 fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
@@ -214,18 +214,13 @@ fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreErr
     }
     let platform = channel.split_once('-').map_or(channel.as_str(), |(platform, _)| platform);
     let n = add_task(tx, &new.run, &new.id)?;
-    begin_wait(
-        tx,
-        (&new.run, super::number(n), of),
-        &format!("{platform}:{recipient}"),
-        (now, new.patience),
-    )?;
+    begin_wait(tx, (&new.run, n, of), &format!("{platform}:{recipient}"), (now, new.patience))?;
     Ok(TurnWaited::Begun)
 }
 
 fn begin_wait(
     tx: &Tx<'_>,
-    (run, n, of): (&str, i64, i64),
+    (run, n, of): (&str, usize, i64),
     from: &str,
     (now, patience): (i64, i64),
 ) -> Result<(), StoreError> {
@@ -240,7 +235,7 @@ fn begin_wait(
 }
 
 fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
-    let task = super::number(going.task);
+    let task = going.task;
     if going.is_late {
         let late = tx.execute(
             "UPDATE run_message SET state = 'timed_out' WHERE run = ?1 AND state IN ('open', 'timed_out')
@@ -296,7 +291,7 @@ fn end_idle(tx: &Tx<'_>, now: i64) -> Result<Vec<String>, StoreError> {
         if let Some((of, channel, recipient)) = unheard {
             let platform = channel.split_once('-').map_or(channel.as_str(), |(platform, _)| platform);
             let n = add_task(tx, &run, &format!("unheard-{of}"))?;
-            begin_wait(tx, (&run, super::number(n), of), &format!("{platform}:{recipient}"), (now, 0))?;
+            begin_wait(tx, (&run, n, of), &format!("{platform}:{recipient}"), (now, 0))?;
             continue;
         }
         if !has_had_its_time {

@@ -150,8 +150,7 @@ impl Store {
                  FROM run ORDER BY began_at DESC, rowid DESC LIMIT ?1",
                 [RUNS_LISTED_MAX],
                 |row| {
-                    let owner = RunOwner::read(&row.get::<String>(3)?);
-                    let (run, workflow) = (row.get(0)?, row.get(1)?);
+                    let (run, workflow, owner) = (row.get(0)?, row.get(1)?, row.get(3)?);
                     Ok(ListedRun { run, workflow, state: row.get(2)?, owner, waits: row.get(4)? })
                 },
             )
@@ -287,7 +286,7 @@ fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreErr
             began_with,
             file_sha256,
             now_ms(),
-            new.owner.as_str(),
+            new.owner,
             new.answer_to.as_ref().map(|to| &to.channel),
             new.answer_to.as_ref().map(|to| &to.target),
             new.answers

@@ -1,6 +1,6 @@
 //! A run as its rows have it.
 
-use super::{AnswerTo, KeptRun, KeptTask, NewRun, RunOwner, TaskState, WaitsFor};
+use super::{AnswerTo, KeptRun, KeptTask, NewRun, TaskState, WaitsFor};
 use crate::StoreError;
 use crate::tx::{Row, Tx};
 use cofferdam_core::id::Caller;
@@ -15,7 +15,7 @@ pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreE
             began_with: row.get(3)?,
             file_sha256: row.get(4)?,
             tasks: Vec::new(),
-            owner: RunOwner::read(&row.get::<String>(9)?),
+            owner: row.get(9)?,
             answer_to: answer_to(row)?,
             answers: row.get(12)?,
         };

@@ -1,6 +1,6 @@
 //! Where runs and their tasks stand, and who carries a run out, in the words of their rows.
 
-use crate::value::words;
+use crate::value::{column_words, words};
 use serde::Serialize;
 
 /// Where a run stands.
@@ -49,20 +49,4 @@ pub enum RunOwner {
     Turn,
 }
 
-impl RunOwner {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Command => "cli",
-            Self::Serve => "serve",
-            Self::Turn => "turn",
-        }
-    }
-
-    pub(super) fn read(word: &str) -> Self {
-        match word {
-            "serve" => Self::Serve,
-            "turn" => Self::Turn,
-            _ => Self::Command,
-        }
-    }
-}
+column_words! { RunOwner, "an owner {:?}": Command = "cli" Serve = "serve" Turn = "turn" }

@@ -17,62 +17,8 @@ use std::io;
 impl Journal for Store {
     fn load_earlier(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, JournalError> {
         // What led to a call that may change something is on the disk before it does.
-        let read = self.settle_here().and_then(|()| self.read_call(call, arguments_sha256));
-        read.map_err(journal_error)
-    }
-
-    fn record(
-        &self,
-        call: &str,
-        arguments_sha256: &str,
-        answer: &ToolAnswer,
-        written_bytes: u64,
-    ) -> Result<(), JournalError> {
-        self.write_call(call, arguments_sha256, answer, written_bytes).map_err(journal_error)
-    }
-
-    fn ensure_own(&self) -> Result<(), JournalError> {
-        self.settle_here().map_err(journal_error)
-    }
-
-    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), JournalError> {
-        self.hand_over(call, delivery).map_err(journal_error)
-    }
-
-    fn is_delivered(&self, call: &str) -> Result<bool, JournalError> {
-        self.is_handed_over(call).map_err(journal_error)
-    }
-}
-
-fn journal_error(error: StoreError) -> JournalError {
-    if is_no_space(&error) { JournalError::NoSpace } else { JournalError::Failed(error.for_people()) }
-}
-
-/// Whether the disk is full: for the engine, its shared memory, or the log when it is synchronized.
-fn is_no_space(error: &StoreError) -> bool {
-    let StoreError::Engine(cause) = error else { return false };
-    let engine = cause.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error);
-    let system = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-    engine.is_some_and(|error| [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE].contains(&error.extended_code))
-        || matches!(system, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
-}
-
-/// The turn of a call, whose id is `<turn>/<n>`.
-fn turn_of(call: &str) -> &str {
-    call.rsplit_once('/').map_or(call, |(turn, _)| turn)
-}
-
-fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde_json::Result<ToolAnswer> {
-    Ok(ToolAnswer {
-        result: serde_json::from_str(result)?,
-        attachments: serde_json::from_str(attachments)?,
-        delivery: delivery.map(serde_json::from_str).transpose()?,
-    })
-}
-
-impl Store {
-    fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<JournalState, StoreError> {
-        self.read_here(|tx| {
+        self.settle_here()?;
+        Ok(self.read_here(|tx| {
             let found: Option<(String, String, Option<String>)> = tx.query_optional(
                 "SELECT result, attachments, delivery FROM journal
                      WHERE call_id = ?1 AND arguments_sha256 = ?2",
@@ -89,19 +35,19 @@ impl Store {
                 |row| row.get(0),
             )?;
             Ok(JournalState { answer, written_bytes })
-        })
+        })?)
     }
 
     /// A call of the same id with other arguments is another call: the later one counts.
-    fn write_call(
+    fn record(
         &self,
         call: &str,
         arguments_sha256: &str,
         answer: &ToolAnswer,
         written_bytes: u64,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), JournalError> {
         let written = i64::try_from(written_bytes).unwrap_or(i64::MAX);
-        self.write_here(|tx| {
+        Ok(self.write_here(|tx| {
             let before: Option<i64> =
                 tx.query_optional("SELECT written_bytes FROM journal WHERE call_id = ?1", [call], |row| {
                     row.get(0)
@@ -129,24 +75,56 @@ impl Store {
                     delivery.map(|delivery| json!(delivery).to_string()),
                 ],
             )
-        })
+        })?)
     }
 
-    fn hand_over(&self, call: &str, delivery: &Delivery) -> Result<(), StoreError> {
+    fn ensure_own(&self) -> Result<(), JournalError> {
+        Ok(self.settle_here()?)
+    }
+
+    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), JournalError> {
         let request = delivery.request.as_str();
-        self.write_here(|tx| {
+        Ok(self.write_here(|tx| {
             tx.run(
                 "INSERT INTO delivery (call_id, request, files, delivered_at) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT DO NOTHING",
                 params![call, request, json!(delivery.attachments).to_string(), now_ms()],
             )?;
             outgoing::hold(tx, request, &delivery.attachments)
-        })
+        })?)
     }
 
-    fn is_handed_over(&self, call: &str) -> Result<bool, StoreError> {
-        self.read_here(|tx| tx.exists("SELECT 1 FROM delivery WHERE call_id = ?1", [call]))
+    fn is_delivered(&self, call: &str) -> Result<bool, JournalError> {
+        Ok(self.read_here(|tx| tx.exists("SELECT 1 FROM delivery WHERE call_id = ?1", [call]))?)
     }
+}
+
+impl From<StoreError> for JournalError {
+    fn from(error: StoreError) -> Self {
+        if is_no_space(&error) { Self::NoSpace } else { Self::Failed(error.for_people()) }
+    }
+}
+
+/// Whether the disk is full: for the engine, its shared memory, or the log when it is synchronized.
+fn is_no_space(error: &StoreError) -> bool {
+    let StoreError::Engine(cause) = error else { return false };
+    let engine = cause.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error);
+    let system = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    engine.is_some_and(|error| [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE].contains(&error.extended_code))
+        || matches!(system, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+}
+
+/// The turn of a call, whose id is `<turn>/<n>`.
+fn turn_of(call: &str) -> &str {
+    call.rsplit_once('/').map_or(call, |(turn, _)| turn)
+}
+
+fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde_json::Result<ToolAnswer> {
+    Ok(ToolAnswer {
+        result: serde_json::from_str(result)?,
+        attachments: serde_json::from_str(attachments)?,
+        delivery: delivery.map(serde_json::from_str).transpose()?,
+    })
 }
 
 /// What calls of one request have handed to another.

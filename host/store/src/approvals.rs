@@ -195,12 +195,11 @@ fn decide(
 }
 
 fn find(tx: &Tx<'_>, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
-    let found = tx.query_optional(
+    tx.query_optional(
         "SELECT id, place, message, state, decided_by, expires_at FROM approval WHERE id = ?1",
         [id],
         approval,
-    )?;
-    Ok(found)
+    )
 }
 
 fn approval(row: &Row<'_>) -> Result<ApprovalRow, StoreError> {

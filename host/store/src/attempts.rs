@@ -24,7 +24,7 @@ impl Store {
     pub async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
         self.commit_along(move |tx| {
-            let count = tx.query_row(
+            tx.query_row(
                 "INSERT INTO attempt (turn, channel, sender, count, last_at, begun_at)
                      VALUES (?1, ?2, ?3, 1, ?4, ?4)
                      ON CONFLICT (turn) DO UPDATE SET count = attempt.count + 1, last_at = ?4,
@@ -32,8 +32,7 @@ impl Store {
                      RETURNING attempt.count",
                 params![turn, caller.channel, caller.sender, now_ms()],
                 |row| row.get(0),
-            )?;
-            Ok(count)
+            )
         })
         .await
     }

@@ -23,12 +23,11 @@ impl Store {
         let (channel, conversation, sender) =
             (channel.to_owned(), conversation.to_owned(), sender.to_owned());
         self.read(move |tx| {
-            let found = tx.query_optional(
+            tx.query_optional(
                 "SELECT album, files FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3",
                 params![channel, conversation, sender],
                 |row| Ok(RecentFiles { album: row.get(0)?, files: row.get(1)? }),
-            )?;
-            Ok(found)
+            )
         })
         .await
     }

@@ -67,7 +67,7 @@ impl Store {
     pub async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError> {
         let channel = channel.to_owned();
         self.read(move |tx| {
-            let found = tx.query_optional(
+            tx.query_optional(
                 "SELECT session, address, number, behind FROM stream WHERE channel = ?1",
                 [&channel],
                 |row| {
@@ -75,8 +75,7 @@ impl Store {
                         StreamPosition { session: row.get(0)?, address: row.get(1)?, number: row.get(2)? };
                     Ok(Stream { position, behind: row.get(3)? })
                 },
-            )?;
-            Ok(found)
+            )
         })
         .await
     }

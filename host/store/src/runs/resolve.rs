@@ -69,7 +69,7 @@ pub(crate) fn resolve(
 /// Whether a message of another reply to the same place has this id. What is kept of a target
 /// begins with the place.
 fn is_noted(tx: &Tx<'_>, turn: &str, message: &str) -> Result<bool, StoreError> {
-    let found = tx.exists(
+    tx.exists(
         "SELECT 1 FROM reply AS mine JOIN reply AS other ON other.channel = mine.channel
              JOIN part ON part.turn = other.turn
              WHERE mine.turn = ?1 AND other.turn <> ?1 AND part.state = 'sent' AND part.outcome = ?2
@@ -77,8 +77,7 @@ fn is_noted(tx: &Tx<'_>, turn: &str, message: &str) -> Result<bool, StoreError> 
                   OR substr(other.target, 1, length(mine.target))
                      = substr(mine.target, 1, length(mine.target) - 1) || ',')",
         params![turn, message],
-    )?;
-    Ok(found)
+    )
 }
 
 /// The one statement by which a reply counts.

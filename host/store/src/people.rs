@@ -11,13 +11,14 @@ mod edit;
 pub use code::read_code;
 pub use edit::{NewCode, PeopleEdit};
 
+use cofferdam_core::lock::lock;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Strangers whose code waits for the operator; further ones get none until one is used or expires.
@@ -137,7 +138,7 @@ impl People {
     /// # Errors
     /// [`PeopleError`]; then nobody is let in by it.
     pub fn load(&self) -> Result<Arc<PeopleList>, PeopleError> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.seen);
         let opened =
             rustix::fs::open(self.file(), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
         let mut file = match opened {

@@ -5,6 +5,7 @@
 //! step and never synchronized, because after a power loss nobody runs.
 
 use super::machine_now_ms;
+use cofferdam_core::lock::lock;
 use cofferdam_core::secret::redact;
 use cofferdam_core::standing::HealthHistory;
 use cofferdam_core::text::one_line;
@@ -14,9 +15,8 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-/// The file's name within the state directory.
 /// A note that is longer is none.
 const NOTE_BYTES_MAX: u64 = 16 << 10;
 /// What came of a reload is cut here.
@@ -149,9 +149,7 @@ impl Presence {
     /// Notes that a channel's platform has answered, off the async threads.
     pub fn note_poll(self: &Arc<Self>, channel: &'static str) {
         let now = machine_now_ms();
-        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = noted.channels.get(channel).and_then(|channel| channel.polled_at);
-        drop(noted);
+        let last = lock(&self.noted).channels.get(channel).and_then(|channel| channel.polled_at);
         // A clock that was set back must not keep it from being noted.
         if last.is_some_and(|last| (0..NOTED_EVERY_MS).contains(&(now - last))) {
             return;
@@ -167,7 +165,7 @@ impl Presence {
 
     /// Notes how it has fared, if that is news. Blocks on the disk, for a moment.
     pub fn note_health(&self, health: Health) {
-        let before = self.noted.lock().unwrap_or_else(PoisonError::into_inner).health.clone();
+        let before = lock(&self.noted).health.clone();
         let health = Health {
             error: health.error.or(before.error.clone()),
             model: health.model.merge_earlier(&before.model),
@@ -181,7 +179,7 @@ impl Presence {
     /// Notes that the configuration is being read anew; the number of the reload.
     pub fn begin_reload(&self) -> u64 {
         self.note(|noted| noted.reloads.begun += 1);
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner).reloads.begun
+        lock(&self.noted).reloads.begun
     }
 
     /// Notes what came of the last reload that has begun.
@@ -194,7 +192,7 @@ impl Presence {
 
     fn note(&self, change: impl FnOnce(&mut PresenceNote)) {
         // Held while it is written: two writers would share one temporary name.
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = lock(&self.noted);
         change(&mut noted);
         if !self.begun.load(Ordering::Relaxed) {
             return;
@@ -209,9 +207,7 @@ impl Presence {
             tracing::debug!(%error, "the note for `cofferdam status` is not written");
         }
     }
-}
 
-impl Presence {
     /// Writes over the note that is there: a full disk has no room for another, and that it is full
     /// is to be told.
     fn overwrite(&self, mut text: Vec<u8>) -> std::io::Result<()> {

@@ -7,11 +7,12 @@
 use super::commit::Survives;
 use super::tx::Tx;
 use super::{FILE_NAME, StoreError, schema};
+use cofferdam_core::lock::lock;
 use rusqlite::{Connection, TransactionBehavior, ffi};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// The engine of a store in a file, or in memory.
 pub(super) struct Sqlite {
@@ -46,7 +47,7 @@ impl Sqlite {
 
     pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
         // A panic rolls its transaction back, so a poisoned lock guards a sound connection.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.connection)
     }
 
     /// Runs work in one transaction.
@@ -87,7 +88,7 @@ impl Sqlite {
     pub(super) fn settle(&self) -> Result<(), StoreError> {
         let log = &self.log;
         let wanted = log.committed.load(Ordering::Acquire);
-        let mut settled = log.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut settled = lock(&log.settled);
         if *settled >= wanted {
             return Ok(());
         }

@@ -39,9 +39,7 @@ impl PartContent {
             },
         }
     }
-}
 
-impl PartContent {
     /// The same, with its files here to be read.
     ///
     /// # Errors

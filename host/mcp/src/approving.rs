@@ -7,7 +7,6 @@ use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::lock::lock;
-use cofferdam_policy::GuestPath;
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     ErrorData, InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
@@ -32,10 +31,6 @@ pub(crate) struct Elicitation {
 
 #[async_trait]
 impl Approver for Elicitation {
-    fn find_approved(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
-        Vec::new()
-    }
-
     async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Decision {
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(question(approval)));
         let asked = async {
@@ -79,10 +74,6 @@ pub(crate) struct DeferredQuestion {
 
 #[async_trait]
 impl Approver for DeferredQuestion {
-    fn find_approved(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
-        Vec::new()
-    }
-
     async fn decide(&self, approval: &ApprovalRequest, _: &CancellationToken) -> Decision {
         let brought = lock(&self.brought).take();
         match brought {

@@ -18,7 +18,6 @@ use cofferdam_chat::outbound::SendError;
 use cofferdam_chat::session_queue::{Stop, TurnPlaces, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::lock::lock;
-use cofferdam_policy::GuestPath;
 use cofferdam_store::{Store, StoreRetry};
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -39,10 +38,6 @@ pub(super) struct ApproveAll;
 
 #[async_trait]
 impl Approver for ApproveAll {
-    fn find_approved(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
-        Vec::new()
-    }
-
     async fn decide(&self, approval: &ApprovalRequest, _: &CancellationToken) -> Decision {
         super::tell(&format!("approved: {}", approval.text.replace('\n', "\n  ")));
         Decision::Approved(this_user("cli"))

@@ -19,6 +19,7 @@ mod words;
 pub use asking::{ApprovalDisplay, Changing, change_message};
 pub use press::{PressAnswer, Verb};
 
+use crate::people::PeopleNames;
 use crate::session_queue::Stop;
 use cofferdam_store::{ApprovalRow, Store, StoreRetry};
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ pub struct ApprovalService {
     /// What is this channel's in the store.
     channel: String,
     rules: Rules,
+    /// What those are called who ask and decide.
+    pub names: PeopleNames,
     /// Wakes those who wait; what was decided is in the store.
     decided: watch::Sender<()>,
 }
@@ -71,7 +74,8 @@ struct ApprovalPlace {
 impl ApprovalService {
     /// The approvals of a channel that ends with `stop`.
     pub fn new(store: Store, (store_retry, stop): (StoreRetry, Stop), channel: String, rules: Rules) -> Self {
-        Self { store, store_retry, stop, channel, rules, decided: watch::Sender::new(()) }
+        let (names, decided) = (PeopleNames::default(), watch::Sender::new(()));
+        Self { store, store_retry, stop, channel, rules, names, decided }
     }
 
     /// The same under other rules; a call that waits is woken by either.

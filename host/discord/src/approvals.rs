@@ -44,10 +44,6 @@ impl ApprovalDisplay for ApprovalTarget {
         self.sender.parse().is_ok_and(|sender| self.bot.rules().is_served(sender, self.target.guild))
     }
 
-    fn name_of(&self, person: &str) -> Option<String> {
-        self.bot.base.door.names.get(person)
-    }
-
     fn is_shown_as(&self, _: &str) -> bool {
         true
     }

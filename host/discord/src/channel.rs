@@ -42,7 +42,7 @@ impl Channel for DiscordBot {
         let Some(message) = updates.first().and_then(|update| Message::from_kept(&update.raw)) else {
             return DiscordAction::Nothing;
         };
-        self.base.door.names.insert(message.author.id, &message.author.name);
+        self.base.approvals.names.insert(message.author.id, &message.author.name);
         prepare(message, &self.rules())
     }
 

@@ -23,12 +23,11 @@ pub(super) async fn take(bot: &DiscordBot, press: ButtonPress) -> Option<()> {
     let allowed = bot.base.door.allowed();
     let person = press.user.filter(|user| !user.bot && allowed.contains(&user.id));
     if let Some(person) = &person {
-        bot.base.door.names.insert(person.id, &person.name);
+        bot.base.approvals.names.insert(person.id, &person.name);
     }
     let by = person.map(|user| user.id.to_string());
     let here = |channel: &str| channel.parse() == Ok(press.channel);
-    let called = |person: &str| bot.base.door.names.get(person);
-    let said = bot.base.approvals.press(&press.data, by.as_deref(), here, called).await?;
+    let said = bot.base.approvals.press(&press.data, by.as_deref(), here).await?;
     // What was decided is shown below the call; what nobody expects is told to who pressed, alone.
     let answer = if said.alert { ephemeral_answer(&said.text) } else { json!({ "type": 6 }) };
     say(bot, press.interaction, answer);

@@ -130,7 +130,7 @@ impl TerminalQuestions {
                             LineAnswer::No(question) => open = Some(question),
                             LineAnswer::With(data) => {
                                 let person = this_user(CHANNEL).sender;
-                                self.approvals.press(&data, Some(&person), |_| true, |_| None).await;
+                                self.approvals.press(&data, Some(&person), |_| true).await;
                             }
                         }
                     }
@@ -221,10 +221,6 @@ impl ApprovalDisplay for Terminal {
 
     fn is_asker_served(&self) -> bool {
         true
-    }
-
-    fn name_of(&self, _: &str) -> Option<String> {
-        None
     }
 
     fn is_shown_as(&self, _: &str) -> bool {

@@ -43,10 +43,6 @@ impl ApprovalDisplay for ApprovalTarget {
         self.sender.parse().is_ok_and(|sender| self.bot.rules().is_served(sender, self.target.chat))
     }
 
-    fn name_of(&self, person: &str) -> Option<String> {
-        self.bot.base.door.names.get(person)
-    }
-
     /// In a group that has moved since nobody can press any more.
     fn is_shown_as(&self, message: &str) -> bool {
         self.message(message).0 == self.current_chat()

@@ -48,7 +48,7 @@ impl Channel for TelegramBot {
         let messages: Vec<_> = updates.iter().filter_map(message).collect();
         for message in &messages {
             if let Some(from) = message.from {
-                self.base.door.names.insert(from.id, &message.besides.name);
+                self.base.approvals.names.insert(from.id, &message.besides.name);
             }
         }
         prepare(messages, standing, &self.rules())

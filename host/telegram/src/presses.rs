@@ -39,11 +39,10 @@ async fn answer_press(bot: &TelegramBot, press: &ButtonPress) -> Option<PressAns
     let rules = bot.rules();
     let person = press.from.filter(|user| !user.is_bot && rules.people.allowed.contains(&user.id));
     if let Some(person) = person {
-        bot.base.door.names.insert(person.id, &press.name);
+        bot.base.approvals.names.insert(person.id, &press.name);
     }
     let by = person.map(|user| user.id.to_string());
     let home = |chat: i64| rules.moves.home(chat);
     let here = |chat: &str| chat.parse().is_ok_and(|chat| press.chat.map(home) == Some(home(chat)));
-    let called = |person: &str| bot.base.door.names.get(person);
-    bot.base.approvals.press(&press.data, by.as_deref(), here, called).await
+    bot.base.approvals.press(&press.data, by.as_deref(), here).await
 }

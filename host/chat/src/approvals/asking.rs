@@ -29,10 +29,6 @@ pub trait ApprovalDisplay: Send + Sync + 'static {
     /// Whether the person who asked is served still: one who was removed meanwhile gets nothing.
     fn is_asker_served(&self) -> bool;
 
-    /// What somebody is called, by their own words, if that is known: one short line that proves
-    /// nothing.
-    fn name_of(&self, person: &str) -> Option<String>;
-
     /// Whether a question that is shown as this message can be answered there, or has to be shown
     /// again.
     fn is_shown_as(&self, message: &str) -> bool;
@@ -105,7 +101,7 @@ impl ApprovalService {
         asker: String,
         slot: Arc<TurnSlot>,
     ) -> Arc<dyn Approver> {
-        let asker_called = board.name_of(&asker);
+        let asker_called = self.names.get(&asker);
         Arc::new(TurnApprovals { approvals: self.clone(), board, asker, asker_called, slot })
     }
 
@@ -321,9 +317,8 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
     /// so that the next start does not look for them.
     fn close(&self, settled: &store::ApprovalRow, text: &str) {
         let Some(message) = &settled.message else { return };
-        let below = words::describe_outcome(settled.state, settled.decided_by.as_deref(), |by| {
-            self.board.name_of(by)
-        });
+        let names = &self.approvals.names;
+        let below = words::describe_outcome(settled.state, settled.decided_by.as_deref(), names);
         let changing = self.board.change(message, format!("{text}\n\n{below}"));
         let (approvals, id) = (self.approvals.clone(), settled.id.clone());
         tokio::spawn(async move {

@@ -25,7 +25,7 @@ pub struct PressAnswer {
 impl ApprovalService {
     /// Decides what the data of a button asks for, if the presser may: `by` is their id, absent
     /// where they are not served. `is_here` says whether the press came from a chat that an
-    /// approval was shown in, `called` what people call themselves.
+    /// approval was shown in.
     ///
     /// `None` once the program stops; then nothing is decided.
     pub async fn press(
@@ -33,7 +33,6 @@ impl ApprovalService {
         data: &str,
         by: Option<&str>,
         is_here: impl Fn(&str) -> bool,
-        called: impl Fn(&str) -> Option<String>,
     ) -> Option<PressAnswer> {
         let alert = |text: String| Some(PressAnswer { text, alert: true });
         let Some(by) = by else { return alert(words::NOT_SERVED.to_owned()) };
@@ -55,7 +54,7 @@ impl ApprovalService {
         };
         self.look_again();
         let mine = approval.state == verb.state() && approval.decided_by.as_deref() == Some(by);
-        let text = words::describe_outcome(approval.state, approval.decided_by.as_deref(), called);
+        let text = words::describe_outcome(approval.state, approval.decided_by.as_deref(), &self.names);
         Some(PressAnswer { text, alert: !mine })
     }
 

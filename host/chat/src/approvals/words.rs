@@ -1,5 +1,6 @@
 //! What is said of an approval, on every channel.
 
+use crate::people::PeopleNames;
 use cofferdam_agent::tools::person;
 use cofferdam_store::ApprovalState;
 
@@ -27,14 +28,8 @@ pub(super) fn not_for_you(approvers: &[String]) -> String {
 }
 
 /// What became of an approval, below the call and to the person who pressed.
-///
-/// `called` says what people call themselves.
-pub(super) fn describe_outcome(
-    state: ApprovalState,
-    by: Option<&str>,
-    called: impl Fn(&str) -> Option<String>,
-) -> String {
-    let by = || by.map_or_else(|| "nobody".to_owned(), |by| person(by, called(by).as_deref()));
+pub(super) fn describe_outcome(state: ApprovalState, by: Option<&str>, names: &PeopleNames) -> String {
+    let by = || by.map_or_else(|| "nobody".to_owned(), |by| person(by, names.get(by).as_deref()));
     match state {
         ApprovalState::Approved => format!("✅ Approved by {}.", by()),
         ApprovalState::Denied => format!("❌ Denied by {}.", by()),

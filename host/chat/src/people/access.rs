@@ -2,7 +2,7 @@
 //! telling those whom the operator lets in while the bot runs.
 
 use super::words;
-use super::{Group, GroupMembers, Groups, PairedPeople, PeopleNames};
+use super::{Group, GroupMembers, Groups, PairedPeople};
 use crate::handler::{ChannelServices, PlatformChannel, hand_on, incoming};
 use crate::session_queue::{Arrival, StopPower};
 use crate::setup::PlatformNames;
@@ -44,21 +44,19 @@ pub struct AccessControl {
     guests: PairedPeople,
     /// What holds in groups.
     pub groups: Arc<Groups>,
-    /// What those who come in are called.
-    pub names: PeopleNames,
 }
 
 impl AccessControl {
     /// As a configuration has it.
-    pub fn new(named: ConfiguredPeople, guests: PairedPeople, names: PeopleNames) -> Self {
+    pub fn new(named: ConfiguredPeople, guests: PairedPeople) -> Self {
         let ConfiguredPeople { users: configured, pairing, groups, .. } = named;
-        Self { configured, pairing, guests, groups: Arc::new(groups), names }
+        Self { configured, pairing, guests, groups: Arc::new(groups) }
     }
 
     /// The same under another configuration.
     #[must_use]
     pub fn with_people(&self, named: ConfiguredPeople) -> Self {
-        Self::new(named, self.guests.clone(), self.names.clone())
+        Self::new(named, self.guests.clone())
     }
 
     /// Those whom the configuration names, and those whom the operator has let in since.

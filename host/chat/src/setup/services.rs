@@ -3,7 +3,7 @@
 use crate::approvals::{ApprovalService, Rules};
 use crate::handler::{ChannelServices, SettleAudit};
 use crate::loop_health::note_next_within;
-use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, PeopleNames};
+use crate::people::{AccessControl, ConfiguredPeople, PairedPeople};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnPlaces};
 use crate::setup::MenuEntry;
@@ -108,11 +108,7 @@ impl Services {
             albums,
             runs: self.runs.clone(),
             voice: self.voice.clone(),
-            door: AccessControl::new(
-                people,
-                PairedPeople::new(self.people.clone(), name),
-                PeopleNames::default(),
-            ),
+            door: AccessControl::new(people, PairedPeople::new(self.people.clone(), name)),
         }
     }
 }

@@ -8,7 +8,7 @@ mod recent;
 use super::*;
 use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing};
 use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
-use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, PeopleNames};
+use crate::people::{AccessControl, ConfiguredPeople, PairedPeople};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, TurnPlaces, Unit};
 use crate::{Activity, LiveStatus, StatusDelays, StatusText, TurnDisplay};
@@ -131,10 +131,6 @@ impl ApprovalDisplay for Nothing {
 
     fn is_asker_served(&self) -> bool {
         true
-    }
-
-    fn name_of(&self, _: &str) -> Option<String> {
-        None
     }
 
     fn is_shown_as(&self, _: &str) -> bool {
@@ -395,7 +391,6 @@ impl World {
             door: AccessControl::new(
                 ConfiguredPeople::default(),
                 PairedPeople::new(People::new(self.dir.path()), "paper"),
-                PeopleNames::default(),
             ),
         };
         Arc::new(Paper { base, outside: self.outside.clone() })

@@ -33,7 +33,7 @@ tokio::task_local! {
 
 /// The loop that this is called from takes its next step after this at the latest.
 pub fn note_next_within(longest: Duration) {
-    let _ = OWN.try_with(|pulse| pulse.change(|beats| beats.due = Some(Instant::now() + longest)));
+    let _ = OWN.try_with(|pulse| lock(&pulse.beats).due = Some(Instant::now() + longest));
 }
 
 impl Default for LoopHealth {
@@ -52,25 +52,26 @@ impl LoopHealth {
     /// Runs the channel's loop.
     pub async fn run_loop<T>(&'static self, run: impl Future<Output = T>) -> T {
         let ended = OWN.scope(self, run).await;
-        self.change(|beats| beats.due = None);
+        lock(&self.beats).due = None;
         ended
     }
 
     /// The platform has said who the bot is, which is all that can be said before it brings
     /// something.
     pub fn note_known(&self) {
-        self.change(|beats| (beats.answered, beats.is_elsewhere) = (Some(Instant::now()), false));
+        let mut beats = lock(&self.beats);
+        (beats.answered, beats.is_elsewhere) = (Some(Instant::now()), false);
     }
 
     /// Another node hears the platform, so this one does all that it is there for.
     pub fn note_elsewhere(&self) {
-        self.change(|beats| beats.is_elsewhere = true);
+        lock(&self.beats).is_elsewhere = true;
         self.polled.notify_one();
     }
 
     /// Whether another node hears the platform.
     pub fn is_elsewhere(&self) -> bool {
-        self.read(|beats| beats.is_elsewhere)
+        lock(&self.beats).is_elsewhere
     }
 
     /// The platform has answered, and brought so many updates.
@@ -82,7 +83,7 @@ impl LoopHealth {
 
     /// How long ago the platform last answered; `None` before there is a loop.
     pub fn last_poll(&self) -> Option<Duration> {
-        self.read(|beats| beats.answered).map(|at| at.elapsed())
+        lock(&self.beats).answered.map(|at| at.elapsed())
     }
 
     /// Waits until the platform has answered, here or another node; for one who waits.
@@ -92,15 +93,7 @@ impl LoopHealth {
 
     /// How long ago the loop should have taken its next step; zero while all is well.
     pub fn overdue_by(&self) -> Duration {
-        self.read(|beats| beats.due).map_or(Duration::ZERO, |due| due.elapsed())
-    }
-
-    fn change(&self, change: impl FnOnce(&mut LoopBeats)) {
-        change(&mut lock(&self.beats));
-    }
-
-    fn read<T>(&self, read: impl FnOnce(&LoopBeats) -> T) -> T {
-        read(&lock(&self.beats))
+        lock(&self.beats).due.map_or(Duration::ZERO, |due| due.elapsed())
     }
 }
 

@@ -10,7 +10,7 @@ use cofferdam_core::lock::lock;
 use cofferdam_store::Store;
 use reqwest::header::{AUTHORIZATION, DATE};
 use reqwest::multipart::Form;
-use reqwest::{Client, Method, RequestBuilder, Url};
+use reqwest::{Client, Method, Url};
 use serde_json::Value;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -169,7 +169,7 @@ impl DiscordApi {
     ) -> Result<(u16, reqwest::header::HeaderMap, Vec<u8>), ApiFailure> {
         let request = self.client.request(route.verb.clone(), route.url(&self.base));
         let request = match route.authority {
-            Authority::Bot => self.authorized(request),
+            Authority::Bot => request.header(AUTHORIZATION, format!("Bot {}", self.token.reveal())),
             Authority::Interaction | Authority::Callback => request,
         };
         let request = match carried {
@@ -187,10 +187,6 @@ impl DiscordApi {
         let answer = read_whole(response, ANSWER_BYTES_MAX).await.map_err(|error| self.network(error))?;
         let too_long = || ApiFailure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
         Ok((status, headers, answer.ok_or_else(too_long)?))
-    }
-
-    fn authorized(&self, request: RequestBuilder) -> RequestBuilder {
-        request.header(AUTHORIZATION, format!("Bot {}", self.token.reveal()))
     }
 
     /// The time by the server's clock, as the last answer has told it.

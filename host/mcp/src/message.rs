@@ -99,17 +99,10 @@ pub fn read(bytes: &[u8]) -> RpcFrame {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return RpcFrame::Ignored;
     }
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return refuse(None, ErrorData::parse_error("the message is not UTF-8 text", None));
-    };
-    match parse(text) {
-        Ok(frame) => frame,
-        Err(refusal) => RpcFrame::Refused(refusal),
-    }
-}
-
-fn refuse(id: Option<RequestId>, error: ErrorData) -> RpcFrame {
-    RpcFrame::Refused(RefusedMessage::new(id, error))
+    let text = std::str::from_utf8(bytes).map_err(|_| {
+        RefusedMessage::new(None, ErrorData::parse_error("the message is not UTF-8 text", None))
+    });
+    text.and_then(parse).unwrap_or_else(RpcFrame::Refused)
 }
 
 fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {

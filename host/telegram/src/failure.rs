@@ -73,7 +73,7 @@ pub(super) fn result_of(status: u16, body: &str, token: &BotToken) -> Result<Box
         return Err(match status {
             // The proxy in front of the Bot API says so, and will say so again.
             413 => ApiFailure::Refused { code: 413, description: "Request Entity Too Large".to_owned() },
-            200 => ApiFailure::Unreadable(body_start(body)),
+            200 => ApiFailure::Unreadable(body[..body.floor_char_boundary(BEGINNING_BYTES_MAX)].to_owned()),
             _ => ApiFailure::Unreachable(format!(
                 "something else than the Bot API answers: HTTP status {status}"
             )),
@@ -89,10 +89,6 @@ pub(super) fn result_of(status: u16, body: &str, token: &BotToken) -> Result<Box
         }
         _ => Err(ApiFailure::Unreachable(format!("an answer without a result: HTTP status {status}"))),
     }
-}
-
-fn body_start(body: &str) -> String {
-    body[..body.floor_char_boundary(BEGINNING_BYTES_MAX)].to_owned()
 }
 
 fn refusal(code: u16, description: String, parameters: &Value) -> ApiFailure {

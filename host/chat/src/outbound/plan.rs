@@ -10,7 +10,7 @@ use super::split::first_piece;
 use super::{ChannelLimits, FileBundle, SpeakableText, StyledText, markdown};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::text::about;
-use cofferdam_store::{NewPart, PartKind};
+use cofferdam_store::NewPart;
 use std::ops::Range;
 
 /// Text messages of one answer; what is beyond them is counted in the last one, not sent.
@@ -75,7 +75,7 @@ pub fn plan(
     parts.extend(files.iter().map(FileBundle::part));
     parts.extend(too_large.into_iter().map(|file| refused_bundle(file, channel_limits).part()));
     if parts.is_empty() {
-        parts.push(text_part(EMPTY));
+        parts.push(StyledText::plain(EMPTY).part());
     }
     parts
 }
@@ -147,13 +147,10 @@ fn text_parts(said: &StyledText, channel_limits: &ChannelLimits) -> Vec<NewPart>
         shown.into_iter().map(|piece| said.slice(piece).truncate_spans().part()).collect();
     let unsaid: usize = unshown.into_iter().map(|piece| said.text[piece].chars().count()).sum();
     if unsaid > 0 {
-        parts.push(text_part(&format!("… The answer is too long: {unsaid} more characters are not shown.")));
+        let said = format!("… The answer is too long: {unsaid} more characters are not shown.");
+        parts.push(StyledText::plain(said).part());
     }
     parts
-}
-
-fn text_part(text: &str) -> NewPart {
-    NewPart { kind: PartKind::Text, body: text.to_owned() }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::outbound::{MediaKind, units};
+use cofferdam_store::PartKind;
 
 const CHANNEL_LIMITS: ChannelLimits = ChannelLimits {
     text_units_max: 20,

@@ -190,7 +190,6 @@ fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreErr
     if !is_open(tx, &new.run)? {
         return Ok(TurnWaited::Ended);
     }
-    // The channel of a message is the store's name of it: `telegram-1` is of `telegram`.
     let mut found = None;
     let sent =
         "SELECT n, channel, recipient, messages FROM run_message WHERE run = ?1 AND messages IS NOT NULL";
@@ -212,18 +211,20 @@ fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreErr
         Some("running") => return Ok(TurnWaited::Again),
         Some(_) => return Ok(TurnWaited::Over),
     }
-    let platform = channel.split_once('-').map_or(channel.as_str(), |(platform, _)| platform);
-    let n = add_task(tx, &new.run, &new.id)?;
-    begin_wait(tx, (&new.run, n, of), &format!("{platform}:{recipient}"), (now, new.patience))?;
+    begin_wait(tx, (&new.run, &new.id), (of, &channel, &recipient), (now, new.patience))?;
     Ok(TurnWaited::Begun)
 }
 
+/// Begins a task that waits for the reply to a message `of` this run.
 fn begin_wait(
     tx: &Tx<'_>,
-    (run, n, of): (&str, usize, i64),
-    from: &str,
+    (run, id): (&str, &str),
+    (of, channel, recipient): (i64, &str, &str),
     (now, patience): (i64, i64),
 ) -> Result<(), StoreError> {
+    // The channel of a message is the store's name of it: `telegram-1` is of `telegram`.
+    let platform = channel.split_once('-').map_or(channel, |(platform, _)| platform);
+    let (n, from) = (add_task(tx, run, id)?, format!("{platform}:{recipient}"));
     let until = now.saturating_add(patience);
     tx.run(
         "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6 WHERE run = ?1 AND n = ?2",
@@ -289,9 +290,7 @@ fn end_idle(tx: &Tx<'_>, now: i64) -> Result<Vec<String>, StoreError> {
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
         if let Some((of, channel, recipient)) = unheard {
-            let platform = channel.split_once('-').map_or(channel.as_str(), |(platform, _)| platform);
-            let n = add_task(tx, &run, &format!("unheard-{of}"))?;
-            begin_wait(tx, (&run, n, of), &format!("{platform}:{recipient}"), (now, 0))?;
+            begin_wait(tx, (&run, &format!("unheard-{of}")), (of, &channel, &recipient), (now, 0))?;
             continue;
         }
         if !has_had_its_time {

@@ -55,15 +55,6 @@ impl<'a> SendingPart<'a> {
     }
 }
 
-/// How a delivery ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
-    /// Every part is sent or recorded as failed.
-    Settled,
-    /// The program stops, or other nodes have taken this one out; the rest waits in the store.
-    Left,
-}
-
 /// Failures of one part, each while the platform answered another request, until the person is told
 /// instead.
 pub const PART_FAILURES_MAX: u32 = 8;
@@ -74,7 +65,9 @@ pub const PART_TIMEOUTS_MAX: u32 = 3;
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 
-/// Sends what is left of a reply. `stop` ends the waiting, not a request that is under way.
+/// Sends what is left of a reply, until every part is sent or recorded as failed. `None` where the
+/// program stops, or other nodes have taken this one out: then the rest waits in the store. `stop`
+/// ends the waiting, not a request that is under way.
 ///
 /// What a person would miss of a part that is refused is told in a text at the end.
 pub async fn deliver(
@@ -82,7 +75,7 @@ pub async fn deliver(
     router: &dyn Router,
     reply: StoredReply,
     stop: &CancellationToken,
-) -> Delivery {
+) -> Option<()> {
     let backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
     deliver_at(store, router, reply, (stop, &backoff)).await
 }
@@ -92,14 +85,12 @@ async fn deliver_at(
     router: &dyn Router,
     mut reply: StoredReply,
     (stop, backoff): (&CancellationToken, &Backoff),
-) -> Delivery {
+) -> Option<()> {
     let mut gone: Option<String> = None;
     let mut parts: VecDeque<ReplyPart> = std::mem::take(&mut reply.parts).into();
     let store_retry = StoreRetry::new(stop.clone(), |_| {});
     // What led to the reply and the reply itself, before anybody sees of it.
-    if until_done(&store_retry, "settle a reply", || store.settle()).await.is_none() {
-        return Delivery::Left;
-    }
+    until_done(&store_retry, "settle a reply", || store.settle()).await?;
     while let Some(part) = parts.pop_front() {
         let sent = match gone.clone().or_else(|| planned_refusal(&part)) {
             Some(reason) => Err(LossReason::new_untold(reason)),
@@ -109,7 +100,7 @@ async fn deliver_at(
                 &part,
                 (stop, backoff.clone()),
             )
-            .await
+            .await?
             {
                 SendResult::Sent(message) => Ok(message),
                 SendResult::Lost(lost) => Err(lost),
@@ -117,7 +108,6 @@ async fn deliver_at(
                     gone = Some(reason.clone());
                     Err(LossReason::new_untold(reason))
                 }
-                SendResult::Left => return Delivery::Left,
             },
         };
         let added = match (&sent, &gone) {
@@ -128,12 +118,12 @@ async fn deliver_at(
             Some(added) => parts.extend(added),
             None => {
                 tracing::error!(turn = %reply.turn, part = part.n, "what became of a message is not recorded; the next start may send it again");
-                return Delivery::Left;
+                return None;
             }
         }
         reply.last_sent = sent.map_or_else(|lost| lost.told, Some).or(reply.last_sent);
     }
-    Delivery::Settled
+    Some(())
 }
 
 /// Why a part was refused when it was planned.
@@ -149,51 +139,46 @@ enum SendResult {
     Lost(LossReason),
     /// Nor will anything else for this target.
     Gone(String),
-    /// The program stops before time has healed it.
-    Left,
 }
 
+/// What came of sending a part; `None` where the program stops before time has healed it.
 async fn send_until_settled(
     (store, store_retry, router): (&Store, &StoreRetry, &dyn Router),
     reply: &StoredReply,
     part: &ReplyPart,
     (stop, mut backoff): (&CancellationToken, Backoff),
-) -> SendResult {
+) -> Option<SendResult> {
     let mut own = PartFailures::default();
     loop {
         // A pause may have been longer than the lease: then another node sends it.
         let asked = "ask whether this node is there";
-        if until_done(store_retry, asked, || store.ensure_lease()).await.is_none() {
-            return SendResult::Left;
-        }
+        until_done(store_retry, asked, || store.ensure_lease()).await?;
         let error = match router.send(SendingPart::new(reply, part)).await {
             Ok(message) => {
                 if backoff.is_failing() {
                     tracing::info!(turn = %reply.turn, part = part.n, "the reply is sent at last");
                 }
-                return SendResult::Sent(message);
+                return Some(SendResult::Sent(message));
             }
-            Err(SendError::Refused(reason)) => return SendResult::Lost(LossReason::new_untold(reason)),
-            Err(SendError::Gone(reason)) => return SendResult::Gone(reason),
+            Err(SendError::Refused(reason)) => return Some(SendResult::Lost(LossReason::new_untold(reason))),
+            Err(SendError::Gone(reason)) => return Some(SendResult::Gone(reason)),
             Err(error) => error,
         };
         if !backoff.is_failing() {
             tracing::warn!(turn = %reply.turn, part = part.n, %error, "a reply waits to be sent");
         }
-        let Some(enough) = stop.run_until_cancelled(own.are_enough(&error, router)).await else {
-            return SendResult::Left;
-        };
+        let enough = stop.run_until_cancelled(own.are_enough(&error, router)).await?;
         if enough
             && store.has_lease()
             && let Some(settled) = give_up(router, reply, part, &error).await
         {
-            return settled;
+            return Some(settled);
         }
         let pause = match &error {
             SendError::Later(pause) => backoff.pause_of_at_least(*pause),
             _ => backoff.pause(),
         };
-        let Some(()) = stop.run_until_cancelled(sleep(pause)).await else { return SendResult::Left };
+        stop.run_until_cancelled(sleep(pause)).await?;
     }
 }
 

@@ -95,7 +95,7 @@ async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendErro
 }
 
 impl Fixture {
-    async fn deliver(&self, stop: &CancellationToken) -> Delivery {
+    async fn deliver(&self, stop: &CancellationToken) -> Option<()> {
         let at_once = Backoff::new(Duration::ZERO, Duration::ZERO);
         deliver_at(&self.store, &self.router, self.reply.clone(), (stop, &at_once)).await
     }
@@ -119,7 +119,7 @@ impl Fixture {
 #[tokio::test]
 async fn a_refused_part_does_not_keep_the_next_one_back() {
     let f = fixture(&["a", "b"], [SendError::Refused("no".into())]).await;
-    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
     assert_eq!((f.sent(), f.unsent().await), (vec!["t:b".to_owned()], 0));
 }
 
@@ -127,7 +127,7 @@ async fn a_refused_part_does_not_keep_the_next_one_back() {
 async fn files_answer_the_last_message_that_is_out() {
     let parts = [texts(&["a", "b"]), vec![file(None, None), file(None, None)]].concat();
     let f = of_parts(parts, [SendError::Refused("no".into())]).await;
-    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
     assert_eq!(f.sent(), ["t:b", "t:files after 1", "t:files after 2"]);
 }
 
@@ -137,7 +137,7 @@ async fn a_person_is_told_of_what_they_would_miss() {
     let voice = NewPart { kind: PartKind::Voice, body: "spoken".into() };
     let parts = vec![file(Some("the answer"), None), voice, file(None, Some("too large"))];
     let f = of_parts(parts, [no(), no()]).await;
-    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
     let told = ["t:the answer", "t:1 file could not be sent: a.txt: no", "t:spoken"];
     assert_eq!((f.sent().as_slice(), f.unsent().await), (&told.map(str::to_owned)[..], 0));
     let f = of_parts(vec![file(Some("the answer"), None)], [SendError::Gone("blocked".into())]).await;
@@ -148,7 +148,7 @@ async fn a_person_is_told_of_what_they_would_miss() {
 #[tokio::test]
 async fn nothing_more_is_tried_where_the_target_is_gone() {
     let f = fixture(&["a", "b"], [SendError::Gone("blocked".into())]).await;
-    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
     assert_eq!((f.sent().len(), f.unsent().await), (0, 0));
 }
 
@@ -156,7 +156,7 @@ async fn nothing_more_is_tried_where_the_target_is_gone() {
 async fn what_time_may_heal_is_tried_again() {
     let pauses = [SendError::Later(Duration::from_millis(1)), SendError::Unreachable("down".into())];
     let f = fixture(&["a"], pauses).await;
-    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
     assert_eq!((f.sent().len(), f.unsent().await), (1, 0));
 }
 
@@ -170,14 +170,14 @@ async fn a_part_that_fails_alone_is_given_up_and_told_of() {
         let mut f = of_parts(parts.clone(), []).await;
         let reason = error.to_string();
         f.router.poison = Some(("sha256", error));
-        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+        assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
         let told = format!("t:1 file could not be sent: a.txt: {reason}");
         assert_eq!((f.sent(), f.unsent().await), (vec![told, "t:b".into(), "t:the answer".into()], 0));
         assert_eq!(f.router.failed.load(Ordering::Relaxed), tries);
     }
     let mut f = fixture(&["poison", "b"], []).await;
     f.router.poison = Some(("poison", SendError::Unreachable("status 500".into())));
-    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
     assert_eq!(
         (f.sent(), f.unsent().await),
         (vec!["t:A message could not be sent: status 500".into(), "t:b".into()], 0)
@@ -192,11 +192,11 @@ async fn an_outage_is_waited_out_however_long() {
     let f = of_parts(vec![file(None, None)], outage).await;
     // It answers again a little before it takes messages.
     f.router.silent.store(98, Ordering::Relaxed);
-    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
     assert_eq!((f.sent().as_slice(), f.unsent().await), (&["t:files after nothing".to_owned()][..], 0));
     // It answers, and takes no message at all: nor does it take the one that would say so.
     let f = fixture(&["a"], (0..99).map(|_| down())).await;
-    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
     assert_eq!((f.sent().as_slice(), f.unsent().await), (&["t:a".to_owned()][..], 0));
 }
 
@@ -206,7 +206,7 @@ async fn nothing_is_tried_again_by_a_node_that_was_taken_out_meanwhile() {
     for error in [SendError::Later(Duration::from_millis(1)), SendError::Unreachable("down".into())] {
         let mut f = fixture(&["a", "b"], [error]).await;
         f.router.goes = Some(f.store.clone());
-        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Left);
+        assert_eq!(f.deliver(&CancellationToken::new()).await, None);
         assert_eq!((f.sent().len(), f.unsent().await), (0, 2));
     }
 }
@@ -217,7 +217,7 @@ async fn nothing_is_given_up_by_a_node_that_was_taken_out_meanwhile() {
     let down = (0..PART_FAILURES_MAX).map(|_| SendError::Unreachable("down".into()));
     let mut f = fixture(&["a", "b"], down).await;
     f.router.goes = Some(f.store.clone());
-    assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Left);
+    assert_eq!(f.deliver(&CancellationToken::new()).await, None);
     assert_eq!((f.sent(), f.unsent().await), (Vec::new(), 2));
 }
 
@@ -226,6 +226,6 @@ async fn a_stop_leaves_the_rest_in_the_store() {
     let f = fixture(&["a", "b"], [SendError::Later(Duration::from_secs(3600))]).await;
     let stop = CancellationToken::new();
     stop.cancel();
-    assert_eq!(f.deliver(&stop).await, Delivery::Left);
+    assert_eq!(f.deliver(&stop).await, None);
     assert_eq!((f.sent().len(), f.unsent().await), (0, 2));
 }

@@ -72,8 +72,7 @@ pub use retry::StoreRetry;
 pub use rows::{
     AlbumPart, AlbumStanding, BlobHolder, BoundTurn, Headers, NewPart, NewRecent, NewReply, NewTelling,
     NewUpdate, PartKind, PersistResult, Placeholder, QueueMode, QueuedUpdate, RecentFiles, ReplyPart,
-    SteerUpdate, StoredReply, Stranger, TakeUpRequest, TakeUpResult, Update, UpdateClaim, UpdateFate,
-    WaitReply,
+    SteerUpdate, StoredReply, Stranger, TakeUpRequest, Update, UpdateClaim, UpdateFate, WaitReply,
 };
 pub use runs::{AnswerTo, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunEnd, RunOwner, RunState};
 pub use runs::{DueWait, GoingOn, NewTurnWait, TurnWaited};

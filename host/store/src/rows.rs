@@ -94,15 +94,6 @@ pub struct TakeUpRequest {
     pub noting: Option<NewRecent>,
 }
 
-/// Whether a turn has taken something up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakeUpResult {
-    /// It has, for good.
-    Yes,
-    /// Another turn has it.
-    Gone,
-}
-
 /// Somebody who is not served, and what to say.
 #[derive(Clone, Debug)]
 pub struct Stranger {

@@ -6,8 +6,8 @@ use super::inbox::update;
 use super::tx::Tx;
 use super::value::params;
 use super::{
-    Headers, QueueMode, SteerUpdate, Store, StoreError, TakeUpRequest, TakeUpResult, Update, WhoseTurn,
-    history, now_ms, recent,
+    Headers, QueueMode, SteerUpdate, Store, StoreError, TakeUpRequest, Update, WhoseTurn, history, now_ms,
+    recent,
 };
 use cofferdam_core::id::TurnId;
 
@@ -31,20 +31,20 @@ impl Store {
         .await
     }
 
-    /// Takes updates up into a turn as its line `n`: both, or neither when one of them is another
-    /// turn's.
+    /// Takes updates up into a turn as its line `n`: both, for good, or neither when one of them is
+    /// another turn's. Whether they are taken up.
     pub async fn take_up(
         &self,
         whose: &WhoseTurn,
         n: usize,
         body: String,
         taking: &TakeUpRequest,
-    ) -> Result<TakeUpResult, StoreError> {
+    ) -> Result<bool, StoreError> {
         let (whose, taking) = (whose.clone(), taking.clone());
         self.write(move |tx| {
             for id in &taking.updates {
                 if !is_free(tx, &taking.channel, *id)? {
-                    return Ok(TakeUpResult::Gone);
+                    return Ok(false);
                 }
             }
             let turn = whose.turn.as_str();
@@ -56,7 +56,7 @@ impl Store {
                 recent::note(tx, (&taking.channel, turn), files, now_ms())?;
             }
             history::add(tx, &whose, n, &body, 0)?;
-            Ok(TakeUpResult::Yes)
+            Ok(true)
         })
         .await
     }

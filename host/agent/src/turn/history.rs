@@ -10,9 +10,7 @@ use super::HistoryEntry;
 use crate::tools::Journal;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{
-    AttemptRow, Store, StoreError, TakeUpRequest, TakeUpResult, UsedToday, WhoseTurn, now_ms,
-};
+use cofferdam_store::{AttemptRow, Store, StoreError, TakeUpRequest, UsedToday, WhoseTurn, now_ms};
 use std::sync::Arc;
 
 /// Keeps the conversations of sessions. Turns of one session follow one another.
@@ -91,7 +89,7 @@ impl History {
         n: usize,
         entry: &HistoryEntry,
         taking: &TakeUpRequest,
-    ) -> Result<TakeUpResult, HistoryError> {
+    ) -> Result<bool, HistoryError> {
         let body = line::to_row(entry, &EntryExtras::default(), &whose.caller);
         #[cfg(test)]
         self.crash.before_entry().await;

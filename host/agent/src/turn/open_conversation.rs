@@ -8,7 +8,7 @@ use super::{Conversation, HistoryEntry, ToolCall};
 use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, TakeUpResult, WhoseTurn, now_ms};
+use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, WhoseTurn, now_ms};
 use cofferdam_warden::attachments::Attachments;
 use std::time::Duration;
 
@@ -108,16 +108,16 @@ impl OpenConversation {
         Ok(())
     }
 
-    /// Adds what was said to the turn meanwhile, once it is kept and the turn's own.
+    /// Adds what was said to the turn meanwhile, once it is kept and the turn's own; whether it is.
     pub(super) async fn take_up(
         &mut self,
         entry: HistoryEntry,
         taking: &TakeUpRequest,
-    ) -> Result<TakeUpResult, HistoryError> {
-        let Some(HistoryPlace { history, whose, .. }) = &self.keeping else { return Ok(TakeUpResult::Gone) };
+    ) -> Result<bool, HistoryError> {
+        let Some(HistoryPlace { history, whose, .. }) = &self.keeping else { return Ok(false) };
         let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
         let taken = history.take_up(whose, n, &entry, taking).await?;
-        if taken == TakeUpResult::Yes {
+        if taken {
             self.conversation.entries.push(entry);
             self.turns.push(self.turn.clone());
         }

@@ -6,7 +6,7 @@ use super::HistoryEntry;
 use super::rounds::{EarlyEnd, Rounds};
 use async_trait::async_trait;
 use cofferdam_core::attachment::addendum;
-use cofferdam_store::{TakeUpRequest, TakeUpResult};
+use cofferdam_store::TakeUpRequest;
 use cofferdam_warden::attachments::Attachments;
 use std::fmt;
 
@@ -57,7 +57,7 @@ impl Rounds<'_> {
             let Some(SteeringMessage { text, attachments, taking }) = said else { break };
             let (all, attachments) = self.around.turn.attachments.extend_with(&attachments);
             let entry = HistoryEntry::Steer { text, addendum: addendum(&attachments.infos()), attachments };
-            if self.talk.take_up(entry, &taking).await? == TakeUpResult::Gone {
+            if !self.talk.take_up(entry, &taking).await? {
                 break;
             }
             self.around.turn.attachments = all;

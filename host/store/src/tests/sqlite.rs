@@ -299,7 +299,7 @@ async fn of_what_waits_to_be_said_to_a_turn_so_much_is_looked_at() {
     // As the first are taken up the others come into view, and none is lost.
     let taking = TakeUpRequest { channel: CHANNEL.into(), updates: vec![2, 3], noting: None };
     let taken = fixture.store.take_up(&whose("s", turn.as_str()), 1, "said".into(), &taking).await;
-    assert_eq!(taken.expect("it"), TakeUpResult::Yes);
+    assert!(taken.expect("it"));
     assert_eq!(looked_at().await, Vec::from_iter(4..=last + 2));
     fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("it");
     let waiting = fixture.store.pending(CHANNEL, None, 999).await.expect("it");

@@ -44,9 +44,9 @@ pub(super) async fn it_is_taken_up_with_its_line_once<E: Engine>() {
     let take = async |fixture: &Fixture<E>, n| {
         fixture.store.take_up(&whose, n, "said".into(), &taking(&[2])).await.expect("it")
     };
-    assert_eq!(take(&fixture, 1).await, TakeUpResult::Yes);
+    assert!(take(&fixture, 1).await);
     let fixture = fixture.restart();
-    assert_eq!(take(&fixture, 2).await, TakeUpResult::Gone);
+    assert!(!take(&fixture, 2).await);
     assert_eq!(fixture.said("s", turn.as_str()).await, "telegram-1-1:said");
     assert_eq!(fixture.store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it"), None);
     assert_eq!(
@@ -79,7 +79,7 @@ pub(super) async fn of_many_who_take_it_up_at_once_one_does<E: Engine>() {
                     n => {
                         let line = usize::try_from(id * 10 + n).expect("small");
                         let taken = store.take_up(&whose, line, "said".into(), &taking(&[id])).await;
-                        taken.expect("it") == TakeUpResult::Yes
+                        taken.expect("it")
                     }
                 }
             });
@@ -100,9 +100,9 @@ pub(super) async fn an_album_is_taken_up_as_a_whole_or_not_at_all<E: Engine>() {
     let whose = whose("s", turn.as_str());
     fixture.store.claim(CHANNEL, UpdateClaim::Update(4)).await.expect("it").expect("bound");
     let refused = fixture.store.take_up(&whose, 1, "x".into(), &taking(&[2, 4])).await.expect("it");
-    assert_eq!((refused, fixture.said("s", turn.as_str()).await), (TakeUpResult::Gone, String::new()));
+    assert_eq!((refused, fixture.said("s", turn.as_str()).await), (false, String::new()));
     let taken = fixture.store.take_up(&whose, 1, "x".into(), &taking(&[2, 3])).await.expect("it");
-    assert_eq!(taken, TakeUpResult::Yes);
+    assert!(taken);
     let fixture = fixture.restart();
     let taken = fixture.store.load_taken_up(CHANNEL, &turn).await.expect("it");
     assert_eq!(taken.iter().map(|message| ids(message)).collect::<Vec<_>>(), [[2, 3]]);

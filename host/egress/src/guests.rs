@@ -207,12 +207,12 @@ impl<'a> Way<'a> {
         let asked = self.request_record();
         let head = headers::answer_headers(response.headers(), &self.blanker)
             .map(|headers| HttpHead { status: response.status().as_u16(), headers });
-        let packed = headers::packing(response.headers(), &self.target.display_redacted());
-        let (head, packing) = match head.and_then(|head| Ok((head, packed?))) {
+        let packed = headers::is_gzip(response.headers(), &self.target.display_redacted());
+        let (head, is_gzip) = match head.and_then(|head| Ok((head, packed?))) {
             Ok(both) => both,
             Err(failure) => return witness(&asked, RequestFate::Failed(failure.clone())).and(Err(failure)),
         };
-        let body = Unpacked::new(response, runtime, packing, self.blanker, terms.clone());
+        let body = Unpacked::new(response, runtime, is_gzip, self.blanker, terms.clone());
         Ok(HttpAnswer { asked, head, body: Box::new(body) })
     }
 }

@@ -1,6 +1,5 @@
 //! The body of an answer: unpacked, counted, blanked, and handed out in bounded pieces.
 
-use super::headers::BodyEncoding;
 use super::until;
 use crate::hop::innermost_cause;
 use bytes::Bytes;
@@ -49,11 +48,11 @@ impl Unpacked {
     pub(super) fn new(
         response: Response,
         runtime: Runtime,
-        packing: BodyEncoding,
+        is_gzip: bool,
         blanker: Blanker,
         terms: Terms,
     ) -> Self {
-        let unpacker = (packing == BodyEncoding::Gzip).then(|| GzDecoder::new(Vec::new()));
+        let unpacker = is_gzip.then(|| GzDecoder::new(Vec::new()));
         Self {
             response,
             runtime: Some(runtime),

@@ -26,13 +26,6 @@ const NOT_HEARD: &[&str] = &[
     "upgrade",
 ];
 
-/// How a body is packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyEncoding {
-    Plain,
-    Gzip,
-}
-
 /// The headers of a request, with the secrets among them.
 pub(super) struct RequestHeaders {
     map: HeaderMap,
@@ -129,16 +122,16 @@ pub(super) fn answer_headers(map: &HeaderMap, blanker: &Blanker) -> Result<Heade
     Ok(headers)
 }
 
-/// How the body of an answer is packed.
+/// Whether the body of an answer is packed, by gzip.
 ///
 /// # Errors
 /// A packing that is not taken off: its bytes could not be counted, nor a secret in them be found.
-pub(super) fn packing(map: &HeaderMap, shown: &str) -> Result<BodyEncoding, HttpFailure> {
+pub(super) fn is_gzip(map: &HeaderMap, shown: &str) -> Result<bool, HttpFailure> {
     let mut said = map.get_all(CONTENT_ENCODING).iter();
     let first = said.next().map(HeaderValue::as_bytes);
     match (first.map(<[u8]>::to_ascii_lowercase).as_deref(), said.next()) {
-        (None | Some(b"" | b"identity"), None) => Ok(BodyEncoding::Plain),
-        (Some(b"gzip" | b"x-gzip"), None) => Ok(BodyEncoding::Gzip),
+        (None | Some(b"" | b"identity"), None) => Ok(false),
+        (Some(b"gzip" | b"x-gzip"), None) => Ok(true),
         (other, _) => {
             // Not in the server's words: a secret may be in them.
             let known = ["br", "compress", "deflate", "zstd"]

@@ -167,12 +167,12 @@ mod tests {
         let full = small.execute("INSERT INTO t VALUES (zeroblob(9999))", []).expect_err("no room");
         let refused = small.execute("INSERT INTO nothing VALUES (1)", []).expect_err("no table");
         let system = |kind: io::ErrorKind| StoreError::Engine(Box::new(io::Error::from(kind)));
-        assert_eq!(journal_error(full.into()), JournalError::NoSpace);
-        assert_eq!(journal_error(system(io::ErrorKind::StorageFull)), JournalError::NoSpace);
-        assert_eq!(journal_error(system(io::ErrorKind::QuotaExceeded)), JournalError::NoSpace);
+        assert_eq!(JournalError::from(StoreError::from(full)), JournalError::NoSpace);
+        assert_eq!(JournalError::from(system(io::ErrorKind::StorageFull)), JournalError::NoSpace);
+        assert_eq!(JournalError::from(system(io::ErrorKind::QuotaExceeded)), JournalError::NoSpace);
         for other in [refused.into(), system(io::ErrorKind::Other), StoreError::Unsettled] {
             let said = other.to_string();
-            assert_eq!(journal_error(other), JournalError::Failed(said));
+            assert_eq!(JournalError::from(other), JournalError::Failed(said));
         }
     }
 }

@@ -78,7 +78,7 @@ async fn a_commit_whose_every_answer_was_lost_counts() {
     begin_to_lose(dir.path(), server.dir(), loses.clone());
     let url = server.url().replace(&server.dir().display().to_string(), &dir.path().display().to_string());
     let config = PostgresConfig::new(&Secret::new(url), &new_schema(), b"").expect("sound");
-    let store = Store::open(&StoreLocation::Postgres(Box::new(config))).expect("a store");
+    let store = Store::open(StoreLocation::Postgres(Box::new(config))).expect("a store");
     store.note_move(CHANNEL, "b".into(), "c".into()).await.expect("noted");
     loses.store(true, Ordering::SeqCst);
     // It asks nothing, and is prepared by now: all of it could go out in one breath.

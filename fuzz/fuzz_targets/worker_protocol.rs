@@ -3,6 +3,9 @@
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the gateway uses what the check does not")]
 
+#[path = "../../host/warden/src/stop.rs"]
+mod stop;
+
 #[path = "../../host/warden/src/sandbox"]
 mod sandbox {
     mod clock;

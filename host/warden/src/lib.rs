@@ -10,3 +10,4 @@ pub mod calls;
 pub mod messaging;
 pub mod publish;
 pub mod sandbox;
+mod stop;

@@ -5,7 +5,8 @@
 use super::Warden;
 use super::publication::Publication;
 use super::record::{CallRecord, CountedAs};
-use crate::publish::{CallBudget, PlannedChange, StopReason, Workspace};
+use crate::publish::{CallBudget, PlannedChange, Workspace};
+use crate::stop::StopReason;
 use cofferdam_core::audit::{CallFacts, VerdictKind};
 use cofferdam_core::host_call::{Contents, Disposition};
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};

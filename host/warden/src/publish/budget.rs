@@ -2,20 +2,12 @@
 
 use super::Disposition;
 use super::error::PublishError;
+use crate::stop::StopReason;
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_policy::GuestPath;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-/// Why a call has to end before it is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StopReason {
-    /// Its time is over.
-    Deadline,
-    /// Somebody cancelled it.
-    Cancelled,
-}
 
 impl StopReason {
     /// The error for the file that was being written.

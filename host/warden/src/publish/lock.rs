@@ -2,9 +2,9 @@
 //! change it at once each sees what the other did. It waits a bounded time, and never for its own
 //! call.
 
-use super::budget::StopReason;
 use super::identity::FileIdentity;
 use super::resolve;
+use crate::stop::StopReason;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Stat, flock};
 use rustix::io::{Errno, Result};

@@ -45,7 +45,7 @@ pub use used::{count_left_behind, measure_used};
 pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
 
 // Nobody outside the trusted core stages, plans or publishes.
-pub(crate) use budget::{CallBudget, StopReason, TurnShare};
+pub(crate) use budget::{CallBudget, TurnShare};
 pub(crate) use error::{PublishError, describe_effects, first_of};
 pub(crate) use plan::{ChangePlan, PlannedChange};
 pub(crate) use source::LinkRule;

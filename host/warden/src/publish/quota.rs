@@ -5,12 +5,12 @@
 //! processes delete or add is seen. Two processes know of each other's files only through that, so
 //! together they can overshoot by what both stage within that time; one process alone cannot.
 
-use super::budget::StopReason;
 use super::error::PublishError;
 use super::open::folder;
 use super::place::HOLDERS;
 use super::temp::StagingFolder;
 use super::walk::{self, HiddenNames, StopCheck};
+use crate::stop::StopReason;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
 use cofferdam_policy::GuestPath;

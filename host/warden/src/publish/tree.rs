@@ -2,9 +2,9 @@
 //!
 //! It never enters another mount: counting refuses one, deleting leaves it where it is and says so.
 
-use super::budget::StopReason;
 use super::resolve;
 use super::walk::{self, ENTRIES_PER_CHECK, NextStep, StopCheck, Visitor, WalkEntry};
+use crate::stop::StopReason;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat, unlinkat};
 use rustix::io::{Errno, Result};

@@ -1,10 +1,10 @@
 //! What the workspaces hold, for those who only look: nothing is made, opened for writing or swept.
 
-use super::budget::StopReason;
 use super::open::folder;
 use super::place::HOLDERS;
 use super::temp::PREFIX;
 use super::walk::{self, HiddenNames};
+use crate::stop::StopReason;
 use cofferdam_core::capability::MOUNTS;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};

@@ -5,9 +5,9 @@
 //! changes meanwhile is seen approximately. Deeper than PATH_MAX, where no tool can write, it does
 //! not go.
 
-use super::budget::StopReason;
 use super::resolve;
 use super::temp::PREFIX;
+use crate::stop::StopReason;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir, SeekFrom, fstat, seek, statat};
 use rustix::io::{Errno, Result};

@@ -1,6 +1,6 @@
 //! When a call has to end, and why: its deadline, or somebody cancelled it.
 
-use crate::publish::StopReason;
+use crate::stop::StopReason;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::ToolError;
 use std::sync::{Arc, OnceLock};

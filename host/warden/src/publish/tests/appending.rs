@@ -2,8 +2,8 @@
 
 use super::refusals::plant;
 use super::*;
-use crate::publish::StopReason;
 use crate::publish::temp::PREFIX;
+use crate::stop::StopReason;
 use cofferdam_core::audit::sha256_hex;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,7 @@
 //! What a call read is what it replaces, or nothing happens.
 
 use super::*;
-use crate::publish::StopReason;
+use crate::stop::StopReason;
 use Disposition::{CreateNew, Replace};
 use cofferdam_core::audit::sha256_hex;
 use rustix::fs::{CWD, FlockOperation, flock, mkfifoat};

@@ -1,8 +1,8 @@
 //! The share of a call, the workspace's quota, and the stop of a call.
 
 use super::*;
-use crate::publish::StopReason;
 use crate::publish::walk;
+use crate::stop::StopReason;
 use Disposition::{CreateNew, Replace};
 use rustix::fs::{CWD, mkfifoat};
 use std::os::unix::fs::symlink;

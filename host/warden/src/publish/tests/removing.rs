@@ -2,11 +2,12 @@
 
 use super::refusals::plant;
 use super::*;
+use crate::publish::remove;
 use crate::publish::remove::ENTRIES_ADDED_MAX;
 use crate::publish::sweep::{SweepResult, sweep};
 use crate::publish::temp::PREFIX;
 use crate::publish::tree::{self, LISTED_MAX, TreeCount, Uncounted, Unreadable};
-use crate::publish::{StopReason, remove};
+use crate::stop::StopReason;
 use Disposition::CreateNew;
 use ErrorCode::{IsADirectory, NotFound, PathDenied, WriteFailed};
 use std::os::unix::fs::{PermissionsExt, symlink};

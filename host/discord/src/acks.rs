@@ -69,8 +69,8 @@ impl Acks {
     }
 }
 
-/// Whether one more can be begun. Those that were given are forgotten: that is kept, and another
-/// node may have the turn.
+/// Whether one more can be begun. Those that are over are forgotten, since another node may have the
+/// turn: asked again, Discord says the same.
 fn make_room(known: &mut HashMap<Snowflake, JoinHandle<StartDecision>>) -> bool {
     known.retain(|_, ack| !ack.is_finished());
     known.len() < ACKS_MAX

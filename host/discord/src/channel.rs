@@ -88,11 +88,12 @@ impl Channel for DiscordBot {
         (ReplyTarget { stand_in, ..target.clone() }.to_text(), opening)
     }
 
-    /// Discord shows that the bot thinks, once the command was acknowledged.
+    /// Discord shows that the bot thinks, once the command was acknowledged; while the program stops,
+    /// perhaps.
     async fn is_awaited(&self, target: &ReplyTarget) -> bool {
         let Some(interaction) = &target.interaction else { return false };
         let stop = &self.base.stop.soon;
-        self.acks.acknowledge(&self.api, interaction, stop).await == StartDecision::Now
+        self.acks.acknowledge(&self.api, interaction, stop).await != StartDecision::Never
     }
 
     /// What a command is answered by stands already.

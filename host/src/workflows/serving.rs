@@ -333,7 +333,11 @@ impl WorkflowService {
             // A clock that was set back makes nothing due twice.
             let Some(due) = schedule::latest(times, before, now) else { continue };
             let Some(messenger) = self.0.runs.messenger(&to.channel) else { continue };
-            let target = match messenger.open(&to.sender).await {
+            let stop = self.0.executors.borrow().stop.clone();
+            let opening = messenger.open(&to.sender);
+            // A platform that does not answer would hold the stop up; nothing has been written yet.
+            let Some(opened) = stop.run_until_cancelled(opening).await else { return Ok(()) };
+            let target = match opened {
                 Ok(private) => private.target,
                 Err(error) => {
                     tracing::warn!(%error, workflow = of.workflow.id, "who is answered cannot be reached");

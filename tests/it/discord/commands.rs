@@ -122,6 +122,25 @@ async fn a_command_that_stops_something_is_answered_as_well() -> anyhow::Result<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_answer_that_waits_for_its_acknowledgement_is_sent_by_the_next_start() -> anyhow::Result<()> {
+    let mut world = World::running().await?;
+    let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
+    let save = Command::new("attachment_save").by(ANN).option("index", 0).option("path", "/shared/c.txt");
+    world.server.invoke(save.file("file", Media::new("c.txt", "never")));
+    gate.reached().await?;
+    let acknowledging = world.server.gate("create_response", Hold::BeforeEffect);
+    world.server.invoke(Command::new("cancel").by(ANN));
+    acknowledging.reached().await?;
+    world.stop()?;
+    acknowledging.discard();
+    gate.discard();
+    world.start().await?;
+    let said = |sent: &SentMessage| sent.content.starts_with("Stopped: ");
+    world.server.wait_for_message(PATIENCE, said).await?;
+    world.end(2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn when_the_token_is_over_the_answer_is_a_message() -> anyhow::Result<()> {
     let world = World::running().await?;
     let over = Fault::discord_error(401, 50027, "Invalid Webhook Token");

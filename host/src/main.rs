@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-/// musl's own is slow where threads share work, and glibc's keeps what bursts in many threads needed.
+/// What people install is linked to musl, whose own allocator is slow where threads share work.
+#[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -189,7 +189,8 @@ pub(super) async fn keep(
     };
     let persisted = base.store_until_done("persist updates", persist).await?;
     // Durable before it is acknowledged, and acknowledged before it runs. One that comes again was
-    // acknowledged. Whoever answers it: what another node is at may take longer than Discord waits.
+    // acknowledged. So is one that another node answers: that one may be at something for longer than
+    // Discord waits.
     if let Some((interaction, noted)) = command.filter(|_| persisted.kept > 0) {
         base.store_until_done("settle updates", || base.store.settle()).await?;
         bot.acks.begin(bot, interaction, noted);

@@ -174,8 +174,8 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
 }
 
 impl StatusReport {
-    /// Whether it runs, neither the model nor the store keeps it from answering, and nobody waits for
-    /// a node that is away.
+    /// Whether it runs, neither the model nor the store keeps it from answering, and nobody waits
+    /// for a node that is away.
     fn is_well(&self) -> bool {
         let Health { model, store, .. } = &self.health;
         let failing = model.iter().map(|model| &model.failed).chain([store]);

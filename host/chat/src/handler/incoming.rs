@@ -78,8 +78,8 @@ pub async fn hand_on(
     base.stop.soon.run_until_cancelled(arrivals.send(arrival)).await?.ok()
 }
 
-/// All that the last run left, in the order of work; where there are several nodes, what nobody has.
-/// A store that another process keeps busy, or that is away, is waited for.
+/// All that the last run left, in the order of work; where there are several nodes, what nobody
+/// has. A store that another process keeps busy, or that is away, is waited for.
 ///
 /// # Errors
 /// [`StoreError::Unknown`]: of that only a new start finds all.

@@ -1,6 +1,6 @@
 //! `cofferdam status`: what the running gateway is doing, from what it keeps in the state folder
-//! and from the kernel. It asks the gateway nothing, takes no lock and contacts nobody but a store in
-//! PostgreSQL, so it works when nothing runs, too.
+//! and from the kernel. It asks the gateway nothing, takes no lock and contacts nobody but a store
+//! in PostgreSQL, so it works when nothing runs, too.
 
 mod words;
 

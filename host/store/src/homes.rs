@@ -81,8 +81,8 @@ pub(super) fn home_of_caller(tx: &Tx<'_>, by: &Caller) -> Result<String, StoreEr
     home_of(tx, &format!("{}:{}", by.channel, by.sender))
 }
 
-/// The home of a person, `CHANNEL:USER`. Who has none gets that node, of those that are there, which
-/// has the fewest people.
+/// The home of a person, `CHANNEL:USER`. Who has none gets that node, of those that are there,
+/// which has the fewest people.
 fn home_of(tx: &Tx<'_>, person: &str) -> Result<String, StoreError> {
     let found = "SELECT node FROM home WHERE person = ?1";
     if let Some(home) = tx.query_optional(found, [person], |row| row.get(0))? {

@@ -150,7 +150,8 @@ pub async fn load_from_nodes<C: Channel>(channel: &C) -> Result<Vec<Arrival>, St
 }
 
 /// The nodes that are gone and that had begun something, once their audit is settled: a turn that
-/// goes on asks it which calls have landed. Of those whose files are elsewhere no turn goes on here.
+/// goes on asks it which calls have landed. Of those whose files are elsewhere no turn goes on
+/// here.
 async fn gone_nodes(base: &ChannelServices) -> Result<Vec<String>, StoreError> {
     let gone = base.store.gone_nodes(&base.channel).await?;
     let here = if gone.is_empty() { None } else { base.store.settled_here().await? };

@@ -2,9 +2,11 @@
 //! their own message.
 
 use super::world::{ANN, PATIENCE, TOWN, World, read, result};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::discord::{Command, Fault, Hold, Incoming, Interaction, Media, SentMessage, Target};
+use support::workers::until;
 
 /// Makes a command and waits for the text that its message has in the end.
 async fn answered(world: &World, command: Command) -> anyhow::Result<(Interaction, SentMessage)> {
@@ -131,6 +133,8 @@ async fn an_answer_that_waits_for_its_acknowledgement_is_sent_by_the_next_start(
     let acknowledging = world.server.gate("create_response", Hold::BeforeEffect);
     world.server.invoke(Command::new("cancel").by(ANN));
     acknowledging.reached().await?;
+    // What it stopped is known from then on; a stop before that would have it read again.
+    until("both have a turn", || bound_turns(&world).is_ok_and(|bound| bound == 2));
     world.stop()?;
     acknowledging.discard();
     gate.discard();
@@ -138,6 +142,12 @@ async fn an_answer_that_waits_for_its_acknowledgement_is_sent_by_the_next_start(
     let said = |sent: &SentMessage| sent.content.starts_with("Stopped: ");
     world.server.wait_for_message(PATIENCE, said).await?;
     world.end(2)
+}
+
+fn bound_turns(world: &World) -> rusqlite::Result<i64> {
+    let database = world.home.state().join("cofferdam.db");
+    let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.query_row("SELECT count(*) FROM inbox WHERE turn IS NOT NULL", [], |row| row.get(0))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -23,6 +23,7 @@ mod refusals;
 mod reload;
 mod replies;
 mod say;
+mod schedule;
 mod vertical;
 mod voice;
 mod world;

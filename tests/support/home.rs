@@ -149,6 +149,17 @@ impl Home {
         self
     }
 
+    /// With a workflow that people may start.
+    ///
+    /// # Panics
+    /// If it offers one already.
+    #[must_use]
+    pub fn offering(self, name: &str, text: &str) -> Self {
+        let folder = self.dir().join("offered");
+        std::fs::create_dir(&folder).and_then(|()| std::fs::write(folder.join(name), text)).expect("written");
+        self.config("[workflows]\ndir = \"offered\"\n")
+    }
+
     /// With its own policies: the default ones and a tool from a test guest's file, `policy` being
     /// what follows `tool`, `profile`, `component` and `why` in its file.
     #[must_use]

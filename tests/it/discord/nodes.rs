@@ -2,8 +2,9 @@
 //! answer.
 
 use super::world::{ANN, BEN, PATIENCE, TOWN, World, save};
+use crate::telegram::metrics::{get, told_in, watched};
 use std::time::{Duration, Instant};
-use support::discord::{Command, Hold, Incoming, Media, SentMessage, Target};
+use support::discord::{Command, Fault, Hold, Incoming, Media, SentMessage, Target};
 use support::home::Home;
 use support::postgres::{PostgresServer, new_schema, shared};
 use support::serving::Serving;
@@ -15,7 +16,7 @@ fn node(world: &World, name: &str) -> anyhow::Result<Serving> {
 
 /// Node `a`, which is connected, and `b` beside it.
 async fn two(server: &PostgresServer, schema: &str) -> anyhow::Result<(World, Serving)> {
-    let fit = |home: Home| home.postgres(server, schema).config("[cluster]\nlease = \"3s\"\n");
+    let fit = |home: Home| watched(home.postgres(server, schema).config("[cluster]\nlease = \"3s\"\n"));
     let mut world = World::stopped_in(fit, "").await?;
     let first = node(&world, "a")?.says("listening on Discord as")?;
     world.server.wait_until_connected(PATIENCE).await?;
@@ -96,4 +97,30 @@ async fn a_command_is_acknowledged_though_it_waits_for_another_node() -> anyhow:
     world.server.wait_for_message(PATIENCE, answers).await?;
     first.end(PATIENCE)?;
     world.end(pushed.len() + 1)
+}
+
+/// A node beside the one that is connected is well, though it is not; once it is to be connected,
+/// Discord's silence counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_connection_that_was_taken_over_and_is_not_made_is_no_other_nodes() -> anyhow::Result<()> {
+    let Some(server) = shared("discord::nodes::a_connection_that_was_taken_over") else { return Ok(()) };
+    let (mut world, first) = two(server, &new_schema()).await?;
+    let log = world.log();
+    let age = || -> anyhow::Result<bool> {
+        let (_, page) = get(told_in(&log)?, "/metrics")?;
+        Ok(page.contains("last_poll_age_seconds"))
+    };
+    assert!(!age()?, "the other one is connected");
+    world.server.fault("get_gateway_bot", usize::MAX, Fault::server_error(503));
+    first.end(PATIENCE)?;
+    world.server.wait_for_requests(PATIENCE, "get_gateway_bot", 2).await?;
+    let until = Instant::now() + PATIENCE;
+    while !age()? {
+        assert!(Instant::now() < until, "its silence does not count: {}", world.tail());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    world.server.clear_faults();
+    world.says("listening on Discord as")?;
+    world.ask(Incoming::private(ANN).text("/help file_read")).await?;
+    world.end(1)
 }

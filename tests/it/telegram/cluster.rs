@@ -60,13 +60,6 @@ async fn two(
     Ok((world, first, schema))
 }
 
-/// With a workflow that people may start.
-fn offering(home: Home, name: &str, text: &str) -> Home {
-    let folder = home.dir().join("offered");
-    std::fs::create_dir(&folder).and_then(|()| std::fs::write(folder.join(name), text)).expect("written");
-    home.config("[workflows]\ndir = \"offered\"\n")
-}
-
 /// Node and duties, as `status` has them.
 fn nodes(world: &World) -> Vec<(String, usize)> {
     let status = world.home.run(&["status", "--json"]).json();
@@ -197,7 +190,7 @@ const KEEP: &str = "workflow: keep\non: { command: keep }\ntasks:\n\
 async fn what_a_run_had_published_is_settled_before_another_node_goes_on_with_it() -> anyhow::Result<()> {
     const NAME: &str = "telegram::cluster::what_a_run_had_published";
     let Some(server) = shared(NAME).filter(|_| available(NAME)) else { return Ok(()) };
-    let (world, first, _) = two(server, |home| offering(home, "keep.yaml", KEEP)).await?;
+    let (world, first, _) = two(server, |home| home.offering("keep.yaml", KEEP)).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/tmp")).await?;
     // The first of the call is its intent.
     let audit = world.home.state().join("node-a/audit.jsonl");
@@ -365,12 +358,16 @@ async fn a_node_whose_audit_cannot_be_settled_is_in_nobodys_way() -> anyhow::Res
     asked(&world, 0).await?;
     world.server.push(Incoming::private(ANN).text("/cancel"));
     answered(&world, "cancelled").await?;
+    // Nor of a node that starts.
+    let third = node(&world, "d")?.says("another node hears telegram-")?;
+    give(server, &schema, (&world, CAT), "d");
+    world.ask(Incoming::private(CAT).text("/file_info path=/shared")).await?;
     // Its own work is taken over once it can be.
     let question = world.server.push(Incoming::private(BEN).text("/file_info path=/shared"));
     // At once: who looks at it just now would make an empty chain in a folder that is only emptied.
     std::fs::rename(&chain, world.home.dir().join("removed"))?;
     assert!(world.answer(&question).await?.text.contains("directory"));
-    end(world, [first], 3)
+    end(world, [first, third], 4)
 }
 
 /// The same once more: a session is left to any node a moment after its last turn.

@@ -12,7 +12,7 @@ use support::llm::{Call, Dialect, LlmServer, Turn};
 use support::prometheus::Page;
 use support::telegram::{Fault, Hold, Incoming, Media};
 
-pub(super) fn watched(home: Home) -> Home {
+pub(crate) fn watched(home: Home) -> Home {
     home.config("[metrics]\nlisten = \"127.0.0.1:0\"\n")
 }
 
@@ -45,7 +45,7 @@ fn told(address: SocketAddr, request: &[u8]) -> anyhow::Result<String> {
 }
 
 /// The status and the body of a page.
-pub(super) fn get(address: SocketAddr, path: &str) -> anyhow::Result<(u16, String)> {
+pub(crate) fn get(address: SocketAddr, path: &str) -> anyhow::Result<(u16, String)> {
     let told = told(address, format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes())?;
     let (head, body) = told.split_once("\r\n\r\n").expect("a head");
     let status = head.split(' ').nth(1).expect("a status").parse()?;

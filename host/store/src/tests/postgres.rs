@@ -278,3 +278,28 @@ async fn commits_are_on_the_disk_whatever_the_servers_default_is() {
     });
     assert_eq!(shown.expect("asked"), "on");
 }
+
+/// Each one keeps its statements, and takes memory for them.
+#[tokio::test]
+async fn the_connection_that_was_used_last_is_used_next() {
+    if !Schema::is_there("the_connection_that_was_used_last") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let pid = |sleep: &str| {
+        let (store, asked) = (
+            fixture.store.clone(),
+            format!("SELECT CAST(pg_backend_pid() AS bigint) FROM pg_sleep({sleep})"),
+        );
+        async move {
+            store
+                .read(move |tx| tx.query_row(&asked, params![], |row| row.get::<i64>(0)))
+                .await
+                .expect("asked")
+        }
+    };
+    let (_, second) = tokio::join!(pid("0"), pid("0.5"));
+    for _ in 0..5 {
+        assert_eq!(pid("0").await, second);
+    }
+}

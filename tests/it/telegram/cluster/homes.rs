@@ -65,7 +65,7 @@ fn write(name: &str, content: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_is_done_for_a_person_is_done_where_their_files_are() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::homes::what_is_done_for_a_person") else { return Ok(()) };
-    let (world, [a, b], _) = two_homes(server, |home| offering(home, "note.yaml", WRITE_ALONG)).await?;
+    let (world, [a, b], _) = two_homes(server, |home| home.offering("note.yaml", WRITE_ALONG)).await?;
     for (person, name) in [(ANN, "ann"), (BEN, "ben")] {
         let said = world.ask(Incoming::private(person).text(&write("own", name))).await?;
         assert!(said.contains("/shared/own"), "{said}");
@@ -285,7 +285,7 @@ async fn a_run_of_a_node_that_is_gone_goes_on_where_its_files_are_now() -> anyho
     let Some(server) = shared("telegram::cluster::homes::a_run_of_a_node_that_is_gone") else {
         return Ok(());
     };
-    let fit = |home| offering(home, "ask.yaml", ASK_ALONG);
+    let fit = |home: Home| home.offering("ask.yaml", ASK_ALONG);
     let (world, [a, b], schema) = two_homes(server, fit).await?;
     for (person, name) in [(ANN, "ann"), (BEN, "ben")] {
         world.ask(Incoming::private(person).text(&write("own", name))).await?;
@@ -305,6 +305,16 @@ async fn a_run_of_a_node_that_is_gone_goes_on_where_its_files_are_now() -> anyho
     b.kill();
     let until = Instant::now() + PATIENCE;
     let status = || world.home.run(&["status"]).stdout;
+    // As long as he has no files there, the run waits alone.
+    let at_home = |node: &str| {
+        server.sql(&format!("UPDATE {schema}.home SET node = '{node}' WHERE person = 'telegram:{BEN}'"))
+    };
+    at_home("a");
+    while !status().contains("node b: not there; open runs whose files it has: 1; ") {
+        assert!(Instant::now() < until, "{}", status());
+    }
+    assert_eq!(world.home.run(&["status"]).code, Some(3), "a run waits for it");
+    at_home("b");
     let waits = "node b: not there; people whose files it has: 1, and their messages wait; \
                  open runs whose files it has: 1; ";
     while !status().contains(waits) {
@@ -325,4 +335,22 @@ async fn a_run_of_a_node_that_is_gone_goes_on_where_its_files_are_now() -> anyho
     assert_eq!(at_all(&world, "answer.txt"), [[None, Some("at noon".to_owned())], [None, None]]);
     let count = world.server.sent_messages().len();
     end(world, [a], count)
+}
+
+/// It would have to be, before a run goes on that was that node's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stop_does_not_wait_for_an_audit_that_cannot_be_settled() -> anyhow::Result<()> {
+    const STOP_MAX: Duration = Duration::from_secs(10);
+    let Some(server) = shared("telegram::cluster::homes::a_stop_does_not_wait") else { return Ok(()) };
+    let (world, [a, b], schema) = two_homes(server, |home| home).await?;
+    // No file, but a folder in its place: it cannot be read.
+    let chain = world.home.state().join("node-c");
+    std::fs::create_dir_all(chain.join("audit.jsonl"))?;
+    server.sql(&format!("INSERT INTO {schema}.heir (node, heir) VALUES ('c', 'b')"));
+    let b = b.says("runs of workflows wait until the audit is settled")?;
+    world.ask(Incoming::private(BEN).text(&write("own", "ben"))).await?;
+    assert_eq!(at(&world, ("b", BEN), "own").as_deref(), Some("ben"), "nothing else waits for it");
+    b.end(STOP_MAX)?;
+    std::fs::rename(&chain, world.home.dir().join("removed"))?;
+    end(world, [a], 1)
 }

@@ -8,7 +8,7 @@ const DAILY: &str = "workflow: daily\non: { schedule: \"0 0 * * *\", to: \"teleg
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_time_that_comes_while_its_node_sleeps_is_made_up_once_by_another() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::schedule") else { return Ok(()) };
-    let (world, mut first, schema) = two(server, |home| offering(home, "daily.yaml", DAILY)).await?;
+    let (world, mut first, schema) = two(server, |home| home.offering("daily.yaml", DAILY)).await?;
     world.server.open_chat(BEN);
     let looked_at = || server.sql(&format!("SELECT looked_at FROM {schema}.run_schedule"));
     let since = Instant::now();

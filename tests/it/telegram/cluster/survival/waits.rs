@@ -42,7 +42,7 @@ pub(super) struct Waits {
 pub(super) fn fit(home: Home, api_url: &str) -> Home {
     std::fs::create_dir_all(home.host("/shared/asked")).expect("written");
     let home = home.telegram(api_url, &[ANN, BEN, CAT, DAN, FAY, minutes::GUS]);
-    offering(asking(home, "file_write", "\"/shared/asked\" = \"always\""), "ask.yaml", ASK)
+    asking(home, "file_write", "\"/shared/asked\" = \"always\"").offering("ask.yaml", ASK)
 }
 
 impl Waits {

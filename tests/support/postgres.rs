@@ -2,7 +2,7 @@
 
 use crate::home::Home;
 pub use cofferdam_postgres::{PostgresServer, new_schema, shared};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -21,6 +21,7 @@ pub struct Relay {
     url: String,
     port: Option<u16>,
     is_cut: Arc<AtomicBool>,
+    is_silent: Arc<AtomicBool>,
     /// The socket of the server, when somebody comes.
     behind: Arc<Mutex<PathBuf>>,
     open: Arc<Mutex<Vec<UnixStream>>>,
@@ -68,8 +69,10 @@ impl Relay {
     ) -> Self {
         let behind = Arc::new(Mutex::new(behind));
         let to = behind.clone();
-        let relay = Self { _dir: dir, url, port, is_cut: Arc::default(), behind, open: Arc::default() };
-        let (is_cut, open) = (relay.is_cut.clone(), relay.open.clone());
+        let (is_cut, is_silent, open) = (Arc::default(), Arc::default(), Arc::default());
+        let relay = Self { _dir: dir, url, port, is_cut, is_silent, behind, open };
+        let (is_cut, is_silent) = (relay.is_cut.clone(), relay.is_silent.clone());
+        let open = relay.open.clone();
         std::thread::spawn(move || {
             while let Ok(from) = come() {
                 let to = to.lock().expect("no panic").clone();
@@ -79,8 +82,15 @@ impl Relay {
                 }
                 for (from, to) in [(&from, &to), (&to, &from)] {
                     let (Ok(mut from), Ok(mut to)) = (from.try_clone(), to.try_clone()) else { continue };
+                    let is_silent = is_silent.clone();
                     std::thread::spawn(move || {
-                        let _ = std::io::copy(&mut from, &mut to);
+                        let mut bytes = [0; 8192];
+                        while let Ok(count @ 1..) = from.read(&mut bytes) {
+                            let is_lost = is_silent.load(Ordering::SeqCst);
+                            if !is_lost && to.write_all(&bytes[..count]).is_err() {
+                                break;
+                            }
+                        }
                         let _ = to.shutdown(Shutdown::Both);
                     });
                 }
@@ -118,6 +128,11 @@ impl Relay {
         for stream in self.open.lock().expect("no panic").drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
+    }
+
+    /// From here on what is said is lost, either way, and nobody is told.
+    pub fn lose(&self) {
+        self.is_silent.store(true, Ordering::SeqCst);
     }
 
     /// From here on everybody does.

@@ -20,7 +20,7 @@ use cofferdam_store::Stream;
 use reqwest::Url;
 use serde_json::Value;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -165,7 +165,6 @@ impl GatewayState<'_> {
                 return if again { NextConnection::Again } else { NextConnection::Pause(said, None) };
             }
         };
-        PULSE.note_known();
         let ended = self.speak(&bot, socket, announce).await;
         self.note(&bot).await;
         match ended {
@@ -240,9 +239,13 @@ impl GatewayState<'_> {
             stop: &bot.base.stop.soon,
         };
         let presence = bot.presence.clone();
-        let speaking = connection.run(begin, move || {
-            PULSE.note_known();
-            presence.note_poll(CHANNEL);
+        // Who says hello and begins no session brings nothing.
+        let has_begun = AtomicBool::new(false);
+        let speaking = connection.run(begin, || {
+            if has_begun.load(Ordering::Relaxed) {
+                PULSE.note_known();
+                presence.note_poll(CHANNEL);
+            }
             note_next_within(SILENCE_MAX);
         });
         let mut taker = EventReader {
@@ -260,6 +263,7 @@ impl GatewayState<'_> {
                 let begun = resumed || event.kind == "READY";
                 if begun {
                     *up = Some((Instant::now(), resumed));
+                    has_begun.store(true, Ordering::Relaxed);
                 }
                 if taker.take(event).await.is_none() {
                     break;

@@ -31,6 +31,7 @@ use cofferdam_discord as discord;
 use cofferdam_store::people::People;
 use cofferdam_store::{Presence, Store, StoreError};
 use cofferdam_telegram as telegram;
+use cofferdam_warden::audit::AuditLog;
 use cofferdam_warden::calls::{SETTLE_WAIT, Warden};
 use prepare::OpenedOutside;
 pub(super) use reload::Load;
@@ -39,11 +40,18 @@ use serde_json::json;
 use signals::{Hangup, ReloadSignals};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use watchers::Watchers;
+
+/// How long a stop waits until the database knows that other nodes may take over.
+const HAND_BACK_MAX: Duration = Duration::from_secs(5);
+/// How long it waits for what is unfinished then, all of which the next start may find so.
+const UNFINISHED_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml")]
@@ -157,13 +165,12 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     served_store.stop_asking();
     watchers.end(&served);
     served?;
-    if served_store.is_shared() {
-        runtime.block_on(heads::tell_last(&audit, &served_store));
-    }
-    end_serving(&served_store)?;
+    runtime.block_on(end_serving(&audit, &served_store))?;
     if let Err(error) = audit.sign_head() {
         tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
     }
+    drop(served_store);
+    runtime.shutdown_timeout(UNFINISHED_WAIT);
     Ok(Exit::Done)
 }
 
@@ -191,21 +198,32 @@ fn mute_services(
     }
 }
 
-/// Settles what nodes that are gone have left open in their chains of the audit.
+/// Settles what a node that is gone has left open in its chain of the audit.
 fn settle(warden: Warden) -> SettleAudit {
     Arc::new(move |gone| {
-        let is_gone = |node: &str| gone.contains(&node);
+        let is_gone = |node: &str| node == gone;
         warden.settle(&is_gone, SETTLE_WAIT).map_err(|error| error.to_string())
     })
 }
 
-/// Has other nodes take over at once.
-fn end_serving(store: &Store) -> anyhow::Result<()> {
-    match store.leave() {
-        Err(error @ StoreError::TakenOver) => return Err(error.into()),
+/// Has other nodes take over at once. A store that does not answer is not waited for: they do it
+/// when the lease is over.
+async fn end_serving(audit: &Arc<AuditLog>, store: &Store) -> anyhow::Result<()> {
+    if !store.is_shared() {
+        return Ok(());
+    }
+    let handing_back = async {
+        heads::tell_last(audit, store).await;
+        let leaving = store.clone();
+        spawn_blocking(move || leaving.leave()).await
+    };
+    match timeout(HAND_BACK_MAX, handing_back).await {
+        Ok(Ok(Err(error @ StoreError::TakenOver))) => return Err(error.into()),
+        Ok(Ok(Ok(()))) => {}
         // It may have it in a moment.
-        Err(error) => tracing::warn!(%error, "the store was not handed back"),
-        Ok(()) => {}
+        Ok(Ok(Err(error))) => tracing::warn!(%error, "the store was not handed back"),
+        Ok(Err(error)) => tracing::error!(%error, "the store was not handed back"),
+        Err(_) => tracing::warn!("the store was not handed back: it does not answer"),
     }
     Ok(())
 }

@@ -151,6 +151,12 @@ impl Watch {
         all?.into_iter().max()
     }
 
+    /// Whether a channel that is heard here has not been heard yet.
+    fn is_beginning(&self) -> bool {
+        let mut here = self.channels.iter().filter(|channel| !channel.pulse.is_elsewhere());
+        here.any(|channel| channel.pulse.last_poll().is_none())
+    }
+
     fn gauges(&self) -> Gauges {
         Gauges {
             calls_waiting: self.threads.waiting(),
@@ -171,7 +177,7 @@ impl Watch {
             _ if !has_changed => {}
             [] => tracing::info!("the gateway's health has changed: all is well"),
             // A start is no problem.
-            _ if self.last_poll().is_none() => {}
+            _ if self.is_beginning() => {}
             _ => tracing::warn!(problems = problems.join("; "), "the gateway's health has changed"),
         }
         problems

@@ -37,6 +37,18 @@ pub(super) fn is_idle(own: Option<&str>, home: u8) -> String {
     )
 }
 
+/// Whether the session of a row of this table is the node's that the parameter of this number names;
+/// without nodes, every one is.
+pub(super) fn is_own(row: &str, holder: Option<&str>, number: u8) -> String {
+    match holder {
+        None => format!("CAST(?{number} AS text) IS NULL"),
+        Some(_) => format!(
+            "EXISTS (SELECT 1 FROM claim WHERE claim.channel = {row}.channel
+             AND claim.session = coalesce({row}.session, '') AND claim.holder = ?{number})"
+        ),
+    }
+}
+
 /// Joins the row of a message's session to that of the message, if it has one.
 pub(super) const OF_SESSION: &str =
     "LEFT JOIN claim ON claim.channel = inbox.channel AND claim.session = coalesce(inbox.session, '')";
@@ -58,15 +70,15 @@ impl Store {
         let channel = channel.to_owned();
         self.read(move |tx| match tx.holder() {
             None => Ok(Vec::new()),
-            Some(_) => {
+            Some(holder) => {
                 let gone = format!(
                     "SELECT holder FROM claim
                      WHERE channel = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = claim.holder)
                      AND {} UNION SELECT holder FROM reply WHERE channel = ?1 AND finished_at IS NULL
                      AND holder IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = reply.holder)",
-                    homes::may_go_on("claim", tx.home(), 2)
+                    homes::may_go_on("claim", tx.home(), (2, 3))
                 );
-                names(tx, &gone, params![channel, tx.home()])
+                names(tx, &gone, params![channel, tx.home(), holder])
             }
         })
         .await
@@ -204,8 +216,8 @@ fn take_over(
         "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL AND {IS_LEFT} ORDER BY seq"
     );
     let replies = names(tx, &replies, [channel, gone])?;
-    let is_left = format!("AND {IS_LEFT} AND {}", homes::may_go_on("inbox", tx.home(), 3));
-    let left = params![channel, gone, tx.home()];
+    let is_left = format!("AND {IS_LEFT} AND {}", homes::may_go_on("inbox", tx.home(), (3, 4)));
+    let left = params![channel, gone, tx.home(), holder];
     let turns = names(tx, &bound(OF_SESSION, &is_left), left)?;
     let sessions = format!(
         "SELECT DISTINCT coalesce(inbox.session, '') FROM inbox {OF_SESSION}
@@ -218,12 +230,12 @@ fn take_over(
     }
     // Besides, those of which something waits.
     let idle = format!("DELETE FROM claim WHERE channel = ?1 AND {IS_THEIRS} AND {}", is_idle(tx.home(), 3));
-    tx.run(&idle, left)?;
+    tx.run(&idle, params![channel, gone, tx.home()])?;
     let claims = format!(
         "UPDATE claim SET holder = ?4 WHERE channel = ?1 AND {IS_THEIRS} AND {}",
-        homes::may_go_on("claim", tx.home(), 3)
+        homes::may_go_on("claim", tx.home(), (3, 4))
     );
-    tx.run(&claims, params![channel, gone, tx.home(), holder])?;
+    tx.run(&claims, left)?;
     let replies_of_theirs =
         format!("UPDATE reply SET holder = ?3 WHERE channel = ?1 AND finished_at IS NULL AND {IS_LEFT}");
     tx.run(&replies_of_theirs, [channel, gone, holder])?;

@@ -44,15 +44,20 @@ pub(super) fn may_begin_first(own: Option<&str>, home: u8) -> String {
     }
 }
 
-/// Whether what was begun in the session of a row of this table may go on there. The first message
-/// says so: another one, which stops its turn, may be bound beside it.
-pub(super) fn may_go_on(row: &str, own: Option<&str>, home: u8) -> String {
+/// Whether what was begun in the session of a row of this table may go on there: on the node, and
+/// by the process, that the parameters of these numbers name. The first message says so: another
+/// one, which stops its turn, may be bound beside it. A reply that another process is sending is
+/// waited for.
+pub(super) fn may_go_on(row: &str, own: Option<&str>, (home, holder): (u8, u8)) -> String {
     match own {
-        None => format!("CAST(?{home} AS text) IS NULL"),
+        None => format!("(CAST(?{home} AS text) IS NULL AND CAST(?{holder} AS text) IS NOT NULL)"),
         Some(_) => format!(
             "NOT EXISTS ({} AND other.turn IS NOT NULL AND NOT EXISTS (SELECT 1 FROM inbox AS earlier
              WHERE earlier.session = other.session AND earlier.channel = other.channel
-             AND earlier.done_at IS NULL AND earlier.turn IS NOT NULL AND earlier.seq < other.seq))",
+             AND earlier.done_at IS NULL AND earlier.turn IS NOT NULL AND earlier.seq < other.seq))
+             AND NOT EXISTS (SELECT 1 FROM reply JOIN inbox AS answered ON answered.turn = reply.turn
+             JOIN node AS sender ON sender.holder = reply.holder WHERE reply.channel = {row}.channel
+             AND answered.session = {row}.session AND reply.finished_at IS NULL AND reply.holder <> ?{holder})",
             elsewhere(row, home)
         ),
     }

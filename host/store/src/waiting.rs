@@ -31,7 +31,8 @@ impl Store {
         Ok(sessions)
     }
 
-    /// Up to `limit` updates of a session that wait for a turn here, in order.
+    /// Up to `limit` updates of a session that wait for a turn here, in order. Of several nodes only
+    /// the one that has the session has any: another one may be sending a reply there.
     pub async fn load_waiting(
         &self,
         channel: &str,
@@ -43,12 +44,12 @@ impl Store {
             let waits = format!(
                 "SELECT update_id, album FROM inbox
                  WHERE session IS NOT DISTINCT FROM ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
-                 AND {} ORDER BY seq LIMIT ?3",
-                homes::may_begin(tx.home(), 4)
+                 AND {} AND {} ORDER BY seq LIMIT ?3",
+                homes::may_begin(tx.home(), 4),
+                claims::is_own("inbox", tx.holder(), 5)
             );
-            tx.query_rows(&waits, params![channel, session_key(&session), limit, tx.home()], |row| {
-                Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? })
-            })
+            let of = params![channel, session_key(&session), limit, tx.home(), tx.holder()];
+            tx.query_rows(&waits, of, |row| Ok(QueuedUpdate { update_id: row.get(0)?, album: row.get(1)? }))
         })
         .await
     }

@@ -2,6 +2,7 @@
 //! is repeated.
 
 use super::world::{ANN, PATIENCE, TOWN, World};
+use crate::telegram::metrics::{get, told_in, watched};
 use serde_json::json;
 use std::time::Duration;
 use support::discord::{Closed, GatewayConnection, Hold, Incoming, SentMessage};
@@ -279,6 +280,25 @@ async fn a_server_that_fails_is_waited_for_also_at_the_start() -> anyhow::Result
     world.launch(&[])?;
     world.server.wait_until_connected(PATIENCE).await?;
     help(&world).await?;
+    world.end(1)
+}
+
+/// As long as none is begun, its silence counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_gateway_that_says_hello_and_begins_no_session_is_not_heard() -> anyhow::Result<()> {
+    let mut world = World::stopped_in(watched, "").await?;
+    const UNKNOWN_ERROR: u16 = 4000;
+    (0..3).for_each(|_| world.server.refuse_identify(UNKNOWN_ERROR));
+    world.launch(&[])?;
+    let refused = |one: &GatewayConnection| one.number == 1 && one.closed.is_some();
+    world.server.wait_for_connection(PATIENCE, refused).await?;
+    world.logs("/metrics and /healthz answer").await?;
+    let address = told_in(&world.log())?;
+    let is_heard = || anyhow::Ok(get(address, "/metrics")?.1.contains("last_poll_age_seconds"));
+    assert!(!is_heard()?);
+    world.server.wait_until_connected(PATIENCE).await?;
+    help(&world).await?;
+    assert!(is_heard()?);
     world.end(1)
 }
 

@@ -362,12 +362,21 @@ async fn a_node_whose_audit_cannot_be_settled_is_in_nobodys_way() -> anyhow::Res
     let third = node(&world, "d")?.says("another node hears telegram-")?;
     give(server, &schema, (&world, CAT), "d");
     world.ask(Incoming::private(CAT).text("/file_info path=/shared")).await?;
+    // Nor of the work of another one that goes.
+    give_again(server, &schema, (&world, ANN), "a");
+    let gate = world.server.gate(Target::method("getFile"), Hold::BeforeEffect);
+    let photo = Incoming::private(ANN).photo(Media::with_content("p", samples::jpeg(10_000)));
+    let photo = world.server.push(photo.caption(&save(0, "/shared/a.jpg")));
+    gate.reached().await?;
+    first.kill();
+    gate.release();
+    assert!(world.answer(&photo).await?.text.contains(r#""saved":true"#));
     // Its own work is taken over once it can be.
     let question = world.server.push(Incoming::private(BEN).text("/file_info path=/shared"));
     // At once: who looks at it just now would make an empty chain in a folder that is only emptied.
     std::fs::rename(&chain, world.home.dir().join("removed"))?;
     assert!(world.answer(&question).await?.text.contains("directory"));
-    end(world, [first, third], 4)
+    end(world, [third], 5)
 }
 
 /// The same once more: a session is left to any node a moment after its last turn.

@@ -2,7 +2,9 @@
 //! asks to stop what runs; and the work of the queues.
 
 use super::{Channel, ChannelServices, MessageAction, ResumedTurn, begin_activity, turn};
-use crate::session_queue::{Arrival, Awaited, STOPS_AT_ONCE_MAX, SessionQueues, Stopping, TurnWorker, Unit};
+use crate::session_queue::{
+    Arrival, Awaited, STOPS_AT_ONCE_MAX, SessionQueues, StopResult, Stopping, TurnWorker, Unit,
+};
 use crate::{Activity, ArrivingAlbums, WorkingTurn};
 use async_trait::async_trait;
 use cofferdam_core::command::{ControlWord, word};
@@ -11,6 +13,7 @@ use cofferdam_store::{
     AlbumStanding, BoundTurn, LeftWork, NewUpdate, PersistResult, QueueMode, QueuedUpdate, StoreError,
     StoredReply, Update, UpdateFate, node_of,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -124,7 +127,7 @@ async fn load_left_once<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreEr
     Ok(left)
 }
 
-/// What nodes that are gone had begun. Takes as long as their audit cannot be settled.
+/// What nodes that are gone had begun, those whose audit can be settled now.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -149,19 +152,15 @@ pub async fn load_from_nodes<C: Channel>(channel: &C) -> Result<Vec<Arrival>, St
     Ok(found)
 }
 
-/// The nodes that are gone and that had begun something, once their audit is settled: a turn that
-/// goes on asks it which calls have landed. Of those whose files are elsewhere no turn goes on
+/// The nodes that are gone, had begun something, and whose audit is settled: a turn that goes on
+/// asks it which calls have landed. Of those whose files are elsewhere no turn goes on
 /// here.
 async fn gone_nodes(base: &ChannelServices) -> Result<Vec<String>, StoreError> {
     let gone = base.store.gone_nodes(&base.channel).await?;
     let here = if gone.is_empty() { None } else { base.store.settled_here().await? };
-    let is_here = |holder: &&String| here.as_ref().is_none_or(|here| here.contains(node_of(holder)));
-    let of_here: Vec<_> = gone.iter().filter(is_here).cloned().collect();
-    if of_here.is_empty() {
-        return Ok(gone);
-    }
-    let settled = base.settle_audit(&of_here).await;
-    Ok(settled.map_or_else(Vec::new, |()| gone))
+    let is_here = |holder: &String| here.as_ref().is_none_or(|here| here.contains(node_of(holder)));
+    let (here, elsewhere) = gone.into_iter().partition(is_here);
+    Ok(base.settle_audits(here).await.into_iter().chain::<Vec<_>>(elsewhere).collect())
 }
 
 async fn take_over<C: Channel>(channel: &C, gone: &[String]) -> Result<Vec<Arrival>, StoreError> {
@@ -169,10 +168,35 @@ async fn take_over<C: Channel>(channel: &C, gone: &[String]) -> Result<Vec<Arriv
     let LeftWork { replies, turns } = base.store.take_over(&base.channel, gone).await?;
     let replies = replies.into_iter().map(|left| reply(channel, left));
     let left: Vec<_> = replies.chain(turns.into_iter().map(|turn| bound(channel, turn))).collect();
+    expect_turns(channel, &left);
     if !left.is_empty() {
         tracing::info!(count = left.len(), "continuing what was left");
     }
     Ok(left)
+}
+
+/// Has the turns stopped that were cut off, where the message that had stopped one was bound and has
+/// not ended: it stands behind that turn.
+fn expect_turns<C: Channel>(channel: &C, left: &[Arrival]) {
+    let mut sessions = BTreeSet::new();
+    for arrival in left {
+        let Arrival::Bound(session, turn) = arrival else { continue };
+        match turn.updates.first().and_then(|update| stop_request(channel, update)) {
+            Some(stopping) if sessions.contains(session) => _ = channel.base().running.stop(&stopping),
+            Some(_) => {}
+            None => {
+                channel.base().running.expect(session.clone());
+                sessions.insert(session.clone());
+            }
+        }
+    }
+}
+
+/// What the message of a turn that was cut off has stopped, and what came of it.
+pub(super) fn stopped_before<C: Channel>(channel: &C, turn: &BoundTurn) -> Option<(Stopping, StopResult)> {
+    let stopping = stop_request(channel, turn.updates.first()?)?;
+    let found = channel.base().running.result_of(stopping.update_id)?;
+    Some((stopping, found))
 }
 
 /// The messages of the inbox that ask to stop something: they wait for nothing that came before

@@ -10,15 +10,12 @@ use cofferdam_store::{Store, StoreError, StoreRetry, node_of, now};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;
-use std::time::Duration;
+use tokio::task::JoinSet;
 
-/// How long after a failure the audit is settled again.
-const SETTLED_AGAIN: Duration = Duration::from_secs(1);
-
-/// Writes down what became of the changes that a process left open which is gone; blocks. Before
+/// Writes down what became of the changes that a node left open which is gone; blocks. Before
 /// its turns go on elsewhere: they must not be told of a change that was made as of one that was
 /// not.
-pub type SettleAudit = Arc<dyn Fn(&[&str]) -> Result<(), String> + Send + Sync>;
+pub type SettleAudit = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// What a channel stands on. Clones share what lasts.
 #[derive(Clone)]
@@ -72,21 +69,26 @@ impl ChannelServices {
         PeopleRules { allowed: self.door.allowed(), groups, whose }
     }
 
-    /// Settles the audit of nodes that are gone, again until it is done; `None` once the program
-    /// stops.
-    pub(crate) async fn settle_audit(&self, gone: &[String]) -> Option<()> {
-        loop {
-            let (settle, gone) = (self.settle.clone(), gone.to_vec());
-            let settle = move || settle(&gone.iter().map(|holder| node_of(holder)).collect::<Vec<_>>());
-            match tokio::task::spawn_blocking(settle).await {
-                Ok(Ok(())) => return Some(()),
-                Ok(Err(error)) => {
-                    tracing::warn!(error, "what a node has left waits until its audit is settled")
+    /// Settles the audit of nodes that are gone, each for itself; those of which it is settled. The
+    /// others are tried again by the next look.
+    pub(crate) async fn settle_audits(&self, gone: Vec<String>) -> Vec<String> {
+        let mut settling = JoinSet::new();
+        for holder in gone {
+            let settle = self.settle.clone();
+            settling.spawn_blocking(move || (settle(node_of(&holder)), holder));
+        }
+        let mut settled = Vec::new();
+        while let Some(tried) = settling.join_next().await {
+            match tried {
+                Ok((Ok(()), holder)) => settled.push(holder),
+                Ok((Err(error), holder)) => {
+                    let node = node_of(&holder);
+                    tracing::warn!(error, node, "what a node has left waits until its audit is settled");
                 }
                 Err(error) => tracing::error!(%error, "settling the audit failed"),
             }
-            self.stop.soon.run_until_cancelled(tokio::time::sleep(SETTLED_AGAIN)).await?;
         }
+        settled
     }
 
     /// Removes the blobs that no reply needs any more. One that stays for now is removed later.

@@ -4,13 +4,14 @@
 //! both, never neither.
 
 use super::files::{ReceivedFiles, fetch_files, find_files};
+use super::incoming::stopped_before;
 use super::mailbox::Mailbox;
 use super::recent::{self, EarlierFiles};
 use super::voice::{Speaking, VoiceInput, switch_voice, to_be_spoken, transcribe};
 use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision, begin_activity};
 use crate::outbound::{FirstMessage, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
-use crate::session_queue::{StopResult, Stopping, TurnSlot, Unit};
+use crate::session_queue::{RunningTurn, StopResult, Stopping, TurnSlot, Unit};
 use crate::words as said;
 use crate::{Activity, WorkingTurn, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
@@ -34,11 +35,15 @@ pub(super) async fn work<C: Channel>(
     let base = channel.base();
     let reply = match unit {
         Unit::Reply(reply) => Some(reply),
-        Unit::Bound(turn) => answer(&channel, (session, UpdateOrigin::Bound(turn)), sign).await,
+        Unit::Bound(turn) => match stopped_before(&*channel, &turn) {
+            Some((stopping, found)) => end_stop(&*channel, stopping, (found, turn.turn)).await,
+            None => answer(&channel, (session, UpdateOrigin::Bound(turn)), sign).await,
+        },
         Unit::Message(claim) => answer(&channel, (session, UpdateOrigin::Waiting(claim)), sign).await,
         Unit::Stop(stopping, found) => answer_stop(&*channel, stopping, found).await,
     };
     if let Some(reply) = reply {
+        let _sending = base.places.begin_sending();
         deliver(&base.store, &Speaking::on(&channel), reply, &base.stop.soon).await;
         base.sweep().await;
     }
@@ -50,6 +55,18 @@ async fn answer_stop<C: Channel>(channel: &C, stopping: Stopping, found: StopRes
     let base = channel.base();
     let claim = || base.store.claim(&base.channel, UpdateClaim::Update(stopping.update_id));
     let turn = base.store_until_done("bind a turn", claim).await??.turn;
+    end_stop(channel, stopping, (found, turn)).await
+}
+
+/// Ends the turn of that message, once no start runs again what it has stopped: until then it is
+/// what stops that, as often as it is begun.
+async fn end_stop<C: Channel>(
+    channel: &C,
+    stopping: Stopping,
+    (found, turn): (StopResult, TurnId),
+) -> Option<StoredReply> {
+    let base = channel.base();
+    base.stop.now.run_until_cancelled(base.running.await_end(&stopping)).await?;
     let is_awaited = match C::target(&stopping.target) {
         Some(target) => channel.is_awaited(&target).await,
         None => false,
@@ -92,6 +109,8 @@ async fn answer<C: Channel>(
     if base.stop.soon.is_cancelled() {
         return None;
     }
+    // From here on a person can stop it.
+    let run = Arc::new(base.running.begin(session.clone(), &base.stop.now));
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
     let (slot, mut alive) = match sign {
         Some(WorkingTurn { slot, alive }) => (slot, Some(alive)),
@@ -127,6 +146,7 @@ async fn answer<C: Channel>(
         }
         MessageAction::Say(target, text) => (C::reply_address(&target, None), OutgoingResponse::text(text)),
         MessageAction::Run(asked) => {
+            run.note_sender(&asked.sender);
             let begins = base.stop.soon.run_until_cancelled(channel.may_begin(&turn, &asked)).await;
             match begins.unwrap_or(StartDecision::Later) {
                 StartDecision::Now => {}
@@ -142,9 +162,21 @@ async fn answer<C: Channel>(
             let came = find_files(&**channel, &asked).await?;
             noting = recent::to_note(&**channel, &asked, &came, None).await?;
             // It is bound, and runs at the next start.
-            base.stop.soon.run_until_cancelled(slot.take()).await?;
+            tokio::select! {
+                () = base.stop.soon.cancelled() => return None,
+                () = slot.take() => {}
+                // It needs no place to say so.
+                () = run.cancel().cancelled() => {}
+            }
             let shown = channel.show(&turn, &target, before);
-            let begun = StartingTurn { asked: *asked, came, resumed, progress: shown.progress(), slot };
+            let begun = StartingTurn {
+                asked: *asked,
+                came,
+                resumed,
+                progress: shown.progress(),
+                slot,
+                run: run.clone(),
+            };
             let caller = caller::<C>(&begun.asked);
             let by_voice = begun.asked.is_voice.then(|| channel.session(&begun.asked.target));
             let work = run_turn(channel.clone(), turn.clone(), begun);
@@ -204,6 +236,7 @@ struct StartingTurn<C: Channel> {
     resumed: Option<ResumedTurn>,
     progress: Arc<dyn StepListener>,
     slot: Arc<TurnSlot>,
+    run: Arc<RunningTurn>,
 }
 
 /// Runs a turn; `None` when it was cut off.
@@ -213,9 +246,8 @@ async fn run_turn<C: Channel>(
     begun: StartingTurn<C>,
 ) -> Option<OutgoingResponse> {
     let base = channel.base();
-    let StartingTurn { mut asked, came, resumed, progress, slot } = begun;
+    let StartingTurn { mut asked, came, resumed, progress, slot, run } = begun;
     let (session, caller) = (channel.session(&asked.target), caller::<C>(&asked));
-    let run = base.running.begin(session.clone(), caller.sender.clone(), &base.stop.now);
     if let Some(said) = switch_voice(&*channel, (&session, &caller.sender), &asked.text).await {
         return Some(said);
     }
@@ -240,12 +272,13 @@ async fn run_turn<C: Channel>(
         (attachments, heard)
     };
     let (attachments, heard) = tokio::select! {
-        fetched = fetching => fetched,
+        biased;
         () = run.cancel().cancelled() => {
             let by = run.end().filter(|_| !base.stop.now.is_cancelled())?;
             let waiting = count_waiting(&*channel, &session, Some(by)).await?;
             return Some(OutgoingResponse::text(said::CANCELLED.to_owned() + &waiting_too(waiting)));
         }
+        fetched = fetching => fetched,
     };
     match heard? {
         VoiceInput::Words(words) => asked.text = words,

@@ -104,7 +104,7 @@ impl SessionQueues {
                         }
                     }
                     // Here, so that nothing is read of a session before the turn that was cut off.
-                    Some(Arrival::LeftBy(gone)) => match self.worker.take_over(&gone).await {
+                    Some(Arrival::LeftBy(gone)) => match self.take_over(&gone).await {
                         Ok(left) => {
                             left.into_iter().for_each(|arrival| add(&mut queue, arrival));
                             // Their sessions have come over with what waited there.
@@ -146,6 +146,13 @@ impl SessionQueues {
         }
         self.wind_down(tasks).await;
         ended
+    }
+
+    /// Nothing once the program stops: a store that does not answer would hold that up, and the next
+    /// start finds what was taken over.
+    async fn take_over(&self, gone: &[String]) -> Result<Vec<Arrival>, StoreError> {
+        let taken = self.stop.soon.run_until_cancelled(self.worker.take_over(gone)).await;
+        taken.unwrap_or_else(|| Ok(Vec::new()))
     }
 
     /// How many sessions may be taken that no node has: what can be worked on here at once.

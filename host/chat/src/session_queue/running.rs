@@ -5,14 +5,14 @@ use super::Stopping;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::lock::lock;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// Messages that asked to stop something and of which is known what came of them. Among the
 /// messages of other nodes one is found again for a moment.
 const STOPS_KNOWN_MAX: usize = 256;
 
-/// The running turn of each session; there is one at most.
+/// The turn of each session that is worked on or was cut off; there is one at most.
 #[derive(Debug, Default)]
 pub struct RunningTurns {
     turns: Mutex<HashMap<SessionId, Stoppable>>,
@@ -20,19 +20,23 @@ pub struct RunningTurns {
     stops: Mutex<VecDeque<(i64, StopResult)>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Stoppable {
-    /// Who began it: the channel's immutable id of them.
-    sender: String,
+    /// Who began it: the channel's immutable id of them. None as long as nobody has read it.
+    sender: Option<String>,
     cancel: CancellationToken,
     /// The update that stopped it.
     stopped_by: Option<i64>,
+    /// Nothing is left to stop, only its reply to be kept.
+    has_ended: bool,
+    /// Cancelled once a start would not run it again.
+    over: CancellationToken,
 }
 
-/// A turn that runs, until this is dropped.
+/// A turn that is worked on, until this is dropped: then it has ended, or waits for the next start.
 #[derive(Debug)]
-pub struct RunningTurn<'a> {
-    running: &'a RunningTurns,
+pub struct RunningTurn {
+    running: Arc<RunningTurns>,
     session: SessionId,
     cancel: CancellationToken,
 }
@@ -59,11 +63,23 @@ pub enum StopPower {
 }
 
 impl RunningTurns {
-    /// Notes that somebody's turn of a session runs. It is cancelled with `parent`, too.
-    pub fn begin(&self, session: SessionId, sender: String, parent: &CancellationToken) -> RunningTurn<'_> {
+    /// Notes that a turn which was cut off is going to run again, before it begins to.
+    pub fn expect(&self, session: SessionId) {
+        self.turns().entry(session).or_default();
+    }
+
+    /// Notes that a turn of a session is worked on. It is cancelled with `parent`, too, and at once
+    /// if it was stopped while it was expected.
+    pub fn begin(self: &Arc<Self>, session: SessionId, parent: &CancellationToken) -> RunningTurn {
         let cancel = parent.child_token();
-        self.turns().insert(session.clone(), Stoppable { sender, cancel: cancel.clone(), stopped_by: None });
-        RunningTurn { running: self, session, cancel }
+        let mut turns = self.turns();
+        let turn = turns.entry(session.clone()).or_default();
+        turn.cancel = cancel.clone();
+        if turn.stopped_by.is_some() {
+            cancel.cancel();
+        }
+        drop(turns);
+        RunningTurn { running: self.clone(), session, cancel }
     }
 
     /// Stops the turn of a session, because this message says so, if it is for its sender to stop.
@@ -82,18 +98,34 @@ impl RunningTurns {
     }
 
     fn stop_running(&self, stopping: &Stopping) -> StopResult {
-        match self.turns().get_mut(&stopping.session) {
-            Some(turn) if !stopping.by.may_stop(&turn.sender) => StopResult::Anothers,
-            Some(turn) => {
+        match self.turns().get_mut(&stopping.session).filter(|turn| !turn.has_ended) {
+            Some(turn) if stopping.by.may_stop(turn.sender.as_deref()) => {
                 turn.stopped_by = Some(stopping.update_id);
                 turn.cancel.cancel();
                 StopResult::Turn
             }
-            None => StopResult::Nothing,
+            Some(Stoppable { sender: Some(_), .. }) => StopResult::Anothers,
+            Some(Stoppable { sender: None, .. }) | None => StopResult::Nothing,
         }
     }
 
-    /// The sessions in which one runs.
+    /// What came of an update that asked to stop something, as long as it is known.
+    pub fn result_of(&self, update_id: i64) -> Option<StopResult> {
+        lock(&self.stops).iter().find(|(id, _)| *id == update_id).map(|(_, result)| *result)
+    }
+
+    /// Waits until a start would not run the turn again that this has stopped.
+    pub async fn await_end(&self, stopping: &Stopping) {
+        let over = self
+            .turns()
+            .get(&stopping.session)
+            .and_then(|turn| (turn.stopped_by == Some(stopping.update_id)).then(|| turn.over.clone()));
+        if let Some(over) = over {
+            over.cancelled().await;
+        }
+    }
+
+    /// The sessions of which one is worked on or expected.
     pub fn sessions(&self) -> Vec<SessionId> {
         self.turns().keys().cloned().collect()
     }
@@ -104,29 +136,41 @@ impl RunningTurns {
 }
 
 impl StopPower {
-    fn may_stop(&self, sender: &str) -> bool {
+    fn may_stop(&self, sender: Option<&str>) -> bool {
         match self {
             Self::Served => true,
-            Self::Member(member) => member == sender,
+            Self::Member(member) => Some(member.as_str()) == sender,
         }
     }
 }
 
-impl RunningTurn<'_> {
+impl RunningTurn {
     /// Cancelled when somebody stops the turn.
     pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    /// Ends it: nobody can stop it any more. The update that has stopped it, if one has.
-    pub fn end(self) -> Option<i64> {
-        self.running.turns().remove(&self.session)?.stopped_by
+    /// Notes who began it.
+    pub fn note_sender(&self, sender: &str) {
+        if let Some(turn) = self.running.turns().get_mut(&self.session) {
+            turn.sender = Some(sender.to_owned());
+        }
+    }
+
+    /// Nobody can stop it any more. The update that has stopped it, if one has.
+    pub fn end(&self) -> Option<i64> {
+        let mut turns = self.running.turns();
+        let turn = turns.get_mut(&self.session)?;
+        turn.has_ended = true;
+        turn.stopped_by
     }
 }
 
-impl Drop for RunningTurn<'_> {
+impl Drop for RunningTurn {
     fn drop(&mut self) {
-        self.running.turns().remove(&self.session);
+        if let Some(turn) = self.running.turns().remove(&self.session) {
+            turn.over.cancel();
+        }
     }
 }
 
@@ -138,20 +182,33 @@ mod tests {
         Stopping { session: session.clone(), update_id, by, target: String::new() }
     }
 
+    /// One that somebody has begun.
+    fn begin(
+        running: &Arc<RunningTurns>,
+        (session, sender): (&SessionId, &str),
+        all: &CancellationToken,
+    ) -> RunningTurn {
+        let turn = running.begin(session.clone(), all);
+        turn.note_sender(sender);
+        turn
+    }
+
     #[test]
     fn only_the_turn_of_the_session_is_stopped_and_only_while_it_runs() {
-        let (running, all) = (RunningTurns::default(), CancellationToken::new());
+        let (running, all) = (Arc::new(RunningTurns::default()), CancellationToken::new());
         let (ann, ben) = (SessionId::new("ann"), SessionId::new("ben"));
         let stop = |update| running.stop(&stopping(&ann, update, StopPower::Served));
-        let begin = |session: &SessionId| running.begin(session.clone(), session.to_string(), &all);
+        let begin = |session: &SessionId| begin(&running, (session, session.as_str()), &all);
         assert_eq!(stop(1), StopResult::Nothing);
         let (anns, bens) = (begin(&ann), begin(&ben));
         assert_eq!(stop(2), StopResult::Turn);
         assert!(anns.cancel().is_cancelled() && !bens.cancel().is_cancelled() && !all.is_cancelled());
         assert_eq!((anns.end(), bens.end()), (Some(2), None));
-        assert_eq!(stop(3), StopResult::Nothing);
-        drop(begin(&ann));
+        assert_eq!(stop(3), StopResult::Nothing, "only its reply is to be kept");
+        drop(anns);
         assert_eq!(stop(4), StopResult::Nothing);
+        drop(begin(&ann));
+        assert_eq!(stop(5), StopResult::Nothing);
         let bens = begin(&ben);
         all.cancel();
         assert!(bens.cancel().is_cancelled());
@@ -160,15 +217,16 @@ mod tests {
     /// It was read among the messages that wait before it was bound, and arrives after that.
     #[test]
     fn a_stop_that_comes_again_stops_no_later_turn() {
-        let (running, all) = (RunningTurns::default(), CancellationToken::new());
+        let (running, all) = (Arc::new(RunningTurns::default()), CancellationToken::new());
         let ann = SessionId::new("ann");
         let stop = |update| running.stop(&stopping(&ann, update, StopPower::Served));
-        let begin = || running.begin(ann.clone(), "7".into(), &all);
-        let first = begin();
+        let first = begin(&running, (&ann, "7"), &all);
         assert_eq!((stop(1), first.end()), (StopResult::Turn, Some(1)));
+        drop(first);
         assert_eq!(stop(2), StopResult::Nothing);
-        let second = begin();
+        let second = begin(&running, (&ann, "7"), &all);
         assert_eq!((stop(1), stop(2)), (StopResult::Turn, StopResult::Nothing), "as before");
+        assert_eq!((running.result_of(1), running.result_of(3)), (Some(StopResult::Turn), None));
         assert!(!second.cancel().is_cancelled());
         for update in 3..500 {
             assert_eq!(stop(update), StopResult::Turn);
@@ -179,15 +237,39 @@ mod tests {
 
     #[test]
     fn a_member_of_an_open_group_stops_their_own_turns_alone() {
-        let (running, all) = (RunningTurns::default(), CancellationToken::new());
+        let (running, all) = (Arc::new(RunningTurns::default()), CancellationToken::new());
         let group = SessionId::new("group");
         let stop =
             |update, member: &str| running.stop(&stopping(&group, update, StopPower::Member(member.into())));
-        let anns = running.begin(group.clone(), "7".into(), &all);
+        running.expect(group.clone());
+        assert_eq!(stop(0, "7"), StopResult::Nothing, "nobody knows whose it is");
+        let anns = begin(&running, (&group, "7"), &all);
         assert_eq!(stop(1, "8"), StopResult::Anothers);
         assert!(!anns.cancel().is_cancelled());
         assert_eq!(stop(2, "7"), StopResult::Turn);
         assert_eq!((anns.cancel().is_cancelled(), anns.end()), (true, Some(2)));
         assert_eq!(stop(3, "8"), StopResult::Nothing);
+    }
+
+    #[tokio::test]
+    async fn what_is_stopped_before_it_begins_is_cancelled_and_waited_for() {
+        let (running, all) = (Arc::new(RunningTurns::default()), CancellationToken::new());
+        let ann = SessionId::new("ann");
+        running.expect(ann.clone());
+        let stopping = stopping(&ann, 1, StopPower::Served);
+        assert_eq!(running.stop(&stopping), StopResult::Turn);
+        let turn = running.begin(ann.clone(), &all);
+        assert!(turn.cancel().is_cancelled());
+        let end = tokio::spawn({
+            let (running, stopping) = (running.clone(), stopping.clone());
+            async move { running.await_end(&stopping).await }
+        });
+        assert_eq!(turn.end(), Some(1));
+        tokio::task::yield_now().await;
+        assert!(!end.is_finished(), "its reply is not kept");
+        drop(turn);
+        end.await.expect("no panic");
+        assert!(!running.begin(ann, &all).cancel().is_cancelled());
+        running.await_end(&stopping).await;
     }
 }

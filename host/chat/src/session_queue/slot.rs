@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub struct TurnPlaces {
     all: usize,
     free: Arc<Semaphore>,
-    /// Turns that wait for a person.
+    /// Turns that wait for a person, and replies that are being sent.
     left: AtomicUsize,
 }
 
@@ -21,9 +21,27 @@ impl TurnPlaces {
         Arc::new(Self { all: places, free: Arc::new(Semaphore::new(places)), left: AtomicUsize::new(0) })
     }
 
-    /// How many turns can be open at once: one for each place, and those that wait for a person.
+    /// How many turns can be open at once: one for each place, and those that wait for a person or
+    /// only have their reply sent.
     pub fn open_max(&self) -> usize {
         self.all + self.left.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a reply is being sent, which may take long and needs no place, until this is
+    /// dropped.
+    pub fn begin_sending(&self) -> SendingReply<'_> {
+        self.left.fetch_add(1, Ordering::Relaxed);
+        SendingReply(self)
+    }
+}
+
+/// A reply that is being sent.
+#[derive(Debug)]
+pub struct SendingReply<'a>(&'a TurnPlaces);
+
+impl Drop for SendingReply<'_> {
+    fn drop(&mut self) {
+        self.0.left.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -116,5 +134,9 @@ mod tests {
         slot.leave();
         drop(slot);
         assert!(all.try_acquire().is_ok() && places.open_max() == 1);
+        let sending = places.begin_sending();
+        assert_eq!(places.open_max(), 2);
+        drop(sending);
+        assert_eq!(places.open_max(), 1);
     }
 }

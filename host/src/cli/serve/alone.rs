@@ -58,7 +58,7 @@ pub(in crate::cli) fn say(
         stop.cancel();
         runs.close();
         speaking.await?;
-        super::end_serving(&store)?;
+        super::end_serving(gateway.warden.audit(), &store).await?;
         Ok(match said {
             Ok(said) => AttachAnswer::Said(said),
             Err(error) => AttachAnswer::Refused { error },

@@ -69,8 +69,9 @@ async fn what_is_said_by_a_person_is_worked_on_where_their_files_are() {
         let waiting = store.load_waiting(CHANNEL, &named("g"), 9).await.expect("asked");
         waiting.iter().map(|update| update.update_id).collect::<Vec<_>>()
     };
-    assert_eq!((waiting(&a).await, waiting(&b).await), (vec![3], vec![]), "what is behind another's waits");
+    assert_eq!((waiting(&a).await, waiting(&b).await), (vec![], vec![]), "nobody has it");
     assert_eq!((sessions(&b).await, sessions(&a).await), (vec![named("s2")], vec![named("s1"), named("g")]));
+    assert_eq!((waiting(&a).await, waiting(&b).await), (vec![3], vec![]), "what is behind another's waits");
     let work = async |store: &Store, id| {
         let claim = store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("it").expect("it waits");
         store.release(CHANNEL, BTreeSet::new()).await.expect("asked");
@@ -79,9 +80,9 @@ async fn what_is_said_by_a_person_is_worked_on_where_their_files_are() {
         store.release(CHANNEL, BTreeSet::new()).await.expect("asked");
     };
     work(&a, 3).await;
-    assert_eq!((waiting(&a).await, waiting(&b).await), (vec![], vec![4]));
     assert_eq!(sessions(&a).await, [named("s1")]);
     assert_eq!(sessions(&b).await, [named("s2"), named("g")], "it was left to the other one");
+    assert_eq!((waiting(&a).await, waiting(&b).await), (vec![], vec![4]));
     work(&b, 4).await;
     assert_eq!(sessions(&a).await, [named("s1"), named("g")]);
     // What was begun waits for its node, but for a reply that is there.
@@ -297,4 +298,33 @@ async fn a_session_in_which_much_waits_is_found_at_once() {
     assert_eq!(sessions(&b).await, [SessionId::new("s2")]);
     assert_eq!(sessions(&a).await, [SessionId::new("s1"), SessionId::new("long")]);
     a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
+}
+
+/// It sends it at once, or when the platform takes it; the next answer comes after it.
+#[tokio::test]
+async fn what_a_node_had_begun_waits_for_a_reply_that_another_one_sends() {
+    if !Schema::is_there("what_a_node_had_begun_waits_for_a_reply") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let (a, b) = two(&fixture).await;
+    a.persist(CHANNEL, vec![of_sender("s1", "1", 3)]).await.expect("kept");
+    let claim =
+        async |id| a.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("it").expect("it waits").turn;
+    let told = claim(1).await;
+    a.end(CHANNEL, &told, text_reply(&["one"])).await.expect("kept");
+    // As the message is that stops a turn, beside it.
+    let next = claim(3).await;
+    a.leave().expect("it is there");
+    let take_over = async |store: &Store| {
+        let gone = store.gone_nodes(CHANNEL).await.expect("asked");
+        store.take_over(CHANNEL, &gone).await.expect("it")
+    };
+    let LeftWork { replies, turns } = take_over(&b).await;
+    assert_eq!((replies.len(), turns.len()), (1, 0));
+    let again = join_with_home(&fixture.engine.location, "a").expect("it");
+    assert_eq!(take_over(&again).await, LeftWork::default());
+    b.mark_part_sent(&told, 0, "m").await.expect("it is out");
+    let left = take_over(&again).await;
+    assert_eq!(left.turns.iter().map(|left| &left.turn).collect::<Vec<_>>(), [&next]);
 }

@@ -91,3 +91,23 @@ async fn nodes_go_on_with_a_standby_that_is_promoted() -> anyhow::Result<()> {
     assert_eq!(nodes(&world).len(), 2);
     end(world, [first], pushed.len())
 }
+
+/// Its network says nothing either, so that nothing tells a node to give up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stop_does_not_wait_for_a_server_that_says_nothing() -> anyhow::Result<()> {
+    /// After that systemd kills it, as the unit has it that `doctor` prints.
+    const KILLED_AFTER: Duration = Duration::from_secs(20);
+    let Some(server) = shared("telegram::cluster::a_stop_does_not_wait") else { return Ok(()) };
+    let world = World::stopped(|home| cluster(home.postgres(server, &new_schema()))).await?;
+    let relay = Relay::start(server)?;
+    world.home.write_url("url-of-a", &relay.url());
+    let behind = [("COFFERDAM_CLUSTER_NODE", "a"), ("COFFERDAM_STORE_URL_FILE", "url-of-a")];
+    let first = Serving::launch(&world.home, world.server.token(), &[], &behind)?.polling()?;
+    world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
+    relay.lose();
+    let since = Instant::now();
+    let log = first.end(KILLED_AFTER)?;
+    println!("a stop without an answer of the server took {:?}", since.elapsed());
+    assert!(log.contains("the store was not handed back"), "{log}");
+    world.end(1)
+}

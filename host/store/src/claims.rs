@@ -6,7 +6,7 @@
 use super::inbox::bound_turn;
 use super::replies::reply;
 use super::tx::Tx;
-use super::value::{Params, params};
+use super::value::{ToValue, params};
 use super::{BoundTurn, Store, StoreError, StoredReply, cluster, homes};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::lock::lock;
@@ -202,7 +202,7 @@ fn bound(join: &str, only: &str) -> String {
     )
 }
 
-fn names(tx: &Tx<'_>, query: &str, params: impl Params) -> Result<Vec<String>, StoreError> {
+fn names<P: ToValue>(tx: &Tx<'_>, query: &str, params: impl AsRef<[P]>) -> Result<Vec<String>, StoreError> {
     tx.query_rows(query, params, |row| row.get(0))
 }
 

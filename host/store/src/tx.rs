@@ -4,7 +4,7 @@
 use super::StoreError;
 use super::claims::OwnNode;
 use super::postgres::{PgRow, PgTx};
-use super::value::{FromValue, Params, SqlValue};
+use super::value::{FromValue, SqlValue, ToValue, to_values};
 use rusqlite::OptionalExtension;
 use std::ops::ControlFlow;
 
@@ -57,8 +57,12 @@ impl Tx<'_> {
     }
 
     /// Runs a statement; how many rows it has changed.
-    pub(super) fn execute(&self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
-        let values = params.to_values();
+    pub(super) fn execute<P: ToValue>(
+        &self,
+        sql: &str,
+        params: impl AsRef<[P]>,
+    ) -> Result<usize, StoreError> {
+        let values = to_values(params.as_ref());
         match self {
             Self::Sqlite(tx) => Ok(tx.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))?),
             Self::Postgres(tx) => tx.execute(sql, &values),
@@ -67,18 +71,18 @@ impl Tx<'_> {
 
     /// Runs a statement of which nobody asks how many rows it has changed. It may fail with what
     /// follows, at the latest with the commit.
-    pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<(), StoreError> {
+    pub(super) fn run<P: ToValue>(&self, sql: &str, params: impl AsRef<[P]>) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(_) => self.execute(sql, params).map(drop),
-            Self::Postgres(tx) => tx.run(sql, &params.to_values()),
+            Self::Postgres(tx) => tx.run(sql, &to_values(params.as_ref())),
         }
     }
 
     /// What is read of the one row of a query.
-    pub(super) fn query_row<T>(
+    pub(super) fn query_row<T, P: ToValue>(
         &self,
         sql: &str,
-        params: impl Params,
+        params: impl AsRef<[P]>,
         read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let missing = || StoreError::Corrupt("no row where one belongs".to_owned());
@@ -86,13 +90,13 @@ impl Tx<'_> {
     }
 
     /// What is read of the first row of a query, if it has one.
-    pub(super) fn query_optional<T>(
+    pub(super) fn query_optional<T, P: ToValue>(
         &self,
         sql: &str,
-        params: impl Params,
+        params: impl AsRef<[P]>,
         read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        let values = params.to_values();
+        let values = to_values(params.as_ref());
         match self {
             Self::Sqlite(tx) => {
                 let mut statement = tx.prepare_cached(sql)?;
@@ -108,13 +112,13 @@ impl Tx<'_> {
     }
 
     /// What is read of each row of a query.
-    pub(super) fn query_rows<T>(
+    pub(super) fn query_rows<T, P: ToValue>(
         &self,
         sql: &str,
-        params: impl Params,
+        params: impl AsRef<[P]>,
         mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
-        let values = params.to_values();
+        let values = to_values(params.as_ref());
         match self {
             Self::Sqlite(tx) => {
                 let mut statement = tx.prepare_cached(sql)?;
@@ -132,13 +136,13 @@ impl Tx<'_> {
     }
 
     /// Hands on the rows of a query one by one, for as long as more are wanted.
-    pub(super) fn for_each(
+    pub(super) fn for_each<P: ToValue>(
         &self,
         sql: &str,
-        params: impl Params,
+        params: impl AsRef<[P]>,
         mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
-        let values = params.to_values();
+        let values = to_values(params.as_ref());
         match self {
             Self::Sqlite(tx) => {
                 let mut statement = tx.prepare_cached(sql)?;
@@ -155,7 +159,7 @@ impl Tx<'_> {
     }
 
     /// Whether a query has a row.
-    pub(super) fn exists(&self, sql: &str, params: impl Params) -> Result<bool, StoreError> {
+    pub(super) fn exists<P: ToValue>(&self, sql: &str, params: impl AsRef<[P]>) -> Result<bool, StoreError> {
         Ok(self.query_optional(sql, params, |_| Ok(()))?.is_some())
     }
 }

@@ -24,8 +24,8 @@ pub(super) trait FromValue: Sized {
 }
 
 /// The parameters of a statement.
-pub(super) trait Params {
-    fn to_values(&self) -> Vec<SqlValue<'_>>;
+pub(super) fn to_values<P: ToValue>(params: &[P]) -> Vec<SqlValue<'_>> {
+    params.iter().map(ToValue::to_value).collect()
 }
 
 /// Parameters of several types.
@@ -71,18 +71,6 @@ macro_rules! column_words {
     };
 }
 pub(super) use column_words;
-
-impl<T: ToValue, const N: usize> Params for [T; N] {
-    fn to_values(&self) -> Vec<SqlValue<'_>> {
-        self.iter().map(ToValue::to_value).collect()
-    }
-}
-
-impl<T: ToValue> Params for &[T] {
-    fn to_values(&self) -> Vec<SqlValue<'_>> {
-        self.iter().map(ToValue::to_value).collect()
-    }
-}
 
 impl<T: ToValue + ?Sized> ToValue for &T {
     fn to_value(&self) -> SqlValue<'_> {

@@ -2,7 +2,7 @@
 //! there is.
 
 use super::tx::Tx;
-use super::value::{Params, params};
+use super::value::{ToValue, params};
 use super::{QueuedUpdate, Store, StoreError, Update, claims, homes, inbox};
 use cofferdam_core::id::SessionId;
 
@@ -103,9 +103,9 @@ impl Store {
 }
 
 /// The sessions of which something waits, as `join` and `only` narrow the first message of each.
-pub(super) fn waiting(
+pub(super) fn waiting<P: ToValue>(
     tx: &Tx<'_>,
-    params: impl Params,
+    params: impl AsRef<[P]>,
     (join, only): (&str, &str),
 ) -> Result<Vec<SessionId>, StoreError> {
     let waiting = format!(

@@ -3,7 +3,7 @@
 //! It never enters another mount: counting refuses one, deleting leaves it where it is and says so.
 
 use super::resolve;
-use super::walk::{self, ENTRIES_PER_CHECK, NextStep, StopCheck, Visitor, WalkEntry};
+use super::walk::{self, ENTRIES_PER_CHECK, NextStep, StopCheck, WalkEntry, WalkEvent};
 use crate::stop::StopReason;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat, unlinkat};
@@ -60,7 +60,12 @@ pub(super) fn count(
     stop: StopCheck<'_>,
 ) -> std::result::Result<TreeCount, Uncounted> {
     let mut count = CountVisitor { stop, entries_max, unreadable, counted: TreeCount::default() };
-    match walk::walk(root, &mut count) {
+    let ended = walk::walk(root, |event| match event {
+        WalkEvent::Found(at) => count.visit(&at),
+        WalkEvent::Unreadable(path, errno) => count.note_unreadable(path, errno),
+        WalkEvent::Left { .. } => Continue(NextStep::On),
+    });
+    match ended {
         Ok(Continue(())) => Ok(count.counted),
         Ok(Break(end)) => Err(end),
         Err(_) if unreadable == Unreadable::Skip => Ok(count.counted),
@@ -68,10 +73,8 @@ pub(super) fn count(
     }
 }
 
-impl Visitor for CountVisitor<'_> {
-    type End = Uncounted;
-
-    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<Uncounted, NextStep> {
+impl CountVisitor<'_> {
+    fn visit(&mut self, at: &WalkEntry<'_>) -> ControlFlow<Uncounted, NextStep> {
         // First, so that even an empty directory's walk was allowed to begin.
         if self.counted.entries.is_multiple_of(ENTRIES_PER_CHECK)
             && let Some(stop) = (self.stop)()
@@ -101,9 +104,9 @@ impl Visitor for CountVisitor<'_> {
         })
     }
 
-    fn unreadable(&mut self, path: &[u8], errno: Errno) -> ControlFlow<Uncounted> {
+    fn note_unreadable(&self, path: &[u8], errno: Errno) -> ControlFlow<Uncounted, NextStep> {
         match (errno, self.unreadable) {
-            (Errno::NOENT, _) | (_, Unreadable::Skip) => Continue(()),
+            (Errno::NOENT, _) | (_, Unreadable::Skip) => Continue(NextStep::On),
             (Errno::XDEV, _) => Break(Uncounted::OtherMount(path.to_vec())),
             (errno, Unreadable::Refuse) => Break(Uncounted::Unreadable(path.to_vec(), errno)),
         }
@@ -150,7 +153,16 @@ pub(super) fn delete(root: impl AsFd, entries_max: u64) -> Result<DeleteResult> 
     let mut delete = DeleteVisitor { entries_max, again_at: 0, deleted: DeleteResult::default() };
     loop {
         let before = delete.deleted.entries;
-        let ended = walk::walk(root, &mut delete)?;
+        let ended = walk::walk(root, |event| match event {
+            WalkEvent::Found(at) => delete.visit(&at),
+            WalkEvent::Unreadable(path, errno) => {
+                if errno != Errno::NOENT {
+                    delete.note_left(path.to_vec(), errno);
+                }
+                Continue(NextStep::On)
+            }
+            WalkEvent::Left { root, parent, name } => delete.leave_directory(root, parent, name),
+        })?;
         // Where deleting moves the positions of what is left, one pass over the root misses some.
         let missed = ended.is_continue() && delete.deleted.left_count == 0 && delete.deleted.entries > before;
         if !missed || is_empty(root)? {
@@ -160,14 +172,11 @@ pub(super) fn delete(root: impl AsFd, entries_max: u64) -> Result<DeleteResult> 
 }
 
 fn is_empty(root: BorrowedFd<'_>) -> Result<bool> {
-    struct AnyVisitor;
-    impl Visitor for AnyVisitor {
-        type End = ();
-        fn entry(&mut self, _: &WalkEntry<'_>) -> ControlFlow<(), NextStep> {
-            Break(())
-        }
-    }
-    Ok(walk::walk(root, &mut AnyVisitor)?.is_continue())
+    let any = walk::walk(root, |event| match event {
+        WalkEvent::Found(_) => Break(()),
+        WalkEvent::Unreadable(..) | WalkEvent::Left { .. } => Continue(NextStep::On),
+    });
+    Ok(any?.is_continue())
 }
 
 impl DeleteVisitor {
@@ -182,12 +191,8 @@ impl DeleteVisitor {
             self.deleted.left.push((path, errno));
         }
     }
-}
 
-impl Visitor for DeleteVisitor {
-    type End = ();
-
-    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<(), NextStep> {
+    fn visit(&mut self, at: &WalkEntry<'_>) -> ControlFlow<(), NextStep> {
         if self.deleted.entries >= self.entries_max {
             self.deleted.cut = true;
             return Break(());
@@ -199,13 +204,6 @@ impl Visitor for DeleteVisitor {
             Err(errno) => self.note_left(at.full_path(), errno),
         }
         Continue(NextStep::On)
-    }
-
-    fn unreadable(&mut self, path: &[u8], errno: Errno) -> ControlFlow<()> {
-        if errno != Errno::NOENT {
-            self.note_left(path.to_vec(), errno);
-        }
-        Continue(())
     }
 
     fn leave_directory(

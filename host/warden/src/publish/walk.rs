@@ -49,42 +49,31 @@ pub(super) enum NextStep {
     Into,
 }
 
-/// Who walks, and what for.
-pub(super) trait Visitor {
-    /// Why the walk may end early.
-    type End;
-
+/// What a walk tells of.
+pub(super) enum WalkEvent<'a> {
     /// An entry was found.
-    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<Self::End, NextStep>;
-
-    /// The directory at `path` cannot be read, and is left out.
-    fn unreadable(&mut self, _path: &[u8], _errno: Errno) -> ControlFlow<Self::End> {
-        Continue(())
-    }
-
+    Found(WalkEntry<'a>),
+    /// The directory at this path cannot be read. [`NextStep::On`] leaves it out.
+    Unreadable(&'a [u8], Errno),
     /// All of the directory `name` in `parent` was seen.
-    fn leave_directory(
-        &mut self,
-        _root: BorrowedFd<'_>,
-        _parent: &[u8],
-        _name: &[u8],
-    ) -> ControlFlow<Self::End, NextStep> {
-        Continue(NextStep::On)
-    }
+    Left { root: BorrowedFd<'a>, parent: &'a [u8], name: &'a [u8] },
 }
 
-/// Walks the tree beneath `root`, which itself is not visited.
+/// Walks the tree beneath `root`, which itself is not visited, until `visit` ends it.
 ///
 /// # Errors
 /// When the root cannot be read.
-pub(super) fn walk<V: Visitor>(root: impl AsFd, visitor: &mut V) -> Result<ControlFlow<V::End>> {
+pub(super) fn walk<E>(
+    root: impl AsFd,
+    mut visit: impl FnMut(WalkEvent<'_>) -> ControlFlow<E, NextStep>,
+) -> Result<ControlFlow<E>> {
     let root = root.as_fd();
     let mut path: Vec<u8> = Vec::new();
     // For each directory on the way to the current one, the root first: where to go on reading it.
     let mut positions = vec![0];
     while let Some(position) = positions.pop() {
         let step = match resolve::directory(root, &path) {
-            Ok(dir) => read(&dir, &path, position, visitor),
+            Ok(dir) => read(&dir, &path, position, &mut visit),
             Err(errno) => Err(errno),
         };
         let then = match step {
@@ -95,11 +84,11 @@ pub(super) fn walk<V: Visitor>(root: impl AsFd, visitor: &mut V) -> Result<Contr
                 continue;
             }
             Err(errno) if positions.is_empty() => return Err(errno),
-            Err(errno) => visitor.unreadable(&path, errno).map_continue(|()| NextStep::On),
+            Err(errno) => visit(WalkEvent::Unreadable(&path, errno)),
             Ok(Continue(None)) if positions.is_empty() => return Ok(Continue(())),
             Ok(Continue(None)) => {
                 let (parent, name) = split(&path);
-                visitor.leave_directory(root, parent, name)
+                visit(WalkEvent::Left { root, parent, name })
             }
         };
         match then {
@@ -118,12 +107,12 @@ struct Descent {
 }
 
 /// Visits a directory from a position up to the next subdirectory to enter.
-fn read<V: Visitor>(
+fn read<E>(
     dir: &OwnedFd,
     path: &[u8],
     position: u64,
-    visitor: &mut V,
-) -> Result<ControlFlow<V::End, Option<Descent>>> {
+    visit: &mut impl FnMut(WalkEvent<'_>) -> ControlFlow<E, NextStep>,
+) -> Result<ControlFlow<E, Option<Descent>>> {
     seek(dir, SeekFrom::Start(position))?;
     let mut buffer = [MaybeUninit::uninit(); 8192];
     let mut entries = RawDir::new(dir, &mut buffer);
@@ -133,7 +122,7 @@ fn read<V: Visitor>(
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        match visitor.entry(&WalkEntry { dir, path, name, kind: entry.file_type() }) {
+        match visit(WalkEvent::Found(WalkEntry { dir, path, name, kind: entry.file_type() })) {
             Break(end) => return Ok(Break(end)),
             Continue(NextStep::On) => {}
             Continue(NextStep::Into) => {
@@ -178,7 +167,11 @@ pub(super) fn measure(
 ) -> Result<std::result::Result<u64, StopReason>> {
     let root = root.as_fd();
     let mut measure = TreeMeasure { stop, hidden, device: fstat(root)?.st_dev, bytes: 0, entries: 0 };
-    Ok(match walk(root, &mut measure)? {
+    let ended = walk(root, |event| match event {
+        WalkEvent::Found(at) => measure.visit(&at),
+        WalkEvent::Unreadable(..) | WalkEvent::Left { .. } => Continue(NextStep::On),
+    });
+    Ok(match ended? {
         Continue(()) => Ok(measure.bytes),
         Break(stop) => Err(stop),
     })
@@ -192,10 +185,8 @@ struct TreeMeasure<'a> {
     entries: u64,
 }
 
-impl Visitor for TreeMeasure<'_> {
-    type End = StopReason;
-
-    fn entry(&mut self, at: &WalkEntry<'_>) -> ControlFlow<StopReason, NextStep> {
+impl TreeMeasure<'_> {
+    fn visit(&mut self, at: &WalkEntry<'_>) -> ControlFlow<StopReason, NextStep> {
         self.entries += 1;
         if self.entries.is_multiple_of(ENTRIES_PER_CHECK)
             && let Some(stop) = (self.stop)()
@@ -212,9 +203,7 @@ impl Visitor for TreeMeasure<'_> {
         };
         Continue(if kind == FileType::Directory { NextStep::Into } else { NextStep::On })
     }
-}
 
-impl TreeMeasure<'_> {
     /// Adds a regular file's size; returns what the name really stands for.
     fn count(&mut self, dir: &OwnedFd, name: &CStr) -> FileType {
         let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {

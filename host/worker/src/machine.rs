@@ -146,8 +146,7 @@ impl WasmEngine {
         };
         let output = CallStreams::new(GatewayLink::detached());
         let reach = CallContext { mounts: Vec::new(), gateway: GatewayLink::detached() };
-        let mut store = self
-            .store(state_of(&Grants::NOTHING, &Limits::DESCRIBE, reach, context(&output)), &Limits::DESCRIBE);
+        let mut store = self.store(&Grants::NOTHING, &Limits::DESCRIBE, reach, context(&output));
         let said = block_on(&mut store, Instant::now() + Limits::DESCRIBE.deadline.0, async |store| {
             let instance = tool.instantiate_async(&mut *store).await?;
             instance.cofferdam_tool_tool().call_describe(store).await
@@ -189,13 +188,43 @@ impl WasmEngine {
         reach: CallContext,
         deadline: Instant,
     ) -> (Result<String, ToolError>, SpentInstance) {
+        let output = CallStreams::new(reach.gateway.clone());
+        let (grants, limits) = (&job.grants, &job.limits);
         match (linked, &job.entry) {
-            (LinkedComponent::Tool(tool), EntryCall::Tool) => self.run_tool(tool, job, reach, deadline),
+            (LinkedComponent::Tool(tool), EntryCall::Tool) => {
+                let mut store = self.store(grants, limits, reach, context(&output));
+                let returned = block_on(&mut store, deadline, async |store| {
+                    let instance = tool.instantiate_async(&mut *store).await?;
+                    instance.cofferdam_tool_tool().call_call(store, &job.arguments).await
+                });
+                end_call((store, output), limits, returned, |_, returned| match returned {
+                    Ok(text) if text.len() as u64 > limits.result.0 => {
+                        Err(ToolError::result_too_long(text.len(), limits))
+                    }
+                    Ok(text) => Ok(text),
+                    Err(error) => Err(state::from_guest(error)),
+                })
+            }
             (LinkedComponent::Command(runnable), EntryCall::Command(call)) => {
-                self.run_command(runnable, call, job, reach, deadline)
+                let streams = Streams::new(output.clone(), limits);
+                let mut store = self.store(grants, limits, reach, streams.context(call));
+                let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
+                end_call((store, output), limits, returned, |state, status| {
+                    command_result(state, call, streams.result(call, status))
+                })
             }
             (LinkedComponent::Function(callable), EntryCall::Function(_)) => {
-                self.run_function(callable, job, reach, deadline)
+                let parameters = match callable.parameters(&job.arguments) {
+                    Ok(parameters) => parameters,
+                    Err(error) => return (Err(error), SpentInstance { _store: None }),
+                };
+                let mut store = self.store(grants, limits, reach, context(&output));
+                store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize * VALUE_BYTES);
+                let returned =
+                    block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
+                end_call((store, output), limits, returned, |_, returned| {
+                    callable.result(returned.as_ref(), limits)
+                })
             }
             // It is linked for the entry of the job.
             _ => (
@@ -205,67 +234,29 @@ impl WasmEngine {
         }
     }
 
-    fn run_tool(
+    /// A store in which a call finds nothing within reach but its grants.
+    fn store(
         &self,
-        tool: &ToolWorldPre<StoreState>,
-        job: &CallSpec,
+        grants: &Grants,
+        limits: &Limits,
         reach: CallContext,
-        deadline: Instant,
-    ) -> (Result<String, ToolError>, SpentInstance) {
-        let output = CallStreams::new(reach.gateway.clone());
-        let mut store = self.store(state_of(&job.grants, &job.limits, reach, context(&output)), &job.limits);
-        let returned = block_on(&mut store, deadline, async |store| {
-            let instance = tool.instantiate_async(&mut *store).await?;
-            instance.cofferdam_tool_tool().call_call(store, &job.arguments).await
-        });
-        end_call((store, output), &job.limits, returned, |_, returned| match returned {
-            Ok(text) if text.len() as u64 > job.limits.result.0 => {
-                Err(ToolError::result_too_long(text.len(), &job.limits))
-            }
-            Ok(text) => Ok(text),
-            Err(error) => Err(state::from_guest(error)),
-        })
-    }
-
-    fn run_command(
-        &self,
-        runnable: &LinkedCommand,
-        call: &CommandCall,
-        job: &CallSpec,
-        reach: CallContext,
-        deadline: Instant,
-    ) -> (Result<String, ToolError>, SpentInstance) {
-        let output = CallStreams::new(reach.gateway.clone());
-        let streams = Streams::new(output.clone(), &job.limits);
-        let wasi = streams.context(call);
-        let mut store = self.store(state_of(&job.grants, &job.limits, reach, wasi), &job.limits);
-        let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
-        end_call((store, output), &job.limits, returned, |state, status| {
-            command_result(state, call, streams.result(call, status))
-        })
-    }
-
-    fn run_function(
-        &self,
-        callable: &Callable,
-        job: &CallSpec,
-        reach: CallContext,
-        deadline: Instant,
-    ) -> (Result<String, ToolError>, SpentInstance) {
-        let parameters = match callable.parameters(&job.arguments) {
-            Ok(parameters) => parameters,
-            Err(error) => return (Err(error), SpentInstance { _store: None }),
+        wasi: WasiCtx,
+    ) -> Store<StoreState> {
+        let CallContext { mut mounts, gateway } = reach;
+        mounts.retain(|mount| grants.may_open(mount.guest()));
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(HANDLES_MAX);
+        let state = StoreState {
+            wasi,
+            table,
+            memory: MemoryLimit::new(limits.memory.0 as usize),
+            mounts,
+            scratch: grants.scratch.as_ref().map(Scratch::new),
+            entries_read: 0,
+            last_mount: LastMount::default(),
+            body_bytes: Arc::default(),
+            gateway,
         };
-        let output = CallStreams::new(reach.gateway.clone());
-        let mut store = self.store(state_of(&job.grants, &job.limits, reach, context(&output)), &job.limits);
-        store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + job.limits.result.0 as usize * VALUE_BYTES);
-        let returned = block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
-        end_call((store, output), &job.limits, returned, |_, returned| {
-            callable.result(returned.as_ref(), &job.limits)
-        })
-    }
-
-    fn store(&self, state: StoreState, limits: &Limits) -> Store<StoreState> {
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize);
@@ -287,26 +278,6 @@ fn command_result(
         }
     }
     result
-}
-
-/// What a call finds within reach: nothing but its grants.
-fn state_of(grants: &Grants, limits: &Limits, reach: CallContext, wasi: WasiCtx) -> StoreState {
-    let CallContext { mut mounts, gateway } = reach;
-    mounts.retain(|mount| grants.may_open(mount.guest()));
-    let mut table = ResourceTable::new();
-    table.set_max_capacity(HANDLES_MAX);
-    let scratch = grants.scratch.as_ref().map(Scratch::new);
-    StoreState {
-        wasi,
-        table,
-        memory: MemoryLimit::new(limits.memory.0 as usize),
-        mounts,
-        scratch,
-        entries_read: 0,
-        last_mount: LastMount::default(),
-        body_bytes: Arc::default(),
-        gateway,
-    }
 }
 
 thread_local! {

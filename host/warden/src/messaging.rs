@@ -5,7 +5,6 @@ use crate::attachments::outgoing::OutgoingFile;
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::message::SentMessage;
 use cofferdam_core::tool::ToolError;
-use std::fmt;
 use std::time::Duration;
 
 /// A message, with its files opened.
@@ -58,10 +57,4 @@ pub trait Messaging: Send + Sync {
         message: &str,
         timeout: Option<Duration>,
     ) -> Result<(), ToolError>;
-}
-
-impl fmt::Debug for dyn Messaging {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Messaging")
-    }
 }

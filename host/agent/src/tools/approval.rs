@@ -13,7 +13,6 @@ pub(super) use words::{TooMuch, describe_call};
 use async_trait::async_trait;
 use cofferdam_core::id::{CallId, Caller, TurnId};
 use cofferdam_policy::GuestPath;
-use std::fmt;
 use tokio_util::sync::CancellationToken;
 
 /// A call that a person must approve.
@@ -68,10 +67,4 @@ pub trait Approver: Send + Sync {
     /// same `sha256` by a turn that runs again, it goes on where it was. Returns soon once `cancel`
     /// is cancelled.
     async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Decision;
-}
-
-impl fmt::Debug for dyn Approver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Approver")
-    }
 }

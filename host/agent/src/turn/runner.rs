@@ -26,7 +26,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// One user message (or album), ready to be answered.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TurnInput {
     /// The same again when the turn is replayed after a crash.
     pub id: TurnId,

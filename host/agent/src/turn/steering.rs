@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use cofferdam_core::attachment::addendum;
 use cofferdam_store::TakeUpRequest;
 use cofferdam_warden::attachments::Attachments;
-use std::fmt;
 
 /// Messages that one turn takes up; further ones are answered by turns of their own.
 pub(super) const STEERS_MAX: usize = 32;
@@ -22,12 +21,6 @@ pub trait Steering: Send + Sync {
 
     /// The files of the messages that the turn took up before a crash, fetched again, in order.
     async fn refetch_files(&self) -> Vec<Attachments>;
-}
-
-impl fmt::Debug for dyn Steering {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Steering")
-    }
 }
 
 /// A message to a turn that runs.

@@ -4,7 +4,6 @@
 use super::Attachments;
 use async_trait::async_trait;
 use cofferdam_core::attachment::AttachmentInfo;
-use std::fmt;
 
 /// Brings the files of a user's earlier messages.
 #[async_trait]
@@ -17,10 +16,4 @@ pub trait RecentAttachments: Send + Sync {
     /// Those of these attachments of earlier messages that can be had again, in any order; they are
     /// told by their source, so the caller compares the bytes. Dropping the future ends it.
     async fn refetch(&self, wanted: &[AttachmentInfo]) -> Attachments;
-}
-
-impl fmt::Debug for dyn RecentAttachments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RecentAttachments")
-    }
 }

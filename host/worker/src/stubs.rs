@@ -33,7 +33,8 @@ pub(crate) fn link(
 ) -> wasmtime::Result<()> {
     let engine = linker.engine().clone();
     let ty = component.component_type();
-    let mut seen = Resources::default();
+    // In the order in which the component's imports introduce them.
+    let mut seen = Vec::new();
     for (name, import) in ty.imports(&engine) {
         let is_linked = needs(name).is_none_or(|needs| needs.is_granted_by(grants));
         match import.ty {
@@ -44,7 +45,7 @@ pub(crate) fn link(
                     match export.ty {
                         // What is there already is refused here, and stays.
                         ComponentItem::ComponentFunc(_) => drop(function(&mut place, Some(name), item)),
-                        ComponentItem::Resource(ty) => seen.note(ty),
+                        ComponentItem::Resource(ty) => seen.push(ty),
                         _ => {}
                     }
                 }
@@ -70,7 +71,7 @@ fn interface(
     name: &str,
     instance: &ComponentInstance,
     engine: &wasmtime::Engine,
-    seen: &mut Resources,
+    seen: &mut Vec<ResourceType>,
 ) -> wasmtime::Result<()> {
     for (item, export) in instance.exports(engine) {
         match export.ty {
@@ -90,7 +91,7 @@ fn root_item(
     root: &mut LinkerInstance<'_, StoreState>,
     name: &str,
     item: ComponentItem,
-    seen: &mut Resources,
+    seen: &mut Vec<ResourceType>,
 ) -> wasmtime::Result<()> {
     match item {
         ComponentItem::ComponentFunc(_) => function(root, None, name),
@@ -128,32 +129,16 @@ fn resource(
     place: &mut LinkerInstance<'_, StoreState>,
     name: &str,
     ty: ResourceType,
-    seen: &mut Resources,
+    seen: &mut Vec<ResourceType>,
 ) -> wasmtime::Result<()> {
-    if seen.has(ty) {
+    if seen.contains(&ty) {
         return Ok(());
     }
-    seen.note(ty);
+    seen.push(ty);
     place.resource(name, ResourceType::host::<StubResource>(), |_, _| Ok(()))
 }
 
 fn stub_error(name: &str) -> wasmtime::Error {
     let said = format!("it imports {}, which is neither a function nor an interface", one_line(name, 200));
     wasmtime::Error::msg(said)
-}
-
-/// Resources in the order in which the component's imports introduce them.
-#[derive(Default)]
-struct Resources(Vec<ResourceType>);
-
-impl Resources {
-    fn has(&self, ty: ResourceType) -> bool {
-        self.0.contains(&ty)
-    }
-
-    fn note(&mut self, ty: ResourceType) {
-        if !self.has(ty) {
-            self.0.push(ty);
-        }
-    }
 }

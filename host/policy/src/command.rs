@@ -13,7 +13,7 @@ use super::judge::Denial;
 use cofferdam_core::entry::{CommandCall, CommandOutput, ErrRule, StdoutFormat};
 use cofferdam_core::host_call::Disposition;
 use cofferdam_core::tool::ToolName;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// A command as a policy has it, checked.
@@ -52,8 +52,13 @@ pub struct CommandOutputRule {
 }
 
 /// An element of `argv`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "no element of argv; write a text, { flag = \"-i\", if = \"ARG\" }, { option = \"--glob\", from = \"ARG\" }, \
+                 { from = \"ARG\" } or { each = \"ARG\" }"
+)]
 pub enum Element {
     /// This text.
     Literal(String),

@@ -5,7 +5,7 @@ use crate::source::{PolicyProblem, PolicySource};
 use cofferdam_core::entry::{ErrRule, StdoutFormat};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toml::Spanned;
 
@@ -28,58 +28,6 @@ pub(crate) struct CommandTable {
 #[serde(deny_unknown_fields)]
 struct FromArgument {
     from: String,
-}
-
-impl<'de> Deserialize<'de> for Element {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct TableFields {
-            flag: Option<String>,
-            #[serde(rename = "if")]
-            when: Option<String>,
-            option: Option<String>,
-            from: Option<String>,
-            each: Option<String>,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum ArgumentText {
-            Literal(String),
-            Fields(TableFields),
-        }
-        let fields = match ArgumentText::deserialize(d) {
-            Ok(ArgumentText::Literal(text)) => return Ok(Self::Literal(text)),
-            Ok(ArgumentText::Fields(fields)) => Some(fields),
-            Err(_) => None,
-        };
-        match fields {
-            Some(TableFields {
-                flag: Some(flag),
-                when: Some(when),
-                option: None,
-                from: None,
-                each: None,
-            }) => Ok(Self::Flag { flag, when }),
-            Some(TableFields {
-                flag: None,
-                when: None,
-                option: Some(option),
-                from: Some(from),
-                each: None,
-            }) => Ok(Self::Option { option, from }),
-            Some(TableFields { flag: None, when: None, option: None, from: Some(from), each: None }) => {
-                Ok(Self::From { from })
-            }
-            Some(TableFields { flag: None, when: None, option: None, from: None, each: Some(each) }) => {
-                Ok(Self::Each { each })
-            }
-            _ => Err(de::Error::custom(
-                "no element of argv; write a text, { flag = \"-i\", if = \"ARG\" }, { option = \"--glob\", from = \"ARG\" }, \
-                 { from = \"ARG\" } or { each = \"ARG\" }",
-            )),
-        }
-    }
 }
 
 impl CommandTable {

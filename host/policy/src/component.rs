@@ -45,27 +45,15 @@ impl ComponentSource {
 impl<'de> Deserialize<'de> for ComponentSource {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Pinned {
-            file: String,
-            sha256: String,
-        }
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct InRegistry {
-            oci: String,
-            signer: Option<toml::Value>,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, deny_unknown_fields)]
         enum ComponentText {
             Word(String),
-            Pinned(Pinned),
-            InRegistry(InRegistry),
+            Pinned { file: String, sha256: String },
+            InRegistry { oci: String, signer: Option<toml::Value> },
         }
         match ComponentText::deserialize(d) {
             Ok(ComponentText::Word(word)) if word == "builtin" => Ok(Self::Builtin),
-            Ok(ComponentText::InRegistry(InRegistry { oci, signer })) => {
+            Ok(ComponentText::InRegistry { oci, signer }) => {
                 let shown = one_line(&oci, 300);
                 let oci = oci.parse().map_err(|why| Error::custom(format_args!("oci = {shown:?} {why}")))?;
                 let signer = match signer {
@@ -77,7 +65,7 @@ impl<'de> Deserialize<'de> for ComponentSource {
                 };
                 Ok(Self::Fetched { oci, signer })
             }
-            Ok(ComponentText::Pinned(Pinned { file, sha256 })) => {
+            Ok(ComponentText::Pinned { file, sha256 }) => {
                 let hex = sha256.len() == 64
                     && sha256.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
                 if !hex {

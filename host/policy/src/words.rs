@@ -60,24 +60,11 @@ pub(super) struct Classified {
 impl<'de> Deserialize<'de> for Classified {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct PathClass {
-            path: PathUse,
-            default: Option<String>,
-            home: Option<String>,
-        }
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct UrlClass {
-            url: UrlUse,
-            default: Option<String>,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, deny_unknown_fields)]
         enum ClassText {
             Word(String),
-            Path(PathClass),
-            Url(UrlClass),
+            Path { path: PathUse, default: Option<String>, home: Option<String> },
+            Url { url: UrlUse, default: Option<String> },
         }
         const HOW: &str = r#"write "value", "content", "recipient", { path = "read" | "write" | "write-below" } or { url = "read" }"#;
         let plain = |class| Self { class, completion: Completion::default() };
@@ -85,10 +72,10 @@ impl<'de> Deserialize<'de> for Classified {
             Ok(ClassText::Word(word)) if word == "value" => Ok(plain(ArgumentClass::Value)),
             Ok(ClassText::Word(word)) if word == "content" => Ok(plain(ArgumentClass::Content)),
             Ok(ClassText::Word(word)) if word == "recipient" => Ok(plain(ArgumentClass::Recipient)),
-            Ok(ClassText::Path(PathClass { path, default, home })) => {
+            Ok(ClassText::Path { path, default, home }) => {
                 Ok(Self { class: ArgumentClass::Path(path), completion: Completion { default, home } })
             }
-            Ok(ClassText::Url(UrlClass { url, default })) => {
+            Ok(ClassText::Url { url, default }) => {
                 let completion = Completion { default, home: None };
                 Ok(Self { class: ArgumentClass::Url(url), completion })
             }

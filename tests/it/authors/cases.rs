@@ -64,6 +64,7 @@ fn cases_that_are_none_are_refused_before_anything_runs() {
         (r#"{"expect":{"result":{}},"arguments":[]}"#, "invalid type"),
         (r#"{"expect":{"result":{}},"workspace":{"/shared/a":1}}"#, "write \"text\" or"),
         (r#"{"expect":{"result":{}},"workspace":{"/shared/a":{"base64":"*"}}}"#, "base64"),
+        (r#"{"expect":{"result":{}},"workspace":{"/shared/a":["YQ=="]}}"#, "base64"),
         (r#"{"expect":{"result":{}},"workspace":{"/shared/../../etc/x":""}}"#, "/shared/../../etc/x"),
         (r#"{"expect":{"result":{}},"workspace":{"/etc/passwd":""}}"#, "/etc/passwd"),
         (r#"{"expect":{"result":{}},"workspace":{"shared/a":""}}"#, "shared/a"),

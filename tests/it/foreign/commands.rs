@@ -174,6 +174,7 @@ fn a_policy_that_cannot_be_meant_does_not_load() {
         (r#"{ option = "--", from = "what" }"#, "", "is no name of one"),
         (r#"{ from = "what", each = "more" }"#, "", "no element of argv"),
         (r#"{ from = "what", shell = true }"#, "", "no element of argv"),
+        (r#"["-i", "loud"]"#, "", "no element of argv"),
         (r#""a\u0000b""#, "", "NUL"),
         (r#"{ from = "what" }"#, "stdin = { from = \"number\" }", "stdin: "),
         (r#"{ from = "what" }"#, "stdout = \"xml\"", "unknown variant"),

@@ -85,21 +85,16 @@ impl Case {
 impl<'de> Deserialize<'de> for CaseContent {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Encoded {
-            base64: String,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, deny_unknown_fields)]
         enum CaseFile {
             Text(String),
-            Encoded(Encoded),
+            Encoded { base64: String },
         }
         let how =
             || serde::de::Error::custom("not the content of a file; write \"text\" or { \"base64\": \"…\" }");
         match CaseFile::deserialize(d) {
             Ok(CaseFile::Text(text)) => Ok(Self(text.into_bytes())),
-            Ok(CaseFile::Encoded(Encoded { base64 })) => STANDARD.decode(base64).map(Self).map_err(|_| how()),
+            Ok(CaseFile::Encoded { base64 }) => STANDARD.decode(base64).map(Self).map_err(|_| how()),
             Err(_) => Err(how()),
         }
     }

@@ -111,9 +111,9 @@ async fn a_connection_that_was_taken_over_and_is_not_made_is_no_other_nodes() ->
         Ok(page.contains("last_poll_age_seconds"))
     };
     assert!(!age()?, "the other one is connected");
-    world.server.fault("get_gateway_bot", usize::MAX, Fault::server_error(503));
+    world.server.fault("gateway", usize::MAX, Fault::server_error(503));
     first.end(PATIENCE)?;
-    world.server.wait_for_requests(PATIENCE, "get_gateway_bot", 2).await?;
+    world.server.wait_for_requests(PATIENCE, "gateway", 3).await?;
     let until = Instant::now() + PATIENCE;
     while !age()? {
         assert!(Instant::now() < until, "its silence does not count: {}", world.tail());

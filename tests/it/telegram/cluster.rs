@@ -381,7 +381,7 @@ async fn a_node_whose_audit_cannot_be_settled_is_in_nobodys_way() -> anyhow::Res
 
 /// The same once more: a session is left to any node a moment after its last turn.
 fn give_again(server: &PostgresServer, schema: &str, of: (&World, i64), node: &str) {
-    let left = format!("SELECT count(*) FROM {schema}.claim");
+    let left = format!("SELECT count(*) FROM {schema}.claim WHERE session = '{}'", of.0.session(of.1));
     let until = Instant::now() + PATIENCE;
     while server.sql(&left) != "0" {
         assert!(Instant::now() < until, "it is not left");

@@ -39,18 +39,18 @@ use reload::Reloading;
 use serde_json::json;
 use signals::{Hangup, ReloadSignals};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use watchers::Watchers;
 
-/// How long a stop waits until the database knows that other nodes may take over.
-const HAND_BACK_MAX: Duration = Duration::from_secs(5);
-/// How long it waits for what is unfinished then, all of which the next start may find so.
+/// How long after a stop was asked for the database has to know that other nodes may take over.
+const HAND_BACK_MAX: Duration = Duration::from_secs(8);
+/// How long what is unfinished is waited for then, all of which the next start may find so.
 const UNFINISHED_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
@@ -114,6 +114,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     }
     watchers.watching.set_running(gateway.watch(store.clone(), watched));
     let manager = watchers.manager.clone();
+    let stopped = Arc::new(OnceLock::new());
     let served = runtime.block_on(async {
         let stop = cancelled_by_signals()?;
         if hangup == Hangup::Ends {
@@ -140,9 +141,10 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             catalog,
         };
         beside.spawn(reloading.run(asked, renewals));
-        let (stopping, asking) = (stop.clone(), services.store.downgrade());
+        let (stopping, asking, stopped) = (stop.clone(), services.store.downgrade(), stopped.clone());
         beside.spawn(async move {
             stopping.cancelled().await;
+            let _ = stopped.set(Instant::now());
             manager.note_stopping();
             asking.upgrade().iter().for_each(Store::stop_asking);
         });
@@ -165,7 +167,8 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     served_store.stop_asking();
     watchers.end(&served);
     served?;
-    runtime.block_on(end_serving(&audit, &served_store))?;
+    let stopped = stopped.get().copied().unwrap_or_else(Instant::now);
+    runtime.block_on(end_serving(&audit, &served_store, stopped))?;
     if let Err(error) = audit.sign_head() {
         tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
     }
@@ -208,7 +211,7 @@ fn settle(warden: Warden) -> SettleAudit {
 
 /// Has other nodes take over at once. A store that does not answer is not waited for: they do it
 /// when the lease is over.
-async fn end_serving(audit: &Arc<AuditLog>, store: &Store) -> anyhow::Result<()> {
+async fn end_serving(audit: &Arc<AuditLog>, store: &Store, stopped: Instant) -> anyhow::Result<()> {
     if !store.is_shared() {
         return Ok(());
     }
@@ -217,7 +220,7 @@ async fn end_serving(audit: &Arc<AuditLog>, store: &Store) -> anyhow::Result<()>
         let leaving = store.clone();
         spawn_blocking(move || leaving.leave()).await
     };
-    match timeout(HAND_BACK_MAX, handing_back).await {
+    match timeout_at(stopped + HAND_BACK_MAX, handing_back).await {
         Ok(Ok(Err(error @ StoreError::TakenOver))) => return Err(error.into()),
         Ok(Ok(Ok(()))) => {}
         // It may have it in a moment.

@@ -156,12 +156,8 @@ fn a_tools_policy_is_read_strictly() {
     check("{ path = \"write\" }", "{ path = \"write\", why = \"\" }", 10, &["write \"value\""]);
     check("{ path = \"write\" }", "1", 10, &["write \"value\""]);
     check("{ path = \"write\" }", "[\"write\", \"/shared\"]", 10, &["write \"value\""]);
-    check(
-        "component = \"builtin\"",
-        &format!("component = [\"t.wasm\", \"{}\"]", "0".repeat(64)),
-        4,
-        &["no component is named"],
-    );
+    let list = format!("component = [\"t.wasm\", \"{}\"]", "0".repeat(64));
+    check("component = \"builtin\"", &list, 4, &["no component is named"]);
     check("schema = 1", "schema = 2", 1, &["this gateway reads schema = 1; write that"]);
     check("schema = 1\n", "", 1, &["`schema`"]);
     check("why = \"a test\"", "why = \" \"", 6, &["why is empty", "one sentence"]);

@@ -15,6 +15,7 @@ use cofferdam_agent::turn::History;
 use cofferdam_core::id::Caller;
 use cofferdam_store::{Presence, Store};
 use std::sync::Arc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Sends it and waits until it is out; the state is this process's own meanwhile.
@@ -58,7 +59,7 @@ pub(in crate::cli) fn say(
         stop.cancel();
         runs.close();
         speaking.await?;
-        super::end_serving(gateway.warden.audit(), &store).await?;
+        super::end_serving(gateway.warden.audit(), &store, Instant::now()).await?;
         Ok(match said {
             Ok(said) => AttachAnswer::Said(said),
             Err(error) => AttachAnswer::Refused { error },

@@ -199,19 +199,17 @@ impl TurnMessaging {
         let private = retry_reach(|| messenger.open(&to.sender), cancel).await?;
         if executor.store.load_send_state(&turn).await.map_err(lost_problem)? == SendState::Unknown {
             let taken = self.hold_files(files, &turn)?;
-            let files = taken.as_ref().map(Addition::attachments).unwrap_or_default();
+            let files = taken.attachments();
             executor.warden.note_message(audit::MessageRecord {
                 facts: of.clone(),
                 to: to.to_string(),
                 text_sha256: sha256_hex(text.as_bytes()),
-                files: taken.as_ref().map(Addition::effects).unwrap_or_default(),
+                files: taken.effects(),
                 run: run.as_ref().map(|run| run.new.run.clone()),
             })?;
             let response = OutgoingResponse { attachments: files.clone(), ..OutgoingResponse::text(text) };
             let reply = NewReply { target: private.target, parts: messenger.parts(response) };
-            if let Some(taken) = taken {
-                taken.keep();
-            }
+            taken.keep();
             let (channel, place) = (messenger.channel(), private.place);
             let kept = match &run {
                 None => {
@@ -269,13 +267,12 @@ impl TurnMessaging {
     }
 
     /// The files of a message, held until it is kept.
-    fn hold_files(&self, files: Vec<OutgoingFile>, turn: &TurnId) -> Result<Option<Addition>, ToolError> {
-        if files.is_empty() {
-            return Ok(None);
-        }
+    fn hold_files(&self, files: Vec<OutgoingFile>, turn: &TurnId) -> Result<Addition, ToolError> {
         let mut addition = self.executor.warden.outgoing().addition(turn);
-        let _: Vec<OutgoingAttachment> = addition.take(files, &|| Ok(()))?;
-        Ok(Some(addition))
+        if !files.is_empty() {
+            let _: Vec<OutgoingAttachment> = addition.take(files, &|| Ok(()))?;
+        }
+        Ok(addition)
     }
 
     /// The turn that asks, where it can be gone on with.

@@ -12,7 +12,7 @@ use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewMessage, NewReply, NewWait, SendState, Store, StoreError, WaitState};
 use cofferdam_store::{now_ms, plain_letters};
-use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
+use cofferdam_warden::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use cofferdam_workflow::{ApproveWork, PlannedWork, ReadySend, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -110,7 +110,8 @@ impl Executor {
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let private = retry_reach(|| messenger.open(&ready.to.sender), cancel).await?;
         if self.store.load_send_state(&turn).await.map_err(lost_problem)? == SendState::Unknown {
-            let files = self.files(run, &ready, &turn)?;
+            let addition = self.take_files(run, &ready, &turn)?;
+            let files = addition.attachments();
             let response =
                 OutgoingResponse { attachments: files.clone(), ..OutgoingResponse::text(ready.text.clone()) };
             let reply = NewReply { target: private.target, parts: messenger.parts(response) };
@@ -121,6 +122,7 @@ impl Executor {
                 ..about(run)
             };
             self.warden.note_workflow(event)?;
+            addition.keep();
             let new = NewMessage {
                 run: run.id.clone(),
                 task: n,
@@ -133,9 +135,10 @@ impl Executor {
                 files,
                 place: private.place,
             };
-            let kept = self.store.keep_message(new).await.map_err(lost_problem)?;
+            let kept = self.store.keep_message(new).await;
+            // From here on the store says which bytes are needed.
             self.warden.outgoing().release(&turn);
-            match kept {
+            match kept.map_err(lost_problem)? {
                 Some(message) => messenger.send(message).await,
                 // The run has ended.
                 None => return Err(ToolError::cancelled()),
@@ -154,15 +157,11 @@ impl Executor {
         Ok(await_sent(&self.store, turn, cancel).await?.into_iter().next().unwrap_or_default())
     }
 
-    /// The files of a message, held until it is out.
-    fn files(
-        &self,
-        run: &PreparedRun,
-        ready: &ReadySend,
-        turn: &TurnId,
-    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
+    /// The files of a message, held until it is kept.
+    fn take_files(&self, run: &PreparedRun, ready: &ReadySend, turn: &TurnId) -> Result<Addition, ToolError> {
+        let mut addition = self.warden.outgoing().addition(turn);
         if ready.files.is_empty() {
-            return Ok(Vec::new());
+            return Ok(addition);
         }
         let place = self.place(run);
         let open = |path: &String| {
@@ -176,10 +175,8 @@ impl Executor {
             Ok(OutgoingFile { body, name: None, mime_type: None })
         };
         let sources = ready.files.iter().map(open).collect::<Result<Vec<_>, ToolError>>()?;
-        let mut addition = self.warden.outgoing().addition(turn);
-        let taken = addition.take(sources, &|| Ok(())).map_err(ToolError::from)?;
-        addition.keep();
-        Ok(taken)
+        let _: Vec<OutgoingAttachment> = addition.take(sources, &|| Ok(()))?;
+        Ok(addition)
     }
 
     /// How the wait of a task stands; begins it.

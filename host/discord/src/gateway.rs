@@ -238,7 +238,7 @@ impl GatewayState<'_> {
             events,
             stop: &bot.base.stop.soon,
         };
-        let presence = bot.presence.clone();
+        let (presence, heard) = (bot.presence.clone(), bot.presence.clone());
         // Who says hello and begins no session brings nothing.
         let has_begun = AtomicBool::new(false);
         let speaking = connection.run(begin, || {
@@ -264,6 +264,7 @@ impl GatewayState<'_> {
                 if begun {
                     *up = Some((Instant::now(), resumed));
                     has_begun.store(true, Ordering::Relaxed);
+                    heard.note_poll(CHANNEL);
                 }
                 if taker.take(event).await.is_none() {
                     break;

@@ -32,7 +32,7 @@ use cofferdam_store::people::People;
 use cofferdam_store::{Presence, Store, StoreError};
 use cofferdam_telegram as telegram;
 use cofferdam_warden::audit::AuditLog;
-use cofferdam_warden::calls::{SETTLE_WAIT, Warden};
+use cofferdam_warden::calls::Warden;
 use prepare::OpenedOutside;
 pub(super) use reload::Load;
 use reload::Reloading;
@@ -48,8 +48,13 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use watchers::Watchers;
 
+/// How long publishing that is under way in a node's chain is waited for; who looks again waits
+/// again.
+const SETTLE_LOOK: Duration = Duration::from_secs(2);
 /// How long after a stop was asked for the database has to know that other nodes may take over.
 const HAND_BACK_MAX: Duration = Duration::from_secs(8);
+/// It has so long in any case.
+const HAND_BACK_MIN: Duration = Duration::from_secs(2);
 /// How long what is unfinished is waited for then, all of which the next start may find so.
 const UNFINISHED_WAIT: Duration = Duration::from_secs(1);
 
@@ -166,14 +171,17 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     // Those beside may have ended before they were told to stop.
     served_store.stop_asking();
     watchers.end(&served);
-    served?;
-    let stopped = stopped.get().copied().unwrap_or_else(Instant::now);
-    runtime.block_on(end_serving(&audit, &served_store, stopped))?;
-    if let Err(error) = audit.sign_head() {
-        tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
-    }
+    let ended = served.and_then(|()| {
+        let stopped = stopped.get().copied().unwrap_or_else(Instant::now);
+        runtime.block_on(end_serving(&audit, &served_store, stopped))?;
+        if let Err(error) = audit.sign_head() {
+            tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
+        }
+        Ok(())
+    });
     drop(served_store);
     runtime.shutdown_timeout(UNFINISHED_WAIT);
+    ended?;
     Ok(Exit::Done)
 }
 
@@ -205,7 +213,7 @@ fn mute_services(
 fn settle(warden: Warden) -> SettleAudit {
     Arc::new(move |gone| {
         let is_gone = |node: &str| node == gone;
-        warden.settle(&is_gone, SETTLE_WAIT).map_err(|error| error.to_string())
+        warden.settle(&is_gone, SETTLE_LOOK).map_err(|error| error.to_string())
     })
 }
 
@@ -220,7 +228,8 @@ async fn end_serving(audit: &Arc<AuditLog>, store: &Store, stopped: Instant) -> 
         let leaving = store.clone();
         spawn_blocking(move || leaving.leave()).await
     };
-    match timeout_at(stopped + HAND_BACK_MAX, handing_back).await {
+    let end = (stopped + HAND_BACK_MAX).max(Instant::now() + HAND_BACK_MIN);
+    match timeout_at(end, handing_back).await {
         Ok(Ok(Err(error @ StoreError::TakenOver))) => return Err(error.into()),
         Ok(Ok(Ok(()))) => {}
         // It may have it in a moment.

@@ -151,12 +151,6 @@ impl Watch {
         all?.into_iter().max()
     }
 
-    /// Whether a channel that is heard here has not been heard yet.
-    fn is_beginning(&self) -> bool {
-        let mut here = self.channels.iter().filter(|channel| !channel.pulse.is_elsewhere());
-        here.any(|channel| channel.pulse.last_poll().is_none())
-    }
-
     fn gauges(&self) -> Gauges {
         Gauges {
             calls_waiting: self.threads.waiting(),
@@ -177,7 +171,7 @@ impl Watch {
             _ if !has_changed => {}
             [] => tracing::info!("the gateway's health has changed: all is well"),
             // A start is no problem.
-            _ if self.is_beginning() => {}
+            problems if problems.iter().all(|problem| problem.ends_with(NOT_YET)) => {}
             _ => tracing::warn!(problems = problems.join("; "), "the gateway's health has changed"),
         }
         problems
@@ -226,9 +220,12 @@ fn describe_start() -> String {
     }
 }
 
+/// What a problem ends with that every start has.
+const NOT_YET: &str = "has not answered yet";
+
 fn polling(channel: &str, age: Option<Duration>) -> Option<String> {
     match age {
-        None => Some(format!("polling: {channel} has not answered yet")),
+        None => Some(format!("polling: {channel} {NOT_YET}")),
         Some(age) if age > POLL_AGE_MAX => {
             Some(format!("polling: {channel} has not answered for {} s", age.as_secs()))
         }

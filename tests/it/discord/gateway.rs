@@ -5,7 +5,7 @@ use super::world::{ANN, PATIENCE, TOWN, World};
 use crate::telegram::metrics::{get, told_in, watched};
 use serde_json::json;
 use std::time::Duration;
-use support::discord::{Closed, GatewayConnection, Hold, Incoming, SentMessage};
+use support::discord::{Closed, Fault, GatewayConnection, Hold, Incoming, SentMessage};
 
 /// A connection after so many others, which has a session.
 async fn connection(world: &World, number: usize) -> anyhow::Result<GatewayConnection> {
@@ -273,7 +273,6 @@ async fn no_session_is_begun_before_it_may_be() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_server_that_fails_is_waited_for_also_at_the_start() -> anyhow::Result<()> {
-    use support::discord::Fault;
     let mut world = World::stopped_with("").await?;
     world.server.fault("get_current_user", 2, Fault::server_error(502));
     world.server.fault("get_gateway_bot", 2, Fault::server_error(503));
@@ -292,10 +291,12 @@ async fn a_gateway_that_says_hello_and_begins_no_session_is_not_heard() -> anyho
     world.launch(&[])?;
     let refused = |one: &GatewayConnection| one.number == 1 && one.closed.is_some();
     world.server.wait_for_connection(PATIENCE, refused).await?;
+    world.server.fault("gateway", usize::MAX, Fault::server_error(503));
     world.logs("/metrics and /healthz answer").await?;
     let address = told_in(&world.log())?;
     let is_heard = || anyhow::Ok(get(address, "/metrics")?.1.contains("last_poll_age_seconds"));
     assert!(!is_heard()?);
+    world.server.clear_faults();
     world.server.wait_until_connected(PATIENCE).await?;
     help(&world).await?;
     assert!(is_heard()?);

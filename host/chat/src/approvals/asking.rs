@@ -130,7 +130,12 @@ impl<B: ApprovalDisplay> Approver for TurnApprovals<B> {
     async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Decision {
         self.slot.leave();
         let decision = self.decide(approval, cancel).await;
-        self.slot.take_back().await;
+        tokio::select! {
+            // First, so that it is not counted as left any more.
+            biased;
+            () = self.slot.take_back() => {}
+            () = cancel.cancelled() => {}
+        }
         decision.unwrap_or(Decision::Withdrawn)
     }
 }

@@ -185,10 +185,23 @@ fn expect_turns<C: Channel>(channel: &C, left: &[Arrival]) {
             Some(stopping) if sessions.contains(session) => _ = channel.base().running.stop(&stopping),
             Some(_) => {}
             None => {
-                channel.base().running.expect(session.clone());
+                let Some(sender) = sender_of(channel, turn) else { continue };
+                channel.base().running.expect(session.clone(), sender);
                 sessions.insert(session.clone());
             }
         }
+    }
+}
+
+/// Who began a turn that was cut off, if it runs again.
+fn sender_of<C: Channel>(channel: &C, turn: &BoundTurn) -> Option<String> {
+    let todo = match ResumedTurn::from_updates(&turn.updates) {
+        Some(resumed) => resumed.todo::<C>(),
+        None => channel.read(&turn.updates, turn.standing),
+    };
+    match todo {
+        MessageAction::Run(asked) => Some(asked.sender),
+        MessageAction::Say(..) | MessageAction::Nothing => None,
     }
 }
 

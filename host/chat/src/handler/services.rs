@@ -9,8 +9,8 @@ use cofferdam_agent::voice::Voice;
 use cofferdam_store::{Store, StoreError, StoreRetry, node_of, now};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use tokio::task::JoinSet;
 
 /// Writes down what became of the changes that a node left open which is gone; blocks. Before
 /// its turns go on elsewhere: they must not be told of a change that was made as of one that was
@@ -69,26 +69,22 @@ impl ChannelServices {
         PeopleRules { allowed: self.door.allowed(), groups, whose }
     }
 
-    /// Settles the audit of nodes that are gone, each for itself; those of which it is settled. The
-    /// others are tried again by the next look.
-    pub(crate) async fn settle_audits(&self, gone: Vec<String>) -> Vec<String> {
-        let mut settling = JoinSet::new();
-        for holder in gone {
-            let settle = self.settle.clone();
-            settling.spawn_blocking(move || (settle(node_of(&holder)), holder));
-        }
-        let mut settled = Vec::new();
-        while let Some(tried) = settling.join_next().await {
-            match tried {
-                Ok((Ok(()), holder)) => settled.push(holder),
-                Ok((Err(error), holder)) => {
-                    let node = node_of(&holder);
-                    tracing::warn!(error, node, "what a node has left waits until its audit is settled");
+    /// Settles the audit of nodes that are gone, each for itself; the holders of which it is settled.
+    /// The others are tried again by the next look.
+    pub(crate) async fn settle_audits(&self, mut gone: Vec<String>) -> Vec<String> {
+        let nodes: BTreeSet<_> = gone.iter().map(|holder| node_of(holder).to_owned()).collect();
+        for node in nodes {
+            let (settle, named) = (self.settle.clone(), node.clone());
+            let settled = tokio::task::spawn_blocking(move || settle(&named)).await;
+            match settled.unwrap_or_else(|error| Err(error.to_string())) {
+                Ok(()) => continue,
+                Err(error) => {
+                    tracing::warn!(error, node, "what a node has left waits until its audit is settled")
                 }
-                Err(error) => tracing::error!(%error, "settling the audit failed"),
             }
+            gone.retain(|holder| node_of(holder) != node);
         }
-        settled
+        gone
     }
 
     /// Removes the blobs that no reply needs any more. One that stays for now is removed later.

@@ -37,7 +37,11 @@ pub(super) async fn work<C: Channel>(
         Unit::Reply(reply) => Some(reply),
         Unit::Bound(turn) => match stopped_before(&*channel, &turn) {
             Some((stopping, found)) => end_stop(&*channel, stopping, (found, turn.turn)).await,
-            None => answer(&channel, (session, UpdateOrigin::Bound(turn)), sign).await,
+            None => {
+                let reply = answer(&channel, (session, UpdateOrigin::Bound(turn)), sign).await;
+                base.running.forget(session, &base.stop);
+                reply
+            }
         },
         Unit::Message(claim) => answer(&channel, (session, UpdateOrigin::Waiting(claim)), sign).await,
         Unit::Stop(stopping, found) => answer_stop(&*channel, stopping, found).await,
@@ -109,8 +113,6 @@ async fn answer<C: Channel>(
     if base.stop.soon.is_cancelled() {
         return None;
     }
-    // From here on a person can stop it.
-    let run = Arc::new(base.running.begin(session.clone(), &base.stop.now));
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
     let (slot, mut alive) = match sign {
         Some(WorkingTurn { slot, alive }) => (slot, Some(alive)),
@@ -133,7 +135,7 @@ async fn answer<C: Channel>(
     };
     find_conversation(&**channel, session, &bound.updates).await?;
     let turn = bound.turn;
-    let mut noting = None;
+    let (mut noting, mut run) = (None, None);
     let resumed = ResumedTurn::from_updates(&bound.updates);
     let todo = match &resumed {
         Some(resumed) => resumed.todo::<C>(),
@@ -146,7 +148,9 @@ async fn answer<C: Channel>(
         }
         MessageAction::Say(target, text) => (C::reply_address(&target, None), OutgoingResponse::text(text)),
         MessageAction::Run(asked) => {
-            run.note_sender(&asked.sender);
+            // From here on a person can stop it.
+            let (own, sender) = (channel.session(&asked.target), asked.sender.clone());
+            let run = &*run.insert(Arc::new(base.running.begin(own, sender, &base.stop)));
             let begins = base.stop.soon.run_until_cancelled(channel.may_begin(&turn, &asked)).await;
             match begins.unwrap_or(StartDecision::Later) {
                 StartDecision::Now => {}
@@ -181,6 +185,7 @@ async fn answer<C: Channel>(
             let by_voice = begun.asked.is_voice.then(|| channel.session(&begun.asked.target));
             let work = run_turn(channel.clone(), turn.clone(), begun);
             let response = attempt((&base.store, &base.store_retry), &turn, &caller, work).await;
+            run.end();
             // Before the reply is stored, which says what becomes of what was shown.
             let shown = shown.end().await;
             let response = to_be_spoken(&**channel, (by_voice, &caller.sender), response?).await;
@@ -190,6 +195,9 @@ async fn answer<C: Channel>(
     let reply = NewReply { target, parts: plan(response, C::CHANNEL_LIMITS, opening) };
     let end = || base.store.end_noting(&base.channel, &turn, reply.clone(), noting.clone());
     let reply = base.store_until_done("store a reply", end).await;
+    if let (Some(run), Some(_)) = (run, &reply) {
+        run.settle();
+    }
     // From here on the stored reply says which blobs are needed.
     base.outgoing.release(&turn);
     if let Some(alive) = alive {

@@ -1,7 +1,7 @@
 //! The turns that run now, and how a person stops one: beside the queues, since what waits in a
 //! queue would come too late.
 
-use super::Stopping;
+use super::{Stop, Stopping};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::lock::lock;
 use std::collections::{HashMap, VecDeque};
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 /// messages of other nodes one is found again for a moment.
 const STOPS_KNOWN_MAX: usize = 256;
 
-/// The turn of each session that is worked on or was cut off; there is one at most.
+/// The turn of each session that runs, or is going to run again; there is one at most.
 #[derive(Debug, Default)]
 pub struct RunningTurns {
     turns: Mutex<HashMap<SessionId, Stoppable>>,
@@ -22,8 +22,8 @@ pub struct RunningTurns {
 
 #[derive(Debug, Default)]
 struct Stoppable {
-    /// Who began it: the channel's immutable id of them. None as long as nobody has read it.
-    sender: Option<String>,
+    /// Who began it: the channel's immutable id of them.
+    sender: String,
     cancel: CancellationToken,
     /// The update that stopped it.
     stopped_by: Option<i64>,
@@ -33,12 +33,13 @@ struct Stoppable {
     over: CancellationToken,
 }
 
-/// A turn that is worked on, until this is dropped: then it has ended, or waits for the next start.
+/// A turn that runs, until this is dropped: then it is settled, or waits for the next start.
 #[derive(Debug)]
 pub struct RunningTurn {
     running: Arc<RunningTurns>,
     session: SessionId,
     cancel: CancellationToken,
+    stop: Stop,
 }
 
 /// What came of stopping.
@@ -63,23 +64,30 @@ pub enum StopPower {
 }
 
 impl RunningTurns {
-    /// Notes that a turn which was cut off is going to run again, before it begins to.
-    pub fn expect(&self, session: SessionId) {
-        self.turns().entry(session).or_default();
+    /// Notes that somebody's turn, which was cut off, is going to run again, before it begins to.
+    pub fn expect(&self, session: SessionId, sender: String) {
+        self.turns().entry(session).or_default().sender = sender;
     }
 
-    /// Notes that a turn of a session is worked on. It is cancelled with `parent`, too, and at once
-    /// if it was stopped while it was expected.
-    pub fn begin(self: &Arc<Self>, session: SessionId, parent: &CancellationToken) -> RunningTurn {
-        let cancel = parent.child_token();
+    /// Notes that a turn which was expected is worked on no more, if it did not begin.
+    pub fn forget(&self, session: &SessionId, stop: &Stop) {
+        if let Some(turn) = self.turns().remove(session).filter(|_| !stop.soon.is_cancelled()) {
+            turn.over.cancel();
+        }
+    }
+
+    /// Notes that somebody's turn of a session has begun. It is cancelled as well when the program
+    /// ends `now`, and at once if it was stopped while it was expected.
+    pub fn begin(self: &Arc<Self>, session: SessionId, sender: String, stop: &Stop) -> RunningTurn {
+        let cancel = stop.now.child_token();
         let mut turns = self.turns();
         let turn = turns.entry(session.clone()).or_default();
-        turn.cancel = cancel.clone();
+        (turn.sender, turn.cancel) = (sender, cancel.clone());
         if turn.stopped_by.is_some() {
             cancel.cancel();
         }
         drop(turns);
-        RunningTurn { running: self.clone(), session, cancel }
+        RunningTurn { running: self.clone(), session, cancel, stop: stop.clone() }
     }
 
     /// Stops the turn of a session, because this message says so, if it is for its sender to stop.
@@ -99,13 +107,13 @@ impl RunningTurns {
 
     fn stop_running(&self, stopping: &Stopping) -> StopResult {
         match self.turns().get_mut(&stopping.session).filter(|turn| !turn.has_ended) {
-            Some(turn) if stopping.by.may_stop(turn.sender.as_deref()) => {
+            Some(turn) if !stopping.by.may_stop(&turn.sender) => StopResult::Anothers,
+            Some(turn) => {
                 turn.stopped_by = Some(stopping.update_id);
                 turn.cancel.cancel();
                 StopResult::Turn
             }
-            Some(Stoppable { sender: Some(_), .. }) => StopResult::Anothers,
-            Some(Stoppable { sender: None, .. }) | None => StopResult::Nothing,
+            None => StopResult::Nothing,
         }
     }
 
@@ -114,7 +122,8 @@ impl RunningTurns {
         lock(&self.stops).iter().find(|(id, _)| *id == update_id).map(|(_, result)| *result)
     }
 
-    /// Waits until a start would not run the turn again that this has stopped.
+    /// Waits until a start would not run the turn again that this has stopped; for ever where the
+    /// next start does.
     pub async fn await_end(&self, stopping: &Stopping) {
         let over = self
             .turns()
@@ -125,7 +134,7 @@ impl RunningTurns {
         }
     }
 
-    /// The sessions of which one is worked on or expected.
+    /// The sessions in which one runs or is expected.
     pub fn sessions(&self) -> Vec<SessionId> {
         self.turns().keys().cloned().collect()
     }
@@ -136,10 +145,10 @@ impl RunningTurns {
 }
 
 impl StopPower {
-    fn may_stop(&self, sender: Option<&str>) -> bool {
+    fn may_stop(&self, sender: &str) -> bool {
         match self {
             Self::Served => true,
-            Self::Member(member) => Some(member.as_str()) == sender,
+            Self::Member(member) => member == sender,
         }
     }
 }
@@ -150,13 +159,6 @@ impl RunningTurn {
         &self.cancel
     }
 
-    /// Notes who began it.
-    pub fn note_sender(&self, sender: &str) {
-        if let Some(turn) = self.running.turns().get_mut(&self.session) {
-            turn.sender = Some(sender.to_owned());
-        }
-    }
-
     /// Nobody can stop it any more. The update that has stopped it, if one has.
     pub fn end(&self) -> Option<i64> {
         let mut turns = self.running.turns();
@@ -164,13 +166,18 @@ impl RunningTurn {
         turn.has_ended = true;
         turn.stopped_by
     }
+
+    /// Notes that a start would not run it again, though the program stops.
+    pub fn settle(&self) {
+        if let Some(turn) = self.running.turns().get(&self.session) {
+            turn.over.cancel();
+        }
+    }
 }
 
 impl Drop for RunningTurn {
     fn drop(&mut self) {
-        if let Some(turn) = self.running.turns().remove(&self.session) {
-            turn.over.cancel();
-        }
+        self.running.forget(&self.session, &self.stop);
     }
 }
 
@@ -182,27 +189,16 @@ mod tests {
         Stopping { session: session.clone(), update_id, by, target: String::new() }
     }
 
-    /// One that somebody has begun.
-    fn begin(
-        running: &Arc<RunningTurns>,
-        (session, sender): (&SessionId, &str),
-        all: &CancellationToken,
-    ) -> RunningTurn {
-        let turn = running.begin(session.clone(), all);
-        turn.note_sender(sender);
-        turn
-    }
-
     #[test]
     fn only_the_turn_of_the_session_is_stopped_and_only_while_it_runs() {
-        let (running, all) = (Arc::new(RunningTurns::default()), CancellationToken::new());
+        let (running, all) = (Arc::new(RunningTurns::default()), Stop::default());
         let (ann, ben) = (SessionId::new("ann"), SessionId::new("ben"));
         let stop = |update| running.stop(&stopping(&ann, update, StopPower::Served));
-        let begin = |session: &SessionId| begin(&running, (session, session.as_str()), &all);
+        let begin = |session: &SessionId| running.begin(session.clone(), session.to_string(), &all);
         assert_eq!(stop(1), StopResult::Nothing);
         let (anns, bens) = (begin(&ann), begin(&ben));
         assert_eq!(stop(2), StopResult::Turn);
-        assert!(anns.cancel().is_cancelled() && !bens.cancel().is_cancelled() && !all.is_cancelled());
+        assert!(anns.cancel().is_cancelled() && !bens.cancel().is_cancelled() && !all.now.is_cancelled());
         assert_eq!((anns.end(), bens.end()), (Some(2), None));
         assert_eq!(stop(3), StopResult::Nothing, "only its reply is to be kept");
         drop(anns);
@@ -210,21 +206,21 @@ mod tests {
         drop(begin(&ann));
         assert_eq!(stop(5), StopResult::Nothing);
         let bens = begin(&ben);
-        all.cancel();
+        all.now.cancel();
         assert!(bens.cancel().is_cancelled());
     }
 
     /// It was read among the messages that wait before it was bound, and arrives after that.
     #[test]
     fn a_stop_that_comes_again_stops_no_later_turn() {
-        let (running, all) = (Arc::new(RunningTurns::default()), CancellationToken::new());
+        let (running, all) = (Arc::new(RunningTurns::default()), Stop::default());
         let ann = SessionId::new("ann");
         let stop = |update| running.stop(&stopping(&ann, update, StopPower::Served));
-        let first = begin(&running, (&ann, "7"), &all);
+        let first = running.begin(ann.clone(), "7".into(), &all);
         assert_eq!((stop(1), first.end()), (StopResult::Turn, Some(1)));
         drop(first);
         assert_eq!(stop(2), StopResult::Nothing);
-        let second = begin(&running, (&ann, "7"), &all);
+        let second = running.begin(ann.clone(), "7".into(), &all);
         assert_eq!((stop(1), stop(2)), (StopResult::Turn, StopResult::Nothing), "as before");
         assert_eq!((running.result_of(1), running.result_of(3)), (Some(StopResult::Turn), None));
         assert!(!second.cancel().is_cancelled());
@@ -237,13 +233,13 @@ mod tests {
 
     #[test]
     fn a_member_of_an_open_group_stops_their_own_turns_alone() {
-        let (running, all) = (Arc::new(RunningTurns::default()), CancellationToken::new());
+        let (running, all) = (Arc::new(RunningTurns::default()), Stop::default());
         let group = SessionId::new("group");
         let stop =
             |update, member: &str| running.stop(&stopping(&group, update, StopPower::Member(member.into())));
-        running.expect(group.clone());
-        assert_eq!(stop(0, "7"), StopResult::Nothing, "nobody knows whose it is");
-        let anns = begin(&running, (&group, "7"), &all);
+        running.expect(group.clone(), "7".into());
+        assert_eq!(stop(0, "8"), StopResult::Anothers);
+        let anns = running.begin(group.clone(), "7".into(), &all);
         assert_eq!(stop(1, "8"), StopResult::Anothers);
         assert!(!anns.cancel().is_cancelled());
         assert_eq!(stop(2, "7"), StopResult::Turn);
@@ -253,12 +249,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_stopped_before_it_begins_is_cancelled_and_waited_for() {
-        let (running, all) = (Arc::new(RunningTurns::default()), CancellationToken::new());
+        let (running, all) = (Arc::new(RunningTurns::default()), Stop::default());
         let ann = SessionId::new("ann");
-        running.expect(ann.clone());
+        running.expect(ann.clone(), "7".into());
         let stopping = stopping(&ann, 1, StopPower::Served);
         assert_eq!(running.stop(&stopping), StopResult::Turn);
-        let turn = running.begin(ann.clone(), &all);
+        let turn = running.begin(ann.clone(), "7".into(), &all);
         assert!(turn.cancel().is_cancelled());
         let end = tokio::spawn({
             let (running, stopping) = (running.clone(), stopping.clone());
@@ -267,9 +263,13 @@ mod tests {
         assert_eq!(turn.end(), Some(1));
         tokio::task::yield_now().await;
         assert!(!end.is_finished(), "its reply is not kept");
-        drop(turn);
+        turn.settle();
         end.await.expect("no panic");
-        assert!(!running.begin(ann, &all).cancel().is_cancelled());
+        drop(turn);
+        assert!(!running.begin(ann.clone(), "7".into(), &all).cancel().is_cancelled());
+        running.expect(ann.clone(), "7".into());
+        running.forget(&ann, &all);
+        assert_eq!(running.stop(&Stopping { update_id: 2, ..stopping.clone() }), StopResult::Nothing);
         running.await_end(&stopping).await;
     }
 }

@@ -43,7 +43,7 @@ pub(in crate::cli) fn say(
     let people = ChannelPeople { runs: services.runs.clone(), channels: channels(config) };
     let parts = (gateway.warden.outgoing().clone(), gateway.warden.audit().clone());
     let saying = MessageSender::new(people, &store, parts, runtime.handle().clone());
-    runtime.block_on(async {
+    let answer = runtime.block_on(async {
         let stop = CancellationToken::new();
         let runs = services.runs.clone();
         let speaking = opened.speak(services, stop.clone());
@@ -64,5 +64,8 @@ pub(in crate::cli) fn say(
             Ok(said) => AttachAnswer::Said(said),
             Err(error) => AttachAnswer::Refused { error },
         })
-    })
+    });
+    // A store that does not answer is not waited for.
+    runtime.shutdown_background();
+    answer
 }

@@ -298,7 +298,7 @@ async fn the_connection_that_was_used_last_is_used_next() {
                 .expect("asked")
         }
     };
-    let (_, second) = tokio::join!(pid("0"), pid("0.5"));
+    let (_, second) = tokio::join!(pid("0"), pid("2"));
     for _ in 0..5 {
         assert_eq!(pid("0").await, second);
     }

@@ -5,6 +5,10 @@ use crate::session_queue::SessionQueues;
 use cofferdam_store::StoreError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Longer than anything takes that is not stuck.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_store_that_another_process_keeps_busy_at_the_start_is_waited_for() {
@@ -60,9 +64,12 @@ async fn bring(paper: &Arc<Paper>, arrivals: &mpsc::Sender<Arrival>, letters: &[
 }
 
 async fn has_read(world: &World, count: usize) -> Vec<String> {
-    while world.read().len() < count {
-        world.outside.reads.notified().await;
-    }
+    let has_read = async || {
+        while world.read().len() < count {
+            world.outside.reads.notified().await;
+        }
+    };
+    timeout(PATIENCE, has_read()).await.expect("it is read");
     world.read()
 }
 
@@ -131,9 +138,8 @@ async fn what_was_cut_off_is_stopped_by_a_message_that_was_left() {
             let left = store.take_over(channel, &[]).await.expect("the store");
             !left.turns.is_empty() || !store.pending(channel, None, 9).await.expect("it").is_empty()
         };
-        while is_left().await {
-            tokio::task::yield_now().await;
-        }
+        let has_ended = async || while is_left().await {};
+        timeout(PATIENCE, has_ended()).await.expect("nothing is left");
         end(&paper, queues).await;
         assert_eq!(world.read().len(), 1, "{:?}", world.read());
     }

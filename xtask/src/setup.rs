@@ -139,13 +139,6 @@ done
 exec 'PYTHON' -m ziglang cc -target ARCH-linux-musl \"$@\"
 ";
 
-/// Installs the model's server that nobody here wrote, as its lock file pins it, into
-/// `target/tools/aimock` once. Without npm or the registry its test skips itself and says so; in CI
-/// that is a failure.
-pub(crate) fn aimock() {
-    npm_packages("aimock", step);
-}
-
 /// Installs the packages of a lock file in `tests/` into a folder of `target/tools`, once for each
 /// lock file.
 pub(crate) fn npm_packages(name: &str, step: Step) {
@@ -169,19 +162,20 @@ pub(crate) fn npm_packages(name: &str, step: Step) {
     }
 }
 
-/// Installs clients that nobody here wrote, as the lists in `tests/` pin them, into `target/tools`
-/// once. Without Python or the registry their tests skip themselves and say so; in CI that is a
-/// failure.
-pub(crate) fn python_clients() {
+/// Installs clients and a model's server that nobody here wrote, as the lists in `tests/` pin them,
+/// into `target/tools` once. Without npm, Python or the registries their tests skip themselves and
+/// say so; in CI that is a failure.
+pub(crate) fn clients(step: Step) {
+    npm_packages("aimock", step);
     for name in ["aiogram", "discordpy"] {
         python_client(name, step);
     }
+    mcp_clients(step);
 }
 
-/// Installs the MCP clients that nobody here wrote: those of PyPI with a Node of its own, and in
-/// the same folder those of the npm registry. Where that cannot be done their tests skip themselves
-/// and say so; in CI that is a failure.
-pub(crate) fn mcp_clients() {
+/// The MCP clients among them: those of PyPI with a Node of its own, and in the same folder those of
+/// the npm registry.
+pub(crate) fn mcp_clients(step: Step) {
     python_client("mcp", step);
     npm_packages("mcp", step);
 }

@@ -7,7 +7,6 @@ use std::process::Command;
 
 pub(crate) fn run() -> Result<(), String> {
     setup::test_tools();
-    clients();
     setup::guest_target()?;
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     for guests in ["guest-tools", "tests/guests", "fuzz", "host/worker"] {
@@ -15,7 +14,10 @@ pub(crate) fn run() -> Result<(), String> {
     }
     let built = std::thread::scope(|scope| {
         // Mostly downloads, and done before the build is.
-        let tools = scope.spawn(|| guests::install(beside));
+        let tools = scope.spawn(|| {
+            setup::clients(beside);
+            guests::install(beside);
+        });
         let built = demo::run().and_then(|()| {
             step("build the tests", &mut cargo(&["test", "--locked", "--workspace", "--no-run"]))
         });
@@ -38,17 +40,10 @@ pub(crate) fn run() -> Result<(), String> {
 /// `check` or by cargo.
 pub(crate) fn tools() -> Result<(), String> {
     setup::test_tools();
-    clients();
+    setup::clients(step);
     setup::guest_target()?;
     guests::install(step);
     Ok(())
-}
-
-/// Clients and servers that nobody here wrote.
-fn clients() {
-    setup::aimock();
-    setup::python_clients();
-    setup::mcp_clients();
 }
 
 /// Runs every test of the workspace; those that were skipped, and why.
@@ -179,7 +174,7 @@ pub(crate) fn bench(rest: &[&str]) -> Result<(), String> {
     setup::guest_target()?;
     let (bench, rest) = match rest {
         ["mcp", rest @ ..] => {
-            setup::mcp_clients();
+            setup::mcp_clients(step);
             guests::install(step);
             if let Err(why) = guests::native_ripgrep(step) {
                 println!("    {why}; there is nothing to compare ripgrep with");

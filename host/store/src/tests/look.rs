@@ -26,7 +26,7 @@ async fn what_waits_is_counted_beside_a_writer_and_nothing_is_made() {
         expires_at,
     };
     fixture.store.ask(asked("open", now_ms() + 60_000)).await.expect("asked");
-    fixture.store.ask(asked("late", now_ms() - 1)).await.expect("asked");
+    fixture.store.ask(asked("late", now_ms() - 60_000)).await.expect("asked");
     let expected = WaitingCounts { messages: 1, turns: 1, approvals: 1, replies: 1, parts: 2 };
     assert_eq!(look.count_waiting().expect("read"), expected);
     assert!(look.received_at().expect("read").is_some_and(|at| at <= now_ms()));

@@ -63,7 +63,7 @@ pub(super) async fn of_many_who_decide_at_once_one_does<E: Engine>() {
 
 pub(super) async fn an_answer_that_comes_too_late_is_none<E: Engine>() {
     let fixture = Fixture::<E>::new();
-    let late = NewApproval { expires_at: now_ms() - 1, ..approval("t/0", "a") };
+    let late = NewApproval { expires_at: now_ms() - 60_000, ..approval("t/0", "a") };
     let (asked, _) = fixture.store.ask(late).await.expect("it");
     let decided =
         fixture.store.decide(&asked.id, ApprovalState::Approved, Some("7".into())).await.expect("it");

@@ -1,6 +1,6 @@
 //! Attachments on paper: paths, patterns, addresses, types.
 
-use super::{FolderPath, Kind, LocalPath, Origin, Pattern, PatternSegment, Url};
+use super::{FolderPath, Kind, LocalPath, Origin, Pattern, Url};
 
 fn check_path(text: &str, expected: &str) {
     let found = match LocalPath::parse_many(text) {
@@ -76,39 +76,13 @@ fn what_is_no_pattern_is_refused() {
     }
 }
 
-/// Whether a path matches, none of whose folders is a link. Each state is a segment that comes
-/// next: as many steps as names times segments at most.
-fn matches(segments: &[PatternSegment], names: &[String]) -> bool {
-    let mut next = vec![false; segments.len() + 1];
-    next[0] = true;
-    let skip = |states: &mut Vec<bool>| {
-        for (at, segment) in segments.iter().enumerate() {
-            if states[at] && matches!(segment, PatternSegment::AnyDepth) {
-                states[at + 1] = true;
-            }
-        }
-    };
-    for name in names {
-        skip(&mut next);
-        let mut after = vec![false; segments.len() + 1];
-        for (at, segment) in segments.iter().enumerate().filter(|(at, _)| next[*at]) {
-            match segment {
-                PatternSegment::AnyDepth => after[at] |= !name.starts_with('.'),
-                segment => after[at + 1] |= segment.matches_name(name),
-            }
-        }
-        next = after;
-    }
-    next[segments.len()]
-}
-
 #[test]
 fn patterns_match_names_as_an_operator_expects() {
     let check = |pattern: &str, matching: &[&str], not: &[&str]| {
         let parsed = Pattern::parse(pattern).expect(pattern);
         for (path, expected) in matching.iter().map(|p| (p, true)).chain(not.iter().map(|p| (p, false))) {
             let path = FolderPath::parse(path).expect("a path");
-            assert_eq!(matches(parsed.segments(), path.names()), expected, "{pattern} {path}");
+            assert_eq!(parsed.matches(&path), expected, "{pattern} {path}");
         }
     };
     check("*.png", &["a.png", "ä.png"], &["a.PNG", ".a.png", "a/b.png", "png", "a.pngx", ".png"]);

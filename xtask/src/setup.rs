@@ -173,8 +173,8 @@ pub(crate) fn clients(step: Step) {
     mcp_clients(step);
 }
 
-/// The MCP clients among them: those of PyPI with a Node of its own, and in the same folder those of
-/// the npm registry.
+/// The MCP clients among them: those of PyPI with a Node of its own, and in the same folder those
+/// of the npm registry.
 pub(crate) fn mcp_clients(step: Step) {
     python_client("mcp", step);
     npm_packages("mcp", step);

@@ -37,8 +37,8 @@ pub(super) fn is_idle(own: Option<&str>, home: u8) -> String {
     )
 }
 
-/// Whether the session of a row of this table is the node's that the parameter of this number names;
-/// without nodes, every one is.
+/// Whether the session of a row of this table is the node's that the parameter of this number
+/// names; without nodes, every one is.
 pub(super) fn is_own(row: &str, holder: Option<&str>, number: u8) -> String {
     match holder {
         None => format!("CAST(?{number} AS text) IS NULL"),
@@ -269,8 +269,8 @@ fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<Se
     Ok(if messages == 0 { SessionOwner::New } else { SessionOwner::Own })
 }
 
-/// Has this node work on a session in which a message of somebody has come, where it does already, or
-/// nobody does and it has not much else.
+/// Has this node work on a session in which a message of somebody has come, where it does already,
+/// or nobody does and it has not much else.
 pub(super) fn claim_session(
     tx: &Tx<'_>,
     channel: &str,

@@ -31,8 +31,8 @@ impl Store {
         Ok(sessions)
     }
 
-    /// Up to `limit` updates of a session that wait for a turn here, in order. Of several nodes only
-    /// the one that has the session has any: another one may be sending a reply there.
+    /// Up to `limit` updates of a session that wait for a turn here, in order. Of several nodes
+    /// only the one that has the session has any: another one may be sending a reply there.
     pub async fn load_waiting(
         &self,
         channel: &str,

@@ -32,7 +32,7 @@ use cofferdam_store::people::People;
 use cofferdam_store::{Presence, Store, StoreError};
 use cofferdam_telegram as telegram;
 use cofferdam_warden::audit::AuditLog;
-use cofferdam_warden::calls::Warden;
+use cofferdam_warden::calls::{SETTLE_LOOK, Warden};
 use prepare::OpenedOutside;
 pub(super) use reload::Load;
 use reload::Reloading;
@@ -48,9 +48,6 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use watchers::Watchers;
 
-/// How long publishing that is under way in a node's chain is waited for; who looks again waits
-/// again.
-const SETTLE_LOOK: Duration = Duration::from_secs(2);
 /// How long after a stop was asked for the database has to know that other nodes may take over.
 const HAND_BACK_MAX: Duration = Duration::from_secs(8);
 /// It has so long in any case.

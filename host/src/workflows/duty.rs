@@ -1,15 +1,11 @@
 //! Which of several nodes looks after runs: it begins those that are due, ends waits, tells ends.
 
-use anyhow::Context as _;
-use cofferdam_store::Store;
-use cofferdam_warden::calls::{SETTLE_WAIT, Warden};
-use std::time::Duration;
+use cofferdam_store::{Store, StoreError};
+use cofferdam_warden::calls::{SETTLE_LOOK, Warden};
+use std::collections::BTreeSet;
 
 /// The duty of the node that does.
 const DUTY: &str = "workflows";
-
-/// How long after a failure the audit is settled again.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// Returns once this node looks after runs.
 pub(super) async fn take(store: &Store) {
@@ -26,22 +22,44 @@ pub(super) async fn take(store: &Store) {
     }
 }
 
-/// Returns once the audit is settled of the nodes that are gone and whose files are here: a run
-/// that goes on asks it which of its calls have landed.
-pub(super) async fn settle(store: &Store, warden: impl Fn() -> Warden) {
-    while store.is_shared() {
-        match settle_once(store, warden()).await {
-            Ok(()) => return,
-            Err(error) => tracing::warn!(%error, "runs of workflows wait until the audit is settled"),
-        }
-        tokio::time::sleep(AGAIN).await;
-    }
+/// The runs that wait until the audit of nodes that are gone is settled: a run that goes on asks it
+/// which of its calls have landed.
+#[derive(Default)]
+pub(super) struct UnsettledRuns {
+    /// The nodes whose audit was to be settled last, as [`Store::settled_here`] has them.
+    of: Option<Option<BTreeSet<String>>>,
+    /// What had begun a call when it could not be settled; none where it is.
+    waiting: Option<BTreeSet<String>>,
 }
 
-async fn settle_once(store: &Store, warden: Warden) -> anyhow::Result<()> {
-    let (there, here) = (store.load_nodes().await?, store.settled_here().await?);
-    let is_gone =
-        move |node: &str| !there.contains(node) && here.as_ref().is_none_or(|here| here.contains(node));
-    let settle = move || warden.settle(&is_gone, SETTLE_WAIT);
-    Ok(tokio::task::spawn_blocking(settle).await.context("the program stops")??)
+impl UnsettledRuns {
+    /// Settles the audit of the nodes that are gone and whose files are here, where that is still to
+    /// be done.
+    pub(super) async fn settle(&mut self, store: &Store, warden: Warden) -> Result<(), StoreError> {
+        let here = store.settled_here().await?;
+        let is_new = self.of.as_ref() != Some(&here);
+        if !store.is_shared() || !(is_new || self.waiting.is_some()) {
+            return Ok(());
+        }
+        let (there, files) = (store.load_nodes().await?, here.clone());
+        let is_gone = move |node: &str| {
+            !there.contains(node) && files.as_ref().is_none_or(|files| files.contains(node))
+        };
+        let settle = move || warden.settle(&is_gone, SETTLE_LOOK).map_err(|error| error.to_string());
+        match tokio::task::spawn_blocking(settle).await.unwrap_or_else(|error| Err(error.to_string())) {
+            Ok(()) => self.waiting = None,
+            Err(error) if is_new => {
+                tracing::warn!(error, "runs that had begun a call wait until the audit is settled");
+                self.waiting = Some(store.runs_in_calls().await?);
+            }
+            Err(_) => {}
+        }
+        self.of = Some(here);
+        Ok(())
+    }
+
+    /// Whether a run has to wait.
+    pub(super) fn has(&self, run: &str) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| waiting.contains(run))
+    }
 }

@@ -5,7 +5,7 @@ use super::began::{new_run, take_up};
 use super::catalog::{Catalog, OfferedWorkflow};
 use super::clock::SteadyClock;
 use super::download::check_addresses;
-use super::duty;
+use super::duty::{self, UnsettledRuns};
 use super::executor::{Executor, describe_end};
 use super::in_turn::event;
 use super::lock::RunLock;
@@ -125,23 +125,17 @@ impl WorkflowService {
             looks_after = stop.run_until_cancelled(&mut begin).await.is_some();
         }
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
-        let (mut clock, mut settled) = (SteadyClock::now(), None);
+        let (mut clock, mut unsettled) = (SteadyClock::now(), UnsettledRuns::default());
         while !stop.is_cancelled() {
             let looked = async {
                 if looks_after {
                     self.look_after(&mut clock).await?;
                 }
                 // Runs may have come with the files of another node.
-                let here = self.0.store.settled_here().await?;
-                if here != settled {
-                    // As long as an audit cannot be read.
-                    let settling = duty::settle(&self.0.store, || self.warden());
-                    if stop.run_until_cancelled(settling).await.is_none() {
-                        return Ok(());
-                    }
-                    settled = here;
-                }
-                self.go_on_with_runs(&mut carried, &mut tasks).await
+                let settling = unsettled.settle(&self.0.store, self.warden());
+                let Some(settled) = stop.run_until_cancelled(settling).await else { return Ok(()) };
+                settled?;
+                self.go_on_with_runs(&unsettled, &mut carried, &mut tasks).await
             };
             if let Err(error) = looked.await {
                 tracing::error!(%error, "runs of workflows cannot be looked up; trying again");
@@ -172,10 +166,9 @@ impl WorkflowService {
         let _ = tokio::time::timeout(GRACE, all).await;
     }
 
-    /// Returns once this node looks after the runs of all, and what was left of them is settled.
+    /// Returns once this node looks after the runs of all.
     async fn begin_to_look_after(&self) {
         duty::take(&self.0.store).await;
-        duty::settle(&self.0.store, || self.warden()).await;
         if let Err(error) = self.note_ends_before_a_crash().await {
             tracing::error!(%error, "what became of runs before a crash is not in the audit");
         }
@@ -205,13 +198,14 @@ impl WorkflowService {
 
     async fn go_on_with_runs(
         &self,
+        unsettled: &UnsettledRuns,
         carried: &mut BTreeSet<String>,
         tasks: &mut JoinSet<String>,
     ) -> Result<(), StoreError> {
         let deadline = self.0.executors.borrow().deadline.0.as_millis();
         let deadline = i64::try_from(deadline).unwrap_or(i64::MAX);
         for id in self.0.store.runs_to_go_on(now_ms(), deadline).await? {
-            if carried.insert(id.clone()) {
+            if !unsettled.has(&id) && carried.insert(id.clone()) {
                 let this = self.clone();
                 tasks.spawn(async move {
                     this.carry(&id).await;

@@ -185,18 +185,33 @@ const KEEP: &str = "workflow: keep\non: { command: keep }\ntasks:\n\
     \x20 - { id: write, tool: file_write, with: { path: /shared/kept.txt, content: one } }\n\
     output: \"kept\"\n";
 
-/// The same for a run of a workflow, which another node carries out from there on.
+/// Writes none.
+const SEE: &str = "workflow: see\non: { command: see }\ntasks:\n\
+    \x20 - { id: list, tool: file_list, with: { path: /shared } }\n\
+    output: \"seen\"\n";
+
+/// The same for a run of a workflow, which another node carries out from there on. Where some audit
+/// cannot be settled, that of one which had begun no call yet waits for nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_a_run_had_published_is_settled_before_another_node_goes_on_with_it() -> anyhow::Result<()> {
     const NAME: &str = "telegram::cluster::what_a_run_had_published";
     let Some(server) = shared(NAME).filter(|_| available(NAME)) else { return Ok(()) };
-    let (world, first, _) = two(server, |home| home.offering("keep.yaml", KEEP)).await?;
+    let fit = |home: Home| home.offering("keep.yaml", KEEP).offering("see.yaml", SEE);
+    let (mut world, first, _) = two(server, fit).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/tmp")).await?;
+    // No file, but a folder in its place: it cannot be read.
+    let chain = world.home.state().join("node-c");
+    std::fs::create_dir_all(chain.join("audit.jsonl"))?;
     // The first of the call is its intent.
     let audit = world.home.state().join("node-a/audit.jsonl");
     let tracer = Tracer::kills(first.pid(), "write", 2, Some(&audit));
     let asked = world.server.push(Incoming::private(BEN).text("/keep"));
+    world.says("runs that had begun a call wait until the audit is settled")?;
+    let seen = world.server.push(Incoming::private(ANN).text("/see"));
+    assert_eq!(world.answer(&seen).await?.text, "seen");
     let is_end = |sent: &SentMessage| sent.chat_id == asked.chat_id && sent.text.starts_with("kept");
+    assert!(!world.server.sent_messages().iter().any(is_end), "it waits");
+    std::fs::rename(&chain, world.home.dir().join("removed"))?;
     let ended = world.server.wait_for_message(PATIENCE, is_end).await;
     drop((tracer, first));
     ended.map_err(|error| anyhow::anyhow!("{error}\n{}", world.log()))?;

@@ -13,6 +13,7 @@ use crate::value::params;
 use crate::{AnswerTo, NewReply, ReplyPlace, Store, StoreError, StoredReply, now_ms};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
+use std::collections::BTreeSet;
 
 /// A message that a task sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,6 +157,12 @@ impl Store {
             tx.query_rows(&due::to_go_on(tx.home()), params![now, deadline, tx.home()], |row| row.get(0))
         })
         .await
+    }
+
+    /// The runs of the one `serve` that have begun what may be a call, and have not kept its end.
+    pub async fn runs_in_calls(&self) -> Result<BTreeSet<String>, StoreError> {
+        self.read(|tx| Ok(tx.query_rows(due::IN_CALLS, params![], |row| row.get(0))?.into_iter().collect()))
+            .await
     }
 
     /// Has the one `serve` go on with an open run; false when it has ended.

@@ -85,16 +85,20 @@ impl AuditLog {
         Ok(all)
     }
 
-    /// The logs of those nodes and of no node, without this one. A gateway that shares nothing has
-    /// all of them for itself.
+    /// The logs of those nodes and of no node, without this one, each opened or not. A gateway that
+    /// shares nothing has all of them for itself.
     ///
     /// # Errors
-    /// As [`AuditLog::open_with`].
-    pub(crate) fn open_siblings(&self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<Self>, AuditError> {
+    /// [`AuditError::Open`] where the state folder cannot be read; of each log as
+    /// [`AuditLog::open_with`].
+    pub(crate) fn open_siblings(
+        &self,
+        is_meant: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<Result<Self, AuditError>>, AuditError> {
         let Some(Siblings { config, .. }) = &self.siblings else { return Ok(Vec::new()) };
         let mut chains = self.siblings()?;
         let is_alone = self.node.is_none();
         chains.retain(|chain| is_alone || chain.node.as_deref().is_none_or(is_meant));
-        chains.iter().map(|chain| Self::open_with(&chain.active, config)).collect()
+        Ok(chains.iter().map(|chain| Self::open_with(&chain.active, config)).collect())
     }
 }

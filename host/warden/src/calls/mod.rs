@@ -20,7 +20,7 @@ pub use output::{KEEPING_TIME_MAX, OutputKeeper};
 pub use record::{CallRecord, CountedAs};
 pub use replay::{EarlierRun, Replay};
 pub use run::CallJob;
-pub use settle::{SETTLE_WAIT, SettleError};
+pub use settle::{SETTLE_LOOK, SETTLE_WAIT, SettleError};
 pub use unwritten::journal_error;
 
 use crate::attachments::outgoing::Outgoing;
@@ -93,17 +93,18 @@ impl Warden {
 
     /// Writes the missing outcome of every intent that a crash cut off, here or in another process
     /// with the same audit, and by nodes of which `is_gone` holds. Publishing that is under way is
-    /// waited for, as long as `wait`.
+    /// waited for, as long as `wait`. A node whose chain cannot be settled keeps no other from it.
     ///
     /// # Errors
-    /// [`SettleError`]; [`AuditError::Busy`] where somebody publishes for longer.
+    /// The first [`SettleError`]; [`AuditError::Busy`] where somebody publishes for longer.
     pub fn settle(&self, is_gone: &dyn Fn(&str) -> bool, wait: Duration) -> Result<(), SettleError> {
         let Parts { workspaces, audit, outgoing, .. } = &self.parts;
         settle::settle(audit, None, (workspaces, outgoing), wait)?;
-        for left in audit.open_siblings(is_gone)? {
-            settle::settle(&left, audit.node(), (workspaces, outgoing), wait)?;
-        }
-        Ok(())
+        let settle = |left: Result<AuditLog, AuditError>| {
+            settle::settle(&left?, audit.node(), (workspaces, outgoing), wait)
+        };
+        let settled: Vec<_> = audit.open_siblings(is_gone)?.into_iter().map(settle).collect();
+        settled.into_iter().collect()
     }
 
     /// Sees whether a worker starts, confined as is demanded: one for the first call of the

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// Publishing that is under way elsewhere is waited for so long.
 pub const SETTLE_WAIT: Duration = Duration::from_secs(30);
+/// The same for anyone who looks again, and waits again.
+pub const SETTLE_LOOK: Duration = Duration::from_secs(2);
 
 /// Why open intents cannot be settled.
 #[derive(Debug, thiserror::Error)]

@@ -347,7 +347,7 @@ async fn a_stop_does_not_wait_for_an_audit_that_cannot_be_settled() -> anyhow::R
     let chain = world.home.state().join("node-c");
     std::fs::create_dir_all(chain.join("audit.jsonl"))?;
     server.sql(&format!("INSERT INTO {schema}.heir (node, heir) VALUES ('c', 'b')"));
-    let b = b.says("runs of workflows wait until the audit is settled")?;
+    let b = b.says("runs that had begun a call wait until the audit is settled")?;
     world.ask(Incoming::private(BEN).text(&write("own", "ben"))).await?;
     assert_eq!(at(&world, ("b", BEN), "own").as_deref(), Some("ben"), "nothing else waits for it");
     b.end(STOP_MAX)?;

@@ -1,6 +1,7 @@
 //! What runs say to people and wait for: of a reply, a timeout and an end one counts.
 
 use super::*;
+use std::collections::BTreeSet;
 
 pub(super) const HOUR: i64 = 3_600_000;
 
@@ -76,11 +77,13 @@ pub(super) async fn a_reply_resolves_a_wait_once_and_is_answered_by_nobody<E: En
     let fixture = waiting::<E>("w-1").await;
     let store = &fixture.store;
     assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").is_empty(), "it waits");
+    assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::new(), "for nothing else");
     let of_others = [answering(1, "eve", "77", "When is it?"), answering(2, "ben", "78", "Another")];
     store.persist(CHANNEL, of_others.to_vec()).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1, 2]);
     store.persist(CHANNEL, vec![answering(3, "ben", "77", "When is it?")]).await.expect("kept");
     assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked"), ["w-1"]);
+    assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::from(["w-1".to_owned()]));
     let fixture = fixture.restart();
     let store = &fixture.store;
     let again = [answering(3, "ben", "77", "When is it?"), answering(4, "ben", "77", "When is it?")];
@@ -175,9 +178,12 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     assert!(store.load_unanswered_runs().await.expect("asked").is_empty());
     // A run of a command is nobody else's until it is handed over.
     store.begin_run(runs::new("w-3"), 9).await.expect("begun");
+    assert!(store.begin_task("w-3", 0).await.expect("asked"));
+    assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::new());
     assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").is_empty());
     assert!(store.hand_over_run("w-3").await.expect("asked"));
     assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked"), ["w-3"]);
+    assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::from(["w-3".to_owned()]));
 }
 
 pub(super) async fn times_follow_the_clock_of_what_waits_in_serve_alone<E: Engine>() {

@@ -3,7 +3,7 @@
 //! and is sent once under its name.
 
 use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest};
-use crate::workflows::{ChannelPeople, await_sent, retry_reach};
+use crate::workflows::{ChannelPeople, await_sent, keep_and_send, retry_reach};
 use cofferdam_chat::outbound::FileBundle;
 use cofferdam_chat::runs::PrivateChat;
 use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind, sha256_hex};
@@ -68,14 +68,25 @@ impl MessageSender {
         let turn = name_of(&message.say);
         let cancel = CancellationToken::new();
         let channel = to.channel.clone();
-        let kept = tokio::time::timeout_at(until, self.keep(message, to, &turn, &cancel)).await;
+        let mut keeps = false;
+        let kept = tokio::time::timeout_at(until, self.keep(message, to, &turn, (&cancel, &mut keeps))).await;
         let store = self.store()?;
         if !matches!(kept, Ok(Ok(_))) {
             self.sweep(store.clone()).await;
         }
         let Ok(kept) = kept else {
-            let said = format!("{channel} was not reached within {} s; nothing was sent", patience.as_secs());
-            return Err(ToolError::new(ErrorCode::SendFailed, said));
+            let patience = patience.as_secs();
+            let (code, said) = match keeps {
+                false => (
+                    ErrorCode::SendFailed,
+                    format!("{channel} was not reached within {patience} s; nothing was sent"),
+                ),
+                true => (
+                    ErrorCode::TimedOut,
+                    format!("the store has not kept it within {patience} s; it goes out if it does later"),
+                ),
+            };
+            return Err(ToolError::new(code, said));
         };
         let private = kept?;
         let Ok(ids) = tokio::time::timeout_at(until, await_sent(&store, &turn, &cancel)).await else {
@@ -95,13 +106,14 @@ impl MessageSender {
         })
     }
 
-    /// Keeps a message and has it sent, unless it is kept; where it goes.
+    /// Keeps a message and has it sent, unless it is kept; where it goes. `keeps` is set once nobody
+    /// can say any more that it is not kept.
     async fn keep(
         &self,
         message: OperatorMessage,
         to: Caller,
         turn: &TurnId,
-        cancel: &CancellationToken,
+        (cancel, keeps): (&CancellationToken, &mut bool),
     ) -> Result<PrivateChat, ToolError> {
         let began = Instant::now();
         let messenger = match self.people.messenger(&to, cancel).await {
@@ -137,14 +149,15 @@ impl MessageSender {
             files: response.attachments,
             place: private.place.clone(),
         };
-        let told =
-            store.tell_noting(&messenger.channel(), telling).await.map_err(|error| delivery_lost(&error))?;
-        addition.keep();
-        // From here on the store says which blobs are needed.
-        self.outgoing.release(turn);
-        if let Some(reply) = told {
-            messenger.send(reply).await;
-        }
+        let channel = messenger.channel();
+        let keep = async move {
+            let told = store.tell_noting(&channel, telling).await?;
+            addition.keep();
+            Ok(told)
+        };
+        *keeps = true;
+        let held = (self.outgoing.clone(), turn.clone());
+        keep_and_send(messenger, held, keep).await.map_err(|error| delivery_lost(&error))?;
         Ok(private)
     }
 

@@ -10,17 +10,26 @@ pub(super) struct SteadyClock {
     /// Both in milliseconds: of people, and of the machine since it was started, sleep included.
     wall: i64,
     machine: i64,
+    /// By how much it was set, as long as waits do not follow, in milliseconds.
+    owed: i64,
 }
 
 impl SteadyClock {
     pub(super) fn now() -> Self {
-        Self { wall: now_ms(), machine: running_ms() }
+        Self { wall: now_ms(), machine: running_ms(), owed: 0 }
     }
 
-    /// By how much the clock was set since the last look, if it was.
-    pub(super) fn detect_jump(&mut self) -> Option<i64> {
+    /// By how much the clock was set, in milliseconds, as long as waits do not follow.
+    pub(super) fn detect_jump(&mut self) -> i64 {
         let before = std::mem::replace(self, Self::now());
-        drift((before.wall, self.wall), (before.machine, self.machine))
+        let jump = drift((before.wall, self.wall), (before.machine, self.machine));
+        self.owed = before.owed + jump.unwrap_or(0);
+        self.owed
+    }
+
+    /// Waits follow.
+    pub(super) fn settle(&mut self) {
+        self.owed = 0;
     }
 }
 
@@ -32,6 +41,16 @@ fn drift(wall: (i64, i64), machine: (i64, i64)) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_waits_do_not_follow_yet_is_owed() {
+        let mut clock = SteadyClock { wall: now_ms() - 3_600_000, machine: running_ms(), owed: 0 };
+        let by = clock.detect_jump();
+        assert!((by - 3_600_000).abs() < DRIFT_MAX, "{by}");
+        assert_eq!(clock.detect_jump(), by, "as nobody has stored it");
+        clock.settle();
+        assert_eq!(clock.detect_jump(), 0);
+    }
 
     #[test]
     fn a_clock_that_was_set_is_told_from_time_that_went_by() {

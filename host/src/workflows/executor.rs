@@ -106,7 +106,7 @@ impl Executor {
             }
             if let Some(late) = self.is_late(&kept) {
                 if self.store.end_run(&run.id, failed_end(&late, None)).await? {
-                    self.note(run, WorkflowState::Failed, None)?;
+                    self.note_end(run, WorkflowState::Failed).await?;
                 }
                 continue;
             }
@@ -130,7 +130,7 @@ impl Executor {
                 },
             };
             if let Some(state) = ended {
-                self.note(run, state, None)?;
+                self.note_end(run, state).await?;
             }
         }
     }
@@ -154,6 +154,12 @@ impl Executor {
     ) -> Result<(), ExecuteError> {
         let event = Workflow { state: Some(state), by: by.map(Caller::to_string), ..about(run) };
         self.warden.note_workflow(event).map_err(ExecuteError::Audit)
+    }
+
+    /// The same of its end, which is owed until then.
+    async fn note_end(&self, run: &PreparedRun, state: WorkflowState) -> Result<(), ExecuteError> {
+        self.note(run, state, None)?;
+        Ok(self.store.end_noted(&run.id).await?)
     }
 
     /// Why a run has had its time, if so.
@@ -197,15 +203,23 @@ impl Executor {
         tokio::pin!(work);
         let mut late = None;
         let ended = loop {
+            // Somebody may have ended the run from another process.
+            let look = async {
+                tokio::time::sleep(LOOK).await;
+                self.load_kept(run).await
+            };
             tokio::select! {
                 ended = &mut work => break ended,
-                () = tokio::time::sleep(LOOK) => {
-                    // Somebody may have ended the run from another process.
-                    let kept = self.load_kept(run).await?;
-                    late = self.is_late(&kept);
-                    if late.is_some() || kept.state != RunState::Running {
-                        cancel.cancel();
+                kept = look => match kept {
+                    Ok(kept) => {
+                        late = self.is_late(&kept);
+                        if late.is_some() || kept.state != RunState::Running {
+                            cancel.cancel();
+                        }
                     }
+                    Err(ExecuteError::Gone(_)) => cancel.cancel(),
+                    // What is under way goes on: left alone, it would be done again beside itself.
+                    Err(error) => tracing::debug!(run = run.id, %error, "a run cannot be looked up"),
                 }
             }
         };

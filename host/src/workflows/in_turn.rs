@@ -10,7 +10,7 @@ mod run;
 pub(super) use run::{BeganInTurn, describe_duration, event};
 
 use super::executor::failed_end;
-use super::executor::people::{lost_problem, recipient_denied, retry_reach, texts};
+use super::executor::people::{keep_and_send, lost_problem, recipient_denied, retry_reach, texts};
 use cofferdam_chat::runs::CallingTurn;
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
@@ -211,32 +211,31 @@ impl TurnMessaging {
             let reply = NewReply { target: private.target, parts: messenger.parts(response) };
             taken.keep();
             let (channel, place) = (messenger.channel(), private.place);
-            let kept = match &run {
-                None => {
-                    let telling = NewTelling { turn: turn.clone(), reply, files, place };
-                    executor.store.tell_noting(&channel, telling).await
-                }
-                Some(run) => {
-                    let new = NewMessage {
-                        run: run.new.run.clone(),
-                        task: 0,
-                        channel,
-                        recipient: to.sender.clone(),
-                        turn: turn.clone(),
-                        texts: texts(&reply),
-                        is_awaited: true,
-                        reply,
-                        files,
-                        place,
-                    };
-                    executor.store.keep_turn_message(&id, new).await
-                }
+            let held = (executor.warden.outgoing().clone(), turn.clone());
+            let (store, turn, id) = (executor.store.clone(), turn.clone(), id.clone());
+            let begun = run.as_ref().map(|run| (run.new.run.clone(), to.sender.clone()));
+            let is_of_run = begun.is_some();
+            let keep = async move {
+                let Some((run, recipient)) = begun else {
+                    return store.tell_noting(&channel, NewTelling { turn, reply, files, place }).await;
+                };
+                let (task, texts, is_awaited) = (0, texts(&reply), true);
+                let new = NewMessage {
+                    run,
+                    task,
+                    channel,
+                    recipient,
+                    turn,
+                    texts,
+                    is_awaited,
+                    reply,
+                    files,
+                    place,
+                };
+                store.keep_turn_message(&id, new).await
             };
-            executor.warden.outgoing().release(&turn);
-            match kept.map_err(lost_problem)? {
-                Some(message) => messenger.send(message).await,
-                None if run.is_some() => return Err(ended_problem()),
-                None => {}
+            if !keep_and_send(messenger, held, keep).await.map_err(lost_problem)? && is_of_run {
+                return Err(ended_problem());
             }
         }
         let out = executor.await_first_id(&turn, cancel).await;

@@ -51,11 +51,6 @@ impl WorkflowService {
         let dir = self.0.state_dir.clone();
         let left = tokio::task::spawn_blocking(move || RunLock::find_left(&dir)).await.unwrap_or_default();
         for (id, lock) in left {
-            match self.0.store.load_run(&id).await? {
-                // What somebody has ended is noted by now.
-                Some(kept) if kept.state != RunState::Cancelled => self.note_end(&kept).await?,
-                _ => {}
-            }
             lock.end(&self.0.state_dir, &id);
         }
         Ok(())

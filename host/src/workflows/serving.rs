@@ -179,11 +179,12 @@ impl WorkflowService {
 
     /// Begins what is due, ends waits that are over, and tells what has ended.
     async fn look_after(&self, clock: &mut SteadyClock) -> Result<(), StoreError> {
-        if let Some(by) = clock.detect_jump() {
+        // No wait ends before it follows.
+        let by = clock.detect_jump();
+        if by != 0 {
             tracing::warn!(by_ms = by, "the clock was set; what runs of workflows wait for follows it");
-            if let Err(error) = self.0.store.shift_waits(by).await {
-                tracing::error!(%error, "the times of waiting runs do not follow the clock");
-            }
+            self.0.store.shift_waits(by).await?;
+            clock.settle();
         }
         self.look_at_schedules().await?;
         self.look_at_turns().await?;
@@ -287,7 +288,7 @@ impl WorkflowService {
     async fn give_up(&self, kept: &KeptRun, why: &str) -> Result<(), StoreError> {
         let error = json!({ "code": ErrorCode::Internal, "message": one_line(why, 500) });
         if self.0.store.end_run(&kept.new.run, RunEnd::Failed(error.to_string())).await? {
-            self.note(kept, WorkflowState::Failed, None);
+            self.note_ends(vec![kept.new.run.clone()]).await?;
         }
         Ok(())
     }

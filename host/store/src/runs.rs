@@ -166,8 +166,8 @@ impl Store {
         self.write(move |tx| Ok(tx.execute(changed, params![run, task])? == 1)).await
     }
 
-    /// Keeps what a task that has begun came to; where it failed, the run has failed with it. False
-    /// when that is kept.
+    /// Keeps what a task that has begun came to; where it failed, the run has failed with it, and its
+    /// end is to be noted elsewhere. False when that is kept.
     pub async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
@@ -181,7 +181,8 @@ impl Store {
             due::note(tx, &run)?;
             if let RunEnd::Failed(error) = &ended {
                 tx.run(
-                    "UPDATE run SET state = 'failed', error = ?2, ended_at = ?3 WHERE run = ?1 AND state = 'running'",
+                    "UPDATE run SET state = 'failed', error = ?2, ended_at = ?3, unnoted = 1
+                     WHERE run = ?1 AND state = 'running'",
                     params![run, error, now_ms()],
                 )?;
             }
@@ -190,13 +191,14 @@ impl Store {
         .await
     }
 
-    /// Ends a run that is open; false when it has ended.
+    /// Ends a run that is open; false when it has ended. Its end is to be noted elsewhere.
     pub async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
             let changed = tx.execute(
-                "UPDATE run SET state = ?2, output = ?3, error = ?4, ended_at = ?5 WHERE run = ?1 AND state = 'running'",
+                "UPDATE run SET state = ?2, output = ?3, error = ?4, ended_at = ?5, unnoted = 1
+                 WHERE run = ?1 AND state = 'running'",
                 params![run, state, output, error, now_ms()],
             )?;
             Ok(changed == 1)

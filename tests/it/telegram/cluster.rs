@@ -196,7 +196,11 @@ const SEE: &str = "workflow: see\non: { command: see }\ntasks:\n\
 async fn what_a_run_had_published_is_settled_before_another_node_goes_on_with_it() -> anyhow::Result<()> {
     const NAME: &str = "telegram::cluster::what_a_run_had_published";
     let Some(server) = shared(NAME).filter(|_| available(NAME)) else { return Ok(()) };
-    let fit = |home: Home| home.offering("keep.yaml", KEEP).offering("see.yaml", SEE);
+    let fit = |home: Home| {
+        let home = home.offering("keep.yaml", KEEP);
+        std::fs::write(home.dir().join("offered/see.yaml"), SEE).expect("written");
+        home
+    };
     let (mut world, first, _) = two(server, fit).await?;
     world.ask(Incoming::private(ANN).text("/file_info path=/tmp")).await?;
     // No file, but a folder in its place: it cannot be read.

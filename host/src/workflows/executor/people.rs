@@ -10,9 +10,9 @@ use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{NewMessage, NewReply, NewWait, SendState, Store, StoreError, WaitState};
+use cofferdam_store::{NewMessage, NewReply, NewWait, SendState, Store, StoreError, StoredReply, WaitState};
 use cofferdam_store::{now_ms, plain_letters};
-use cofferdam_warden::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
+use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingBytes, OutgoingFile};
 use cofferdam_workflow::{ApproveWork, PlannedWork, ReadySend, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -62,6 +62,27 @@ impl ChannelPeople {
             Err(recipient_denied(&person.to_string()))
         }
     }
+}
+
+/// Keeps the message of a turn, and has it sent unless that was done; whether it had to be. Both
+/// also where nobody waits for it any more: nobody else of this process sends what is kept.
+pub async fn keep_and_send<K>(
+    messenger: Arc<dyn Messenger>,
+    (outgoing, turn): (Outgoing, TurnId),
+    keep: K,
+) -> Result<bool, StoreError>
+where
+    K: Future<Output = Result<Option<StoredReply>, StoreError>> + Send + 'static,
+{
+    let sent = tokio::spawn(async move {
+        let kept = keep.await;
+        // From here on the store says which bytes are needed.
+        outgoing.release(&turn);
+        let Some(message) = kept? else { return Ok(false) };
+        messenger.send(message).await;
+        Ok(true)
+    });
+    sent.await.unwrap_or_else(|error| Err(StoreError::Engine(Box::new(error))))
 }
 
 /// The platform's ids of a stored message, once it is out.
@@ -135,13 +156,12 @@ impl Executor {
                 files,
                 place: private.place,
             };
-            let kept = self.store.keep_message(new).await;
-            // From here on the store says which bytes are needed.
-            self.warden.outgoing().release(&turn);
-            match kept.map_err(lost_problem)? {
-                Some(message) => messenger.send(message).await,
+            let held = (self.warden.outgoing().clone(), turn.clone());
+            let store = self.store.clone();
+            let keep = async move { store.keep_message(new).await };
+            if !keep_and_send(messenger, held, keep).await.map_err(lost_problem)? {
                 // The run has ended.
-                None => return Err(ToolError::cancelled()),
+                return Err(ToolError::cancelled());
             }
         }
         let id = self.await_first_id(&turn, cancel).await?;

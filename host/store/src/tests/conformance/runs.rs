@@ -1,6 +1,7 @@
 //! Runs of workflows: kept step by step, ended once, taken up where they were.
 
 use super::*;
+use std::collections::BTreeSet;
 
 pub(super) fn new(run: &str) -> NewRun {
     NewRun {
@@ -105,7 +106,7 @@ pub(super) async fn of_many_who_end_a_run_at_once_one_does<E: Engine>() {
     );
 }
 
-pub(super) async fn the_end_that_somebody_makes_is_to_be_noted_until_it_is<E: Engine>() {
+pub(super) async fn an_end_is_to_be_noted_until_it_is<E: Engine>() {
     let fixture = Fixture::<E>::new();
     fixture.store.begin_run(new("w-1"), 9).await.expect("begun");
     assert!(fixture.store.cancel_run("w-1", &caller("ann")).await.expect("cancelled"));
@@ -118,8 +119,18 @@ pub(super) async fn the_end_that_somebody_makes_is_to_be_noted_until_it_is<E: En
         "who ended it is at it"
     );
     assert_eq!(store.load_unnoted_runs(now_ms()).await.expect("asked"), ["w-1"]);
-    store.end_noted("w-1").await.expect("noted");
-    assert!(store.load_unnoted_runs(now_ms()).await.expect("asked").is_empty());
+    for run in ["w-2", "w-3"] {
+        store.begin_run(new(run), 9).await.expect("begun");
+    }
+    assert!(store.end_run("w-2", done("1")).await.expect("ended"));
+    assert!(store.begin_task("w-3", 0).await.expect("begun"));
+    assert!(store.end_task("w-3", 0, RunEnd::Failed("{}".into())).await.expect("ended"));
+    let unnoted = || async { store.load_unnoted_runs(now_ms()).await.expect("asked") };
+    assert_eq!(BTreeSet::from_iter(unnoted().await), ["w-1", "w-2", "w-3"].map(str::to_owned).into());
+    for run in ["w-1", "w-2", "w-3"] {
+        store.end_noted(run).await.expect("noted");
+    }
+    assert!(unnoted().await.is_empty());
     assert!(!store.load_run("w-1").await.expect("it").expect("there").is_unnoted);
 }
 

@@ -232,3 +232,20 @@ fn a_gateway_that_serves_is_not_copied() -> anyhow::Result<()> {
     assert!(refused.code == Some(2) && refused.stderr.contains("serve"), "{refused:?}");
     Ok(())
 }
+
+#[test]
+fn no_run_is_begun_while_a_store_is_copied() -> anyhow::Result<()> {
+    let home = Home::new();
+    let ran = run_flow(&home);
+    let lock = std::fs::File::options().write(true).open(home.state().join("runs.lock"))?;
+    lock.lock()?;
+    let (file, line) = (home.dir().join("copy.yaml"), ran.json());
+    let id = line["run"].as_str().expect("an id");
+    for words in [&["run", file.to_str().expect("UTF-8")][..], &["workflow", "resume", id]] {
+        let refused = home.run(words);
+        let tells = refused.stderr.contains("`cofferdam store copy` is under way");
+        assert!(refused.code == Some(2) && refused.stdout.is_empty() && tells, "{words:?}: {refused:?}");
+    }
+    assert_eq!(list(&home), [id], "nothing began");
+    Ok(())
+}

@@ -4,6 +4,7 @@
 use super::{Exit, tell};
 use crate::config::{Config, StoreEngine};
 use crate::gateway::{ServeLock, cluster_node};
+use crate::workflows::NoRuns;
 use anyhow::{Context as _, bail};
 use cofferdam_store::{DatabaseView, Store, StoreLocation};
 use std::io::Write as _;
@@ -35,10 +36,10 @@ const MIGRATE_EXAMPLE: &str = "Every command that writes does this by itself; it
 store of a newer release is refused. Exit codes: 0 done; 2 it cannot be done, and nothing was changed.\nExample: DATABASE_URL=… \
 cofferdam store migrate --config cofferdam.toml";
 
-const COPY_EXAMPLE: &str = "Write [store] with engine = \"postgres\" first; `sqlite` is the file in [state] dir in any case. Nothing \
-may serve meanwhile. What is copied is there as a whole or not at all, so a copy that was cut off is simply made again. Files, \
-audit and people stay where they are, in [state] dir. Exit codes: 0 done; 2 it cannot be done, and the other store is \
-empty.\nExample: cofferdam store copy sqlite postgres";
+const COPY_EXAMPLE: &str = "Write [store] with engine = \"postgres\" first; `sqlite` is the file in [state] dir in any case. \
+Meanwhile nothing may serve and no run be carried out, on other machines either. What is copied is there as a whole or not at \
+all, so a copy that was cut off is simply made again. Files, audit and people stay where they are, in [state] dir. Exit \
+codes: 0 done; 2 it cannot be done, and the other store is empty.\nExample: cofferdam store copy sqlite postgres";
 
 const REHOME_EXAMPLE: &str = "Where [workspace] affinity = \"user\" is written, each node has the files of its people, and what is \
 done for them waits while it is away. Stop that node, copy users/ and sessions/ below its [workspace] root into that of the other \
@@ -79,6 +80,12 @@ fn copy(config: &Config, source: StoreEngine, target: StoreEngine) -> anyhow::Re
     }
     // Nothing serves with this state meanwhile, nor anywhere with the schema.
     let _lock = ServeLock::take_of_sqlite(config)?;
+    // What a run did meanwhile would not be in the copy, and be done once more there.
+    let Some(_no_runs) = NoRuns::take(&config.state_dir).context("cannot lock the runs")? else {
+        bail!(
+            "`cofferdam run` or `workflow resume` carries a run out; wait for its end, or stop that command, then copy: `workflow resume` goes on with the run there"
+        );
+    };
     let node = cluster_node(config)?;
     let (full, empty) = (Store::open_alone(&from, &node)?, Store::open_alone(&to, &node)?);
     let copied = full.copy_into(&empty, &|table, rows| tell(&format!("{table}: {rows} rows")));

@@ -1,4 +1,5 @@
-//! One executor a run: the lock of each run, which its process holds and the kernel lets go of.
+//! One executor a run: the lock of each run, which its process holds and the kernel lets go of. Who
+//! moves the store keeps all of them from being taken.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -16,21 +17,50 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct RunLock {
     _file: File,
+    /// Shared with those who carry out other runs.
+    _all: File,
+}
+
+/// While this is held nobody carries a run out. Held until dropped.
+#[derive(Debug)]
+pub struct NoRuns {
+    _file: File,
+}
+
+impl NoRuns {
+    /// Waits for a moment; none where somebody carries a run out.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn take(state_dir: &Path) -> io::Result<Option<Self>> {
+        let file = open_all(state_dir)?;
+        // Who cancels a run shares it for a moment.
+        for _ in 0..TRIES_MAX {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(Self { _file: file })),
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl RunLock {
     /// Takes the lock of a run; none where another process carries it out.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says; [`io::ErrorKind::WouldBlock`] while somebody holds [`NoRuns`].
     pub fn take(state_dir: &Path, run: &str) -> io::Result<Option<Self>> {
         let path = file(state_dir, run);
         path.parent().map_or(Ok(()), |dir| DirBuilder::new().recursive(true).mode(0o700).create(dir))?;
+        let all = share_all(state_dir)?;
         // Who only looks holds it for a moment, and who ends a run removes the file.
         for _ in 0..TRIES_MAX {
             let file = File::options().create(true).truncate(false).write(true).open(&path)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) if is_file_at(&file, &path) => return Ok(Some(Self { _file: file })),
+                Ok(()) if is_file_at(&file, &path) => return Ok(Some(Self { _file: file, _all: all })),
                 Ok(()) | Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
                 Err(errno) => return Err(errno.into()),
@@ -52,9 +82,10 @@ impl RunLock {
         let entries = std::fs::read_dir(state_dir.join("runs")).into_iter().flatten().flatten();
         let free = |path: PathBuf| {
             let run = path.file_stem()?.to_str()?.to_owned();
+            let all = share_all(state_dir).ok()?;
             let file = File::options().write(true).open(&path).ok()?;
             flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-            is_file_at(&file, &path).then_some((run, Self { _file: file }))
+            is_file_at(&file, &path).then_some((run, Self { _file: file, _all: all }))
         };
         entries.filter_map(|entry| free(entry.path())).collect()
     }
@@ -64,6 +95,28 @@ impl RunLock {
         // Without it nothing is lost; the next one makes it again.
         let _ = std::fs::remove_file(file(state_dir, run));
     }
+}
+
+/// What everybody shares who carries a run out.
+fn share_all(state_dir: &Path) -> io::Result<File> {
+    let file = open_all(state_dir)?;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => return Ok(file),
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) => {
+                let why = "`cofferdam store copy` is under way; try again when it has ended";
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, why));
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// Its file; it stays. NFS locks for some what they may read, and for one what they may write.
+fn open_all(state_dir: &Path) -> io::Result<File> {
+    let file = state_dir.join("runs.lock");
+    File::options().create(true).truncate(false).read(true).write(true).open(file)
 }
 
 /// Whether a file is still the one of this name.
@@ -112,5 +165,27 @@ mod tests {
         drop(held);
         assert!(take().is_some());
         assert_eq!(file(dir.path(), "../../x").parent(), Some(dir.path().join("runs").as_path()));
+    }
+
+    #[test]
+    fn while_nobody_may_carry_a_run_out_none_is_begun_and_while_somebody_does_that_is_not_had() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let no_runs = || NoRuns::take(dir.path()).expect("it can be asked for");
+        let take = |run| RunLock::take(dir.path(), run);
+        let locks = [take("w-1"), take("w-2")].map(|lock| lock.expect("asked").expect("free"));
+        assert!(no_runs().is_none());
+        // One of them is killed, the other one ends.
+        let [killed, ended] = locks;
+        drop(killed);
+        assert!(no_runs().is_none());
+        ended.end(dir.path(), "w-2");
+        let held = no_runs().expect("a file that nobody holds is in nobody's way");
+        assert!(file(dir.path(), "w-1").exists());
+        let refused = take("w-3").expect_err("refused");
+        assert!(refused.to_string().contains("store copy"), "{refused}");
+        assert!(RunLock::find_left(dir.path()).is_empty() && no_runs().is_none());
+        drop(held);
+        assert_eq!(RunLock::find_left(dir.path()).len(), 1);
+        assert!(take("w-3").expect("asked").is_some());
     }
 }

@@ -32,7 +32,7 @@ pub use files::{AttachableFolder, ENTRIES_MAX, LocalError, LocalFile};
 pub use gather::{ByteSource, Gather, GatheredAttachment, ITEMS_MAX, PlannedBytes};
 pub use in_turn::{MESSAGE_TEXT_BYTES_MAX, SUMMARY_BYTES_MAX};
 pub use load::{LoadError, Loaded, load};
-pub use lock::RunLock;
+pub use lock::{NoRuns, RunLock};
 pub use noting::end_of;
 pub use serving::{ServingServices, WorkflowService};
 pub use shown::TEXT_BYTES_MAX;

@@ -8,6 +8,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
 use support::llm::{Dialect, Gate, LlmServer, Turn};
+use support::postgres::{new_schema, shared};
 
 const TWO: &str = "workflow: two\nagents: [{ id: a, actions: [{ id: b, prompt: \"Say it.\" }] }]\ntasks:\n\
     \x20 - { id: make, tool: file_write, with: { path: /shared/made.txt, content: made } }\n\
@@ -67,6 +68,28 @@ async fn a_killed_run_is_interrupted_and_resumed_where_it_was() -> anyhow::Resul
     let states: Vec<_> = audit.iter().filter_map(|record| record["state"].as_str()).collect();
     assert_eq!(states, ["started", "resumed", "done"]);
     assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
+    Ok(())
+}
+
+/// What it does after the copy would not be there, and would be done once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_store_is_copied_once_nobody_carries_a_run_out() -> anyhow::Result<()> {
+    let Some(server) = shared("workflow::run::kept::a_store_is_copied") else { return Ok(()) };
+    let (llm, home, gate, mut child) = asked("never heard", "").await?;
+    let (id, _) = only_run(&home);
+    let home = home.postgres(server, &new_schema());
+    let refused = home.run(&["store", "copy", "sqlite", "postgres"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("stop that command"), "{refused:?}");
+    child.kill()?;
+    child.wait()?;
+    assert!(home.state().join(format!("runs/{id}.lock")).exists(), "nobody holds it");
+    let copied = home.run(&["store", "copy", "sqlite", "postgres"]);
+    assert_eq!(copied.code, Some(0), "{copied:?}");
+    gate.open();
+    llm.forget();
+    llm.script([Turn::say("heard")]);
+    let ran = home.run(&["workflow", "resume", &id, "--json"]);
+    assert_eq!((ran.code, states(&ran.json())), (Some(0), "done done done".to_owned()), "{ran:?}");
     Ok(())
 }
 

@@ -234,6 +234,22 @@ fn a_gateway_that_serves_is_not_copied() -> anyhow::Result<()> {
 }
 
 #[test]
+fn a_copy_that_is_there_is_told_as_done_also_where_its_node_cannot_leave() {
+    let Some(server) = shared("store::a_copy_that_is_there_is_told_as_done") else { return };
+    let schema = new_schema();
+    let home = Home::new().postgres(server, &schema);
+    run_flow(&home);
+    server.sql(&format!(
+        "CREATE FUNCTION {schema}.stay() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'it stays'; END $$;
+         CREATE TRIGGER stays BEFORE DELETE ON {schema}.node FOR EACH ROW EXECUTE FUNCTION {schema}.stay()"
+    ));
+    let copied = home.run(&["store", "copy", "postgres", "sqlite"]);
+    assert!(copied.code == Some(0) && copied.stdout.contains("were copied and counted"), "{copied:?}");
+    assert!(copied.stderr.contains("the store was not handed back"), "{copied:?}");
+}
+
+#[test]
 fn no_run_is_begun_while_a_store_is_copied() -> anyhow::Result<()> {
     let home = Home::new();
     let ran = run_flow(&home);

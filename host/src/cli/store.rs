@@ -39,7 +39,8 @@ cofferdam store migrate --config cofferdam.toml";
 const COPY_EXAMPLE: &str = "Write [store] with engine = \"postgres\" first; `sqlite` is the file in [state] dir in any case. \
 Meanwhile nothing may serve and no run be carried out, on other machines either. What is copied is there as a whole or not at \
 all, so a copy that was cut off is simply made again. Files, audit and people stay where they are, in [state] dir. Exit \
-codes: 0 done; 2 it cannot be done, and the other store is empty.\nExample: cofferdam store copy sqlite postgres";
+codes: 0 done; 2 it cannot be done, and nothing was copied, or it says that this is not known.\nExample: cofferdam store copy \
+sqlite postgres";
 
 const REHOME_EXAMPLE: &str = "Where [workspace] affinity = \"user\" is written, each node has the files of its people, and what is \
 done for them waits while it is away. Stop that node, copy users/ and sessions/ below its [workspace] root into that of the other \
@@ -89,9 +90,14 @@ fn copy(config: &Config, source: StoreEngine, target: StoreEngine) -> anyhow::Re
     let node = cluster_node(config)?;
     let (full, empty) = (Store::open_alone(&from, &node)?, Store::open_alone(&to, &node)?);
     let copied = full.copy_into(&empty, &|table, rows| tell(&format!("{table}: {rows} rows")));
-    let ended = full.leave().and(empty.leave());
+    for store in [&full, &empty] {
+        // What came of the copy stands in any case; what is not handed back ends with its lease.
+        store.stop_asking();
+        if let Err(error) = store.leave() {
+            tracing::warn!(%error, "the store was not handed back");
+        }
+    }
     let rows = copied?;
-    ended?;
     let (from, engine) = (place(&from), serde_json::to_string(&target)?);
     writeln!(
         std::io::stdout(),

@@ -3,7 +3,7 @@
 
 use super::tx::Tx;
 use super::value::{SqlValue, params};
-use super::{Store, StoreError};
+use super::{Engine, Store, StoreError};
 use std::time::Duration;
 
 /// How long PostgreSQL waits for the other engine, and for who is told. Otherwise it soon ends a
@@ -88,9 +88,10 @@ impl Store {
     /// is there when this returns, or nothing. Blocks.
     ///
     /// # Errors
-    /// [`StoreError`]: among others [`StoreError::NotEmpty`].
+    /// [`StoreError`]: among others [`StoreError::NotEmpty`], and [`StoreError::TakenOver`] where
+    /// others may have written into this one meanwhile.
     pub fn copy_into(&self, to: &Self, copied: &dyn Fn(&'static str, u64)) -> Result<u64, StoreError> {
-        self.write_here(|from| {
+        let copy = |from: &Tx<'_>| -> Result<u64, StoreError> {
             wait_longer(from)?;
             to.write_here(|into| {
                 wait_longer(into)?;
@@ -103,9 +104,18 @@ impl Store {
                     copied(table.name, rows);
                     all += rows;
                 }
+                // Who only reads is in nobody's way, not even of those who took this node out.
+                if self.is_shared() {
+                    self.settle_here()?;
+                }
                 Ok(all)
             })
-        })
+        };
+        // A commit here could fail after that of the other one, and say that nothing was copied.
+        match &self.database.engine {
+            Engine::Sqlite(sqlite) => sqlite.read_alone(&copy),
+            Engine::Postgres(postgres) => postgres.read(&copy),
+        }
     }
 }
 

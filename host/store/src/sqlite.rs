@@ -83,6 +83,15 @@ impl Sqlite {
         work(&Tx::Sqlite(connection.transaction_with_behavior(TransactionBehavior::Deferred)?))
     }
 
+    /// The same, and nobody else writes meanwhile.
+    pub(super) fn read_alone<T>(
+        &self,
+        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connection();
+        work(&Tx::Sqlite(connection.transaction_with_behavior(TransactionBehavior::Immediate)?))
+    }
+
     /// Has the disk take in what was committed. Others commit meanwhile, and of those who wait here
     /// the first has the disk take in what all of them have committed.
     pub(super) fn settle(&self) -> Result<(), StoreError> {

@@ -83,6 +83,50 @@ async fn a_server_waits_for_the_other_engine_while_a_store_is_copied() {
     assert_eq!(rows(&back.store), rows(&sqlite.store));
 }
 
+/// Told as failed, it would be begun again, and find its own rows in the other store.
+#[tokio::test]
+async fn a_copy_that_is_there_is_told_as_done_also_where_the_connection_to_its_source_went() {
+    let Some(server) = PostgresServer::start("a_copy_that_is_there_is_told_as_done") else { return };
+    let (store, back) = (Store::open(location(&server, "here")).expect("a store"), Fixture::<Files>::new());
+    fill(&store).await;
+    let before = rows(&store);
+    // It is the last one: everything was read by then.
+    let goes = |table: &'static str, _: u64| {
+        if table == "spoken_to" {
+            server.sql(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'cofferdam'",
+            );
+        }
+    };
+    let copied = store.copy_into(&back.store, &goes).expect("copied");
+    assert_eq!((copied, rows(&back.store)), (before.len() as u64, before));
+}
+
+/// A node that others took out does not know what they have written since.
+#[tokio::test]
+async fn a_node_that_was_taken_out_while_it_copied_leaves_nothing_in_the_other_store() {
+    if !Schema::is_there("a_node_that_was_taken_out_while_it_copied") {
+        return;
+    }
+    let (postgres, back) = (Fixture::<Schema>::new(), Fixture::<Files>::new());
+    fill(&postgres.store).await;
+    let node = nodes::join(&postgres.engine.location, "a").expect("it is the only one");
+    let silent = |table: &'static str, _: u64| {
+        if table == "inbox" {
+            // As if it had stood still.
+            postgres.sql("DELETE FROM node");
+            let since = std::time::Instant::now();
+            while node.has_lease() {
+                assert!(since.elapsed() < std::time::Duration::from_secs(30), "it is told");
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        }
+    };
+    let refused = node.copy_into(&back.store, &silent);
+    assert!(matches!(refused, Err(StoreError::TakenOver)), "{refused:?}");
+    assert!(rows(&back.store).is_empty());
+}
+
 /// What a copy knows of the tables is what the engines have.
 #[tokio::test]
 async fn both_engines_have_the_tables_that_are_copied() {

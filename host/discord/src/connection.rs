@@ -10,6 +10,7 @@ use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -98,7 +99,7 @@ struct Heartbeats {
 impl Connection<'_> {
     /// Speaks until the end. `beat` is told of each sign of life that came.
     pub(super) async fn run(mut self, begin: SessionStart<'_>, beat: impl Fn()) -> ConnectionEnd {
-        let ended = self.speak(begin, beat).await;
+        let Err(ended) = self.speak(begin, beat).await;
         let close = match &ended {
             ConnectionEnd::Fatal(_) => return ended,
             ConnectionEnd::Stopped | ConnectionEnd::Resume(_) => {
@@ -111,11 +112,8 @@ impl Connection<'_> {
         ended
     }
 
-    async fn speak(&mut self, begin: SessionStart<'_>, beat: impl Fn()) -> ConnectionEnd {
-        let every = match self.hello().await {
-            Ok(every) => every,
-            Err(ended) => return ended,
-        };
+    async fn speak(&mut self, begin: SessionStart<'_>, beat: impl Fn()) -> Result<Infallible, ConnectionEnd> {
+        let every = self.hello().await?;
         beat();
         let first = match begin {
             SessionStart::Identify(intents) => json!({ "op": 2, "d": {
@@ -124,36 +122,31 @@ impl Connection<'_> {
             SessionStart::Resume(at) => json!({ "op": 6, "d": {
                 "token": self.token.reveal(), "session_id": at.session, "seq": at.number } }),
         };
-        if self.say(&first).await.is_err() {
-            return broken_end();
-        }
+        self.say(&first).await?;
         let mut beats = Heartbeats { every, next: Instant::now() + jittered(every), acknowledged: true };
         loop {
             let came = tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return ConnectionEnd::Stopped,
+                () = self.stop.cancelled() => return Err(ConnectionEnd::Stopped),
                 () = sleep_until(beats.next) => {
                     if !beats.acknowledged {
-                        return ConnectionEnd::Resume("the gateway does not acknowledge heartbeats".into());
+                        let said = "the gateway does not acknowledge heartbeats";
+                        return Err(ConnectionEnd::Resume(said.into()));
                     }
                     (beats.acknowledged, beats.next) = (false, Instant::now() + beats.every);
-                    if self.heartbeat().await.is_err() {
-                        return broken_end();
-                    }
+                    self.heartbeat().await?;
                     continue;
                 }
                 came = self.socket.next() => came,
             };
             let text = match came {
                 Some(Ok(Frame::Text(text))) => text,
-                Some(Ok(Frame::Close(frame))) => return closed(frame.as_ref()),
+                Some(Ok(Frame::Close(frame))) => return Err(closed(frame.as_ref())),
                 Some(Ok(_)) => continue,
-                Some(Err(_)) | None => return broken_end(),
+                Some(Err(_)) | None => return Err(broken_end()),
             };
             beat();
-            if let Some(ended) = self.take(text.as_str(), &mut beats).await {
-                return ended;
-            }
+            self.take(text.as_str(), &mut beats).await?;
         }
     }
 
@@ -181,22 +174,18 @@ impl Connection<'_> {
     }
 
     /// Takes what has come; how the connection ends by it, if it does.
-    async fn take(&mut self, text: &str, beats: &mut Heartbeats) -> Option<ConnectionEnd> {
+    async fn take(&mut self, text: &str, beats: &mut Heartbeats) -> Result<(), ConnectionEnd> {
         let Ok(payload) = serde_json::from_str::<GatewayPayload<'_>>(text) else {
             tracing::warn!("something that is not JSON came from the gateway and was passed over");
-            return None;
+            return Ok(());
         };
         match payload.op.as_u64() {
-            Some(0) => return self.dispatch(&payload),
-            Some(1) => {
-                if self.heartbeat().await.is_err() {
-                    return Some(broken_end());
-                }
-            }
-            Some(7) => return Some(ConnectionEnd::Resume("the gateway asks for another connection".into())),
+            Some(0) => self.dispatch(&payload)?,
+            Some(1) => self.heartbeat().await?,
+            Some(7) => return Err(ConnectionEnd::Resume("the gateway asks for another connection".into())),
             Some(9) => {
                 let goes_on = payload.d.is_some_and(|d| d.get().trim() == "true");
-                return Some(match goes_on {
+                return Err(match goes_on {
                     true => ConnectionEnd::Resume("the gateway asks to resume".into()),
                     false => ConnectionEnd::Anew("the session is not valid any more".into()),
                 });
@@ -204,13 +193,13 @@ impl Connection<'_> {
             Some(11) => beats.acknowledged = true,
             other => tracing::debug!(op = other, "an unknown opcode was passed over"),
         }
-        None
+        Ok(())
     }
 
-    fn dispatch(&self, payload: &GatewayPayload<'_>) -> Option<ConnectionEnd> {
+    fn dispatch(&self, payload: &GatewayPayload<'_>) -> Result<(), ConnectionEnd> {
         let (Some(number), Some(kind)) = (payload.s.as_i64(), payload.t.as_str()) else {
             tracing::warn!("an event without a number or a name was passed over");
-            return None;
+            return Ok(());
         };
         let is_used = is_used(kind);
         if !is_used {
@@ -221,21 +210,20 @@ impl Connection<'_> {
         // Those that wait are kept first; then it goes on behind the last of them.
         self.events
             .try_send(event)
-            .err()
-            .map(|_| ConnectionEnd::Resume("events come faster than they can be kept".into()))
+            .map_err(|_| ConnectionEnd::Resume("events come faster than they can be kept".into()))
     }
 
-    async fn heartbeat(&mut self) -> Result<(), ()> {
+    async fn heartbeat(&mut self) -> Result<(), ConnectionEnd> {
         let taken = self.taken.load(Ordering::Acquire);
         let number = if taken < 0 { Value::Null } else { taken.into() };
         self.say(&json!({ "op": 1, "d": number })).await
     }
 
-    async fn say(&mut self, payload: &Value) -> Result<(), ()> {
+    async fn say(&mut self, payload: &Value) -> Result<(), ConnectionEnd> {
         let sent = self.socket.send(Frame::text(payload.to_string()));
         match timeout(HELLO_MAX, sent).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(()),
+            Ok(Err(_)) | Err(_) => Err(broken_end()),
         }
     }
 }

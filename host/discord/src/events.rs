@@ -47,29 +47,24 @@ impl EventReader<'_> {
         }
         let value: Value = serde_json::from_str(&data).unwrap_or_default();
         match kind.as_str() {
-            "READY" => self.begin_session(&bot, number, &value).await?,
-            "MESSAGE_CREATE" => match judge_message(&bot, &value).await {
-                Some(judged) => {
-                    if let (Some(missed), Some(at)) = (&self.missed, &judged.place) {
-                        missed.wait_for(&at.place).await;
-                    }
-                    self.keep(&bot, number, judged).await?;
+            "READY" => self.begin_session(&bot, number, &value).await,
+            "MESSAGE_CREATE" => {
+                let judged = judge_message(&bot, &value).await;
+                let place = judged.as_ref().and_then(|judged| judged.place.as_ref());
+                if let (Some(missed), Some(at)) = (&self.missed, place) {
+                    missed.wait_for(&at.place).await;
                 }
-                None => self.skip_event(&bot, number).await?,
-            },
-            "MESSAGE_UPDATE" => match judge_edit(&bot, &value) {
-                Some(judged) => self.keep(&bot, number, judged).await?,
-                None => self.skip_event(&bot, number).await?,
-            },
-            "MESSAGE_DELETE" => self.note_gone(&bot, number, &value, [&value["id"]].into_iter()).await?,
+                self.keep(&bot, number, judged).await
+            }
+            "MESSAGE_UPDATE" => self.keep(&bot, number, judge_edit(&bot, &value)).await,
+            "MESSAGE_DELETE" => self.note_gone(&bot, number, &value, [&value["id"]].into_iter()).await,
             "MESSAGE_DELETE_BULK" => {
                 let ids = value["ids"].as_array().map(Vec::as_slice).unwrap_or_default();
-                self.note_gone(&bot, number, &value, ids.iter()).await?;
+                self.note_gone(&bot, number, &value, ids.iter()).await
             }
-            "INTERACTION_CREATE" => self.interaction(&bot, number, value).await?,
-            _ => self.skip_event(&bot, number).await?,
+            "INTERACTION_CREATE" => self.interaction(&bot, number, value).await,
+            _ => self.skip_event(&bot, number).await,
         }
-        Some(())
     }
 
     /// Another session begins.
@@ -99,9 +94,10 @@ impl EventReader<'_> {
         Some(())
     }
 
-    /// Keeps what was judged, with how far events were read; before there is a session nothing says
-    /// that.
-    async fn keep(&mut self, bot: &DiscordBot, number: i64, judged: AcceptedUpdate) -> Option<()> {
+    /// Keeps what was judged, if anything, with how far events were read; before there is a session
+    /// nothing says that.
+    async fn keep(&mut self, bot: &DiscordBot, number: i64, judged: Option<AcceptedUpdate>) -> Option<()> {
+        let Some(judged) = judged else { return self.skip_event(bot, number).await };
         let position = self.stream.as_mut().map(|stream| {
             stream.position.number = number;
             stream.position.clone()
@@ -119,7 +115,8 @@ impl EventReader<'_> {
         let Some(channel) = id(&event["channel_id"]) else { return self.skip_event(bot, number).await };
         for message in ids.filter_map(id) {
             let name = Some(Message::name(channel, message));
-            self.keep(bot, number, update(message, name, String::new(), UpdateFate::Deleted).into()).await?;
+            let gone = update(message, name, String::new(), UpdateFate::Deleted);
+            self.keep(bot, number, Some(gone.into())).await?;
         }
         Some(())
     }
@@ -152,7 +149,7 @@ impl EventReader<'_> {
         let noted =
             NewUpdate { update_id: -command.id, raw, fate: UpdateFate::Edited, ..judged.update.clone() };
         judged.command = Some((interaction, noted));
-        self.keep(bot, number, judged).await
+        self.keep(bot, number, Some(judged)).await
     }
 }
 

@@ -134,11 +134,13 @@ impl RateLimit {
     }
 }
 
-fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
+/// A header that is a number.
+pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }
 
-fn seconds(seconds: f64) -> Option<Duration> {
+/// A pause in seconds, if it is one.
+pub(super) fn seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 

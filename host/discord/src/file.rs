@@ -3,17 +3,16 @@
 
 use super::api::RequestBody;
 use super::bot::DiscordBot;
+use super::buckets::{number, seconds};
 use super::failure::ApiFailure;
 use super::route::{self, Route, Snowflake};
 use super::wire::id;
 use cofferdam_chat::download::{RetryAdvice, STALL, Unavailable, fetch, give_up, read_body, retry};
 use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
 use futures_util::TryStreamExt;
-use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::time::Duration;
 use tokio::time::timeout;
 
 /// Where files come from, exactly.
@@ -120,7 +119,8 @@ impl FileDownload<'_> {
                 403 | 404 | 410 => return Err(give_up(GONE)),
                 300..=399 => return Err(Unavailable::Redirected.into()),
                 status @ (408 | 425 | 429 | 500..=599) => {
-                    return Err(RetryAdvice::Again(Unavailable::Status(status), retry_after(&response)));
+                    let pause = number(response.headers(), "retry-after").and_then(seconds);
+                    return Err(RetryAdvice::Again(Unavailable::Status(status), pause));
                 }
                 status => return Err(Unavailable::Status(status).into()),
             }
@@ -198,11 +198,6 @@ fn broken_download(error: &reqwest::Error) -> RetryAdvice {
     let (timeout, connect) = (error.is_timeout(), error.is_connect());
     tracing::info!(timeout, connect, "a download broke off");
     retry(Unavailable::Broken)
-}
-
-fn retry_after(response: &Response) -> Option<Duration> {
-    let seconds: f64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
 }
 
 #[cfg(test)]

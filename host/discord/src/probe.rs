@@ -12,7 +12,7 @@ use super::route::{self, Route, Snowflake};
 use super::token::BotToken;
 use super::wire::id;
 use cofferdam_chat::setup::{ProbeError, ProbeResponse};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -73,14 +73,7 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
     let date = api.date();
     let (me, application, at) = match asked {
         Ok(asked) => asked,
-        Err(ApiFailure::Unauthorized) => {
-            let refused = ProbeError::Refused("Discord", 401);
-            return BotFacts {
-                answered: ProbeResponse { bot: Err(refused), date },
-                obstacles: Vec::new(),
-                invite: None,
-            };
-        }
+        Err(ApiFailure::Unauthorized) => return unknown(ProbeError::Refused("Discord", 401), date),
         Err(failure) => return unreachable(failure.to_string()),
     };
     let (mut obstacles, mut invite) = (Vec::new(), None);
@@ -108,8 +101,11 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
 }
 
 fn unreachable(said: String) -> BotFacts {
-    let bot = Err(ProbeError::Unreachable(said));
-    BotFacts { answered: ProbeResponse { bot, date: None }, obstacles: Vec::new(), invite: None }
+    unknown(ProbeError::Unreachable(said), None)
+}
+
+fn unknown(why: ProbeError, date: Option<SystemTime>) -> BotFacts {
+    BotFacts { answered: ProbeResponse { bot: Err(why), date }, obstacles: Vec::new(), invite: None }
 }
 
 /// What the bot asks for in a guild, by name and bit.

@@ -10,7 +10,7 @@ use super::token::BotToken;
 use cofferdam_agent::server::{Address, client, http_date, read_whole};
 use reqwest::header::DATE;
 use reqwest::multipart::Form;
-use reqwest::{Client, RequestBuilder, Response, Url};
+use reqwest::{Client, Response, Url};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::{Duration, SystemTime};
@@ -51,7 +51,7 @@ impl TelegramApi {
         payload: &P,
         timeout: Duration,
     ) -> Result<Box<RawValue>, ApiFailure> {
-        self.answer(self.request(payload, timeout)).await
+        self.call_dated(payload, timeout).await.0
     }
 
     /// The same, with the time by the server's clock if there was an answer.
@@ -60,21 +60,13 @@ impl TelegramApi {
         payload: &P,
         timeout: Duration,
     ) -> (Result<Box<RawValue>, ApiFailure>, Option<SystemTime>) {
-        let response = match self.request(payload, timeout).send().await {
+        let url = self.url(&["bot", self.token.reveal()], [method_name(P::NAME).as_str()]);
+        let response = match self.client.post(url).json(payload).timeout(timeout).send().await {
             Ok(response) => response,
             Err(error) => return (Err(self.network(error)), None),
         };
         let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
         (self.result(response).await, date)
-    }
-
-    fn request<P: Payload + Serialize>(&self, payload: &P, timeout: Duration) -> RequestBuilder {
-        let body = serde_json::to_vec(payload).expect("payloads are plain data");
-        self.client
-            .post(self.url(&["bot", self.token.reveal()], [method_name(P::NAME).as_str()]))
-            .header("Content-Type", "application/json")
-            .timeout(timeout)
-            .body(body)
     }
 
     /// The same for a method that takes files. How long it may take is the caller's to say.
@@ -83,12 +75,8 @@ impl TelegramApi {
     /// [`ApiFailure`].
     pub(super) async fn upload(&self, method: &str, form: Form) -> Result<Box<RawValue>, ApiFailure> {
         let url = self.url(&["bot", self.token.reveal()], [method]);
-        self.answer(self.client.post(url).multipart(form)).await
-    }
-
-    async fn answer(&self, request: RequestBuilder) -> Result<Box<RawValue>, ApiFailure> {
-        let response = request.send().await.map_err(|error| self.network(error))?;
-        self.result(response).await
+        let sending = self.client.post(url).multipart(form).send();
+        self.result(sending.await.map_err(|error| self.network(error))?).await
     }
 
     async fn result(&self, response: Response) -> Result<Box<RawValue>, ApiFailure> {

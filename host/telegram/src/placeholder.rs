@@ -1,7 +1,7 @@
 //! The message that stands for the answer while its turn runs, in reply to the question.
 
 use super::bot::TelegramBot;
-use super::send::{ReplyTarget, TEXT_UNITS_MAX};
+use super::send::{ReplyTarget, TEXT_UNITS_MAX, is_group};
 use async_trait::async_trait;
 use cofferdam_chat::EditableMessage;
 use cofferdam_chat::outbound::{SendError, StyledText};
@@ -19,7 +19,7 @@ impl EditableMessage for Draft {
     const TEXT_UNITS_MAX: usize = TEXT_UNITS_MAX;
 
     fn is_in_group(&self) -> bool {
-        self.target.is_group()
+        is_group(self.target.chat)
     }
 
     async fn room(&self) {

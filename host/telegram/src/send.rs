@@ -42,11 +42,6 @@ impl ReplyTarget {
         Self { chat, thread: None, reply_to: None, stand_in: None }
     }
 
-    /// Whether more than two see it.
-    pub(super) fn is_group(&self) -> bool {
-        is_group(self.chat)
-    }
-
     /// As the store keeps it.
     pub(super) fn to_text(self) -> String {
         serde_json::to_string(&self).expect("three numbers")

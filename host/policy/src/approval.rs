@@ -33,6 +33,13 @@ pub struct Rule {
     pub at: SourceLocation,
 }
 
+impl Rule {
+    /// That this rule, of this key, asks so; about no path and nobody.
+    fn reason(&self, about: &str, when: ApprovalCondition) -> Reason {
+        Reason { about: about.to_owned(), when, at: self.at.clone(), path: None, recipient: None }
+    }
+}
+
 /// The rules of a tool, by what they are about: `"*"` (every call), an argument's place, or a path,
 /// which stands for itself and all below.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -125,11 +132,8 @@ impl Approvals {
             .filter(|(class, rule)| is_below(class, path.as_str()) && condition_for(rule.when, how).is_some())
             .map(|(about, rule)| (about, rule, ApprovalCondition::Always));
         let reason = |(about, rule, when): (&str, &Rule, ApprovalCondition)| Reason {
-            about: about.to_owned(),
-            when,
-            at: rule.at.clone(),
             path: Some(path.clone()),
-            recipient: None,
+            ..rule.reason(about, when)
         };
         decided.into_iter().chain(within).map(reason).collect()
     }
@@ -142,15 +146,10 @@ impl Approvals {
 
     /// Why writing to somebody must be approved.
     pub(super) fn recipient_reasons(&self, at: &str, recipient: &str) -> Vec<Reason> {
-        let listed = || self.0.get_key_value(at.strip_suffix("[]")?);
-        let rule = self.0.get_key_value(at).or_else(listed);
-        let reason = rule.and_then(|(about, rule)| match rule.when {
+        let reason = self.argument(at).and_then(|(about, rule)| match rule.when {
             ApprovalCondition::Others => Some(Reason {
-                about: about.clone(),
-                when: ApprovalCondition::Others,
-                at: rule.at.clone(),
-                path: None,
                 recipient: Some(recipient.to_owned()),
+                ..rule.reason(about, ApprovalCondition::Others)
             }),
             _ => pathless(about, rule),
         });
@@ -162,7 +161,7 @@ impl Approvals {
         self.every_rule().and_then(|(about, rule)| pathless(about, rule))
     }
 
-    /// The rule about an argument. Where an argument is one path or a list of them, what is said of
+    /// The rule about an argument. Where an argument is one thing or a list of them, what is said of
     /// it is said of each.
     fn argument(&self, at: &str) -> Option<(&str, &Rule)> {
         let list = || self.0.get_key_value(at.strip_suffix("[]")?);
@@ -229,13 +228,7 @@ fn condition_for(when: ApprovalCondition, how: PathUse) -> Option<ApprovalCondit
 
 fn pathless(about: &str, rule: &Rule) -> Option<Reason> {
     let asks = rule.when != ApprovalCondition::Never;
-    asks.then(|| Reason {
-        about: about.to_owned(),
-        when: ApprovalCondition::Always,
-        at: rule.at.clone(),
-        path: None,
-        recipient: None,
-    })
+    asks.then(|| rule.reason(about, ApprovalCondition::Always))
 }
 
 fn is_below(path: &str, folder: &str) -> bool {

@@ -61,17 +61,18 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
         if class == Some(ArgumentClass::Recipient) && !value.is_null() {
             return self.recipient(at, value);
         }
+        // The path and the address that stand there.
         let judged = match (class, value) {
             (Some(ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient), _) => {
-                Ok(JudgedValue::Nothing)
+                Ok((None, None))
             }
             // An optional path or address that was not given.
-            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), Value::Null) => Ok(JudgedValue::Nothing),
+            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), Value::Null) => Ok((None, None)),
             (Some(ArgumentClass::Path(how)), Value::String(text)) => {
-                path(self.policy, how, text).map(JudgedValue::Path)
+                path(self.policy, how, text).map(|path| (Some(path), None))
             }
             (Some(ArgumentClass::Url(_)), Value::String(text)) => {
-                address(self.policy, at, text).map(JudgedValue::Address)
+                address(self.policy, at, text).map(|address| (None, Some(address)))
             }
             // One or a list of them, each place with a class of its own.
             (Some(class @ (ArgumentClass::Path(_) | ArgumentClass::Url(_))), Value::Array(items))
@@ -90,14 +91,9 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
             (None, Value::Object(fields)) => {
                 return fields.iter().try_for_each(|(name, v)| self.place(&format!("{at}.{name}"), v));
             }
-            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(JudgedValue::Nothing),
+            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok((None, None)),
         };
-        let ruling = judged.map(|judged| {
-            let (path, address) = match judged {
-                JudgedValue::Nothing => (None, None),
-                JudgedValue::Path(path) => (Some(path), None),
-                JudgedValue::Address(address) => (None, Some(address)),
-            };
+        let ruling = judged.map(|(path, address)| {
             let asks = approval_reasons(self.policy, at, value, path.as_ref());
             Ruling { class, path, recipient: None, address, asks }
         });
@@ -139,13 +135,6 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
             ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient => false,
         }
     }
-}
-
-/// What was judged at a place.
-enum JudgedValue {
-    Nothing,
-    Path(GuestPath),
-    Address(Address),
 }
 
 /// The address that a text is, if the profile names its host, and the policy gives no other one.

@@ -3,7 +3,7 @@
 
 use cofferdam_agent::tools::{RegisteredTool, Registry};
 use cofferdam_core::schema::Schema;
-use cofferdam_policy::{ArgumentClass, PathUse, Safety, ToolPolicy};
+use cofferdam_policy::{Safety, ToolPolicy};
 use rmcp::model::{JsonObject, Tool as Offered, ToolAnnotations};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -102,9 +102,8 @@ fn annotations(policy: &ToolPolicy) -> ToolAnnotations {
 /// Files change only at paths that the judge allows for writing, so without such an argument, or
 /// without a mount to write, nothing can be replaced or removed.
 fn may_replace(policy: &ToolPolicy) -> bool {
-    let writes =
-        |class: &ArgumentClass| matches!(class, ArgumentClass::Path(PathUse::Write | PathUse::WriteBelow));
-    policy.safety != Safety::ReadOnly && policy.grants.may_write() && policy.arguments.values().any(writes)
+    let writes = policy.grants.may_write() && policy.arguments.values().any(|class| class.is_written());
+    policy.safety != Safety::ReadOnly && writes
 }
 
 /// Whether the profile names hosts that its tools may ask.

@@ -193,45 +193,33 @@ impl ToolFile {
             );
             return Err(vec![source.problem_at(self.safety.span().start, &text)]);
         }
-        let (arguments, arguments_at) = match self.arguments {
-            Some(table) => {
-                let at = table.span().start;
-                (table.into_inner(), at)
-            }
-            None => (BTreeMap::new(), 0),
-        };
-        let writes = |class: &ArgumentClass| {
-            matches!(class, ArgumentClass::Path(PathUse::Write | PathUse::WriteBelow))
-        };
-        let problems: Vec<_> = arguments
-            .iter()
-            .filter(|(_, class)| writes(&class.get_ref().class) && !profile.grants.may_write())
-            .map(|(at, class)| {
-                source.problem_at(
-                    class.span().start,
-                    &format!(
-                        "{at:?} is written, but profile {} grants no mount for \
-                writing; use {{ path = \"read\" }} or a profile with access = \"atomic-write\"",
-                        profile.name
-                    ),
-                )
-            })
-            .collect();
+        let arguments_at = self.arguments.as_ref().map_or(0, |table| table.span().start);
+        let arguments = self.arguments.map(Spanned::into_inner).unwrap_or_default();
+        let unwritable = arguments.iter().filter_map(|(at, class)| {
+            let problem = format!(
+                "{at:?} is written, but profile {} grants no mount for writing; use {{ path = \"read\" }} or a profile with \
+                 access = \"atomic-write\"",
+                profile.name
+            );
+            (class.get_ref().class.is_written() && !profile.grants.may_write())
+                .then(|| source.problem_at(class.span().start, &problem))
+        });
         let offline = arguments.iter().filter_map(|(at, class)| {
             let is_url = matches!(class.get_ref().class, ArgumentClass::Url(_));
             let problem = super::grant::explain_no_network(at, &profile.name);
             (is_url && profile.grants.network.is_none())
                 .then(|| source.problem_at(class.span().start, &problem))
         });
-        let problems: Vec<_> = problems.into_iter().chain(offline).collect();
+        let mut problems: Vec<_> = unwritable.chain(offline).collect();
         let incomplete = arguments.iter().filter_map(|(at, written)| {
             let Classified { class, completion } = written.get_ref();
             Some(source.problem_at(written.span().start, &completion.problem(at, *class, &profile.grants)?))
         });
-        let problems: Vec<_> = if problems.is_empty() { incomplete.collect() } else { problems };
+        if problems.is_empty() {
+            problems.extend(incomplete);
+        }
         let approval = approvals(self.approval, source, profile, &arguments);
-        let unaskable = approval.as_ref().err().into_iter().flatten().cloned();
-        let problems: Vec<_> = problems.into_iter().chain(unaskable).collect();
+        let approval = approval.map_err(|unaskable| problems.extend(unaskable));
         let is_builtin = *self.component.get_ref() == ComponentSource::Builtin;
         let refused = |said: &str| Err(vec![source.problem_at(self.component.span().start, said)]);
         let entry = match (self.command, self.function) {
@@ -248,8 +236,7 @@ impl ToolFile {
         let entry = entry.and_then(|entry| {
             outputs::add(self.outputs, entry, &arguments, profile.grants.scratch.is_some(), source)
         });
-        let unusable = entry.as_ref().err().into_iter().flatten().cloned();
-        let problems: Vec<_> = problems.into_iter().chain(unusable).collect();
+        let entry = entry.map_err(|unusable| problems.extend(unusable));
         let (Ok(approval), Ok(entry), true) = (approval, entry, problems.is_empty()) else {
             return Err(problems);
         };

@@ -32,6 +32,11 @@ pub enum ArgumentClass {
 }
 
 impl ArgumentClass {
+    /// Whether what stands at such an argument, or below it, is written.
+    pub fn is_written(self) -> bool {
+        matches!(self, Self::Path(PathUse::Write | PathUse::WriteBelow))
+    }
+
     /// As a policy file writes it, as a whole value.
     pub fn spell(&self) -> String {
         match self {

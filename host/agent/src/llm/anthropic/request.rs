@@ -2,7 +2,7 @@
 //! besides are one message, the results first.
 
 use crate::llm::messages::{Block, CallResult, Prompt, PromptCall, PromptMessage, PromptTool};
-use crate::llm::parts::{Encoded, PartShape, PromptPart};
+use crate::llm::parts::{Encoded, PartShape};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -113,13 +113,10 @@ impl<'a> Ids<'a> {
 }
 
 fn block<'a>(block: &'a Block<'a>) -> ContentBlock<'a> {
-    match block {
-        Block::Text(text) => ContentBlock::Text { text },
-        Block::Part(part) => part_piece(part),
-    }
-}
-
-fn part_piece(part: &PromptPart) -> ContentBlock<'_> {
+    let part = match block {
+        Block::Text(text) => return ContentBlock::Text { text },
+        Block::Part(part) => part,
+    };
     let source = match part.url() {
         Some(url) => BlockSource::Url { url },
         None => BlockSource::Base64 { media_type: &part.mime_type, data: part.base64() },

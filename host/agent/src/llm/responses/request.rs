@@ -2,7 +2,7 @@
 //! nothing, would look for them in vain.
 
 use crate::llm::messages::{Block, Prompt, PromptMessage, PromptTool};
-use crate::llm::parts::{Encoded, PartShape, PromptPart};
+use crate::llm::parts::{Encoded, PartShape};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -75,13 +75,10 @@ fn items<'a>(message: &'a PromptMessage<'a>) -> Vec<InputItem<'a>> {
 }
 
 fn block<'a>(block: &'a Block<'a>) -> ContentPart<'a> {
-    match block {
-        Block::Text(text) => ContentPart::InputText { text },
-        Block::Part(part) => part_piece(part),
-    }
-}
-
-fn part_piece(part: &PromptPart) -> ContentPart<'_> {
+    let part = match block {
+        Block::Text(text) => return ContentPart::InputText { text },
+        Block::Part(part) => part,
+    };
     match part.shape {
         PartShape::Image => ContentPart::InputImage { image_url: part.data_url() },
         PartShape::Document => ContentPart::InputFile { filename: &part.name, file_data: part.data_url() },

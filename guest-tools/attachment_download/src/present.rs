@@ -76,7 +76,7 @@ fn hash(path: &str) -> Result<String, ToolError> {
             n => hasher.update(&piece[..n]),
         }
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:x}", hasher.finalize()))
 }
 
 #[cfg(test)]

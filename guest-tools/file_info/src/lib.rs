@@ -13,7 +13,6 @@ use cofferdam_sdk::{Tool, ToolError, export_tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use std::io::{self, BufReader};
 
 #[derive(Deserialize, JsonSchema)]
@@ -101,11 +100,7 @@ fn hash(file: &File) -> io::Result<(String, u64)> {
             break;
         }
     }
-    let hex = hasher.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("a String grows");
-        hex
-    });
-    Ok((hex, at))
+    Ok((format!("{:x}", hasher.finalize()), at))
 }
 
 export_tool!(Arguments);

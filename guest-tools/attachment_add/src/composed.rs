@@ -99,7 +99,8 @@ fn too_large(argument: &str, length: usize) -> ToolError {
     ToolError::new(ErrorCode::TooLarge, said)
 }
 
-fn bad(said: impl Into<String>) -> ToolError {
+/// A refusal of the arguments.
+pub(crate) fn bad(said: impl Into<String>) -> ToolError {
     ToolError::new(ErrorCode::InvalidArguments, said)
 }
 

@@ -1,9 +1,9 @@
 //! From arguments that overlap to one list of files. It refuses what could be meant in two ways.
 
-use crate::composed::{Content, composed};
+use crate::composed::{Content, bad, composed};
 use crate::{Arguments, Overrides, Paths};
+use cofferdam_sdk::ToolError;
 use cofferdam_sdk::reply::{ReplyFile, Source};
-use cofferdam_sdk::{ErrorCode, ToolError};
 
 /// The files in order. Names and types belong to the paths by position.
 pub(crate) fn wanted(arguments: Arguments) -> Result<Vec<ReplyFile>, ToolError> {
@@ -63,10 +63,6 @@ fn overrides(
     }
     given.resize(count, None);
     Ok(given)
-}
-
-fn bad(said: impl Into<String>) -> ToolError {
-    ToolError::new(ErrorCode::InvalidArguments, said)
 }
 
 #[cfg(test)]

@@ -60,28 +60,22 @@ export_tool!(Arguments);
 
 /// Says how to copy into a directory, where one is in the place of the copy.
 fn into_directory(error: ToolError, from: &str, to: &str) -> ToolError {
-    if error.code != ErrorCode::IsADirectory {
-        return error;
-    }
     let name = from.rsplit('/').next().unwrap_or(from);
-    ToolError::new(
-        ErrorCode::IsADirectory,
-        format!("to is a directory; to copy into it, name the copy as well: {to}/{name}"),
-    )
+    advise(error, format!("to is a directory; to copy into it, name the copy as well: {to}/{name}"))
 }
 
 /// Says what to do instead, where a directory was to be copied.
 fn of_directory(error: ToolError, from: &str) -> ToolError {
-    if error.code != ErrorCode::IsADirectory {
-        return error;
-    }
-    ToolError::new(
-        ErrorCode::IsADirectory,
-        format!(
-            "from is a directory, and only files are copied: list it with file_list and copy its files one \
-             by one, or give it another name with file_move: {from}"
-        ),
-    )
+    let said = format!(
+        "from is a directory, and only files are copied: list it with file_list and copy its files one \
+         by one, or give it another name with file_move: {from}"
+    );
+    advise(error, said)
+}
+
+/// Says this of a directory; any other failure stays as it is.
+fn advise(error: ToolError, said: String) -> ToolError {
+    if error.code == ErrorCode::IsADirectory { ToolError::new(error.code, said) } else { error }
 }
 
 #[cfg(test)]

@@ -166,16 +166,13 @@ impl StagedFile {
         links: LinkRule,
         expected: ExpectedEntry<'_>,
     ) -> Result<FileFacts, PublishError> {
-        let mut appended = None;
         self.run_step(|staged| {
             let mount = staged.place.inner.mount_of(path)?;
             let (file, stat) = source::open(mount, path, links, expected)?;
             let bytes = u64::try_from(stat.st_size).unwrap_or(0);
             let sha256 = staged.append_unknown(&file, bytes)?;
-            appended = Some(FileFacts { path: path.to_string(), bytes, sha256: hex::encode(sha256) });
-            Ok(())
-        })?;
-        Ok(appended.expect("appending succeeded"))
+            Ok(FileFacts { path: path.to_string(), bytes, sha256: hex::encode(sha256) })
+        })
     }
 
     /// Appends the first `len` bytes of `source`; returns the SHA-256 of what was staged of it.
@@ -221,31 +218,31 @@ impl StagedFile {
     /// # Errors
     /// As for [`StagedFile::write`]; also when the disk did not take the bytes.
     pub(crate) fn seal(mut self) -> Result<SealedFile, PublishError> {
-        let mut mode = self.place.inner.new_file_mode();
-        self.run_step(|staged| {
+        let mode = self.run_step(|staged| {
             let place = &staged.place;
             staged.budget.check(&place.path)?;
             let failed = |errno| PublishError::from_io(&place.path, "syncing it", errno);
-            match precheck(&place.mount, &place.path, place.disposition)? {
-                ResolvedEntry::File(old) => mode = Mode::from_raw_mode(old.st_mode & 0o777),
+            let mode = match precheck(&place.mount, &place.path, place.disposition)? {
+                ResolvedEntry::File(old) => Mode::from_raw_mode(old.st_mode & 0o777),
                 // Told early; that it is the file that was read is found when publishing.
                 _ if place.expected.is_some() => {
                     return Err(PublishError::Changed { path: place.path.clone() });
                 }
-                _ => {}
-            }
-            mode = place.mode.unwrap_or(mode);
+                _ => place.inner.new_file_mode(),
+            };
+            let mode = place.mode.unwrap_or(mode);
             fchmod(&staged.body.file, mode).map_err(failed)?;
-            fsync(&staged.body.file).map_err(failed)
+            fsync(&staged.body.file).map_err(failed)?;
+            Ok(mode)
         })?;
         Ok(SealedFile::new(self.place, self.body, mode, self.budget))
     }
 
     /// Runs `step`; after a failure every further step is refused with the same code.
-    fn run_step(
+    fn run_step<T>(
         &mut self,
-        step: impl FnOnce(&mut Self) -> Result<(), PublishError>,
-    ) -> Result<(), PublishError> {
+        step: impl FnOnce(&mut Self) -> Result<T, PublishError>,
+    ) -> Result<T, PublishError> {
         if let Some(code) = self.failed {
             return Err(PublishError::Abandoned { path: self.place.path.clone(), code });
         }

@@ -194,6 +194,11 @@ impl PublishError {
         }
     }
 
+    /// The path itself belongs to another filesystem.
+    pub(super) fn other_mount(path: &GuestPath) -> Self {
+        Self::OtherMount { path: path.clone(), at: path.to_string() }
+    }
+
     /// The variant for what the system answered while `doing` something.
     pub(super) fn from_io(path: &GuestPath, doing: &'static str, source: impl Into<io::Error>) -> Self {
         let (path, source) = (path.clone(), source.into());

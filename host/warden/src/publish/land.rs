@@ -215,9 +215,7 @@ impl SealedFile {
             Err(Errno::EXIST | Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => {
                 Ok(LandAttempt::Changed)
             }
-            Err(Errno::XDEV | Errno::BUSY) => {
-                Err(PublishError::OtherMount { path: path.clone(), at: path.to_string() })
-            }
+            Err(Errno::XDEV | Errno::BUSY) => Err(PublishError::other_mount(path)),
             Err(errno) => Err(PublishError::from_io(path, "giving it its name", errno)),
         }
     }

@@ -202,9 +202,7 @@ impl PlannedRemove {
             }
             Err(Errno::NOENT | Errno::ISDIR | Errno::NOTDIR) => Err(self.replaced_error()),
             Err(Errno::NOTEMPTY | Errno::EXIST) => Err(PublishError::NotEmpty { path: self.path.clone() }),
-            Err(Errno::BUSY) => {
-                Err(PublishError::OtherMount { path: self.path.clone(), at: self.path.to_string() })
-            }
+            Err(Errno::BUSY) => Err(PublishError::other_mount(&self.path)),
             Err(errno) => Err(PublishError::from_io(&self.path, "removing it", errno)),
         }
     }
@@ -246,12 +244,7 @@ impl PlannedRemove {
                 Ok(()) => return Ok(name),
                 Err(Errno::EXIST) => {}
                 Err(Errno::NOENT) => return Err(self.replaced_error()),
-                Err(Errno::XDEV | Errno::BUSY) => {
-                    return Err(PublishError::OtherMount {
-                        path: self.path.clone(),
-                        at: self.path.to_string(),
-                    });
-                }
+                Err(Errno::XDEV | Errno::BUSY) => return Err(PublishError::other_mount(&self.path)),
                 Err(errno) => return Err(PublishError::from_io(&self.path, "removing it", errno)),
             }
         }

@@ -276,10 +276,7 @@ impl PlannedRename {
             Err(Errno::EXIST | Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => {
                 return Ok(LandAttempt::Changed);
             }
-            Err(Errno::XDEV | Errno::BUSY) => {
-                let (path, at) = (self.target.clone(), self.target.to_string());
-                return Err(PublishError::OtherMount { path, at });
-            }
+            Err(Errno::XDEV | Errno::BUSY) => return Err(PublishError::other_mount(&self.target)),
             Err(errno) => return Err(PublishError::from_io(&self.source, "renaming it", errno)),
         }
         let (_, leaf) = resolve::split(&self.target);

@@ -164,7 +164,7 @@ pub(super) fn explain(mount: impl AsFd, path: &GuestPath, errno: Errno) -> Publi
     }
     match errno {
         Errno::LOOP => PublishError::SymlinkInPath { path: path.clone(), at: path.to_string() },
-        Errno::XDEV => PublishError::OtherMount { path: path.clone(), at: path.to_string() },
+        Errno::XDEV => PublishError::other_mount(path),
         _ => PublishError::ParentNotADirectory { path: path.clone(), at: path.to_string() },
     }
 }

@@ -6,18 +6,8 @@ use crate::bindings::cofferdam::tool::types::ToolError as WitError;
 use crate::state::StoreState;
 use cofferdam_core::host_call::{Reply, Request};
 use cofferdam_core::message::{DirectMessage, SentMessage};
-use cofferdam_core::tool::ToolError;
 
 type Answered<T> = wasmtime::Result<Result<T, WitError>>;
-
-impl StoreState {
-    fn convert_answer<T>(&self, answer: Result<T, ToolError>) -> Answered<T> {
-        Ok(match answer {
-            Ok(value) => Ok(value),
-            Err(error) => Err(self.error(error)?),
-        })
-    }
-}
 
 impl wit::Host for StoreState {
     fn send(&mut self, message: wit::Message, workflow: Option<String>) -> Answered<wit::SentMessage> {
@@ -29,7 +19,7 @@ impl wit::Host for StoreState {
             }
             _ => None,
         });
-        self.convert_answer(sent)
+        self.answer(sent)
     }
 
     fn begin_workflow(&mut self, summary: Option<String>) -> Answered<String> {
@@ -37,7 +27,7 @@ impl wit::Host for StoreState {
             Reply::Begun(workflow) => Some(workflow),
             _ => None,
         });
-        self.convert_answer(begun)
+        self.answer(begun)
     }
 
     fn wait_for_reply(&mut self, workflow: String, message: String, timeout_ms: Option<u64>) -> Answered<()> {
@@ -46,6 +36,6 @@ impl wit::Host for StoreState {
             Reply::Done => Some(()),
             _ => None,
         });
-        self.convert_answer(waits)
+        self.answer(waits)
     }
 }

@@ -32,9 +32,6 @@ impl wit::Host for StoreState {
     fn add_to(&mut self, files: Vec<wit::ReplyFile>, to: wit::Address) -> Added {
         let to = Address { session: to.session, request: to.request };
         let added = self.gateway.add_to_reply(files.into_iter().map(reply_file).collect(), to);
-        Ok(match added {
-            Ok(added) => Ok(added.into_iter().map(wit::AddedFile::from).collect()),
-            Err(error) => Err(self.error(error)?),
-        })
+        self.answer(added.map(|files| files.into_iter().map(wit::AddedFile::from).collect::<Vec<_>>()))
     }
 }

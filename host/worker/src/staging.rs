@@ -13,7 +13,6 @@ use cofferdam_core::audit::EntryKind;
 use cofferdam_core::host_call::{
     ContentHash, Contents, Disposition, Notification, Planning, Reply, Request, StagedId,
 };
-use cofferdam_core::tool::ToolError;
 use serde_bytes::Bytes as Raw;
 use std::sync::Arc;
 use wasmtime::component::Resource;
@@ -43,14 +42,6 @@ impl StoreState {
             wasmtime::bail!("it {did} a staged file while it held the file's body stream");
         }
         Ok(staged.id)
-    }
-
-    /// An answer as the guest may see it.
-    fn answer<T, W: From<T>>(&self, answer: Result<T, ToolError>) -> wasmtime::Result<Result<W, WitError>> {
-        Ok(match answer {
-            Ok(value) => Ok(value.into()),
-            Err(error) => Err(self.error(error)?),
-        })
     }
 }
 

@@ -60,6 +60,20 @@ impl StoreState {
         };
         Ok(WitError { code, message: error.message })
     }
+
+    /// An answer as the guest may see it.
+    ///
+    /// # Errors
+    /// As [`StoreState::error`].
+    pub(crate) fn answer<T, W: From<T>>(
+        &self,
+        answer: Result<T, ToolError>,
+    ) -> wasmtime::Result<Result<W, WitError>> {
+        Ok(match answer {
+            Ok(value) => Ok(value.into()),
+            Err(error) => Err(self.error(error)?),
+        })
+    }
 }
 
 /// A guest's error as the host knows it: the code from the guest's subset, the message bounded.

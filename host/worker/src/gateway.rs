@@ -91,6 +91,11 @@ impl GatewayLink {
     }
 }
 
+/// What is wanted of the answer to a request that only does something.
+pub(crate) fn expect_done(reply: Reply) -> Option<()> {
+    matches!(reply, Reply::Done).then_some(())
+}
+
 fn not_granted_error() -> ToolError {
     ToolError::new(ErrorCode::PathDenied, "nothing is granted here; the policy's profile grants it")
 }

@@ -3,6 +3,7 @@
 
 use crate::bindings::cofferdam::tool::messaging as wit;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
+use crate::gateway::expect_done;
 use crate::state::StoreState;
 use cofferdam_core::host_call::{Reply, Request};
 use cofferdam_core::message::{DirectMessage, SentMessage};
@@ -32,10 +33,6 @@ impl wit::Host for StoreState {
 
     fn wait_for_reply(&mut self, workflow: String, message: String, timeout_ms: Option<u64>) -> Answered<()> {
         let request = Request::WaitForReply { workflow, message, timeout_ms };
-        let waits = self.gateway.ask(request, |reply| match reply {
-            Reply::Done => Some(()),
-            _ => None,
-        });
-        self.answer(waits)
+        self.answer(self.gateway.ask(request, expect_done))
     }
 }

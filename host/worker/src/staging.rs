@@ -6,7 +6,7 @@
 use crate::bindings::cofferdam::tool::progress;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
 use crate::bindings::cofferdam::tool::workspace_write as wit;
-use crate::gateway::GatewayLink;
+use crate::gateway::{GatewayLink, expect_done};
 use crate::output::{ByteSink, StreamTo, check_permit};
 use crate::state::StoreState;
 use cofferdam_core::audit::EntryKind;
@@ -67,10 +67,6 @@ fn disposition(disposition: wit::Disposition) -> Disposition {
         wit::Disposition::CreateNew => Disposition::CreateNew,
         wit::Disposition::Replace => Disposition::Replace,
     }
-}
-
-fn expect_done(reply: Reply) -> Option<()> {
-    matches!(reply, Reply::Done).then_some(())
 }
 
 fn expect_taken(reply: Reply) -> Option<ContentHash> {

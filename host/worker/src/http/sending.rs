@@ -5,7 +5,7 @@ use super::answer::IncomingResponse;
 use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::request::{BodyBytes, BodyState};
 use super::{Shared, failure_code, gateway_error_code};
-use crate::gateway::GatewayLink;
+use crate::gateway::{GatewayLink, expect_done};
 use crate::state::StoreState;
 use cofferdam_core::host_call::{HttpId, Reply, Request};
 use cofferdam_core::lock::lock;
@@ -66,11 +66,7 @@ impl SentRequest {
 /// Nothing else of the guest runs meanwhile, so that the pieces belong to this request.
 fn ask(gateway: &GatewayLink, request: HttpRequest, body: &[u8]) -> Result<(HttpId, HttpHead), ErrorCode> {
     for piece in body.chunks(PIECE_BYTES) {
-        let taken = gateway.ask(Request::HttpBody(Raw::new(piece)), |reply| match reply {
-            Reply::Done => Some(()),
-            _ => None,
-        });
-        taken.map_err(gateway_error_code)?;
+        gateway.ask(Request::HttpBody(Raw::new(piece)), expect_done).map_err(gateway_error_code)?;
     }
     let answered = gateway.ask(Request::HttpSend(request), |reply| match reply {
         Reply::HttpHead(id, head) => Some(Ok((id, head))),

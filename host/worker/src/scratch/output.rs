@@ -2,7 +2,7 @@
 //! of its arguments, and published like any staged file once the call has succeeded.
 
 use super::{Scratch, ScratchNode};
-use crate::gateway::GatewayLink;
+use crate::gateway::{GatewayLink, expect_done};
 use cofferdam_core::entry::CommandOutput;
 use cofferdam_core::host_call::{Reply, Request};
 use cofferdam_core::lock::lock;
@@ -64,9 +64,8 @@ fn stage_below(
             let staged = gateway.ask(Request::Stage { path, disposition: output.disposition }, |reply| {
                 if let Reply::Staged(id) = reply { Some(id) } else { None }
             })?;
-            let done = |reply| matches!(reply, Reply::Done).then_some(());
             for piece in lock(&file.bytes).chunks(PIECE_BYTES) {
-                gateway.ask(Request::Write { file: staged, bytes: Bytes::new(piece) }, done)?;
+                gateway.ask(Request::Write { file: staged, bytes: Bytes::new(piece) }, expect_done)?;
             }
             gateway.ask(Request::Seal(staged), |reply| matches!(reply, Reply::Taken(_)).then_some(()))
         }

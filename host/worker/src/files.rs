@@ -19,8 +19,9 @@ use crate::scratch::{Handle as ScratchHandle, Scratch};
 use beneath::{look, look_into, reopen};
 use entries::DirectoryEntries;
 use facts::FileFacts;
+use rustix::buffer::spare_capacity;
 use rustix::fs::OFlags;
-use rustix::io::Errno;
+use rustix::io::{pread, retry_on_intr};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
@@ -278,12 +279,8 @@ impl types::HostDescriptor for GuestFiles<'_> {
         };
         let wanted = usize::try_from(len).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
         let mut bytes = Vec::with_capacity(wanted);
-        let read = loop {
-            match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), offset) {
-                Err(Errno::INTR) => {}
-                read => break read.map_err(std::io::Error::from)?,
-            }
-        };
+        let read = retry_on_intr(|| pread(file, spare_capacity(&mut bytes), offset));
+        let read = read.map_err(std::io::Error::from)?;
         bytes.truncate(wanted);
         // Only at its end does a regular file give less than was asked for.
         Ok((bytes, read < wanted))

@@ -2,7 +2,8 @@
 //! on a thread of its own unless the guest says that it waits, and a worker may start none.
 
 use bytes::Bytes;
-use rustix::io::Errno;
+use rustix::buffer::spare_capacity;
+use rustix::io::{pread, retry_on_intr};
 use std::fs::File;
 use std::sync::Arc;
 use wasmtime_wasi::p2::{InputStream, Pollable, StreamError, StreamResult};
@@ -45,13 +46,7 @@ impl InputStream for FileStream {
         }
         // Not zeroed first: most files are much shorter than what a guest asks for.
         let mut piece = Vec::with_capacity(size.clamp(AHEAD_BYTES, PIECE_BYTES));
-        let read = loop {
-            match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut piece), self.at) {
-                Err(Errno::INTR) => {}
-                read => break read,
-            }
-        };
-        match read {
+        match retry_on_intr(|| pread(file, spare_capacity(&mut piece), self.at)) {
             Ok(read) if read > 0 => {
                 self.at += read as u64;
                 let mut piece = Bytes::from(piece);

@@ -148,10 +148,8 @@ impl types::HostDescriptor for GuestFiles<'_> {
         flags: DescriptorFlags,
     ) -> FsResult<Handle> {
         if let Some(scratch) = self.scratch_handle(&fd) {
-            return {
-                let opened = scratch.open_at(&path, oflags, flags)?;
-                Ok(self.hand_out(opened)?)
-            };
+            let opened = scratch.open_at(&path, oflags, flags)?;
+            return Ok(self.hand_out(opened)?);
         }
         if flags.contains(DescriptorFlags::WRITE)
             || oflags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
@@ -179,10 +177,8 @@ impl types::HostDescriptor for GuestFiles<'_> {
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<types::DirectoryEntryStream>> {
         if let Some(scratch) = self.scratch_handle(&fd) {
-            return {
-                let listed = VecDeque::from(scratch.entries()?);
-                Ok(Resource::new_own(self.table().push(listed)?.rep()))
-            };
+            let listed = VecDeque::from(scratch.entries()?);
+            return Ok(Resource::new_own(self.table().push(listed)?.rep()));
         }
         let dir = self.dir(&fd)?;
         let entries = self.table().push(DirectoryEntries::read(&dir)?)?;
@@ -269,15 +265,14 @@ impl types::HostDescriptor for GuestFiles<'_> {
     }
 
     async fn read(&mut self, fd: Handle, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
+        let wanted = usize::try_from(len).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
         if let Some(scratch) = self.scratch_handle(&fd) {
-            let most = usize::try_from(len).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
-            return Ok(scratch.read(offset, most)?);
+            return Ok(scratch.read(offset, wanted)?);
         }
         let file = match self.table().get(&fd)? {
             Descriptor::File(file) => &file.file,
             Descriptor::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
         };
-        let wanted = usize::try_from(len).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
         let mut bytes = Vec::with_capacity(wanted);
         let read = retry_on_intr(|| pread(file, spare_capacity(&mut bytes), offset));
         let read = read.map_err(std::io::Error::from)?;

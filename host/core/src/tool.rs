@@ -183,11 +183,17 @@ impl ToolError {
         Self::new(ErrorCode::Cancelled, "the turn was cancelled; nothing was changed")
     }
 
-    /// That of a result longer than it may be.
-    pub fn result_too_long(bytes: usize, limits: &Limits) -> Self {
+    /// Refuses a result that is longer than it may be.
+    ///
+    /// # Errors
+    /// `too_large`.
+    pub fn check_result(bytes: usize, limits: &Limits) -> Result<(), Self> {
+        if bytes as u64 <= limits.result.0 {
+            return Ok(());
+        }
         let said =
             format!("the tool returned {bytes} bytes; at most {} are taken. Ask for less.", limits.result);
-        Self::new(ErrorCode::TooLarge, said)
+        Err(Self::new(ErrorCode::TooLarge, said))
     }
 
     /// `{"error":{"code":…,"message":…}}`, as the command line prints it.

@@ -118,9 +118,7 @@ impl Callable {
     pub(crate) fn result(&self, returned: Option<&Datum>, limits: &Limits) -> Result<String, ToolError> {
         let result = self.shape.result(returned);
         let text = result.map_err(|e| ToolError::new(ErrorCode::Failed, e.to_string()))?.to_string();
-        if text.len() as u64 > limits.result.0 {
-            return Err(ToolError::result_too_long(text.len(), limits));
-        }
+        ToolError::check_result(text.len(), limits)?;
         Ok(text)
     }
 

@@ -197,12 +197,10 @@ impl WasmEngine {
                     let instance = tool.instantiate_async(&mut *store).await?;
                     instance.cofferdam_tool_tool().call_call(store, &job.arguments).await
                 });
-                end_call((store, output), limits, returned, |_, returned| match returned {
-                    Ok(text) if text.len() as u64 > limits.result.0 => {
-                        Err(ToolError::result_too_long(text.len(), limits))
-                    }
-                    Ok(text) => Ok(text),
-                    Err(error) => Err(state::from_guest(error)),
+                end_call((store, output), limits, returned, |_, returned| {
+                    let text = returned.map_err(state::from_guest)?;
+                    ToolError::check_result(text.len(), limits)?;
+                    Ok(text)
                 })
             }
             (LinkedComponent::Command(runnable), EntryCall::Command(call)) => {

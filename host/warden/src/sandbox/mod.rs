@@ -270,9 +270,7 @@ fn worker_key(
 }
 
 fn read_result(text: &str, limits: &Limits, unfit: ErrorCode) -> Result<Value, ToolError> {
-    if text.len() as u64 > limits.result.0 {
-        return Err(ToolError::result_too_long(text.len(), limits));
-    }
+    ToolError::check_result(text.len(), limits)?;
     match parse_strict(text) {
         // Printed, it could not be told from a failure, and its code may be one that only the host
         // says.

@@ -24,7 +24,6 @@ const TAIL_BYTES_MAX: usize = 1536;
 
 /// The streams of one run.
 pub(crate) struct Streams {
-    limits: Limits,
     stdout: Stdout,
     stderr: Stderr,
 }
@@ -33,7 +32,7 @@ impl Streams {
     /// Streams of a run under these limits; what it says on standard error goes to `log`.
     pub(crate) fn new(log: CallStreams, limits: &Limits) -> Self {
         let stdout = Stdout { kept: Arc::default(), limits: *limits };
-        Self { limits: *limits, stdout, stderr: Stderr { log, tail: Arc::default() } }
+        Self { stdout, stderr: Stderr { log, tail: Arc::default() } }
     }
 
     /// What the command finds: its arguments and streams, and nothing else.
@@ -63,9 +62,7 @@ impl Streams {
         }
         let stdout = std::mem::take(&mut *lock(&self.stdout.kept));
         let text = format_stdout(stdout, call.stdout)?.to_string();
-        if text.len() as u64 > self.limits.result.0 {
-            return Err(ToolError::result_too_long(text.len(), &self.limits));
-        }
+        ToolError::check_result(text.len(), &self.stdout.limits)?;
         Ok(text)
     }
 }
@@ -140,11 +137,8 @@ impl ByteSink for Stdout {
 
     fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
         let mut kept = lock(&self.kept);
-        let len = kept.len() + bytes.len();
-        if len as u64 > self.limits.result.0 {
-            let error = ToolError::result_too_long(len, &self.limits);
-            return Err(StreamError::Trap(wasmtime::Error::new(error)));
-        }
+        ToolError::check_result(kept.len() + bytes.len(), &self.limits)
+            .map_err(|error| StreamError::Trap(wasmtime::Error::new(error)))?;
         kept.extend_from_slice(bytes);
         Ok(())
     }

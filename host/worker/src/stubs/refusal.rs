@@ -22,11 +22,15 @@ const WORDS: [&str; 9] = [
 /// An error of this type, if it is a result that has one which can be made: a text is `said`.
 pub(super) fn refusal(result: &Type, said: &str) -> Option<Val> {
     let Type::Result(result) = result else { return None };
-    let error = match result.err() {
-        None => None,
-        Some(ty) => Some(Box::new(value(&ty, said, 0)?)),
-    };
-    Some(Val::Result(Err(error)))
+    Some(Val::Result(Err(payload(result.err(), said, 0)?)))
+}
+
+/// What a case or an error holds, where it holds anything.
+fn payload(ty: Option<Type>, said: &str, depth: usize) -> Option<Option<Box<Val>>> {
+    match ty {
+        None => Some(None),
+        Some(ty) => Some(Some(Box::new(value(&ty, said, depth)?))),
+    }
 }
 
 /// Some value of a type; none where only the host could make one.
@@ -61,24 +65,15 @@ fn value(ty: &Type, said: &str, depth: usize) -> Option<Val> {
         }
         Type::Tuple(tuple) => Val::Tuple(tuple.types().map(|ty| inner(&ty)).collect::<Option<_>>()?),
         Type::Variant(variant) => {
-            let possible: Vec<_> = variant
+            let possible = variant
                 .cases()
-                .filter_map(|case| {
-                    let payload = match &case.ty {
-                        None => None,
-                        Some(ty) => Some(Box::new(inner(ty)?)),
-                    };
-                    Some((case.name.to_owned(), payload))
-                })
-                .collect();
+                .filter_map(|case| Some((case.name.to_owned(), payload(case.ty, said, depth + 1)?)));
+            let possible: Vec<_> = possible.collect();
             let name = find_case(possible.iter().map(|(name, _)| name.as_str()))?;
             let (name, payload) = possible.into_iter().find(|(case, _)| *case == name)?;
             Val::Variant(name, payload)
         }
-        Type::Result(result) => match result.err() {
-            None => Val::Result(Err(None)),
-            Some(ty) => Val::Result(Err(Some(Box::new(inner(&ty)?)))),
-        },
+        Type::Result(result) => Val::Result(Err(payload(result.err(), said, depth + 1)?)),
         _ => return None,
     })
 }

@@ -62,7 +62,7 @@ impl LogFiles {
             match open::open_for_read(active) {
                 Ok(file) => {
                     let end = open::settled_length(&file)?;
-                    let mut rotated: Vec<_> = list(active)?.into_iter().map(|(_, path)| path).collect();
+                    let mut rotated = list(active)?;
                     let id = identity(&file)?;
                     let same = |path: &PathBuf| path.metadata().is_ok_and(|m| (m.dev(), m.ino()) == id);
                     if let Some(at) = rotated.iter().rposition(same) {
@@ -82,8 +82,7 @@ impl LogFiles {
             }
         }
         // A rotation was cut off between its two steps; the next append makes the active file.
-        let rotated = list(active)?.into_iter().map(|(_, path)| path).collect();
-        Ok(Self { rotated, active: None })
+        Ok(Self { rotated: list(active)?, active: None })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -159,14 +158,14 @@ pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The rotated files with their first `seq`, oldest first.
-fn list(active: &Path) -> Result<Vec<(u64, PathBuf)>, AuditError> {
+/// The rotated files, oldest first: their names differ in the first `seq` alone, of so many digits.
+fn list(active: &Path) -> Result<Vec<PathBuf>, AuditError> {
     let mut found = Vec::new();
-    for_each_file(active, |seq, path| {
+    for_each_file(active, |_, path| {
         if found.len() == ROTATED_FILES_MAX {
             return Err(AuditError::TooManyFiles);
         }
-        found.push((seq, path));
+        found.push(path);
         Ok(())
     })?;
     found.sort();

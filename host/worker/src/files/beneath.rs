@@ -57,18 +57,17 @@ fn stat_with_mount(dir: &File, name: &str) -> Option<Statx> {
 
 /// A bare handle (`O_PATH`) on what lies at `path` beneath `dir`.
 pub(crate) fn look(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
-    let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    open_checked(dir, path, OFlags::PATH | leaf)
+    open_checked(dir, path, OFlags::PATH, follow)
 }
 
 /// The directory at `path` beneath `dir`, for reading. Nothing has to be looked at first: what is
 /// no directory, the kernel refuses before it is opened.
 pub(crate) fn look_into(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
-    let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    open_checked(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | leaf)
+    open_checked(dir, path, OFlags::RDONLY | OFlags::DIRECTORY, follow)
 }
 
-fn open_checked(dir: &File, path: &str, flags: OFlags) -> Result<File, ErrorCode> {
+fn open_checked(dir: &File, path: &str, flags: OFlags, follow: bool) -> Result<File, ErrorCode> {
+    let flags = if follow { flags } else { flags | OFlags::NOFOLLOW };
     if path.split('/').any(|name| name.starts_with(GuestPath::RESERVED_PREFIX)) {
         return Err(ErrorCode::NoEntry);
     }

@@ -1,6 +1,6 @@
 //! One check: a value against the nodes, in steps that are counted before they are taken.
 
-use super::finding::{Mismatch, SchemaFinding, ValueRefusal};
+use super::finding::{SchemaFinding, ValueRefusal};
 use super::node::{NodeId, NumberRules, SchemaNode, TextRules, ValueRules};
 use super::number::{Num, is_multiple};
 use super::{DEPTH_MAX, FINDINGS_MAX, STEPS_MAX, Schema};
@@ -245,13 +245,5 @@ impl<'a> Check<'a> {
         self.fail(|_| {
             SchemaFinding::new(format!("must match the pattern {}", super::words::short(&pattern.text)))
         })
-    }
-}
-
-impl SchemaFinding {
-    pub(super) fn missing_property(name: &str, example: Option<String>) -> Self {
-        let mut finding = Self { place: String::new(), problem: Mismatch::Missing { example } };
-        finding.prefix_property(name);
-        finding
     }
 }

@@ -52,6 +52,12 @@ impl SchemaFinding {
         Self { place: String::new(), problem: Mismatch::Says(one_line(text.as_ref(), PROBLEM_BYTES_MAX)) }
     }
 
+    /// The same about a property.
+    pub(super) fn of_property(mut self, name: &str) -> Self {
+        self.prefix_property(name);
+        self
+    }
+
     /// Moves the place below a property.
     pub(super) fn prefix_property(&mut self, name: &str) {
         let name = one_line(name, NAME_BYTES_MAX);

@@ -1,7 +1,7 @@
 //! Lists and objects: what their items and properties must be, and how many.
 
 use super::check::{Check, Fits, VISIT};
-use super::finding::SchemaFinding;
+use super::finding::{Mismatch, SchemaFinding};
 use super::node::{ListRules, ObjectRules, SchemaNode};
 use super::words;
 use serde_json::{Map, Value};
@@ -98,9 +98,7 @@ impl Check<'_> {
             if !self.try_quietly(id, &whole)? {
                 fits = self.fail(|check| {
                     let must = check.must_be(id).map_or_else(String::new, |must| format!("; a name {must}"));
-                    let mut finding = SchemaFinding::new(format!("is not a name that is taken here{must}"));
-                    finding.prefix_property(name);
-                    finding
+                    SchemaFinding::new(format!("is not a name that is taken here{must}")).of_property(name)
                 })?;
             }
         }
@@ -120,11 +118,8 @@ impl Check<'_> {
         match rules.additional {
             Some(id) if !known => {
                 if matches!(self.nodes[id], SchemaNode::Nothing) {
-                    return self.fail(|_| {
-                        let mut finding = SchemaFinding::new(words::unknown(name, &rules.named));
-                        finding.prefix_property(name);
-                        finding
-                    });
+                    return self
+                        .fail(|_| SchemaFinding::new(words::unknown(name, &rules.named)).of_property(name));
                 }
                 Ok(fits & self.check_property(name, id, value)?)
             }
@@ -145,15 +140,14 @@ impl Check<'_> {
             return Ok(true);
         }
         self.fail(|check| match because {
-            None => SchemaFinding::missing_property(
-                name,
-                rules.properties.get(name).and_then(|id| check.example(*id)),
-            ),
+            None => {
+                let example = rules.properties.get(name).and_then(|id| check.example(*id));
+                SchemaFinding { place: String::new(), problem: Mismatch::Missing { example } }
+                    .of_property(name)
+            }
             Some(given) => {
                 let given = words::short(given);
-                let mut finding = SchemaFinding::new(format!("is missing; it goes with {given}"));
-                finding.prefix_property(name);
-                finding
+                SchemaFinding::new(format!("is missing; it goes with {given}")).of_property(name)
             }
         })
     }

@@ -33,7 +33,7 @@ pub(super) fn unknown(name: &str, known: &[String]) -> String {
     match known.iter().find(|known| bare(known) == given) {
         Some(meant) => format!("is unknown; write {}", short(meant)),
         None if known.is_empty() => "is unknown; leave it out".into(),
-        None => format!("is unknown; there is {}", join_bounded(known.iter().map(|name| short(name)), ", ")),
+        None => format!("is unknown; there is {}", bounded(known.iter().map(|name| short(name))).join(", ")),
     }
 }
 
@@ -55,24 +55,20 @@ pub(super) fn counts(min: Option<u64>, max: Option<u64>, what: &str) -> String {
 
 /// `a, b or c`, bounded.
 fn join_or(words: impl Iterator<Item = String>) -> String {
-    let mut words: Vec<String> = words.take(LISTED_MAX + 1).collect();
-    if words.len() > LISTED_MAX {
-        words.truncate(LISTED_MAX);
-        words.push("…".into());
-    }
-    match words.split_last() {
+    match bounded(words).split_last() {
         None => "nothing at all".into(),
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
     }
 }
 
-fn join_bounded(words: impl Iterator<Item = String>, between: &str) -> String {
+/// As many as one message lists.
+fn bounded(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut words: Vec<String> = words.take(LISTED_MAX + 1).collect();
     if words.len() > LISTED_MAX {
         words[LISTED_MAX] = "…".into();
     }
-    words.join(between)
+    words
 }
 
 impl Type {

@@ -38,10 +38,9 @@ impl Schema {
             references: Vec::new(),
             tables: PATTERN_TABLES_BYTES_MAX,
         };
-        let refused = |compiler: &Compiler<'_>, RefusedSchema { id, below, problem }: RefusedSchema| {
+        compiler.all().map_err(|RefusedSchema { id, below, problem }| {
             SchemaError::new(&format!("{}{below}", compiler.place(id)), problem)
-        };
-        compiler.all().map_err(|why| refused(&compiler, why))?;
+        })?;
         Ok(Self { nodes: compiler.nodes })
     }
 }
@@ -50,9 +49,8 @@ impl Schema {
 fn nests_within(value: &Value, levels: usize) -> bool {
     let mut level: Vec<&Value> = vec![value];
     for _ in 0..levels {
-        let inner = |value: &&'_ Value| matches!(value, Value::Array(_) | Value::Object(_));
         let mut next: Vec<&Value> = Vec::new();
-        for value in level.into_iter().filter(inner) {
+        for value in level {
             match value {
                 Value::Array(items) => next.extend(items),
                 Value::Object(fields) => next.extend(fields.values()),

@@ -5,14 +5,14 @@
 //! of sight, so that a session that comes back has a new one at once. It follows no symbolic link,
 //! and enters nothing but the folders that the gateway itself made.
 
-use super::open::folder;
+use super::open::open_existing;
 use super::place::{SESSIONS, USERS};
 use super::sweep::{SWEPT_ENTRIES_MAX, SweepResult, sweep};
 use super::temp::{self, PREFIX};
 use super::workspaces::{Workspaces, is_named};
 use cap_std::fs::Dir;
 use cofferdam_core::capability::MOUNTS;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Stat, flock, fstat};
 use rustix::io::{Errno, Result};
 use std::fs::File;
@@ -103,15 +103,6 @@ impl Workspaces {
         let swept = swept.unwrap_or_default();
         expired.leftovers += swept.removed;
         expired.left += swept.left;
-    }
-}
-
-/// A folder of the gateway's own, if it is there.
-fn open_existing(parent: impl AsFd, name: &str) -> Result<Option<OwnedFd>> {
-    match folder(parent, name) {
-        Ok(folder) => Ok(Some(folder)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(errno) => Err(errno),
     }
 }
 

@@ -188,6 +188,14 @@ pub(super) fn folder(parent: impl AsFd, name: &str) -> rustix::io::Result<OwnedF
     openat(parent, name, flags, Mode::empty())
 }
 
+/// The same where there may be none.
+pub(super) fn open_existing(parent: impl AsFd, name: &str) -> rustix::io::Result<Option<OwnedFd>> {
+    match folder(parent, name) {
+        Err(Errno::NOENT) => Ok(None),
+        folder => folder.map(Some),
+    }
+}
+
 /// The process's umask, read without changing it, which would race with other threads.
 pub(super) fn umask() -> Mode {
     let read = || {

@@ -6,7 +6,7 @@
 //! together they can overshoot by what both stage within that time; one process alone cannot.
 
 use super::error::PublishError;
-use super::open::folder;
+use super::open::open_existing;
 use super::place::HOLDERS;
 use super::temp::StagingFolder;
 use super::walk::{self, HiddenNames, StopCheck};
@@ -158,10 +158,8 @@ impl Quota {
             total = total.saturating_add(bytes.map_err(QuotaRefusal::Stopped)?);
         }
         for places in HOLDERS {
-            let folder = match folder(&self.root, places) {
-                Err(Errno::NOENT) => continue,
-                folder => folder.map_err(QuotaRefusal::Unreadable)?,
-            };
+            let found = open_existing(&self.root, places).map_err(QuotaRefusal::Unreadable)?;
+            let Some(folder) = found else { continue };
             let bytes =
                 walk::measure(folder, HiddenNames::Anywhere, stop).map_err(QuotaRefusal::Unreadable)?;
             total = total.saturating_add(bytes.map_err(QuotaRefusal::Stopped)?);

@@ -1,6 +1,6 @@
 //! What the workspaces hold, for those who only look: nothing is made, opened for writing or swept.
 
-use super::open::folder;
+use super::open::open_existing;
 use super::place::HOLDERS;
 use super::temp::PREFIX;
 use super::walk::{self, HiddenNames};
@@ -24,10 +24,7 @@ pub fn measure_used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
     let mounts = MOUNTS.iter().map(|mount| (mount.trim_start_matches('/'), HiddenNames::AtRoot));
     let mut total = 0u64;
     for (name, hidden) in mounts.chain(HOLDERS.iter().map(|holder| (*holder, HiddenNames::Anywhere))) {
-        let folder = match folder(&root, name) {
-            Err(Errno::NOENT) => continue,
-            folder => folder?,
-        };
+        let Some(folder) = open_existing(&root, name)? else { continue };
         match walk::measure(folder, hidden, &late)? {
             Ok(bytes) => total = total.saturating_add(bytes),
             Err(_) => return Ok(None),

@@ -5,13 +5,11 @@
 //! crash leaves of it, the next start sweeps. It refuses to replace anything.
 
 use super::resolve;
-use super::temp::{NAMES_MAX, StagingFolder, TempName, link_open_file, random_name, rename_new};
+use super::temp::{StagingFolder, TempName, link_open_file, lock_new, rename_new, with_new_name};
 use super::workspaces::is_named;
 use cap_std::fs::Dir;
 use rustix::fd::OwnedFd;
-use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, chmodat, fchmod, flock, mkdirat, renameat, unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, chmodat, fchmod, mkdirat, renameat, unlinkat};
 use rustix::io::{Errno, Result};
 use std::fs::File;
 use std::sync::Arc;
@@ -28,18 +26,11 @@ pub(super) struct ParkFolder {
 impl ParkFolder {
     /// A new one in the root of the mount, for its owner alone.
     pub(super) fn make(mount: &Arc<StagingFolder>) -> Result<Arc<Self>> {
-        for _ in 0..NAMES_MAX {
-            let name = random_name();
-            match mkdirat(&*mount.dir, &name, Mode::RWXU) {
-                Err(Errno::EXIST) => continue,
-                made => made?,
-            }
-            if let Some(dir) = lock_folder(mount, &name)? {
-                let dir = Arc::new(Dir::from_std_file(File::from(dir)));
-                return Ok(Arc::new(Self { mount: Arc::clone(mount), name, dir, names: AtomicU32::new(0) }));
-            }
-        }
-        Err(Errno::EXIST)
+        with_new_name(|name| {
+            mkdirat(&*mount.dir, &name, Mode::RWXU)?;
+            let dir = Arc::new(Dir::from_std_file(File::from(lock_folder(mount, &name)?)));
+            Ok(Arc::new(Self { mount: Arc::clone(mount), name, dir, names: AtomicU32::new(0) }))
+        })
     }
 
     /// Whether it is of this mount.
@@ -79,19 +70,14 @@ impl Drop for ParkFolder {
     }
 }
 
-/// The directory, locked; `None` where a sweep came between its making and the lock.
-fn lock_folder(mount: &StagingFolder, name: &str) -> Result<Option<OwnedFd>> {
+/// The directory, locked. EXIST: a sweep came between its making and the lock.
+fn lock_folder(mount: &StagingFolder, name: &str) -> Result<OwnedFd> {
     let dir = match resolve::directory(&mount.dir, name.as_bytes()) {
-        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::NOENT) => return Err(Errno::EXIST),
         dir => dir?,
     };
-    match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Ok(None),
-        locked => {
-            locked?;
-            Ok(is_named(&*mount.dir, name, &dir)?.then_some(dir))
-        }
-    }
+    lock_new(&dir)?;
+    if is_named(&*mount.dir, name, &dir)? { Ok(dir) } else { Err(Errno::EXIST) }
 }
 
 /// The parked file of this name, open again, with the mode that it has: one may be that of a file

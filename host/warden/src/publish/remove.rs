@@ -238,17 +238,15 @@ impl PlannedRemove {
 
     /// Gives the directory a temporary name in the mount's root.
     fn hide(&self, parent: &OwnedFd, leaf: &str) -> Result<String, PublishError> {
-        for _ in 0..temp::NAMES_MAX {
-            let name = temp::random_name();
-            match temp::rename_directory(parent, leaf, &*self.mount.dir, &name) {
-                Ok(()) => return Ok(name),
-                Err(Errno::EXIST) => {}
-                Err(Errno::NOENT) => return Err(self.replaced_error()),
-                Err(Errno::XDEV | Errno::BUSY) => return Err(PublishError::other_mount(&self.path)),
-                Err(errno) => return Err(PublishError::from_io(&self.path, "removing it", errno)),
-            }
-        }
-        Err(PublishError::Unsettled { path: self.path.clone() })
+        let root = &*self.mount.dir;
+        let hidden =
+            temp::with_new_name(|name| temp::rename_directory(parent, leaf, root, &name).map(|()| name));
+        hidden.map_err(|errno| match errno {
+            Errno::EXIST => PublishError::Unsettled { path: self.path.clone() },
+            Errno::NOENT => self.replaced_error(),
+            Errno::XDEV | Errno::BUSY => PublishError::other_mount(&self.path),
+            errno => PublishError::from_io(&self.path, "removing it", errno),
+        })
     }
 
     /// What could not be deleted gets its name back; the error says what that is.

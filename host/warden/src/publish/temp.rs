@@ -19,7 +19,7 @@ use std::sync::{Arc, RwLock};
 pub(super) const PREFIX: &str = ".cofferdam-tmp-";
 
 /// A random name that exists this often in a row is no accident.
-pub(super) const NAMES_MAX: u32 = 16;
+const NAMES_MAX: u32 = 16;
 
 /// One directory of the workspace, open, and how files are staged in it.
 pub(super) struct StagingFolder {
@@ -81,15 +81,10 @@ impl TempName {
     /// Gives a file that has no name a temporary one; it is locked before the name shows.
     pub(super) fn link(mount: &StagingFolder, file: &File) -> Result<Self> {
         flock(file, FlockOperation::NonBlockingLockExclusive)?;
-        for _ in 0..NAMES_MAX {
-            let name = random_name();
-            match link_open_file(file, &*mount.dir, &name) {
-                Ok(()) => return Ok(Self { dir: Arc::clone(&mount.dir), name: Some(name), _park: None }),
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        Err(Errno::EXIST)
+        with_new_name(|name| {
+            link_open_file(file, &*mount.dir, &name)?;
+            Ok(Self { dir: Arc::clone(&mount.dir), name: Some(name), _park: None })
+        })
     }
 }
 
@@ -138,27 +133,38 @@ pub(super) fn create(mount: &StagingFolder) -> Result<(File, Option<TempName>)> 
             Err(errno) => return Err(errno),
         }
     }
-    for _ in 0..NAMES_MAX {
-        match create_named(mount, owner) {
-            Ok((file, name)) => return Ok((file, Some(name))),
-            Err(Errno::EXIST | Errno::WOULDBLOCK) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Err(Errno::EXIST)
+    with_new_name(|name| create_named(mount, name, owner)).map(|(file, name)| (file, Some(name)))
 }
 
-/// A locked file with a temporary name. WOULDBLOCK: a sweep came between creation and lock.
-fn create_named(mount: &StagingFolder, mode: Mode) -> Result<(File, TempName)> {
-    let name = random_name();
+/// A locked file with a temporary name. EXIST also where a sweep came between creation and lock.
+fn create_named(mount: &StagingFolder, name: String, mode: Mode) -> Result<(File, TempName)> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(openat(&*mount.dir, &name, flags, mode)?);
     let name = TempName { dir: Arc::clone(&mount.dir), name: Some(name), _park: None };
-    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    lock_new(&file)?;
     match fstat(&file)?.st_nlink {
-        0 => Err(Errno::WOULDBLOCK),
+        0 => Err(Errno::EXIST),
         _ => Ok((file, name)),
     }
+}
+
+/// Locks what was made a moment ago. EXIST: a sweep has it.
+pub(super) fn lock_new(made: impl AsFd) -> Result<()> {
+    match flock(made, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(Errno::EXIST),
+        locked => locked,
+    }
+}
+
+/// What `make` makes under a random name, another one for each EXIST.
+pub(super) fn with_new_name<T>(mut make: impl FnMut(String) -> Result<T>) -> Result<T> {
+    for _ in 0..NAMES_MAX {
+        match make(random_name()) {
+            Err(Errno::EXIST) => {}
+            made => return made,
+        }
+    }
+    Err(Errno::EXIST)
 }
 
 /// `.cofferdam-tmp-` and 128 bits. They need not be secret, only new: creation is exclusive.

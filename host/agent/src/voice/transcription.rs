@@ -42,14 +42,9 @@ impl Transcription {
             return Err(VoiceError::TooLarge);
         }
         let bytes = Bytes::from(bytes);
-        let file = || {
-            let length = bytes.len() as u64;
-            let part = Part::stream_with_length(bytes.clone(), length).file_name(name.to_owned());
-            // A type that does not parse is left out.
-            part.mime_str(mime_type).unwrap_or_else(|_| {
-                Part::stream_with_length(bytes.clone(), length).file_name(name.to_owned())
-            })
-        };
+        let plain = || Part::stream_with_length(bytes.clone(), bytes.len() as u64).file_name(name.to_owned());
+        // A type that does not parse is left out.
+        let file = || plain().mime_str(mime_type).unwrap_or_else(|_| plain());
         let form = |request: reqwest::RequestBuilder| {
             let form = Form::new().text("model", self.model.clone()).text("response_format", "json");
             request.multipart(form.part("file", file()))

@@ -106,9 +106,7 @@ impl CallServices {
             }
             _ => Default::default(),
         };
-        let Caller { channel, sender } = &request.caller;
-        let asker = Some(format!("{channel}:{sender}"));
-        Facts { approved, asker, ..self.warden.facts(ask, place) }
+        Facts { approved, asker: Some(request.caller.to_string()), ..self.warden.facts(ask, place) }
     }
 
     fn note(
@@ -138,7 +136,7 @@ impl CallServices {
         decision: Decision,
     ) -> Result<Approved, ToolError> {
         let WaitingCall { approval, facts } = waiting;
-        let who = |by: &cofferdam_core::id::Caller| one_line(&by.to_string(), 80);
+        let who = |by: &Caller| one_line(&by.to_string(), 80);
         let (state, by, refused) = match &decision {
             Decision::Approved(by) => (ApprovalState::Approved, Some(who(by)), None),
             Decision::Denied(by) => {

@@ -102,14 +102,6 @@ impl Kept {
         let besides: Vec<_> = line.into_iter().chain(at).collect();
         if besides.is_empty() { who } else { format!("{who} ({})", besides.join(", ")) }
     }
-
-    fn other_head_fault(&self) -> RecordFault {
-        RecordFault::OtherHead { head: self.describe(None) }
-    }
-
-    fn missing_fault(&self) -> RecordFault {
-        RecordFault::CutTail { head: self.describe(Some(self.head.seq)) }
-    }
 }
 
 /// What the log shows, and whether it still holds the heads that it must.
@@ -207,7 +199,7 @@ impl<'k> ExpectedHeads<'k> {
             if seq < head.seq {
                 self.unchecked += kept.len() as u64;
             } else if let Some(other) = kept.iter().find(|kept| kept.head != *head) {
-                return Some(other.other_head_fault());
+                return Some(RecordFault::OtherHead { head: other.describe(None) });
             }
         }
         None
@@ -215,7 +207,8 @@ impl<'k> ExpectedHeads<'k> {
 
     /// What the end of the chain says against the first head that did not come.
     fn missing_fault(&self) -> Option<RecordFault> {
-        self.heads.values().flatten().next().map(|kept| kept.missing_fault())
+        let kept = self.heads.values().flatten().next()?;
+        Some(RecordFault::CutTail { head: kept.describe(Some(kept.head.seq)) })
     }
 }
 

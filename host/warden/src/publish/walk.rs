@@ -206,8 +206,11 @@ impl TreeMeasure<'_> {
 
     /// Adds a regular file's size; returns what the name really stands for.
     fn count(&mut self, dir: &OwnedFd, name: &CStr) -> FileType {
+        // Stacked filesystems give files other devices than the folders they lie in: there the mount
+        // decides.
+        let is_on_mount = || resolve::open(dir, name, OFlags::PATH | OFlags::NOFOLLOW).is_ok();
         let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if stat.st_dev == self.device || is_on_mount(dir, name) => stat,
+            Ok(stat) if stat.st_dev == self.device || is_on_mount() => stat,
             Ok(_) | Err(_) => return FileType::Unknown,
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -216,12 +219,6 @@ impl TreeMeasure<'_> {
         }
         kind
     }
-}
-
-/// Stacked filesystems give files other devices than the folders they lie in: there the mount
-/// decides.
-fn is_on_mount(dir: &OwnedFd, name: &CStr) -> bool {
-    resolve::open(dir, name, OFlags::PATH | OFlags::NOFOLLOW).is_ok()
 }
 
 /// What one name of a file counts: its size, divided among its names.

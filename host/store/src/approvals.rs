@@ -110,7 +110,18 @@ impl Store {
         by: Option<String>,
     ) -> Result<Option<ApprovalRow>, StoreError> {
         let id = id.to_owned();
-        self.write(move |tx| decide(tx, &id, state, by.as_deref(), now_ms())).await
+        self.write(move |tx| {
+            tx.run(
+                "UPDATE approval SET state = 'expired' WHERE id = ?1 AND state = 'asked' AND expires_at <= ?2",
+                params![id, now_ms()],
+            )?;
+            tx.run(
+                "UPDATE approval SET state = ?2, decided_by = ?3 WHERE id = ?1 AND state = 'asked'",
+                params![id, state, by],
+            )?;
+            find(tx, &id)
+        })
+        .await
     }
 
     /// Approvals of a channel that are over, and whose message may still show choices, oldest
@@ -174,24 +185,6 @@ impl Store {
             Ok(known)
         })
     }
-}
-
-fn decide(
-    tx: &Tx<'_>,
-    id: &str,
-    state: ApprovalState,
-    by: Option<&str>,
-    now: i64,
-) -> Result<Option<ApprovalRow>, StoreError> {
-    tx.run(
-        "UPDATE approval SET state = 'expired' WHERE id = ?1 AND state = 'asked' AND expires_at <= ?2",
-        params![id, now],
-    )?;
-    tx.run(
-        "UPDATE approval SET state = ?2, decided_by = ?3 WHERE id = ?1 AND state = 'asked'",
-        params![id, state, by],
-    )?;
-    find(tx, id)
 }
 
 fn find(tx: &Tx<'_>, id: &str) -> Result<Option<ApprovalRow>, StoreError> {

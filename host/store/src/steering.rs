@@ -42,8 +42,10 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let (whose, taking) = (whose.clone(), taking.clone());
         self.write(move |tx| {
+            let is_free =
+                "SELECT 1 FROM inbox WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL";
             for id in &taking.updates {
-                if !is_free(tx, &taking.channel, *id)? {
+                if !tx.exists(is_free, params![taking.channel, id])? {
                     return Ok(false);
                 }
             }
@@ -76,12 +78,6 @@ impl Store {
         })
         .await
     }
-}
-
-fn is_free(tx: &Tx<'_>, channel: &str, id: i64) -> Result<bool, StoreError> {
-    let look =
-        "SELECT 1 FROM inbox WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL";
-    tx.exists(look, params![channel, id])
 }
 
 /// Addresses an update that has just come and that steers to the message that its session is at:

@@ -8,6 +8,7 @@ use cofferdam_core::id::Caller;
 pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
     let read = |row: &Row<'_>| -> Result<KeptRun, StoreError> {
         let by = Caller { channel: row.get(1)?, sender: row.get(2)? };
+        let answer_channel: Option<String> = row.get(10)?;
         let new = NewRun {
             run: run.to_owned(),
             workflow: row.get(0)?,
@@ -16,7 +17,7 @@ pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreE
             file_sha256: row.get(4)?,
             tasks: Vec::new(),
             owner: row.get(9)?,
-            answer_to: answer_to(row)?,
+            answer_to: answer_channel.zip(row.get(11)?).map(|(channel, target)| AnswerTo { channel, target }),
             answers: row.get(12)?,
         };
         Ok(KeptRun {
@@ -49,9 +50,4 @@ pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreE
     })?;
     kept.new.tasks = kept.tasks.iter().map(|task| task.id.clone()).collect();
     Ok(Some(kept))
-}
-
-fn answer_to(row: &Row<'_>) -> Result<Option<AnswerTo>, StoreError> {
-    let (channel, target): (Option<String>, Option<String>) = (row.get(10)?, row.get(11)?);
-    Ok(channel.zip(target).map(|(channel, target)| AnswerTo { channel, target }))
 }

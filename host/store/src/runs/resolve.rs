@@ -35,6 +35,7 @@ pub(crate) fn resolve(
                 message.state = 'open' AND run.state = 'running'
          FROM run_message AS message JOIN run ON run.run = message.run
          WHERE message.channel = ?1 AND message.recipient = ?2 ORDER BY message.rowid DESC";
+    let sent = "SELECT coalesce(outcome, '') FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n";
     let (mut by_id, mut by_text, said) = (None, None, plain_letters(&answers.text));
     tx.for_each(latest_first, params![channel, sender], |row| {
         let (run, n): (String, i64) = (row.get(0)?, row.get(1)?);
@@ -42,7 +43,7 @@ pub(crate) fn resolve(
         let (messages, is_open): (Option<String>, bool) = (row.get(4)?, row.get(5)?);
         let ids = match messages {
             Some(ids) => ids,
-            None => ids_of(tx, &turn)?,
+            None => tx.query_rows(sent, [&turn], |row| row.get::<String>(0))?.join(","),
         };
         if ids.split(',').any(|id| id == answers.message) {
             by_id = Some((run, n, is_open));
@@ -95,11 +96,6 @@ fn note(
     )?;
     due::note(tx, run)?;
     Ok(changed == 1)
-}
-
-fn ids_of(tx: &Tx<'_>, turn: &str) -> Result<String, StoreError> {
-    let sent = "SELECT coalesce(outcome, '') FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n";
-    Ok(tx.query_rows(sent, [turn], |row| row.get::<String>(0))?.join(","))
 }
 
 /// Two lists of files as one.

@@ -24,15 +24,9 @@ impl StoreLocation {
     }
 }
 
-impl From<&Path> for StoreLocation {
-    fn from(dir: &Path) -> Self {
-        Self::Sqlite(dir.to_owned())
-    }
-}
-
-impl From<&PathBuf> for StoreLocation {
-    fn from(dir: &PathBuf) -> Self {
-        Self::Sqlite(dir.clone())
+impl<P: AsRef<Path> + ?Sized> From<&P> for StoreLocation {
+    fn from(dir: &P) -> Self {
+        Self::Sqlite(dir.as_ref().to_owned())
     }
 }
 

@@ -278,20 +278,15 @@ fn claim_album(
     album: &str,
     is_again: bool,
 ) -> Result<Option<BoundTurn>, StoreError> {
-    let waiting: bool = tx.query_row(
-        "SELECT EXISTS (SELECT 1 FROM inbox
-             WHERE channel = ?1 AND album = ?2 AND turn IS NULL AND done_at IS NULL)",
-        params![channel, album],
-        |row| row.get(0),
-    )?;
-    if !waiting {
+    let waiting = "SELECT 1 FROM inbox
+         WHERE channel = ?1 AND album = ?2 AND turn IS NULL AND done_at IS NULL LIMIT 1";
+    if !tx.exists(waiting, params![channel, album])? {
+        if !is_again {
+            return Ok(None);
+        }
         let last = "SELECT turn FROM inbox WHERE channel = ?1 AND album = ?2 AND done_at IS NULL
              ORDER BY seq DESC LIMIT 1";
-        let bound = if is_again {
-            tx.query_optional(last, params![channel, album], |row| row.get::<String>(0))?
-        } else {
-            None
-        };
+        let bound = tx.query_optional(last, params![channel, album], |row| row.get::<String>(0))?;
         return bound.map(|turn| bound_turn(tx, channel, turn)).transpose();
     }
     let first: i64 = tx.query_row(

@@ -141,7 +141,7 @@ impl People {
         let mut seen = lock(&self.seen);
         let opened =
             rustix::fs::open(self.file(), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
-        let mut file = match opened {
+        let file = match opened {
             Ok(file) => File::from(file),
             Err(rustix::io::Errno::NOENT) => {
                 *seen = None;
@@ -154,11 +154,10 @@ impl People {
         if let Some(same) = seen.as_ref().filter(|before| before.stamp == stamp) {
             return Ok(same.listed.clone());
         }
-        let mut text = String::new();
-        let read = Read::by_ref(&mut file).take(FILE_BYTES_MAX).read_to_string(&mut text);
-        read.map_err(|cause| self.failed(cause))?;
-        let listed = serde_json::from_str::<PeopleList>(&text).map_err(|e| self.foreign(&e))?;
-        let listed = Arc::new(listed);
+        let text = io::read_to_string(file.take(FILE_BYTES_MAX)).map_err(|cause| self.failed(cause))?;
+        let foreign =
+            |why: serde_json::Error| PeopleError::Foreign(self.file().display().to_string(), why.to_string());
+        let listed: Arc<PeopleList> = serde_json::from_str(&text).map(Arc::new).map_err(foreign)?;
         *seen = Some(PeopleSnapshot { stamp, listed: listed.clone() });
         Ok(listed)
     }
@@ -195,9 +194,5 @@ impl People {
 
     fn failed(&self, cause: io::Error) -> PeopleError {
         PeopleError::Io(self.file().display().to_string(), cause)
-    }
-
-    fn foreign(&self, why: &serde_json::Error) -> PeopleError {
-        PeopleError::Foreign(self.file().display().to_string(), why.to_string())
     }
 }

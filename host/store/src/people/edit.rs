@@ -99,9 +99,8 @@ impl<'a> PeopleEdit<'a> {
     /// # Errors
     /// [`PeopleError::Io`]; then everything is as it was.
     pub fn commit(self) -> Result<(), PeopleError> {
-        let file = self.people.file();
         let text = serde_json::to_vec_pretty(&self.listed).expect("plain data");
-        self.write(&text).map_err(|cause| PeopleError::Io(file.display().to_string(), cause))
+        self.write(&text).map_err(|cause| self.people.failed(cause))
     }
 
     fn write(&self, text: &[u8]) -> io::Result<()> {

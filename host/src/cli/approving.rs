@@ -70,14 +70,6 @@ struct TerminalQuestion {
 /// Said of a line that decides nothing.
 const UNCLEAR: &str = "That does not say which call it approves.";
 
-/// What came of a line.
-enum LineAnswer {
-    /// Nothing: the question waits.
-    No(TerminalQuestion),
-    /// What a button of this answer would carry.
-    With(String),
-}
-
 impl TerminalQuestions {
     /// None yet; each is kept here and waits so long for its answer.
     pub(super) fn new(store: Store, expires: TimeSpan, kept_max: usize) -> Self {
@@ -125,14 +117,12 @@ impl TerminalQuestions {
                 }
                 line = lines.next(), if open.is_some() => {
                     let line = line?;
-                    if let Some(question) = open.take() {
-                        match self.answer_question(question, line, out)? {
-                            LineAnswer::No(question) => open = Some(question),
-                            LineAnswer::With(data) => {
-                                let person = this_user(CHANNEL).sender;
-                                self.approvals.press(&data, Some(&person), |_| true).await;
-                            }
-                        }
+                    if let Some(question) = &open
+                        && let Some(data) = self.answer_question(question, line, out)?
+                    {
+                        open = None;
+                        let person = this_user(CHANNEL).sender;
+                        self.approvals.press(&data, Some(&person), |_| true).await;
                     }
                 }
                 () = await_expiry(&mut open), if open.is_some() => {
@@ -143,16 +133,17 @@ impl TerminalQuestions {
         }
     }
 
-    /// Takes a line, or the end of all lines, in answer to a question.
+    /// Takes a line, or the end of all lines, in answer to a question: what a button of this answer
+    /// would carry; none where the question waits.
     fn answer_question(
         &mut self,
-        question: TerminalQuestion,
+        question: &TerminalQuestion,
         line: Option<String>,
         out: &mut impl Write,
-    ) -> std::io::Result<LineAnswer> {
+    ) -> std::io::Result<Option<String>> {
         let read = line.as_deref().map_or(LineReader::Answer(Verb::Deny), |line| read(line, &question.code));
         let said = match (read, line) {
-            (LineReader::Answer(verb), _) => return Ok(LineAnswer::With(verb.data(&question.id))),
+            (LineReader::Answer(verb), _) => return Ok(Some(verb.data(&question.id))),
             (LineReader::Message, Some(line)) if self.kept.len() < self.kept_max => {
                 self.kept.push_back(line);
                 "Kept as a message for later; the call still waits."
@@ -163,7 +154,7 @@ impl TerminalQuestions {
         };
         write!(out, "{said}\n{}", question.prompt())?;
         out.flush()?;
-        Ok(LineAnswer::No(question))
+        Ok(None)
     }
 }
 
@@ -281,22 +272,20 @@ mod tests {
             KEPT_LINES_MAX,
         );
         let over = CancellationToken::new();
-        let mut question = TerminalQuestion { id: "id".into(), text: "t".into(), code: "7f3a".into(), over };
-        let mut take = |question: TerminalQuestion, line: &str| {
+        let question = TerminalQuestion { id: "id".into(), text: "t".into(), code: "7f3a".into(), over };
+        let mut take = |line: &str| {
             let mut out = Vec::new();
             let answered =
-                questions.answer_question(question, Some(line.to_owned()), &mut out).expect("written");
+                questions.answer_question(&question, Some(line.to_owned()), &mut out).expect("written");
             (answered, String::from_utf8(out).expect("text"))
         };
         for n in 0..=KEPT_LINES_MAX {
-            let (answered, said) = take(question, &format!("message {n}"));
+            let (answered, said) = take(&format!("message {n}"));
             assert_eq!(said.starts_with("Kept as a message"), n < KEPT_LINES_MAX, "{n}: {said}");
             assert!(said.ends_with("\nApprove? [yes 7f3a/no] "), "{said}");
-            let LineAnswer::No(waits) = answered else { panic!("it is decided") };
-            question = waits;
+            assert_eq!(answered, None, "it is decided");
         }
-        let LineAnswer::With(data) = take(question, "no").0 else { panic!("it still waits") };
-        assert_eq!(data, Verb::Deny.data("id"));
+        assert_eq!(take("no").0, Some(Verb::Deny.data("id")));
         let kept: Vec<_> = std::iter::from_fn(|| questions.take_kept_line()).collect();
         assert_eq!((kept.len(), kept[0].as_str()), (KEPT_LINES_MAX, "message 0"));
     }

@@ -51,6 +51,11 @@ impl From<FailedStep> for anyhow::Error {
     }
 }
 
+/// Tells of an error in which step it came.
+fn failed<E: Into<anyhow::Error>>(step: PrepareStep) -> impl FnOnce(E) -> FailedStep {
+    move |error| FailedStep { step, error: error.into() }
+}
+
 /// What is taken before the process is confined.
 pub(in crate::cli) struct OpenedOutside {
     pub(super) channels: Channels,
@@ -70,29 +75,24 @@ pub(in crate::cli) fn open_outside(
     config: &Config,
     purpose: PreparePurpose,
 ) -> Result<OpenedOutside, FailedStep> {
-    let refused = |step| move |error| FailedStep { step, error };
-    let none = || {
-        anyhow!(
-            "no channel is configured; run `cofferdam init` and fill in [channels.telegram] or [channels.discord] of {FILE_NAME}"
-        )
-    };
     if config.telegram.is_none() && config.discord.is_none() {
-        return Err(refused(PrepareStep::Channel)(none()));
+        return Err(failed(PrepareStep::Channel)(anyhow!(
+            "no channel is configured; run `cofferdam init` and fill in [channels.telegram] or [channels.discord] of {FILE_NAME}"
+        )));
     }
-    let channels =
-        Channels::open(config, |_| true).map_err(|error| refused(PrepareStep::Token)(error.into()))?;
+    let channels = Channels::open(config, |_| true).map_err(failed(PrepareStep::Token))?;
     let answering =
-        llm::open(&config.provider).context("[provider]").map_err(refused(PrepareStep::Provider))?;
+        llm::open(&config.provider).context("[provider]").map_err(failed(PrepareStep::Provider))?;
     let voice = Voice::open(&config.transcription, &config.speech);
     let voice = voice.map_err(|error| {
         let section = format!("[{}]", error.section);
-        refused(PrepareStep::Provider)(anyhow::Error::new(error).context(section))
+        failed(PrepareStep::Provider)(anyhow::Error::new(error).context(section))
     })?;
     let lock = match purpose {
         PreparePurpose::Serve => ServeLock::take(config).map(Some),
         PreparePurpose::Look => ServeLock::check_free(config).map(|()| None),
     };
-    let lock = lock.map_err(|error| refused(PrepareStep::State)(error.into()))?;
+    let lock = lock.map_err(failed(PrepareStep::State))?;
     let unusable = |said: String| UnusableKey::new("metrics", "listen", format!("[metrics] {said}"));
     let monitor = match purpose {
         PreparePurpose::Serve => Monitor::bind(&config.metrics),
@@ -103,10 +103,9 @@ pub(in crate::cli) fn open_outside(
             Monitor::check_bind(&config.metrics, is_ours).map(|()| None)
         }
     };
-    let monitor = monitor.map_err(|error| refused(PrepareStep::Monitor)(unusable(error).into()))?;
-    let catalog = Catalog::load(config.workflows.dir.as_deref()).map_err(anyhow::Error::from);
-    let catalog = Arc::new(catalog.map_err(refused(PrepareStep::Workflows))?);
-    Ok(OpenedOutside { channels, answering, voice, lock, monitor, catalog })
+    let monitor = monitor.map_err(unusable).map_err(failed(PrepareStep::Monitor))?;
+    let catalog = Catalog::load(config.workflows.dir.as_deref()).map_err(failed(PrepareStep::Workflows))?;
+    Ok(OpenedOutside { channels, answering, voice, lock, monitor, catalog: Arc::new(catalog) })
 }
 
 /// Checks what depends on the tools, and opens the database as the node that this is.
@@ -118,10 +117,9 @@ pub(super) fn open_inside(
     config: &Config,
     catalog: &Catalog,
 ) -> Result<Store, FailedStep> {
-    check_groups(config, gateway.toolbox.registry())
-        .map_err(|error| FailedStep { step: PrepareStep::Groups, error })?;
-    check_workflows(config, gateway.toolbox.registry(), catalog)
-        .map_err(|error| FailedStep { step: PrepareStep::Workflows, error })?;
+    let registry = gateway.toolbox.registry();
+    check_groups(config, registry).map_err(failed(PrepareStep::Groups))?;
+    check_workflows(config, registry, catalog).map_err(failed(PrepareStep::Workflows))?;
     let open = || {
         let store = Store::open(&config.store.location).context("cannot open the database")?;
         store.join(&gateway::cluster_node(config)?)?;
@@ -132,7 +130,7 @@ pub(super) fn open_inside(
         }
         anyhow::Ok(store)
     };
-    open().map_err(|error| FailedStep { step: PrepareStep::Database, error })
+    open().map_err(failed(PrepareStep::Database))
 }
 
 fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> anyhow::Result<()> {
@@ -148,12 +146,11 @@ fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> a
 /// [`FailedStep`]: what `serve` would say.
 pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), FailedStep> {
     let OpenedOutside { catalog, .. } = open_outside(config, PreparePurpose::Look)?;
-    let refused = |step| move |error| FailedStep { step, error };
-    Gateway::check_open(config).map_err(|error| refused(PrepareStep::Gateway)(error.into()))?;
+    Gateway::check_open(config).map_err(failed(PrepareStep::Gateway))?;
     if let Some(registry) = registry {
-        check_groups(config, registry).map_err(refused(PrepareStep::Groups))?;
-        check_workflows(config, registry, &catalog).map_err(refused(PrepareStep::Workflows))?;
+        check_groups(config, registry).map_err(failed(PrepareStep::Groups))?;
+        check_workflows(config, registry, &catalog).map_err(failed(PrepareStep::Workflows))?;
     }
     let opened = DatabaseView::check_open(&config.store.location).context("cannot open the database");
-    opened.map_err(refused(PrepareStep::Database))
+    opened.map_err(failed(PrepareStep::Database))
 }

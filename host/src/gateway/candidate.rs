@@ -17,7 +17,7 @@ use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
 use cofferdam_oci::Store;
-use cofferdam_policy::{ComponentSource, EntryPolicy, PolicySet, ToolPolicy};
+use cofferdam_policy::{ComponentSource, EntryPolicy, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Interfaces, NotAComponent, interfaces};
 use cofferdam_warden::sandbox::{Binary, Functions, Sandbox, SandboxError, report_loading};
 use std::io;
@@ -150,28 +150,18 @@ impl Candidate {
     /// # Errors
     /// Everything that is wrong with what was chosen, each with what to write.
     pub fn policy(&self, chosen: Option<&Path>) -> Result<ToolPolicy, Vec<String>> {
-        let told = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let Ok(description) = &self.description else { return self.foreign_policy(chosen) };
+        let set = self.policies(chosen)?;
+        let Ok(description) = &self.description else { return self.foreign_policy(&set) };
+        if chosen.is_some_and(Path::is_file) {
+            if let Some(foreign) = set.iter().find(|policy| policy.entry != EntryPolicy::Tool) {
+                return Ok(foreign.clone());
+            }
+            if let Some(policy) = set.iter().next().filter(|policy| policy.tool != description.name) {
+                return Err(vec![RegistryError::misnamed(policy, &description.name).to_string()]);
+            }
+        }
         let name = description.name.as_str();
-        let (set, place) = match chosen {
-            None => {
-                let tool =
-                    skeleton::for_tool(&description.name, &description.arguments, self.binary.sha256()).text;
-                let files = [("profiles/nothing.toml", NOTHING), (&*format!("tools/{name}.toml"), &*tool)];
-                (PolicySet::parse(files).map_err(told)?, "nothing".to_owned())
-            }
-            Some(file) if file.is_file() => {
-                let set = load_file(file)?;
-                if let Some(foreign) = set.iter().find(|policy| policy.entry != EntryPolicy::Tool) {
-                    return Ok(foreign.clone());
-                }
-                if let Some(policy) = set.iter().next().filter(|policy| policy.tool != description.name) {
-                    return Err(vec![RegistryError::misnamed(policy, &description.name).to_string()]);
-                }
-                (set, file.display().to_string())
-            }
-            Some(dir) => (load_policies(Some(dir)).map_err(told)?, dir.display().to_string()),
-        };
+        let place = chosen.map_or_else(|| "nothing".to_owned(), |path| path.display().to_string());
         set.get(name).cloned().ok_or_else(|| {
             vec![format!(
                 "{name}: {place} has no policy for it; add tools/{name}.toml, which `cofferdam tool inspect {}` prints",
@@ -181,23 +171,29 @@ impl Candidate {
     }
 
     /// The same for what does not describe itself: a command or a function says its policy alone.
-    fn foreign_policy(&self, chosen: Option<&Path>) -> Result<ToolPolicy, Vec<String>> {
-        let undescribed = || vec![self.description.as_ref().err().cloned().unwrap_or_default()];
-        let told = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let set = match chosen {
-            None => {
-                let skeleton = self.skeletons().into_iter().next().ok_or_else(undescribed)?;
-                let name = format!("tools/{}.toml", skeleton.tool);
-                let files = [("profiles/nothing.toml", NOTHING), (&*name, &*skeleton.text)];
-                PolicySet::parse(files).map_err(told)?
-            }
-            Some(file) if file.is_file() => load_file(file)?,
-            Some(dir) => load_policies(Some(dir)).map_err(told)?,
-        };
+    fn foreign_policy(&self, set: &PolicySet) -> Result<ToolPolicy, Vec<String>> {
         let is_of_it = |policy: &&ToolPolicy| {
             policy.entry != EntryPolicy::Tool && (set.iter().count() == 1 || self.is_pinned_by(policy))
         };
-        set.iter().find(is_of_it).cloned().ok_or_else(undescribed)
+        set.iter().find(is_of_it).cloned().ok_or_else(|| self.undescribed())
+    }
+
+    /// The policies that were chosen; without a choice those of the first skeleton.
+    fn policies(&self, chosen: Option<&Path>) -> Result<PolicySet, Vec<String>> {
+        let set = match chosen {
+            None => {
+                let skeleton = self.skeletons().into_iter().next().ok_or_else(|| self.undescribed())?;
+                let name = format!("tools/{}.toml", skeleton.tool);
+                PolicySet::parse([("profiles/nothing.toml", NOTHING), (&*name, &*skeleton.text)])
+            }
+            Some(file) if file.is_file() => return load_file(file),
+            Some(dir) => load_policies(Some(dir)),
+        };
+        set.map_err(in_words)
+    }
+
+    fn undescribed(&self) -> Vec<String> {
+        self.description.as_ref().err().into_iter().cloned().collect()
     }
 
     /// Everything for which the tool would not load under `policy`, its pin apart; each with what
@@ -311,8 +307,11 @@ fn load_file(file: &Path) -> Result<PolicySet, Vec<String>> {
     }
     files.push((format!("tools/{}", name(file)), text));
     files.sort();
-    PolicySet::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
-        .map_err(|problems| problems.iter().map(ToString::to_string).collect())
+    PolicySet::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str()))).map_err(in_words)
+}
+
+fn in_words(problems: Vec<PolicyProblem>) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
 }
 
 /// The text under `key`, where the file is sound enough to have one; parsing for real tells what is

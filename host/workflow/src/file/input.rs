@@ -30,17 +30,9 @@ impl Input {
                 return Err(FileFault::new(mark, said));
             }
         };
-        match schema.get("type").and_then(Value::as_str) {
-            Some("object") => {}
-            None if !schema.contains_key("type") => {
-                schema.insert("type".into(), "object".into());
-            }
-            _ => {
-                return Err(FileFault::new(
-                    mark,
-                    "`input` must be the schema of an object; write `type: object`",
-                ));
-            }
+        if *schema.entry("type").or_insert_with(|| "object".into()) != "object" {
+            let said = "`input` must be the schema of an object; write `type: object`";
+            return Err(FileFault::new(mark, said));
         }
         let says = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
         if !says.iter().any(|key| schema.contains_key(*key)) {

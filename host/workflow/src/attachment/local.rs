@@ -79,8 +79,7 @@ impl LocalPath {
             return Self::single(text);
         }
         if text.starts_with('/') {
-            let under = |mount: &str| text.strip_prefix(mount).is_some_and(|rest| rest.starts_with('/'));
-            let error = match WORKSPACE.into_iter().any(under) {
+            let error = match is_of_workspace(text) {
                 true => PathError::WorkspacePattern,
                 false => PathError::Absolute,
             };
@@ -91,21 +90,21 @@ impl LocalPath {
     }
 }
 
-/// The mounts of a run's workspace that attachments may name.
-const WORKSPACE: [&str; 2] = ["/shared", "/tmp"];
+/// Whether an absolute path begins with a mount of a run's workspace that attachments may name.
+fn is_of_workspace(text: &str) -> bool {
+    matches!(text.split('/').nth(1), Some("shared" | "tmp"))
+}
 
 fn workspace(text: &str) -> Result<Option<GuestPath>, PathError> {
     check_text(text)?;
     if !text.starts_with('/') {
         return Ok(None);
     }
-    let Some(mount) = WORKSPACE
-        .into_iter()
-        .find(|mount| text == *mount || text.strip_prefix(mount).is_some_and(|rest| rest.starts_with('/')))
-    else {
+    if !is_of_workspace(text) {
         return Err(PathError::Absolute(quote(text)));
-    };
-    if text == mount || text.ends_with('/') {
+    }
+    // The mount itself has one slash.
+    if text.rfind('/') == Some(0) || text.ends_with('/') {
         return Err(PathError::Folder(quote(text)));
     }
     GuestPath::parse(text).map(Some).map_err(PathError::Workspace)

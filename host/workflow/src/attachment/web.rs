@@ -69,11 +69,6 @@ impl Url {
         &self.written
     }
 
-    /// `http` or `https`.
-    pub fn scheme(&self) -> &str {
-        self.parsed.scheme()
-    }
-
     /// What is the same for two spellings of one address: lower-case scheme and host, no default
     /// port, no fragment, the rest as it is.
     pub fn key(&self) -> String {
@@ -85,7 +80,7 @@ impl Url {
         let user = user.map_or(String::new(), |(user, _)| format!("{user}@"));
         let port = self.parsed.port().map_or(String::new(), |port| format!(":{port}"));
         let host = self.parsed.host_str().unwrap_or_default();
-        format!("{}://{user}{host}{port}{slash}{path}", self.scheme())
+        format!("{}://{user}{host}{port}{slash}{path}", self.parsed.scheme())
     }
 
     /// As logs, errors and audit have it: without user, and `?[redacted]` for a query.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const DENIALS_TOLD: usize = 8;
 
 /// One place of the arguments, such as `path` or `edits[].new_text`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explained {
     /// The place.
     pub at: String,
@@ -48,7 +48,8 @@ pub fn explain(policy: &ToolPolicy, arguments: &Value) -> Vec<Explained> {
     let mut index: BTreeMap<String, usize> = BTreeMap::new();
     let listened = rulings(arguments, policy, |at, ruled| {
         let position = *index.entry(at.to_owned()).or_insert_with(|| {
-            places.push(Explained::new(policy, at));
+            let (class, line) = (policy.class(at), policy.argument_line(at));
+            places.push(Explained { at: at.to_owned(), class, line, ..Explained::default() });
             places.len() - 1
         });
         let place = &mut places[position];
@@ -100,19 +101,5 @@ fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<SourceLocation> {
         | Cause::NoCommandArgument(_)
         | Cause::NotApproved
         | Cause::OtherTool => None,
-    }
-}
-
-impl Explained {
-    fn new(policy: &ToolPolicy, at: &str) -> Self {
-        Self {
-            at: at.to_owned(),
-            class: policy.class(at),
-            line: policy.argument_line(at),
-            values: 0,
-            mounts: BTreeMap::new(),
-            hosts: BTreeMap::new(),
-            denials: Vec::new(),
-        }
     }
 }

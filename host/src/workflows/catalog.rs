@@ -163,11 +163,9 @@ impl Catalog {
         for one in &self.offered {
             let file = || one.file.display().to_string();
             let refused = |refused| CatalogError::Address { file: file(), refused };
-            one.workflow
-                .addresses()
-                .iter()
-                .try_for_each(|url| check_address(url, limits))
-                .map_err(refused)?;
+            for url in one.workflow.addresses() {
+                check_address(&url, limits).map_err(refused)?;
+            }
         }
         Ok(())
     }

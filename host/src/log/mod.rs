@@ -98,7 +98,9 @@ fn log(level: Level, target: &str, fields: EventFields) {
         *lock(&LAST_ERROR) = Some(error_now(&fields.words()));
     }
     let format = if IS_JSON.load(Ordering::Relaxed) { LogFormat::Json } else { LogFormat::Text };
-    write(&LogLine { time: now(), level, target, fields }.format(format));
+    // UTC, RFC 3339, microseconds.
+    let time = format!("{:.6}", jiff::Timestamp::now());
+    write(&LogLine { time, level, target, fields }.format(format));
 }
 
 /// The one way to standard error.
@@ -118,11 +120,6 @@ fn filter(configured: Option<&str>, usual: &str) -> EnvFilter {
 
 fn variable() -> Option<String> {
     std::env::var(FILTER_VARIABLE).ok()
-}
-
-/// UTC, RFC 3339, microseconds.
-fn now() -> String {
-    format!("{:.6}", jiff::Timestamp::now())
 }
 
 /// Writes each event as a line.

@@ -41,15 +41,12 @@ and stdout is empty; 3 problems, such as a missing file or tool.\nExample: coffe
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let policies = gateway::load_policies(config.policies_dir.as_deref())
         .map_err(|problems| anyhow::Error::new(gateway::GatewayError::Policies(problems)))?;
-    let mut tools = None;
+    let mut checker = Checker { config, policies: &policies, tools: None };
     let mut checked = Vec::new();
     let mut refused = false;
     for file in &arguments.files {
-        let check = workflows::load(file).map_err(anyhow::Error::new).and_then(|loaded| {
-            let mut checker = Checker { config, policies: &policies, tools: &mut tools };
-            checker.check(&loaded, &arguments.given)
-        });
-        match check {
+        let loaded = workflows::load(file).map_err(anyhow::Error::new);
+        match loaded.and_then(|loaded| checker.check(&loaded, &arguments.given)) {
             Ok(line) => checked.push(line),
             Err(error) => {
                 refused = true;
@@ -72,7 +69,7 @@ struct Checker<'a> {
     config: &'a Config,
     policies: &'a PolicySet,
     /// Descriptions of tools, once a file asks for them: they are the components' own words.
-    tools: &'a mut Option<Map<String, Value>>,
+    tools: Option<Map<String, Value>>,
 }
 
 impl Checker<'_> {
@@ -160,7 +157,7 @@ impl Checker<'_> {
     fn describe_tools(&mut self) -> anyhow::Result<Map<String, Value>> {
         if self.tools.is_none() {
             let registry = gateway::look(self.config)?;
-            *self.tools = Some(descriptions(&registry));
+            self.tools = Some(descriptions(&registry));
         }
         Ok(self.tools.clone().unwrap_or_default())
     }

@@ -101,14 +101,14 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let asked = network::ask(config, arguments.offline, &mut findings);
     // Before anything is made.
     let places = places::look(config, &mut findings);
-    let (tenants, leftovers) =
-        (places::tenants(config, &mut findings), leftovers::look(config, &mut findings));
+    let tenants = places::tenants(places::MEASURING_MAX, config, &mut findings);
+    let leftovers = leftovers::look(config, &mut findings);
     let people = people::look(config, &mut findings);
     let chain = chain::begin(config);
     let isolation = isolation::look(config, &mut findings)?;
     let kernel = kernel::look(&isolation, &mut findings);
     let (tools, registry) = tools(config, &mut findings);
-    let audit = chain::end(chain, &mut findings);
+    let audit = chain::end(chain, chain::CHAIN_TIME_MAX, &mut findings);
     let database = database::look(config, &mut findings);
     let network = asked.await_answers(config, &mut findings);
     let voice = voice::look(config, &mut findings);

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// A check that takes longer is left to `audit verify`: some gigabytes.
-const CHAIN_TIME_MAX: Duration = Duration::from_secs(20);
+pub(super) const CHAIN_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// A check under way: what `audit verify --json` says, and what is wrong. None where there is no
 /// audit yet.
@@ -36,11 +36,7 @@ pub(super) fn begin(config: &Config) -> Checking {
 }
 
 /// Waits for its end.
-pub(super) fn end(checking: Checking, findings: &mut Vec<DoctorFinding>) -> Value {
-    verify_within(checking, CHAIN_TIME_MAX, findings)
-}
-
-fn verify_within(Checking(given): Checking, limit: Duration, findings: &mut Vec<DoctorFinding>) -> Value {
+pub(super) fn end(Checking(given): Checking, limit: Duration, findings: &mut Vec<DoctorFinding>) -> Value {
     let Some(given) = given else { return Value::Null };
     let mend = "cofferdam audit verify";
     match given.recv_timeout(limit) {
@@ -70,7 +66,7 @@ mod tests {
     fn a_check_that_takes_too_long_is_left_to_its_own_command() {
         let (_still_reading, given) = channel();
         let mut findings = Vec::new();
-        let said = verify_within(Checking(Some(given)), Duration::ZERO, &mut findings);
+        let said = end(Checking(Some(given)), Duration::ZERO, &mut findings);
         assert_eq!(said, json!({ "ok": null }));
         assert_eq!((findings[0].weight, &*findings[0].mend), (Severity::Notice, "cofferdam audit verify"));
     }

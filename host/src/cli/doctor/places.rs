@@ -18,7 +18,7 @@ const FREE_BYTES_MIN: u64 = 100 << 20;
 /// Fewer names than this can soon not be made any more.
 const FREE_INODES_MIN: u64 = 1000;
 /// A workspace that takes longer to measure is not measured.
-const MEASURING_MAX: Duration = Duration::from_secs(5);
+pub(super) const MEASURING_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Serialize)]
 pub(super) struct FolderReport {
@@ -160,11 +160,7 @@ pub(super) struct FolderOwners {
 }
 
 /// Counts the folders, of users that are not configured any more too, and what they hold.
-pub(super) fn tenants(config: &Config, findings: &mut Vec<DoctorFinding>) -> FolderOwners {
-    inspect_within(MEASURING_MAX, config, findings)
-}
-
-fn inspect_within(limit: Duration, config: &Config, findings: &mut Vec<DoctorFinding>) -> FolderOwners {
+pub(super) fn tenants(limit: Duration, config: &Config, findings: &mut Vec<DoctorFinding>) -> FolderOwners {
     let root = &config.workspace.root;
     let names = |dir: &Path| {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -261,10 +257,10 @@ mod tests {
             std::fs::write(shared.join(n.to_string()), "x").expect("writable");
         }
         let mut findings = Vec::new();
-        let tenants = inspect_within(Duration::ZERO, &config, &mut findings);
+        let tenants = tenants(Duration::ZERO, &config, &mut findings);
         assert_eq!((tenants.used_bytes, findings.len()), (None, 0), "nothing is said of what is not known");
         assert!(tenants.to_string().ends_with("more files than can be measured at a glance"), "{tenants}");
-        let tenants = inspect_within(Duration::from_secs(60), &config, &mut findings);
+        let tenants = tenants(Duration::from_secs(60), &config, &mut findings);
         assert_eq!((tenants.used_bytes, findings.len()), (Some(300), 1), "it is over its quota");
     }
 }

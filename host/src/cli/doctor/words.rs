@@ -2,6 +2,7 @@
 
 use super::{Diagnosis, DoctorFinding, Severity};
 use crate::config::Setting;
+use cofferdam_policy::spell_word;
 use serde_json::Value;
 
 pub(super) fn format_diagnosis(diagnosis: &Diagnosis) -> String {
@@ -21,9 +22,8 @@ pub(super) fn format_diagnosis(diagnosis: &Diagnosis) -> String {
         None => "configuration: no file".to_owned(),
     });
     for Setting { key, value, origin, .. } in &diagnosis.configuration.keys {
-        let origin = serde_json::to_value(origin).unwrap_or_default();
-        let origin = origin.as_str().unwrap_or_default();
-        line(format!("  {key} = {}  ({origin})", value.as_deref().unwrap_or("(not set)")));
+        let value = value.as_deref().unwrap_or("(not set)");
+        line(format!("  {key} = {value}  ({})", spell_word(origin)));
     }
     line("places:".to_owned());
     for place in &diagnosis.places {

@@ -3,7 +3,7 @@
 
 use super::tls;
 use cofferdam_core::secret::Secret;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -166,7 +166,6 @@ fn is_on_this_machine(client: &tokio_postgres::Config) -> bool {
 }
 
 fn describe(client: &tokio_postgres::Config) -> String {
-    let mut shown = String::new();
     let ports = client.get_ports();
     let hosts: Vec<String> = match client.get_hosts() {
         [] => client.get_hostaddrs().iter().map(ToString::to_string).collect(),
@@ -179,13 +178,12 @@ fn describe(client: &tokio_postgres::Config) -> String {
             })
             .collect(),
     };
-    for (n, host) in hosts.iter().enumerate() {
+    let with_ports = hosts.iter().enumerate().map(|(n, host)| {
         let port = ports.get(n).or(ports.first()).copied().unwrap_or(DEFAULT_PORT);
-        let _ = write!(shown, "{}{host}:{port}", if n == 0 { "" } else { "," });
-    }
+        format!("{host}:{port}")
+    });
     let database = client.get_dbname().or(client.get_user()).unwrap_or_default();
-    let _ = write!(shown, "/{database}");
-    shown
+    format!("{}/{database}", with_ports.collect::<Vec<_>>().join(","))
 }
 
 #[cfg(test)]

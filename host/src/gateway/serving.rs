@@ -6,7 +6,7 @@ use crate::config::Config;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The process that serves with this state; none when none does, or when it cannot be seen from
 /// here, as in another container.
@@ -22,8 +22,9 @@ pub fn holder(file: &Path) -> Option<u32> {
     let device = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
     // Where files have another device than the kernel's own of their filesystem, the open file
     // tells.
-    let is_it =
-        |lock: &Lock| lock.inode == meta.ino() && (lock.device == device || has_open(lock.pid, &file));
+    let is_it = |lock: &Lock| {
+        lock.inode == meta.ino() && (lock.device == device || open_files(lock.pid).any(|open| open == file))
+    };
     find_lock(|| fs::read_to_string("/proc/locks").ok(), is_it).map(|lock| lock.pid)
 }
 
@@ -66,20 +67,19 @@ fn parse(line: &str) -> Option<Lock> {
     Some(Lock { pid, device, inode: place.next()?.parse().ok()? })
 }
 
-fn has_open(pid: u32, file: &Path) -> bool {
+/// What the process has open, as far as this account may look into it.
+fn open_files(pid: u32) -> impl Iterator<Item = PathBuf> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    open.into_iter().any(|open| fs::read_link(open.path()).is_ok_and(|to| to == file))
+    open.filter_map(|open| fs::read_link(open.path()).ok())
 }
 
 /// Whether the process listens on this address, as far as this account may look into it.
 pub fn is_listening(pid: u32, address: SocketAddr) -> bool {
     let table = if address.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
     let table = fs::read_to_string(table).unwrap_or_default();
-    let inodes: Vec<_> = table.lines().filter_map(|line| listener(line, address.port())).collect();
-    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let sockets =
-        open.filter_map(|open| fs::read_link(open.path()).ok()?.into_os_string().into_string().ok());
-    sockets.into_iter().any(|socket| inodes.iter().any(|inode| socket == format!("socket:[{inode}]")))
+    let inodes = table.lines().filter_map(|line| listener(line, address.port()));
+    let sockets: Vec<_> = inodes.map(|inode| PathBuf::from(format!("socket:[{inode}]"))).collect();
+    open_files(pid).any(|open| sockets.contains(&open))
 }
 
 /// `0: 0100007F:24F8 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 …`: the inode

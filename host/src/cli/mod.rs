@@ -27,7 +27,7 @@ mod typed;
 mod wit;
 mod workflow;
 
-use crate::config::{Config, Flags};
+use crate::config::{Config, Flags, SECRET_ENDS};
 use crate::gateway;
 use crate::log;
 use clap::{Args, Parser, Subcommand};
@@ -287,8 +287,7 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
 /// Whether this looks like a secret: then it is told nobody, even where somebody wrote it into the
 /// configuration or named another variable.
 fn is_secret(name: &str, value: &str) -> bool {
-    const ENDS: [&str; 4] = ["_TOKEN", "_KEY", "_SECRET", "_PASSWORD"];
-    value.len() >= SECRET_BYTES_MIN && ENDS.iter().any(|end| name.ends_with(end))
+    value.len() >= SECRET_BYTES_MIN && SECRET_ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// How long a start still runs code that nothing runs later, once the program is up.

@@ -20,6 +20,7 @@ pub use keys::is_reloadable;
 pub use network::SecretSource;
 pub use settings::{Setting, SettingOrigin};
 pub use store::StoreEngine;
+pub(crate) use workflows::SECRET_ENDS;
 
 use places::{KeyPositions, line_of};
 use workspace::WorkspaceTable;

@@ -31,7 +31,7 @@ const OPEN_CEILING: u32 = 10_000;
 const DEADLINE_CEILING: TimeSpan = TimeSpan::seconds(366 * 24 * 3600);
 
 /// Ends of names that hold secrets.
-const SECRET: [&str; 4] = ["_TOKEN", "_KEY", "_SECRET", "_PASSWORD"];
+pub(crate) const SECRET_ENDS: [&str; 4] = ["_TOKEN", "_KEY", "_SECRET", "_PASSWORD"];
 
 impl Config {
     pub(super) fn check(&self, places: &KeyPositions) -> Result<(), ConfigError> {
@@ -52,7 +52,7 @@ impl Config {
                 return Err(places.refuse("workflows.env", said));
             }
             let upper = name.to_ascii_uppercase();
-            if let Some(end) = SECRET.into_iter().find(|end| upper.ends_with(end)) {
+            if let Some(end) = SECRET_ENDS.into_iter().find(|end| upper.ends_with(end)) {
                 let said = format!(
                     "env: {name} ends in {end}, as secrets do, and what templates name is shown to models; take it out"
                 );

@@ -16,7 +16,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::home::Home;
-use tokio_util::sync::CancellationToken;
 
 pub(super) struct Bench {
     home: Home,
@@ -36,23 +35,8 @@ impl Bench {
 
     fn request(&self, n: usize, tool: &str, arguments: String, attachments: Attachments) -> CallRequest {
         let turn = TurnId::new(format!("bench-{n}"));
-        CallRequest {
-            printed: None,
-            id: turn.call(0),
-            turn,
-            caller: Caller { channel: "bench".into(), sender: "0".into() },
-            client: None,
-            tool: tool.into(),
-            arguments: Ok(arguments),
-            attachments,
-            session: None,
-            recent: None,
-            report: None,
-            journal: None,
-            messaging: None,
-            approver: None,
-            cancel: CancellationToken::new(),
-        }
+        let caller = Caller { channel: "bench".into(), sender: "0".into() };
+        CallRequest { attachments, ..CallRequest::new(turn, caller, tool.into(), Ok(arguments)) }
     }
 
     async fn read(&self, n: usize) -> Result<()> {

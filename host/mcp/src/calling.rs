@@ -49,21 +49,12 @@ impl ServerState {
         let progress = token.map(|token| ProgressReport::begin(context.peer.clone(), token, &tool));
         let turn = person.turn().unwrap_or_else(|| TurnId::new(self.next_turn()));
         let request = CallRequest {
-            id: turn.call(0),
-            turn,
-            session: None,
-            caller: self.caller(),
             client: client_key(&context).map(|key| key.0),
-            tool: tool.clone(),
-            arguments: Ok(arguments),
             attachments,
-            recent: None,
-            messaging: None,
             report: progress.as_ref().map(ProgressReport::reports),
-            printed: None,
-            journal: None,
             approver: person.approver(),
             cancel: context.ct.clone(),
+            ..CallRequest::new(turn, self.caller(), tool.clone(), Ok(arguments))
         };
         let name = self.parts.toolbox.registry().resolve_name(&tool).into_owned();
         if let Some(direct) = context.extensions.get::<DirectAnswer>().cloned()

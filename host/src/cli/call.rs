@@ -18,7 +18,6 @@ use std::fmt::Display;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -74,24 +73,8 @@ pub(super) fn request(
     arguments: Result<String, BadArguments>,
     attachments: Attachments,
 ) -> CallRequest {
-    let turn = one_shot_turn("cli");
-    CallRequest {
-        id: turn.call(0),
-        turn,
-        caller: this_user("cli"),
-        client: None,
-        tool,
-        arguments,
-        attachments,
-        session: None,
-        recent: None,
-        report: None,
-        printed: None,
-        journal: None,
-        messaging: None,
-        approver: None,
-        cancel: CancellationToken::new(),
-    }
+    let request = CallRequest::new(one_shot_turn("cli"), this_user("cli"), tool, arguments);
+    CallRequest { attachments, ..request }
 }
 
 /// What becomes of one call; SIGINT and SIGTERM cancel it.

@@ -269,21 +269,13 @@ impl Executor {
         let attachments = self.collect_attachments(run, n, name, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let request = CallRequest {
-            id: turn.call(0),
-            turn: turn.clone(),
             session: run.session.clone(),
-            caller: run.by.clone(),
-            client: None,
-            tool: name.to_owned(),
-            arguments: Ok(arguments.to_string()),
             attachments,
-            recent: None,
-            report: None,
-            printed: None,
             journal: Some(Arc::new(self.store.clone())),
             messaging: self.messaging(),
             approver: self.approver.clone(),
             cancel: cancel.clone(),
+            ..CallRequest::new(turn.clone(), run.by.clone(), name.to_owned(), Ok(arguments.to_string()))
         };
         let answer = self.toolbox.call(request).await;
         self.warden.outgoing().release(&turn);

@@ -52,6 +52,28 @@ pub struct CallRequest {
 }
 
 impl CallRequest {
+    /// The only call of its turn: of no session, without files, and nobody is told of it, reached by
+    /// it or asked to approve it.
+    pub fn new(turn: TurnId, caller: Caller, tool: String, arguments: Result<String, BadArguments>) -> Self {
+        Self {
+            id: turn.call(0),
+            turn,
+            session: None,
+            caller,
+            client: None,
+            tool,
+            arguments,
+            attachments: Attachments::default(),
+            recent: None,
+            report: None,
+            printed: None,
+            journal: None,
+            messaging: None,
+            approver: None,
+            cancel: CancellationToken::new(),
+        }
+    }
+
     /// Whose share of the threads it takes.
     pub(super) fn share(&self) -> Caller {
         let mut share = self.caller.clone();

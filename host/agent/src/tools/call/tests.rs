@@ -7,14 +7,12 @@ use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_policy::PolicySet;
-use cofferdam_warden::attachments::Attachments;
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::audit::{AuditLog, EntryRange, LogEntry, LogSelection, read_entries};
 use cofferdam_warden::calls::{Parts, Warden};
 use cofferdam_warden::publish::{self, Workspaces};
 use cofferdam_warden::sandbox::{self, Sandbox};
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\nmounts = []\n";
 const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"a test\"\n";
@@ -45,23 +43,8 @@ fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
 
 fn request(n: usize) -> CallRequest {
     let turn = TurnId::new("test");
-    CallRequest {
-        printed: None,
-        id: turn.call(n),
-        turn,
-        caller: Caller { channel: "test".into(), sender: (n / threads::SESSION_QUEUE_MAX).to_string() },
-        client: None,
-        tool: "t".into(),
-        arguments: Ok("{}".into()),
-        attachments: Attachments::default(),
-        session: None,
-        recent: None,
-        report: None,
-        journal: None,
-        messaging: None,
-        approver: None,
-        cancel: CancellationToken::new(),
-    }
+    let caller = Caller { channel: "test".into(), sender: (n / threads::SESSION_QUEUE_MAX).to_string() };
+    CallRequest { id: turn.call(n), ..CallRequest::new(turn, caller, "t".into(), Ok("{}".into())) }
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 /// What was touched later may be in use: longer than any call.
 const AGE_MIN: Duration = Duration::from_secs(3600);
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Leftovers {
     /// Temporary names in the usual mounts, of calls that a crash cut off.
     staged: usize,
@@ -31,12 +31,8 @@ pub(super) struct Leftovers {
 
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Leftovers {
     let before = SystemTime::now() - AGE_MIN;
-    let mut found = Leftovers {
-        staged: publish::count_left_behind(&config.workspace.root, before),
-        beside: 0,
-        outgoing_files: 0,
-        outgoing_bytes: 0,
-    };
+    let staged = publish::count_left_behind(&config.workspace.root, before);
+    let mut found = Leftovers { staged, ..Leftovers::default() };
     for entry in fs::read_dir(gateway::outgoing_dir(config)).into_iter().flatten().flatten() {
         let Ok(meta) = entry.metadata() else { continue };
         if meta.is_file() {

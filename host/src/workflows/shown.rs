@@ -52,13 +52,8 @@ impl AttachmentViewer<'_> {
             take(one, &mut intake);
         }
         let attachments = intake.finish();
-        let mut view = AgentView {
-            attachments: attachments.clone(),
-            list: None,
-            shown: Vec::new(),
-            audited: Vec::new(),
-        };
-        let (mut lines, mut left) = (Vec::new(), PARTS_BYTES_MAX);
+        let (mut lines, mut shown, mut audited) = (Vec::new(), Vec::new(), Vec::new());
+        let mut left = PARTS_BYTES_MAX;
         for (one, attachment) in gathered.iter().zip(attachments.iter()) {
             let kind = match &one.bytes {
                 ByteSource::Local(kind, _) | ByteSource::At(kind, _) | ByteSource::Downloaded(kind, ..) => {
@@ -67,11 +62,11 @@ impl AttachmentViewer<'_> {
                 ByteSource::ToDownload(..) | ByteSource::Unknown { .. } => return Err(lost_problem(one)),
             };
             lines.push(line(one, kind, attachment));
-            view.audited.push(audit_record(one, kind, attachment));
-            view.shown.extend(self.part(one, kind, attachment, &mut left)?);
+            audited.push(audit_record(one, kind, attachment));
+            shown.extend(self.part(one, kind, attachment, &mut left)?);
         }
-        view.list = (!lines.is_empty()).then(|| lines.join("\n"));
-        Ok(view)
+        let list = (!lines.is_empty()).then(|| lines.join("\n"));
+        Ok(AgentView { attachments, list, shown, audited })
     }
 
     /// The part of one attachment; none where the list alone tells of it.

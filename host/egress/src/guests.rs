@@ -47,12 +47,6 @@ impl GuestWeb {
         Self { named, secrets, resolver: Arc::new(SystemResolver) }
     }
 
-    /// With another resolver.
-    #[must_use]
-    pub fn resolving(self, resolver: Arc<dyn Resolve>) -> Self {
-        Self { resolver, ..self }
-    }
-
     fn rules(&self) -> AddressRules<'_> {
         AddressRules { named: &self.named, section: "network", ports: Ports::Granted }
     }

@@ -65,6 +65,10 @@ const LATER: Duration = Duration::from_secs(60);
 /// The requests that were told, in order.
 type Witnessed = Vec<(RequestRecord, RequestFate)>;
 
+fn resolving(named: Vec<HostPort>, resolver: Arc<Answers>) -> GuestWeb {
+    GuestWeb { named, secrets: BTreeMap::new(), resolver }
+}
+
 /// The answer's body, and what was witnessed.
 fn ask(web: &GuestWeb, url: &str, terms: &Terms) -> (Result<Vec<u8>, HttpFailure>, Witnessed) {
     let request = HttpRequest { method: "GET".into(), url: url.into(), headers: Vec::new() };
@@ -105,7 +109,7 @@ fn a_name_is_resolved_once_and_the_checked_address_is_asked() {
     let named: Vec<HostPort> = vec![host.parse().expect("a host and a port")];
     // Who would look up again would be led elsewhere.
     let answers = Answers::of(&[&["127.0.0.1"], &["127.0.0.99"]]);
-    let web = GuestWeb::new(named, BTreeMap::new()).resolving(answers.clone());
+    let web = resolving(named, answers.clone());
     let (body, seen) = ask(&web, &format!("http://{host}/a?k=v"), &terms(&[&host], LATER));
     assert_eq!(body.as_deref(), Ok(&b"whole"[..]));
     assert_eq!(*answers.asked.lock().expect("whole"), ["files.test"]);
@@ -128,7 +132,7 @@ fn one_answer_that_is_not_public_refuses_the_name() {
         &["100.64.0.1"],
     ] {
         for host in ["rebinding.test", "rebinding.test:8443", "*.rebinding.test"] {
-            let web = GuestWeb::new(Vec::new(), BTreeMap::new()).resolving(Answers::of(&[answer]));
+            let web = resolving(Vec::new(), Answers::of(&[answer]));
             let url = format!("https://{}/a?k=s3cret", host.replace('*', "a"));
             let (body, seen) = ask(&web, &url, &terms(&[host], LATER));
             let failure = body.expect_err("refused");
@@ -144,14 +148,14 @@ fn one_answer_that_is_not_public_refuses_the_name() {
 
 #[test]
 fn who_never_resolves_ends_with_the_call() {
-    let web = GuestWeb::new(Vec::new(), BTreeMap::new()).resolving(Answers::of(&[]));
+    let web = resolving(Vec::new(), Answers::of(&[]));
     let (body, seen) =
         ask(&web, "https://silent.test/", &terms(&["silent.test"], Duration::from_millis(100)));
     assert_eq!(body.map_err(|failure| failure.kind), Err(FailureKind::Late));
     assert_eq!(seen.len(), 1, "{seen:?}");
     // A call that is cancelled has no deadline to wait for.
     let stopped = Terms { stopped: Arc::new(|| true), ..terms(&["silent.test"], LATER) };
-    let web = GuestWeb::new(Vec::new(), BTreeMap::new()).resolving(Answers::of(&[]));
+    let web = resolving(Vec::new(), Answers::of(&[]));
     let (body, _) = ask(&web, "https://silent.test/", &stopped);
     assert_eq!(body.map_err(|failure| failure.kind), Err(FailureKind::Late));
 }

@@ -299,10 +299,8 @@ impl Executor {
         // Files may lie on a slow disk: nobody else waits for them.
         let mut gathered = block_in_place(|| self.gather(run, planned))?;
         let downloads = Downloads { limits: &self.limits, blobs: &self.blobs };
-        tokio::select! {
-            downloaded = downloads.all(&mut gathered) => downloaded?,
-            () = cancel.cancelled() => return Err(ToolError::cancelled()),
-        }
+        let downloaded = cancel.run_until_cancelled(downloads.all(&mut gathered)).await;
+        downloaded.ok_or_else(ToolError::cancelled)??;
         let (max_bytes, accepts) = (self.limits.max_bytes, &self.accepts);
         let viewer = AttachmentViewer { blobs: &self.blobs, max_bytes, accepts };
         let view = block_in_place(move || viewer.view(&mut gathered))?;

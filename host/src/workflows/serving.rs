@@ -240,10 +240,7 @@ impl WorkflowService {
         if let Err(why) = self.run_carried(id).await {
             tracing::error!(run = id, why, "a run of a workflow cannot go on; trying again");
             let stop = self.0.executors.borrow().stop.clone();
-            tokio::select! {
-                () = tokio::time::sleep(AGAIN) => {}
-                () = stop.cancelled() => {}
-            }
+            stop.run_until_cancelled(tokio::time::sleep(AGAIN)).await;
         }
     }
 

@@ -46,10 +46,7 @@ impl StoreRetry {
             }
             pause = (pause * 2).clamp(PAUSE_FIRST, PAUSE_LONGEST);
             (self.pausing)(pause);
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = self.stop.cancelled() => return None,
-            }
+            self.stop.run_until_cancelled(tokio::time::sleep(pause)).await?;
         }
     }
 }

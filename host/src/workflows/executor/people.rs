@@ -100,10 +100,8 @@ pub async fn await_sent(
             SendState::Failed(why) => return Err(ToolError::new(ErrorCode::SendFailed, one_line(&why, 500))),
             SendState::NotYet | SendState::Unknown => {}
         }
-        tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
-            () = cancel.cancelled() => return Err(ToolError::cancelled()),
-        }
+        let slept = cancel.run_until_cancelled(tokio::time::sleep(LOOK)).await;
+        slept.ok_or_else(ToolError::cancelled)?;
     }
 }
 
@@ -326,20 +324,16 @@ impl Executor {
         let decision = tokio::select! {
             decision = &mut deciding => decision,
             () = cancel.cancelled() => {
-                if self.stop.is_cancelled() {
-                    return Err(ToolError::cancelled());
+                if !self.stop.is_cancelled() {
+                    own.cancel();
+                    deciding.await;
                 }
-                own.cancel();
-                deciding.await;
                 return Err(ToolError::cancelled());
             }
         };
         if decision == Decision::Withdrawn {
             // A channel that stops says so a moment before the program does.
-            tokio::select! {
-                () = tokio::time::sleep(AGAIN) => {}
-                () = cancel.cancelled() => {}
-            }
+            cancel.run_until_cancelled(tokio::time::sleep(AGAIN)).await;
             if self.stop.is_cancelled() {
                 return Err(ToolError::cancelled());
             }
@@ -379,10 +373,8 @@ where
                 return Err(ToolError::new(ErrorCode::SendFailed, one_line(&error.to_string(), 500)));
             }
         }
-        tokio::select! {
-            () = tokio::time::sleep(AGAIN) => {}
-            () = cancel.cancelled() => return Err(ToolError::cancelled()),
-        }
+        let slept = cancel.run_until_cancelled(tokio::time::sleep(AGAIN)).await;
+        slept.ok_or_else(ToolError::cancelled)?;
     }
 }
 

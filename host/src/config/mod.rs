@@ -324,20 +324,11 @@ impl Config {
 /// The path with symlinks resolved as far as it exists.
 pub fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut missing = Vec::new();
-    let mut existing = absolute.as_path();
-    loop {
-        if let Ok(real) = existing.canonicalize() {
-            return missing.iter().rev().fold(real, |path, name| path.join(name));
-        }
-        match (existing.parent(), existing.file_name()) {
-            (Some(parent), Some(name)) => {
-                missing.push(name.to_owned());
-                existing = parent;
-            }
-            _ => return absolute,
-        }
-    }
+    let real = absolute.ancestors().find_map(|there| {
+        let missing = absolute.strip_prefix(there).ok()?;
+        Some(there.canonicalize().ok()?.components().chain(missing.components()).collect())
+    });
+    real.unwrap_or(absolute)
 }
 
 /// The file as a table, checked on its own first so that a refusal names the line; paths in it are

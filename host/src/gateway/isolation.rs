@@ -3,7 +3,7 @@
 //! Decides which places and ports; how the kernel is told is `confine`'s business.
 
 use super::{GatewayError, load_policies, make_folder, make_private};
-use crate::config::Config;
+use crate::config::{Config, resolved};
 use cofferdam_confine::{self as confine, ConfineError, GatewayPaths};
 use cofferdam_core::network::HostPattern;
 use cofferdam_policy::{ComponentSource, PolicySet, ToolPolicy};
@@ -153,14 +153,10 @@ fn renewable(config: &Config) -> Vec<PathBuf> {
 pub fn own_folder(config: &Config, file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folder = std::path::absolute(file).ok()?.parent()?.canonicalize().ok()?;
     // What is not there yet is made below the first folder that is.
-    let real = |path: &Path| {
-        let path = std::path::absolute(path).ok()?;
-        let below = |there: &Path| Some(there.canonicalize().ok()?.join(path.strip_prefix(there).ok()?));
-        path.ancestors().find_map(below)
-    };
-    let holds = |path: &Path| real(path).is_some_and(|path| path.starts_with(&folder));
+    let holds = |path: &Path| resolved(path).starts_with(&folder);
     let holds_deep = |path: &Path| {
-        real(path).is_some_and(|path| path.starts_with(&folder) && path.parent() != Some(folder.as_path()))
+        let path = resolved(path);
+        path.starts_with(&folder) && path.parent() != Some(folder.as_path())
     };
     let others = [config.workspace.root.as_path(), config.state_dir.as_path()];
     let is_more = home.is_some_and(holds) || others.into_iter().any(holds_deep);

@@ -2,6 +2,7 @@
 //! terminal is as it was afterwards, also when the person gives up.
 
 use anyhow::bail;
+use rustix::io::retry_on_intr;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use std::io::{self, Stdin, Write};
 
@@ -89,15 +90,9 @@ fn line(keys: Keys) -> anyhow::Result<String> {
 }
 
 fn next(stdin: &Stdin) -> io::Result<Option<u8>> {
-    let mut byte = [0];
-    loop {
-        match rustix::io::read(stdin, &mut byte) {
-            Ok(0) => return Ok(None),
-            Ok(_) => return Ok(Some(byte[0])),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
+    let mut byte = [0_u8];
+    let read = retry_on_intr(|| rustix::io::read(stdin, &mut byte))?;
+    Ok((read > 0).then_some(byte[0]))
 }
 
 /// A terminal that shows nothing of what is typed, until it is dropped.

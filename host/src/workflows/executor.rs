@@ -271,6 +271,7 @@ impl Executor {
         let request = CallRequest {
             session: run.session.clone(),
             attachments,
+            has_reply: false,
             journal: Some(Arc::new(self.store.clone())),
             messaging: self.messaging(),
             approver: self.approver.clone(),
@@ -329,7 +330,7 @@ impl Executor {
         let journal: Option<Arc<dyn Journal>> = Some(Arc::new(self.store.clone()));
         let answered = runner.answer_task(turn, request, journal, &read, cancel).await;
         self.warden.outgoing().release(&id);
-        answered.map(|answer| answer.output).map_err(|failure| match failure {
+        answered.map_err(|failure| match failure {
             TaskFailure::Cancelled => ToolError::cancelled(),
             TaskFailure::Invalid(why) => ToolError {
                 code: ErrorCode::InvalidOutput,

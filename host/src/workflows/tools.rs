@@ -55,7 +55,8 @@ impl Tools for AgentTools {
 
     async fn call(&self, request: CallRequest) -> Result<ToolAnswer, ToolError> {
         if self.may(&request.tool) {
-            return Tools::call(&*self.all, request).await;
+            // What an agent answers is the output of its task, and no reply.
+            return Tools::call(&*self.all, CallRequest { has_reply: false, ..request }).await;
         }
         let named: Vec<&str> = self.named.iter().map(String::as_str).collect();
         let there = if named.is_empty() { "no tools".to_owned() } else { named.join(", ") };

@@ -1,6 +1,7 @@
 //! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database;
 //! nobody removes one that is listed here.
 
+use super::retention::OPEN_TURNS;
 use super::tx::Tx;
 use super::value::params;
 use super::{BlobHolder, Store, StoreError};
@@ -46,13 +47,20 @@ pub(super) fn retry_key(session: &str) -> String {
     format!("retry:{session}")
 }
 
-/// Forgets what was kept for retries in sessions of which nothing is kept any more.
+/// Forgets what was kept for retries in sessions of which nothing is kept any more, and what is
+/// held by turns that nobody knows any more: without a reply, a call or a message that is open.
 pub(super) fn prune(tx: &Tx<'_>) -> Result<(), StoreError> {
     tx.run(
         "DELETE FROM outgoing WHERE turn LIKE 'retry:%'
          AND NOT EXISTS (SELECT 1 FROM line WHERE session = substr(outgoing.turn, 7))",
         params![],
-    )
+    )?;
+    let unknown = format!(
+        "DELETE FROM outgoing WHERE turn NOT LIKE 'retry:%' AND turn NOT IN {OPEN_TURNS}
+         AND NOT EXISTS (SELECT 1 FROM reply WHERE reply.turn = outgoing.turn)
+         AND NOT EXISTS (SELECT 1 FROM journal WHERE journal.turn = outgoing.turn)"
+    );
+    tx.run(&unknown, params![])
 }
 
 /// Notes that a turn needs these.

@@ -91,6 +91,7 @@ fn a_refused_call_fails_its_task_and_ends_the_run() {
         ("tool: file_read, with: { path: /shared/none }", "not_found"),
         ("tool: file_read, with: { paths: [] }", "invalid_arguments"),
         ("tool: no_such_tool", "unknown_tool"),
+        ("tool: attachment_add, with: { content: x, filename: x.txt }", "path_denied"),
         ("tool: file_read, with: { path: \"{{ tasks.first.output.nope }}\" }", "template_failed"),
     ] {
         let text = format!(

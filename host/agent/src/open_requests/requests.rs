@@ -59,6 +59,12 @@ pub enum NotOpen {
          \"session\" and \"request\" to send it with this reply"
     )]
     NothingOpen(String),
+    /// The call's own request is answered by no message.
+    #[error(
+        "a task of a workflow has no reply that files are added to; the workflow's file sends files of the workspace \
+         with `send`"
+    )]
+    NoReply,
 }
 
 impl From<NotOpen> for ToolError {
@@ -66,6 +72,7 @@ impl From<NotOpen> for ToolError {
         let code = match rejected {
             NotOpen::Elsewhere => ErrorCode::InvalidArguments,
             NotOpen::NothingOpen(_) => ErrorCode::NotFound,
+            NotOpen::NoReply => ErrorCode::PathDenied,
         };
         Self::new(code, rejected.to_string())
     }

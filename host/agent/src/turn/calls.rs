@@ -123,6 +123,7 @@ impl Rounds<'_> {
             tool: wanted.tool.clone(),
             arguments: wanted.arguments.clone(),
             attachments: turn.attachments.clone(),
+            has_reply: true,
             recent: turn.recent.clone(),
             messaging: turn.messaging.clone(),
             approver: turn.approver.clone(),

@@ -44,5 +44,5 @@ pub use provider::{
 };
 pub use runner::{ConversationOwner, Runner, TurnInput};
 pub use steering::{Steering, SteeringMessage};
-pub use task::{TaskAnswer, TaskFailure, TaskRequest};
+pub use task::{TaskFailure, TaskRequest};
 pub use tools::Tools;

@@ -8,7 +8,6 @@ use super::rounds::{Rounds, TurnOptions};
 use super::{EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, TaskAttachments, TurnInput};
 use crate::tools::Journal;
 use cofferdam_core::id::SessionId;
-use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_store::WhoseTurn;
 use cofferdam_warden::attachments::Attachments;
 use serde_json::Value;
@@ -28,15 +27,6 @@ pub struct TaskRequest {
     pub shown: Vec<TaskAttachments>,
 }
 
-/// What a task came to.
-#[derive(Clone, Debug)]
-pub struct TaskAnswer {
-    /// What was made of the answer.
-    pub output: Value,
-    /// Files that calls have added to a reply.
-    pub files: Vec<OutgoingAttachment>,
-}
-
 /// Why a task has no answer; the text is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskFailure {
@@ -51,8 +41,9 @@ pub enum TaskFailure {
 }
 
 impl Runner {
-    /// Answers a task. `read` makes the output of an answer, or says what is wrong with it: then
-    /// the model is asked once more. The text of the turn is not looked at.
+    /// Answers a task; what `read` made of the answer. Where that says what is wrong with it
+    /// instead, the model is asked once more. The text of the turn is not looked at. A task has no
+    /// reply, so it is not among the requests to which others hand files.
     ///
     /// # Errors
     /// [`TaskFailure`].
@@ -63,11 +54,10 @@ impl Runner {
         journal: Option<Arc<dyn Journal>>,
         read: &(dyn Fn(&str) -> Result<Value, String> + Sync),
         cancel: &CancellationToken,
-    ) -> Result<TaskAnswer, TaskFailure> {
+    ) -> Result<Value, TaskFailure> {
         if self.memory() == HistorySize::None {
             return Err(TaskFailure::NoModel);
         }
-        let active = self.tools.requests().begin(turn.origin());
         let TaskRequest { instructions, prompt, list, shown } = request;
         let (attachments, turn_id) = (turn.attachments.clone(), turn.id.clone());
         let talk = OpenConversation::new_unkept(
@@ -85,7 +75,6 @@ impl Runner {
         };
         let mut rounds = Rounds::new(parts, around, talk);
         let answered = ask_until_read(&mut rounds, read, cancel).await;
-        drop(active);
         // A task is kept in no conversation, so what it cost is charged here.
         let charged = self.history.store.spend(&whose, rounds.talk.tokens).await;
         if let Err(error) = charged.map_err(HistoryError::from) {
@@ -99,8 +88,7 @@ async fn ask_until_read(
     rounds: &mut Rounds<'_>,
     read: &(dyn Fn(&str) -> Result<Value, String> + Sync),
     cancel: &CancellationToken,
-) -> Result<TaskAnswer, TaskFailure> {
-    let mut files = Vec::new();
+) -> Result<Value, TaskFailure> {
     let mut wrong: Option<String> = None;
     for _ in 0..2 {
         if let Some(why) = wrong.take() {
@@ -110,7 +98,6 @@ async fn ask_until_read(
             pushed.map_err(|error| TaskFailure::Unanswered(error.to_string()))?;
         }
         let said = rounds.go_on().await;
-        files.extend(said.files);
         if !said.is_answer {
             return Err(match cancel.is_cancelled() {
                 true => TaskFailure::Cancelled,
@@ -118,7 +105,7 @@ async fn ask_until_read(
             });
         }
         match read(&said.text) {
-            Ok(output) => return Ok(TaskAnswer { output, files }),
+            Ok(output) => return Ok(output),
             Err(why) => wrong = Some(why),
         }
     }

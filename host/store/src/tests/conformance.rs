@@ -75,6 +75,7 @@ macro_rules! conformance {
                 a_placeholder_is_known_until_its_turn_ends
                 what_is_handed_over_is_there_once_and_in_order
                 blobs_are_kept_for_a_retry_until_it_is_over
+                blobs_of_turns_that_nobody_knows_are_let_go
             }
             approvals {
                 an_approval_waits_through_restarts_and_is_decided_once

@@ -15,15 +15,19 @@ pub(super) struct RunningCall<'a> {
 }
 
 impl RunningCall<'_> {
-    /// Finds the request that the call means.
+    /// Finds the request that the call means. One without a reply is not found: nobody would send
+    /// the files.
     pub(super) fn resolve_request(&self) -> Resolve {
-        let requests = self.requests.clone();
+        let (requests, has_reply) = (self.requests.clone(), self.request.has_reply);
         let from = CallOrigin {
             request: self.request.turn.clone(),
             session: self.request.session.clone(),
             caller: self.request.caller.clone(),
         };
-        Arc::new(move |to| Ok(requests.resolve(&from, to)?))
+        Arc::new(move |to| match requests.resolve(&from, to)? {
+            own if own == from.request && !has_reply => Err(NotOpen::NoReply.into()),
+            found => Ok(found),
+        })
     }
 
     /// Hands the files of an answer to the other request that it names, once.

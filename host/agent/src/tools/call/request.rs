@@ -33,6 +33,8 @@ pub struct CallRequest {
     pub arguments: Result<String, BadArguments>,
     /// The turn's attachments.
     pub attachments: Attachments,
+    /// Whether files may be added to the reply of its own request; a task of a workflow has none.
+    pub has_reply: bool,
     /// Where a tool that may see them finds the attachments of an earlier message; absent where
     /// there is no earlier message.
     pub recent: Option<Arc<dyn RecentAttachments>>,
@@ -64,6 +66,7 @@ impl CallRequest {
             tool,
             arguments,
             attachments: Attachments::default(),
+            has_reply: true,
             recent: None,
             report: None,
             printed: None,

@@ -1,11 +1,13 @@
 //! Calls that no thread answers are in the audit all the same.
 
 use super::*;
+use crate::open_requests::{CallOrigin, CallScope, Requests};
 use crate::tools::{CallThreads, Registry, Sources};
 use cofferdam_confine as confine;
 use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::ByteSize;
+use cofferdam_core::message::Address;
 use cofferdam_policy::PolicySet;
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::audit::{AuditLog, EntryRange, LogEntry, LogSelection, read_entries};
@@ -86,4 +88,23 @@ async fn clients_of_one_name_have_shares_of_their_own() {
     }
     // One too many of the one, and the first of the other.
     assert_eq!(waiting[share - 1..], [share, share, share + 1]);
+}
+
+#[test]
+fn a_call_without_a_reply_adds_files_to_other_requests_alone() {
+    let requests = Arc::new(Requests::new(CallScope::Everyone));
+    let (other, caller) = (TurnId::new("other"), Caller { channel: "test".into(), sender: "ann".into() });
+    let _open = requests.begin(CallOrigin { request: other.clone(), session: None, caller });
+    let found = |has_reply, wanted: Option<&str>| {
+        let request = CallRequest { has_reply, ..request(0) };
+        let to = Address { session: None, request: wanted.map(Into::into) };
+        RunningCall { request: &request, requests: &requests }.resolve_request()(&to)
+    };
+    assert_eq!(found(true, None), Ok(TurnId::new("test")));
+    assert_eq!((found(true, Some("other")), found(false, Some("other"))), (Ok(other.clone()), Ok(other)));
+    for own in [None, Some("test")] {
+        let refused = found(false, own).expect_err("there is none");
+        assert_eq!(refused.code, ErrorCode::PathDenied);
+        assert!(refused.message.contains("has no reply"), "{refused}");
+    }
 }

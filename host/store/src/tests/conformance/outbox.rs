@@ -141,3 +141,29 @@ pub(super) async fn blobs_are_kept_for_a_retry_until_it_is_over<E: Engine>() {
     fixture.store.forget_lines(&session).await.expect("it");
     assert!(!in_use(&fixture), "what is forgotten is not retried");
 }
+
+pub(super) async fn blobs_of_turns_that_nobody_knows_are_let_go<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let in_use = |fixture: &Fixture<E>| {
+        fixture.store.blobs_in_use().expect("it").into_iter().collect::<Vec<_>>().join(" ")
+    };
+    // A task of a run has no reply; what holds a file is forgotten with its call.
+    fixture.store.record("w-1/task/0", "h", &answer(vec![file("task")]), 0).expect("recorded");
+    fixture.store.hold(&BlobHolder::Turn(TurnId::new("gone")), &[file("gone")]).await.expect("it");
+    let open = fixture.bound(1).await;
+    fixture.store.record(open.call(0).as_str(), "h", &answer(vec![file("open")]), 0).expect("recorded");
+    fixture.store.hold(&BlobHolder::Turn(fixture.bound(2).await), &[file("begun")]).await.expect("it");
+    let telling = NewTelling {
+        turn: TurnId::new("said"),
+        reply: text_reply(&["x"]),
+        files: vec![file("said")],
+        place: None,
+    };
+    fixture.store.tell_noting(CHANNEL, telling).await.expect("it");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(in_use(&fixture), "begun open said task");
+    fixture.store.prune(much_later()).await.expect("it");
+    assert_eq!(in_use(&fixture), "begun open said");
+    fixture.store.end(CHANNEL, &open, text_reply(&[])).await.expect("it");
+    assert_eq!(in_use(&fixture), "begun said");
+}

@@ -1,8 +1,8 @@
 //! Where nodes hold blobs together: a bucket of an object store, which the warden is handed. A
 //! node's folder is in front of it, and what comes out of it is verified.
 
-use super::UNSAID_AGE_MAX;
 use super::place::BlobFolder;
+use super::{LeftBlobs, UNSAID_AGE_MAX};
 use cofferdam_core::text::with_causes;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -82,10 +82,15 @@ pub(super) fn fetch(
     folder.keep(temp, sha256)
 }
 
-/// Removes all that is old and not among `kept`; returns whether more than that is left. What is
-/// put anew between the look and the removal is removed with the old one: then the node that put
-/// it has it in its folder.
-pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, now: SystemTime) -> bool {
+/// Removes all that is old and not among `kept`; returns whether more than that is left, and tells
+/// what is only too young to go. What is put anew between the look and the removal is removed with
+/// the old one: then the node that put it has it in its folder.
+pub(super) fn sweep(
+    bucket: &dyn Bucket,
+    kept: &BTreeSet<String>,
+    now: SystemTime,
+    young: &mut LeftBlobs,
+) -> bool {
     let failed = |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be swept");
     let found = match bucket.list(BLOBS_LISTED_MAX) {
         Ok(found) => found,
@@ -97,8 +102,14 @@ pub(super) fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, now: SystemTim
     let mut left = found.len() == BLOBS_LISTED_MAX;
     for blob in found {
         let age = now.duration_since(blob.written).unwrap_or_default();
-        let stays = kept.contains(&blob.sha256) || age < UNSAID_AGE_MAX;
-        left |= stays || bucket.remove(&blob.sha256).inspect_err(failed).is_err();
+        if kept.contains(&blob.sha256) {
+            left = true;
+        } else if age < UNSAID_AGE_MAX {
+            left = true;
+            young.insert(blob.sha256, blob.written);
+        } else {
+            left |= bucket.remove(&blob.sha256).inspect_err(failed).is_err();
+        }
     }
     left
 }
@@ -215,6 +226,27 @@ mod tests {
         assert_eq!(refused.code, ErrorCode::NoSpace);
         assert_eq!((lock(&held.blobs).len(), node.names().len()), (1, 0));
         node.add(&turn(1), &[("a", "four")]).expect("just enough");
+    }
+
+    #[test]
+    fn what_is_out_does_not_count_though_it_is_too_young_to_go() {
+        let (node, held) = fixture();
+        let another = "ab".repeat(32);
+        let put = |age| drop(lock(&held.blobs).insert(another.clone(), (vec![0; 36], age)));
+        let refused = |bytes: &str| {
+            let refused = node.add(&turn(1), &[("a", bytes)]).expect_err("too much waits");
+            assert_eq!(refused.code, ErrorCode::NoSpace);
+        };
+        put(Duration::from_secs(1));
+        refused("hello");
+        node.sweep(&[&another]);
+        refused("hello");
+        node.sweep(&[]);
+        node.add(&turn(1), &[("a", "hello")]).expect("there is room");
+        assert_eq!(lock(&held.blobs).len(), 2, "what is out is still there");
+        // Another node adds the same bytes once more.
+        put(Duration::ZERO);
+        refused("x");
     }
 
     #[test]

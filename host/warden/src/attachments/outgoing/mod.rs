@@ -26,7 +26,7 @@ use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::text::with_causes;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use place::BlobFolder;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -61,7 +61,13 @@ struct Turns {
     files: HashMap<TurnId, Vec<KeptFile>>,
     /// Nothing was added since the last sweep, and that left nothing.
     swept: bool,
+    /// What the last sweep left to other nodes.
+    left: LeftBlobs,
 }
+
+/// Blobs that nobody needed at a sweep, and that were too young to go: when each was written. The
+/// same bytes that come again are written again.
+type LeftBlobs = BTreeMap<String, SystemTime>;
 
 /// A file that a turn holds.
 struct KeptFile {
@@ -202,15 +208,19 @@ impl Outgoing {
         }
         let mut kept = in_use()?;
         kept.extend(turns.files.values().flatten().map(|held| held.sha256.clone()));
+        let mut left = LeftBlobs::new();
         // Still locked: another sweep begins when this one has said what it left.
-        turns.swept = !self.shared.place.remove_all_but(&kept, now);
-        drop(turns);
+        turns.swept = !self.shared.place.remove_all_but(&kept, now, &mut left);
         // A bucket's are old when they go, so nothing that is added meanwhile is among them.
-        if let Some(bucket) = self.own_bucket()
-            && bucket::sweep(&**bucket, &kept, now)
-        {
-            self.turns().swept = false;
-        }
+        let Some(bucket) = self.own_bucket() else {
+            turns.left = left;
+            return Ok(());
+        };
+        drop(turns);
+        let is_any_left = bucket::sweep(&**bucket, &kept, now, &mut left);
+        let mut turns = self.turns();
+        turns.swept &= !is_any_left;
+        turns.left = left;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The folder that the blobs of replies lie in, each under its SHA-256. A process beside the one
 //! `serve` has a folder of its own in it, which is gone when the process is.
 
+use super::LeftBlobs;
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, DirEntry, File};
@@ -112,23 +113,32 @@ impl BlobFolder {
         File::open(self.make_own()?)?.sync_all()
     }
 
-    /// Bytes of all blobs together.
-    pub(super) fn bytes(&self) -> io::Result<u64> {
+    /// Bytes of all blobs together, without those that nobody needs.
+    pub(super) fn bytes(&self, unneeded: &LeftBlobs) -> io::Result<u64> {
         let mut bytes: u64 = 0;
         let Some(own) = self.own() else { return Ok(bytes) };
         for entry in fs::read_dir(own)? {
             let entry = entry?;
-            if entry.file_name().to_str().is_some_and(is_sha256) {
-                // Swept meanwhile: then it takes no room.
-                bytes = bytes.saturating_add(entry.metadata().map_or(0, |meta| meta.size()));
+            let name = entry.file_name();
+            let Some(sha256) = name.to_str().filter(|name| is_sha256(name)) else { continue };
+            // Swept meanwhile: then it takes no room.
+            let Ok(meta) = entry.metadata() else { continue };
+            let left = unneeded.get(sha256);
+            if left.is_none() || meta.modified().ok().as_ref() != left {
+                bytes = bytes.saturating_add(meta.size());
             }
         }
         Ok(bytes)
     }
 
     /// Removes all other blobs, and what nodes that died have not finished; returns whether any is
-    /// left.
-    pub(super) fn remove_all_but(&self, kept: &BTreeSet<String>, now: SystemTime) -> bool {
+    /// left, and tells what is only too young to go.
+    pub(super) fn remove_all_but(
+        &self,
+        kept: &BTreeSet<String>,
+        now: SystemTime,
+        young: &mut LeftBlobs,
+    ) -> bool {
         let mut left = false;
         for entry in self.own().map(fs::read_dir).into_iter().flatten().flatten().flatten() {
             let name = entry.file_name();
@@ -136,8 +146,12 @@ impl BlobFolder {
             let is_unfinished = !self.age_min.is_zero() && is_temp(&entry);
             let named = name.to_str().filter(|name| is_unfinished || is_sha256(name));
             let Some(name) = named else { continue };
-            if kept.contains(name) || !self.is_old(&entry, now) {
+            if kept.contains(name) {
                 left = true;
+            } else if !self.is_old(&entry, now) {
+                left = true;
+                let written = entry.metadata().and_then(|meta| meta.modified());
+                young.extend(written.map(|written| (name.to_owned(), written)));
             } else if let Err(error) = fs::remove_file(entry.path()) {
                 left = true;
                 tracing::warn!(%error, "a blob of a reply that is out cannot be removed");

@@ -1,7 +1,7 @@
 //! Takes files in for a reply: all of them or none, under every limit, their bytes on disk before
 //! anybody is told.
 
-use super::bucket::BLOBS_LISTED_MAX;
+use super::bucket::{BLOBS_LISTED_MAX, StoredBlob};
 use super::name::choose_name;
 use super::source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 use super::{Addition, Config, KeptFile};
@@ -155,7 +155,10 @@ impl Addition {
         let limit = self.outgoing.limits.max_held_bytes;
         let first = copied.first().map_or("a file", CopiedBytes::what);
         let held = bucket.list(BLOBS_LISTED_MAX + 1).map_err(|error| failed(first, error))?;
-        let all = held.iter().fold(bytes, |sum, blob| sum.saturating_add(blob.bytes));
+        let turns = self.outgoing.turns();
+        let waits = |blob: &&StoredBlob| turns.left.get(&blob.sha256) != Some(&blob.written);
+        let all = held.iter().filter(waits).fold(bytes, |sum, blob| sum.saturating_add(blob.bytes));
+        drop(turns);
         if held.len() > BLOBS_LISTED_MAX || all > limit.0 {
             return Err(OutgoingError::Full { limit });
         }
@@ -208,7 +211,7 @@ impl Addition {
         let first = copied.first().map(|copied| copied.what().to_owned()).unwrap_or_default();
         let failed = |source| OutgoingError::Failed { what: first.clone(), source };
         let limit = self.outgoing.limits.max_held_bytes;
-        if inner.place.bytes().map_err(failed)?.saturating_add(bytes) > limit.0 {
+        if inner.place.bytes(&turns.left).map_err(failed)?.saturating_add(bytes) > limit.0 {
             return Err(OutgoingError::Full { limit });
         }
         turns.swept = false;

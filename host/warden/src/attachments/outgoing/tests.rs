@@ -359,6 +359,22 @@ fn what_another_node_may_need_is_left_for_an_hour() {
     assert_eq!(holds(&alone), [false, false, true], "nobody else can need it");
 }
 
+#[test]
+fn what_is_out_does_not_count_though_another_node_might_need_it() {
+    let mut f = Fixture::new();
+    f.outgoing = Outgoing::open_with_nodes(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
+    for n in 0..4 {
+        f.add(&turn(n), &[("a", &format!("{n}123456789"))]).expect("taken");
+    }
+    f.sweep(&[]);
+    assert_eq!(f.add(&turn(5), &[("a", "x")]).expect_err("full").code, ErrorCode::NoSpace);
+    f.outgoing.release(&turn(0));
+    f.sweep(&[]);
+    f.add(&turn(5), &[("a", "x")]).expect("there is room again");
+    assert_eq!(f.names().len(), 5, "nothing is removed");
+    assert_eq!(f.add(&turn(6), &[("a", "0123456789")]).expect_err("full").code, ErrorCode::NoSpace);
+}
+
 /// The machine of the node that sweeps is years ahead of the clock that the nodes share.
 #[test]
 fn a_node_that_is_ahead_removes_no_blob_that_another_one_has_just_written() {

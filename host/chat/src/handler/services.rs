@@ -87,13 +87,15 @@ impl ChannelServices {
         gone
     }
 
-    /// Removes the blobs that no reply needs any more. One that stays for now is removed later.
+    /// Removes the blobs that no reply needs any more. One that stays for now is removed later. A
+    /// bucket is swept beside: it may be away, and no conversation and no stop waits for that.
     pub async fn sweep(&self) {
         let (outgoing, store) = (self.outgoing.clone(), self.store.clone());
-        let sweep = move || outgoing.sweep(now(), || store.blobs_in_use());
-        let swept = tokio::task::spawn_blocking(sweep).await;
-        if let Ok(Err(error)) = swept {
-            tracing::warn!(%error, "blobs of replies cannot be swept now");
+        let sweep = move || outgoing.sweep_beside(now(), || store.blobs_in_use());
+        match tokio::task::spawn_blocking(sweep).await {
+            Ok(Ok(Some(bucket))) => drop(tokio::task::spawn_blocking(move || bucket.run())),
+            Ok(Err(error)) => tracing::warn!(%error, "blobs of replies cannot be swept now"),
+            Ok(Ok(None)) | Err(_) => {}
         }
     }
 

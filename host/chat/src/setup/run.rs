@@ -33,7 +33,7 @@ where
     let mut background = JoinSet::new();
     background.spawn(channel.clone().set_menu(menu));
     background.spawn(renew(renewing, renewals));
-    // What the last run left and nobody needs.
+    // What the last run left and nobody needs; a bucket is not waited for.
     channel.base().sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let listening = async {

@@ -14,7 +14,7 @@ mod take;
 #[cfg(test)]
 mod tests;
 
-pub use bucket::{BLOBS_LISTED_MAX, Bucket, StoredBlob};
+pub use bucket::{BLOBS_LISTED_MAX, BUCKET_SWEPT_EVERY, Bucket, BucketSweep, StoredBlob};
 pub use config::Config;
 pub use source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 pub use take::OutgoingError;
@@ -32,7 +32,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// From the moment at which a node has written a blob until the store says who needs it, and long
 /// after that.
@@ -52,6 +52,8 @@ struct Inner {
     /// Locked from a sweep's first look to its last removal.
     turns: Mutex<Turns>,
     calls: AtomicU64,
+    /// When the bucket was swept last; locked while it is.
+    bucket_swept: Mutex<Option<Instant>>,
 }
 
 /// What the turns of this process hold.
@@ -104,8 +106,8 @@ impl Outgoing {
     }
 
     fn at(place: BlobFolder, limits: Config) -> Self {
-        let (turns, calls) = (Mutex::default(), AtomicU64::new(0));
-        Self { shared: Arc::new(Inner { place, turns, calls }), bucket: None, limits }
+        let (turns, calls, bucket_swept) = (Mutex::default(), AtomicU64::new(0), Mutex::default());
+        Self { shared: Arc::new(Inner { place, turns, calls, bucket_swept }), bucket: None, limits }
     }
 
     /// The same in front of a bucket, by which other nodes have what is taken in; a process beside
@@ -202,26 +204,48 @@ impl Outgoing {
         now: SystemTime,
         in_use: impl FnOnce() -> Result<BTreeSet<String>, E>,
     ) -> Result<(), E> {
+        if let Some(bucket) = self.sweep_folder(now, in_use)? {
+            bucket.run();
+        }
+        Ok(())
+    }
+
+    /// The same without the bucket, which may be away: what sweeps that is returned, to be run
+    /// where nobody waits for it. None while another one is under way, and for
+    /// [`BUCKET_SWEPT_EVERY`] after it: what is left goes with a later one. Blocks on the disk.
+    ///
+    /// # Errors
+    /// As [`Outgoing::sweep`].
+    pub fn sweep_beside<E>(
+        &self,
+        now: SystemTime,
+        in_use: impl FnOnce() -> Result<BTreeSet<String>, E>,
+    ) -> Result<Option<BucketSweep>, E> {
+        Ok(self.sweep_folder(now, in_use)?.and_then(BucketSweep::if_due))
+    }
+
+    /// Sweeps the folder; what sweeps the bucket then, if there is one.
+    fn sweep_folder<E>(
+        &self,
+        now: SystemTime,
+        in_use: impl FnOnce() -> Result<BTreeSet<String>, E>,
+    ) -> Result<Option<BucketSweep>, E> {
         let mut turns = self.turns();
         if turns.swept {
-            return Ok(());
+            return Ok(None);
         }
         let mut kept = in_use()?;
         kept.extend(turns.files.values().flatten().map(|held| held.sha256.clone()));
         let mut left = LeftBlobs::new();
         // Still locked: another sweep begins when this one has said what it left.
         turns.swept = !self.shared.place.remove_all_but(&kept, now, &mut left);
-        // A bucket's are old when they go, so nothing that is added meanwhile is among them.
-        let Some(bucket) = self.own_bucket() else {
+        let Some(bucket) = self.own_bucket().cloned() else {
             turns.left = left;
-            return Ok(());
+            return Ok(None);
         };
-        drop(turns);
-        let is_any_left = bucket::sweep(&**bucket, &kept, now, &mut left);
-        let mut turns = self.turns();
-        turns.swept &= !is_any_left;
-        turns.left = left;
-        Ok(())
+        // Not locked meanwhile: a bucket's are old when they go, so nothing that is added then is
+        // among them.
+        Ok(Some(BucketSweep { outgoing: self.clone(), bucket, kept, now, left }))
     }
 
     /// The bucket that this process adds to.

@@ -48,8 +48,8 @@ impl PartContent {
     pub async fn load(part: &ReplyPart, outgoing: &Outgoing) -> Result<Self, SendError> {
         let content = Self::from_part(part)?;
         for shown in content.files.iter().flat_map(|bundle| &bundle.files) {
-            let (outgoing, sha256) = (outgoing.clone(), shown.file.sha256.clone());
-            let fetched = tokio::task::spawn_blocking(move || outgoing.fetch(&sha256)).await;
+            let (outgoing, file) = (outgoing.clone(), shown.file.clone());
+            let fetched = tokio::task::spawn_blocking(move || outgoing.fetch(&file)).await;
             match fetched.unwrap_or_else(|panicked| Err(panicked.into())) {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {

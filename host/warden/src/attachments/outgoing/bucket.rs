@@ -62,7 +62,7 @@ pub struct StoredBlob {
     pub written: SystemTime,
 }
 
-/// Brings a blob into the folder.
+/// Brings a blob into the folder, durably.
 ///
 /// # Errors
 /// [`Bucket::get`]'s; [`io::ErrorKind::InvalidData`] where other bytes came.
@@ -82,7 +82,10 @@ pub(super) fn fetch(
         let said = format!("what the bucket holds under {sha256} are other bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, said));
     }
-    folder.keep(temp, sha256)
+    // No name outlives a crash without its bytes: they are not hashed again before they are sent.
+    temp.as_file().sync_all()?;
+    folder.keep(temp, sha256)?;
+    folder.sync()
 }
 
 /// Sweeps the bucket, once the folder is swept.

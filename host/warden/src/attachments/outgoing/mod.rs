@@ -136,7 +136,7 @@ impl Outgoing {
     pub fn adopt(&self, turn: &TurnId, files: &[OutgoingAttachment]) -> bool {
         // Not under the lock: a bucket takes its time.
         for file in files {
-            if let Err(error) = self.fetch(&file.sha256) {
+            if let Err(error) = self.fetch(file) {
                 tracing::warn!(error = with_causes(&error), "a file of a call cannot be had from the bucket");
                 return false;
             }
@@ -174,15 +174,23 @@ impl Outgoing {
         File::open(path)
     }
 
-    /// Has a blob here that another node took in. Blocks on the bucket.
+    /// Has the blob of a file here that another node took in, and with all its bytes. Blocks on the
+    /// bucket.
     ///
     /// # Errors
-    /// The bucket's: it may have it later. One that is nowhere is no error here.
-    pub fn fetch(&self, sha256: &str) -> io::Result<()> {
-        let missing = |_: &&Arc<dyn Bucket>| self.file(sha256).is_err();
-        let Some(bucket) = self.bucket.as_ref().filter(missing) else { return Ok(()) };
-        match bucket::fetch(&**bucket, &self.shared.place, sha256, self.limits.max_bytes.0) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+    /// The bucket's: it may have it later; [`io::ErrorKind::InvalidData`] where there are other
+    /// bytes, or fewer, and no right ones. One that is nowhere is no error here.
+    pub fn fetch(&self, file: &OutgoingAttachment) -> io::Result<()> {
+        let Some(bucket) = &self.bucket else { return Ok(()) };
+        let here = self.file(&file.sha256).and_then(|here| here.metadata());
+        if here.as_ref().is_ok_and(|meta| meta.len() == file.bytes) {
+            return Ok(());
+        }
+        match bucket::fetch(&**bucket, &self.shared.place, &file.sha256, self.limits.max_bytes.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match here {
+                Err(_) => Ok(()),
+                Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "a crash has cut it short")),
+            },
             fetched => fetched,
         }
     }

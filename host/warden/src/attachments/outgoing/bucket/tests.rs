@@ -3,6 +3,7 @@
 use super::super::tests::{Fixture, LIMITS, now, turn};
 use super::*;
 use cofferdam_core::lock::lock;
+use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ErrorCode;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -72,15 +73,15 @@ fn another_node_reads_what_was_taken_in_and_nothing_else() {
     other.outgoing = other.outgoing.with_bucket(held.clone());
     assert!(other.outgoing.holds(sha256) && other.outgoing.file(sha256).is_err());
     lock(&held.blobs).get_mut(sha256).expect("put").0 = b"other".into();
-    let refused = other.outgoing.fetch(sha256).expect_err("other bytes");
+    let refused = other.outgoing.fetch(&added[0]).expect_err("other bytes");
     assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
     *lock(&held.away) = true;
-    assert!(other.outgoing.fetch(sha256).is_err() && !other.outgoing.holds(sha256));
+    assert!(other.outgoing.fetch(&added[0]).is_err() && !other.outgoing.holds(sha256));
     assert!(!other.outgoing.adopt(&turn(2), &added), "the call must run again");
     assert!(other.names().is_empty(), "nothing is left of what was refused");
     *lock(&held.away) = false;
     lock(&held.blobs).get_mut(sha256).expect("put").0 = b"hello".into();
-    other.outgoing.fetch(sha256).expect("fetched");
+    other.outgoing.fetch(&added[0]).expect("fetched");
     let mut read = String::new();
     other.outgoing.file(sha256).expect("here").read_to_string(&mut read).expect("readable");
     assert_eq!(read, "hello");
@@ -88,9 +89,27 @@ fn another_node_reads_what_was_taken_in_and_nothing_else() {
     assert!(read_again, "a call of another node counts here");
     // It is here now, and what is nowhere is for whoever opens it to say.
     *lock(&held.away) = true;
-    other.outgoing.fetch(sha256).expect("nobody is asked");
+    other.outgoing.fetch(&added[0]).expect("nobody is asked");
     *lock(&held.away) = false;
-    other.outgoing.fetch(&"0".repeat(64)).expect("it is nowhere");
+    let nowhere = OutgoingAttachment { sha256: "0".repeat(64), ..added[0].clone() };
+    other.outgoing.fetch(&nowhere).expect("it is nowhere");
+}
+
+/// As after a crash, if its name were there before its bytes.
+#[test]
+fn what_is_cut_short_here_is_fetched_again_and_never_sent() {
+    let (node, held) = fixture();
+    let added = node.add(&turn(1), &[("a", "hello")]).expect("taken").remove(0);
+    let path = node.dir.path().join("outgoing").join(&added.sha256);
+    let cut = || std::fs::write(&path, "he").expect("writable");
+    cut();
+    node.outgoing.fetch(&added).expect("fetched");
+    assert_eq!(std::fs::read_to_string(&path).expect("readable"), "hello");
+    cut();
+    lock(&held.blobs).clear();
+    let refused = node.outgoing.fetch(&added).expect_err("it is nowhere");
+    assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
+    assert!(!node.outgoing.adopt(&turn(1), &[added]), "the call must run again");
 }
 
 #[test]

@@ -257,10 +257,10 @@ mod tests {
             std::fs::write(shared.join(n.to_string()), "x").expect("writable");
         }
         let mut findings = Vec::new();
-        let tenants = tenants(Duration::ZERO, &config, &mut findings);
-        assert_eq!((tenants.used_bytes, findings.len()), (None, 0), "nothing is said of what is not known");
-        assert!(tenants.to_string().ends_with("more files than can be measured at a glance"), "{tenants}");
-        let tenants = tenants(Duration::from_secs(60), &config, &mut findings);
-        assert_eq!((tenants.used_bytes, findings.len()), (Some(300), 1), "it is over its quota");
+        let told = tenants(Duration::ZERO, &config, &mut findings);
+        assert_eq!((told.used_bytes, findings.len()), (None, 0), "nothing is said of what is not known");
+        assert!(told.to_string().ends_with("more files than can be measured at a glance"), "{told}");
+        let told = tenants(Duration::from_secs(60), &config, &mut findings);
+        assert_eq!((told.used_bytes, findings.len()), (Some(300), 1), "it is over its quota");
     }
 }

@@ -68,7 +68,8 @@ pub enum AuditEvent {
 /// chains has to change this one, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeHeads {
-    /// By node, `SEQ:SHA256`.
+    /// By node, `SEQ:SHA256`. That of the chain's own node is there where the database had it and
+    /// the chain does not hold it.
     pub heads: BTreeMap<String, String>,
 }
 

@@ -4,7 +4,7 @@
 
 use anyhow::Context as _;
 use cofferdam_core::audit::{AuditEvent, NodeHeads};
-use cofferdam_store::Store;
+use cofferdam_store::{AuditHeads, Store};
 use cofferdam_warden::audit::{AuditError, AuditLog, Durability, Head};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +27,10 @@ pub struct HeadExchange {
     heard: BTreeMap<String, String>,
     /// Up to which record others know of this chain, or need not: what they tell is no news to them.
     told: u64,
+    /// Whether it was looked whether this chain holds the head that the database has of it.
+    is_compared: bool,
+    /// The last head that the database has of this chain without its holding it.
+    missing: Option<String>,
     /// Up to which record this chain was settled when that was noted last, or at the start; none
     /// where only the next start can settle it.
     noted: Option<u64>,
@@ -36,7 +40,7 @@ impl HeadExchange {
     /// Of this node.
     pub fn new(audit: Arc<AuditLog>, store: Store) -> Self {
         let noted = Some(audit.head().seq);
-        Self { audit, store, heard: BTreeMap::new(), told: 0, noted }
+        Self { audit, store, heard: BTreeMap::new(), told: 0, is_compared: false, missing: None, noted }
     }
 
     /// Goes on for ever.
@@ -52,8 +56,19 @@ impl HeadExchange {
     async fn exchange(&mut self) -> anyhow::Result<()> {
         let audit = self.audit.clone();
         let head = spawn_blocking(move || audit.confirm_head()).await.context("the program stops")??;
-        let heads = self.store.exchange_heads((head.seq > self.told).then(|| head.to_string())).await?;
+        // Before anything is told: a later head takes the place of that one.
+        if !self.is_compared {
+            self.compare().await?;
+            self.is_compared = true;
+        }
+        let told = (head.seq > self.told).then(|| head.to_string());
+        let AuditHeads { own, others: heads } = self.store.exchange_heads(told.clone()).await?;
         self.told = head.seq;
+        if let (Some(known), Some(told)) = (own, told)
+            && known != told
+        {
+            self.note_missing(known).await?;
+        }
         let is_new = |(node, head): &(&String, &String)| self.heard.get(*node) != Some(*head);
         let new: BTreeMap<_, _> =
             heads.iter().filter(is_new).map(|(node, head)| (node.clone(), head.clone())).collect();
@@ -68,6 +83,37 @@ impl HeadExchange {
         }
         self.heard = heads;
         self.note_settled(head.seq).await
+    }
+
+    /// Looks whether this chain holds the head that the database has of it.
+    async fn compare(&mut self) -> anyhow::Result<()> {
+        let Some(known) = self.store.exchange_heads(None).await?.own else { return Ok(()) };
+        let (audit, head) = (self.audit.clone(), known.parse::<Head>()?);
+        let holds = spawn_blocking(move || audit.holds(&head)).await.context("the program stops")??;
+        if holds { Ok(()) } else { self.note_missing(known).await }
+    }
+
+    /// Logs and records, once for each, that the database has a head of this chain which it does
+    /// not hold. Once the chain is longer again the database has another one; the record stays.
+    async fn note_missing(&mut self, head: String) -> anyhow::Result<()> {
+        if self.missing.as_ref() == Some(&head) {
+            return Ok(());
+        }
+        tracing::error!(
+            %head,
+            "the chain of this node does not hold the head that the database has of it: it was cut, changed \
+             or taken away. Stop the node, keep its folder for whoever looks into it, and put it back from a \
+             copy if there is one; `cofferdam audit verify` tells of it until then"
+        );
+        if let Some(node) = self.audit.node() {
+            let heads = [(node.to_owned(), head.clone())].into();
+            let (audit, event) = (self.audit.clone(), AuditEvent::Heads(NodeHeads { heads }));
+            spawn_blocking(move || audit.append(event, Durability::Buffered))
+                .await
+                .context("the program stops")??;
+        }
+        self.missing = Some(head);
+        Ok(())
     }
 
     /// Notes now and then how far this chain is settled, which now ends with this record. Who takes

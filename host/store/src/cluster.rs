@@ -45,6 +45,15 @@ pub struct NodeRow {
     pub duties: Vec<String>,
 }
 
+/// How far the audits of nodes are, by what the store has of them: `SEQ:SHA256`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditHeads {
+    /// Of this node, if it has told any.
+    pub own: Option<String>,
+    /// Of the others, by node, also of those that are gone.
+    pub others: BTreeMap<String, String>,
+}
+
 impl Store {
     /// [`Store::open`] for a process that wants the store for itself. With SQLite the lock of the
     /// state directory tells of others. Blocks.
@@ -94,23 +103,26 @@ impl Store {
     }
 
     /// Tells the others how far this node's audit is, if there is something to tell, and learns how
-    /// far theirs are, also of those that are gone: `SEQ:SHA256`, by node. None in SQLite.
+    /// far theirs are. A head that is no later than the one that the store has is not taken: that
+    /// one is in what is returned, and only a chain that was cut or changed does not hold it. None
+    /// in SQLite.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn exchange_heads(&self, own: Option<String>) -> Result<BTreeMap<String, String>, StoreError> {
+    pub async fn exchange_heads(&self, own: Option<String>) -> Result<AuditHeads, StoreError> {
         if let Some(own) = own.filter(|_| self.is_shared()) {
             let tell = "INSERT INTO audit_head (node, head) VALUES (?1, ?2)
-                 ON CONFLICT (node) DO UPDATE SET head = ?2";
+                 ON CONFLICT (node) DO UPDATE SET head = excluded.head
+                 WHERE CAST(split_part(excluded.head, ':', 1) AS numeric)
+                     > CAST(split_part(audit_head.head, ':', 1) AS numeric)";
             self.write(move |tx| tx.holder().map_or(Ok(()), |holder| tx.run(tell, [node_of(holder), &own])))
                 .await?;
         }
         self.read(|tx| match tx.holder() {
-            None => Ok(BTreeMap::new()),
+            None => Ok(AuditHeads::default()),
             Some(holder) => {
-                let mut heads = load_heads(tx)?;
-                heads.remove(node_of(holder));
-                Ok(heads)
+                let mut others = load_heads(tx)?;
+                Ok(AuditHeads { own: others.remove(node_of(holder)), others })
             }
         })
         .await
@@ -185,7 +197,7 @@ impl Store {
     }
 }
 
-/// How far the audit of each node was when it last said so: `SEQ:SHA256`.
+/// How far the audit of each node was at most when it said so: `SEQ:SHA256`.
 pub(super) fn load_heads(tx: &Tx<'_>) -> Result<BTreeMap<String, String>, StoreError> {
     let heads =
         tx.query_rows("SELECT node, head FROM audit_head", params![], |row| Ok((row.get(0)?, row.get(1)?)));

@@ -55,7 +55,8 @@ pub use attempts::AttemptRow;
 pub use claims::{LeftWork, SESSIONS_CLAIMED_MAX};
 pub use clock::{follows_server, machine_now_ms, now, now_ms, running_ms};
 pub use cluster::{
-    ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name, node_of,
+    AuditHeads, ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name,
+    node_of,
 };
 pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
 pub use homes::AwayHome;

@@ -3,6 +3,7 @@
 
 mod clock;
 mod full;
+mod heads;
 mod homes;
 mod moves;
 mod partition;

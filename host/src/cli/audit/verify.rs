@@ -5,7 +5,7 @@ use anyhow::bail;
 use cofferdam_review::audit::{Signed, bad_json, bad_text, format_sound, format_sound_json, statements};
 use cofferdam_warden::audit::sign::{self, PublicKey, SIGNATURES};
 use cofferdam_warden::audit::{
-    self, AuditError, ChainPlace, Head, Kept, LogSelection, Report, Verification, Witness,
+    self, AuditError, ChainPlace, Head, Kept, LogSelection, Report, ToldHeads, Verification, Witness,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ pub(super) fn run(
         [] => check_all(state_dir, arguments, told)?,
         // A copy may be older than what is told.
         [folder] if folder.is_dir() => check_all(folder, arguments, &BTreeMap::new())?,
-        files => vec![check_log(LogSelection::Files(files), arguments, Vec::new())?],
+        files => vec![check_log(LogSelection::Files(files), arguments, Vec::new(), Vec::new())?],
     };
     let is_sound = checked.iter().all(|chain| chain.report.is_some());
     if arguments.output.json {
@@ -96,7 +96,7 @@ fn check_all(
     let chains = ChainPlace::find_all(folder)?;
     if told.is_empty() && chains.iter().all(|chain| chain.node.is_none()) {
         let log = ChainPlace::new(folder, None).active;
-        return Ok(vec![check_log(LogSelection::Log(&log), arguments, Vec::new())?]);
+        return Ok(vec![check_log(LogSelection::Log(&log), arguments, Vec::new(), Vec::new())?]);
     }
     if arguments.head.is_some() || arguments.signatures.is_some() {
         let folder = folder.display();
@@ -109,7 +109,7 @@ fn check_all(
     told.iter().for_each(|(node, head)| keep(node, head, Witness::Database));
     let mut checked = Vec::new();
     for chain in &chains {
-        let found = check_log(LogSelection::Log(&chain.active), arguments, Vec::new())?;
+        let found = check_log(LogSelection::Log(&chain.active), arguments, Vec::new(), Vec::new())?;
         if let (Some(report), Some(node)) = (&found.report, &chain.node) {
             report.others.iter().for_each(|(other, head)| keep(other, head, Witness::Node(node.clone())));
         }
@@ -118,8 +118,15 @@ fn check_all(
     for (chain, found) in chains.iter().zip(&mut checked) {
         let kept = chain.node.as_ref().and_then(|node| heads.remove(node)).unwrap_or_default();
         let is_told_of = !kept.is_empty();
-        if found.report.is_some() && is_told_of {
-            *found = check_log(LogSelection::Log(&chain.active), arguments, kept)?;
+        let is_checked = found.report.is_some() && is_told_of;
+        if let Some(node) = chain.node.as_ref().filter(|_| is_checked) {
+            // Not the furthest alone: the chain may have been cut, and have grown past it since.
+            let told = kept.iter().filter_map(|kept| match &kept.by {
+                Witness::Node(by) => Some(ToldHeads::open(folder, by, node)),
+                _ => None,
+            });
+            let told = told.collect::<Result<Vec<_>, _>>()?;
+            *found = check_log(LogSelection::Log(&chain.active), arguments, kept, told)?;
         }
         let whose = chain.node.as_deref().map_or("of no node".to_owned(), |node| format!("node {node}"));
         found.text = format!("{whose}: {}", found.text);
@@ -140,11 +147,12 @@ fn check_all(
     Ok(checked)
 }
 
-/// Checks one chain, against these heads and those that are asked for.
+/// Checks one chain, against these heads, what others have recorded, and those that are asked for.
 fn check_log(
     log: LogSelection<'_>,
     arguments: &Arguments,
     mut kept: Vec<Kept>,
+    told: Vec<ToldHeads>,
 ) -> anyhow::Result<CheckedChain> {
     let mut signed = None;
     if let Some(key) = &arguments.public_key {
@@ -175,7 +183,7 @@ fn check_log(
         }
     }
     kept.extend(arguments.head.clone().map(|head| Kept { head, by: Witness::Person }));
-    Ok(match audit::verify(log, &kept)? {
+    Ok(match audit::verify_told(log, &kept, told)? {
         Verification::Sound(report) => CheckedChain {
             text: format_sound(&report, arguments.head.as_ref(), signed.as_ref()),
             json: format_sound_json(&report, signed.as_ref()),

@@ -30,6 +30,7 @@ pub mod sign;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod told;
 mod verify;
 
 pub use chain::{BadRecord, RecordFault};
@@ -40,7 +41,8 @@ pub use error::AuditError;
 pub use files::{LogSelection, ROTATED_FILES_MAX};
 pub use head::{BadHead, Head};
 pub use log::{AuditLog, Durability};
-pub use verify::{ChainEnd, Kept, Report, Verification, Witness, verify};
+pub use told::ToldHeads;
+pub use verify::{ChainEnd, Kept, Report, Verification, Witness, verify, verify_told};
 
 pub(crate) use landed::LandedCall;
 pub(crate) use lock::PublishingGuard;

@@ -6,7 +6,7 @@
 use super::chain::{BadRecord, BrokenRecord, Chain, ChainLink, ChainStart, RecordFault};
 use super::files::{LogFiles, LogSelection};
 use super::lines::{LineEnd, PositionedReader};
-use super::{AuditError, Head, open};
+use super::{AuditError, Head, ToldHeads, open};
 use cofferdam_core::audit::{AuditEvent, Record};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub struct Report {
     pub ending: ChainEnd,
     /// The last record, to keep elsewhere.
     pub head: Head,
-    /// The newest heads of other nodes' chains that a record of this one holds, by node.
+    /// How far other nodes' chains were at most by the records of this one, by node.
     pub others: BTreeMap<String, Head>,
 }
 
@@ -113,11 +113,24 @@ impl Kept {
 /// [`AuditError`] when a file cannot be read, or the disk does not confirm the head; a bad record
 /// is not an error.
 pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, AuditError> {
+    verify_told(source, kept, Vec::new())
+}
+
+/// The same, and whether the log holds every head of it that other chains hold, each of which is
+/// read beside it.
+///
+/// # Errors
+/// [`verify`]; also when a file of the other chains cannot be read.
+pub fn verify_told(
+    source: LogSelection<'_>,
+    kept: &[Kept],
+    told: Vec<ToldHeads>,
+) -> Result<Verification, AuditError> {
     let begin = match source {
         LogSelection::Log(_) => ChainStart::AtGenesis,
         LogSelection::Files(_) => ChainStart::Anywhere,
     };
-    let mut expected = ExpectedHeads::new(kept);
+    let mut expected = ExpectedHeads::new(kept, told);
     let files = LogFiles::select(source)?;
     let (mut chain, mut counts) = (Chain::new(begin), RecordCounts::default());
     let bad =
@@ -137,7 +150,7 @@ pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, A
                 ChainLink::Bad(broken) => return bad(broken),
                 ChainLink::Record(record) => {
                     counts.count(&record, &chain);
-                    if let Some(fault) = expected.find_contradiction(&chain.head) {
+                    if let Some(fault) = expected.find_contradiction(&chain.head)? {
                         return bad(chain.current_fault(fault));
                     }
                 }
@@ -156,8 +169,11 @@ pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, A
         }
         last = Some(part.file);
     }
-    if let Some(fault) = expected.missing_fault() {
+    if let Some(fault) = expected.missing_fault()? {
         return bad(chain.cut(fault));
+    }
+    if !expected.late.is_empty() {
+        return verify(source, &expected.late);
     }
     // A rotation synchronizes first, so this file is all that the disk may lack.
     if let Some(file) = last {
@@ -176,40 +192,64 @@ pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, A
     }))
 }
 
-/// The heads that are still to come, by their `seq`.
+/// The heads that are still to come.
 struct ExpectedHeads<'k> {
+    /// By their `seq`.
     heads: BTreeMap<u64, Vec<&'k Kept>>,
+    /// Each in the order of the chain that holds them: as a rule, that of this one.
+    told: Vec<ToldHeads>,
+    /// Told after one that lies behind them, as when the chain was cut or the database put back:
+    /// this reading is past them.
+    late: Vec<Kept>,
     unchecked: u64,
 }
 
 impl<'k> ExpectedHeads<'k> {
-    fn new(kept: &'k [Kept]) -> Self {
+    fn new(kept: &'k [Kept], told: Vec<ToldHeads>) -> Self {
         let mut heads: BTreeMap<u64, Vec<&Kept>> = BTreeMap::new();
         // The head of an empty log is in every log.
         for kept in kept.iter().filter(|kept| kept.head.seq > 0) {
             heads.entry(kept.head.seq).or_default().push(kept);
         }
-        Self { heads, unchecked: 0 }
+        Self { heads, told, late: Vec::new(), unchecked: 0 }
     }
 
     /// What the record that was just followed says against a head.
-    fn find_contradiction(&mut self, head: &Head) -> Option<RecordFault> {
+    fn find_contradiction(&mut self, head: &Head) -> Result<Option<RecordFault>, AuditError> {
         while let Some(entry) = self.heads.first_entry().filter(|entry| *entry.key() <= head.seq) {
             let (seq, kept) = entry.remove_entry();
             if seq < head.seq {
                 self.unchecked += kept.len() as u64;
             } else if let Some(other) = kept.iter().find(|kept| kept.head != *head) {
-                return Some(RecordFault::OtherHead { head: other.describe(None) });
+                return Ok(Some(other_head(other)));
             }
         }
-        None
+        for told in &mut self.told {
+            while let Some(kept) = told.next_up_to(head.seq)? {
+                if kept.head.seq < head.seq {
+                    self.late.push(kept);
+                } else if kept.head != *head {
+                    return Ok(Some(other_head(&kept)));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// What the end of the chain says against the first head that did not come.
-    fn missing_fault(&self) -> Option<RecordFault> {
-        let kept = self.heads.values().flatten().next()?;
-        Some(RecordFault::CutTail { head: kept.describe(Some(kept.head.seq)) })
+    fn missing_fault(&mut self) -> Result<Option<RecordFault>, AuditError> {
+        let mut missing = self.heads.values().flatten().next().map(|kept| (*kept).clone());
+        for told in &mut self.told {
+            if missing.is_none() {
+                missing = told.next_up_to(u64::MAX)?;
+            }
+        }
+        Ok(missing.map(|kept| RecordFault::CutTail { head: kept.describe(Some(kept.head.seq)) }))
     }
+}
+
+fn other_head(kept: &Kept) -> RecordFault {
+    RecordFault::OtherHead { head: kept.describe(None) }
 }
 
 /// Counted, not listed: a chain of any content is checked in the same memory.
@@ -239,9 +279,13 @@ impl RecordCounts {
             | AuditEvent::Network(_)
             | AuditEvent::Workflow(_) => {}
             AuditEvent::Heads(told) => {
-                let read =
-                    told.heads.iter().filter_map(|(node, head)| Some((node.clone(), head.parse().ok()?)));
-                self.others.extend(read);
+                for (node, head) in &told.heads {
+                    let Ok(head) = head.parse::<Head>() else { continue };
+                    let furthest = self.others.entry(node.clone()).or_insert_with(Head::genesis);
+                    if head.seq > furthest.seq {
+                        *furthest = head;
+                    }
+                }
             }
             AuditEvent::Recovered(_) => self.recovered += 1,
         }

@@ -443,15 +443,20 @@ async fn nodes_tell_each_other_how_far_their_audits_are() {
     let (a, b) = (join(location, "a").expect("the first"), join(location, "b").expect("another"));
     let exchange = async |store: &Store, own: Option<&str>| {
         let heads = store.exchange_heads(own.map(str::to_owned)).await.expect("told");
-        heads.into_iter().map(|(node, head)| format!("{node} {head}")).collect::<Vec<_>>()
+        heads.others.into_iter().map(|(node, head)| format!("{node} {head}")).collect::<Vec<_>>()
     };
     assert_eq!(exchange(&a, Some("1:ab")).await, [""; 0], "its own is no news");
     assert_eq!(exchange(&b, None).await, ["a 1:ab"], "who has nothing to tell learns all the same");
     assert_eq!(exchange(&b, Some("7:cd")).await, ["a 1:ab"]);
     assert_eq!(exchange(&a, Some("2:ef")).await, ["b 7:cd"]);
+    // A chain only grows. What is told twice is no step back, and 10 comes after 2.
+    for (own, taken) in [("1:ab", "2:ef"), ("2:00", "2:ef"), ("10:aa", "10:aa"), ("10:aa", "10:aa")] {
+        let heads = a.exchange_heads(Some(own.to_owned())).await.expect("asked");
+        assert_eq!(heads.own.as_deref(), Some(taken), "{own}");
+    }
     a.leave().expect("it is there");
-    assert_eq!(exchange(&b, None).await, ["a 2:ef"], "what is gone was told");
-    assert!(matches!(a.exchange_heads(Some("3:00".into())).await, Err(StoreError::TakenOver)));
+    assert_eq!(exchange(&b, None).await, ["a 10:aa"], "what is gone was told");
+    assert!(matches!(a.exchange_heads(Some("11:00".into())).await, Err(StoreError::TakenOver)));
     let at = location.clone();
     let look = move || DatabaseView::open(at).expect("opens").expect("there are tables").audit_heads();
     let told = tokio::task::spawn_blocking(look).await.expect("no panic").expect("told");

@@ -1,7 +1,7 @@
 //! Chains of several nodes in one state folder.
 
 use super::*;
-use crate::audit::{ChainPlace, LandedCall, verify};
+use crate::audit::{ChainPlace, LandedCall, ToldHeads, verify, verify_told};
 use cofferdam_core::audit::NodeHeads;
 use cofferdam_core::tool::ErrorCode;
 use std::time::Duration;
@@ -123,4 +123,88 @@ fn a_head_that_another_node_has_recorded_shows_a_cut_and_a_change() {
     let Verification::Bad { record, .. } = check(&b, &told(&other)) else { panic!("it was changed") };
     let what = "it is not the record of the head that node a has recorded: the log was rewritten";
     assert_eq!((record.seq, record.fault.to_string()), (1, what.to_owned()));
+}
+
+/// Has a node record how far another one is.
+fn tell(by: &AuditLog, node: &str, head: &Head) {
+    append(by, AuditEvent::Heads(NodeHeads { heads: [(node.to_owned(), head.to_string())].into() }));
+}
+
+/// What is said of the chain of `b` beside what a node has recorded of it.
+fn found_by(dir: &TempDir, node: &str) -> Option<(u64, String)> {
+    let told = ToldHeads::open(dir.path(), node, "b").expect("readable");
+    let chain = ChainPlace::new(dir.path(), Some("b")).active;
+    match verify_told(LogSelection::Log(&chain), &[], vec![told]).expect("readable") {
+        Verification::Sound(_) => None,
+        Verification::Bad { record, .. } => Some((record.seq, record.fault.to_string())),
+    }
+}
+
+const CHANGED: &str = "it is not the record of the head that node a has recorded: the log was rewritten";
+
+/// Its later heads are in it; the one of before is what it lacks.
+#[test]
+fn a_chain_that_was_cut_and_has_grown_past_that_is_shown_by_every_head_of_before() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (a, b) = (open(&dir, Some("a")), open(&dir, Some("b")));
+    for n in 1..=4 {
+        append(&b, intent(n));
+        tell(&a, "b", &b.confirm_head().expect("on the disk"));
+    }
+    assert_eq!(found_by(&dir, "a"), None);
+    let (known, whole) = (b.head(), fs::read_to_string(&b.path).expect("readable"));
+    drop(b);
+    let cut: String = whole.split_inclusive('\n').take(2).collect();
+    fs::write(ChainPlace::new(dir.path(), Some("b")).active, cut).expect("writable");
+    let missing =
+        "it is missing, and so is all up to the head that node a has recorded (seq 3): the tail was cut";
+    assert_eq!(found_by(&dir, "a"), Some((3, missing.to_owned())));
+    let again = open(&dir, Some("b"));
+    assert!(!again.holds(&known).expect("readable"));
+    for n in 5..=8 {
+        append(&again, intent(n));
+    }
+    tell(&a, "b", &again.confirm_head().expect("on the disk"));
+    assert_eq!(found_by(&dir, "a"), Some((3, CHANGED.to_owned())));
+    assert_eq!(sound(&a.path).others, [("b".to_owned(), again.head())].into());
+    // Without others the node's own word shows it.
+    tell(&again, "b", &known);
+    let own = CHANGED.replace("node a", "node b");
+    assert_eq!(found_by(&dir, "b"), Some((4, own)));
+}
+
+#[test]
+fn a_head_that_is_told_after_a_later_one_counts_too() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (a, b) = (open(&dir, Some("a")), open(&dir, Some("b")));
+    append(&b, intent(1));
+    let first = b.confirm_head().expect("on the disk");
+    append(&b, intent(2));
+    append(&b, intent(3));
+    let last = b.confirm_head().expect("on the disk");
+    for head in [&last, &first, &last] {
+        tell(&a, "b", head);
+    }
+    assert_eq!(found_by(&dir, "a"), None, "a database that was put back tells an old one");
+    tell(&a, "b", &Head { seq: 2, ..first });
+    assert_eq!(found_by(&dir, "a"), Some((2, CHANGED.to_owned())));
+}
+
+#[test]
+fn a_chain_holds_the_heads_of_its_records_in_every_file() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let place = open(&dir, Some("a")).path.clone();
+    let small = Config { rotate_bytes: ByteSize(1), ..Config::default() };
+    let log = AuditLog::open_with(&place, &small).expect("opens");
+    for n in 1..=3 {
+        append(&log, intent(n));
+        assert!(log.holds(&log.head()).expect("readable"));
+    }
+    let head = log.head();
+    append(&log, intent(4));
+    assert!(log.holds(&head).expect("readable"), "it was rotated away");
+    for other in [Head { seq: 2, ..head.clone() }, Head { sha256: GENESIS.to_owned(), ..head.clone() }] {
+        assert!(!log.holds(&other).expect("readable"), "{other}");
+    }
+    assert!(!log.holds(&Head { seq: 9, ..head }).expect("readable"));
 }

@@ -1,0 +1,48 @@
+//! What nodes know of each other's chains, after somebody was at them.
+
+use super::*;
+
+fn chain(world: &World, node: &str) -> String {
+    let file = world.home.state().join(format!("node-{node}/audit.jsonl"));
+    std::fs::read_to_string(file).expect("a chain")
+}
+
+/// Waits until `b` has recorded that the chain of `a` has its record of this number, or a later one.
+async fn is_recorded(world: &World, records: usize) {
+    let since = Instant::now();
+    let is_there = || {
+        let (a, b) = (chain(world, "a"), chain(world, "b"));
+        a.lines().skip(records - 1).any(|line| b.contains(&sha256(line.as_bytes())))
+    };
+    while !is_there() {
+        assert!(since.elapsed() < TAKEN_OVER_MAX, "b does not write down how far a is");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_chain_that_was_cut_is_told_at_the_next_start_and_stays_bad_when_it_has_grown() -> anyhow::Result<()>
+{
+    let Some(server) = shared("telegram::cluster::heads::a_chain_that_was_cut") else { return Ok(()) };
+    let (mut world, first, schema) = two(server, |home| home).await?;
+    give(server, &schema, (&world, ANN), "a");
+    world.ask(Incoming::private(ANN).text("/file_write path=/shared/a content=one")).await?;
+    first.end(PATIENCE)?;
+    let whole = chain(&world, "a");
+    is_recorded(&world, whole.lines().count()).await;
+    let cut = &whole[..whole.trim_end().rfind('\n').expect("several records") + 1];
+    std::fs::write(world.home.state().join("node-a/audit.jsonl"), cut)?;
+    let again = node(&world, "a")?.says("does not hold the head that the database has of it")?;
+    // It goes on, and its chain gets longer than it was.
+    give(server, &schema, (&world, CAT), "a");
+    world.ask(Incoming::private(CAT).text("/file_write path=/shared/c content=one")).await?;
+    is_recorded(&world, whole.lines().count() + 1).await;
+    again.end(PATIENCE)?;
+    world.stop()?;
+    let bad = world.home.run(&["audit", "verify"]);
+    assert_eq!(bad.code, Some(3), "{bad:?}");
+    assert!(bad.stdout.starts_with("node a: audit BAD at line "), "{bad:?}");
+    assert!(bad.stdout.contains(" has recorded: the log was rewritten"), "{bad:?}");
+    assert!(bad.stdout.contains("\nnode b: audit ok: "), "{bad:?}");
+    Ok(())
+}

@@ -1,6 +1,7 @@
 //! How far the audits of the nodes are. Each node tells it the others through the store, and writes
-//! down what they tell: who cuts or changes the chain of one node has to change those of all. It
-//! also notes how far its own is settled, for who takes its work over.
+//! down what they tell: who cuts or changes the chain of one node has to change those of all. What
+//! other processes of the node append is told with it. It also notes how far its own is settled,
+//! for who takes its work over.
 
 use anyhow::Context as _;
 use cofferdam_core::audit::{AuditEvent, NodeHeads};
@@ -55,7 +56,8 @@ impl HeadExchange {
 
     async fn exchange(&mut self) -> anyhow::Result<()> {
         let audit = self.audit.clone();
-        let head = spawn_blocking(move || audit.confirm_head()).await.context("the program stops")??;
+        let head =
+            spawn_blocking(move || audit.confirm_newest_head()).await.context("the program stops")??;
         // Before anything is told: a later head takes the place of that one.
         if !self.is_compared {
             self.compare().await?;
@@ -141,7 +143,7 @@ pub async fn tell_last(audit: &Arc<AuditLog>, store: &Store) {
     let confirmed = audit.clone();
     let told = async {
         let head: Head =
-            spawn_blocking(move || confirmed.confirm_head()).await.context("the program stops")??;
+            spawn_blocking(move || confirmed.confirm_newest_head()).await.context("the program stops")??;
         store.exchange_heads(Some(head.to_string())).await?;
         anyhow::Ok(())
     };

@@ -187,8 +187,23 @@ impl AuditLog {
     ///
     /// # Errors
     /// [`AuditError::Sync`], [`AuditError::Unconfirmed`].
-    pub fn confirm_head(&self) -> Result<Head, AuditError> {
+    pub(super) fn confirm_head(&self) -> Result<Head, AuditError> {
         let head = self.head();
+        self.confirm(head.seq)?;
+        Ok(head)
+    }
+
+    /// The last record of the chain, also where another process has appended it, once the disk has
+    /// it.
+    ///
+    /// # Errors
+    /// As [`AuditLog::check`] where nothing could be appended to the file; [`AuditError::Sync`].
+    pub fn confirm_newest_head(&self) -> Result<Head, AuditError> {
+        let head = {
+            let mut current = lock(&self.current);
+            let _lock = self.lock_active(&mut current)?;
+            current.tail.head.clone()
+        };
         self.confirm(head.seq)?;
         Ok(head)
     }

@@ -7,7 +7,7 @@ fn chain(world: &World, node: &str) -> String {
     std::fs::read_to_string(file).expect("a chain")
 }
 
-/// Waits until `b` has recorded that the chain of `a` has its record of this number, or a later one.
+/// Waits until `b` has recorded that the chain of `a` has this many records, or more.
 async fn is_recorded(world: &World, records: usize) {
     let since = Instant::now();
     let is_there = || {
@@ -45,4 +45,18 @@ async fn a_chain_that_was_cut_is_told_at_the_next_start_and_stays_bad_when_it_ha
     assert!(bad.stdout.contains(" has recorded: the log was rewritten"), "{bad:?}");
     assert!(bad.stdout.contains("\nnode b: audit ok: "), "{bad:?}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_call_records_beside_a_serve_that_has_nothing_to_do_is_vouched_for() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::heads::what_a_call_records") else { return Ok(()) };
+    let (world, first, _) = two(server, |home| home).await?;
+    let mut call = world.home.command(&["call", "file_write", "path=/shared/a", "content=one"]);
+    let called = call.env("COFFERDAM_CLUSTER_NODE", "a").output()?;
+    assert!(called.status.success(), "{called:?}");
+    let whole = chain(&world, "a");
+    let before = whole.lines().take_while(|line| !line.contains(r#""event":"outcome""#)).count();
+    assert!(before < whole.lines().count(), "the call is in the chain of its node: {whole}");
+    is_recorded(&world, before + 1).await;
+    end(world, [first], 0)
 }

@@ -208,3 +208,15 @@ fn a_chain_holds_the_heads_of_its_records_in_every_file() {
     }
     assert!(!log.holds(&Head { seq: 9, ..head }).expect("readable"));
 }
+
+#[test]
+fn the_newest_head_is_the_one_that_another_process_has_appended() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (serve, call) = (open(&dir, Some("a")), open(&dir, Some("a")));
+    append(&serve, intent(1));
+    append(&call, intent(2));
+    assert_eq!(serve.head().seq, 1, "it has not looked");
+    assert_eq!(serve.confirm_newest_head().expect("on the disk"), call.head());
+    fs::remove_file(&serve.path).expect("it is there");
+    assert!(matches!(serve.confirm_newest_head(), Err(AuditError::Deleted)));
+}

@@ -282,6 +282,15 @@ async fn the_audit_of_each_node_is_vouched_for_by_the_others() -> anyhow::Result
     }
     std::fs::write(&file, &whole)?;
     assert_eq!(verify(&world).code, Some(0));
+    // Without its folder it is gone, although its row is, too.
+    let (folder, away) = (world.home.state().join("node-a"), world.home.dir().join("away"));
+    std::fs::rename(&folder, &away)?;
+    let gone = verify(&world);
+    assert_eq!(gone.code, Some(3), "{gone:?}");
+    let said = "\nnode a: audit BAD: it is gone, with all up to the head that node b has recorded (seq ";
+    assert!(gone.stdout.contains(said), "{gone:?}");
+    std::fs::rename(&away, &folder)?;
+    assert_eq!(verify(&world).code, Some(0));
     end(world, [], 2)
 }
 

@@ -135,7 +135,8 @@ fn check_all(
         }
         found.json["node"] = json!(chain.node);
     }
-    // Somebody may have taken a whole one away.
+    // Somebody may have taken a whole one away. Nothing tells who did that on purpose: what the
+    // others have recorded stays.
     for (node, kept) in heads.iter().filter_map(|(node, kept)| Some((node, kept.first()?))) {
         let what = format!("it is gone, with all up to {}", kept.describe(Some(kept.head.seq)));
         checked.push(CheckedChain {

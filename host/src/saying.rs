@@ -71,7 +71,8 @@ impl MessageSender {
         let mut keeps = false;
         let kept = tokio::time::timeout_at(until, self.keep(message, to, &turn, (&cancel, &mut keeps))).await;
         let store = self.store()?;
-        if !matches!(kept, Ok(Ok(_))) {
+        // What may be kept has its bytes.
+        if !keeps && !matches!(kept, Ok(Ok(_))) {
             self.sweep(store.clone()).await;
         }
         let Ok(kept) = kept else {

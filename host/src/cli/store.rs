@@ -84,7 +84,7 @@ fn copy(config: &Config, source: StoreEngine, target: StoreEngine) -> anyhow::Re
     // What a run did meanwhile would not be in the copy, and be done once more there.
     let Some(_no_runs) = NoRuns::take(&config.state_dir).context("cannot lock the runs")? else {
         bail!(
-            "`cofferdam run` or `workflow resume` carries a run out; wait for its end, or stop that command, then copy: `workflow resume` goes on with the run there"
+            "a run of a workflow is carried out, by `cofferdam serve`, `run` or `workflow resume`; wait for its end, or stop that command, then copy: the run goes on there, one of a command by `workflow resume`"
         );
     };
     let node = cluster_node(config)?;

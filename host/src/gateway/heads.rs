@@ -90,8 +90,14 @@ impl HeadExchange {
     /// Looks whether this chain holds the head that the database has of it.
     async fn compare(&mut self) -> anyhow::Result<()> {
         let Some(known) = self.store.exchange_heads(None).await?.own else { return Ok(()) };
-        let (audit, head) = (self.audit.clone(), known.parse::<Head>()?);
-        let holds = spawn_blocking(move || audit.holds(&head)).await.context("the program stops")??;
+        // What is no head is none that a chain could hold.
+        let holds = match known.parse::<Head>() {
+            Err(_) => false,
+            Ok(head) => {
+                let audit = self.audit.clone();
+                spawn_blocking(move || audit.holds(&head)).await.context("the program stops")??
+            }
+        };
         if holds { Ok(()) } else { self.note_missing(known).await }
     }
 
@@ -107,7 +113,7 @@ impl HeadExchange {
              or taken away. Stop the node, keep its folder for whoever looks into it, and put it back from a \
              copy if there is one; `cofferdam audit verify` tells of it until then"
         );
-        if let Some(node) = self.audit.node() {
+        if let Some(node) = self.audit.node().filter(|_| head.parse::<Head>().is_ok()) {
             let heads = [(node.to_owned(), head.clone())].into();
             let (audit, event) = (self.audit.clone(), AuditEvent::Heads(NodeHeads { heads }));
             spawn_blocking(move || audit.append(event, Durability::Buffered))

@@ -3,9 +3,12 @@
 use cofferdam_store::{Store, StoreError};
 use cofferdam_warden::calls::{SETTLE_LOOK, Warden};
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// The duty of the node that does.
 const DUTY: &str = "workflows";
+/// How long after a failure the audit is settled again: nobody publishes here meanwhile.
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// Returns once this node looks after runs.
 pub(super) async fn take(store: &Store) {
@@ -28,19 +31,29 @@ pub(super) async fn take(store: &Store) {
 pub(super) struct UnsettledRuns {
     /// The nodes whose audit was to be settled last, as [`Store::settled_here`] has them.
     of: Option<Option<BTreeSet<String>>>,
-    /// What had begun a call when it could not be settled; none where it is.
+    /// What had begun a call when it could not be settled, and is not carried out here; none where
+    /// it is settled.
     waiting: Option<BTreeSet<String>>,
+    /// When that was tried last.
+    tried: Option<Instant>,
 }
 
 impl UnsettledRuns {
     /// Settles the audit of the nodes that are gone and whose files are here, where that is still to
-    /// be done.
-    pub(super) async fn settle(&mut self, store: &Store, warden: Warden) -> Result<(), StoreError> {
+    /// be done. Runs that are carried out wait for no audit.
+    pub(super) async fn settle(
+        &mut self,
+        store: &Store,
+        warden: Warden,
+        carried: &BTreeSet<String>,
+    ) -> Result<(), StoreError> {
         let here = store.settled_here().await?;
         let is_new = self.of.as_ref() != Some(&here);
-        if !store.is_shared() || !(is_new || self.waiting.is_some()) {
+        let is_due = self.waiting.is_some() && self.tried.is_none_or(|tried| tried.elapsed() >= AGAIN);
+        if !store.is_shared() || !(is_new || is_due) {
             return Ok(());
         }
+        self.tried = Some(Instant::now());
         let (there, files) = (store.load_nodes().await?, here.clone());
         let is_gone = move |node: &str| {
             !there.contains(node) && files.as_ref().is_none_or(|files| files.contains(node))
@@ -50,7 +63,8 @@ impl UnsettledRuns {
             Ok(()) => self.waiting = None,
             Err(error) if is_new => {
                 tracing::warn!(error, "runs that had begun a call wait until the audit is settled");
-                self.waiting = Some(store.runs_in_calls().await?);
+                let left = store.runs_in_calls().await?;
+                self.waiting = Some(left.difference(carried).cloned().collect());
             }
             Err(_) => {}
         }

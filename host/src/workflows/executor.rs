@@ -250,7 +250,11 @@ impl Executor {
             Err(problem) => {
                 let ended = failed_end(&problem, Some(&run.plan.tasks[n].id));
                 self.store.end_task(&run.id, n, ended).await?;
-                Ok(TaskResult::Failed)
+                // Somebody may have ended the run before.
+                match self.load_kept(run).await?.state {
+                    RunState::Failed => Ok(TaskResult::Failed),
+                    _ => Ok(TaskResult::On),
+                }
             }
         }
     }

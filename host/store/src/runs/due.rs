@@ -22,11 +22,17 @@ pub(super) fn to_go_on(home: Option<&str>) -> String {
 }
 
 /// The runs of `serve` of which a task has begun that does not wait for a reply: its call may be
-/// under way.
-pub(super) const IN_CALLS: &str = "SELECT DISTINCT run.run FROM run JOIN run_task AS task ON task.run = run.run
-    WHERE run.state = 'running' AND run.owner = 'serve' AND task.state = 'running'
-    AND NOT (task.waits_until IS NOT NULL AND EXISTS (
-        SELECT 1 FROM run_message WHERE run_message.run = task.run AND n = task.waits_of AND run_message.state = 'open'))";
+/// under way; those alone whose files the node has that ?1 names, if it names one.
+pub(super) fn in_calls(home: Option<&str>) -> String {
+    let is_here = home.map_or("CAST(?1 AS text) IS NULL", |_| "coalesce(run.node, ?1) = ?1");
+    format!(
+        "SELECT DISTINCT run.run FROM run JOIN run_task AS task ON task.run = run.run
+         WHERE run.state = 'running' AND run.owner = 'serve' AND task.state = 'running' AND {is_here}
+         AND NOT (task.waits_until IS NOT NULL AND EXISTS (
+             SELECT 1 FROM run_message
+             WHERE run_message.run = task.run AND n = task.waits_of AND run_message.state = 'open'))"
+    )
+}
 
 /// The waits of turns that may be over at ?1; a reply in several parts is settled after ?2
 /// milliseconds. SQLite goes from left to right over a cross join, and to a sorted sum by no index.

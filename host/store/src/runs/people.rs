@@ -15,6 +15,9 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
 use std::collections::BTreeSet;
 
+/// What is waited for longer is never over, in milliseconds; a clock that is set finds room above.
+const PATIENCE_MAX: i64 = 1 << 50;
+
 /// A message that a task sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewMessage {
@@ -159,10 +162,14 @@ impl Store {
         .await
     }
 
-    /// The runs of the one `serve` that have begun what may be a call, and have not kept its end.
+    /// The runs of the one `serve` that have begun what may be a call, and have not kept its end;
+    /// where nodes have workspaces of their own, those whose files are here.
     pub async fn runs_in_calls(&self) -> Result<BTreeSet<String>, StoreError> {
-        self.read(|tx| Ok(tx.query_rows(due::IN_CALLS, params![], |row| row.get(0))?.into_iter().collect()))
-            .await
+        let found = |tx: &Tx<'_>| {
+            let home = tx.home();
+            Ok(tx.query_rows(&due::in_calls(home), params![home], |row| row.get(0))?.into_iter().collect())
+        };
+        self.read(found).await
     }
 
     /// Has the one `serve` go on with an open run; false when it has ended.
@@ -307,11 +314,11 @@ pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>,
 }
 
 fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
-    let (run, task) = (&new.run, new.task);
+    let (run, task, patience) = (&new.run, new.task, new.patience.min(PATIENCE_MAX));
     let begins = tx.execute(
         "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6
          WHERE run = ?1 AND n = ?2 AND state = 'running' AND waits_until IS NULL",
-        params![run, task, new.from, new.of, now.saturating_add(new.patience), new.patience],
+        params![run, task, new.from, new.of, now + patience, patience],
     )? == 1;
     let until = tx
         .query_row("SELECT waits_until FROM run_task WHERE run = ?1 AND n = ?2", params![run, task], |row| {

@@ -99,11 +99,12 @@ impl Warden {
     /// The first [`SettleError`]; [`AuditError::Busy`] where somebody publishes for longer.
     pub fn settle(&self, is_gone: &dyn Fn(&str) -> bool, wait: Duration) -> Result<(), SettleError> {
         let Parts { workspaces, audit, outgoing, .. } = &self.parts;
-        settle::settle(audit, None, (workspaces, outgoing), wait)?;
+        let own = settle::settle(audit, None, (workspaces, outgoing), wait);
         let settle = |left: Result<AuditLog, AuditError>| {
             settle::settle(&left?, audit.node(), (workspaces, outgoing), wait)
         };
-        let settled: Vec<_> = audit.open_siblings(is_gone)?.into_iter().map(settle).collect();
+        let siblings = audit.open_siblings(is_gone)?.into_iter().map(settle);
+        let settled: Vec<_> = std::iter::once(own).chain(siblings).collect();
         settled.into_iter().collect()
     }
 

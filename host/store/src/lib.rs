@@ -318,7 +318,11 @@ impl Store {
     /// Whether it can be written now: writes what it holds already. Blocks.
     pub fn check(&self) -> Result<(), StoreError> {
         self.write_here(|tx| match tx {
-            Tx::Sqlite(_) => tx.run(&format!("PRAGMA user_version = {}", schema::VERSION), params![]),
+            Tx::Sqlite(_) => {
+                // A newer release may have brought the file to its version beside this process.
+                let found: i64 = tx.query_row("PRAGMA user_version", params![], |row| row.get(0))?;
+                tx.run(&format!("PRAGMA user_version = {found}"), params![])
+            }
             Tx::Postgres(_) => tx.run("UPDATE schema_version SET version = version", params![]),
         })
     }

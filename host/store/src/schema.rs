@@ -23,10 +23,8 @@ pub(super) fn open_file(path: &Path) -> Result<Connection, StoreError> {
 pub(super) fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     // Another process that holds the file is a mistake, but a backup tool may do so for a moment.
     connection.busy_timeout(Duration::from_secs(5))?;
-    let found = version(&connection)?;
-    if found > VERSION {
-        return Err(StoreError::Newer { found, known: VERSION });
-    }
+    // Before anything is set: a file of a newer release stays untouched.
+    refuse_newer(version(&connection)?)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     // The migration; then each commit says what it outlasts.
     connection.pragma_update(None, "synchronous", "full")?;
@@ -40,9 +38,12 @@ pub(super) fn prepare(mut connection: Connection) -> Result<Connection, StoreErr
     Ok(connection)
 }
 
-fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+/// Brings the tables to this version, unless a newer release has brought them to its own since
+/// somebody looked.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
+    refuse_newer(found)?;
     for (version, tables) in (1..).zip(VERSIONS) {
         if found < version {
             transaction.execute_batch(tables)?;
@@ -51,6 +52,10 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
     Ok(())
+}
+
+fn refuse_newer(found: i64) -> Result<(), StoreError> {
+    if found > VERSION { Err(StoreError::Newer { found, known: VERSION }) } else { Ok(()) }
 }
 
 pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {

@@ -67,6 +67,20 @@ fn a_newer_version_is_refused_and_untouched() {
     assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 99);
 }
 
+/// It would make the tables of its versions once more, and fail.
+#[test]
+fn a_version_that_a_newer_release_wrote_meanwhile_is_not_lowered() {
+    let fixture = Fixture::<Files>::new();
+    fixture.connection().pragma_update(None, "user_version", 99).expect("set");
+    // As one that had looked before.
+    let refused = schema::migrate(&mut fixture.connection());
+    assert!(matches!(refused, Err(StoreError::Newer { found: 99, .. })), "{refused:?}");
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 99);
+    // And as one that serves still.
+    fixture.store.check().expect("writable");
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 99);
+}
+
 /// Takes away what later versions than the third have.
 const TO_VERSION_3: &str =
     "DROP TABLE spoken_to; DROP TABLE line; DROP TABLE attempt; DROP TABLE usage; DROP TABLE approval;

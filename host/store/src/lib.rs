@@ -223,6 +223,18 @@ pub enum StoreError {
         /// The process.
         who: String,
     },
+    /// The tables are of an older release, and a node of it says that it is there.
+    #[error(
+        "node {node:?} of an older release uses the store in PostgreSQL at {server}: {who}; stop all nodes of that release first, then the tables are brought to this one; one that was killed is gone once its lease is over"
+    )]
+    OlderNode {
+        /// Host, port and database.
+        server: String,
+        /// Its node.
+        node: String,
+        /// The process.
+        who: String,
+    },
     /// A node that is there has other files.
     #[error(
         "node {0:?} has another state folder: nodes share [state] dir and [workspace] root, so that any of them goes on where another one stopped; put both on a filesystem that all of them see, or name another schema in [store]"
@@ -266,7 +278,8 @@ impl Store {
     /// and brought to the version that this program knows.
     ///
     /// # Errors
-    /// [`StoreError`]; a database of a newer version stays untouched.
+    /// [`StoreError`]; a database of a newer version stays untouched, and tables of an older one
+    /// while a node of it is there ([`StoreError::OlderNode`]).
     pub fn open(at: impl Into<StoreLocation>) -> Result<Self, StoreError> {
         Ok(Self::new(match at.into() {
             StoreLocation::Sqlite(dir) => Engine::Sqlite(Sqlite::open(&dir)?),

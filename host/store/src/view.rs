@@ -128,7 +128,10 @@ impl DatabaseView {
             return Err(StoreError::Newer { found, known });
         }
         if let ViewedEngine::Postgres(postgres) = &look.engine {
-            return postgres.check_primary();
+            postgres.check_primary()?;
+            let server = postgres.server_name();
+            let refuse = |tx: &Tx<'_>| postgres_schema::refuse_older_node(tx, Some(found), &server);
+            return if found < known { postgres.read(&refuse) } else { Ok(()) };
         }
         let StoreLocation::Sqlite(dir) = at else { return Ok(()) };
         let path = dir.join(FILE_NAME);

@@ -3,6 +3,7 @@
 //! rows are ordered by it.
 
 use super::Postgres;
+use super::lease::NOW;
 use crate::StoreError;
 use crate::tx::Tx;
 use crate::value::params;
@@ -21,7 +22,7 @@ const VERSIONS: [(i64, &str); 6] = [
 ];
 
 /// Makes the tables where there are none, and brings older ones to the version that this program
-/// knows.
+/// knows, unless a node of an older release is there.
 pub(super) fn migrate(postgres: &Postgres) -> Result<(), StoreError> {
     postgres.run_unfenced(&|tx| {
         let schema = &postgres.server.schema;
@@ -36,6 +37,7 @@ pub(super) fn migrate(postgres: &Postgres) -> Result<(), StoreError> {
         if let Some(found) = found.filter(|found| *found < first) {
             return Err(StoreError::Corrupt(format!("tables of version {found}")));
         }
+        refuse_older_node(tx, found, &postgres.server.name)?;
         if !tx.exists("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = ?1", [schema])? {
             tx.execute(&format!("CREATE SCHEMA \"{schema}\""), params![])?;
         }
@@ -52,6 +54,22 @@ pub(super) fn migrate(postgres: &Postgres) -> Result<(), StoreError> {
         }
         tx.execute("UPDATE schema_version SET version = ?1", [VERSION]).map(drop)
     })
+}
+
+/// Refuses to change tables of this version while a node is there, which is one of their release.
+/// Taken out before its lease is over it goes on sending until its next renewal, beside the node
+/// that takes its work over.
+pub(crate) fn refuse_older_node(tx: &Tx<'_>, found: Option<i64>, server: &str) -> Result<(), StoreError> {
+    let table = match found {
+        None => return Ok(()),
+        Some(17) => "lease",
+        Some(_) => "node",
+    };
+    let there = format!("SELECT name, who FROM {table} WHERE until > {NOW} ORDER BY name LIMIT 1");
+    match tx.query_optional(&there, params![], |row| Ok((row.get(0)?, row.get(1)?)))? {
+        None => Ok(()),
+        Some((node, who)) => Err(StoreError::OlderNode { server: server.to_owned(), node, who }),
+    }
 }
 
 /// The version of the tables; none where there are none.

@@ -1,8 +1,9 @@
 //! What only PostgreSQL has: a server of its own that goes, comes back, and takes changes or not.
-//! What several nodes do with one store is in `nodes`, and how a store moves there and back in
-//! `copying`.
+//! What several nodes do with one store is in `nodes`, how a store moves there and back in
+//! `copying`, and how tables get another version in `migrating`.
 
 mod copying;
+mod migrating;
 pub(super) mod nodes;
 
 use super::*;

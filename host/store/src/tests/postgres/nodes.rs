@@ -403,36 +403,6 @@ async fn what_a_node_had_begun_is_taken_over_once_it_is_gone_and_by_one_alone() 
     assert_eq!(b.sessions(CHANNEL, 9, 0).await.expect("asked"), ["s2", "s1"].map(SessionId::new));
 }
 
-/// The tables as the release before had them, where a claim of a reply was a row like any other.
-const BACK_TO_19: &str = "ALTER TABLE claim DROP CONSTRAINT claim_pkey; ALTER TABLE claim RENAME session TO name;
-    ALTER TABLE claim ADD kind text COLLATE \"C\" NOT NULL DEFAULT 'session' CHECK (kind IN ('session', 'reply'));
-    ALTER TABLE claim ALTER kind DROP DEFAULT; ALTER TABLE claim ADD PRIMARY KEY (channel, kind, name);
-    INSERT INTO claim (channel, kind, name, holder) SELECT channel, 'reply', turn, holder FROM reply WHERE finished_at IS NULL;
-    ALTER TABLE claim DROP messages; ALTER TABLE reply DROP holder; DROP TABLE audit_head;
-    DROP TABLE home; DROP TABLE heir; ALTER TABLE node DROP has_home; ALTER TABLE run DROP node; UPDATE schema_version SET version = 19";
-
-#[tokio::test]
-async fn what_a_node_of_the_release_before_had_begun_is_taken_over() {
-    if !Schema::is_there("what_a_node_of_the_release_before_had_begun") {
-        return;
-    }
-    let fixture = Fixture::<Schema>::new();
-    let location = &fixture.engine.location;
-    let a = join(location, "a").expect("a name of its own");
-    a.persist(CHANNEL, vec![of("s1", 1), of("s2", 2)]).await.expect("kept");
-    let claim = async |id| a.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("it").expect("it waits");
-    let (first, second) = (claim(1).await, claim(2).await);
-    a.end(CHANNEL, &first.turn, text_reply(&["one"])).await.expect("kept");
-    fixture.sql(BACK_TO_19);
-    let b = join(location, "b").expect("it brings the tables to its version");
-    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "22");
-    assert!(matches!(a.dismiss(&second.turn).await, Err(StoreError::TakenOver)), "it is out");
-    let gone = b.gone_nodes(CHANNEL).await.expect("asked");
-    let left = b.take_over(CHANNEL, &gone).await.expect("asked");
-    let replies: Vec<_> = left.replies.iter().map(|reply| &reply.turn).collect();
-    assert_eq!((gone.len(), replies, left.turns), (1, vec![&first.turn], vec![second]));
-}
-
 #[tokio::test]
 async fn nodes_tell_each_other_how_far_their_audits_are() {
     if !Schema::is_there("nodes_tell_each_other") {

@@ -32,6 +32,10 @@ pub(super) fn describe_hindrance(error: &Error) -> Option<String> {
         "25006" => READ_ONLY,
         "53100" => ("its disk is full", "make room on it"),
         "53200" => ("it is out of memory", "give it more, or fewer clients"),
+        "55P03" => (
+            "a table is locked",
+            "another client has it, such as a dump, or a program that brings the tables to its version; try again once that has ended",
+        ),
         "57014" => ("it is slow", "it did not end a statement in time; look what keeps it busy"),
         "58030" => ("its disk fails", "look into its log"),
         _ => return None,

@@ -38,6 +38,9 @@ pub(super) fn migrate(postgres: &Postgres) -> Result<(), StoreError> {
             return Err(StoreError::Corrupt(format!("tables of version {found}")));
         }
         refuse_older_node(tx, found, &postgres.server.name)?;
+        if let Tx::Postgres(tx) = tx {
+            tx.take_long()?;
+        }
         if !tx.exists("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = ?1", [schema])? {
             tx.execute(&format!("CREATE SCHEMA \"{schema}\""), params![])?;
         }

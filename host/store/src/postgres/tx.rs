@@ -1,14 +1,14 @@
 //! A transaction of PostgreSQL. Its caller blocks, so each step waits for the server, and no longer
-//! than its deadline.
+//! than its deadline, if it has one.
 //!
 //! What takes time are the exchanges with the server, so what nobody asks the answer of goes out
 //! with what follows: the beginning, the questions whether the node is there and which transaction
 //! it is, and changes.
 
-use super::Server;
 use super::failure::{describe_refused_beginning, is_lost};
 use super::row::{PgRow, PgValue, references};
 use super::text::translate;
+use super::{QUERY_DEADLINE, Server};
 use crate::StoreError;
 use crate::claims::OwnNode;
 use crate::value::SqlValue;
@@ -18,6 +18,7 @@ use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, SimpleQueryMessage, Statement};
@@ -77,6 +78,8 @@ pub(in super::super) struct PgTx<'c> {
     sent: RefCell<Vec<Sent<'c>>>,
     /// A statement has changed a row.
     pub(super) has_changed: Cell<bool>,
+    /// Its steps have no deadline.
+    takes_long: Cell<bool>,
     cursors: Cell<u32>,
 }
 
@@ -117,8 +120,17 @@ impl<'c> PgTx<'c> {
             number: Rc::default(),
             sent: RefCell::default(),
             has_changed: Cell::default(),
+            takes_long: Cell::default(),
             cursors: Cell::default(),
         })
+    }
+
+    /// Has what follows take as long as it does: whole tables may have to be written. For locks it
+    /// waits no longer than any other statement, since others wait behind it.
+    pub(super) fn take_long(&self) -> Result<(), StoreError> {
+        self.takes_long.set(true);
+        self.run("SET LOCAL statement_timeout = 0", &[])?;
+        self.run(&format!("SET LOCAL lock_timeout = {}", QUERY_DEADLINE.as_millis()), &[])
     }
 
     pub(in super::super) fn execute(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<usize, StoreError> {
@@ -268,7 +280,13 @@ impl<'c> PgTx<'c> {
             let (sent, done) = tokio::join!(biased; sent, step);
             Ok((sent?, done))
         };
-        let ended = self.server.wait(both).and_then(|(sent, done)| {
+        let ended = if self.takes_long.get() {
+            // A connection that is lost ends it all the same.
+            self.server.wait_within(Duration::MAX, both)
+        } else {
+            self.server.wait(both)
+        };
+        let ended = ended.and_then(|(sent, done)| {
             let Some(changed) = sent else { return Err(StoreError::TakenOver) };
             self.has_changed.set(self.has_changed.get() || changed > 0);
             self.server.wait(async { done })

@@ -186,6 +186,7 @@ async fn why_a_server_takes_no_changes_is_told_apart() {
         ("25006", "it is read-only (no); it may be a standby"),
         ("53100", "its disk is full (no); make room"),
         ("53200", "it is out of memory (no)"),
+        ("55P03", "a table is locked (no); another client has it"),
         ("57014", "it is slow (no)"),
         ("58030", "its disk fails (no)"),
     ] {

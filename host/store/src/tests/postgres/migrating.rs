@@ -46,3 +46,48 @@ async fn what_a_node_of_the_release_before_had_begun_is_taken_over_once_its_leas
     let replies: Vec<_> = left.replies.iter().map(|reply| &reply.turn).collect();
     assert_eq!((gone.len(), replies, left.turns), (1, vec![&first.turn], vec![second]));
 }
+
+/// The same as the release of version 21 had them.
+const BACK_TO_21: &str =
+    "DROP TABLE home; DROP TABLE heir; ALTER TABLE node DROP has_home; ALTER TABLE run DROP node;
+    UPDATE schema_version SET version = 21";
+
+#[tokio::test]
+async fn tables_may_take_longer_to_be_brought_to_a_version_than_a_statement() {
+    if !Schema::is_there("tables_may_take_longer") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    fixture.sql(BACK_TO_21);
+    // Longer than the server takes over a statement, and than anybody waits for it.
+    fixture.sql(
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(13); RETURN NULL; END $$;
+         CREATE TRIGGER slow BEFORE DELETE ON duty FOR EACH STATEMENT EXECUTE FUNCTION slow()",
+    );
+    let since = std::time::Instant::now();
+    let store = Store::open(&fixture.engine.location).expect("it brings the tables to its version");
+    assert!(since.elapsed() > std::time::Duration::from_secs(13), "{:?}", since.elapsed());
+    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "22");
+    // The same connection has its deadline again.
+    let deadline = store.write_here(|tx| {
+        tx.query_row("SELECT current_setting('statement_timeout')", params![], |row| row.get::<String>(0))
+    });
+    assert_eq!(deadline.expect("asked"), "10s");
+}
+
+#[tokio::test]
+async fn whoever_brings_tables_to_a_version_waits_for_a_lock_no_longer_than_for_a_statement() {
+    if !Schema::is_there("whoever_brings_tables_to_a_version") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    fixture.sql(BACK_TO_21);
+    let refused = fixture.store.write_here(|tx| {
+        tx.run("SET LOCAL idle_in_transaction_session_timeout = 0", params![])?;
+        tx.execute("LOCK TABLE duty", params![])?;
+        Ok(said(Store::open(&fixture.engine.location)))
+    });
+    let refused = refused.expect("nothing was in its way");
+    assert!(refused.contains("takes no changes: a table is locked ("), "{refused}");
+    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "21");
+}

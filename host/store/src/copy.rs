@@ -1,6 +1,7 @@
 //! Moves a store from one engine to the other: every row, in one transaction of the one that gets
 //! them. Cut off it leaves nothing there.
 
+use super::homes::{self, AwayHome};
 use super::tx::Tx;
 use super::value::{SqlValue, params};
 use super::{Engine, Store, StoreError};
@@ -88,11 +89,13 @@ impl Store {
     /// is there when this returns, or nothing. Blocks.
     ///
     /// # Errors
-    /// [`StoreError`]: among others [`StoreError::NotEmpty`], and [`StoreError::TakenOver`] where
-    /// others may have written into this one meanwhile.
+    /// [`StoreError`]: among others [`StoreError::NotEmpty`], [`StoreError::HomesElsewhere`] where
+    /// other nodes have files of people, and [`StoreError::TakenOver`] where others may have written
+    /// into this one meanwhile.
     pub fn copy_into(&self, to: &Self, copied: &dyn Fn(&'static str, u64)) -> Result<u64, StoreError> {
         let copy = |from: &Tx<'_>| -> Result<u64, StoreError> {
             wait_longer(from)?;
+            refuse_homes_elsewhere(from)?;
             to.write_here(|into| {
                 wait_longer(into)?;
                 let mut all = 0;
@@ -115,6 +118,18 @@ impl Store {
         match &self.database.engine {
             Engine::Sqlite(sqlite) => sqlite.read_alone(&copy),
             Engine::Postgres(postgres) => postgres.read(&copy),
+        }
+    }
+}
+
+/// Refuses while other nodes have files of people or of open runs. Homes are not copied, so these
+/// would go on at once where the copy is, without their files.
+fn refuse_homes_elsewhere(from: &Tx<'_>) -> Result<(), StoreError> {
+    let Some(own) = from.home() else { return Ok(()) };
+    match homes::away(from)?.into_iter().find(|away| away.node != own) {
+        None => Ok(()),
+        Some(AwayHome { node, people, runs }) => {
+            Err(StoreError::HomesElsewhere { node, people, runs, own: own.to_owned() })
         }
     }
 }

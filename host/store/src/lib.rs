@@ -211,6 +211,20 @@ pub enum StoreError {
         "the store that is to be filled has rows in {0} already; name one that is empty, and keep what this one holds"
     )]
     NotEmpty(&'static str),
+    /// What is to be copied belongs in part to another node, which a copy does not say.
+    #[error(
+        "node {node:?} has the files of people ({people}) and of open runs ({runs}), and a copy does not keep who has whose; copy them to node {own:?} and start that, run `cofferdam store rehome {node} {own}`, stop it, then copy"
+    )]
+    HomesElsewhere {
+        /// The other node.
+        node: String,
+        /// How many people.
+        people: u64,
+        /// How many open runs.
+        runs: u64,
+        /// This node.
+        own: String,
+    },
     /// Another process says that it serves, or runs this node.
     #[error(
         "another serve uses the store in PostgreSQL at {server} as node {node:?}: {who}; stop it first, give this one another [cluster] node, or name another schema in [store]"

@@ -328,3 +328,24 @@ async fn what_a_node_had_begun_waits_for_a_reply_that_another_one_sends() {
     let left = take_over(&again).await;
     assert_eq!(left.turns.iter().map(|left| &left.turn).collect::<Vec<_>>(), [&next]);
 }
+
+#[tokio::test]
+async fn a_store_is_copied_once_no_other_node_has_files_of_people() {
+    if !Schema::is_there("a_store_is_copied_once_no_other_node") {
+        return;
+    }
+    let (fixture, back) = (Fixture::<Schema>::new(), Fixture::<Files>::new());
+    let location = &fixture.engine.location;
+    let (a, b) = (join_with_home(location, "a").expect("it"), join_with_home(location, "b").expect("it"));
+    a.persist(CHANNEL, vec![of_sender("s1", "1", 1), of_sender("s2", "2", 2)]).await.expect("kept");
+    assert_eq!(fixture.sql("SELECT person || node FROM home ORDER BY person"), "telegram:1a\ntelegram:2b");
+    b.leave().expect("it is there");
+    let refused = said(a.copy_into(&back.store, &|_, _| {}));
+    let tells = refused.starts_with("node \"b\" has the files of people (1) and of open runs (0)")
+        && refused.contains("`cofferdam store rehome b a`");
+    assert!(tells, "{refused}");
+    assert!(back.store.pending(CHANNEL, None, 9).await.expect("asked").is_empty());
+    assert_eq!(look(|| a.move_homes("b", "a")).expect("moved"), (1, 0));
+    a.copy_into(&back.store, &|_, _| {}).expect("copied");
+    assert_eq!(ids(&back.store.pending(CHANNEL, None, 9).await.expect("asked")), [1, 2]);
+}

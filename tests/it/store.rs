@@ -145,6 +145,10 @@ fn a_gateway_moves_to_postgresql_and_back() {
     assert_eq!(shown["tasks"], first.json()["tasks"]);
     let again = home.run(&["store", "copy", "sqlite", "postgres"]);
     assert!(again.code == Some(2) && again.stderr.contains("rows in journal already"), "{again:?}");
+    // As after a kill behind the commit, before the last line.
+    let tells =
+        again.stderr.contains("that copy is whole") && again.stderr.contains("`cofferdam workflow list`");
+    assert!(tells, "{again:?}");
     run_flow(&home);
     let moved = list(&home);
     assert_eq!(moved.len(), 2);

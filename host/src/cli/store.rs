@@ -38,10 +38,10 @@ store of a newer release is refused, and one of an older release while a node of
 
 const COPY_EXAMPLE: &str = "Write [store] with engine = \"postgres\" first; `sqlite` is the file in [state] dir in any case. \
 Meanwhile nothing may serve and no run be carried out, on other machines either. What is copied is there as a whole or not at \
-all, so a copy that was cut off is simply made again. Files, audit and people stay where they are, in [state] dir. With \
-[workspace] affinity = \"user\" it is refused while another node has people or open runs: `store rehome` them first. Exit codes: \
-0 done; 2 it cannot be done, and nothing was copied, or it says that this is not known.\nExample: cofferdam store copy \
-sqlite postgres";
+all, so a copy that was cut off is simply made again, and refused where it is there already. Files, audit and people stay \
+where they are, in [state] dir. With [workspace] affinity = \"user\" it is refused while another node has people or open runs: \
+`store rehome` them first. Exit codes: 0 done; 2 it cannot be done, and nothing was copied, or it says that this is not known.\n\
+Example: cofferdam store copy sqlite postgres";
 
 const REHOME_EXAMPLE: &str = "Where [workspace] affinity = \"user\" is written, each node has the files of its people, and what is \
 done for them waits while it is away. Stop that node, copy users/ and sessions/ below its [workspace] root into that of the other \

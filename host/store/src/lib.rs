@@ -206,9 +206,9 @@ pub enum StoreError {
         /// What it lacks.
         why: String,
     },
-    /// What is to be filled holds something.
+    /// What is to be filled holds something: maybe a copy whose command was cut off at its end.
     #[error(
-        "the store that is to be filled has rows in {0} already; name one that is empty, and keep what this one holds"
+        "the store that is to be filled has rows in {0} already; if nothing but a copy that was cut off has filled it, that copy is whole, and `cofferdam status` and `cofferdam workflow list` say the same with either engine in [store]; else name one that is empty, and keep what this one holds"
     )]
     NotEmpty(&'static str),
     /// What is to be copied belongs in part to another node, which a copy does not say.

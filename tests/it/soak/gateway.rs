@@ -27,7 +27,7 @@ const REST_MAX: Duration = Duration::from_secs(60);
 const PASSING_MAX: Duration = Duration::from_secs(3);
 
 /// What lies in the state folder, compiled tools and filled files of the audit apart.
-const STATE: [&str; 11] = [
+const STATE: [&str; 12] = [
     "audit.jsonl",
     "audit.checkpoint",
     "publishing.lock",
@@ -39,6 +39,7 @@ const STATE: [&str; 11] = [
     "serving.json",
     "people.json",
     "people.lock",
+    "runs.lock",
 ];
 
 /// The program, or what it has left.

@@ -107,13 +107,18 @@ impl HeadExchange {
         if self.missing.as_ref() == Some(&head) {
             return Ok(());
         }
+        if head.parse::<Head>().is_err() {
+            tracing::error!(%head, "what the database has of this node is no head of an audit, and is replaced");
+            self.missing = Some(head);
+            return Ok(());
+        }
         tracing::error!(
             %head,
             "the chain of this node does not hold the head that the database has of it: it was cut, changed \
              or taken away. Stop the node, keep its folder for whoever looks into it, and put it back from a \
              copy if there is one; `cofferdam audit verify` tells of it until then"
         );
-        if let Some(node) = self.audit.node().filter(|_| head.parse::<Head>().is_ok()) {
+        if let Some(node) = self.audit.node() {
             let heads = [(node.to_owned(), head.clone())].into();
             let (audit, event) = (self.audit.clone(), AuditEvent::Heads(NodeHeads { heads }));
             spawn_blocking(move || audit.append(event, Durability::Buffered))

@@ -53,7 +53,6 @@ impl UnsettledRuns {
         if !store.is_shared() || !(is_new || is_due) {
             return Ok(());
         }
-        self.tried = Some(Instant::now());
         let (there, files) = (store.load_nodes().await?, here.clone());
         let is_gone = move |node: &str| {
             !there.contains(node) && files.as_ref().is_none_or(|files| files.contains(node))
@@ -68,8 +67,13 @@ impl UnsettledRuns {
             }
             Err(_) => {}
         }
-        self.of = Some(here);
+        (self.of, self.tried) = (Some(here), Some(Instant::now()));
         Ok(())
+    }
+
+    /// Whether runs of these nodes, as [`Store::settled_here`] has them, were looked at.
+    pub(super) fn is_of(&self, here: &Option<BTreeSet<String>>) -> bool {
+        self.of.as_ref() == Some(here)
     }
 
     /// Whether a run has to wait.

@@ -209,7 +209,13 @@ impl WorkflowService {
     ) -> Result<(), StoreError> {
         let deadline = self.0.executors.borrow().deadline.0.as_millis();
         let deadline = i64::try_from(deadline).unwrap_or(i64::MAX);
-        for id in self.0.store.runs_to_go_on(now_ms(), deadline).await? {
+        let store = &self.0.store;
+        let runs = store.runs_to_go_on(now_ms(), deadline).await?;
+        // What has come with the files of another node just now waits for its audit.
+        if !runs.is_empty() && store.has_homes() && !unsettled.is_of(&store.settled_here().await?) {
+            return Ok(());
+        }
+        for id in runs {
             if !unsettled.has(&id) && carried.insert(id.clone()) {
                 let this = self.clone();
                 tasks.spawn(async move {

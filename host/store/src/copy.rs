@@ -1,7 +1,6 @@
 //! Moves a store from one engine to the other: every row, in one transaction of the one that gets
 //! them. Cut off it leaves nothing there.
 
-use super::homes::{self, AwayHome};
 use super::tx::Tx;
 use super::value::{SqlValue, params};
 use super::{Engine, Store, StoreError};
@@ -122,16 +121,19 @@ impl Store {
     }
 }
 
-/// Refuses while other nodes have files of people or of open runs. Homes are not copied, so these
-/// would go on at once where the copy is, without their files.
+/// Refuses while other nodes have files of people, or of runs that can go on. Homes are not copied,
+/// so these would go on where the copy is, without their files.
 fn refuse_homes_elsewhere(from: &Tx<'_>) -> Result<(), StoreError> {
     let Some(own) = from.home() else { return Ok(()) };
-    match homes::away(from)?.into_iter().find(|away| away.node != own) {
-        None => Ok(()),
-        Some(AwayHome { node, people, runs }) => {
-            Err(StoreError::HomesElsewhere { node, people, runs, own: own.to_owned() })
-        }
-    }
+    let elsewhere = "SELECT node, count(person), count(run) FROM (
+            SELECT node, person, NULL AS run FROM home
+            UNION ALL SELECT node, NULL, run FROM run WHERE state IN ('running', 'failed')) AS has
+        WHERE node <> ?1 GROUP BY node ORDER BY node LIMIT 1";
+    let found = from.query_optional(elsewhere, [own], |row| {
+        let (node, people, runs) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(StoreError::HomesElsewhere { node, people, runs, own: own.to_owned() })
+    })?;
+    found.map_or(Ok(()), Err)
 }
 
 /// Has PostgreSQL wait for [`COPY_STILL_MAX`] in this transaction.

@@ -213,14 +213,14 @@ pub enum StoreError {
     NotEmpty(&'static str),
     /// What is to be copied belongs in part to another node, which a copy does not say.
     #[error(
-        "node {node:?} has the files of people ({people}) and of open runs ({runs}), and a copy does not keep who has whose; copy them to node {own:?} and start that, run `cofferdam store rehome {node} {own}`, stop it, then copy"
+        "node {node:?} has the files of people ({people}) and of runs that can go on ({runs}), and a copy does not keep who has whose; copy them to node {own:?} and start that, run `cofferdam store rehome {node} {own}`, stop it, then copy"
     )]
     HomesElsewhere {
         /// The other node.
         node: String,
         /// How many people.
         people: u64,
-        /// How many open runs.
+        /// How many runs that are open or failed.
         runs: u64,
         /// This node.
         own: String,

@@ -49,7 +49,15 @@ fn told_heads(config: &Config) -> anyhow::Result<BTreeMap<String, Head>> {
         Some(look) => look.audit_heads()?,
         None => BTreeMap::new(),
     };
-    Ok(heads.into_iter().map(|(node, head)| Ok((node, head.parse()?))).collect::<Result<_, BadHead>>()?)
+    let read = |(node, head): (String, String)| match head.parse() {
+        Ok(head) => Some((node, head)),
+        Err(error) => {
+            let error: BadHead = error;
+            tracing::warn!(%error, node, "what the database has of a node is no head of an audit");
+            None
+        }
+    };
+    Ok(heads.into_iter().filter_map(read).collect())
 }
 
 /// Shows the newest records of a log.

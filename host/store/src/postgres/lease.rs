@@ -5,6 +5,7 @@
 
 mod renewals;
 
+use super::schema::VERSION;
 use super::{Postgres, QUERY_DEADLINE};
 use crate::claims::{OwnNode, is_idle};
 use crate::clock::{follow, running_ms};
@@ -257,6 +258,11 @@ enum Joined {
 }
 
 fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
+    // A later release may have brought the tables to its version since they were opened.
+    let found = tx.query_row("SELECT version FROM schema_version", params![], |row| row.get(0))?;
+    if found != VERSION {
+        return Err(StoreError::Newer { found, known: VERSION });
+    }
     let ClusterNode { name, state, .. } = &lease.node;
     let stranger = format!(
         "SELECT name FROM node WHERE state <> ?1 AND name <> ?2 AND until > {NOW} ORDER BY name LIMIT 1"

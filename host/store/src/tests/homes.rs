@@ -341,7 +341,7 @@ async fn a_store_is_copied_once_no_other_node_has_files_of_people() {
     assert_eq!(fixture.sql("SELECT person || node FROM home ORDER BY person"), "telegram:1a\ntelegram:2b");
     b.leave().expect("it is there");
     let refused = said(a.copy_into(&back.store, &|_, _| {}));
-    let tells = refused.starts_with("node \"b\" has the files of people (1) and of open runs (0)")
+    let tells = refused.starts_with("node \"b\" has the files of people (1) and of runs that can go on (0)")
         && refused.contains("`cofferdam store rehome b a`");
     assert!(tells, "{refused}");
     assert!(back.store.pending(CHANNEL, None, 9).await.expect("asked").is_empty());

@@ -31,7 +31,7 @@ impl ApprovalDisplay for ApprovalTarget {
     }
 
     fn approvers(&self, mut named: Vec<String>) -> Vec<String> {
-        let allowed = self.bot.base.door.allowed();
+        let allowed = self.bot.base.door.in_force().allowed();
         named.retain(|person| person.parse().is_ok_and(|person| allowed.contains(&person)));
         // In private nobody else sees it.
         if self.target.guild.is_none() && !named.contains(&self.sender) {
@@ -41,7 +41,7 @@ impl ApprovalDisplay for ApprovalTarget {
     }
 
     fn is_asker_served(&self) -> bool {
-        self.sender.parse().is_ok_and(|sender| self.bot.rules().is_served(sender, self.target.guild))
+        self.sender.parse().is_ok_and(|sender| self.bot.rules_in_force().is_served(sender, self.target.guild))
     }
 
     fn is_shown_as(&self, _: &str) -> bool {

@@ -10,7 +10,7 @@ use super::route::{self, Route, Snowflake};
 use super::rules::AccessRules;
 use super::wire::User;
 use cofferdam_chat::handler::ChannelServices;
-use cofferdam_chat::people::{ConfiguredPeople, Groups};
+use cofferdam_chat::people::{ConfiguredPeople, Groups, PeopleRules};
 use cofferdam_chat::setup::MenuEntry;
 use cofferdam_store::Presence;
 use std::sync::Arc;
@@ -80,6 +80,15 @@ impl BotUser {
 impl DiscordBot {
     /// What holds now.
     pub(super) fn rules(&self) -> AccessRules {
-        AccessRules { people: self.base.people_rules(), me: self.me.clone(), menu: self.menu.clone() }
+        self.rules_of(self.base.people_rules())
+    }
+
+    /// What holds by the configuration that is in force, also where this bot is of one before.
+    pub(super) fn rules_in_force(&self) -> AccessRules {
+        self.rules_of(self.base.people_rules_in_force())
+    }
+
+    fn rules_of(&self, people: PeopleRules) -> AccessRules {
+        AccessRules { people, me: self.me.clone(), menu: self.menu.clone() }
     }
 }

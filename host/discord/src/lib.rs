@@ -89,7 +89,7 @@ pub async fn serve(
     let (presence, users) = (service.services.presence.clone(), service.config.allowed_users.len());
     let Some((bot, gateway)) = open(service, &stop).await? else { return Ok(()) };
     presence.note_account(CHANNEL, &bot.me.display_name());
-    let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups.summarize("guild"));
+    let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups().summarize("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.display_name());
     let menu = (*bot.menu).clone();
     run(bot, menu, renewals, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {

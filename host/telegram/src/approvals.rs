@@ -30,7 +30,7 @@ impl ApprovalDisplay for ApprovalTarget {
     }
 
     fn approvers(&self, mut named: Vec<String>) -> Vec<String> {
-        let allowed = self.bot.base.door.allowed();
+        let allowed = self.bot.base.door.in_force().allowed();
         named.retain(|person| person.parse().is_ok_and(|person| allowed.contains(&person)));
         // A private chat has the number of the person.
         if !is_group(self.target.chat) && !named.contains(&self.chat()) {
@@ -40,7 +40,7 @@ impl ApprovalDisplay for ApprovalTarget {
     }
 
     fn is_asker_served(&self) -> bool {
-        self.sender.parse().is_ok_and(|sender| self.bot.rules().is_served(sender, self.target.chat))
+        self.sender.parse().is_ok_and(|sender| self.bot.rules_in_force().is_served(sender, self.target.chat))
     }
 
     /// In a group that has moved since nobody can press any more.

@@ -96,9 +96,9 @@ pub async fn serve(
     let Some(bot) = open(service, &stop).await? else { return Ok(()) };
     let name = bot.me.username.clone().unwrap_or_else(|| bot.me.id.to_string());
     presence.note_account(CHANNEL, &bot.me.display_name());
-    let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups.summarize("group"));
+    let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups().summarize("group"));
     let line = format!("polling as @{name} {who}");
-    if !bot.me.hears_all && bot.base.door.groups.listen_to_everything() {
+    if !bot.me.hears_all && bot.base.door.groups().listen_to_everything() {
         tracing::warn!(
             "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \
              Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"

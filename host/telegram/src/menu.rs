@@ -25,7 +25,7 @@ const GROUPS_MAX: usize = 50;
 /// there.
 pub(super) async fn set_menus(bot: &TelegramBot, entries: &[MenuEntry]) {
     let mut failed = set_menu(&bot.api, BotCommandScope::Default, commands(entries, None)).await.err();
-    for (id, group) in bot.base.door.groups.named.iter().take(GROUPS_MAX) {
+    for (id, group) in bot.base.door.groups().named.iter().take(GROUPS_MAX) {
         let chat_id = Recipient::Id(ChatId(bot.moves.current_id(*id)));
         // Without one of its own a chat shows the menu for all.
         let own = match &group.profiles {

@@ -54,7 +54,16 @@ impl AccessRules {
 impl TelegramBot {
     /// What holds now.
     pub(super) fn rules(&self) -> AccessRules {
-        AccessRules { people: self.base.people_rules(), moves: self.moves.clone(), me: self.me.clone() }
+        self.rules_of(self.base.people_rules())
+    }
+
+    /// What holds by the configuration that is in force, also where this bot is of one before.
+    pub(super) fn rules_in_force(&self) -> AccessRules {
+        self.rules_of(self.base.people_rules_in_force())
+    }
+
+    fn rules_of(&self, people: PeopleRules) -> AccessRules {
+        AccessRules { people, moves: self.moves.clone(), me: self.me.clone() }
     }
 
     /// What a stranger in private may be told.

@@ -1,8 +1,9 @@
 //! Another configuration while the bot runs: the rules of guilds hold from the next message on, as
 //! a whole or not at all.
 
-use super::world::{ANN, EVE, TOWN, World, read};
-use support::discord::{GUILD_ID, Incoming};
+use super::approvals::ask_before_writing;
+use super::world::{ANN, EVE, PATIENCE, TOWN, World, read};
+use support::discord::{GUILD_ID, Incoming, SentMessage};
 
 const APPLIED: &str = "the configuration was reloaded and is in force";
 const REFUSED: &str = "the configuration is not reloaded, the one before stays in force";
@@ -80,5 +81,25 @@ async fn who_is_removed_is_a_stranger_from_the_next_message_on() -> anyhow::Resu
     reload(&world, "", (APPLIED, 1)).await?;
     let told = read(&world.ask(Incoming::private(ANN).text("/help")).await?);
     assert!(told.contains("does not know you") && told.contains(&ANN.to_string()), "{told}");
+    world.end(2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn nothing_is_approved_for_whoever_is_not_served_any_more() -> anyhow::Result<()> {
+    let world = World::running_in(ask_before_writing, "").await?;
+    world.server.open_channel(TOWN);
+    let pushed = world.server.push(mention(ANN, "/file_write path=/shared/a content=x"));
+    let asks = |sent: &SentMessage| sent.buttons().len() == 2;
+    let asked = world.server.wait_for_message(PATIENCE, asks).await?;
+    reload(&world, &rules("members = \"none\""), (APPLIED, 1)).await?;
+    let withdrawn = |sent: &SentMessage| {
+        sent.message_id == asked.message_id && sent.buttons().is_empty() && sent.content.contains("Withdrawn")
+    };
+    world.server.wait_for_message(PATIENCE, withdrawn).await?;
+    let told = |sent: &SentMessage| {
+        sent.reply_to == Some(pushed.message_id) && read(&sent.content).starts_with("cancelled: ")
+    };
+    world.server.wait_for_message(PATIENCE, told).await?;
+    assert!(!world.home.host("/shared/a").exists());
     world.end(2)
 }

@@ -2,6 +2,7 @@
 //! may, and exactly what was shown is done, once, through restarts.
 
 mod busy;
+mod renewed;
 mod shown;
 
 use super::world::{ANN, BEN, EVE, GROUP, PATIENCE, World};

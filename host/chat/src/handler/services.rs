@@ -65,8 +65,13 @@ impl ChannelServices {
 
     /// Who is served now.
     pub fn people_rules(&self) -> PeopleRules {
-        let (groups, whose) = (self.door.groups.clone(), self.runner.owner());
-        PeopleRules { allowed: self.door.allowed(), groups, whose }
+        self.door.rules(self.runner.owner())
+    }
+
+    /// Who is served by the configuration that is in force, also where this is of one before: for
+    /// what has waited for a person meanwhile.
+    pub fn people_rules_in_force(&self) -> PeopleRules {
+        self.door.in_force().rules(self.runner.owner())
     }
 
     /// Settles the audit of nodes that are gone, each for itself; the holders of which it is settled.

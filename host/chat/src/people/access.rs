@@ -9,10 +9,11 @@ use crate::setup::PlatformNames;
 use cofferdam_agent::turn::ConversationOwner;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::TimeSpan;
+use cofferdam_core::lock::lock;
 use cofferdam_store::people::{PairedPerson, PeopleList};
 use cofferdam_store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, machine_now_ms};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
@@ -39,43 +40,71 @@ pub struct ConfiguredPeople {
 /// Who comes in.
 #[derive(Clone, Debug)]
 pub struct AccessControl {
-    configured: BTreeSet<i64>,
-    pairing: Option<TimeSpan>,
+    /// What the configuration says that this is of.
+    named: Arc<NamedPeople>,
+    /// What the one says that is in force: the same for all that came from one another.
+    in_force: Arc<Mutex<Arc<NamedPeople>>>,
     guests: PairedPeople,
-    /// What holds in groups.
-    pub groups: Arc<Groups>,
+}
+
+/// What one configuration says of who comes in.
+#[derive(Debug)]
+struct NamedPeople {
+    users: BTreeSet<i64>,
+    pairing: Option<TimeSpan>,
+    groups: Arc<Groups>,
 }
 
 impl AccessControl {
     /// As a configuration has it.
-    pub fn new(named: ConfiguredPeople, guests: PairedPeople) -> Self {
-        let ConfiguredPeople { users: configured, pairing, groups, .. } = named;
-        Self { configured, pairing, guests, groups: Arc::new(groups) }
+    pub fn new(configured: ConfiguredPeople, guests: PairedPeople) -> Self {
+        let ConfiguredPeople { users, pairing, groups, .. } = configured;
+        let named = Arc::new(NamedPeople { users, pairing, groups: Arc::new(groups) });
+        Self { in_force: Arc::new(Mutex::new(named.clone())), named, guests }
     }
 
-    /// The same under another configuration.
+    /// The same under another configuration, which is in force from now on.
     #[must_use]
-    pub fn with_people(&self, named: ConfiguredPeople) -> Self {
-        Self::new(named, self.guests.clone())
+    pub fn with_people(&self, configured: ConfiguredPeople) -> Self {
+        let renewed = Self { in_force: self.in_force.clone(), ..Self::new(configured, self.guests.clone()) };
+        *lock(&self.in_force) = renewed.named.clone();
+        renewed
+    }
+
+    /// The same under the configuration that is in force, also where this is of one before: what
+    /// runs keeps the one that it began with, but nothing is approved under that.
+    #[must_use]
+    pub fn in_force(&self) -> Self {
+        Self { named: lock(&self.in_force).clone(), ..self.clone() }
+    }
+
+    /// What holds in groups.
+    pub fn groups(&self) -> &Arc<Groups> {
+        &self.named.groups
+    }
+
+    /// Who is served, where conversations are `whose`.
+    pub fn rules(&self, whose: ConversationOwner) -> PeopleRules {
+        PeopleRules { allowed: self.allowed(), groups: self.named.groups.clone(), whose }
     }
 
     /// Those whom the configuration names, and those whom the operator has let in since.
     pub fn allowed(&self) -> BTreeSet<i64> {
-        let mut allowed = self.configured.clone();
+        let mut allowed = self.named.users.clone();
         allowed.extend(self.guests.load_paired().iter().filter_map(number));
         allowed
     }
 
     /// Whether somebody is among them.
     pub fn is_allowed(&self, person: i64) -> bool {
-        self.configured.contains(&person)
+        self.named.users.contains(&person)
             || self.guests.load_paired().iter().filter_map(number).any(|id| id == person)
     }
 
     /// How many were let in besides those whom the configuration names.
     pub fn let_in(&self) -> usize {
         let here = self.guests.load_paired();
-        here.iter().filter_map(number).filter(|id| !self.configured.contains(id)).count()
+        here.iter().filter_map(number).filter(|id| !self.named.users.contains(id)).count()
     }
 
     /// What a stranger in private may be told, there. One who was told so often that nothing more
@@ -90,7 +119,7 @@ impl AccessControl {
         let name = sender.to_string();
         let look = || base.store.count_told(&base.channel, &name);
         let times = base.store_until_done("look up a stranger", look).await;
-        let lasts = self.pairing.filter(|_| times.is_some_and(|times| times < STRANGER_TOLD_MAX));
+        let lasts = self.named.pairing.filter(|_| times.is_some_and(|times| times < STRANGER_TOLD_MAX));
         let code = match lasts {
             Some(lasts) => self.guests.code(&name, called, lasts).await,
             None => None,
@@ -184,5 +213,35 @@ async fn greet<C: PlatformChannel>(
     match base.store_until_done("tell somebody that they are served", tell).await? {
         Some(reply) => hand_on(base, queues, incoming::reply(channel, reply)).await,
         None => Some(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_store::people::People;
+
+    fn people(users: &[i64], others: GroupMembers) -> ConfiguredPeople {
+        let groups = Groups { others, ..Groups::default() };
+        ConfiguredPeople { users: users.iter().copied().collect(), groups, ..ConfiguredPeople::default() }
+    }
+
+    #[test]
+    fn what_began_before_keeps_its_configuration_and_finds_the_one_in_force() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let guests = PairedPeople::new(People::new(dir.path()), "paper");
+        let first = AccessControl::new(people(&[7, 8], GroupMembers::Allowed), guests);
+        let began = first.clone();
+        let second = first.with_people(people(&[8], GroupMembers::Allowed));
+        assert!(began.is_allowed(7) && !began.in_force().is_allowed(7));
+        let third = second.with_people(people(&[8, 9], GroupMembers::None));
+        for door in [&first, &began, &second, &third] {
+            let rules = door.in_force().rules(ConversationOwner::Person);
+            assert_eq!(rules.allowed, BTreeSet::from([8, 9]));
+            assert!(!rules.is_served(8, rules.groups.get(&[-5])), "nobody is served in groups");
+        }
+        let rules = began.rules(ConversationOwner::Person);
+        assert_eq!(rules.allowed, BTreeSet::from([7, 8]));
+        assert!(rules.is_served(7, rules.groups.get(&[-5])));
     }
 }

@@ -1,5 +1,6 @@
 //! Another configuration while the bot runs: from the next message on people are served under it.
-//! What runs ends as it began; connection, store, queues and stops stay the same.
+//! What runs ends as it began, unless it waits for somebody's decision: nothing is decided for one
+//! who is not served any more. Connection, store, queues and stops stay the same.
 
 use super::MenuEntry;
 use crate::approvals::Rules;
@@ -47,6 +48,8 @@ pub async fn renew<C: PlatformChannel>(
     while let Some(Renewal { config, renewed, in_force }) = renewals.recv().await {
         let channel = Arc::new(channels.borrow().renew(&config, &renewed));
         channels.send_replace(channel.clone());
+        // Those who asked may not be served any more.
+        channel.base().approvals.look_again();
         // Nobody need be waiting.
         let _ = in_force.send(());
         menus.abort_all();

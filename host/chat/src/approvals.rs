@@ -67,6 +67,8 @@ struct ApprovalPlace {
     /// In the channel's own words.
     chat: String,
     approvers: Vec<String>,
+    /// Who asked for the call; absent where an earlier release has kept it.
+    asker: Option<String>,
     /// Whether they are named for this question alone.
     are_named: bool,
 }
@@ -104,6 +106,9 @@ pub fn chat_of(approval: &ApprovalRow) -> Option<String> {
 impl ApprovalPlace {
     fn to_text(&self) -> String {
         let mut place = json!({ "chat": self.chat, "approvers": self.approvers });
+        if let Some(asker) = &self.asker {
+            place["asker"] = asker.as_str().into();
+        }
         if self.are_named {
             place["named"] = true.into();
         }
@@ -115,6 +120,7 @@ impl ApprovalPlace {
         // Earlier releases have kept ids that are numbers as such.
         let id = |id: &Value| id.as_str().map_or_else(|| id.to_string(), str::to_owned);
         let approvers = value["approvers"].as_array()?.iter().map(id).collect();
-        Some(Self { chat: id(&value["chat"]), approvers, are_named: value["named"] == true })
+        let asker = value["asker"].as_str().map(str::to_owned);
+        Some(Self { chat: id(&value["chat"]), approvers, asker, are_named: value["named"] == true })
     }
 }

@@ -149,7 +149,8 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             named => named.to_vec(),
         };
         let (chat, approvers) = (self.board.chat(), self.board.approvers(named));
-        let place = ApprovalPlace { chat, approvers, are_named: rules.are_named };
+        let asker = Some(self.asker.clone());
+        let place = ApprovalPlace { chat, approvers, asker, are_named: rules.are_named };
         if place.approvers.is_empty() {
             return Some(Decision::Unasked(words::NOBODY_HERE.to_owned()));
         }

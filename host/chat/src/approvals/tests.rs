@@ -6,7 +6,7 @@ use crate::session_queue::{TurnPlaces, TurnSlot};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Decision};
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_store::Store;
+use cofferdam_store::{NewApproval, Store, new_name};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -168,6 +168,32 @@ async fn who_approves_no_more_decides_nothing_that_waits() {
 }
 
 #[tokio::test]
+async fn once_nobody_approves_for_others_whoever_asked_decides_alone() {
+    let mut fixture = asked(&["ann", "2"], LONG);
+    let yes = Verb::Approve.data(&fixture.shown().await);
+    let rules = Rules { approvers: Vec::new(), expires: LONG, are_named: false };
+    let renewed = fixture.approvals.renewed(rules);
+    let said = renewed.press(&yes, Some("2"), |_| true).await.expect("the program runs");
+    assert!(said.alert && said.text.starts_with("Only the people"), "{said:?}");
+    // Of what an earlier release has asked nobody knows who that was.
+    let id = new_name().expect("random numbers");
+    let before = NewApproval {
+        id: id.clone(),
+        channel: "test".to_owned(),
+        call: "before/0".to_owned(),
+        sha256: "11".repeat(32),
+        place: r#"{"chat":"here","approvers":["2"]}"#.to_owned(),
+        expires_at: i64::MAX,
+    };
+    renewed.store.ask(before).await.expect("the store");
+    let said = renewed.press(&Verb::Approve.data(&id), Some("2"), |_| true).await.expect("the program runs");
+    assert!(!said.alert, "{said:?}");
+    let said = renewed.press(&yes, Some("ann"), |_| true).await.expect("the program runs");
+    assert!(!said.alert, "{said:?}");
+    assert_eq!(fixture.ended().await.0, Decision::Approved(person("ann")));
+}
+
+#[tokio::test]
 async fn what_nobody_decides_is_over_in_time_or_when_its_turn_is_stopped() {
     assert_eq!(asked(&[], Duration::ZERO).ended().await.0, Decision::Expired);
     let mut fixture = asked(&[], LONG);
@@ -221,8 +247,11 @@ async fn a_node_that_was_taken_out_shows_no_question_and_changes_none() {
 
 #[test]
 fn a_place_is_read_as_earlier_releases_have_kept_it() {
-    let place = ApprovalPlace { chat: "-5".to_owned(), approvers: vec!["7".to_owned()], are_named: false };
+    let (chat, approvers) = ("-5".to_owned(), vec!["7".to_owned()]);
+    let place = ApprovalPlace { chat, approvers, asker: Some("8".to_owned()), are_named: false };
     assert_eq!(ApprovalPlace::read(&place.to_text()), Some(place.clone()));
-    assert_eq!(ApprovalPlace::read(r#"{"chat":-5,"approvers":[7]}"#), Some(place));
+    let before = ApprovalPlace { asker: None, ..place };
+    assert_eq!(ApprovalPlace::read(&before.to_text()), Some(before.clone()));
+    assert_eq!(ApprovalPlace::read(r#"{"chat":-5,"approvers":[7]}"#), Some(before));
     assert_eq!((ApprovalPlace::read("x"), ApprovalPlace::read("{}")), (None, None));
 }

@@ -60,8 +60,14 @@ impl PairedPeople {
         let people = self.people.clone();
         let made = tokio::task::spawn_blocking(move || {
             let mut edit = people.edit()?;
+            let has_forgotten = edit.forget_expired(now);
+            let before = edit.list().waiting.len();
             let code = edit.code(new, now)?;
-            edit.commit()?;
+            // The loop that hears people waits for the disk: a stranger who gets nothing costs none
+            // of its time, however often they write.
+            if has_forgotten || edit.list().waiting.len() > before {
+                edit.commit()?;
+            }
             Ok::<_, PeopleError>(code)
         });
         match made.await {
@@ -88,5 +94,37 @@ impl PairedPeople {
         if let Ok(Err(error)) = forgotten.await {
             tracing::warn!(%error, "old codes cannot be taken out now");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_store::people::CODES_MAX;
+    use std::os::unix::fs::MetadataExt;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn a_stranger_for_whom_there_is_no_code_costs_no_writing() {
+        const HOUR: TimeSpan = TimeSpan(Duration::from_secs(3600));
+        let dir = tempfile::tempdir().expect("a folder");
+        let people = PairedPeople::new(People::new(dir.path()), "paper");
+        // Each writing puts a file of its own in the place of the one before.
+        let file = || std::fs::metadata(dir.path().join("people.json")).expect("written").ino();
+        for n in 1..CODES_MAX {
+            assert!(people.code(&n.to_string(), "x", HOUR).await.is_some());
+        }
+        // One that is over at once makes room for another, and that is written.
+        assert!(people.code("over", "x", TimeSpan(Duration::ZERO)).await.is_some());
+        let before = file();
+        let last = people.code("last", "x", HOUR).await.expect("there is room");
+        assert_ne!(file(), before);
+        assert_eq!(people.load().waiting.len(), CODES_MAX);
+        let before = file();
+        for _ in 0..3 {
+            assert_eq!(people.code("late", "x", HOUR).await, None);
+        }
+        assert_eq!(people.code("last", "x", HOUR).await, Some(last));
+        assert_eq!(file(), before);
     }
 }

@@ -39,7 +39,7 @@ store of a newer release is refused, and one of an older release while a node of
 const COPY_EXAMPLE: &str = "Write [store] with engine = \"postgres\" first; `sqlite` is the file in [state] dir in any case. \
 Meanwhile nothing may serve and no run be carried out, on other machines either. What is copied is there as a whole or not at \
 all, so a copy that was cut off is simply made again, and refused where it is there already. Files, audit and people stay \
-where they are, in [state] dir. With [workspace] affinity = \"user\" it is refused while another node has people or open runs: \
+where they are, in [state] dir. With [workspace] affinity = \"user\" it is refused while another node has people, or runs that go on: \
 `store rehome` them first. Exit codes: 0 done; 2 it cannot be done, and nothing was copied, or it says that this is not known.\n\
 Example: cofferdam store copy sqlite postgres";
 

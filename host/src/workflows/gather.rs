@@ -16,6 +16,7 @@ use cofferdam_workflow::attachment::{
 use cofferdam_workflow::{PlannedAttachment, ReadyAttachment};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
+use std::os::unix::ffi::OsStrExt;
 
 /// Attachments of one task, patterns expanded.
 pub const ITEMS_MAX: usize = 100;
@@ -94,8 +95,9 @@ pub struct Gather<'a> {
 #[derive(Default)]
 struct AttachmentUnion {
     items: Vec<GatheredAttachment>,
-    /// By type and key: where a thing is.
-    places: HashMap<(Kind, String), usize>,
+    /// By type and key: where a thing is. Bytes, since two paths that are no text would be alike as
+    /// text.
+    places: HashMap<(Kind, Vec<u8>), usize>,
     problems: Vec<ToolError>,
     /// Entries of folders that may still be looked at.
     left: usize,
@@ -107,7 +109,7 @@ impl AttachmentUnion {
     /// Adds a thing. The key is the same for two of the same type that are the same; without one it
     /// is no other's equal. A name or meta that is not given changes nothing. What it has become
     /// comes back.
-    fn add(&mut self, found: GatheredAttachment, key: Option<(Kind, String)>) -> &mut GatheredAttachment {
+    fn add(&mut self, found: GatheredAttachment, key: Option<(Kind, Vec<u8>)>) -> &mut GatheredAttachment {
         let next = self.items.len();
         let place = key.map_or(next, |key| *self.places.entry(key).or_insert(next));
         if place == next {
@@ -184,7 +186,7 @@ impl Gather<'_> {
         }
         let bytes = ByteSource::At(kind, url.clone());
         let found = GatheredAttachment::from_ready(ready, url.as_written().to_owned(), bytes);
-        let merged = union.add(found, Some((kind, url.key())));
+        let merged = union.add(found, Some((kind, url.key().into_bytes())));
         if is_downloaded {
             // Anyone who of its declarations asks for that.
             merged.bytes = ByteSource::ToDownload(kind, url.clone());
@@ -234,7 +236,7 @@ impl Gather<'_> {
         }
         let unknown = ByteSource::Unknown { is_path: true, deferred: false };
         let found = GatheredAttachment::from_ready(ready, path.to_string(), unknown);
-        union.add(found, Some((ready.item.kind, format!("workspace {path}"))));
+        union.add(found, Some((ready.item.kind, format!("workspace {path}").into_bytes())));
         Ok(())
     }
 
@@ -256,7 +258,7 @@ impl Gather<'_> {
         }
         let mime_type = sniff(&mut local.file);
         self.limits.check_type(kind, &mime_type, &quoted)?;
-        let key = (kind, local.real.to_string_lossy().into_owned());
+        let key = (kind, local.real.as_os_str().as_bytes().to_vec());
         let found = GatheredAttachment::from_ready(ready, shown, ByteSource::Local(kind, local));
         union.add(GatheredAttachment { mime_type: Some(mime_type), ..found }, Some(key));
         Ok(())
@@ -329,7 +331,7 @@ mod tests {
             let bytes = ByteSource::Unknown { is_path: true, deferred: false };
             let (kind, shown, scopes) = (String::new(), shown.to_owned(), vec![scope]);
             let found = GatheredAttachment { kind, bytes, shown, name, meta, mime_type: None, scopes };
-            union.add(found, key.map(|(kind, key)| (kind, key.to_owned())));
+            union.add(found, key.map(|(kind, key)| (kind, key.as_bytes().to_vec())));
         };
         add("a", Some((Kind::Image, "k1")), (name("first"), meta(1)), DeclaringScope::Task);
         add("b", Some((Kind::Image, "k2")), (None, None), DeclaringScope::Task);

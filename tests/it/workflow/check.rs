@@ -2,6 +2,8 @@
 
 use super::{PDF, PNG, put, refused_on_paper};
 use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 use support::home::Home;
 
@@ -196,6 +198,33 @@ fn files_are_looked_at_where_they_are() {
         .map(|one| one["path"].clone())
         .collect();
     assert_eq!(paths, ["sub/x.png", "a.png"], "the link to a file is the file");
+}
+
+/// Links with plain names to files whose own names are no text.
+#[test]
+fn two_files_whose_names_are_not_utf8_are_two() {
+    let home = Home::new();
+    let flows = home.dir().join("flows");
+    std::fs::create_dir_all(&flows).expect("a folder");
+    for (name, links) in [(&b"\xff.png"[..], &["a.png", "c.png"][..]), (b"\xfe.png", &["b.png"])] {
+        let name = OsStr::from_bytes(name);
+        std::fs::write(flows.join(name), PNG).expect("writable");
+        for link in links {
+            std::os::unix::fs::symlink(name, flows.join(link)).expect("linked");
+        }
+    }
+    let attachments =
+        ["a.png", "b.png", "c.png"].map(|path| format!("{{ type: image, path: {path} }}")).join(", ");
+    let ran = home.run(&["workflow", "check", &with(&home, &attachments)]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let line = ran.json();
+    let paths: Vec<_> = line["tasks"][0]["attachments"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["path"].clone())
+        .collect();
+    assert_eq!(paths, ["a.png", "b.png"], "c.png is the same file as a.png");
 }
 
 #[test]

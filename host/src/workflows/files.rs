@@ -9,7 +9,7 @@ use cofferdam_agent::server::open_regular;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_workflow::attachment::{FolderPath, Pattern, PatternSegment};
+use cofferdam_workflow::attachment::{FolderPath, PathError, Pattern, PatternSegment};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
@@ -55,6 +55,9 @@ pub enum LocalError {
     /// A name that no text can hold.
     #[error("a name in {0} is not UTF-8; rename it, or let the pattern leave it out")]
     Name(String),
+    /// A name that matches, and that no path may have.
+    #[error("{0} matches a pattern and cannot be attached; rename it, or let the pattern leave it out: {1}")]
+    Unfit(String, PathError),
     /// Too much to look through.
     #[error("the patterns of this task look at more than {max} entries of folders; write narrower ones", max = ENTRIES_MAX)]
     TooMany,
@@ -67,7 +70,7 @@ impl LocalError {
             Self::NotFound(_) => ErrorCode::NotFound,
             Self::Outside(_) => ErrorCode::PathDenied,
             Self::NotRegular(_) => ErrorCode::NotARegularFile,
-            Self::Unreadable(..) | Self::Name(_) => ErrorCode::AttachmentUnavailable,
+            Self::Unreadable(..) | Self::Name(_) | Self::Unfit(..) => ErrorCode::AttachmentUnavailable,
             Self::TooMany => ErrorCode::TooLarge,
         }
     }
@@ -163,8 +166,11 @@ impl AttachableFolder {
     pub fn find_matching(&self, pattern: &Pattern, left: &mut usize) -> Result<Vec<FolderPath>, LocalError> {
         let mut walk = PatternWalk { folder: self, found: BTreeSet::new(), left };
         walk.enter(&FolderPath::default(), pattern.segments())?;
-        let found = walk.found.into_iter();
-        Ok(found.filter_map(|path| FolderPath::parse(&path).ok()).collect())
+        // One that was left out would be missing without a word.
+        let parse = |text: String| {
+            FolderPath::parse(&text).map_err(|problem| LocalError::Unfit(display_path(&text), problem))
+        };
+        walk.found.into_iter().map(parse).collect()
     }
 }
 

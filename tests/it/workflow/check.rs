@@ -228,6 +228,18 @@ fn two_files_whose_names_are_not_utf8_are_two() {
 }
 
 #[test]
+fn a_match_that_no_path_can_name_is_told_and_not_left_out() {
+    let home = Home::new();
+    put(&home, "a.png", PNG);
+    put(&home, "deep/photo \u{2764}\u{FE0F}.png", PNG);
+    let found = problems(&home, "{ type: image, paths: [\"**/*.png\"] }", &[]);
+    let said = "attachment_unavailable: `deep/photo \u{2764} .png` matches a pattern and cannot be attached; rename it";
+    assert!(found.len() == 1 && found[0].starts_with(said) && found[0].contains("U+FE0F"), "{found:?}");
+    let without = problems(&home, "{ type: image, paths: [\"**/[a-o]*.png\"] }", &[]);
+    assert_eq!(without, Vec::<String>::new());
+}
+
+#[test]
 fn limits_are_set_by_file_environment_and_flag() {
     let home = Home::new().config(
         "[attachments]\nmax_download_size_bytes = 50\nallowed_mime_types = { image = [\"image/jpeg\"] }\n",

@@ -306,8 +306,7 @@ impl Executor {
         let downloads = Downloads { limits: &self.limits, blobs: &self.blobs };
         let downloaded = cancel.run_until_cancelled(downloads.all(&mut gathered)).await;
         downloaded.ok_or_else(ToolError::cancelled)??;
-        let (max_bytes, accepts) = (self.limits.max_bytes, &self.accepts);
-        let viewer = AttachmentViewer { blobs: &self.blobs, max_bytes, accepts };
+        let viewer = AttachmentViewer { blobs: &self.blobs, limits: &self.limits, accepts: &self.accepts };
         let view = block_in_place(move || viewer.view(&mut gathered))?;
         let event = Workflow { task: Some(task.to_owned()), attachments: Some(view.audited), ..about(run) };
         self.warden.note_workflow(event)?;

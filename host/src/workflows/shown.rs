@@ -3,6 +3,7 @@
 
 use super::files::LocalFile;
 use super::gather::{ByteSource, GatheredAttachment};
+use super::types::AttachmentLimits;
 use cofferdam_agent::llm::PARTS_BYTES_MAX;
 use cofferdam_agent::turn::TaskAttachments;
 use cofferdam_core::audit::WorkflowAttachment;
@@ -33,8 +34,8 @@ pub(super) struct AgentView {
 pub(super) struct AttachmentViewer<'a> {
     /// Where bytes are held.
     pub blobs: &'a BlobStore,
-    /// Bytes of one.
-    pub max_bytes: u64,
+    /// What attachments may be.
+    pub limits: &'a AttachmentLimits,
     /// Media types that the model takes.
     pub accepts: &'a [String],
 }
@@ -45,7 +46,7 @@ impl AttachmentViewer<'_> {
     /// # Errors
     /// The first [`ToolError`]: of a task everything is shown, or nothing is asked.
     pub(super) fn view(&self, gathered: &mut [GatheredAttachment]) -> Result<AgentView, ToolError> {
-        let max_bytes = ByteSize(self.max_bytes);
+        let max_bytes = ByteSize(self.limits.max_bytes);
         let limits = Config { max_bytes, max_turn_bytes: ByteSize(u64::MAX), max_count: u32::MAX };
         let mut intake = Intake::new(self.blobs, &limits);
         for one in gathered.iter_mut() {
@@ -96,6 +97,11 @@ impl AttachmentViewer<'_> {
             };
             return Err(ToolError { code, message: format!("{shown}: {why}") });
         };
+        // Who may write to it may have changed it since it was gathered: what counts are the bytes
+        // that were taken in.
+        if matches!(one.bytes, ByteSource::Local(..)) {
+            self.limits.check_type(kind, &attachment.info.mime_type, &shown)?;
+        }
         match kind {
             Kind::Image | Kind::Pdf => {
                 let mime_type = &attachment.info.mime_type;
@@ -215,5 +221,48 @@ impl GatheredAttachment {
     /// Its path, or its address without user and query.
     pub fn redacted_source(&self) -> String {
         self.bytes.url().map_or_else(|| self.shown.clone(), Url::redacted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_workflow::attachment::DeclaringScope;
+    use std::fs::{self, File};
+
+    #[test]
+    fn a_local_file_that_has_become_another_type_is_not_shown() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let blobs = BlobStore::open(&dir.path().join("blobs")).expect("it opens");
+        let (path, limits) = (dir.path().join("a.pdf"), AttachmentLimits::default());
+        // The model takes both, so that is not why.
+        let accepts = ["application/pdf".to_owned(), "text/*".to_owned()];
+        let viewer = AttachmentViewer { blobs: &blobs, limits: &limits, accepts: &accepts };
+        let pdf: &[u8] = b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n";
+        let words = "just words ".repeat(8);
+        let view = |kind: Kind, becomes: &[u8]| {
+            fs::write(&path, pdf).expect("writable");
+            let file = File::open(&path).expect("readable");
+            fs::write(&path, becomes).expect("writable");
+            let local = LocalFile { file, bytes: pdf.len() as u64, real: path.clone() };
+            let one = GatheredAttachment {
+                kind: kind.name().to_owned(),
+                bytes: ByteSource::Local(kind, local),
+                shown: "a.pdf".to_owned(),
+                name: None,
+                meta: None,
+                mime_type: Some("application/pdf".to_owned()),
+                scopes: vec![DeclaringScope::Task],
+            };
+            viewer.view(&mut [one]).map(|view| view.audited.len())
+        };
+        assert_eq!(view(Kind::Pdf, pdf), Ok(1));
+        assert_eq!(view(Kind::File, words.as_bytes()), Ok(1), "a file may be anything");
+        let refused = view(Kind::Pdf, words.as_bytes()).expect_err("another type");
+        assert_eq!(refused.code, ErrorCode::AttachmentUnavailable);
+        assert!(
+            refused.message.starts_with("`a.pdf` is text/plain, and an attachment of type pdf"),
+            "{refused}"
+        );
     }
 }
